@@ -1,0 +1,4 @@
+//! What crosses the pipe between the programs: raw lines in, records and kept words out.
+//!
+//! Everything here is pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner, the
+//! reducer and the one-machine job call the same functions, so they cannot disagree.
