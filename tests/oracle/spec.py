@@ -1,0 +1,442 @@
+"""Turns raw review lines into the rows, words and digests of a dataset: the contract, read slowly.
+
+Promises the plainest reading of the rules, so that a person can hold it beside them: one function a rule,
+everything in memory, nothing fast. Refuses to know the programs it checks, HDF5, and the list of stop words.
+
+    raw lines --mapped--> votes by cleaned text --reduced--> rows and a dictionary --merged--> ids and digests
+"""
+
+from __future__ import annotations
+
+import ast
+import html.entities
+import io
+import json
+import re
+import struct
+import tokenize
+import unicodedata
+import warnings
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import BinaryIO, Iterable, Iterator, Optional
+
+import xxhash
+
+LINE_BYTES_MAX = 4 * 1024 * 1024
+DEPTH_MAX = 128
+REPLACEMENT = "\ufffd"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+FIRST_WORD_ID = 2  # 0 is padding, 1 an unknown word
+UNKNOWN_ID = 1
+BAD_REASONS = ("line_too_long", "bad_line", "no_text", "bad_rating")
+LEDGER = ("lines", "blank", *BAD_REASONS, "empty_text", "reviews")
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Which fields of a line are its text and its rating, and how long a line may be."""
+
+    text: str = "reviewText"
+    rating: str = "overall"
+    line_bytes_max: int = LINE_BYTES_MAX
+
+
+PRESETS = {
+    "amazon2014": Fields(),
+    "amazon2018": Fields(),
+    "amazon2023": Fields("text", "rating"),
+    "yelp": Fields("text", "stars"),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that changes a dataset's content."""
+
+    stop_words: frozenset = frozenset()
+    max_tokens: int = 100
+    keep: str = "first"
+    positive_from: int = 4
+    vocabulary_size: int = 10_000
+    vocabulary: Optional[tuple] = None  # another dataset's words, in id order
+    without: frozenset = frozenset()  # the hashes of another dataset
+
+
+@dataclass
+class Mapped:
+    """What the mapper hands on. `undecided` holds (cleaned text, rating) of reviews with a character newer
+    than this Python: its tables cannot say what the cleaning makes of them."""
+
+    ledger: Counter = field(default_factory=lambda: Counter(dict.fromkeys(LEDGER, 0)))
+    votes: dict = field(default_factory=dict)
+    undecided: list = field(default_factory=list)
+
+
+@dataclass
+class Row:
+    """One distinct text: its votes, its label, the words it keeps, and (once merged) their ids."""
+
+    text: str
+    votes: list
+    label: int
+    words: list
+    hash: int
+    split: int
+    ids: list = field(default_factory=list)
+
+
+@dataclass
+class Dataset:
+    """The rows by hash, the words by id with their counts, and the three digests."""
+
+    rows: list
+    words: list
+    counts: list
+    row_digest: str
+    id_digest: str
+    vocabulary_digest: str
+
+
+# ---- lines
+
+
+def read_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """The lines of a stream, which end at LF, CR or CRLF. What follows the last end is a line if not empty."""
+    for piece in stream:  # Python itself ends a piece at LF alone
+        ended = piece.endswith(b"\n")
+        if ended:
+            piece = piece[:-2] if piece.endswith(b"\r\n") else piece[:-1]
+        *whole, last = piece.split(b"\r")
+        yield from whole
+        if ended or last:
+            yield last
+
+
+def mapped(lines: Iterable[bytes], fields: Fields) -> Mapped:
+    """Counts each line once and adds up the votes of equal texts."""
+    result = Mapped()
+    for line in lines:
+        reason, text, rating, decided = judge(line, fields)
+        result.ledger["lines"] += 1
+        result.ledger[reason] += 1
+        if text is None:
+            continue
+        if not decided:
+            result.undecided.append((text, rating))
+        elif text:
+            add_vote(result.votes, text, rating)
+    return result
+
+
+def judge(line: bytes, fields: Fields) -> tuple:
+    """A line's entry in the ledger, its cleaned text, its rating, and whether this Python can decide them."""
+    too_long = len(line) > fields.line_bytes_max
+    if line.startswith(BYTE_ORDER_MARK):
+        line = line[len(BYTE_ORDER_MARK):]
+    if not line.strip(b" \t"):
+        return "blank", None, None, True
+    if too_long:
+        return "line_too_long", None, None, True
+    try:
+        review = parse_line(line.decode("utf-8", "replace"))
+    except ValueError:
+        return "bad_line", None, None, True
+    text, rating = review.get(fields.text), rating_of(review.get(fields.rating))
+    if not isinstance(text, str):
+        return "no_text", None, None, True
+    if rating is None:
+        return "bad_rating", None, None, True
+    cleaned = clean(text)
+    return "reviews" if cleaned else "empty_text", cleaned, rating, is_decided(text)
+
+
+# ---- the `json` format
+
+
+def parse_line(line: str) -> dict:
+    """The object of a line: JSON, or the Python literal of an older dump. ValueError if neither."""
+    try:
+        return parse_json(line)
+    except ValueError:
+        if not line.startswith("{"):
+            raise
+    return parse_python_literal(line)
+
+
+def parse_json(line: str) -> dict:
+    """A whole line of RFC 8259. Of equal names json keeps the last, and it joins escaped surrogate pairs."""
+    if json_depth(line) > DEPTH_MAX:
+        raise ValueError("nested too deep")
+    value = JSON.decode(line)
+    if not isinstance(value, dict):
+        raise ValueError("not an object")
+    return value
+
+
+def refuse_constant(name: str):
+    raise ValueError(f"{name} is not JSON")
+
+
+# Ratings are doubles; and Python's int would refuse numbers of more than 4,300 digits, which are valid JSON.
+JSON = json.JSONDecoder(parse_int=float, parse_float=float, parse_constant=refuse_constant, strict=True)
+JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def json_depth(line: str) -> int:
+    """How many brackets are open at once: the outermost object is 1 deep."""
+    depth = deepest = 0
+    for character in JSON_STRING.sub("", line):
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+def parse_python_literal(line: str) -> dict:
+    """A dict of literals as Python itself reads it, with no comment and no \\N{name}."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an unknown escape keeps its backslash; Python only warns
+            tree = ast.parse(line, mode="eval")
+        refuse_names_and_comments(line)
+        value = literal(tree.body, 1)
+    except (SyntaxError, TypeError, RecursionError, MemoryError, tokenize.TokenError) as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(value, dict):
+        raise ValueError("not a dict")
+    return value
+
+
+NAMED_CHARACTER = re.compile(r"[uU]?['\"](?:[^\\]|\\[^N])*?\\N", re.DOTALL)
+
+
+def refuse_names_and_comments(line: str) -> None:
+    for token in tokenize.generate_tokens(io.StringIO(line).readline):
+        if token.type == tokenize.COMMENT:
+            raise ValueError("a comment")
+        if token.type == tokenize.STRING and NAMED_CHARACTER.match(token.string):
+            raise ValueError("a named character")
+
+
+def literal(node: ast.AST, depth: int):
+    """The value of str, int, float, True, False, None, list, tuple and dict; a number may carry a sign."""
+    if isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, float, bool)):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
+        return signed(node)
+    if depth > DEPTH_MAX:
+        raise ValueError("nested too deep")
+    if isinstance(node, (ast.List, ast.Tuple)):
+        values = [literal(element, depth + 1) for element in node.elts]
+        return values if isinstance(node, ast.List) else tuple(values)
+    if isinstance(node, ast.Dict):
+        return {literal(key, depth + 1): literal(value, depth + 1) for key, value in zip(node.keys, node.values)}
+    raise ValueError("not a literal of a review")
+
+
+def signed(node: ast.UnaryOp):
+    number = getattr(node.operand, "value", None)
+    if type(number) not in (int, float):
+        raise ValueError("a sign before no number")
+    return -number if isinstance(node.op, ast.USub) else number
+
+
+RATING = re.compile(r"[ \t]*([1-5])(?:\.0*)?[ \t]*")
+
+
+def rating_of(value) -> Optional[int]:
+    """1 to 5, or None. True is no number."""
+    if isinstance(value, str):
+        found = RATING.fullmatch(value)
+        return int(found.group(1)) if found else None
+    if type(value) in (int, float) and value in (1, 2, 3, 4, 5):
+        return int(value)
+    return None
+
+
+# ---- cleaning
+
+
+def clean(text: str) -> str:
+    """The cleaned text: words of letters, marks and inner apostrophes, with one space between."""
+    text = without_tags(decode_references(SURROGATE.sub(REPLACEMENT, text)))
+    return trim_words(letters_alone(text.replace("\u2019", "'").lower()))
+
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+REFERENCE = re.compile("&(?:#([0-9]+)|#[xX]([0-9A-Fa-f]+)|([A-Za-z][A-Za-z0-9]*));")
+TAG = re.compile("<[A-Za-z/!][^<>]*>")
+
+
+def decode_references(text: str) -> str:
+    return REFERENCE.sub(decode_reference, text)
+
+
+def decode_reference(match: re.Match) -> str:
+    """One whole reference. html.unescape would drop what the HTML standard keeps, such as `&#1;`."""
+    decimal, hexadecimal, name = match.groups()
+    if name is not None:
+        return html.entities.html5.get(name + ";", match.group())
+    digits = (decimal or hexadecimal).lstrip("0") or "0"
+    if len(digits) > 7:
+        return REPLACEMENT
+    return numbered_character(int(digits, 10 if decimal else 16))
+
+
+def numbered_character(number: int) -> str:
+    """The HTML standard's "numeric character reference end state"."""
+    if number == 0 or number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
+        return REPLACEMENT
+    if 0x80 <= number <= 0x9F:
+        return bytes([number]).decode("cp1252", "ignore") or chr(number)
+    return chr(number)
+
+
+def without_tags(text: str) -> str:
+    return TAG.sub(" ", text)
+
+
+def letters_alone(text: str) -> str:
+    """Letters and `'` stay, marks stay behind a letter or mark that stays, the rest becomes spaces."""
+    kept = []
+    in_letter = False
+    for character in text:
+        kind = unicodedata.category(character)[0]
+        in_letter = kind == "L" or (kind == "M" and in_letter)
+        kept.append(character if in_letter or character == "'" else " ")
+    return "".join(kept)
+
+
+def trim_words(text: str) -> str:
+    words = (word.strip("'") for word in text.split(" "))
+    return " ".join(word for word in words if word)
+
+
+def is_decided(text: str) -> bool:
+    """Whether this Python's Unicode knows every character: one unassigned here may be a letter in Unicode 17."""
+    if text.isascii() and "&" not in text:
+        return True
+    return not any(map(may_be_newer, decode_references(text)))
+
+
+def may_be_newer(character: str) -> bool:
+    """Unassigned, and not one of the noncharacters, which no Unicode ever assigns."""
+    number = ord(character)
+    noncharacter = number & 0xFFFE == 0xFFFE or 0xFDD0 <= number <= 0xFDEF
+    return unicodedata.category(character) == "Cn" and not noncharacter
+
+
+# ---- records
+
+
+def add_vote(votes: dict, text: str, rating: int) -> None:
+    votes.setdefault(text, [0, 0, 0, 0, 0])[rating - 1] += 1
+
+
+def record_line(text: str, votes: list) -> str:
+    return f"{text}\t{','.join(map(str, votes))}\n"
+
+
+def partition(key: bytes, partitions: int) -> int:
+    """Hadoop's HashPartitioner on a Text key: bytes are signed, the hash wraps at 32 bits."""
+    total = 1
+    for byte in key:
+        total = (31 * total + (byte - 256 if byte > 127 else byte)) & 0xFFFFFFFF
+    return (total & 0x7FFFFFFF) % partitions
+
+
+# ---- rows
+
+
+def reduced(votes: dict, settings: Settings) -> tuple[list, Counter, int]:
+    """The rows by hash, the dictionary over every token, and how many texts were stop words only."""
+    rows, dictionary, only_stopwords = [], Counter(), 0
+    for text, text_votes in votes.items():
+        tokens = [word for word in text.split(" ") if word not in settings.stop_words]
+        dictionary.update(tokens)
+        if tokens:
+            rows.append(make_row(text, text_votes, kept_words(tokens, settings), settings))
+        else:
+            only_stopwords += 1
+    rows.sort(key=lambda row: (row.hash, row.text.encode()))
+    return rows, dictionary, only_stopwords
+
+
+def make_row(text: str, votes: list, words: list, settings: Settings) -> Row:
+    label = int(mode(votes) >= settings.positive_from)
+    split = xxhash.xxh3_64_intdigest(" ".join(words).encode()) % 1000
+    return Row(text, votes, label, words, xxhash.xxh3_64_intdigest(text.encode()), split)
+
+
+def mode(votes: list) -> int:
+    """The most frequent rating; of equals the smaller, which index() finds first."""
+    return votes.index(max(votes)) + 1
+
+
+def kept_words(tokens: list, settings: Settings) -> list:
+    most = settings.max_tokens
+    if most == 0 or len(tokens) <= most:
+        return tokens
+    n_last = {"first": 0, "last": most, "ends": most // 2}[settings.keep]
+    return tokens[: most - n_last] + tokens[len(tokens) - n_last:]
+
+
+# ---- the dataset
+
+
+def merged(rows: list, dictionary: Counter, settings: Settings) -> Dataset:
+    """Gives words their ids and drops the rows another dataset holds; their words stay counted."""
+    words = vocabulary(dictionary, settings)
+    counts = [dictionary[word] for word in words]
+    rows = [row for row in rows if row.hash not in settings.without]
+    give_ids(rows, words)
+    return Dataset(
+        rows,
+        words,
+        counts,
+        row_digest(rows),
+        id_digest(rows),
+        vocabulary_digest(words, counts),
+    )
+
+
+def vocabulary(dictionary: Counter, settings: Settings) -> list:
+    if settings.vocabulary is not None:
+        return list(settings.vocabulary)
+    by_count = sorted(dictionary, key=lambda word: (-dictionary[word], word.encode()))
+    return by_count[: settings.vocabulary_size]
+
+
+def give_ids(rows: list, words: list) -> None:
+    ids = {word: FIRST_WORD_ID + index for index, word in enumerate(words)}
+    for row in rows:
+        row.ids = [ids.get(word, UNKNOWN_ID) for word in row.words]
+
+
+def row_digest(rows: Iterable[Row]) -> str:
+    return sum_of_digests(row_head(row, len(row.words)) + lines_of(row.words) for row in rows)
+
+
+def id_digest(rows: Iterable[Row]) -> str:
+    return sum_of_digests(row_head(row, len(row.ids)) + struct.pack(f"<{len(row.ids)}I", *row.ids) for row in rows)
+
+
+def row_head(row: Row, n_kept: int) -> bytes:
+    return struct.pack("<QB5II", row.hash, row.label, *row.votes, n_kept)
+
+
+def lines_of(words: list) -> bytes:
+    return "".join(word + "\n" for word in words).encode()
+
+
+def sum_of_digests(contents: Iterable[bytes]) -> str:
+    """A sum, so that the order of rows does not matter."""
+    return f"{sum(map(xxhash.xxh3_128_intdigest, contents)) % 2**128:032x}"
+
+
+def vocabulary_digest(words: list, counts: list) -> str:
+    lines = lines_of([f"{word}\t{count}" for word, count in zip(words, counts)])
+    return f"{xxhash.xxh3_128_intdigest(lines):032x}"
