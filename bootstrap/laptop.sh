@@ -15,8 +15,8 @@ CARGO_DENY=0.20.2
 PYTHON=${PYTHON:-python3}
 
 main() {
-    [ $# -gt 0 ] || { usage >&2; exit 2; }
     root=$(cd "$(dirname "$0")/.." && pwd)
+    [ $# -gt 0 ] || usage
     mkdir -p "$root/.deps/bin"
     deps=$(cd "$root/.deps" && pwd -P)
     cd "$deps"
@@ -29,13 +29,14 @@ main() {
             test) python_set test ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_deny ;;
             dist) python_set dist; link_zig ;;
-            *) usage >&2; exit 2 ;;
+            *) usage ;;
         esac
     done
 }
 
 usage() {
-    sed -n '/^# usage/,/^set /s/^# \{0,1\}//p' "$0"
+    sed -n '/^# usage/,/^set /s/^# \{0,1\}//p' "$root/bootstrap/laptop.sh" >&2
+    exit 64
 }
 
 compilers() {
