@@ -1,0 +1,71 @@
+# The project's commands. `make help` lists them.
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test prove bench check deny dist clean
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+# A developer's change of Cargo.toml may change Cargo.lock; CI's and a release's may not.
+LOCKED := $(if $(CI),--locked)
+# What is released and has its size and symbols tested: stages of a Hadoop job, and what reads their shards.
+PROGRAMS := mapper combiner reducer merge
+# Amazon Linux 2023 has this glibc; Ubuntu 22.04 and Debian 12 have newer ones.
+GLIBC := 2.34
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+setup: ## what building and testing need, below .deps/
+	@bootstrap/laptop.sh build test
+
+build: ## the programs, into target/release/
+	@bootstrap/laptop.sh build
+	cargo build --release $(LOCKED) --workspace --bins
+
+demo: build ## a small corpus, all the way to a dataset
+	tests/demo.sh $(TARGET)
+
+# Everything in the release profile, so that HDF5 is compiled once.
+test: setup ## all tests
+	cargo build --release $(LOCKED) --workspace --bins
+	tests/programs.sh $(TARGET)/release any $(PROGRAMS)
+	.deps/test/bin/python -m unittest discover --start-directory tests/oracle --pattern selftest.py
+	cargo test --release $(LOCKED) --workspace --no-fail-fast
+
+prove: dist ## all tests with their full counts, and the released programs
+	PROVE=1 $(MAKE) test
+
+bench: build ## times and peak memory of each stage
+	python3 tests/bench.py $(TARGET)
+
+check: ## format, lints, documentation, licences, scripts
+	@bootstrap/laptop.sh build check
+	cargo fmt --all --check
+	cargo clippy --release $(LOCKED) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release $(LOCKED) --workspace --no-deps --document-private-items --quiet
+	.deps/bin/shellcheck $$(git ls-files -- '*.sh' bootstrap/cmake .ci/run)
+	$(MAKE) --no-print-directory deny
+
+deny:
+	@bootstrap/laptop.sh check
+	.deps/bin/cargo-deny check bans licenses sources
+	@if GIT_TERMINAL_PROMPT=0 timeout 60 .deps/bin/cargo-deny fetch db >.deps/advisories.log 2>&1; \
+	then .deps/bin/cargo-deny check advisories; \
+	else echo "SKIPPED advisories: their database could not be fetched; .deps/advisories.log says why"; fi
+
+# zig links against the symbols of the older glibc; its target folder is its own.
+dist: export CARGO_PROFILE_RELEASE_STRIP := symbols
+dist: export CARGO_PROFILE_RELEASE_DEBUG := none
+dist: export CARGO_ZIGBUILD_ZIG_PATH := $(CURDIR)/.deps/bin/zig
+dist: export CARGO_ZIGBUILD_CACHE_DIR := $(CURDIR)/.deps/zig-cache
+dist: export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.deps/zig-cache
+dist: ## the programs for other machines (glibc 2.34 and newer), into dist/
+	@bootstrap/laptop.sh build dist
+	.deps/bin/cargo-zigbuild zigbuild --release --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
+	rm -rf dist && mkdir dist
+	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/release/%) dist/
+	cd dist && sha256sum $(PROGRAMS) >SHA256SUMS
+	tests/programs.sh dist $(GLIBC) $(PROGRAMS)
+
+clean: ## remove what was built; .deps/ stays
+	cargo clean
+	rm -rf dist
