@@ -2,3 +2,17 @@
 //!
 //! Everything here is pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner, the
 //! reducer and the one-machine job call the same functions, so they cannot disagree.
+
+pub mod clean;
+pub mod digest;
+pub mod exit;
+pub mod group;
+pub mod json;
+pub mod ledger;
+pub mod lines;
+pub mod literal;
+pub mod partition;
+pub mod record;
+pub mod review;
+pub mod settings;
+pub mod stop_words;

@@ -1,0 +1,97 @@
+//! Steps 3 and 4 for ASCII, and step 5: folded text → words joined by one space.
+//!
+//! Nearly every byte of a review is kept, so bytes are not looked at one by one: a block's spaces and apostrophes
+//! are the bits of two numbers, and what goes is found by shifting them.
+
+use super::masks::{BLOCK, Masks};
+
+/// Appends the words of `text` to `out`; false where there are none.
+pub(super) fn join(text: &[u8], spaced: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
+    space_out(text, spaced);
+    let first = out.len();
+    out.resize(first + spaced.len(), 0);
+    let mut end = first;
+    // As if behind a space: the first word has none before it.
+    let mut behind_space = 1;
+    for start in (0..spaced.len() - BLOCK).step_by(BLOCK) {
+        let mut masks = Masks::of(&spaced[start..]);
+        let letters = !(masks.spaces | masks.apostrophes);
+        // Most apostrophes stand alone between two letters of one block, and stay.
+        let doubtful = masks.apostrophes & !(letters << 1 & letters >> 1);
+        if doubtful != 0 {
+            blank_edge_apostrophes(spaced, start, doubtful);
+            masks = Masks::of(&spaced[start..]);
+        }
+        let gone = masks.spaces & (masks.spaces << 1 | behind_space);
+        behind_space = masks.spaces >> (BLOCK - 1);
+        end = copy_block(&spaced[start..], gone, out, end);
+    }
+    if end > first && out[end - 1] == b' ' {
+        end -= 1;
+    }
+    out.truncate(end);
+    end > first
+}
+
+/// `text` in lower case with a space for each byte that is no part of a word, and at least a block of spaces behind.
+fn space_out(text: &[u8], spaced: &mut Vec<u8>) {
+    let (blocks, tail) = text.as_chunks::<BLOCK>();
+    let mut padded_tail = [b' '; BLOCK];
+    padded_tail[..tail.len()].copy_from_slice(tail);
+    spaced.clear();
+    for block in blocks {
+        spaced.extend_from_slice(&block.map(lower_or_space));
+    }
+    spaced.extend_from_slice(&padded_tail.map(lower_or_space));
+    spaced.extend_from_slice(&[b' '; BLOCK]);
+}
+
+/// Bytes beyond ASCII belong to letters in lower case, and to the marks on them.
+fn lower_or_space(byte: u8) -> u8 {
+    let lower = byte | 0x20;
+    if lower.is_ascii_lowercase() {
+        lower
+    } else if byte == b'\'' || !byte.is_ascii() {
+        byte
+    } else {
+        b' '
+    }
+}
+
+/// Makes spaces of the runs of apostrophes that begin in the block at `start` and lack a letter before or behind.
+fn blank_edge_apostrophes(spaced: &mut [u8], start: usize, apostrophes: u64) {
+    let mut begins = apostrophes & !(apostrophes << 1);
+    while begins != 0 {
+        let begin = start + begins.trailing_zeros() as usize;
+        begins &= begins - 1;
+        let before = begin.checked_sub(1).map_or(b' ', |before| spaced[before]);
+        // The run of an earlier block, found to be inside a word.
+        if before == b'\'' {
+            continue;
+        }
+        let end = begin + spaced[begin..].iter().take_while(|&&byte| byte == b'\'').count();
+        if before == b' ' || spaced[end] == b' ' {
+            spaced[begin..end].fill(b' ');
+        }
+    }
+}
+
+/// Writes the first block of `spaced` but for the bytes that are `gone` to `out` at `end`; returns the new end.
+///
+/// Whole blocks are copied, each over what was too much of the one before: a copy of known length is cheap.
+fn copy_block(spaced: &[u8], mut gone: u64, out: &mut [u8], mut end: usize) -> usize {
+    let mut from = 0;
+    loop {
+        out[end..end + BLOCK].copy_from_slice(&spaced[from..from + BLOCK]);
+        let to = gone.trailing_zeros() as usize;
+        end += to - from;
+        if to == BLOCK {
+            return end;
+        }
+        from = to + (gone >> to).trailing_ones() as usize;
+        if from == BLOCK {
+            return end;
+        }
+        gone &= u64::MAX << from;
+    }
+}

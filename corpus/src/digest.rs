@@ -1,0 +1,191 @@
+//! Hashes of texts and digests of rows and vocabularies, all of the XXH3 family with seed 0.
+//!
+//! A digest of rows is a sum modulo 2^128, so that it does not depend on their order or on how they are shared
+//! among shards, and shards' digests add up to the dataset's.
+
+use std::fmt;
+use std::ops::{AddAssign, SubAssign};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
+
+use crate::record::Votes;
+
+/// The hash of a cleaned text, by which rows are ordered.
+pub fn text_hash(text: &[u8]) -> u64 {
+    xxh3_64(text)
+}
+
+/// The number from 0 to 999 that decides whether a row is for training or for testing. It depends on the kept
+/// words alone, so that rows which look alike to a model fall on the same side.
+///
+/// `kept` is the kept words joined by one space.
+pub fn split(kept: &[u8]) -> u16 {
+    (xxh3_64(kept) % 1000) as u16
+}
+
+/// A digest of 128 bits; written as 32 hexadecimal digits, the most significant first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Digest(pub u128);
+
+impl Digest {
+    /// Reads 32 lower-case hexadecimal digits.
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        let written_by_us =
+            hex.len() == 32 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        u128::from_str_radix(hex, 16).ok().filter(|_| written_by_us).map(Self)
+    }
+
+    /// The digest of these bytes as they stand.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(xxh3_128(bytes))
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:032x}", self.0)
+    }
+}
+
+impl AddAssign for Digest {
+    fn add_assign(&mut self, other: Self) {
+        self.0 = self.0.wrapping_add(other.0);
+    }
+}
+
+impl SubAssign for Digest {
+    fn sub_assign(&mut self, other: Self) {
+        self.0 = self.0.wrapping_sub(other.0);
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let hex = String::deserialize(deserializer)?;
+        Self::from_hex(&hex)
+            .ok_or_else(|| serde::de::Error::custom(format!("{hex:?} is no digest of 32 hexadecimal digits")))
+    }
+}
+
+/// Digests rows one by one through a buffer that is used again.
+///
+/// Both digests of a row cover, little-endian: hash u64, label u8, votes 5 × u32, number of kept words u32.
+/// Then the row digest has each kept word in UTF-8 followed by LF, and the id digest each word's id as u32.
+#[derive(Default)]
+pub struct RowDigester {
+    buffer: Vec<u8>,
+}
+
+impl RowDigester {
+    /// The row digest of one row; words are given by their bytes, in order.
+    pub fn of_words<'a>(
+        &mut self,
+        hash: u64,
+        label: u8,
+        votes: Votes,
+        words: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) -> Digest {
+        self.start(hash, label, votes, words.len());
+        for word in words {
+            self.buffer.extend_from_slice(word);
+            self.buffer.push(b'\n');
+        }
+        Digest::of(&self.buffer)
+    }
+
+    /// The id digest of one row.
+    pub fn of_ids(
+        &mut self,
+        hash: u64,
+        label: u8,
+        votes: Votes,
+        ids: impl ExactSizeIterator<Item = u32>,
+    ) -> Digest {
+        self.start(hash, label, votes, ids.len());
+        self.buffer.extend(ids.flat_map(u32::to_le_bytes));
+        Digest::of(&self.buffer)
+    }
+
+    fn start(&mut self, hash: u64, label: u8, votes: Votes, words: usize) {
+        self.buffer.clear();
+        self.buffer.extend_from_slice(&hash.to_le_bytes());
+        self.buffer.push(label);
+        self.buffer.extend(votes.0.iter().flat_map(|n| n.to_le_bytes()));
+        self.buffer.extend_from_slice(&(words as u32).to_le_bytes());
+    }
+}
+
+/// Digests a vocabulary: the lines `word TAB count LF` in id order.
+pub struct VocabularyDigester {
+    state: Xxh3,
+}
+
+impl Default for VocabularyDigester {
+    fn default() -> Self {
+        Self { state: Xxh3::new() }
+    }
+}
+
+impl VocabularyDigester {
+    /// Takes the next word and its count.
+    pub fn add(&mut self, word: &[u8], count: u64) {
+        self.state.update(word);
+        self.state.update(format!("\t{count}\n").as_bytes());
+    }
+
+    /// The digest of all words taken.
+    pub fn digest(&self) -> Digest {
+        Digest(self.state.digest128())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_32_digits_and_reads_back() {
+        let digest = Digest(0xab);
+        assert_eq!(digest.to_string(), "000000000000000000000000000000ab");
+        assert_eq!(Digest::from_hex(&digest.to_string()), Some(digest));
+        for bad in ["ab", "000000000000000000000000000000AB", "+00000000000000000000000000000ab"] {
+            assert_eq!(Digest::from_hex(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_empty_text_has_the_published_hash_of_nothing() {
+        assert_eq!(text_hash(b""), 0x2d06_8005_38d3_94c2);
+    }
+
+    #[test]
+    fn a_row_digest_covers_the_bytes_that_the_format_names() {
+        let mut bytes = Vec::new();
+        bytes.extend(7u64.to_le_bytes());
+        bytes.push(1);
+        for n in [0u32, 0, 0, 0, 2] {
+            bytes.extend(n.to_le_bytes());
+        }
+        bytes.extend(2u32.to_le_bytes());
+        let words = [&b"good"[..], b"fit"];
+        let by_words = RowDigester::default().of_words(7, 1, Votes([0, 0, 0, 0, 2]), words.into_iter());
+        assert_eq!(by_words, Digest::of(&[&bytes[..], b"good\nfit\n"].concat()));
+        let by_ids = RowDigester::default().of_ids(7, 1, Votes([0, 0, 0, 0, 2]), [2, 9].into_iter());
+        assert_eq!(by_ids, Digest::of(&[&bytes[..], &[2, 0, 0, 0, 9, 0, 0, 0]].concat()));
+    }
+
+    #[test]
+    fn a_vocabulary_digest_covers_its_lines() {
+        let mut digester = VocabularyDigester::default();
+        digester.add(b"good", 12);
+        digester.add(b"fit", 3);
+        assert_eq!(digester.digest(), Digest::of(b"good\t12\nfit\t3\n"));
+    }
+}

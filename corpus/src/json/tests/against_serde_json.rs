@@ -1,0 +1,172 @@
+//! A property: the parser answers each line, whole or broken, as serde_json would.
+
+use super::{Answer, answer};
+use crate::json::JsonParser;
+use crate::review::{DEPTH_MAX, Fields, Reject};
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn each_line_is_answered_as_serde_json_would(
+        line in json_line(),
+        variants in prop::collection::vec(changes(), 1..5),
+    ) {
+        let mut parser = JsonParser::new(Fields::default());
+        for changes in variants {
+            let line = changed(&line, &changes);
+            prop_assert_eq!(answer(&mut parser, &line), oracle(&line), "{}", line);
+        }
+    }
+}
+
+/// The same question put to serde_json: each top-level value as it is written, then looked at by itself.
+fn oracle(line: &str) -> Answer {
+    // Asked for bytes, serde_json lets control characters pass, so the grammar is a question of its own.
+    let _: serde::de::IgnoredAny = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
+    let members: BTreeMap<Bytes, &RawValue> = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
+    if naive_depth(line) > DEPTH_MAX {
+        return Err(Reject::BadLine);
+    }
+    let member = |name: &str| members.get(&Bytes(name.as_bytes().to_vec())).map(|raw| raw.get());
+    let string = |raw: &str| {
+        serde_json::from_str::<Bytes>(raw).ok().filter(|_| raw.starts_with('"')).map(|b| b.lossy())
+    };
+    let text = member("reviewText").and_then(string).ok_or(Reject::NoText)?;
+    let rating = member("overall").and_then(|raw| match string(raw) {
+        Some(spelled) => [1, 2, 3, 4, 5].into_iter().find(|stars| {
+            let trimmed = spelled.trim_matches([' ', '\t']);
+            trimmed
+                .split_once('.')
+                .map_or(trimmed, |(whole, zeros)| if zeros.trim_matches('0').is_empty() { whole } else { "" })
+                == stars.to_string()
+        }),
+        None => [1, 2, 3, 4, 5].into_iter().find(|&stars| raw.parse() == Ok(f64::from(stars))),
+    });
+    Ok((text, rating.ok_or(Reject::BadRating)?))
+}
+
+fn naive_depth(line: &str) -> usize {
+    let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
+    for character in line.chars() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => in_string = !in_string,
+            '[' | '{' if !in_string => depth += 1,
+            ']' | '}' if !in_string => depth -= 1,
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// A string as serde_json gives it when asked for bytes: lone surrogates are three bytes each.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn lossy(&self) -> String {
+        let mut bytes = self.0.clone();
+        for at in 0..bytes.len().saturating_sub(2) {
+            if bytes[at] == 0xED && bytes[at + 1] >= 0xA0 {
+                bytes[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
+            }
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Bytes {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Bytes;
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("a string")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                Ok(Bytes(bytes.to_vec()))
+            }
+        }
+        deserializer.deserialize_bytes(Visitor)
+    }
+}
+
+const TEXT_NAMES: &[&str] = &["reviewText", r"review\u0054ext"];
+const RATING_NAMES: &[&str] = &["overall", r"\u006fverall"];
+const OTHER_NAMES: &[&str] = &["reviewTexts", "summary", "", r"\ud83d", "\u{E9}", r#"a\"b"#];
+const STRINGS: &[&str] = &[
+    r#""""#,
+    r#""x""#,
+    r#""a\"b\\""#,
+    r#""\u0041\n\/""#,
+    r#""\ud83d\ude00""#,
+    r#""\ud83d""#,
+    r#""\ud83d\ud83d\ude00\ude00""#,
+    "\"\u{E9}\u{1F600}\"",
+    r#""a text that is longer than one or two of the blocks the parser reads at once, with \"escapes\" in it""#,
+    r#""sixteen or thirty-two bytes is..\\""#,
+];
+const RATINGS: &[&str] =
+    &["5", "5.0", "0.5E1", "1", r#""5""#, r#"" 4.0 ""#, r#""4.""#, r#""4.5""#, "\" 4.0\\t\"", "6"];
+const CONSTANTS: &[&str] =
+    &["-0", "1e400", "123456789012345678901234567890123456789.5e-3", "true", "false", "null"];
+const BAD: &[&str] = &["01", "1.", "-", "1e", "nul", r#""\u12G4""#, r#""\x""#, "\"\u{1}\"", "[1,]", "{,}"];
+
+fn json_line() -> impl Strategy<Value = String> {
+    let name = prop_oneof![one_of(OTHER_NAMES), one_of(TEXT_NAMES), one_of(RATING_NAMES)];
+    json_object(prop_oneof![
+        2 => (one_of(TEXT_NAMES), one_of(STRINGS)),
+        2 => (one_of(RATING_NAMES), one_of(RATINGS)),
+        3 => (name, json_value()),
+    ])
+}
+
+fn json_value() -> impl Strategy<Value = String> {
+    let scalar =
+        prop_oneof![40 => one_of(STRINGS), 20 => one_of(RATINGS), 20 => one_of(CONSTANTS), 1 => one_of(BAD)];
+    scalar.prop_recursive(3, 12, 4, |inner| {
+        let array = (prop::collection::vec(inner.clone(), 0..4), space())
+            .prop_map(|(items, space)| format!("[{space}{}]", items.join(&format!("{space},"))));
+        prop_oneof![array, json_object((one_of(OTHER_NAMES), inner))]
+    })
+}
+
+fn json_object(member: impl Strategy<Value = (String, String)>) -> impl Strategy<Value = String> {
+    (prop::collection::vec((member, space()), 0..8), space()).prop_map(|(members, space)| {
+        let member =
+            |((name, value), space): &((String, String), &str)| format!("\"{name}\"{space}: {value}{space}");
+        format!("{{{space}{}}}", members.iter().map(member).collect::<Vec<_>>().join(","))
+    })
+}
+
+fn one_of(pieces: &'static [&'static str]) -> impl Strategy<Value = String> {
+    prop::sample::select(pieces).prop_map(str::to_owned)
+}
+
+fn space() -> impl Strategy<Value = &'static str> {
+    prop_oneof![200 => prop::sample::select(vec!["", "", " ", "\t  "]), 1 => Just("\u{B}")]
+}
+
+/// Places, as parts of a thousand, and what is put there or, if empty, taken away.
+fn changes() -> impl Strategy<Value = Vec<(usize, &'static str)>> {
+    let pieces = vec![
+        "", "", "\"", "\\", "{", "}", "[", "]", ",", ":", "u", "0", "1", ".", "e", "-", "'", " ", "\n",
+        "\u{1}", "\u{FFFD}", "\\u00",
+    ];
+    prop::collection::vec((0..1000usize, prop::sample::select(pieces)), 0..2)
+}
+
+fn changed(line: &str, changes: &[(usize, &str)]) -> String {
+    let mut characters: Vec<char> = line.chars().collect();
+    for &(place, piece) in changes {
+        let at = characters.len() * place / 1000;
+        let until = if piece.is_empty() && at < characters.len() { at + 1 } else { at };
+        characters.splice(at..until, piece.chars());
+    }
+    characters.into_iter().collect()
+}

@@ -1,0 +1,265 @@
+//! The ledger: every line of the input is counted once, and the counts of all stages balance.
+//!
+//! The counts are also Hadoop counters, a closed list, which reach the framework as lines on stderr.
+
+use std::io::{self, Write};
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What became of the mapper's lines. Each line is counted once, by the first of these that fits it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MapperCounts {
+    /// All lines.
+    pub lines: u64,
+    /// Lines of spaces and tabs alone.
+    pub blank: u64,
+    /// Lines longer than the limit.
+    pub line_too_long: u64,
+    /// Lines that are not in the format.
+    pub bad_line: u64,
+    /// Lines whose text is absent, null or no string.
+    pub no_text: u64,
+    /// Lines whose rating is not 1, 2, 3, 4 or 5.
+    pub bad_rating: u64,
+    /// Lines whose text has no letter left after cleaning.
+    pub empty_text: u64,
+    /// Lines that became a record.
+    pub reviews: u64,
+}
+
+impl MapperCounts {
+    /// The counter group.
+    pub const GROUP: &str = "mapper";
+
+    /// Names and values, in the order of the ledger.
+    pub fn counters(&self) -> [(&'static str, u64); 8] {
+        [
+            ("lines", self.lines),
+            ("blank", self.blank),
+            ("line_too_long", self.line_too_long),
+            ("bad_line", self.bad_line),
+            ("no_text", self.no_text),
+            ("bad_rating", self.bad_rating),
+            ("empty_text", self.empty_text),
+            ("reviews", self.reviews),
+        ]
+    }
+
+    fn counter_mut(&mut self, name: &str) -> Option<&mut u64> {
+        Some(match name {
+            "lines" => &mut self.lines,
+            "blank" => &mut self.blank,
+            "line_too_long" => &mut self.line_too_long,
+            "bad_line" => &mut self.bad_line,
+            "no_text" => &mut self.no_text,
+            "bad_rating" => &mut self.bad_rating,
+            "empty_text" => &mut self.empty_text,
+            "reviews" => &mut self.reviews,
+            _ => return None,
+        })
+    }
+
+    /// Lines that say that something is wrong with the input.
+    pub fn bad(&self) -> u64 {
+        self.line_too_long + self.bad_line + self.no_text + self.bad_rating
+    }
+
+    /// Checks that every line was counted once.
+    pub fn check(&self) -> Result<(), Unbalanced> {
+        let sum = self.counters()[1..].iter().map(|(_, n)| n).sum();
+        if self.lines == sum { Ok(()) } else { Err(Unbalanced::Lines { lines: self.lines, sum }) }
+    }
+
+    /// Reads the counters of group `mapper` out of what Hadoop's job client prints at the end of a job; `None`
+    /// where there is no such group.
+    pub fn from_job_output(output: &str) -> Option<Self> {
+        let mut counts = None;
+        let mut in_group = false;
+        for line in output.lines() {
+            match line.trim().split_once('=') {
+                Some((name, value)) if in_group => {
+                    let value = value.parse().ok()?;
+                    *counts.get_or_insert_with(Self::default).counter_mut(name)? = value;
+                }
+                Some(_) => {}
+                None => in_group = line.trim() == Self::GROUP,
+            }
+        }
+        counts
+    }
+}
+
+impl AddAssign for MapperCounts {
+    fn add_assign(&mut self, other: Self) {
+        for (name, value) in other.counters() {
+            *self.counter_mut(name).expect("counters and counter_mut list the same names") += value;
+        }
+    }
+}
+
+/// What became of the reducer's records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReducerCounts {
+    /// All votes.
+    pub reviews: u64,
+    /// Distinct texts.
+    pub distinct: u64,
+    /// Texts of stop words only, which are dropped.
+    pub only_stopwords: u64,
+    /// Texts that became a row.
+    pub rows: u64,
+}
+
+impl ReducerCounts {
+    /// The counter group.
+    pub const GROUP: &str = "reducer";
+
+    /// Names and values, in the order of the ledger.
+    pub fn counters(&self) -> [(&'static str, u64); 4] {
+        [
+            ("reviews", self.reviews),
+            ("distinct", self.distinct),
+            ("only_stopwords", self.only_stopwords),
+            ("rows", self.rows),
+        ]
+    }
+
+    /// Checks that every text was counted once.
+    pub fn check(&self) -> Result<(), Unbalanced> {
+        if self.distinct == self.only_stopwords + self.rows {
+            Ok(())
+        } else {
+            Err(Unbalanced::Texts { distinct: self.distinct, sum: self.only_stopwords + self.rows })
+        }
+    }
+}
+
+impl AddAssign for ReducerCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.reviews += other.reviews;
+        self.distinct += other.distinct;
+        self.only_stopwords += other.only_stopwords;
+        self.rows += other.rows;
+    }
+}
+
+/// A ledger that does not balance: something was lost or counted twice.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Unbalanced {
+    /// Within the mappers.
+    #[error("the mappers read {lines} lines and account for {sum}")]
+    Lines {
+        /// Lines read.
+        lines: u64,
+        /// The sum of what became of them.
+        sum: u64,
+    },
+    /// Within the reducers.
+    #[error("the reducers saw {distinct} distinct texts and account for {sum}")]
+    Texts {
+        /// Texts seen.
+        distinct: u64,
+        /// The sum of what became of them.
+        sum: u64,
+    },
+    /// Between mappers and reducers.
+    #[error(
+        "the mappers wrote {mapped} reviews and the shards hold {reduced}; \
+         are these counts of the same run, all of them, and each file once?"
+    )]
+    Reviews {
+        /// Reviews of the mappers.
+        mapped: u64,
+        /// Votes in the shards.
+        reduced: u64,
+    },
+}
+
+/// Checks that no review was lost or doubled between the mappers and the reducers.
+pub fn check_run(mapper: &MapperCounts, reducer: &ReducerCounts) -> Result<(), Unbalanced> {
+    mapper.check()?;
+    reducer.check()?;
+    if mapper.reviews == reducer.reviews {
+        Ok(())
+    } else {
+        Err(Unbalanced::Reviews { mapped: mapper.reviews, reduced: reducer.reviews })
+    }
+}
+
+/// Writes counters as Hadoop reads them from a task's stderr, each line by one write, so that no other thread's
+/// line can get into it.
+pub fn report_counters(log: &mut impl Write, group: &str, counters: &[(&str, u64)]) -> io::Result<()> {
+    for (name, value) in counters {
+        log.write_all(format!("reporter:counter:{group},{name},{value}\n").as_bytes())?;
+    }
+    log.flush()
+}
+
+/// Writes a task's status as Hadoop reads it from stderr, which also tells Hadoop that the task is alive.
+pub fn report_status(log: &mut impl Write, status: &str) -> io::Result<()> {
+    log.write_all(format!("reporter:status:{}\n", status.replace(['\r', '\n'], " ")).as_bytes())?;
+    log.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNTS: MapperCounts = MapperCounts {
+        lines: 10,
+        blank: 1,
+        line_too_long: 0,
+        bad_line: 2,
+        no_text: 1,
+        bad_rating: 0,
+        empty_text: 1,
+        reviews: 5,
+    };
+
+    #[test]
+    fn a_ledger_that_lost_a_line_does_not_balance() {
+        assert_eq!(COUNTS.check(), Ok(()));
+        let lost = MapperCounts { blank: 0, ..COUNTS };
+        assert_eq!(lost.check(), Err(Unbalanced::Lines { lines: 10, sum: 9 }));
+    }
+
+    #[test]
+    fn reviews_of_mappers_and_reducers_must_agree() {
+        let reduced = ReducerCounts { reviews: 5, distinct: 4, only_stopwords: 1, rows: 3 };
+        assert_eq!(check_run(&COUNTS, &reduced), Ok(()));
+        let doubled = ReducerCounts { reviews: 6, ..reduced };
+        assert_eq!(check_run(&COUNTS, &doubled), Err(Unbalanced::Reviews { mapped: 5, reduced: 6 }));
+        let lost = ReducerCounts { rows: 2, ..reduced };
+        assert_eq!(check_run(&COUNTS, &lost), Err(Unbalanced::Texts { distinct: 4, sum: 3 }));
+    }
+
+    #[test]
+    fn sums_keep_every_counter() {
+        let mut sum = COUNTS;
+        sum += COUNTS;
+        assert_eq!(sum.counters().map(|(_, n)| n), COUNTS.counters().map(|(_, n)| 2 * n));
+    }
+
+    #[test]
+    fn counters_are_lines_that_hadoop_reads() {
+        let mut log = Vec::new();
+        report_counters(&mut log, MapperCounts::GROUP, &COUNTS.counters()[..2]).unwrap();
+        report_status(&mut log, "closing\nthe shard").unwrap();
+        let expected = "reporter:counter:mapper,lines,10\nreporter:counter:mapper,blank,1\n\
+                        reporter:status:closing the shard\n";
+        assert_eq!(String::from_utf8(log).unwrap(), expected);
+    }
+
+    #[test]
+    fn counters_are_found_in_the_job_clients_output() {
+        let output = "INFO mapreduce.Job: Counters: 55\n\tFile System Counters\n\t\tFILE: Number of bytes read=7\n\
+            \tmapper\n\t\tbad_line=2\n\t\tblank=1\n\t\tempty_text=1\n\t\tlines=10\n\t\tno_text=1\n\t\treviews=5\n\
+            \treducer\n\t\treviews=5\n\tFile Input Format Counters \n\t\tBytes Read=100\n";
+        assert_eq!(MapperCounts::from_job_output(output), Some(COUNTS));
+        assert_eq!(MapperCounts::from_job_output("no counters"), None);
+    }
+}

@@ -1,0 +1,193 @@
+//! A Python-literal line of the older dumps → its review: `{'reviewerID': 'A1', "reviewText": "it's"}`.
+//!
+//! What `ast.literal_eval` makes a dict of is read with the same values, less what no dump holds and the contract
+//! leaves out: bytes, sets, complex numbers, comments, `\N{…}`, nesting deeper than `DEPTH_MAX` (parentheses
+//! count). A pair of surrogates becomes the character it stands for, as in JSON; a lone one becomes U+FFFD.
+
+use crate::review::{DEPTH_MAX, Fields, Rating, Reject, Review};
+
+mod number;
+mod string;
+
+use string::Unescaped;
+
+/// Reads Python-literal lines, keeping its memory between them.
+#[derive(Debug)]
+pub struct LiteralParser {
+    fields: Fields,
+    name: Unescaped,
+    text: Unescaped,
+    rating: Unescaped,
+}
+
+/// What a value is, as far as anybody asks. A string's content went where the caller wanted it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    String,
+    /// A number without a sign, the only thing a sign may stand before.
+    Number(f64),
+    SignedNumber(f64),
+    /// `True`, `False`, `None`, or a tuple that may be a key.
+    Other,
+    /// A list, a dict, or a tuple that holds one: no key.
+    Unhashable,
+}
+
+impl LiteralParser {
+    /// A parser that looks for these fields on the top level.
+    pub fn new(fields: Fields) -> Self {
+        Self { fields, name: Unescaped::default(), text: Unescaped::default(), rating: Unescaped::default() }
+    }
+
+    /// Reads one line without its end.
+    pub fn parse<'a>(&'a mut self, line: &str) -> Result<Review<'a>, Reject> {
+        let (has_text, rating) = self.find(line).ok_or(Reject::BadLine)?;
+        if !has_text {
+            return Err(Reject::NoText);
+        }
+        let rating = rating.ok_or(Reject::BadRating)?;
+        Ok(Review { text: self.text.as_str(), rating })
+    }
+
+    /// Walks the whole line; `None` if it is not a dict. The text, if there is one, is left in `self.text`.
+    fn find(&mut self, line: &str) -> Option<(bool, Option<Rating>)> {
+        let mut cursor = Cursor { rest: line.as_bytes() };
+        let mut has_text = false;
+        let mut rating = None;
+        cursor.skip_space();
+        cursor.take(b'{').then_some(())?;
+        while !cursor.closes(b'}') {
+            let is_string = cursor.key(1, Some(&mut self.name))? == Value::String;
+            if is_string && self.name.as_str() == self.fields.text {
+                has_text = cursor.value(1, Some(&mut self.text))? == Value::String;
+            } else if is_string && self.name.as_str() == self.fields.rating {
+                rating = match cursor.value(1, Some(&mut self.rating))? {
+                    Value::String => Rating::from_text(self.rating.as_str()),
+                    Value::Number(number) | Value::SignedNumber(number) => Rating::from_number(number),
+                    Value::Other | Value::Unhashable => None,
+                };
+            } else {
+                cursor.value(1, None)?;
+            }
+            cursor.separator(b'}')?;
+        }
+        cursor.skip_space();
+        cursor.rest.is_empty().then_some((has_text, rating))
+    }
+}
+
+/// What of the line is still to be read. `None` from any method: the line is no literal.
+struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl Cursor<'_> {
+    /// A key and its colon. `depth` is the number of brackets around it.
+    fn key(&mut self, depth: usize, wanted: Option<&mut Unescaped>) -> Option<Value> {
+        let key = self.value(depth, wanted)?;
+        self.skip_space();
+        (key != Value::Unhashable && self.take(b':')).then_some(key)
+    }
+
+    fn value(&mut self, depth: usize, wanted: Option<&mut Unescaped>) -> Option<Value> {
+        self.skip_space();
+        match *self.rest.first()? {
+            b'(' => self.parentheses(depth + 1, wanted),
+            b'[' => self.list(depth + 1),
+            b'{' => self.dict(depth + 1),
+            b'0'..=b'9' | b'.' => self.number().map(Value::Number),
+            sign @ (b'+' | b'-') => {
+                self.rest = &self.rest[1..];
+                self.skip_space();
+                // A second sign would recurse, and Python refuses it too.
+                if matches!(self.rest.first()?, b'+' | b'-') {
+                    return None;
+                }
+                let Value::Number(number) = self.value(depth, None)? else { return None };
+                Some(Value::SignedNumber(if sign == b'-' { -number } else { number }))
+            }
+            b'T' => self.constant(b"True"),
+            b'F' => self.constant(b"False"),
+            b'N' => self.constant(b"None"),
+            _ => self.strings(wanted),
+        }
+    }
+
+    fn constant(&mut self, name: &[u8]) -> Option<Value> {
+        self.rest = self.rest.strip_prefix(name)?;
+        Some(Value::Other)
+    }
+
+    fn list(&mut self, depth: usize) -> Option<Value> {
+        self.open(depth)?;
+        while !self.closes(b']') {
+            self.value(depth, None)?;
+            self.separator(b']')?;
+        }
+        Some(Value::Unhashable)
+    }
+
+    fn dict(&mut self, depth: usize) -> Option<Value> {
+        self.open(depth)?;
+        while !self.closes(b'}') {
+            self.key(depth, None)?;
+            self.value(depth, None)?;
+            self.separator(b'}')?;
+        }
+        Some(Value::Unhashable)
+    }
+
+    /// A tuple, or a value in parentheses, which is just that value.
+    fn parentheses(&mut self, depth: usize, wanted: Option<&mut Unescaped>) -> Option<Value> {
+        self.open(depth)?;
+        if self.closes(b')') {
+            return Some(Value::Other);
+        }
+        let first = self.value(depth, wanted)?;
+        if self.closes(b')') {
+            return Some(first);
+        }
+        self.separator(b')')?;
+        let mut tuple = if first == Value::Unhashable { Value::Unhashable } else { Value::Other };
+        while !self.closes(b')') {
+            if self.value(depth, None)? == Value::Unhashable {
+                tuple = Value::Unhashable;
+            }
+            self.separator(b')')?;
+        }
+        Some(tuple)
+    }
+
+    /// The opening bracket in hand, the `depth`-th that is open.
+    fn open(&mut self, depth: usize) -> Option<()> {
+        self.rest = &self.rest[1..];
+        (depth <= DEPTH_MAX).then_some(())
+    }
+
+    fn closes(&mut self, closer: u8) -> bool {
+        self.skip_space();
+        self.take(closer)
+    }
+
+    /// What stands behind an element: a comma, or the closer, which is left for `closes`.
+    fn separator(&mut self, closer: u8) -> Option<()> {
+        self.skip_space();
+        (self.take(b',') || *self.rest.first()? == closer).then_some(())
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let taken = self.rest.strip_prefix(&[byte]);
+        self.rest = taken.unwrap_or(self.rest);
+        taken.is_some()
+    }
+
+    /// What Python skips between the tokens of a line; the form feed is no slip.
+    fn skip_space(&mut self) {
+        while let [b' ' | b'\t' | b'\x0C', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

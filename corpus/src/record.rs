@@ -1,0 +1,324 @@
+//! The record line, the one type on the pipe: `cleaned text TAB n1,n2,n3,n4,n5 LF`.
+//!
+//! `n1` to `n5` say how many reviews gave this text one to five stars. The mapper writes records, the combiner
+//! and the reducer read them, and records of one text add up, so it does not matter how often that was done.
+
+use std::io::{self, Read};
+
+use thiserror::Error;
+
+/// How many reviews gave a text each rating; `votes.0[0]` are those of one star.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Votes(pub [u32; 5]);
+
+impl Votes {
+    /// One vote for a rating from 1 to 5.
+    pub fn one(rating: u8) -> Self {
+        let mut votes = Self::default();
+        votes.0[usize::from(rating) - 1] = 1;
+        votes
+    }
+
+    /// Adds the other votes; `None` where a rating would pass 4,294,967,295.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        let mut sum = self;
+        for (n, m) in sum.0.iter_mut().zip(other.0) {
+            *n = n.checked_add(m)?;
+        }
+        Some(sum)
+    }
+
+    /// All votes together: the number of reviews of this text.
+    pub fn total(self) -> u64 {
+        self.0.iter().map(|&n| u64::from(n)).sum()
+    }
+
+    /// The rating given most often; of equals the smaller one.
+    pub fn mode(self) -> u8 {
+        let mut best = 0;
+        for rating in 1..5 {
+            if self.0[rating] > self.0[best] {
+                best = rating;
+            }
+        }
+        best as u8 + 1
+    }
+}
+
+/// One record line, read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// The cleaned text, not empty.
+    pub text: &'a [u8],
+    /// Its votes, not all zero.
+    pub votes: Votes,
+}
+
+/// Appends a record line to `out`.
+pub fn write_record(out: &mut Vec<u8>, text: &[u8], votes: Votes) {
+    out.extend_from_slice(text);
+    for (i, &n) in votes.0.iter().enumerate() {
+        out.push(if i == 0 { b'\t' } else { b',' });
+        write_number(out, n);
+    }
+    out.push(b'\n');
+}
+
+fn write_number(out: &mut Vec<u8>, n: u32) {
+    if n < 10 {
+        return out.push(b'0' + n as u8);
+    }
+    let mut digits = [0; 10];
+    let mut start = digits.len();
+    let mut rest = n;
+    while rest > 0 {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// What makes a line no record.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum RecordError {
+    /// The line holds no tab.
+    #[error("no tab between text and votes")]
+    NoTab,
+    /// Nothing stands before the tab.
+    #[error("no text before the tab")]
+    NoText,
+    /// What stands behind the tab is not five numbers.
+    #[error("the votes are not five numbers from 0 to 4294967295 separated by commas")]
+    Votes,
+    /// All five numbers are zero.
+    #[error("all five votes are zero")]
+    NoVotes,
+}
+
+/// Reads one line, given without its LF. One tab behind the votes is skipped: Hadoop writes it behind a key
+/// that has no value.
+pub fn parse_record(line: &[u8]) -> Result<Record<'_>, RecordError> {
+    let tab = memchr::memchr(b'\t', line).ok_or(RecordError::NoTab)?;
+    let (text, votes) = (&line[..tab], &line[tab + 1..]);
+    if text.is_empty() {
+        return Err(RecordError::NoText);
+    }
+    let votes = parse_votes(votes.strip_suffix(b"\t").unwrap_or(votes)).ok_or(RecordError::Votes)?;
+    if votes == Votes::default() {
+        return Err(RecordError::NoVotes);
+    }
+    Ok(Record { text, votes })
+}
+
+fn parse_votes(bytes: &[u8]) -> Option<Votes> {
+    let mut votes = Votes::default();
+    // Most records are one vote from the mapper: five digits and four commas.
+    if let &[a, b',', b, b',', c, b',', d, b',', e] = bytes {
+        for (n, digit) in votes.0.iter_mut().zip([a, b, c, d, e]) {
+            *n = u32::from(digit.checked_sub(b'0').filter(|&n| n < 10)?);
+        }
+        return Some(votes);
+    }
+    let mut parts = bytes.split(|&byte| byte == b',');
+    for n in &mut votes.0 {
+        *n = parse_number(parts.next()?)?;
+    }
+    parts.next().is_none().then_some(votes)
+}
+
+fn parse_number(digits: &[u8]) -> Option<u32> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u32, |n, &byte| {
+        let digit = byte.checked_sub(b'0').filter(|&digit| digit < 10)?;
+        n.checked_mul(10)?.checked_add(u32::from(digit))
+    })
+}
+
+/// The longest record line that is read. A raw line of the mapper's default limit, 4 MiB, stays far below it
+/// however its characters grow by cleaning.
+pub const RECORD_BYTES_MAX: usize = 64 << 20;
+
+const READ_BYTES: usize = 256 << 10;
+
+/// Reads record lines from a stream, in order, through one buffer that grows to the longest line.
+pub struct RecordReader<R> {
+    input: R,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    ended: bool,
+    lines: u64,
+}
+
+/// Why records could not be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The stream failed.
+    #[error("cannot read records")]
+    Io(#[from] io::Error),
+    /// A line is no record.
+    #[error("line {line} is no record: {reason}; feed this program the output of mapper or combiner")]
+    Record {
+        /// The line's number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        reason: RecordError,
+    },
+    /// A line has no end in sight.
+    #[error(
+        "line {line} is longer than {RECORD_BYTES_MAX} bytes; feed this program the output of mapper or combiner"
+    )]
+    TooLong {
+        /// The line's number, from 1.
+        line: u64,
+    },
+}
+
+impl<R: Read> RecordReader<R> {
+    /// Reads from `input` in large pieces; it needs no buffer of its own.
+    pub fn new(input: R) -> Self {
+        Self { input, buffer: vec![0; READ_BYTES], start: 0, end: 0, ended: false, lines: 0 }
+    }
+
+    /// The number of lines read so far.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// The next record, or `None` at the end of the stream. A last line without LF counts.
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
+        let mut searched = 0;
+        let length = loop {
+            match memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
+                Some(found) => break searched + found,
+                None if self.ended && self.start == self.end => return Ok(None),
+                None if self.ended => break self.end - self.start,
+                None => searched = self.end - self.start,
+            }
+            self.fill()?;
+        };
+        self.lines += 1;
+        let line = &self.buffer[self.start..self.start + length];
+        self.start = (self.start + length + 1).min(self.end);
+        parse_record(line).map(Some).map_err(|reason| ReadError::Record { line: self.lines, reason })
+    }
+
+    /// Reads more behind what is held, after making room for it.
+    fn fill(&mut self) -> Result<(), ReadError> {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+        }
+        if self.end == self.buffer.len() {
+            if self.end >= RECORD_BYTES_MAX {
+                return Err(ReadError::TooLong { line: self.lines + 1 });
+            }
+            self.buffer.resize(self.end * 2, 0);
+        }
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(0) => self.ended = true,
+                Ok(n) => self.end += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            }
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn written(text: &str, votes: [u32; 5]) -> String {
+        let mut out = Vec::new();
+        write_record(&mut out, text.as_bytes(), Votes(votes));
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_record_is_text_tab_five_votes() {
+        assert_eq!(written("it works", [0, 0, 0, 0, 1]), "it works\t0,0,0,0,1\n");
+        assert_eq!(written("ok", [10, 0, 4_294_967_295, 7, 100]), "ok\t10,0,4294967295,7,100\n");
+    }
+
+    #[test]
+    fn a_trailing_tab_of_hadoop_is_skipped() {
+        assert_eq!(parse_record(b"ok\t1,0,0,0,0\t"), parse_record(b"ok\t1,0,0,0,0"));
+    }
+
+    #[test]
+    fn what_is_no_record_says_why() {
+        for (line, reason) in [
+            ("ok 1,0,0,0,0", RecordError::NoTab),
+            ("\t1,0,0,0,0", RecordError::NoText),
+            ("ok\t1,0,0,0", RecordError::Votes),
+            ("ok\t1,0,0,0,0,0", RecordError::Votes),
+            ("ok\t1,0,0,0,", RecordError::Votes),
+            ("ok\t+1,0,0,0,0", RecordError::Votes),
+            ("ok\t1,0,0,0,:", RecordError::Votes),
+            ("ok\t4294967296,0,0,0,0", RecordError::Votes),
+            ("ok\t1,0,0,0,0\t\t", RecordError::Votes),
+            ("ok\t0,0,0,0,0", RecordError::NoVotes),
+        ] {
+            assert_eq!(parse_record(line.as_bytes()), Err(reason), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn of_equally_frequent_ratings_the_smaller_is_the_mode() {
+        assert_eq!(Votes([0, 2, 0, 2, 1]).mode(), 2);
+        assert_eq!(Votes([1, 0, 0, 0, 3]).mode(), 5);
+        assert_eq!(Votes([1, 1, 1, 1, 1]).mode(), 1);
+    }
+
+    #[test]
+    fn votes_beyond_32_bits_are_noticed() {
+        assert_eq!(Votes([u32::MAX, 0, 0, 0, 0]).checked_add(Votes::one(1)), None);
+    }
+
+    /// Gives its bytes a few at a time.
+    struct Drip<'a>(&'a [u8], usize);
+
+    impl Read for Drip<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = self.1.min(self.0.len()).min(buffer.len());
+            buffer[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_survive_the_round_trip(
+            records in prop::collection::vec(("[a-zé' ]{1,40}", prop::array::uniform5(0u32..=u32::MAX)), 0..20),
+            step in 1usize..50,
+            last_end in any::<bool>(),
+        ) {
+            let records: Vec<_> = records.into_iter().filter(|(_, votes)| votes.iter().any(|&n| n > 0)).collect();
+            let mut bytes = Vec::new();
+            for (text, votes) in &records {
+                write_record(&mut bytes, text.as_bytes(), Votes(*votes));
+            }
+            if !last_end {
+                bytes.pop();
+            }
+            let mut reader = RecordReader::new(Drip(&bytes, step));
+            for (text, votes) in &records {
+                let record = reader.next_record().unwrap().unwrap();
+                prop_assert_eq!(record.text, text.as_bytes());
+                prop_assert_eq!(record.votes, Votes(*votes));
+            }
+            prop_assert!(reader.next_record().unwrap().is_none());
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! One raw line → a review, its text and its rating, or the reason why it is none.
+//!
+//! The parsers of single formats stand in their own modules and share these types. A review's text is as the line
+//! has it, uncleaned, but it is always valid Unicode: a lone UTF-16 surrogate in an escape and each invalid UTF-8
+//! sequence has become U+FFFD.
+
+use crate::{json::JsonParser, literal::LiteralParser};
+
+/// How deep a line may nest; the object that is the line is the first level.
+pub const DEPTH_MAX: usize = 128;
+
+/// The names of the two fields that are read, without escapes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// The field with the review's text.
+    pub text: String,
+    /// The field with the number of stars.
+    pub rating: String,
+}
+
+impl Default for Fields {
+    /// Those of the Amazon review files of 2014 and 2018.
+    fn default() -> Self {
+        Self { text: "reviewText".into(), rating: "overall".into() }
+    }
+}
+
+/// A number of stars, 1 to 5.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rating(u8);
+
+/// What a line says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Review<'a> {
+    /// The text as it was written, maybe empty.
+    pub text: &'a str,
+    /// The stars that came with it.
+    pub rating: Rating,
+}
+
+/// Why a line is no review. Of several reasons the first in this order is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+pub enum Reject {
+    /// The line breaks its format.
+    #[error("bad_line")]
+    BadLine,
+    /// The text is absent, null, or not a string.
+    #[error("no_text")]
+    NoText,
+    /// The rating is absent or not one of 1 to 5.
+    #[error("bad_rating")]
+    BadRating,
+}
+
+/// Reads one line after another, keeping its memory between them.
+#[derive(Debug)]
+pub struct ReviewParser {
+    json: JsonParser,
+    literal: LiteralParser,
+    repaired: String,
+}
+
+impl ReviewParser {
+    /// A parser of JSON lines, and of the Python literals of older dumps where a line is not JSON.
+    pub fn new(fields: Fields) -> Self {
+        Self {
+            json: JsonParser::new(fields.clone()),
+            literal: LiteralParser::new(fields),
+            repaired: String::new(),
+        }
+    }
+
+    /// Reads one line without its end. Bytes that are not UTF-8 are harmless inside of strings.
+    pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Review<'a>, Reject> {
+        let line = match simdutf8::basic::from_utf8(line) {
+            Ok(line) => line,
+            Err(_) => {
+                // Whatever stands for the invalid bytes is no part of either format outside of a string.
+                self.repaired = String::from_utf8_lossy(line).into_owned();
+                &self.repaired
+            }
+        };
+        match self.json.parse(line) {
+            Err(Reject::BadLine) if line.trim_start_matches([' ', '\t']).starts_with('{') => {
+                self.literal.parse(line)
+            }
+            result => result,
+        }
+    }
+}
+
+impl Rating {
+    /// A rating of this many stars, if there is one.
+    pub fn new(stars: u8) -> Option<Self> {
+        (1..=5).contains(&stars).then_some(Self(stars))
+    }
+
+    /// The number of stars.
+    pub fn stars(self) -> u8 {
+        self.0
+    }
+
+    /// The rating that a number is exactly.
+    pub fn from_number(number: f64) -> Option<Self> {
+        (1..=5).find(|&stars| f64::from(stars) == number).map(Self)
+    }
+
+    /// The rating that a string spells: `[ \t]*[1-5](\.0*)?[ \t]*`.
+    pub fn from_text(text: &str) -> Option<Self> {
+        let text = text.trim_matches([' ', '\t']);
+        let (&digit, rest) = text.as_bytes().split_first()?;
+        let zeros = rest.strip_prefix(b".").unwrap_or(rest);
+        let is_whole =
+            rest.is_empty() || (zeros.len() < rest.len() && zeros.iter().all(|&zero| zero == b'0'));
+        if is_whole { Self::new(digit.wrapping_sub(b'0')) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rating_is_a_whole_number_from_one_to_five() {
+        let stars = |number| Rating::from_number(number).map(Rating::stars);
+        assert_eq!([1.0, 3.0, 5.0].map(stars), [Some(1), Some(3), Some(5)]);
+        assert_eq!([0.0, 6.0, 4.5, -1.0, f64::NAN, f64::INFINITY].map(stars), [None; 6]);
+    }
+
+    #[test]
+    fn a_rating_may_be_spelled() {
+        let stars = |text| Rating::from_text(text).map(Rating::stars);
+        for text in ["4", "4.", "4.0", " \t4.000\t "] {
+            assert_eq!(stars(text), Some(4), "{text:?}");
+        }
+        for text in
+            ["", " ", ".", "0", "6", "44", "4.5", "4.05", "4..0", "4 .0", "+4", "4e0", "\u{A0}4", "four", "४"]
+        {
+            assert_eq!(stars(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_either_notation_is_read() {
+        let mut parser = ReviewParser::new(Fields::default());
+        let expected = Ok(Review { text: "it's", rating: Rating(4) });
+        assert_eq!(parser.parse(br#" {"reviewText": "it's", "overall": 4}"#), expected);
+        assert_eq!(parser.parse(br#" {'reviewText': "it's", 'overall': 4,}"#), expected);
+        assert_eq!(parser.parse(br#" [{'reviewText': "it's", 'overall': 4,}]"#), Err(Reject::BadLine));
+    }
+
+    #[test]
+    fn the_first_reason_in_the_ledgers_order_is_given() {
+        let mut parser = ReviewParser::new(Fields::default());
+        assert_eq!(parser.parse(b"{"), Err(Reject::BadLine));
+        assert_eq!(parser.parse(b"{}"), Err(Reject::NoText));
+        assert_eq!(parser.parse(br#"{"reviewText": "x"}"#), Err(Reject::BadRating));
+        assert_eq!(parser.parse(br#"{'reviewText': None}"#), Err(Reject::NoText));
+        assert_eq!(parser.parse(br#"{'reviewText': 'x', 'overall': True}"#), Err(Reject::BadRating));
+    }
+
+    #[test]
+    fn invalid_bytes_are_replaced_inside_of_strings_and_bad_outside() {
+        let mut parser = ReviewParser::new(Fields::default());
+        let review =
+            parser.parse(b"{\"reviewText\": \"a\xFF\xE2\x82b\xC3\", \"overall\": 5, \"\xFF\": \"\xFF\"}");
+        assert_eq!(review.unwrap().text, "a\u{FFFD}\u{FFFD}b\u{FFFD}");
+        let review = parser.parse(b"{'reviewText': 'a\xFFb', 'overall': 5}");
+        assert_eq!(review.unwrap().text, "a\u{FFFD}b");
+        assert_eq!(parser.parse(b"{\"reviewText\": \"a\", \"overall\": 5}\xFF"), Err(Reject::BadLine));
+        assert_eq!(parser.parse(b"{'reviewText': 'a', \xFF'overall': 5}"), Err(Reject::BadLine));
+    }
+}

@@ -1,0 +1,183 @@
+//! The settings that change what a dataset holds, and the choices they make: rating to label, text to kept words.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::clean::{CLEANING_VERSION, UNICODE_VERSION};
+use crate::record::Votes;
+use crate::stop_words;
+
+/// Everything that decides a row's content. Shards of one dataset agree on all of it, and a saved model carries
+/// it, so that a sentence to predict is read as the training rows were.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Version of the cleaning rules.
+    pub cleaning_version: u32,
+    /// Version of Unicode that says what a letter is.
+    pub unicode_version: String,
+    /// Words left out of rows and dictionary, in byte order, each once.
+    pub stop_words: Vec<String>,
+    /// The most words a row keeps; 0 for all.
+    pub max_tokens: u32,
+    /// Which words a longer row keeps.
+    pub keep: Keep,
+    /// The smallest rating, 1 to 5, whose label is 1.
+    pub positive_from: u8,
+}
+
+impl Default for Settings {
+    /// The original system's choices, which cost accuracy; [`Settings::modern`] does not.
+    fn default() -> Self {
+        Self {
+            cleaning_version: CLEANING_VERSION,
+            unicode_version: UNICODE_VERSION.to_owned(),
+            stop_words: stop_words::nltk(),
+            max_tokens: 100,
+            keep: Keep::First,
+            positive_from: 4,
+        }
+    }
+}
+
+impl Settings {
+    /// No stop words and up to 400 words from both ends: what classifiers of today do best with.
+    pub fn modern() -> Self {
+        Self { stop_words: Vec::new(), max_tokens: 400, keep: Keep::Ends, ..Self::default() }
+    }
+
+    /// The label of a text: 1 where the mode of its votes is at least `positive_from`, else 0.
+    pub fn label(&self, votes: Votes) -> u8 {
+        u8::from(votes.mode() >= self.positive_from)
+    }
+
+    /// The words of a row that are kept, given all of its words that are no stop words: a part from the front
+    /// and a part from the back, which do not overlap.
+    pub fn kept<'a, T>(&self, words: &'a [T]) -> (&'a [T], &'a [T]) {
+        let most = self.max_tokens as usize;
+        if most == 0 || words.len() <= most {
+            return (words, &[]);
+        }
+        let (front, back) = match self.keep {
+            Keep::First => (most, 0),
+            Keep::Last => (0, most),
+            Keep::Ends => (most.div_ceil(2), most / 2),
+        };
+        (&words[..front], &words[words.len() - back..])
+    }
+
+    /// Names the first setting in which `other` differs, with both values; `None` where they agree.
+    pub fn difference(&self, other: &Self) -> Option<Difference> {
+        let pairs = [
+            ("cleaning version", self.cleaning_version.to_string(), other.cleaning_version.to_string()),
+            ("Unicode version", self.unicode_version.clone(), other.unicode_version.clone()),
+            ("stop words", described(&self.stop_words), described(&other.stop_words)),
+            ("max-tokens", self.max_tokens.to_string(), other.max_tokens.to_string()),
+            ("keep", self.keep.name().to_owned(), other.keep.name().to_owned()),
+            ("positive-from", self.positive_from.to_string(), other.positive_from.to_string()),
+        ];
+        let (setting, ours, theirs) = pairs.into_iter().find(|(_, ours, theirs)| ours != theirs)?;
+        Some(Difference { setting, ours, theirs })
+    }
+}
+
+/// A list of stop words in few words: its length, and a digest that tells lists of one length apart.
+fn described(words: &[String]) -> String {
+    let digest = xxhash_rust::xxh3::xxh3_64(words.join("\n").as_bytes());
+    format!("{} words ({:08x})", words.len(), digest >> 32)
+}
+
+/// One setting in which two differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Its name.
+    pub setting: &'static str,
+    /// Its value here.
+    pub ours: String,
+    /// Its value there.
+    pub theirs: String,
+}
+
+/// Which words a row with more than `max_tokens` of them keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// The first.
+    First,
+    /// The last.
+    Last,
+    /// The first half, rounded up, and the last half.
+    Ends,
+}
+
+impl Keep {
+    /// The name in options and attributes.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Last => "last",
+            Self::Ends => "ends",
+        }
+    }
+}
+
+/// A name that is none of `first`, `last`, `ends`.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("keep is {0:?}, expected first, last or ends")]
+pub struct UnknownKeep(pub String);
+
+impl std::str::FromStr for Keep {
+    type Err = UnknownKeep;
+
+    fn from_str(name: &str) -> Result<Self, UnknownKeep> {
+        [Self::First, Self::Last, Self::Ends]
+            .into_iter()
+            .find(|keep| keep.name() == name)
+            .ok_or_else(|| UnknownKeep(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(keep: Keep, max_tokens: u32, n: usize) -> Vec<usize> {
+        let words: Vec<usize> = (0..n).collect();
+        let settings = Settings { keep, max_tokens, ..Settings::default() };
+        let (front, back) = settings.kept(&words);
+        [front, back].concat()
+    }
+
+    #[test]
+    fn a_long_row_keeps_the_end_that_was_asked_for() {
+        assert_eq!(kept(Keep::First, 3, 7), [0, 1, 2]);
+        assert_eq!(kept(Keep::Last, 3, 7), [4, 5, 6]);
+        assert_eq!(kept(Keep::Ends, 3, 7), [0, 1, 6]);
+        assert_eq!(kept(Keep::Ends, 4, 7), [0, 1, 5, 6]);
+        assert_eq!(kept(Keep::Ends, 1, 7), [0]);
+    }
+
+    #[test]
+    fn a_short_row_keeps_all_and_zero_means_no_limit() {
+        for keep in [Keep::First, Keep::Last, Keep::Ends] {
+            assert_eq!(kept(keep, 3, 3), [0, 1, 2]);
+            assert_eq!(kept(keep, 0, 5), [0, 1, 2, 3, 4]);
+        }
+    }
+
+    #[test]
+    fn the_label_is_that_of_the_mode() {
+        let settings = Settings::default();
+        assert_eq!(settings.label(Votes([1, 0, 0, 0, 2])), 1);
+        assert_eq!(settings.label(Votes([0, 0, 1, 1, 0])), 0);
+        assert_eq!(Settings { positive_from: 3, ..settings }.label(Votes([0, 0, 1, 1, 0])), 1);
+    }
+
+    #[test]
+    fn a_difference_is_named_with_both_values() {
+        let ours = Settings::default();
+        assert_eq!(ours.difference(&ours.clone()), None);
+        let theirs = Settings { max_tokens: 400, ..ours.clone() };
+        let expected = Difference { setting: "max-tokens", ours: "100".to_owned(), theirs: "400".to_owned() };
+        assert_eq!(ours.difference(&theirs), Some(expected));
+    }
+}

@@ -1,0 +1,155 @@
+//! Cleaning against a naive reading of its rules, made of regular expressions and another crate's HTML references.
+
+use corpus::clean::Cleaner;
+use proptest::prelude::*;
+use regex::{Captures, Regex};
+use std::sync::LazyLock;
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
+
+/// The rules, step by step as they are written.
+fn naive(text: &str) -> String {
+    let text = REFERENCE.replace_all(text, decode);
+    let text = TAG.replace_all(&text, " ").replace('’', "'");
+    let text =
+        text.replace(|character: char| character.general_category() == GeneralCategory::Unassigned, " ");
+    let text = text.to_lowercase();
+    let text = KEPT.replace_all(&text, |found: &Captures<'_>| {
+        found.name("kept").map_or(" ", |kept| kept.as_str()).to_owned()
+    });
+    let words = text.split(' ').map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn decode(found: &Captures<'_>) -> String {
+    let decoded = htmlize::unescape(&found[0]).into_owned();
+    // htmlize reads the `&not` of `&notit;` too. What it leaves of such a name, or of an unknown one, ends in `;`.
+    let is_unknown = decoded.ends_with(';') && !found[0].starts_with("&#") && &found[0] != "&semi;";
+    if is_unknown { found[0].to_owned() } else { decoded }
+}
+
+static REFERENCE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new("&(#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z0-9]+);").unwrap());
+static TAG: LazyLock<Regex> = LazyLock::new(|| Regex::new("<[A-Za-z/!][^<>]*>").unwrap());
+static KEPT: LazyLock<Regex> = LazyLock::new(|| {
+    let (letter, mark) = (class(GeneralCategoryGroup::Letter), class(GeneralCategoryGroup::Mark));
+    Regex::new(&format!("(?s)(?<kept>{letter}{mark}*|')|.")).unwrap()
+});
+
+/// A regular expression for the characters of a group in Unicode 17; regex's own classes are of Unicode 16.
+fn class(group: GeneralCategoryGroup) -> String {
+    let members: Vec<char> = characters().filter(|member| member.general_category_group() == group).collect();
+    let ranges = members.chunk_by(|one, next| *one as u32 + 1 == *next as u32);
+    let ranges = ranges
+        .map(|range| format!("\\x{{{:x}}}-\\x{{{:x}}}", range[0] as u32, range[range.len() - 1] as u32));
+    format!("[{}]", ranges.collect::<String>())
+}
+
+fn characters() -> impl Iterator<Item = char> {
+    '\0'..=char::MAX
+}
+
+fn clean(text: &str) -> String {
+    let mut cleaned = Vec::new();
+    Cleaner::default().clean(text, &mut cleaned);
+    String::from_utf8(cleaned).unwrap()
+}
+
+/// Pieces that the rules meet at their edges; `|` separates them.
+const PIECES: &str = "a|B|well|Don't|x y|dogs'|'tis|'|''|’|’’|'’|é|É|İ|ẞ|ǅ|ß|ſ|K|ŉ|Σ|σ|ς|ΑΣ|Σ'|.Σ|Σ\u{301}|Ⅷ|Ⓐ|ª|ʰ\
+    |\u{301}|\u{345}|\u{fe0f}|\u{20dd}|a\u{301}|'\u{301}| \u{301}|\u{e0100}|हि|한|日本|ا\u{64b}|𐐀|𝒜|👨\u{200d}👩|❤\u{fe0f}|\u{ad}\
+    | |  |\t|\n|\u{a0}|\u{3000}|\0|\u{7f}|\u{378}|\u{e000}|\u{fffd}|\u{10ffff}|1|_|-|:|·|;|&|&&|&;|&#|&#;|&#x;|#|x41;\
+    |&amp;|&lt;|&gt;|&apos;|&rsquo;|&semi;|&nbsp;|&nbsp|&notit;|&not;|&NotEqualTilde;|&fjlig;|&EACUTE;|&foo;|amp;|lt;\
+    |&#39;|&#60;|&#62;|&#38;|&#59;|&#931;|&#x3a3;|&#X130;|&#769;|&#146;|&#x81;|&#0;|&#xd800;|&#x110000;|&#4294967361;\
+    |&#00000000000000000000065;|&CounterClockwiseContourIntegral;|&CounterClockwiseContourIntegrals;|<|<<|>|/|!|<3|<a|<a>\
+    |<<a>|</|</b>|<!|<!-- x -->|<b class='y'>|<b\n>|<é>|< a>|<a<b>|<br />|letters of more than a block would make the block loop turn";
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn cleaning_follows_the_rules(pieces in prop::collection::vec(piece(), 0..120)) {
+        let text = pieces.concat();
+        prop_assert_eq!(clean(&text), naive(&text), "of {:?}", text);
+    }
+
+    #[test]
+    fn one_cleaner_serves_many_texts(texts in prop::collection::vec(prop::collection::vec(piece(), 0..12), 0..12)) {
+        let mut cleaner = Cleaner::default();
+        let mut out = Vec::new();
+        for text in texts {
+            let (text, start) = (text.concat(), out.len());
+            let anything_left = cleaner.clean(&text, &mut out);
+            prop_assert_eq!(String::from_utf8_lossy(&out[start..]), clean(&text));
+            prop_assert_eq!(anything_left, out.len() > start);
+        }
+    }
+}
+
+fn piece() -> impl Strategy<Value = String> {
+    let pieces: Vec<&str> = PIECES.split('|').collect();
+    prop_oneof![
+        8 => prop::sample::select(pieces).prop_map(str::to_owned),
+        2 => "[a-zA-Z' ]{0,9}",
+        1 => any::<char>().prop_map(String::from),
+        1 => any::<char>().prop_map(|character| format!("&#{};", character as u32)),
+        1 => any::<u32>().prop_map(|code| format!("&#x{code:x};")),
+    ]
+}
+
+#[test]
+fn every_character_follows_the_rules() {
+    for character in characters() {
+        // Alone, behind a letter, and on both sides of a sigma, where it decides about the end of a word.
+        let text = format!("{character} a{character} aΣ{character}b a{character}Σ {character}Σ");
+        assert_eq!(clean(&text), naive(&text), "of {text:?}");
+    }
+}
+
+#[test]
+fn every_html_name_is_known() {
+    let names = entities::ENTITIES.iter().filter(|entity| entity.entity.ends_with(';'));
+    let mut n_names = 0;
+    for entity in names {
+        let text = format!("a{}b", entity.entity);
+        assert_eq!(clean(&text), naive(&text), "of {text:?}");
+        assert_eq!(clean(&text), naive(&format!("a{}b", entity.characters)), "of {text:?}");
+        n_names += 1;
+    }
+    assert_eq!(n_names, 2125);
+}
+
+/// A step that looked twice at what it has seen would be at this for hours.
+#[test]
+fn hostile_texts_take_linear_time() {
+    let pieces = [
+        "&",
+        "&a",
+        "&#1",
+        "&#x",
+        "&amp",
+        "<",
+        "<a",
+        "<a<",
+        "</",
+        "'",
+        "a'",
+        "' ",
+        "''a",
+        " ",
+        "Σ",
+        "Σ'",
+        "'Σ",
+        "\u{301}",
+        "aΣ\u{301}",
+        "İ",
+        "&lt;a",
+        "&#60;",
+    ];
+    for piece in pieces {
+        let text = piece.repeat((1 << 20) / piece.len());
+        clean(&text);
+        clean(&format!("a&#{text}"));
+        clean(&format!("a<b {text}"));
+        clean(&format!("aΣ{text}a"));
+    }
+}
