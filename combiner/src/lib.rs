@@ -1,0 +1,134 @@
+//! Records to fewer records: neighbours of one text become one.
+//!
+//! Hadoop runs a combiner never, once or often, on parts of a mapper's output and on its own. So it writes what it
+//! reads, records; it changes no text; it keeps the order; and it asks for none, since folding neighbours is right
+//! in every order.
+
+use std::io::{self, Read, Write};
+
+use corpus::exit::Exit;
+use corpus::group::{GroupError, Groups, Order};
+use corpus::record::{ReadError, write_record};
+use thiserror::Error;
+
+/// Output goes out in pieces of about this size.
+const WRITE_BYTES: usize = 256 << 10;
+
+/// Why a combiner failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The input is no stream of records.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// The output could not be written; a reader that went away is lost output.
+    #[error("cannot write records")]
+    Write(#[source] io::Error),
+}
+
+impl Error {
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Group(GroupError::Read(ReadError::Io(_))) | Self::Write(_) => Exit::Io,
+            Self::Group(_) => Exit::BadInput,
+        }
+    }
+}
+
+/// Folds all records of `input` into `output`.
+pub fn run(input: impl Read, mut output: impl Write) -> Result<(), Error> {
+    let mut groups = Groups::new(input, Order::Any);
+    let mut records = Vec::with_capacity(2 * WRITE_BYTES);
+    while let Some(group) = groups.next_group()? {
+        write_record(&mut records, group.text, group.votes);
+        if records.len() >= WRITE_BYTES {
+            output.write_all(&records).map_err(Error::Write)?;
+            records.clear();
+        }
+    }
+    output.write_all(&records).and_then(|()| output.flush()).map_err(Error::Write)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn combined(input: &str) -> String {
+        let mut output = Vec::new();
+        run(input.as_bytes(), &mut output).unwrap();
+        String::from_utf8(output).unwrap()
+    }
+
+    #[test]
+    fn neighbours_are_folded_and_order_is_kept() {
+        let input = "b\t0,0,0,0,1\nb\t0,0,0,0,1\t\na\t1,0,0,0,0\nb\t0,0,0,0,1\n";
+        assert_eq!(combined(input), "b\t0,0,0,0,2\na\t1,0,0,0,0\nb\t0,0,0,0,1\n");
+        assert_eq!(combined(""), "");
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused_by_line() {
+        let error = run("a\t1,0,0,0,0\nnonsense\n".as_bytes(), Vec::new()).unwrap_err();
+        assert_eq!(error.exit(), Exit::BadInput);
+        assert!(error.to_string().starts_with("line 2 is no record: no tab"), "{error}");
+    }
+
+    #[test]
+    fn output_that_nobody_takes_is_a_failure() {
+        struct Closed;
+        impl Write for Closed {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        assert_eq!(run("a\t1,0,0,0,0\n".as_bytes(), Closed).unwrap_err().exit(), Exit::Io);
+    }
+
+    fn sorted(lines: &[String]) -> String {
+        let mut lines = lines.to_vec();
+        lines.sort();
+        lines.concat()
+    }
+
+    fn lines(text: &str) -> Vec<String> {
+        text.split_inclusive('\n').map(str::to_owned).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn passes_before_and_after_the_sort_change_no_result(
+            records in prop::collection::vec(("[ab]{1,2}", 0usize..5), 0..60),
+            parts in prop::collection::vec((0usize..60, 0usize..3), 0..4),
+        ) {
+            let raw: Vec<String> = records
+                .iter()
+                .map(|(text, rating)| {
+                    let mut votes = ["0"; 5];
+                    votes[*rating] = "1";
+                    format!("{text}\t{}\n", votes.join(","))
+                })
+                .collect();
+            // Parts of the input take a number of passes of their own, mixed with the rest that takes none.
+            let mut mixed = Vec::new();
+            let mut rest = &raw[..];
+            for (length, passes) in parts {
+                let (part, after) = rest.split_at(length.min(rest.len()));
+                rest = after;
+                let mut text = part.concat();
+                for _ in 0..passes {
+                    text = combined(&sorted(&lines(&text)));
+                }
+                mixed.extend(lines(&text));
+            }
+            mixed.extend_from_slice(rest);
+            let once = combined(&sorted(&raw));
+            prop_assert_eq!(combined(&sorted(&mixed)), once.clone());
+            prop_assert_eq!(combined(&once), once);
+        }
+    }
+}

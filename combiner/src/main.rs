@@ -1,0 +1,38 @@
+//! The program `combiner`: standard input to standard output, exit code out.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::process::ExitCode;
+
+use clap::Parser;
+use corpus::exit::{Exit, chain};
+
+/// Adds up neighbouring records of one text, from standard input to standard output.
+///
+/// It may run any number of times, before the sort or after it; no result changes.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Arguments {}
+
+fn main() -> ExitCode {
+    if let Err(error) = Arguments::try_parse() {
+        // Printing can fail only where nobody listens.
+        let _ = error.print();
+        return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
+    }
+    match files().map_err(combiner::Error::Write).and_then(|(input, output)| combiner::run(input, output)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("combiner: {}", chain(&error));
+            error.exit().into()
+        }
+    }
+}
+
+/// Standard input and output without buffers of their own: records are read and written in large pieces.
+fn files() -> io::Result<(File, File)> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok((File::from(input), File::from(output)))
+}

@@ -1,0 +1,253 @@
+//! Raw review lines to records, every line accounted for.
+//!
+//! A line that is no review is counted by the first reason that fits it, and the first few of each reason are told
+//! with their place. None of them stops the work; too many of them fail it at its end, with a guess at the cause.
+
+mod cause;
+
+use std::io::{self, Read, Write};
+
+use corpus::clean::Cleaner;
+use corpus::exit::Exit;
+use corpus::ledger::{MapperCounts, report_counters};
+use corpus::lines::{Content, LineReader, is_blank};
+use corpus::record::{Votes, write_record};
+use corpus::review::{Fields, Reject, ReviewParser};
+use thiserror::Error;
+
+/// Output goes out in pieces of about this size.
+const WRITE_BYTES: usize = 256 << 10;
+/// So many bad lines of each reason are told.
+const TOLD: u64 = 3;
+/// Bad lines are judged from so many lines on: fewer say little.
+const JUDGED_LINES_MIN: u64 = 1000;
+
+/// What a mapper is to do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The names of the fields to read.
+    pub fields: Fields,
+    /// The longest line that is read.
+    pub line_bytes_max: usize,
+    /// The share of lines, blank ones aside, that may be bad.
+    pub bad_lines_max: f64,
+    /// What the input is called in messages.
+    pub file: String,
+}
+
+/// Why a mapper failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The input could not be read.
+    #[error("cannot read lines")]
+    Read(#[source] io::Error),
+    /// The output could not be written; a reader that went away is lost output.
+    #[error("cannot write records")]
+    Write(#[source] io::Error),
+    /// Standard error could not be written.
+    #[error("cannot write to standard error")]
+    Log(#[source] io::Error),
+    /// Too many bad lines.
+    #[error(
+        "{bad} of {lines} lines are bad ({counts}), expected at most {share} of them; {cause}, or raise \
+         --bad-lines-max"
+    )]
+    BadLines {
+        /// Bad lines.
+        bad: u64,
+        /// Lines that are not blank.
+        lines: u64,
+        /// Bad lines by reason.
+        counts: String,
+        /// The share that is allowed.
+        share: f64,
+        /// What may be the matter, and what to do.
+        cause: String,
+    },
+}
+
+impl Error {
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Read(_) | Self::Write(_) | Self::Log(_) => Exit::Io,
+            Self::BadLines { .. } => Exit::BadInput,
+        }
+    }
+}
+
+/// Reads all lines of `input`, writes a record for each review to `output`, and counters and notices to `log`.
+pub fn run(
+    input: impl Read,
+    mut output: impl Write,
+    mut log: impl Write,
+    options: &Options,
+) -> Result<MapperCounts, Error> {
+    let mut lines = LineReader::new(input, options.line_bytes_max);
+    let mut parser = ReviewParser::new(options.fields.clone());
+    let mut cleaner = Cleaner::default();
+    let mut counts = MapperCounts::default();
+    let mut beginning = Vec::new();
+    let mut text = Vec::new();
+    let mut records = Vec::with_capacity(2 * WRITE_BYTES);
+    while let Some(line) = lines.next_line().map_err(Error::Read)? {
+        counts.lines += 1;
+        let bytes = match line.content {
+            Content::Bytes(bytes) => bytes,
+            Content::TooLong { blank: true, .. } => {
+                counts.blank += 1;
+                continue;
+            }
+            Content::TooLong { .. } => {
+                count_bad(&mut counts.line_too_long, "line_too_long", line.offset, options, &mut log)?;
+                continue;
+            }
+        };
+        if counts.lines == 1 {
+            beginning.extend_from_slice(&bytes[..bytes.len().min(cause::BEGINNING_BYTES)]);
+        }
+        if is_blank(bytes) {
+            counts.blank += 1;
+            continue;
+        }
+        let review = match parser.parse(bytes) {
+            Ok(review) => review,
+            Err(reject) => {
+                let (counter, reason) = match reject {
+                    Reject::BadLine => (&mut counts.bad_line, "bad_line"),
+                    Reject::NoText => (&mut counts.no_text, "no_text"),
+                    Reject::BadRating => (&mut counts.bad_rating, "bad_rating"),
+                };
+                count_bad(counter, reason, line.offset, options, &mut log)?;
+                continue;
+            }
+        };
+        text.clear();
+        if !cleaner.clean(review.text, &mut text) {
+            counts.empty_text += 1;
+            continue;
+        }
+        counts.reviews += 1;
+        write_record(&mut records, &text, Votes::one(review.rating.stars()));
+        if records.len() >= WRITE_BYTES {
+            output.write_all(&records).map_err(Error::Write)?;
+            records.clear();
+        }
+    }
+    output.write_all(&records).and_then(|()| output.flush()).map_err(Error::Write)?;
+    report_counters(&mut log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
+    judge(&counts, &beginning, options)?;
+    Ok(counts)
+}
+
+/// Counts a bad line, and tells the first few with their place. The line itself stays out of the log: logs are kept
+/// by others than those who may read reviews.
+fn count_bad(
+    counter: &mut u64,
+    reason: &str,
+    offset: u64,
+    options: &Options,
+    log: &mut impl Write,
+) -> Result<(), Error> {
+    *counter += 1;
+    if *counter > TOLD {
+        return Ok(());
+    }
+    let more = if *counter == TOLD { " (further ones are counted only)" } else { "" };
+    let notice = format!("mapper: {reason} at byte {offset} of {}{more}\n", options.file);
+    log.write_all(notice.as_bytes()).map_err(Error::Log)
+}
+
+fn judge(counts: &MapperCounts, beginning: &[u8], options: &Options) -> Result<(), Error> {
+    let (bad, lines) = (counts.bad(), counts.lines - counts.blank);
+    if lines < JUDGED_LINES_MIN || bad as f64 <= options.bad_lines_max * lines as f64 {
+        return Ok(());
+    }
+    let reasons = counts.counters().into_iter().filter(|(name, n)| *n > 0 && cause::REASONS.contains(name));
+    Err(Error::BadLines {
+        bad,
+        lines,
+        counts: reasons.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", "),
+        share: options.bad_lines_max,
+        cause: cause::likely(counts, beginning, &options.fields),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Options {
+        Options {
+            fields: Fields::default(),
+            line_bytes_max: 4 << 20,
+            bad_lines_max: 0.05,
+            file: "-".to_owned(),
+        }
+    }
+
+    fn mapped(input: &str) -> (Result<MapperCounts, Error>, String, String) {
+        let (mut output, mut log) = (Vec::new(), Vec::new());
+        let counts = run(input.as_bytes(), &mut output, &mut log, &options());
+        (counts, String::from_utf8(output).unwrap(), String::from_utf8(log).unwrap())
+    }
+
+    #[test]
+    fn every_line_is_counted_once_and_reviews_become_records() {
+        let input = concat!(
+            "{\"reviewText\": \"Great <b>fit</b> &amp; feel!\", \"overall\": 5.0}\n",
+            "\n \t\n",
+            "{\"overall\": 5.0}\n",
+            "{\"reviewText\": \"ok\", \"overall\": 6}\n",
+            "{\"reviewText\": \"5/5 :)\", \"overall\": 5}\n",
+            "not json\r\n",
+            "{'reviewText': \"it's OLD\", 'overall': 2.0}\n",
+        );
+        let (counts, output, log) = mapped(input);
+        let expected = MapperCounts {
+            lines: 8,
+            blank: 2,
+            line_too_long: 0,
+            bad_line: 1,
+            no_text: 1,
+            bad_rating: 1,
+            empty_text: 1,
+            reviews: 2,
+        };
+        assert_eq!(counts.unwrap(), expected);
+        assert_eq!(output, "great fit feel\t0,0,0,0,1\nit's old\t0,1,0,0,0\n");
+        assert!(log.contains("mapper: no_text at byte 65 of -\n"), "{log}");
+        assert!(log.contains("reporter:counter:mapper,reviews,2\n"), "{log}");
+        assert!(!log.contains("not json"), "{log}");
+    }
+
+    #[test]
+    fn three_bad_lines_of_a_reason_are_told() {
+        let (_, _, log) = mapped(&"x\n".repeat(10));
+        assert_eq!(log.matches("bad_line at byte").count(), 3);
+        assert!(log.contains("at byte 4 of - (further ones are counted only)\n"), "{log}");
+    }
+
+    #[test]
+    fn too_many_bad_lines_fail_with_a_likely_cause() {
+        let good = "{\"reviewText\": \"ok\", \"overall\": 4}\n";
+        let (few, _, _) = mapped(&format!("{}{}", good.repeat(951), "{\"overall\": 4}\n".repeat(50)));
+        assert_eq!(few.unwrap().no_text, 50);
+        let (many, output, _) = mapped(&format!("{}{}", good.repeat(949), "{\"overall\": 4}\n".repeat(51)));
+        let error = many.unwrap_err();
+        assert_eq!(error.exit(), Exit::BadInput);
+        let message = error.to_string();
+        assert!(
+            message.starts_with("51 of 1000 lines are bad (no_text 51), expected at most 0.05"),
+            "{message}"
+        );
+        assert!(message.contains("--text-field"), "{message}");
+        assert_eq!(output.lines().count(), 949);
+    }
+
+    #[test]
+    fn few_lines_are_not_judged() {
+        assert_eq!(mapped(&"x\n".repeat(999)).0.unwrap().bad_line, 999);
+        assert!(mapped(&"x\n".repeat(1000)).0.is_err());
+    }
+}

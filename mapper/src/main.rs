@@ -1,0 +1,96 @@
+//! The program `mapper`: standard input to standard output, counts to a file, exit code out.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use corpus::exit::{Exit, chain};
+use corpus::ledger::MapperCounts;
+use corpus::lines::LINE_BYTES_MAX;
+use corpus::review::Fields;
+use mapper::Options;
+
+/// Turns review lines on standard input into records on standard output: cleaned text, tab, votes.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Arguments {
+    /// Field of the text
+    #[arg(long, value_name = "NAME", default_value = "reviewText")]
+    text_field: String,
+    /// Field of the rating
+    #[arg(long, value_name = "NAME", default_value = "overall")]
+    rating_field: String,
+    /// Longest line that is read; longer ones are counted as line_too_long
+    #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX)]
+    line_bytes_max: usize,
+    /// Share of bad lines above which the mapper fails at its end
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_share)]
+    bad_lines_max: f64,
+    /// Write this mapper's part of the ledger to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    counts: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Printing can fail only where nobody listens.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((exit, message)) => {
+            eprintln!("mapper: {message}");
+            exit.into()
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
+    let options = Options {
+        fields: Fields { text: arguments.text_field.clone(), rating: arguments.rating_field.clone() },
+        line_bytes_max: arguments.line_bytes_max,
+        bad_lines_max: arguments.bad_lines_max,
+        file: input_name(),
+    };
+    let (input, output) =
+        files().map_err(|error| (Exit::Io, format!("standard input or output: {error}")))?;
+    let counts =
+        mapper::run(input, output, io::stderr(), &options).map_err(|error| (error.exit(), chain(&error)))?;
+    match &arguments.counts {
+        Some(path) => {
+            write_counts(path, &counts).map_err(|error| (Exit::Io, format!("{}: {error}", path.display())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The file that Hadoop feeds this mapper, else `-`.
+fn input_name() -> String {
+    let names = ["mapreduce_map_input_file", "map_input_file"];
+    names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "-".to_owned())
+}
+
+fn write_counts(path: &PathBuf, counts: &MapperCounts) -> io::Result<()> {
+    let mut json = serde_json::to_string_pretty(counts)?;
+    json.push('\n');
+    fs::write(path, json)
+}
+
+/// Standard input and output without buffers of their own: lines and records go in large pieces.
+fn files() -> io::Result<(File, File)> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
+    Ok((File::from(input), File::from(output)))
+}
+
+fn parse_share(share: &str) -> Result<f64, String> {
+    let share = share.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
+}
