@@ -1,0 +1,189 @@
+//! One chunk: elements to the bytes that lie in the file, and back.
+//!
+//! These are HDF5's own filters, in the order of the pipeline: shuffle (the first bytes of all elements, then the
+//! second bytes …), deflate in a zlib frame, Fletcher's checksum of the compressed bytes behind them. Doing them
+//! here instead of in the library makes the bytes depend on nothing but the elements, gives the digest table the
+//! stored bytes, and needs no lock. The library and h5py read the result as their own.
+
+use libdeflater::{CompressionLvl, Compressor, Decompressor};
+
+/// A type of element. Files are little-endian, whatever the machine.
+pub(crate) trait Scalar: hdf5::H5Type + Copy + Default {
+    /// Its size.
+    const BYTES: usize;
+    /// Its name in the digest table.
+    const NAME: &'static str;
+    /// Byte `i` of it, the least significant first.
+    fn byte(self, i: usize) -> u8;
+    /// The element whose byte `i` is `byte(i)`.
+    fn from_bytes(byte: impl Fn(usize) -> u8) -> Self;
+}
+
+macro_rules! scalar {
+    ($type:ty) => {
+        impl Scalar for $type {
+            const BYTES: usize = size_of::<$type>();
+            const NAME: &'static str = stringify!($type);
+            #[inline(always)]
+            fn byte(self, i: usize) -> u8 {
+                (self >> (8 * i)) as u8
+            }
+            #[inline(always)]
+            fn from_bytes(byte: impl Fn(usize) -> u8) -> Self {
+                let mut bytes = [0; size_of::<$type>()];
+                for (i, to) in bytes.iter_mut().enumerate() {
+                    *to = byte(i);
+                }
+                Self::from_le_bytes(bytes)
+            }
+        }
+    };
+}
+scalar!(u8);
+scalar!(u16);
+scalar!(u32);
+scalar!(u64);
+
+#[cfg(target_endian = "big")]
+compile_error!("HDF5's native types are taken for little-endian ones");
+
+/// The size of the checksum behind each chunk.
+const CHECKSUM_BYTES: usize = 4;
+
+/// Makes stored chunks, through buffers that are used again.
+pub(crate) struct Encoder {
+    compressor: Compressor,
+    shuffled: Vec<u8>,
+    stored: Vec<u8>,
+}
+
+impl Encoder {
+    /// Compresses with this level of deflate, from 1 to 9.
+    pub(crate) fn new(deflate_level: u8) -> Self {
+        let level = CompressionLvl::new(i32::from(deflate_level)).expect("deflate has levels 1 to 9");
+        Self { compressor: Compressor::new(level), shuffled: Vec::new(), stored: Vec::new() }
+    }
+
+    /// The stored bytes of a chunk of `capacity` elements of which the first are given and the rest are zero, as
+    /// in the last chunk of a column.
+    pub(crate) fn encode<T: Scalar>(&mut self, elements: &[T], capacity: usize) -> &[u8] {
+        self.shuffled.clear();
+        self.shuffled.resize(capacity * T::BYTES, 0);
+        for (i, plane) in self.shuffled.chunks_exact_mut(capacity).enumerate() {
+            for (to, element) in plane.iter_mut().zip(elements) {
+                *to = element.byte(i);
+            }
+        }
+        let most = self.compressor.zlib_compress_bound(self.shuffled.len());
+        self.stored.resize(most + CHECKSUM_BYTES, 0);
+        let n = self
+            .compressor
+            .zlib_compress(&self.shuffled, &mut self.stored)
+            .expect("the buffer has the size that the compressor asked for");
+        let checksum = fletcher32(&self.stored[..n]);
+        self.stored.truncate(n);
+        self.stored.extend_from_slice(&checksum.to_le_bytes());
+        &self.stored
+    }
+}
+
+/// Reads stored chunks, through a buffer that is used again.
+pub(crate) struct Decoder {
+    decompressor: Decompressor,
+    shuffled: Vec<u8>,
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self { decompressor: Decompressor::new(), shuffled: Vec::new() }
+    }
+}
+
+impl Decoder {
+    /// The elements of a chunk of `capacity` of them; `None` where the bytes are no such chunk.
+    pub(crate) fn decode<T: Scalar>(
+        &mut self,
+        stored: &[u8],
+        capacity: usize,
+        elements: &mut Vec<T>,
+    ) -> Option<()> {
+        let (compressed, checksum) = stored.split_at_checked(stored.len().checked_sub(CHECKSUM_BYTES)?)?;
+        if fletcher32(compressed).to_le_bytes() != checksum {
+            return None;
+        }
+        self.shuffled.resize(capacity * T::BYTES, 0);
+        let n = self.decompressor.zlib_decompress(compressed, &mut self.shuffled).ok()?;
+        if n != self.shuffled.len() {
+            return None;
+        }
+        let shuffled = &self.shuffled[..];
+        elements.clear();
+        elements.extend((0..capacity).map(|at| T::from_bytes(|i| shuffled[i * capacity + at])));
+        Some(())
+    }
+}
+
+/// HDF5's variant of Fletcher's checksum: 16-bit words are read with the first byte as the more significant one,
+/// and an odd last byte is the upper half of a word.
+fn fletcher32(bytes: &[u8]) -> u32 {
+    // 360 words can be summed before the 32-bit sums of sums could overflow.
+    const WORDS_BETWEEN_FOLDS: usize = 360;
+    let (mut low, mut high) = (0u32, 0u32);
+    for block in bytes.chunks(2 * WORDS_BETWEEN_FOLDS) {
+        for word in block.chunks(2) {
+            low += u32::from(word[0]) << 8 | word.get(1).copied().map_or(0, u32::from);
+            high += low;
+        }
+        low = (low & 0xffff) + (low >> 16);
+        high = (high & 0xffff) + (high >> 16);
+    }
+    low = (low & 0xffff) + (low >> 16);
+    high = (high & 0xffff) + (high >> 16);
+    high << 16 | low
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn round_trip<T: Scalar + PartialEq + std::fmt::Debug>(elements: &[T], spare: usize) {
+        let capacity = elements.len() + spare;
+        let stored = Encoder::new(6).encode(elements, capacity).to_vec();
+        let mut read: Vec<T> = Vec::new();
+        Decoder::default().decode(&stored, capacity, &mut read).unwrap();
+        assert_eq!(&read[..elements.len()], elements);
+        assert!(read[elements.len()..].iter().all(|&element| element == T::default()));
+        assert_eq!(Decoder::default().decode(&stored, capacity + 1, &mut read), None);
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_survive_the_round_trip(
+            small in prop::collection::vec(any::<u8>(), 1..300),
+            large in prop::collection::vec(any::<u64>(), 1..300),
+            spare in 0usize..5,
+        ) {
+            round_trip(&small, spare);
+            round_trip(&large, spare);
+        }
+
+        #[test]
+        fn a_flipped_bit_is_noticed(elements in prop::collection::vec(0u32..100, 1..300), bit in any::<usize>()) {
+            let mut stored = Encoder::new(1).encode(&elements, elements.len()).to_vec();
+            let bit = bit % (8 * stored.len());
+            stored[bit / 8] ^= 1 << (bit % 8);
+            let mut read: Vec<u32> = Vec::new();
+            prop_assert_eq!(Decoder::default().decode(&stored, elements.len(), &mut read), None);
+        }
+    }
+
+    #[test]
+    fn hostile_bytes_are_no_chunk() {
+        let mut read: Vec<u16> = Vec::new();
+        for stored in [&b""[..], b"abc", b"\0\0\0\0", b"garbage and more garbage"] {
+            assert_eq!(Decoder::default().decode(stored, 8, &mut read), None);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The commit record of a partition, and the names of the objects in a run's folder.
+
+use corpus::digest::Digest;
+use corpus::ledger::ReducerCounts;
+use corpus::settings::Settings;
+use serde::{Deserialize, Serialize};
+
+/// What a reducer says of the shard it has put into the store: one small JSON object, put if absent, which elects
+/// one attempt of a partition. An object in the store counts only when a commit names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Commit {
+    /// The version of this record and of the shard's format.
+    pub schema_version: u32,
+    /// The run, as the reducer was given it.
+    pub run: String,
+    /// The partition, from 0.
+    pub partition: u32,
+    /// The number of partitions of the run.
+    pub partitions: u32,
+    /// The shard's name in the run's folder.
+    pub object: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes, in hexadecimal digits.
+    pub sha256: String,
+    /// What the store calls this version of the object, where it does.
+    pub etag: Option<String>,
+    /// The host that made it.
+    pub host: String,
+    /// The attempt that made it.
+    pub attempt: String,
+    /// The job it was made in, under Hadoop.
+    pub job: Option<String>,
+    /// When it was made, in seconds since 1970.
+    pub committed_unix_s: u64,
+    /// What became of the reducer's records.
+    pub counts: ReducerCounts,
+    /// Kept words of all rows.
+    pub kept_words: u64,
+    /// Words of the shard's dictionary.
+    pub distinct_words: u64,
+    /// The digest of the rows, which attempts of one partition agree on.
+    pub row_digest: Digest,
+    /// The settings it was made with.
+    pub settings: Settings,
+}
+
+/// The largest record or manifest that is read: settings may hold a long list of stop words.
+pub const RECORD_BYTES_MAX: u64 = 64 << 20;
+
+/// The folder of shards.
+pub const DATA_PREFIX: &str = "data/";
+/// The folder of commit records.
+pub const COMMIT_PREFIX: &str = "commit/";
+/// The seal of a run.
+pub const SEAL_KEY: &str = "manifest.json";
+
+/// The name of a shard. Neither host nor attempt alone is unique: two reducers share a host, attempts repeat.
+pub fn shard_key(partition: u32, host: &str, attempt: &str) -> String {
+    format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")
+}
+
+/// The name of a partition's commit record.
+pub fn commit_key(partition: u32) -> String {
+    format!("{COMMIT_PREFIX}part-{partition:05}.json")
+}
+
+/// The partition that a commit record's name stands for.
+pub fn partition_of_commit_key(key: &str) -> Option<u32> {
+    let digits = key.strip_prefix(COMMIT_PREFIX)?.strip_prefix("part-")?.strip_suffix(".json")?;
+    digits.parse().ok().filter(|&partition| commit_key(partition) == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_carry_partition_host_and_attempt() {
+        assert_eq!(shard_key(7, "ip-10-0-3-9", "0af1"), "data/part-00007.ip-10-0-3-9.0af1.h5");
+        assert_eq!(commit_key(123_456), "commit/part-123456.json");
+    }
+
+    #[test]
+    fn only_names_that_we_write_stand_for_a_partition() {
+        assert_eq!(partition_of_commit_key("commit/part-00007.json"), Some(7));
+        for other in
+            ["commit/part-7.json", "commit/part-00007.json.tmp", "data/part-00007.json", "commit/x.json"]
+        {
+            assert_eq!(partition_of_commit_key(other), None, "{other}");
+        }
+    }
+}

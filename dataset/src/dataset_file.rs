@@ -1,0 +1,265 @@
+//! A dataset: the rows of a whole run, with ids of one vocabulary.
+
+use std::path::Path;
+
+use corpus::digest::{Digest, RowDigester};
+use corpus::settings::Settings;
+
+use crate::error::Result;
+use crate::file::{FileReader, FileWriter, Value};
+use crate::header::{
+    Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
+};
+use crate::rows::{Row, RowsReader, RowsWriter, TokenType};
+use crate::schema::{DATASET, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT};
+use crate::vocabulary::{PADDING, Vocabulary};
+use crate::words::{WordsReader, WordsWriter};
+
+const VOCABULARY: &str = "vocabulary";
+
+/// Every setting that decides a dataset's content.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DatasetSettings {
+    /// Those of its shards.
+    pub rows: Settings,
+    /// The most words of the vocabulary.
+    pub vocabulary_size: u64,
+    /// The id digest of the dataset whose vocabulary was taken, where one was.
+    pub vocabulary_of: Option<Digest>,
+    /// The id digest of the dataset whose texts were left out, where one was.
+    pub without: Option<Digest>,
+}
+
+/// Writes a dataset.
+pub struct DatasetWriter {
+    file: FileWriter,
+    rows: RowsWriter,
+    id_digester: RowDigester,
+    id_digest: Digest,
+    vocabulary_digest: Digest,
+}
+
+impl DatasetWriter {
+    /// Creates the file, which must not exist, for this many rows and tokens, and writes the vocabulary.
+    pub fn create(
+        path: &Path,
+        settings: &DatasetSettings,
+        vocabulary: &Vocabulary,
+        rows: u64,
+        tokens: u64,
+    ) -> Result<Self> {
+        let mut file = FileWriter::create(path)?;
+        write_format(&mut file, DATASET)?;
+        write_dataset_settings(&mut file, settings)?;
+        let n_words = vocabulary.words.len() as u64;
+        let mut words = WordsWriter::create(&mut file, VOCABULARY, n_words, vocabulary.words.n_bytes())?;
+        for (word, &count) in vocabulary.words.iter().zip(&vocabulary.counts) {
+            words.push(&mut file, word, count)?;
+        }
+        words.finish(&mut file)?;
+        let rows = RowsWriter::create(&mut file, rows, tokens, vocabulary.token_type())?;
+        Ok(Self {
+            file,
+            rows,
+            id_digester: RowDigester::default(),
+            id_digest: Digest::default(),
+            vocabulary_digest: vocabulary.digest(),
+        })
+    }
+
+    /// The next row; its tokens are vocabulary ids.
+    pub fn row(&mut self, row: &Row) -> Result<()> {
+        self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
+        self.rows.push(&mut self.file, row)
+    }
+
+    /// Completes the file and makes it durable. All rows and tokens that were promised must have been written.
+    pub fn finish(mut self, row_digest: Digest) -> Result<Digests> {
+        self.rows.finish(&mut self.file)?;
+        let digests =
+            Digests { row_digest, id_digest: self.id_digest, vocabulary_digest: self.vocabulary_digest };
+        write_digests(&mut self.file, digests)?;
+        self.file.finish()?;
+        Ok(digests)
+    }
+}
+
+fn write_dataset_settings(file: &mut FileWriter, settings: &DatasetSettings) -> Result<()> {
+    let digest_or_empty =
+        |digest: Option<Digest>| Value::Text(digest.map(|d| d.to_string()).unwrap_or_default());
+    write_settings(file, &settings.rows)?;
+    file.attribute(VOCABULARY_SIZE, &Value::Number(settings.vocabulary_size))?;
+    file.attribute(VOCABULARY_OF, &digest_or_empty(settings.vocabulary_of))?;
+    file.attribute(WITHOUT, &digest_or_empty(settings.without))
+}
+
+/// A dataset, opened; its table of digests, attributes, layout and vocabulary have been checked, the chunks of its
+/// rows are as they are read.
+pub struct DatasetReader {
+    file: FileReader,
+    settings: DatasetSettings,
+    digests: Digests,
+    rows: RowsReader,
+    vocabulary: Vocabulary,
+}
+
+impl DatasetReader {
+    /// Opens a dataset.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mut file = FileReader::open(path)?;
+        check_format(&file, DATASET)?;
+        let digest = |name: &str| match file.demanded_text(name)? {
+            text if text.is_empty() => Ok(None),
+            _ => file.demanded_digest(name).map(Some),
+        };
+        let settings = DatasetSettings {
+            rows: read_settings(&file)?,
+            vocabulary_size: file.demanded_number(VOCABULARY_SIZE)?,
+            vocabulary_of: digest(VOCABULARY_OF)?,
+            without: digest(WITHOUT)?,
+        };
+        let digests = read_digests(&file)?;
+        let rows = RowsReader::open(&mut file)?;
+        let vocabulary = read_vocabulary(&mut WordsReader::open(&mut file, VOCABULARY)?)?;
+        if vocabulary.digest() != digests.vocabulary_digest {
+            return Err(file.damaged("the vocabulary digest"));
+        }
+        if rows.token_type() != vocabulary.token_type() {
+            return Err(file.damaged("the type of tokens"));
+        }
+        Ok(Self { file, settings, digests, rows, vocabulary })
+    }
+
+    /// The settings it was made with.
+    pub fn settings(&self) -> &DatasetSettings {
+        &self.settings
+    }
+
+    /// The digests that it claims; [`DatasetReader::verify`] holds two of them against the rows and words.
+    pub fn digests(&self) -> Digests {
+        self.digests
+    }
+
+    /// The vocabulary, with this data's counts.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// The number of rows.
+    pub fn n_rows(&self) -> u64 {
+        self.rows.n_rows()
+    }
+
+    /// The number of tokens of all rows.
+    pub fn n_tokens(&self) -> u64 {
+        self.rows.n_tokens()
+    }
+
+    /// Reads the row at this place into `row`.
+    pub fn row(&mut self, at: u64, row: &mut Row) -> Result<()> {
+        self.rows.read(at, row)
+    }
+
+    /// The hash of the row at this place.
+    pub fn hash(&mut self, at: u64) -> Result<u64> {
+        self.rows.hash(at)
+    }
+
+    /// Reads everything once and checks it: all chunks by their digests, order, labels and ids of the rows, and the
+    /// id digest. The row digest cannot be worked out again: a dataset does not hold the words it does not know.
+    /// `each` sees every row, in order.
+    pub fn verify(&mut self, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+        let mut digester = RowDigester::default();
+        let mut sum = Digest::default();
+        let mut row = Row::default();
+        let mut hash_before = 0;
+        let settings = &self.settings.rows;
+        for at in 0..self.rows.n_rows() {
+            self.rows.read(at, &mut row)?;
+            let longest = match settings.max_tokens {
+                0 => usize::MAX,
+                most => most as usize,
+            };
+            let broken = if row.hash < hash_before {
+                Some("the order of rows")
+            } else if row.label != settings.label(row.votes) {
+                Some("the label of a row")
+            } else if row.tokens.is_empty() || row.tokens.len() > longest || row.split >= 1000 {
+                Some("the size of a row")
+            } else if row
+                .tokens
+                .iter()
+                .any(|&id| id == PADDING || u64::from(id) > self.vocabulary.largest_id())
+            {
+                Some("an id of a row")
+            } else {
+                None
+            };
+            if let Some(part) = broken {
+                return Err(self.file.damaged(part));
+            }
+            hash_before = row.hash;
+            sum += digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
+            each(&row)?;
+        }
+        if sum == self.digests.id_digest { Ok(()) } else { Err(self.file.damaged("the id digest")) }
+    }
+}
+
+fn read_vocabulary(words: &mut WordsReader) -> Result<Vocabulary> {
+    let mut vocabulary = Vocabulary::default();
+    let mut word = Vec::new();
+    for at in 0..words.n_words() {
+        vocabulary.counts.push(words.read(at, &mut word)?);
+        vocabulary.words.push(&word);
+    }
+    Ok(vocabulary)
+}
+
+/// Writes a copy of a dataset that other programs can load as a table: `rows` has `length` ids a row, cut or filled
+/// with zeros, and the label as last column.
+pub fn write_padded(dataset: &mut DatasetReader, path: &Path, length: usize) -> Result<()> {
+    let mut file = FileWriter::create(path)?;
+    write_format(&mut file, DATASET)?;
+    write_dataset_settings(&mut file, &dataset.settings.clone())?;
+    write_digests(&mut file, dataset.digests)?;
+    match dataset.rows.token_type() {
+        TokenType::U16 => write_padded_rows(dataset, &mut file, length, |id| id as u16)?,
+        TokenType::U32 => write_padded_rows(dataset, &mut file, length, |id| id)?,
+    }
+    file.finish_without_digests()
+}
+
+fn write_padded_rows<T: crate::chunk::Scalar>(
+    dataset: &mut DatasetReader,
+    file: &mut FileWriter,
+    length: usize,
+    narrowed: impl Fn(u32) -> T,
+) -> Result<()> {
+    let n = dataset.n_rows() as usize;
+    let mut rows = file.column(ROWS, n, Some(length + 1))?;
+    let mut label = file.column(LABEL, n, None)?;
+    let mut votes = file.column(VOTES, n, Some(5))?;
+    let mut hash = file.column(HASH, n, None)?;
+    let mut split = file.column(SPLIT, n, None)?;
+    let mut padded = Vec::with_capacity(length + 1);
+    let mut row = Row::default();
+    for at in 0..dataset.n_rows() {
+        dataset.row(at, &mut row)?;
+        padded.clear();
+        padded.extend(row.tokens.iter().take(length).map(|&id| narrowed(id)));
+        padded.resize_with(length, || narrowed(PADDING));
+        padded.push(narrowed(u32::from(row.label)));
+        let encoder = &mut file.encoder;
+        rows.push(encoder, &padded)?;
+        label.push(encoder, &[row.label])?;
+        votes.push(encoder, &row.votes.0)?;
+        hash.push(encoder, &[row.hash])?;
+        split.push(encoder, &[row.split])?;
+    }
+    file.finish_column(rows)?;
+    file.finish_column(label)?;
+    file.finish_column(votes)?;
+    file.finish_column(hash)?;
+    file.finish_column(split)
+}

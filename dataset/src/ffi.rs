@@ -1,0 +1,42 @@
+//! The three calls of the HDF5 library that have no safe wrapper: a finished chunk out, attribute bytes out and in.
+//!
+//! This is the only module of the crate with `unsafe`. It knows nothing of formats.
+#![allow(unsafe_code)]
+
+use hdf5::{Attribute, Dataset};
+use hdf5_sys::h5a::{H5Aread, H5Awrite};
+use hdf5_sys::h5d::H5Dwrite_chunk;
+use hdf5_sys::h5p::H5P_DEFAULT;
+
+/// Stores one chunk whose filters have all been applied. `offset` is the chunk's first element in each dimension.
+pub(crate) fn write_chunk(dataset: &Dataset, offset: &[u64], stored: &[u8]) -> hdf5::Result<()> {
+    assert_eq!(offset.len(), dataset.ndim(), "one offset for each dimension");
+    // SAFETY: the dataset's handle is open while it is borrowed; `offset` has as many entries as the dataset has
+    // dimensions; the library reads `stored.len()` bytes and keeps no pointer; the lock of the library is held.
+    let status = hdf5::sync::sync(|| unsafe {
+        H5Dwrite_chunk(dataset.id(), H5P_DEFAULT, 0, offset.as_ptr(), stored.len(), stored.as_ptr().cast())
+    });
+    hdf5::h5check(status).map(|_| ())
+}
+
+/// Writes an attribute's value as it lies in memory.
+pub(crate) fn write_attribute(attribute: &Attribute, value: &[u8]) -> hdf5::Result<()> {
+    let dtype = attribute.dtype()?;
+    assert_eq!(value.len(), dtype.size() * attribute.size(), "a value of the attribute's size");
+    // SAFETY: the handles are open while they are borrowed; the memory type is the attribute's own, so the library
+    // reads exactly the bytes counted above; the lock of the library is held.
+    let status = hdf5::sync::sync(|| unsafe { H5Awrite(attribute.id(), dtype.id(), value.as_ptr().cast()) });
+    hdf5::h5check(status).map(|_| ())
+}
+
+/// Reads an attribute's value as it lies in memory. The caller has made sure that it holds no references or
+/// variable-length parts, and that its size is reasonable.
+pub(crate) fn read_attribute(attribute: &Attribute) -> hdf5::Result<Vec<u8>> {
+    let dtype = attribute.dtype()?;
+    let mut value = vec![0u8; dtype.size() * attribute.size()];
+    // SAFETY: the handles are open while they are borrowed; the memory type is the attribute's own, so the library
+    // writes exactly the bytes allocated above; the lock of the library is held.
+    let status =
+        hdf5::sync::sync(|| unsafe { H5Aread(attribute.id(), dtype.id(), value.as_mut_ptr().cast()) });
+    hdf5::h5check(status).map(|_| value)
+}

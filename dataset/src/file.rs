@@ -1,0 +1,327 @@
+//! A file of ours as HDF5 has it: columns and attributes in, columns and attributes out, each under its digest.
+//!
+//! Writing is deterministic: the bytes depend on what is written and on the order, not on time, host or path.
+//! Reading is strict: a column has the type, shape, chunks and filters that this project writes, or the file is
+//! refused before any of its elements is used.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use corpus::digest::Digest;
+use hdf5::plist::file_access::LibraryVersion;
+use hdf5::types::{IntSize, TypeDescriptor};
+
+use crate::chunk::{Encoder, Scalar};
+use crate::column::{ColumnReader, ColumnWriter};
+use crate::digest_table::{DigestTable, Digests, attribute_digest, describe_column};
+use crate::error::{At, Error, Result};
+use crate::ffi;
+use crate::schema::{DEFLATE_LEVEL, DIGESTS, chunk_rows};
+
+/// The largest attribute that is read: room for a list of a million stop words.
+const ATTRIBUTE_BYTES_MAX: usize = 16 << 20;
+/// The largest table of digests that is read: it would describe some 500 GB of tokens.
+const TABLE_BYTES_MAX: usize = 256 << 20;
+
+/// A new file. It is complete only after [`FileWriter::finish`].
+pub(crate) struct FileWriter {
+    path: PathBuf,
+    file: hdf5::File,
+    pub(crate) encoder: Encoder,
+    table: DigestTable,
+}
+
+impl FileWriter {
+    /// Creates a file that does not exist yet.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        let file = hdf5::File::with_options()
+            // What HDF5 1.10 and later can read; its metadata carry checksums.
+            .with_fapl(|access| access.libver_bounds(LibraryVersion::V110, LibraryVersion::V110))
+            .with_fcpl(|creation| creation.obj_track_times(false))
+            .create_excl(path)
+            .at(path, "create the file")?;
+        let encoder = Encoder::new(DEFLATE_LEVEL);
+        Ok(Self { path: path.to_owned(), file, encoder, table: DigestTable::default() })
+    }
+
+    /// Creates a column of `rows` rows of `width` elements each, `None` for a column of single elements.
+    pub(crate) fn column<T: Scalar>(
+        &self,
+        name: &str,
+        rows: usize,
+        width: Option<usize>,
+    ) -> Result<ColumnWriter<T>> {
+        let layout = Layout::of(name, rows, width);
+        let dataset = self
+            .file
+            .new_dataset_builder()
+            .empty::<T>()
+            .shape(layout.shape.clone())
+            .chunk(layout.chunk.clone())
+            .shuffle()
+            .deflate(DEFLATE_LEVEL)
+            .fletcher32()
+            .obj_track_times(false)
+            .create(name)
+            .at(&self.path, "create a dataset")?;
+        Ok(ColumnWriter::new(self.path.clone(), dataset, layout))
+    }
+
+    /// Creates a group, so that columns can be named `group/column`.
+    pub(crate) fn group(&self, name: &str) -> Result<()> {
+        let group = self
+            .file
+            .create_group_builder()
+            .with_gcpl(|creation| creation.obj_track_times(false))
+            .create(name);
+        group.at(&self.path, "create a group").map(|_| ())
+    }
+
+    /// Ends a column: all its rows must have been written.
+    pub(crate) fn finish_column<T: Scalar>(&mut self, column: ColumnWriter<T>) -> Result<()> {
+        let (description, digests) = column.finish(&mut self.encoder)?;
+        self.table.add_column(&description, &digests);
+        Ok(())
+    }
+
+    /// Writes an attribute of the file.
+    pub(crate) fn attribute(&mut self, name: &str, value: &Value) -> Result<()> {
+        let (dtype, bytes) = value.stored();
+        let attribute = self
+            .file
+            .new_attr_builder()
+            .empty_as(dtype.clone())
+            .create(name)
+            .at(&self.path, "create an attribute")?;
+        ffi::write_attribute(&attribute, &bytes).at(&self.path, "write an attribute")?;
+        self.table.add_attribute(name, attribute_digest(&dtype.to_string(), &bytes));
+        Ok(())
+    }
+
+    /// Writes the table of digests, closes the file and makes it durable.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        let table = std::mem::take(&mut self.table).finish();
+        self.file
+            .new_dataset_builder()
+            .empty::<u8>()
+            .shape(table.len())
+            .obj_track_times(false)
+            .create(DIGESTS)
+            .and_then(|dataset| dataset.write_raw(&table))
+            .at(&self.path, "write the table of digests")?;
+        self.finish_without_digests()
+    }
+
+    /// Closes the file and makes it durable, for a file that other programs read and none of ours.
+    pub(crate) fn finish_without_digests(self) -> Result<()> {
+        self.file.close().at(&self.path, "close the file")?;
+        fs::File::open(&self.path).and_then(|file| file.sync_all()).at(&self.path, "sync the file")
+    }
+}
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// A text, stored at its own fixed length.
+    Text(String),
+    /// A number, stored as an unsigned 64-bit integer.
+    Number(u64),
+}
+
+impl Value {
+    fn stored(&self) -> (TypeDescriptor, Vec<u8>) {
+        match self {
+            // HDF5 has no strings of length 0: an empty one is one NUL.
+            Self::Text(text) if text.is_empty() => (TypeDescriptor::FixedUnicode(1), vec![0]),
+            Self::Text(text) => (TypeDescriptor::FixedUnicode(text.len()), text.clone().into_bytes()),
+            Self::Number(number) => (TypeDescriptor::Unsigned(IntSize::U8), number.to_le_bytes().to_vec()),
+        }
+    }
+}
+
+/// The shape and the chunks of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) name: String,
+    pub(crate) rows: usize,
+    pub(crate) width: usize,
+    pub(crate) chunk_rows: usize,
+    shape: Vec<usize>,
+    chunk: Vec<usize>,
+}
+
+impl Layout {
+    fn of(name: &str, rows: usize, width: Option<usize>) -> Self {
+        let chunk_rows = chunk_rows(name, width.unwrap_or(1)).min(rows.max(1));
+        let dimensions = |first: usize| std::iter::once(first).chain(width).collect::<Vec<_>>();
+        Self {
+            name: name.to_owned(),
+            rows,
+            width: width.unwrap_or(1),
+            chunk_rows,
+            shape: dimensions(rows),
+            chunk: dimensions(chunk_rows),
+        }
+    }
+
+    /// What the table of digests says of such a column.
+    pub(crate) fn description<T: Scalar>(&self) -> String {
+        describe_column(&self.name, T::NAME, &self.shape, &self.chunk)
+    }
+
+    /// The number of dimensions.
+    pub(crate) fn dimensions(&self) -> usize {
+        self.shape.len()
+    }
+}
+
+/// A finished file, opened for reading.
+pub(crate) struct FileReader {
+    path: Arc<Path>,
+    file: hdf5::File,
+    bytes: Arc<fs::File>,
+    digests: Digests,
+}
+
+impl FileReader {
+    /// Opens a file and checks its table of digests and its attributes.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        // The system's own error says more than the library's when the file is missing or may not be read.
+        let bytes = fs::File::open(path).at(path, "open the file")?;
+        let file = hdf5::File::open(path).map_err(|_| Error::Unexpected {
+            path: path.to_owned(),
+            thing: "the file".to_owned(),
+            found: "not readable as HDF5".to_owned(),
+            expected: "a whole HDF5 file of this project".to_owned(),
+            remedy: "it is another file, or was cut or damaged; fetch or make it again",
+        })?;
+        let damaged = |part: &str| Error::Damaged { path: path.to_owned(), part: part.to_owned() };
+        let table = file.dataset(DIGESTS).map_err(|_| Error::Unexpected {
+            path: path.to_owned(),
+            thing: "the dataset `digests`".to_owned(),
+            found: "absent".to_owned(),
+            expected: "a table of digests".to_owned(),
+            remedy: "only files written by reducer, merge or sentimill are read",
+        })?;
+        let is_table = table.size() <= TABLE_BYTES_MAX && !table.is_chunked();
+        let table: Vec<u8> =
+            is_table.then(|| table.read_raw().ok()).flatten().ok_or_else(|| damaged(DIGESTS))?;
+        let digests = Digests::parse(&table).ok_or_else(|| damaged(DIGESTS))?;
+        let reader = Self { path: path.into(), file, bytes: Arc::new(bytes), digests };
+        reader.check_attributes()?;
+        Ok(reader)
+    }
+
+    fn check_attributes(&self) -> Result<()> {
+        let names = self.file.attr_names().at(&self.path, "list the attributes")?;
+        for name in &names {
+            let (dtype, value) = self.attribute(name)?;
+            if self.digests.attribute(name) != Some(attribute_digest(&dtype, &value)) {
+                return Err(self.damaged(&format!("attribute {name}")));
+            }
+        }
+        if names.len() == self.digests.n_attributes() {
+            Ok(())
+        } else {
+            Err(self.damaged("the list of attributes"))
+        }
+    }
+
+    /// The name of an attribute's type, and its value.
+    fn attribute(&self, name: &str) -> Result<(String, Vec<u8>)> {
+        let damaged = || self.damaged(&format!("attribute {name}"));
+        let attribute = self.file.attr(name).map_err(|_| damaged())?;
+        let dtype = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).map_err(|_| damaged())?;
+        let plain = matches!(dtype, TypeDescriptor::FixedUnicode(_) | TypeDescriptor::Unsigned(_));
+        if !plain || attribute.size() != 1 || dtype.size() > ATTRIBUTE_BYTES_MAX {
+            return Err(damaged());
+        }
+        let value = ffi::read_attribute(&attribute).map_err(|_| damaged())?;
+        Ok((dtype.to_string(), value))
+    }
+
+    /// The text of an attribute; `None` where there is none of this name.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>> {
+        if self.digests.attribute(name).is_none() {
+            return Ok(None);
+        }
+        let (_, mut value) = self.attribute(name)?;
+        if value == [0] {
+            value.clear();
+        }
+        String::from_utf8(value).map(Some).map_err(|_| self.damaged(&format!("attribute {name}")))
+    }
+
+    /// The text of an attribute that the format demands.
+    pub(crate) fn demanded_text(&self, name: &str) -> Result<String> {
+        self.text(name)?.ok_or_else(|| self.unexpected(&format!("attribute {name}"), "absent", "present"))
+    }
+
+    /// The number of an attribute that the format demands.
+    pub(crate) fn demanded_number(&self, name: &str) -> Result<u64> {
+        let number = Value::Number(0).stored().0.to_string();
+        match self.digests.attribute(name).map(|_| self.attribute(name)).transpose()? {
+            Some((dtype, value)) if dtype == number => {
+                Ok(u64::from_le_bytes(value.try_into().expect("the type is one of 8 bytes")))
+            }
+            found => {
+                let found = found.map_or("absent".to_owned(), |(dtype, _)| dtype);
+                Err(self.unexpected(&format!("attribute {name}"), &found, &number))
+            }
+        }
+    }
+
+    /// The digest of an attribute that the format demands.
+    pub(crate) fn demanded_digest(&self, name: &str) -> Result<Digest> {
+        let text = self.demanded_text(name)?;
+        Digest::from_hex(&text)
+            .ok_or_else(|| self.unexpected(&format!("attribute {name}"), &text, "32 hexadecimal digits"))
+    }
+
+    /// The number of rows of a column.
+    pub(crate) fn rows(&self, name: &str) -> Result<usize> {
+        let dataset = self.file.dataset(name).map_err(|_| self.unexpected(name, "absent", "a dataset"))?;
+        dataset.shape().first().copied().ok_or_else(|| self.unexpected(name, "a scalar", "a column"))
+    }
+
+    /// Whether a column has elements of this type.
+    pub(crate) fn has_type<T: Scalar>(&self, name: &str) -> bool {
+        self.file.dataset(name).and_then(|dataset| dataset.dtype()).is_ok_and(|dtype| dtype.is::<T>())
+    }
+
+    /// Opens a column, which must be described by the table of digests as this project would write it. Each column
+    /// is opened once.
+    pub(crate) fn column<T: Scalar>(&mut self, name: &str, width: Option<usize>) -> Result<ColumnReader<T>> {
+        let rows = self.rows(name)?;
+        let layout = Layout::of(name, rows, width);
+        let dataset = self.file.dataset(name).at(&self.path, "open a dataset")?;
+        let as_written = self.has_type::<T>(name)
+            && dataset.shape() == layout.shape
+            && dataset.chunk().as_deref() == Some(&layout.chunk[..]);
+        let digests = self.digests.take_column(&layout.description::<T>()).filter(|_| as_written);
+        let digests = digests.ok_or_else(|| self.damaged(&format!("the layout of {name}")))?;
+        ColumnReader::open(self.path.clone(), self.bytes.clone(), &dataset, layout, digests)
+    }
+
+    /// The error of a part that does not match its digest.
+    pub(crate) fn damaged(&self, part: &str) -> Error {
+        Error::Damaged { path: self.path.to_path_buf(), part: part.to_owned() }
+    }
+
+    /// The error of a part that is whole, but not what the format says.
+    pub(crate) fn unexpected(&self, thing: &str, found: &str, expected: &str) -> Error {
+        Error::Unexpected {
+            path: self.path.to_path_buf(),
+            thing: thing.to_owned(),
+            found: found.to_owned(),
+            expected: expected.to_owned(),
+            remedy: "was it written by another version or another program?",
+        }
+    }
+
+    /// Where the file lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}

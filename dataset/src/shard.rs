@@ -1,0 +1,247 @@
+//! A shard: the rows of one reduce partition, with a dictionary of its own.
+
+use std::path::Path;
+
+use corpus::digest::{Digest, RowDigester, VocabularyDigester};
+use corpus::settings::Settings;
+
+use crate::error::Result;
+use crate::file::{FileReader, FileWriter};
+use crate::header::{
+    Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
+};
+use crate::rows::{Row, RowsReader, RowsWriter, TokenType};
+use crate::schema::SHARD;
+use crate::words::{WordList, WordsReader, WordsWriter};
+
+const DICTIONARY: &str = "dictionary";
+
+/// How much will be written, which HDF5 wants to know first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShardSize {
+    /// Rows.
+    pub rows: u64,
+    /// Kept words of all rows.
+    pub tokens: u64,
+    /// Words of the dictionary.
+    pub words: u64,
+    /// Their bytes.
+    pub word_bytes: u64,
+}
+
+/// Writes a shard: words in byte order, rows in row order, in any mixture of both.
+pub struct ShardWriter {
+    file: FileWriter,
+    rows: RowsWriter,
+    dictionary: WordsWriter,
+    id_digester: RowDigester,
+    id_digest: Digest,
+    dictionary_digester: VocabularyDigester,
+}
+
+impl ShardWriter {
+    /// Creates the file, which must not exist.
+    pub fn create(path: &Path, settings: &Settings, size: ShardSize) -> Result<Self> {
+        let mut file = FileWriter::create(path)?;
+        write_format(&mut file, SHARD)?;
+        write_settings(&mut file, settings)?;
+        let dictionary = WordsWriter::create(&mut file, DICTIONARY, size.words, size.word_bytes)?;
+        let rows = RowsWriter::create(&mut file, size.rows, size.tokens, TokenType::U32)?;
+        Ok(Self {
+            file,
+            rows,
+            dictionary,
+            id_digester: RowDigester::default(),
+            id_digest: Digest::default(),
+            dictionary_digester: VocabularyDigester::default(),
+        })
+    }
+
+    /// The next word of the dictionary, with its count over all distinct texts.
+    pub fn word(&mut self, word: &[u8], count: u64) -> Result<()> {
+        self.dictionary_digester.add(word, count);
+        self.dictionary.push(&mut self.file, word, count)
+    }
+
+    /// The next row; its tokens are places in the dictionary.
+    pub fn row(&mut self, row: &Row) -> Result<()> {
+        self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
+        self.rows.push(&mut self.file, row)
+    }
+
+    /// Completes the file and makes it durable. All that the size promised must have been written.
+    pub fn finish(mut self, row_digest: Digest) -> Result<()> {
+        self.rows.finish(&mut self.file)?;
+        self.dictionary.finish(&mut self.file)?;
+        let (id_digest, vocabulary_digest) = (self.id_digest, self.dictionary_digester.digest());
+        write_digests(&mut self.file, Digests { row_digest, id_digest, vocabulary_digest })?;
+        self.file.finish()
+    }
+}
+
+/// A shard, opened; its table of digests, attributes and layout have been checked, its chunks are as they are read.
+pub struct ShardReader {
+    file: FileReader,
+    settings: Settings,
+    digests: Digests,
+    rows: RowsReader,
+    dictionary: WordsReader,
+    kept_dictionary: Option<WordList>,
+    digester: RowDigester,
+}
+
+impl ShardReader {
+    /// Opens a shard.
+    pub fn open(path: &Path) -> Result<Self> {
+        let mut file = FileReader::open(path)?;
+        check_format(&file, SHARD)?;
+        Ok(Self {
+            settings: read_settings(&file)?,
+            digests: read_digests(&file)?,
+            rows: RowsReader::open(&mut file)?,
+            dictionary: WordsReader::open(&mut file, DICTIONARY)?,
+            kept_dictionary: None,
+            digester: RowDigester::default(),
+            file,
+        })
+    }
+
+    /// The settings it was made with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The digests that it claims; [`ShardReader::verify`] holds them against rows and words.
+    pub fn digests(&self) -> Digests {
+        self.digests
+    }
+
+    /// How much it holds.
+    pub fn size(&self) -> ShardSize {
+        ShardSize {
+            rows: self.rows.n_rows(),
+            tokens: self.rows.n_tokens(),
+            words: self.dictionary.n_words(),
+            word_bytes: self.dictionary.n_bytes(),
+        }
+    }
+
+    /// Reads the row at this place into `row`.
+    pub fn row(&mut self, at: u64, row: &mut Row) -> Result<()> {
+        self.rows.read(at, row)
+    }
+
+    /// The words and counts of its dictionary.
+    pub fn dictionary(&mut self) -> &mut WordsReader {
+        &mut self.dictionary
+    }
+
+    /// The places of the rows with this hash.
+    pub fn rows_with_hash(&mut self, hash: u64) -> Result<std::ops::Range<u64>> {
+        let from = self.first_row_where(|other| other >= hash)?;
+        let to = self.first_row_where(|other| other > hash)?;
+        Ok(from..to)
+    }
+
+    fn first_row_where(&mut self, passed: impl Fn(u64) -> bool) -> Result<u64> {
+        let (mut from, mut to) = (0, self.rows.n_rows());
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if passed(self.rows.hash(middle)?) { to = middle } else { from = middle + 1 }
+        }
+        Ok(from)
+    }
+
+    /// Keeps the dictionary in memory if it takes at most this many bytes. Words of rows are read from the file where
+    /// it is not kept, which is slow, but takes no memory.
+    pub fn keep_dictionary(&mut self, bytes_max: u64) -> Result<()> {
+        let ShardSize { words, word_bytes, .. } = self.size();
+        if word_bytes + words * size_of::<u64>() as u64 > bytes_max {
+            return Ok(());
+        }
+        let mut kept = WordList::default();
+        let mut word = Vec::new();
+        for at in 0..words {
+            self.dictionary.read(at, &mut word)?;
+            kept.push(&word);
+        }
+        self.kept_dictionary = Some(kept);
+        Ok(())
+    }
+
+    /// The words of a row of this shard.
+    pub fn words_of(&mut self, row: &Row) -> Result<WordList> {
+        let mut words = WordList::default();
+        let mut word = Vec::new();
+        for &token in &row.tokens {
+            match &self.kept_dictionary {
+                Some(kept) => words.push(kept.get(token as usize)),
+                None => {
+                    self.dictionary.read(u64::from(token), &mut word)?;
+                    words.push(&word);
+                }
+            }
+        }
+        Ok(words)
+    }
+
+    /// The row digest of one row of this shard.
+    pub fn digest_of(&mut self, row: &Row) -> Result<Digest> {
+        if let Some(kept) = &self.kept_dictionary {
+            let words = row.tokens.iter().map(|&token| kept.get(token as usize));
+            return Ok(self.digester.of_words(row.hash, row.label, row.votes, words));
+        }
+        let words = self.words_of(row)?;
+        Ok(self.digester.of_words(row.hash, row.label, row.votes, words.iter()))
+    }
+
+    /// Reads everything once and checks it: all chunks by their digests, the order of words and rows, and the
+    /// digests of dictionary and ids. The row digest is worked out again from the rows' own words where the
+    /// dictionary is kept in memory. `each` sees every row, in order.
+    pub fn verify(&mut self, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+        self.verify_dictionary()?;
+        let mut sums = (Digest::default(), Digest::default());
+        let (mut row, mut before) = (Row::default(), Row::default());
+        let n_words = self.dictionary.n_words();
+        for at in 0..self.rows.n_rows() {
+            self.rows.read(at, &mut row)?;
+            if at > 0 && row < before {
+                return Err(self.file.damaged("the order of rows"));
+            }
+            if row.tokens.is_empty() || row.tokens.iter().any(|&token| u64::from(token) >= n_words) {
+                return Err(self.file.damaged("a token of a row"));
+            }
+            sums.0 += self.digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
+            if self.kept_dictionary.is_some() {
+                sums.1 += self.digest_of(&row)?;
+            }
+            each(&row)?;
+            std::mem::swap(&mut row, &mut before);
+        }
+        if sums.0 != self.digests.id_digest {
+            return Err(self.file.damaged("the id digest"));
+        }
+        if self.kept_dictionary.is_some() && sums.1 != self.digests.row_digest {
+            return Err(self.file.damaged("the row digest"));
+        }
+        Ok(())
+    }
+
+    fn verify_dictionary(&mut self) -> Result<()> {
+        let mut digester = VocabularyDigester::default();
+        let (mut word, mut before) = (Vec::new(), Vec::new());
+        for at in 0..self.dictionary.n_words() {
+            let count = self.dictionary.read(at, &mut word)?;
+            if (at > 0 && word <= before) || std::str::from_utf8(&word).is_err() {
+                return Err(self.file.damaged("the order of words"));
+            }
+            digester.add(&word, count);
+            std::mem::swap(&mut word, &mut before);
+        }
+        if digester.digest() == self.digests.vocabulary_digest {
+            Ok(())
+        } else {
+            Err(self.file.damaged("the dictionary digest"))
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Words with their counts: the dictionary of a shard, the vocabulary of a dataset.
+
+use crate::column::{ColumnReader, ColumnWriter};
+use crate::error::Result;
+use crate::file::{FileReader, FileWriter};
+
+/// A list of words as three columns: the words' bytes one after the other, where each begins, and its count.
+pub(crate) struct WordsWriter {
+    bytes: ColumnWriter<u8>,
+    offsets: ColumnWriter<u64>,
+    count: ColumnWriter<u64>,
+    n_bytes: u64,
+}
+
+impl WordsWriter {
+    /// Creates the columns in a group of this name.
+    pub(crate) fn create(file: &mut FileWriter, group: &str, words: u64, bytes: u64) -> Result<Self> {
+        file.group(group)?;
+        let mut offsets = file.column(&format!("{group}/offsets"), words as usize + 1, None)?;
+        offsets.push(&mut file.encoder, &[0])?;
+        Ok(Self {
+            bytes: file.column(&format!("{group}/bytes"), bytes as usize, None)?,
+            offsets,
+            count: file.column(&format!("{group}/count"), words as usize, None)?,
+            n_bytes: 0,
+        })
+    }
+
+    pub(crate) fn push(&mut self, file: &mut FileWriter, word: &[u8], count: u64) -> Result<()> {
+        self.n_bytes += word.len() as u64;
+        self.bytes.push(&mut file.encoder, word)?;
+        self.offsets.push(&mut file.encoder, &[self.n_bytes])?;
+        self.count.push(&mut file.encoder, &[count])
+    }
+
+    pub(crate) fn finish(self, file: &mut FileWriter) -> Result<()> {
+        file.finish_column(self.bytes)?;
+        file.finish_column(self.offsets)?;
+        file.finish_column(self.count)
+    }
+}
+
+/// Reads words by their place; in order it is cheap.
+pub struct WordsReader {
+    bytes: ColumnReader<u8>,
+    offsets: ColumnReader<u64>,
+    count: ColumnReader<u64>,
+}
+
+impl WordsReader {
+    pub(crate) fn open(file: &mut FileReader, group: &str) -> Result<Self> {
+        let mut words = Self {
+            bytes: file.column(&format!("{group}/bytes"), None)?,
+            offsets: file.column(&format!("{group}/offsets"), None)?,
+            count: file.column(&format!("{group}/count"), None)?,
+        };
+        let n = words.count.rows();
+        if words.offsets.rows() != n + 1 || words.offsets.get(n)? != words.bytes.rows() as u64 {
+            return Err(file.damaged(&format!("{group}/offsets")));
+        }
+        Ok(words)
+    }
+
+    /// The number of words.
+    pub fn n_words(&self) -> u64 {
+        self.count.rows() as u64
+    }
+
+    /// The bytes of all words together.
+    pub fn n_bytes(&self) -> u64 {
+        self.bytes.rows() as u64
+    }
+
+    /// Reads the word at this place into `word`; gives its count.
+    pub fn read(&mut self, at: u64, word: &mut Vec<u8>) -> Result<u64> {
+        let at = at as usize;
+        let (from, to) = (self.offsets.get(at)? as usize, self.offsets.get(at + 1)? as usize);
+        word.clear();
+        // The digests say that these are the bytes we wrote; a wild offset of our own would still not be followed.
+        self.bytes.extend(from, to.min(self.bytes.rows()), word)?;
+        self.count.get(at)
+    }
+}
+
+/// Words in memory, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WordList {
+    bytes: Vec<u8>,
+    ends: Vec<u64>,
+}
+
+impl WordList {
+    /// Appends a word.
+    pub fn push(&mut self, word: &[u8]) {
+        self.bytes.extend_from_slice(word);
+        self.ends.push(self.bytes.len() as u64);
+    }
+
+    /// The word at this place.
+    pub fn get(&self, at: usize) -> &[u8] {
+        let from = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        &self.bytes[from..self.ends[at] as usize]
+    }
+
+    /// The words in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.len()).map(|at| self.get(at))
+    }
+
+    /// The number of words.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The bytes of all words together.
+    pub fn n_bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+}
