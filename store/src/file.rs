@@ -1,0 +1,314 @@
+//! A run in a folder: an object is written under a hidden name, synced, and given its name in one step that
+//! refuses to overwrite.
+//!
+//! What a killed writer leaves behind is a hidden `.put-…` file beside the object it was to become: never
+//! listed, in nobody's way. Folders are made by the first put into them and stay.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::key::folder_of_prefix;
+use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, run_url};
+
+/// A run in a folder of this machine, or one that it mounts (NFS included).
+#[derive(Debug, Clone)]
+pub struct FileStore {
+    folder: PathBuf,
+}
+
+impl FileStore {
+    pub(crate) fn new(folder: PathBuf) -> FileStore {
+        FileStore { folder }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        run_url::url(&self.folder)
+    }
+
+    pub(crate) fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+        let path = self.path(key);
+        let folder = path.parent().expect("an object lies below the run's folder");
+        make_folder(folder).map_err(|source| self.io_error(key, "make its folder", source))?;
+
+        let hidden =
+            Hidden::new(folder).map_err(|source| self.io_error(key, "name a hidden file", source))?;
+        let bytes = self.write(key, &hidden.path, content)?;
+        let put = match give_name(&hidden.path, &path) {
+            Ok(()) => Put::Stored(ObjectInfo { bytes, etag: None }),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                self.metadata(key)?;
+                Put::AlreadyThere
+            }
+            Err(source) if source.kind() == ErrorKind::Unsupported => {
+                return Err(Error::NoExclusiveCreate { object: self.object(key), source });
+            }
+            Err(source) => return Err(self.io_error(key, "give it its name", source)),
+        };
+        // The loser syncs as well: it may end, content, before the winner gets here.
+        self.sync_folders(key, &path)?;
+        Ok(put)
+    }
+
+    pub(crate) fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
+        if self.metadata(key)?.is_none() {
+            return Ok(None);
+        }
+        let mut content = Vec::new();
+        let read = File::open(self.path(key))
+            .and_then(|file| file.take(limit_bytes.saturating_add(1)).read_to_end(&mut content));
+        match read {
+            Ok(bytes) if bytes as u64 > limit_bytes => {
+                Err(Error::TooLarge { object: self.object(key), limit_bytes })
+            }
+            Ok(_) => Ok(Some(content)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(self.io_error(key, "read it", source)),
+        }
+    }
+
+    pub(crate) fn local_copy(&self, key: &Key) -> Result<LocalObject, Error> {
+        match self.metadata(key)? {
+            Some(metadata) => Ok(LocalObject { path: self.path(key), bytes: metadata.len() }),
+            None => Err(Error::Missing { object: self.object(key) }),
+        }
+    }
+
+    pub(crate) fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
+        Ok(self.metadata(key)?.map(|metadata| ObjectInfo { bytes: metadata.len(), etag: None }))
+    }
+
+    pub(crate) fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
+        let mut listed = Vec::new();
+        let mut folders = vec![folder_of_prefix(prefix)?.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for (key, metadata) in self.entries(&folder)? {
+                if !key.as_str().starts_with(prefix) {
+                    continue;
+                }
+                if metadata.is_dir() {
+                    folders.push(format!("{key}/"));
+                } else if metadata.is_file() {
+                    let modified =
+                        metadata.modified().map_err(|source| self.io_error(&key, "tell its time", source))?;
+                    listed.push(Listed { key, bytes: metadata.len(), modified });
+                }
+            }
+        }
+        // Bytewise by whole name: `a.b` comes before `a/b`, which no order of visits would give.
+        listed.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        Ok(listed)
+    }
+
+    pub(crate) fn delete(&self, key: &Key) -> Result<(), Error> {
+        if self.metadata(key)?.is_none() {
+            return Ok(());
+        }
+        match fs::remove_file(self.path(key)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(self.io_error(key, "delete it", error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn path(&self, key: &Key) -> PathBuf {
+        self.folder.join(key.as_str())
+    }
+
+    fn object(&self, key: &Key) -> String {
+        format!("{}/{key}", self.url())
+    }
+
+    fn io_error(&self, key: &Key, doing: &'static str, source: io::Error) -> Error {
+        Error::Io { object: self.object(key), doing, source }
+    }
+
+    /// The object's metadata, `None` where there is none; a folder or a pipe of that name is an error.
+    fn metadata(&self, key: &Key) -> Result<Option<Metadata>, Error> {
+        match fs::metadata(self.path(key)) {
+            Ok(metadata) if metadata.is_file() => Ok(Some(metadata)),
+            Ok(_) => Err(Error::NotAnObject { object: self.object(key) }),
+            Err(error) if is_absence(&error) => Ok(None),
+            Err(source) => Err(self.io_error(key, "look it up", source)),
+        }
+    }
+
+    /// Writes and syncs the content; returns its size in bytes.
+    fn write(&self, key: &Key, path: &Path, content: Content<'_>) -> Result<u64, Error> {
+        let write_error = |source| self.io_error(key, "write it", source);
+        let mut output = File::create_new(path).map_err(write_error)?;
+        let bytes = match content {
+            Content::Bytes(bytes) => {
+                output.write_all(bytes).map(|()| bytes.len() as u64).map_err(write_error)?
+            }
+            Content::File(file) => {
+                let source_error =
+                    |source| Error::Source { file: file.to_owned(), object: self.object(key), source };
+                let mut input = File::open(file).map_err(source_error)?;
+                // Inside the kernel where both ends allow it, as a clone where the file system shares blocks.
+                io::copy(&mut input, &mut output)
+                    .map_err(|source| self.io_error(key, "copy the local file to it", source))?
+            }
+        };
+        output.sync_all().map_err(|source| self.io_error(key, "sync it", source))?;
+        Ok(bytes)
+    }
+
+    /// Syncs the folders from the object up to the run: another writer may have made one and not synced it
+    /// yet.
+    fn sync_folders(&self, key: &Key, path: &Path) -> Result<(), Error> {
+        let n_folders = key.as_str().split('/').count();
+        for folder in path.ancestors().skip(1).take(n_folders) {
+            sync_folder(folder).map_err(|source| self.io_error(key, "sync its folder", source))?;
+        }
+        Ok(())
+    }
+
+    /// What lies in a folder (`""`, `data/`) under names that keys can have.
+    fn entries(&self, folder: &str) -> Result<Vec<(Key, Metadata)>, Error> {
+        let list_error = |source| Error::Io {
+            object: format!("{}/{folder}", self.url()),
+            doing: "list the folder",
+            source,
+        };
+        let entries = match fs::read_dir(self.folder.join(folder)) {
+            Ok(entries) => entries,
+            Err(error) if is_absence(&error) => return Ok(Vec::new()),
+            Err(source) => return Err(list_error(source)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(list_error)?;
+            let name = entry.file_name();
+            let Some(Ok(key)) = name.to_str().map(|name| Key::new(&format!("{folder}{name}"))) else {
+                continue;
+            };
+            match fs::metadata(entry.path()) {
+                Ok(metadata) => found.push((key, metadata)),
+                // Deleted meanwhile, or a symbolic link to nowhere.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(source) => return Err(self.io_error(&key, "look it up", source)),
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// A file no listing shows, removed when dropped; once it is renamed there is nothing left to remove.
+struct Hidden {
+    path: PathBuf,
+}
+
+impl Hidden {
+    /// Names, and does not yet make, a file in `folder`. Random, as writers on other machines may share it.
+    fn new(folder: &Path) -> io::Result<Hidden> {
+        let mut random = [0; 8];
+        getrandom(&mut random, GetRandomFlags::empty())?;
+        Ok(Hidden { path: folder.join(format!(".put-{:016x}", u64::from_ne_bytes(random))) })
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // The error that led here is the one to report.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Gives a written file its name: `AlreadyExists` where the name is taken, `Unsupported` where the file
+/// system has no way to do it that never overwrites.
+fn give_name(hidden: &Path, path: &Path) -> io::Result<()> {
+    match rename_exclusively(hidden, path) {
+        Err(error) if is_unsupported(&error) => {}
+        renamed_or_not => return renamed_or_not,
+    }
+    match link_exclusively(hidden, path) {
+        Err(error) if is_unsupported(&error) => Err(io::Error::new(ErrorKind::Unsupported, error)),
+        linked_or_not => linked_or_not,
+    }
+}
+
+fn rename_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
+    Ok(renameat_with(CWD, hidden, CWD, path, RenameFlags::NOREPLACE)?)
+}
+
+/// For NFS, which has no exclusive rename. The hidden name is left for [`Hidden`] to remove.
+fn link_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(hidden, path) {
+        // A link whose answer got lost is sent again and finds the name taken by itself; only the number of
+        // links tells (open(2), O_EXCL).
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && fs::metadata(hidden)?.nlink() == 2 => {
+            Ok(())
+        }
+        linked_or_not => linked_or_not,
+    }
+}
+
+/// EPERM is what link(2) says on file systems without links, and what older sandboxes say to an unknown call.
+fn is_unsupported(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM))
+}
+
+/// Nothing can lie below a regular file, so it is as good as missing.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Makes a folder and those above it, each entry synced.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let Some(parent) = folder.parent() else { return Err(ErrorKind::NotFound.into()) };
+    make_folder(parent)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(ErrorKind::NotADirectory.into()),
+        made_or_not => made_or_not?,
+    }
+    sync_folder(parent)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder)?.sync_all() {
+        // Some network file systems have no such operation; their entries are on the server already.
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Ok(()),
+        synced_or_not => synced_or_not,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_way_of_naming_overwrites() {
+        for give_name in [rename_exclusively, link_exclusively, give_name] {
+            let folder = tempfile::tempdir().unwrap();
+            let [first, second, name] = ["first", "second", "name"].map(|name| folder.path().join(name));
+            fs::write(&first, "first").unwrap();
+            fs::write(&second, "second").unwrap();
+
+            give_name(&first, &name).unwrap();
+            let refusal = give_name(&second, &name).unwrap_err();
+
+            assert_eq!(refusal.kind(), ErrorKind::AlreadyExists);
+            assert_eq!(fs::read(&name).unwrap(), b"first");
+            assert_eq!(fs::read(&second).unwrap(), b"second");
+        }
+    }
+
+    #[test]
+    fn a_link_sent_again_after_a_lost_answer_is_won() {
+        let folder = tempfile::tempdir().unwrap();
+        let [hidden, name] = ["hidden", "name"].map(|name| folder.path().join(name));
+        fs::write(&hidden, "content").unwrap();
+        fs::hard_link(&hidden, &name).unwrap();
+
+        link_exclusively(&hidden, &name).unwrap();
+    }
+}

@@ -1,0 +1,166 @@
+//! The place of one run: named objects that appear whole, at most once, and never change.
+//!
+//! A run is `file:///data/run-7`; its objects are `data/part-00007.host.attempt.h5`,
+//! `commit/part-00007.json`, `manifest.json`. Every put is a put-if-absent: of all writers of one name,
+//! whatever the process or the machine, exactly one is told [`Put::Stored`] and readers see its content whole
+//! or nothing. There is no put that overwrites; the exactly-once commit of the reducer and the seal of
+//! `merge` stand on this promise alone.
+//!
+//! The store knows nothing of shards, records or digests. Its calls block, and block as long as the storage
+//! does: a Hadoop task reports its status from another thread.
+//!
+//! ```
+//! use store::{Content, Key, Put, Store};
+//!
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let run = folder.path().join("run-7");
+//! let store = Store::open(run.to_str().unwrap())?;
+//! let commit = Key::new("commit/part-00007.json")?;
+//! assert!(matches!(store.put_if_absent(&commit, Content::Bytes(b"{}"))?, Put::Stored(_)));
+//! assert!(matches!(store.put_if_absent(&commit, Content::Bytes(b"[]"))?, Put::AlreadyThere));
+//! assert_eq!(store.get_small(&commit, 1 << 20)?, Some(b"{}".to_vec()));
+//! # Ok::<(), store::Error>(())
+//! ```
+
+mod error;
+mod file;
+mod key;
+mod run_url;
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+pub use error::Error;
+pub use file::FileStore;
+pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
+
+/// The objects of one run, by the kind of storage under them.
+#[derive(Debug, Clone)]
+pub enum Store {
+    /// A folder of this machine, or one that it mounts.
+    File(FileStore),
+}
+
+/// What to store.
+#[derive(Debug, Clone, Copy)]
+pub enum Content<'a> {
+    /// Bytes in memory: a record, a manifest.
+    Bytes(&'a [u8]),
+    /// A regular file that no one writes to meanwhile; it is copied and stays the caller's.
+    File(&'a Path),
+}
+
+/// How a put ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Put {
+    /// This call made the object, whole and synced to the storage.
+    Stored(ObjectInfo),
+    /// The name was taken: by another writer, or by an earlier try of this one whose answer was lost.
+    /// Read the object to learn which.
+    AlreadyThere,
+}
+
+/// What a store knows of an object without reading it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// The storage's own mark of this content; a folder has none.
+    pub etag: Option<String>,
+}
+
+/// One object of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name.
+    pub key: Key,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// When the object was written, by the storage's clock.
+    pub modified: SystemTime,
+}
+
+/// An object as a file of this machine, to be opened for reading only.
+#[derive(Debug)]
+pub struct LocalObject {
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl Store {
+    /// Opens the place of one run: `file:///folder`, or a plain path, relative to the working folder.
+    ///
+    /// A URL is percent-decoded, a plain path is not. Nothing is made before the first put, so the run need
+    /// not exist yet. Refused as usage errors: a host, another scheme, `..`, a query or fragment, the root
+    /// folder.
+    pub fn open(run: &str) -> Result<Store, Error> {
+        Ok(Store::File(FileStore::new(run_url::folder(run)?)))
+    }
+
+    /// The run as records write it, `file:///folder`, without a slash at the end; [`Store::open`] reads it
+    /// back.
+    pub fn url(&self) -> String {
+        match self {
+            Store::File(files) => files.url(),
+        }
+    }
+
+    /// Stores an object unless one of that name exists; never overwrites, and decides in one atomic step.
+    ///
+    /// After an error the object is either absent or whole; the same put may be tried again, and an
+    /// [`Put::AlreadyThere`] may then be this writer's own first try.
+    pub fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+        match self {
+            Store::File(files) => files.put_if_absent(key, content),
+        }
+    }
+
+    /// Reads a small object whole, `None` where there is none; one of more than `limit_bytes` is an error.
+    pub fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
+        match self {
+            Store::File(files) => files.get_small(key, limit_bytes),
+        }
+    }
+
+    /// Gives an object of any size as a local file. A folder's objects lie there already; a remote store
+    /// copies into `folder`, which has to hold them.
+    pub fn local_copy(&self, key: &Key, _folder: &Path) -> Result<LocalObject, Error> {
+        match self {
+            Store::File(files) => files.local_copy(key),
+        }
+    }
+
+    /// What is known of an object, `None` where there is none.
+    pub fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
+        match self {
+            Store::File(files) => files.head(key),
+        }
+    }
+
+    /// Lists the objects whose names begin with `prefix` (`""`, `data/`, `data/part-00007.`), by bytewise
+    /// name. Unfinished puts, and files whose names no key can have, are not objects and do not appear.
+    pub fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
+        match self {
+            Store::File(files) => files.list(prefix),
+        }
+    }
+
+    /// Removes an object; one that is not there is no error.
+    pub fn delete(&self, key: &Key) -> Result<(), Error> {
+        match self {
+            Store::File(files) => files.delete(key),
+        }
+    }
+}
+
+impl LocalObject {
+    /// Where the object lies, as long as this value lives.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

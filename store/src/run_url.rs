@@ -1,0 +1,145 @@
+//! `--run` as a person writes it into a folder, and a folder into the URL that records carry.
+//!
+//! URLs are percent-coded (RFC 3986, RFC 8089), so that each folder has one URL that reads back as that
+//! folder, blanks, `%` and bytes that are no UTF-8 included. Symbolic links are not followed: the name stays
+//! the user's.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf, absolute};
+
+use crate::Error;
+
+/// The absolute folder that `run` names, without `.` and doubled slashes.
+pub(crate) fn folder(run: &str) -> Result<PathBuf, Error> {
+    let refused = |found| Error::BadRun { run: run.to_owned(), found };
+    let folder = match scheme(run) {
+        None if run.is_empty() => return Err(refused("the name is empty")),
+        None => absolute(run).map_err(|_| refused("the working folder is gone"))?,
+        Some("file") => folder_of_url(&run["file:".len()..]).map_err(refused)?,
+        Some(scheme) => {
+            return Err(Error::NoSuchStore { run: run.to_owned(), scheme: scheme.to_owned() });
+        }
+    };
+    if folder.as_os_str().as_bytes().contains(&0) {
+        return Err(refused("it has a zero byte"));
+    }
+    if folder.components().any(|component| component == Component::ParentDir) {
+        return Err(refused("a segment is .., expected the folder's own name"));
+    }
+    if folder.parent().is_none() {
+        return Err(refused("it is the root folder, expected one of the run's own"));
+    }
+    Ok(folder.components().collect())
+}
+
+/// The URL of an absolute folder: the characters of a path segment stay, every other byte is `%XX`.
+pub(crate) fn url(folder: &Path) -> String {
+    let mut url = String::from("file://");
+    for &byte in folder.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            url.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    url
+}
+
+/// `s3` of `s3://bucket`. Hadoop writes a file's URL with one slash, so `file:` alone is enough.
+fn scheme(run: &str) -> Option<&str> {
+    if run.starts_with("file:") {
+        return Some("file");
+    }
+    let (scheme, _) = run.split_once("://")?;
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte));
+    is_scheme.then_some(scheme)
+}
+
+fn folder_of_url(rest: &str) -> Result<PathBuf, &'static str> {
+    let path = rest.strip_prefix("//").unwrap_or(rest);
+    if !path.starts_with('/') {
+        return Err("a host or a relative path stands behind file:, expected three slashes and a path");
+    }
+    if path.contains(['?', '#']) {
+        return Err("it has a query or a fragment; in a path, write %3F for ? and %23 for #");
+    }
+    Ok(PathBuf::from(OsString::from_vec(percent_decoded(path)?)))
+}
+
+fn percent_decoded(path: &str) -> Result<Vec<u8>, &'static str> {
+    let mut decoded = Vec::with_capacity(path.len());
+    let mut bytes = path.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let mut digit = || bytes.next().and_then(|byte| char::from(byte).to_digit(16));
+        let (Some(high), Some(low)) = (digit(), digit()) else {
+            return Err("a % stands without two hexadecimal digits; in a URL, write %25 for %");
+        };
+        match (high * 16 + low) as u8 {
+            b'/' => return Err("a slash is written as %2F, expected / between segments"),
+            byte => decoded.push(byte),
+        }
+    }
+    Ok(decoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_one_url() {
+        for (run, expected) in [
+            ("/data/run-7", "file:///data/run-7"),
+            ("//data/./run-7//", "file:///data/run-7"),
+            ("file:///data/run-7", "file:///data/run-7"),
+            ("file:///data/run-7/", "file:///data/run-7"),
+            ("file:/data/run-7", "file:///data/run-7"),
+            ("file:///data/a%20b", "file:///data/a%20b"),
+            ("/data/a b", "file:///data/a%20b"),
+            ("/data/a%20b", "file:///data/a%2520b"),
+            ("/data/run=7,é#?", "file:///data/run=7,%C3%A9%23%3F"),
+            ("/data/a:b", "file:///data/a:b"),
+            ("file:///data/%ff", "file:///data/%FF"),
+        ] {
+            let folder = folder(run).unwrap();
+            assert_eq!(url(&folder), expected, "{run}");
+            assert_eq!(super::folder(expected).unwrap(), folder, "{run} read back");
+        }
+    }
+
+    #[test]
+    fn a_relative_run_lies_in_the_working_folder() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(folder("runs/7").unwrap(), here.join("runs/7"));
+        assert_eq!(folder("./7/").unwrap(), here.join("7"));
+    }
+
+    #[test]
+    fn a_run_that_names_no_folder_is_refused() {
+        #[rustfmt::skip]
+        let refused = [
+            "", "/", "file:///", "file://", "file:", "file://host/run", "file:run", "/data/../run", "../run", "run/..",
+            "file:///data/%2E%2E/run", "file:///a?b", "file:///a#b", "file:///a%", "file:///a%2", "file:///a%zz",
+            "file:///a%2Fb", "file:///a%00", "a\0b",
+        ];
+        for run in refused {
+            assert!(matches!(folder(run), Err(Error::BadRun { .. })), "{run:?}");
+        }
+    }
+
+    #[test]
+    fn another_storage_is_refused_by_its_name() {
+        for (run, expected) in
+            [("s3://bucket/run", "s3"), ("hdfs://name/run", "hdfs"), ("FILE:///run", "FILE")]
+        {
+            let Err(Error::NoSuchStore { scheme, .. }) = folder(run) else { panic!("{run} was accepted") };
+            assert_eq!(scheme, expected);
+        }
+    }
+}
