@@ -1,0 +1,255 @@
+//! Records to a shard, and the shard into the store exactly once.
+//!
+//! Records come sorted by text. Each text becomes a row; the rows of one partition become one HDF5 file with a
+//! dictionary of its own, which is written here, read back whole, put into the store and committed. It knows
+//! nothing of other partitions and needs no vocabulary.
+
+mod collect;
+mod commit;
+mod dictionary;
+pub mod task;
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::SystemTime;
+
+use corpus::exit::Exit;
+use corpus::group::{GroupError, Groups, Order};
+use corpus::ledger::{ReducerCounts, report_counters, report_status};
+use corpus::partition::partition;
+use corpus::record::ReadError;
+use dataset::commit::{Commit, shard_key};
+use dataset::sha256;
+use dataset::shard::{ShardReader, ShardWriter};
+use store::Store;
+use thiserror::Error;
+
+use crate::collect::{Collection, Collector, Totals};
+use crate::commit::{Outcome, agree, earlier, elect, put_shard};
+use crate::task::{Others, Task};
+
+/// Why a reducer failed.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The records are no sorted records.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// A text is no text.
+    #[error("line {line}: the text is not UTF-8; feed this program the output of mapper or combiner")]
+    NotUtf8 {
+        /// The line, or the last of the text's lines.
+        line: u64,
+    },
+    /// A text of another partition.
+    #[error(
+        "line {line}: the text belongs to partition {found} of {partitions}, expected {expected}; use --select to \
+         take one partition out of the whole stream, or --any-partitioner if another rule split it on purpose"
+    )]
+    WrongPartition {
+        /// The line, or the last of the text's lines.
+        line: u64,
+        /// Where the text belongs.
+        found: u32,
+        /// This reducer's partition.
+        expected: u32,
+        /// The number of partitions.
+        partitions: u32,
+    },
+    /// The shard could not be written or read.
+    #[error("the shard")]
+    Dataset(#[from] dataset::Error),
+    /// The shard that was just written does not hold what was written.
+    #[error("the shard does not read back as written ({0}); is the disk of TMPDIR sound?")]
+    Unverified(String),
+    /// The shard could not be written or read.
+    #[error("the shard")]
+    Shard(#[source] io::Error),
+    /// The store failed.
+    #[error("the store")]
+    Store(#[from] store::Error),
+    /// A commit record that is none.
+    #[error("{object} is no commit record; was it written by another version or another program?")]
+    Record {
+        /// The object.
+        object: String,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// An object that was there and then was not.
+    #[error("{object} was there and is gone; does somebody clean up this run while it is written?")]
+    Vanished {
+        /// The object.
+        object: String,
+    },
+    /// Another shard under this attempt's name.
+    #[error(
+        "{object} is there with other content, expected this attempt's; give each attempt a name of its own"
+    )]
+    NameTaken {
+        /// The object.
+        object: String,
+    },
+    /// Two attempts of a partition do not agree.
+    #[error(
+        "partition {partition} was committed by attempt {attempt} with {what} {theirs}, this attempt has {ours}; \
+         nothing was changed: find out which input or setting differs, and use another --run for other data"
+    )]
+    Disagree {
+        /// The partition.
+        partition: u32,
+        /// The attempt that was elected.
+        attempt: String,
+        /// What differs.
+        what: &'static str,
+        /// Its value here.
+        ours: String,
+        /// Its value there.
+        theirs: String,
+    },
+    /// Standard output or standard error failed.
+    #[error("cannot write the result")]
+    Output(#[source] io::Error),
+}
+
+impl Error {
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Group(GroupError::Read(ReadError::Io(_)))
+            | Self::Output(_)
+            | Self::Shard(_)
+            | Self::Unverified(_) => Exit::Io,
+            Self::Group(_) | Self::NotUtf8 { .. } | Self::WrongPartition { .. } => Exit::BadInput,
+            Self::Dataset(error) => error.exit(),
+            Self::Store(error) => error.exit(),
+            Self::Record { .. } | Self::Vanished { .. } => Exit::MissingInput,
+            Self::NameTaken { .. } | Self::Disagree { .. } => Exit::Internal,
+        }
+    }
+}
+
+/// What a reducer gives.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Reads all records of `input`, commits their shard, and echoes the commit record to `output`. Counters and
+/// status lines go to `log`.
+pub fn run(
+    input: impl Read,
+    mut output: impl Write,
+    mut log: impl Write,
+    store: &Store,
+    task: &Task,
+) -> Result<ReducerCounts> {
+    let before = earlier(store, task.partition)?;
+    let collection = collect(input, task)?;
+    let totals = collection.totals;
+    let elected = match before {
+        Some(before) => {
+            agree(&unplaced(store, task, totals), &before)?;
+            say(&mut log, &format!("partition {} was committed before, with the same rows", task.partition))?;
+            before
+        }
+        None => commit(&mut log, store, task, collection)?,
+    };
+    report_counters(&mut log, ReducerCounts::GROUP, &totals.counts.counters()).map_err(Error::Output)?;
+    let record = serde_json::to_string(&elected).expect("a record of plain values is JSON");
+    writeln!(output, "part-{:05}\t{record}", task.partition)
+        .and_then(|()| output.flush())
+        .map_err(Error::Output)?;
+    Ok(totals.counts)
+}
+
+fn collect(input: impl Read, task: &Task) -> Result<Collection> {
+    let mut groups = Groups::new(input, Order::Ascending);
+    let mut collector = Collector::new(task.settings.clone(), task.memory_bytes, &task.scratch);
+    loop {
+        let line = groups.lines();
+        let Some(group) = groups.next_group()? else { break };
+        if std::str::from_utf8(group.text).is_err() {
+            return Err(Error::NotUtf8 { line });
+        }
+        let found = partition(group.text, task.partitions);
+        if found != task.partition {
+            match task.others {
+                Others::Refuse => {
+                    let (expected, partitions) = (task.partition, task.partitions);
+                    return Err(Error::WrongPartition { line, found, expected, partitions });
+                }
+                Others::LeaveOut => continue,
+                Others::Take => {}
+            }
+        }
+        collector.add(group)?;
+    }
+    Ok(collector.finish()?)
+}
+
+fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collection) -> Result<Commit> {
+    let totals = collection.totals;
+    say(log, &format!("writing a shard of {} rows", totals.counts.rows))?;
+    let folder =
+        tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch).map_err(Error::Shard)?;
+    let path = folder.path().join("shard.h5");
+    let distinct_words = collection.size().words;
+    write_shard(&path, task, collection)?;
+    let bytes = fs::metadata(&path).map_err(Error::Shard)?.len();
+    let sha256 = sha256::of_file(&path).map_err(Error::Shard)?;
+    say(log, &format!("putting {bytes} bytes into the store"))?;
+    let object = shard_key(task.partition, &task.host, &task.attempt);
+    let etag = put_shard(store, &object, &path, bytes, &sha256)?;
+    let commit = Commit { object, bytes, sha256, etag, distinct_words, ..unplaced(store, task, totals) };
+    match elect(store, commit)? {
+        Outcome::Won(commit) => Ok(commit),
+        Outcome::Same(elected) => {
+            say(log, &format!("attempt {} was elected, with the same rows", elected.attempt))?;
+            Ok(elected)
+        }
+    }
+}
+
+/// Writes the shard, closes it, and reads all of it back.
+fn write_shard(path: &Path, task: &Task, collection: Collection) -> Result<()> {
+    let (size, totals) = (collection.size(), collection.totals);
+    let mut shard = ShardWriter::create(path, &task.settings, size)?;
+    collection.write(&mut shard)?;
+    shard.finish(totals.row_digest)?;
+    let mut written = ShardReader::open(path).map_err(|error| Error::Unverified(error.to_string()))?;
+    let same = written.size() == size
+        && written.settings() == &task.settings
+        && written.digests().row_digest == totals.row_digest;
+    if !same {
+        return Err(Error::Unverified("other sizes, settings or digest".to_owned()));
+    }
+    let verified =
+        written.keep_dictionary(task.memory_bytes as u64).and_then(|()| written.verify(|_| Ok(())));
+    verified.map_err(|error| Error::Unverified(error.to_string()))
+}
+
+/// The commit record of this attempt, but for its object.
+fn unplaced(store: &Store, task: &Task, totals: Totals) -> Commit {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    Commit {
+        schema_version: dataset::SCHEMA_VERSION,
+        run: store.url(),
+        partition: task.partition,
+        partitions: task.partitions,
+        object: String::new(),
+        bytes: 0,
+        sha256: String::new(),
+        etag: None,
+        host: task.host.clone(),
+        attempt: task.attempt.clone(),
+        job: task.job.clone(),
+        committed_unix_s: now.map_or(0, |since| since.as_secs()),
+        counts: totals.counts,
+        kept_words: totals.kept_words,
+        distinct_words: 0,
+        row_digest: totals.row_digest,
+        settings: task.settings.clone(),
+    }
+}
+
+fn say(log: &mut impl Write, status: &str) -> Result<()> {
+    report_status(log, status).map_err(Error::Output)
+}

@@ -1,0 +1,172 @@
+//! The program `reducer`: arguments and environment in, exit code out.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use corpus::exit::{Exit, chain};
+use corpus::settings::Settings;
+use corpus::{settings, stop_words};
+use reducer::task::{ATTEMPT, JOB, Others, PARTITION, PARTITIONS, Task};
+use reducer::task::{from_hadoop, host, in_names, random_attempt};
+use store::Store;
+
+/// Turns sorted records on standard input into one shard, committed to the run's folder exactly once.
+///
+/// Under Hadoop the partition, the number of reducers, the attempt and the job come from the environment; on a
+/// pipe they come from flags.
+#[derive(Parser)]
+#[command(version, max_term_width = 100)]
+struct Arguments {
+    /// Folder of the run: file:///data/run1 or a plain path
+    #[arg(long, value_name = "URL")]
+    run: String,
+    /// This reducer's partition, from 0 [under Hadoop: mapreduce_task_partition]
+    #[arg(long, value_name = "P")]
+    partition: Option<u32>,
+    /// Number of partitions of the run [under Hadoop: mapreduce_job_reduces]
+    #[arg(long, value_name = "R")]
+    partitions: Option<u32>,
+    /// Take the own partition's texts out of the whole sorted stream, instead of refusing others
+    #[arg(long, conflicts_with = "any_partitioner")]
+    select: bool,
+    /// Take every text: the stream was split by another rule than Hadoop's
+    #[arg(long)]
+    any_partitioner: bool,
+    /// Name of this attempt [under Hadoop: mapreduce_task_attempt_id; else random]
+    #[arg(long, value_name = "NAME")]
+    attempt: Option<String>,
+    /// Words to leave out: nltk, nltk-negations (the same, but no, not, nor, never and n't stay), none, or a file
+    /// of one word a line [default: nltk]
+    #[arg(long, value_name = "LIST")]
+    stopwords: Option<String>,
+    /// Words that a row keeps at most, 0 for all [default: 100]
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u32>,
+    /// Which words a longer row keeps: first, last, or ends (first half and last half) [default: first]
+    #[arg(long, value_name = "WHICH")]
+    keep: Option<settings::Keep>,
+    /// Smallest rating whose label is 1 [default: 4]
+    #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
+    positive_from: Option<u8>,
+    /// modern stands for: --stopwords none --max-tokens 400 --keep ends
+    #[arg(long, value_name = "NAME", value_parser = ["original", "modern"], default_value = "original")]
+    profile: String,
+    /// Memory for rows; beyond it they go to TMPDIR. A number of bytes, or with KiB, MiB or GiB
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_memory)]
+    memory: usize,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((exit, message)) => {
+            eprintln!("reducer: {message}");
+            exit.into()
+        }
+    }
+}
+
+fn usage(error: &clap::Error) -> ExitCode {
+    // Printing can fail only where nobody listens.
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS }
+}
+
+fn run(arguments: Arguments) -> Result<(), (Exit, String)> {
+    let failed = |error: reducer::Error| (error.exit(), chain(&error));
+    let store = Store::open(&arguments.run).map_err(|error| failed(error.into()))?;
+    let task = task(&arguments)?;
+    // Standard input is read in large pieces by the reader of records, without a second buffer before it.
+    let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    let input = input.map_err(|error| (Exit::Io, format!("standard input: {error}")))?;
+    reducer::run(input, io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
+    Ok(())
+}
+
+fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
+    let partition = number(arguments.partition, PARTITION, "--partition")?;
+    let partitions = number(arguments.partitions, PARTITIONS, "--partitions")?;
+    if partition >= partitions {
+        return Err((
+            Exit::Usage,
+            format!("partition {partition} of {partitions}: expected one from 0 to R-1"),
+        ));
+    }
+    let attempt = match arguments.attempt.clone().or_else(|| from_hadoop(ATTEMPT)) {
+        Some(attempt) => in_names(&attempt),
+        None => random_attempt().map_err(|error| (Exit::Io, format!("random numbers: {error}")))?,
+    };
+    Ok(Task {
+        partition,
+        partitions,
+        others: match (arguments.select, arguments.any_partitioner) {
+            (true, _) => Others::LeaveOut,
+            (_, true) => Others::Take,
+            _ => Others::Refuse,
+        },
+        host: host(),
+        attempt,
+        job: from_hadoop(JOB),
+        settings: content_settings(arguments)?,
+        memory_bytes: arguments.memory,
+        scratch: std::env::temp_dir(),
+    })
+}
+
+/// A number from its flag, else from Hadoop's environment.
+fn number(flag: Option<u32>, names: [&str; 2], option: &str) -> Result<u32, (Exit, String)> {
+    let Some(value) = flag.map(|n| n.to_string()).or_else(|| from_hadoop(names)) else {
+        return Err((
+            Exit::Usage,
+            format!("{option} is missing; give it, or run under Hadoop, which sets {}", names[0]),
+        ));
+    };
+    value.parse().map_err(|_| (Exit::Settings, format!("{} is {value:?}, expected a whole number", names[0])))
+}
+
+fn content_settings(arguments: &Arguments) -> Result<Settings, (Exit, String)> {
+    let profile = if arguments.profile == "modern" { Settings::modern() } else { Settings::default() };
+    Ok(Settings {
+        stop_words: match arguments.stopwords.as_deref() {
+            None => profile.stop_words,
+            Some("nltk") => stop_words::nltk(),
+            Some("nltk-negations") => stop_words::nltk_negations(),
+            Some("none") => Vec::new(),
+            Some(file) => listed_stop_words(&PathBuf::from(file))?,
+        },
+        max_tokens: arguments.max_tokens.unwrap_or(profile.max_tokens),
+        keep: arguments.keep.unwrap_or(profile.keep),
+        positive_from: arguments.positive_from.unwrap_or(profile.positive_from),
+        ..profile
+    })
+}
+
+fn listed_stop_words(file: &PathBuf) -> Result<Vec<String>, (Exit, String)> {
+    let lines = std::fs::read_to_string(file).map_err(|error| {
+        let lists = "expected nltk, nltk-negations, none, or a readable file of one word a line";
+        (Exit::MissingInput, format!("--stopwords {}: {error}; {lists}", file.display()))
+    })?;
+    stop_words::listed(&lines).map_err(|error| (Exit::Settings, format!("{}: {error}", file.display())))
+}
+
+fn parse_memory(size: &str) -> Result<usize, String> {
+    const LEAST: usize = 1 << 20;
+    let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &size[digits.len()..] {
+        "" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err("expected a number of bytes, or one with KiB, MiB or GiB".to_owned()),
+    };
+    let bytes = digits.parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
+    bytes.filter(|&bytes| bytes >= LEAST).ok_or_else(|| "expected at least 1MiB".to_owned())
+}
