@@ -1,0 +1,120 @@
+//! The data card: what a dataset holds, on one screen.
+
+use std::fmt::Write;
+
+use dataset::dataset_file::DatasetReader;
+use dataset::vocabulary::UNKNOWN;
+
+use crate::error::Result;
+
+/// So many of the most frequent words are shown.
+const WORDS_SHOWN: usize = 20;
+
+/// What the rows add up to.
+struct Summary {
+    rows: u64,
+    positive: u64,
+    votes: [u64; 5],
+    tokens: u64,
+    unknown: u64,
+    /// Rows by number of tokens.
+    lengths: Vec<u64>,
+}
+
+/// Reads and checks a whole dataset, and describes it.
+pub fn describe(dataset: &mut DatasetReader) -> Result<String> {
+    let summary = summarise(dataset)?;
+    Ok(card(dataset, &summary))
+}
+
+fn summarise(dataset: &mut DatasetReader) -> Result<Summary> {
+    let mut summary =
+        Summary { rows: 0, positive: 0, votes: [0; 5], tokens: 0, unknown: 0, lengths: Vec::new() };
+    dataset.verify(|row| {
+        summary.rows += 1;
+        summary.positive += u64::from(row.label);
+        for (sum, n) in summary.votes.iter_mut().zip(row.votes.0) {
+            *sum += u64::from(n);
+        }
+        let length = row.tokens.len();
+        summary.tokens += length as u64;
+        summary.unknown += row.tokens.iter().filter(|&&id| id == UNKNOWN).count() as u64;
+        if summary.lengths.len() <= length {
+            summary.lengths.resize(length + 1, 0);
+        }
+        summary.lengths[length] += 1;
+        Ok(())
+    })?;
+    Ok(summary)
+}
+
+fn card(dataset: &DatasetReader, summary: &Summary) -> String {
+    let settings = dataset.settings();
+    let digests = dataset.digests();
+    let reviews: u64 = summary.votes.iter().sum();
+    let negative = summary.rows - summary.positive;
+    let mut card = String::new();
+    let mut line = |name: &str, text: String| {
+        writeln!(card, "{name:<12} {text}").expect("a String takes all");
+    };
+    line("rows", format!("{} distinct texts of {reviews} reviews", summary.rows));
+    let from = settings.rows.positive_from;
+    line("label 1", format!("{} (rating {from} and more)", share(summary.positive, summary.rows)));
+    line("label 0", share(negative, summary.rows));
+    let stars = (1..).zip(summary.votes).map(|(rating, n)| format!("{rating}: {}", share(n, reviews)));
+    line("ratings", stars.collect::<Vec<_>>().join("  "));
+    line(
+        "tokens",
+        format!("{}, of which {} unknown", summary.tokens, share(summary.unknown, summary.tokens)),
+    );
+    line("row length", lengths(summary));
+    let kept = match settings.rows.max_tokens {
+        0 => "all words of a row kept".to_owned(),
+        most => format!("{} {most} words of a row kept", settings.rows.keep.name()),
+    };
+    line("settings", format!("{} stop words, {kept}", settings.rows.stop_words.len()));
+    line("vocabulary", format!("{} words", dataset.vocabulary().words.len()));
+    line("most often", frequent_words(dataset));
+    line("row digest", digests.row_digest.to_string());
+    line("id digest", digests.id_digest.to_string());
+    line("vocabulary", format!("{} (digest)", digests.vocabulary_digest));
+    card
+}
+
+/// A number and its share of the whole.
+fn share(n: u64, whole: u64) -> String {
+    if whole == 0 { n.to_string() } else { format!("{n} ({:.1} %)", 100.0 * n as f64 / whole as f64) }
+}
+
+fn lengths(summary: &Summary) -> String {
+    if summary.rows == 0 {
+        return "no rows".to_owned();
+    }
+    let mean = summary.tokens as f64 / summary.rows as f64;
+    let percentile = |percent: u64| {
+        let rank = (summary.rows * percent).div_ceil(100).max(1);
+        let mut below = 0;
+        summary.lengths.iter().position(|n| {
+            below += n;
+            below >= rank
+        })
+    };
+    let at = |percent| percentile(percent).map_or(0, |length| length);
+    format!(
+        "mean {mean:.1}, median {}, 90 % up to {}, 99 % up to {}, longest {}",
+        at(50),
+        at(90),
+        at(99),
+        at(100)
+    )
+}
+
+/// Words of reviews, so control characters cannot occur; a terminal can show them.
+fn frequent_words(dataset: &DatasetReader) -> String {
+    let vocabulary = dataset.vocabulary();
+    let words = vocabulary.words.iter().zip(&vocabulary.counts).take(WORDS_SHOWN);
+    words
+        .map(|(word, count)| format!("{} {count}", String::from_utf8_lossy(word)))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

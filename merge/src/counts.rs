@@ -1,0 +1,21 @@
+//! Files of counts → the mappers' part of the ledger.
+
+use std::fs;
+use std::path::PathBuf;
+
+use corpus::ledger::MapperCounts;
+
+use crate::error::{Error, Result, at};
+
+/// Adds up the files that `mapper --counts` wrote; a file that is no such JSON is read as the saved output of
+/// Hadoop's job client, whose counters are the sum of all mappers already. `None` where there are no files.
+pub fn sum(files: &[PathBuf]) -> Result<Option<MapperCounts>> {
+    let mut sum = None;
+    for path in files {
+        let text = String::from_utf8_lossy(&at(path, fs::read(path))?).into_owned();
+        let counts = serde_json::from_str(&text).ok().or_else(|| MapperCounts::from_job_output(&text));
+        let counts: MapperCounts = counts.ok_or_else(|| Error::NoCounts { path: path.clone() })?;
+        *sum.get_or_insert_with(MapperCounts::default) += counts;
+    }
+    Ok(sum)
+}

@@ -1,0 +1,374 @@
+//! The shards of one run to one dataset with its vocabulary.
+//!
+//! Every shard is read and checked before anything is written. The dictionaries are summed in one pass, the rows
+//! merged in another; no shard is held whole, and memory does not grow with the number of shards or rows. The
+//! result depends on the rows and the settings alone: not on hosts, attempts or the number of partitions.
+
+mod card;
+mod error;
+mod publish;
+mod rows;
+mod run;
+mod vocabulary;
+
+pub mod counts;
+pub mod gc;
+pub mod progress;
+
+use std::path::{Path, PathBuf};
+
+use corpus::digest::Digest;
+use corpus::ledger::{MapperCounts, check_run};
+use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
+use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
+use dataset::manifest::{DatasetManifest, Ledger, Seal, SealedShard};
+use dataset::spool::Spool;
+use dataset::vocabulary::Vocabulary;
+use dataset::{Digests, Row, sha256};
+use store::{Content, Key, Put, Store};
+use tempfile::TempPath;
+
+pub use crate::card::describe;
+use crate::error::at;
+pub use crate::error::{Error, Result};
+use crate::progress::Progress;
+use crate::publish::{Places, other_file, publish};
+use crate::rows::{Hashes, each_row};
+use crate::run::{VerifiedShard, check_sealed, complete, read_commits, read_seal, sum_counts, verify};
+use crate::vocabulary::{Ids, most_frequent, recounted};
+
+/// The most shards that are read side by side; more are merged in groups first.
+const FAN_IN: usize = 64;
+
+/// The dictionary of one shard is kept in memory up to this size while the shard is checked.
+const DICTIONARY_BYTES_MAX: u64 = 96 << 20;
+
+/// What to make of a run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the dataset goes.
+    pub out: PathBuf,
+    /// Where its vocabulary comes from.
+    pub vocabulary: VocabularyFrom,
+    /// A dataset whose texts are left out.
+    pub without: Option<PathBuf>,
+    /// Ids a row of a padded copy, where one is wanted.
+    pub padded: Option<u64>,
+    /// The mappers' part of the ledger, where it is known.
+    pub mapper: Option<MapperCounts>,
+    /// Where temporary files go.
+    pub scratch: PathBuf,
+}
+
+/// Where a vocabulary comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VocabularyFrom {
+    /// This run's own most frequent words, at most so many.
+    Frequency(u64),
+    /// Another dataset's, whole and in its order.
+    Dataset(PathBuf),
+}
+
+/// How a merge ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A dataset was made.
+    Made(Box<DatasetManifest>),
+    /// It was there already, whole and with the same settings.
+    Unchanged(Box<DatasetManifest>),
+}
+
+/// Merges a run.
+pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outcome> {
+    let commits = complete(store, read_commits(store)?)?;
+    let sealed = read_seal(store)?;
+    if let Some(seal) = &sealed {
+        check_sealed(seal, &commits)?;
+    }
+    let ledger = ledger(&commits, options.mapper.or(sealed.as_ref().and_then(|seal| seal.ledger.mapper)))?;
+    let mut others = Others::open(options)?;
+    let settings = others.settings(&commits[0], options);
+    let places = Places::of(&options.out);
+    if let Some(manifest) = there_already(&places, &commits, &settings, options)? {
+        return Ok(Outcome::Unchanged(Box::new(manifest)));
+    }
+    let shards = verify_all(store, &commits, options, progress)?;
+    let seal = seal(store, &commits, ledger)?;
+    let built = build(&shards, &commits, &settings, &mut others, &places, options, progress)?;
+    let manifest = finish(seal, settings, built, &places, options)?;
+    Ok(Outcome::Made(Box::new(manifest)))
+}
+
+/// The other datasets that this one is made after.
+struct Others {
+    vocabulary: Option<DatasetReader>,
+    without: Option<DatasetReader>,
+}
+
+impl Others {
+    fn open(options: &Options) -> Result<Self> {
+        let open = |path: &Path| -> Result<DatasetReader> { Ok(DatasetReader::open(path)?) };
+        Ok(Self {
+            vocabulary: match &options.vocabulary {
+                VocabularyFrom::Frequency(_) => None,
+                VocabularyFrom::Dataset(path) => Some(open(path)?),
+            },
+            without: options.without.as_deref().map(open).transpose()?,
+        })
+    }
+
+    fn settings(&self, commit: &Commit, options: &Options) -> DatasetSettings {
+        DatasetSettings {
+            rows: commit.settings.clone(),
+            vocabulary_size: match (&self.vocabulary, &options.vocabulary) {
+                (None, VocabularyFrom::Frequency(size)) => *size,
+                (other, _) => other.as_ref().map_or(0, |dataset| dataset.vocabulary().words.len() as u64),
+            },
+            vocabulary_of: self.vocabulary.as_ref().map(|dataset| dataset.digests().id_digest),
+            without: self.without.as_ref().map(|dataset| dataset.digests().id_digest),
+        }
+    }
+}
+
+fn ledger(commits: &[Commit], mapper: Option<MapperCounts>) -> Result<Ledger> {
+    let reducer = sum_counts(commits);
+    match &mapper {
+        Some(mapper) => check_run(mapper, &reducer)?,
+        None => reducer.check()?,
+    }
+    Ok(Ledger { mapper, reducer })
+}
+
+/// The manifest of a dataset that is already what this merge would make. A file that is something else is refused
+/// before any work is done.
+fn there_already(
+    places: &Places,
+    commits: &[Commit],
+    settings: &DatasetSettings,
+    options: &Options,
+) -> Result<Option<DatasetManifest>> {
+    if !places.dataset.exists() {
+        return Ok(None);
+    }
+    // A file without a manifest may be what a merge left that was killed between the two; it is compared later.
+    let Some(manifest) = places.read_manifest()? else { return Ok(None) };
+    let refused = |found: &str, expected: &str| {
+        let (found, expected) = (found.to_owned(), expected.to_owned());
+        Err(Error::OtherFile { path: places.dataset.clone(), found, expected })
+    };
+    let shards: Vec<SealedShard> = commits.iter().map(SealedShard::from).collect();
+    if manifest.seal.shards != shards {
+        return refused("a dataset of other shards", "one of this run");
+    }
+    if manifest.settings != *settings {
+        return refused("a dataset of other settings", "one of these");
+    }
+    let found = at(&places.dataset, sha256::of_file(&places.dataset))?;
+    if found != manifest.sha256 {
+        return Err(other_file(&places.dataset, &found, &manifest.sha256));
+    }
+    let padded_is_there = match (&options.padded, &manifest.padded_sha256) {
+        (None, _) => true,
+        (Some(_), _) if manifest.padded != options.padded || !places.padded.exists() => false,
+        (Some(_), None) => false,
+        (Some(_), Some(expected)) => {
+            let found = at(&places.padded, sha256::of_file(&places.padded))?;
+            if found != *expected {
+                return Err(other_file(&places.padded, &found, expected));
+            }
+            true
+        }
+    };
+    Ok(padded_is_there.then_some(manifest))
+}
+
+fn verify_all(
+    store: &Store,
+    commits: &[Commit],
+    options: &Options,
+    progress: &Progress,
+) -> Result<Vec<VerifiedShard>> {
+    let bar = progress.stage("checking shards", commits.len() as u64);
+    let shards = commits.iter().map(|commit| {
+        let shard = verify(store, commit, &options.scratch, DICTIONARY_BYTES_MAX)?;
+        bar.inc(1);
+        Ok(shard)
+    });
+    let shards = shards.collect();
+    bar.finish_and_clear();
+    shards
+}
+
+/// Seals the run, or finds the seal that it has.
+fn seal(store: &Store, commits: &[Commit], ledger: Ledger) -> Result<Seal> {
+    let mut row_digest = Digest::default();
+    commits.iter().for_each(|commit| row_digest += commit.row_digest);
+    let seal = Seal {
+        schema_version: dataset::SCHEMA_VERSION,
+        run: commits[0].run.clone(),
+        shards: commits.iter().map(SealedShard::from).collect(),
+        row_digest,
+        ledger,
+        settings: commits[0].settings.clone(),
+    };
+    let mut json = serde_json::to_vec_pretty(&seal).expect("a seal of plain values is JSON");
+    json.push(b'\n');
+    debug_assert!(json.len() as u64 <= RECORD_BYTES_MAX);
+    match store.put_if_absent(&Key::new(SEAL_KEY)?, Content::Bytes(&json))? {
+        Put::Stored(_) => Ok(seal),
+        Put::AlreadyThere => {
+            let there = read_seal(store)?.unwrap_or_else(|| seal.clone());
+            check_sealed(&there, commits)?;
+            // A seal without the mappers' part says less than this merge knows; the dataset's manifest has it all.
+            Ok(Seal { ledger, ..there })
+        }
+    }
+}
+
+/// A dataset that is finished but for its name.
+struct Built {
+    file: TempPath,
+    digests: Digests,
+    rows: u64,
+    left_out: u64,
+}
+
+/// What of the shards' rows stays out.
+#[derive(Default)]
+struct LeftOut {
+    rows: u64,
+    tokens: u64,
+    row_digest: Digest,
+}
+
+fn build(
+    shards: &[VerifiedShard],
+    commits: &[Commit],
+    settings: &DatasetSettings,
+    others: &mut Others,
+    places: &Places,
+    options: &Options,
+    progress: &Progress,
+) -> Result<Built> {
+    let mut spool = Spool::create(&options.scratch)?;
+    let vocabulary = cut_vocabulary(shards, &mut spool, settings, others, progress)?;
+    let mut left_out = LeftOut::default();
+    if let Some(without) = &mut others.without {
+        for shard in shards {
+            add_left_out(shard, &mut Hashes::of(without), &mut left_out)?;
+        }
+    }
+    let n_rows = commits.iter().map(|commit| commit.counts.rows).sum::<u64>() - left_out.rows;
+    let n_tokens = commits.iter().map(|commit| commit.kept_words).sum::<u64>() - left_out.tokens;
+    let mut row_digest = Digest::default();
+    commits.iter().for_each(|commit| row_digest += commit.row_digest);
+    row_digest -= left_out.row_digest;
+
+    let file = places.temporary()?;
+    let mut dataset = DatasetWriter::create(&file, settings, &vocabulary, n_rows, n_tokens)?;
+    let bar = progress.stage("merging rows", n_rows);
+    let mut without = others.without.as_mut().map(Hashes::of);
+    each_row(shards, &Ids::of(&vocabulary.words), &mut spool, |row| {
+        if let Some(hashes) = &mut without
+            && hashes.contains(row.hash)?
+        {
+            return Ok(());
+        }
+        bar.inc(1);
+        Ok(dataset.row(row)?)
+    })?;
+    let digests = dataset.finish(row_digest)?;
+    bar.finish_and_clear();
+    let mut written = DatasetReader::open(&file)?;
+    if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
+        return Err(Error::Unverified { path: file.to_path_buf() });
+    }
+    written.verify(|_| Ok(()))?;
+    Ok(Built { file, digests, rows: n_rows, left_out: left_out.rows })
+}
+
+fn cut_vocabulary(
+    shards: &[VerifiedShard],
+    spool: &mut Spool,
+    settings: &DatasetSettings,
+    others: &Others,
+    progress: &Progress,
+) -> Result<Vocabulary> {
+    let bar = progress.stage("summing dictionaries", shards.len() as u64);
+    let vocabulary = match &others.vocabulary {
+        None => most_frequent(shards, spool, settings.vocabulary_size)?,
+        Some(other) => recounted(other.vocabulary().words.clone(), shards, spool)?,
+    };
+    bar.finish_and_clear();
+    Ok(vocabulary)
+}
+
+fn add_left_out(shard: &VerifiedShard, hashes: &mut Hashes<'_>, left_out: &mut LeftOut) -> Result<()> {
+    let mut reader = shard.open()?;
+    reader.keep_dictionary(DICTIONARY_BYTES_MAX)?;
+    let mut row = Row::default();
+    for at in 0..reader.size().rows {
+        reader.row(at, &mut row)?;
+        if hashes.contains(row.hash)? {
+            left_out.rows += 1;
+            left_out.tokens += row.tokens.len() as u64;
+            left_out.row_digest += reader.digest_of(&row)?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives the dataset its name, writes the padded copy and the manifest.
+fn finish(
+    seal: Seal,
+    settings: DatasetSettings,
+    built: Built,
+    places: &Places,
+    options: &Options,
+) -> Result<DatasetManifest> {
+    let sha256 = at(&built.file, sha256::of_file(&built.file))?;
+    let bytes = at(&built.file, std::fs::metadata(&built.file))?.len();
+    publish(built.file, &places.dataset)?;
+    let mut padded_sha256 = None;
+    if let Some(length) = options.padded {
+        let padded = places.temporary()?;
+        write_padded(&mut DatasetReader::open(&places.dataset)?, &padded, length as usize)?;
+        padded_sha256 = Some(at(&padded, sha256::of_file(&padded))?);
+        publish(padded, &places.padded)?;
+    }
+    let manifest = DatasetManifest {
+        schema_version: dataset::SCHEMA_VERSION,
+        seal,
+        settings,
+        padded: options.padded,
+        bytes,
+        sha256,
+        padded_sha256,
+        rows: built.rows,
+        left_out: built.left_out,
+        digests: built.digests,
+    };
+    places.write_manifest(&manifest)?;
+    Ok(manifest)
+}
+
+/// The ledger in lines: every line of the input, every text of the shards, every row of the dataset.
+pub fn ledger_lines(manifest: &DatasetManifest) -> String {
+    let ledger = manifest.seal.ledger;
+    let sum = |counters: &[(&str, u64)]| {
+        let (name, total) = counters[0];
+        let parts: Vec<String> = counters[1..].iter().map(|(name, n)| format!("{n} {name}")).collect();
+        format!("{total} {name} = {}", parts.join(" + "))
+    };
+    let mut lines = String::new();
+    if let Some(mapper) = &ledger.mapper {
+        lines += &format!("ledger       {}\n", sum(&mapper.counters()));
+    }
+    let reducer = ledger.reducer.counters();
+    lines += &format!("             {} reviews, {}\n", ledger.reducer.reviews, sum(&reducer[1..]));
+    lines += &format!(
+        "             {} rows = {} rows here + {} left_out\n",
+        ledger.reducer.rows, manifest.rows, manifest.left_out
+    );
+    lines
+}

@@ -1,0 +1,164 @@
+//! The program `merge`: arguments in, a dataset and its card out.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use corpus::exit::{Exit, chain};
+use dataset::dataset_file::DatasetReader;
+use merge::progress::Progress;
+use merge::{Error, Options, Outcome, VocabularyFrom, counts, gc};
+use store::Store;
+
+const VOCABULARY_SIZE: u64 = 10_000;
+
+/// Makes one dataset of all shards of a run, or looks at one.
+#[derive(Parser)]
+#[command(version, max_term_width = 100, args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    merge: MergeArguments,
+}
+
+#[derive(Args)]
+struct MergeArguments {
+    /// Folder of the run: file:///data/run1 or a plain path
+    #[arg(long, value_name = "URL", requires = "out")]
+    run: Option<String>,
+    /// The dataset to make; its manifest goes beside it
+    #[arg(long, value_name = "FILE", requires = "run")]
+    out: Option<PathBuf>,
+    /// Most words of the vocabulary [default: 10000]
+    #[arg(long, value_name = "N", conflicts_with = "vocabulary", requires = "run",
+        value_parser = clap::value_parser!(u64).range(1..=4_000_000_000))]
+    vocabulary_size: Option<u64>,
+    /// Take another dataset's vocabulary, as for a test set after its training set
+    #[arg(long, value_name = "FILE", requires = "run")]
+    vocabulary: Option<PathBuf>,
+    /// Leave out the texts that another dataset holds
+    #[arg(long, value_name = "FILE", requires = "run")]
+    without: Option<PathBuf>,
+    /// Also write a copy for other programs, of rows with this many ids and the label
+    #[arg(long, value_name = "L", requires = "run", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    padded: Option<u64>,
+    /// The mappers' --counts files, or the saved output of the Hadoop job client: the ledger must balance
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "run")]
+    counts: Vec<PathBuf>,
+    /// Read a whole dataset and check all of it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "describe"])]
+    check: Option<PathBuf>,
+    /// Print the card of a dataset
+    #[arg(long, value_name = "FILE", conflicts_with = "run")]
+    describe: Option<PathBuf>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// List the objects of a run that no commit names; with --delete, remove them
+    Gc {
+        /// Folder of the run
+        #[arg(long, value_name = "URL")]
+        run: String,
+        /// Remove them, if all partitions are committed
+        #[arg(long)]
+        delete: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Printing can fail only where nobody listens.
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    let result = match (&arguments.command, &arguments.merge) {
+        (Some(Command::Gc { run, delete }), _) => collect_garbage(run, *delete),
+        (None, MergeArguments { check: Some(file), .. }) => check(file),
+        (None, MergeArguments { describe: Some(file), .. }) => describe(file),
+        (None, MergeArguments { run: Some(run), out: Some(out), .. }) => merge(run, out, &arguments.merge),
+        _ => {
+            eprintln!("merge: nothing to do; give --run with --out, --check, --describe, or gc (see --help)");
+            return Exit::Usage.into();
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("merge: {}", chain(&error));
+            error.exit().into()
+        }
+    }
+}
+
+fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error> {
+    let store = Store::open(run)?;
+    let options = Options {
+        out: out.to_owned(),
+        vocabulary: match &arguments.vocabulary {
+            Some(file) => VocabularyFrom::Dataset(file.clone()),
+            None => VocabularyFrom::Frequency(arguments.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
+        },
+        without: arguments.without.clone(),
+        padded: arguments.padded,
+        mapper: counts::sum(&arguments.counts)?,
+        scratch: std::env::temp_dir(),
+    };
+    let manifest = match merge::run(&store, &options, &Progress::to_stderr())? {
+        Outcome::Made(manifest) => manifest,
+        Outcome::Unchanged(manifest) => {
+            print(&format!(
+                "{} is there already, whole and of these settings: nothing to do\n",
+                out.display()
+            ));
+            manifest
+        }
+    };
+    print(&merge::ledger_lines(&manifest));
+    describe(out)
+}
+
+fn check(file: &Path) -> Result<(), Error> {
+    let mut dataset = DatasetReader::open(file)?;
+    dataset.verify(|_| Ok(()))?;
+    let digests = dataset.digests();
+    let rows = dataset.n_rows();
+    print(&format!(
+        "{}: whole, {rows} rows\nid digest    {}\nvocabulary   {}\n",
+        file.display(),
+        digests.id_digest,
+        digests.vocabulary_digest
+    ));
+    Ok(())
+}
+
+fn describe(file: &Path) -> Result<(), Error> {
+    print(&merge::describe(&mut DatasetReader::open(file)?)?);
+    Ok(())
+}
+
+fn collect_garbage(run: &str, delete: bool) -> Result<(), Error> {
+    let store = Store::open(run)?;
+    let orphans = gc::orphans(&store)?;
+    for orphan in &orphans {
+        print(&format!("{} {} bytes\n", orphan.key, orphan.bytes));
+    }
+    gc::check_finished(&store)?;
+    if !delete {
+        print(&format!("{} objects that no commit names; --delete removes them\n", orphans.len()));
+        return Ok(());
+    }
+    orphans.iter().try_for_each(|orphan| store.delete(&orphan.key))?;
+    print(&format!("{} objects removed\n", orphans.len()));
+    Ok(())
+}
+
+/// Standard output is for people here; who closes it early wants no more of it.
+fn print(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}

@@ -1,0 +1,142 @@
+//! The shards' rows → the dataset's rows, in one order whatever the shards.
+
+use dataset::dataset_file::DatasetReader;
+use dataset::merge_sorted::merge_sorted;
+use dataset::shard::ShardReader;
+use dataset::spool::Spool;
+use dataset::{Row, WordList};
+
+use crate::FAN_IN;
+use crate::error::{Error, Result};
+use crate::run::VerifiedShard;
+use crate::vocabulary::{IdMap, Ids};
+
+/// Visits all rows of all shards, with ids of the vocabulary, in the order of the dataset.
+pub(crate) fn each_row(
+    shards: &[VerifiedShard],
+    ids: &Ids<'_>,
+    spool: &mut Spool,
+    mut visit: impl FnMut(&Row) -> Result<()>,
+) -> Result<()> {
+    if shards.len() <= FAN_IN {
+        let sources = shards.iter().zip(0..).map(|(shard, source)| rows_of(shard, source, ids));
+        return in_order(sources.collect::<Result<Vec<_>>>()?, shards, ids, visit);
+    }
+    let mut runs = Vec::new();
+    for (group, first) in shards.chunks(FAN_IN).zip((0..).step_by(FAN_IN)) {
+        let sources = group.iter().zip(first..).map(|(shard, source)| rows_of(shard, source, ids));
+        let sources = sources.collect::<Result<Vec<_>>>()?;
+        let mut run = spool.append();
+        for row in merge_sorted(sources)? {
+            run.row(&row?.0)?;
+        }
+        runs.push(run.finish()?);
+    }
+    let sources = runs.into_iter().map(|run| spool.rows(run, 256 << 10));
+    in_order(sources.collect(), shards, ids, &mut visit)
+}
+
+/// The rows of one shard with ids of the vocabulary.
+fn rows_of(
+    shard: &VerifiedShard,
+    source: u32,
+    ids: &Ids<'_>,
+) -> Result<impl Iterator<Item = dataset::Result<Row>> + use<>> {
+    let mut reader = shard.open()?;
+    let map = IdMap::of(reader.dictionary(), ids)?;
+    let n_rows = reader.size().rows;
+    Ok((0..n_rows).map(move |at| {
+        let mut row = Row { source, ..Row::default() };
+        reader.row(at, &mut row)?;
+        row.tokens.iter_mut().for_each(|token| *token = map.get(*token));
+        Ok(row)
+    }))
+}
+
+/// Merges sources that ascend by hash, and puts the rare rows of equal hashes into the order of their words.
+fn in_order(
+    sources: Vec<impl Iterator<Item = dataset::Result<Row>>>,
+    shards: &[VerifiedShard],
+    ids: &Ids<'_>,
+    mut visit: impl FnMut(&Row) -> Result<()>,
+) -> Result<()> {
+    let mut alike: Vec<Row> = Vec::new();
+    for next in merge_sorted(sources)? {
+        let (row, _) = next?;
+        if alike.first().is_some_and(|first| first.hash != row.hash) {
+            flush(&mut alike, shards, ids, &mut visit)?;
+        }
+        alike.push(row);
+    }
+    flush(&mut alike, shards, ids, &mut visit)
+}
+
+fn flush(
+    alike: &mut Vec<Row>,
+    shards: &[VerifiedShard],
+    ids: &Ids<'_>,
+    mut visit: impl FnMut(&Row) -> Result<()>,
+) -> Result<()> {
+    if alike.len() > 1 {
+        *alike = by_words(alike, shards, ids)?;
+    }
+    alike.iter().try_for_each(&mut visit)?;
+    alike.clear();
+    Ok(())
+}
+
+/// Rows of one hash, read again from their shards with their words, which decide their order. The same words in
+/// two shards are one text that went to two reducers.
+fn by_words(alike: &[Row], shards: &[VerifiedShard], ids: &Ids<'_>) -> Result<Vec<Row>> {
+    let hash = alike[0].hash;
+    let mut sources: Vec<u32> = alike.iter().map(|row| row.source).collect();
+    sources.sort_unstable();
+    sources.dedup();
+    let mut rows: Vec<(Vec<Vec<u8>>, Row)> = Vec::new();
+    for source in sources {
+        let mut shard = shards[source as usize].open()?;
+        for at in shard.rows_with_hash(hash)? {
+            let (words, mut row) = row_and_words(&mut shard, at)?;
+            row.source = source;
+            row.tokens = words.iter().map(|word| ids.of_word(word)).collect();
+            rows.push((words.iter().map(<[u8]>::to_vec).collect(), row));
+        }
+    }
+    rows.sort_unstable_by(|(a, one), (b, other)| a.cmp(b).then(one.votes.cmp(&other.votes)));
+    let twice = rows.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].1.source != pair[1].1.source);
+    if let Some(pair) = twice {
+        let name = |at: usize| shards[pair[at].1.source as usize].name.clone();
+        return Err(Error::TextTwice { hash, one: name(0), other: name(1) });
+    }
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+fn row_and_words(shard: &mut ShardReader, at: u64) -> Result<(WordList, Row)> {
+    let mut row = Row::default();
+    shard.row(at, &mut row)?;
+    Ok((shard.words_of(&row)?, row))
+}
+
+/// The hashes of another dataset, asked for in ascending order.
+pub(crate) struct Hashes<'a> {
+    dataset: &'a mut DatasetReader,
+    at: u64,
+}
+
+impl<'a> Hashes<'a> {
+    pub(crate) fn of(dataset: &'a mut DatasetReader) -> Self {
+        Self { dataset, at: 0 }
+    }
+
+    /// Whether the dataset holds this hash, which is not less than the one asked for before.
+    pub(crate) fn contains(&mut self, hash: u64) -> Result<bool> {
+        while self.at < self.dataset.n_rows() {
+            let there = self.dataset.hash(self.at)?;
+            if there >= hash {
+                return Ok(there == hash);
+            }
+            self.at += 1;
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,161 @@
+//! The shards' dictionaries → the vocabulary, and each shard's way from its own ids to those of the vocabulary.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dataset::merge_sorted::merge_sorted;
+use dataset::spool::Spool;
+use dataset::vocabulary::{FIRST_WORD, UNKNOWN, Vocabulary};
+use dataset::{WordList, WordsReader};
+use hashbrown::HashMap;
+
+use crate::FAN_IN;
+use crate::error::Result;
+use crate::run::VerifiedShard;
+
+/// The most frequent words; of equals the bytewise smaller.
+pub(crate) fn most_frequent(shards: &[VerifiedShard], spool: &mut Spool, size: u64) -> Result<Vocabulary> {
+    // The heap's greatest entry is the word to drop next: the rarest, of equals the bytewise greatest.
+    let mut kept: BinaryHeap<(Reverse<u64>, Vec<u8>)> = BinaryHeap::new();
+    each_word(shards, spool, |word, count| {
+        if (kept.len() as u64) < size {
+            kept.push((Reverse(count), word.to_vec()));
+        } else if let Some(mut rarest) = kept.peek_mut() {
+            // Words come in byte order, so a word as frequent as the rarest kept one is greater than it.
+            if count > rarest.0.0 {
+                *rarest = (Reverse(count), word.to_vec());
+            }
+        }
+    })?;
+    let mut vocabulary = Vocabulary::default();
+    for (Reverse(count), word) in kept.into_sorted_vec() {
+        vocabulary.words.push(&word);
+        vocabulary.counts.push(count);
+    }
+    Ok(vocabulary)
+}
+
+/// The words of another dataset, in their order, with the counts of these shards.
+pub(crate) fn recounted(words: WordList, shards: &[VerifiedShard], spool: &mut Spool) -> Result<Vocabulary> {
+    let mut counts = vec![0; words.len()];
+    let ids = Ids::of(&words);
+    each_word(shards, spool, |word, count| {
+        if let Some(id) = ids.get(word) {
+            counts[(id - FIRST_WORD) as usize] = count;
+        }
+    })?;
+    drop(ids);
+    Ok(Vocabulary { words, counts })
+}
+
+/// Visits every distinct word of all shards once, in byte order, with its count over all of them.
+fn each_word(shards: &[VerifiedShard], spool: &mut Spool, mut visit: impl FnMut(&[u8], u64)) -> Result<()> {
+    let mut each = |word: &[u8], count| {
+        visit(word, count);
+        Ok(())
+    };
+    if shards.len() <= FAN_IN {
+        return sum_words_of(shards, each);
+    }
+    let mut runs = Vec::new();
+    for group in shards.chunks(FAN_IN) {
+        let mut run = spool.append();
+        sum_words_of(group, |word, count| Ok(run.word(word, count)?))?;
+        runs.push(run.finish()?);
+    }
+    let sources: Vec<_> = runs.into_iter().map(|run| spool.words(run, 64 << 10)).collect();
+    sum_words(sources, &mut each)
+}
+
+fn sum_words_of(shards: &[VerifiedShard], visit: impl FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
+    let mut readers = shards.iter().map(VerifiedShard::open).collect::<Result<Vec<_>>>()?;
+    sum_words(readers.iter_mut().map(|shard| words_in_order(shard.dictionary())).collect(), visit)
+}
+
+fn words_in_order(words: &mut WordsReader) -> impl Iterator<Item = dataset::Result<(Vec<u8>, u64)>> {
+    (0..words.n_words()).map(|at| {
+        let mut word = Vec::new();
+        let count = words.read(at, &mut word)?;
+        Ok((word, count))
+    })
+}
+
+fn sum_words(
+    sources: Vec<impl Iterator<Item = dataset::Result<(Vec<u8>, u64)>>>,
+    mut visit: impl FnMut(&[u8], u64) -> Result<()>,
+) -> Result<()> {
+    let mut current: Option<(Vec<u8>, u64)> = None;
+    for next in merge_sorted(sources)? {
+        let ((word, count), _) = next?;
+        match &mut current {
+            Some((same, sum)) if *same == word => *sum += count,
+            _ => {
+                if let Some((word, count)) = current.replace((word, count)) {
+                    visit(&word, count)?;
+                }
+            }
+        }
+    }
+    current.map_or(Ok(()), |(word, count)| visit(&word, count))
+}
+
+/// The ids of a vocabulary by word.
+pub(crate) struct Ids<'a> {
+    ids: HashMap<&'a [u8], u32, std::hash::RandomState>,
+}
+
+impl<'a> Ids<'a> {
+    pub(crate) fn of(words: &'a WordList) -> Self {
+        Self { ids: words.iter().zip(FIRST_WORD..).collect() }
+    }
+
+    fn get(&self, word: &[u8]) -> Option<u32> {
+        self.ids.get(word).copied()
+    }
+
+    /// The id of any word.
+    pub(crate) fn of_word(&self, word: &[u8]) -> u32 {
+        self.get(word).unwrap_or(UNKNOWN)
+    }
+}
+
+/// From the ids of one shard to those of the vocabulary. Most of a shard's words are in no vocabulary, so it holds
+/// a bit for each word and an id for each bit that is set.
+pub(crate) struct IdMap {
+    bits: Vec<u64>,
+    /// The bits set before each 64.
+    ranks: Vec<u32>,
+    ids: Vec<u32>,
+}
+
+impl IdMap {
+    pub(crate) fn of(words: &mut WordsReader, vocabulary: &Ids<'_>) -> Result<Self> {
+        let n_blocks = words.n_words().div_ceil(64) as usize;
+        let mut map = Self { bits: vec![0; n_blocks], ranks: vec![0; n_blocks], ids: Vec::new() };
+        let mut word = Vec::new();
+        for at in 0..words.n_words() {
+            let block = (at / 64) as usize;
+            if at % 64 == 0 {
+                map.ranks[block] = map.ids.len() as u32;
+            }
+            words.read(at, &mut word)?;
+            if let Some(id) = vocabulary.get(&word) {
+                map.bits[block] |= 1 << (at % 64);
+                map.ids.push(id);
+            }
+        }
+        Ok(map)
+    }
+
+    /// The id of the shard's word at this place.
+    #[inline]
+    pub(crate) fn get(&self, place: u32) -> u32 {
+        let (block, bit) = (place as usize / 64, place % 64);
+        let bits = self.bits[block];
+        if bits >> bit & 1 == 0 {
+            return UNKNOWN;
+        }
+        let before = (bits & ((1 << bit) - 1)).count_ones();
+        self.ids[(self.ranks[block] + before) as usize]
+    }
+}
