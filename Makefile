@@ -22,7 +22,7 @@ build: ## the programs, into target/release/
 	cargo build --release $(LOCKED) --workspace --bins
 
 demo: build ## a small corpus, all the way to a dataset
-	tests/demo.sh $(TARGET)
+	tests/demo.sh $(TARGET)/release
 
 # Everything in the release profile, so that HDF5 is compiled once.
 test: setup ## all tests
@@ -34,8 +34,11 @@ test: setup ## all tests
 prove: dist ## all tests with their full counts, and the released programs
 	PROVE=1 $(MAKE) test
 
-bench: build ## times and peak memory of each stage
-	python3 tests/bench.py $(TARGET)
+# What is measured is built as what is shipped.
+bench: ## times and peak memory of each stage
+	@bootstrap/laptop.sh build
+	cargo build --profile dist $(LOCKED) --workspace --bins
+	python3 tests/bench.py $(TARGET)/dist
 
 check: ## format, lints, documentation, licences, scripts
 	@bootstrap/laptop.sh build check
@@ -53,16 +56,14 @@ deny:
 	else echo "SKIPPED advisories: their database could not be fetched; .deps/advisories.log says why"; fi
 
 # zig links against the symbols of the older glibc; its target folder is its own.
-dist: export CARGO_PROFILE_RELEASE_STRIP := symbols
-dist: export CARGO_PROFILE_RELEASE_DEBUG := none
 dist: export CARGO_ZIGBUILD_ZIG_PATH := $(CURDIR)/.deps/bin/zig
 dist: export CARGO_ZIGBUILD_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: ## the programs for other machines (glibc 2.34 and newer), into dist/
 	@bootstrap/laptop.sh build dist
-	.deps/bin/cargo-zigbuild zigbuild --release --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
+	.deps/bin/cargo-zigbuild zigbuild --profile dist --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
 	rm -rf dist && mkdir dist
-	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/release/%) dist/
+	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/dist/%) dist/
 	cd dist && sha256sum $(PROGRAMS) >SHA256SUMS
 	tests/programs.sh dist $(GLIBC) $(PROGRAMS)
 

@@ -3,7 +3,7 @@
 same bytes (cat, wc, sort). Prints medians, the spread, and the peak memory of the largest process (bash,
 which starts each of them, has about 4 MiB itself).
 
-usage: tests/bench.py TARGET   (the folder that holds release/)
+usage: tests/bench.py PROGRAMS   (the folder of the programs)
 REVIEWS (200000) and RUNS (5) come from the environment.
 """
 
@@ -15,8 +15,8 @@ import subprocess
 import sys
 import time
 
-TARGET = pathlib.Path(sys.argv[1]).resolve()
-BENCH = TARGET / "bench"
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+BENCH = PROGRAMS / "bench"
 REVIEWS = int(os.environ.get("REVIEWS", 200_000))
 RUNS = int(os.environ.get("RUNS", 5))
 
@@ -44,7 +44,7 @@ def main():
     shutil.rmtree(BENCH, ignore_errors=True)
     BENCH.mkdir(parents=True)
     os.chdir(BENCH)
-    environment = os.environ | {"LC_ALL": "C", "PATH": f"{TARGET}/release:{os.environ['PATH']}"}
+    environment = os.environ | {"LC_ALL": "C", "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
     bash(f"demo-corpus --seed 1 --reviews {REVIEWS} >reviews", environment)
 
     print(f"{REVIEWS} reviews, {size('reviews') / 1e6:.1f} MB; median of {RUNS} runs on {os.cpu_count()} cores")

@@ -1,35 +1,65 @@
 #!/usr/bin/env bash
-# The whole job on a corpus made here: raw reviews, records, two shards, one dataset.
+# The whole job on 20,000 made-up reviews, stage by stage: what goes in, what comes out.
 #
-# usage: tests/demo.sh TARGET   (the folder that holds release/)
+# usage: tests/demo.sh PROGRAMS   (the folder of the programs; all other files lie in a temporary folder)
 set -euo pipefail
-shopt -s inherit_errexit
-export LC_ALL=C
 
-target=$(cd "$1" && pwd)
-demo=$target/demo
-run=file://$demo/run
-PATH=$target/release:$PATH
-rm -rf "$demo"
-mkdir -p "$demo"
+PATH=$(cd "$1" && pwd):$PATH
+width=$({ tput cols || echo 100; } 2>/dev/null)
 
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+export run=file://$folder
+printf '$ run=%s\n' "$run"
+
+# What a stage does, and the command as one would type it; then it runs.
 step() {
-    printf '\n== %s\n' "$*"
+    printf '\n# %s\n$ %s\n' "$1" "$2"
+    bash -e -o pipefail -c "$2" || {
+        code=$?
+        echo "demo.sh: that command ended with exit code $code" >&2
+        exit "$code"
+    }
 }
 
-step "raw reviews: $demo/reviews.jsonl"
-demo-corpus --seed 1 --reviews 20000 >"$demo/reviews.jsonl"
-head -n 1 "$demo/reviews.jsonl"
+# Size of a file of lines and its first two, cut to the terminal.
+show() {
+    printf '  %s: %d lines, %d bytes\n' "$1" "$(wc -l < "$1")" "$(wc -c < "$1")"
+    head -n 2 "$1" | LC_ALL=C cut -c "1-$((width - 5))" | LC_ALL=C tr '\t' '|' | sed 's/^/    /'
+}
 
-step "records, one line a text: $demo/records"
-mapper --counts "$demo/mapper.json" <"$demo/reviews.jsonl" | sort | combiner >"$demo/records"
-head -n 1 "$demo/records"
+step "Twenty thousand reviews, a few of them awkward." \
+    'demo-corpus --reviews 20000 --seed 1 > reviews.json'
+show reviews.json
 
-step "shards: $demo/run"
-for partition in 0 1; do
-    reducer --run "$run" --select --partition $partition --partitions 2 <"$demo/records" >/dev/null
-done
-(cd "$demo/run" && find . -type f | sort)
+step "Each review becomes its cleaned text and one vote for its rating." \
+    'mapper --counts mapper.json < reviews.json > mapped && cat mapper.json && echo'
+show mapped
 
-step "dataset: $demo/reviews.h5"
-merge --run "$run" --counts "$demo/mapper.json" --out "$demo/reviews.h5"
+step "Equal texts come together." \
+    'LC_ALL=C sort mapped > sorted'
+show sorted
+
+step "Their votes add up; optional, it only saves bytes on the way." \
+    'combiner < sorted > combined'
+show combined
+
+step "Each text becomes a row: its words, the rating most gave it, a hash. One reducer, one shard." \
+    'reducer --run $run/one --partition 0 --partitions 1 < combined > committed'
+show committed
+
+step "The shards of the run become one dataset; the ledger must balance." \
+    'merge --run $run/one --counts mapper.json --out one.h5'
+
+step "The same again with three reducers and no combiner, as a pipe." \
+    'mapper --counts again.json < reviews.json | LC_ALL=C sort > sorted
+  for partition in 0 1 2; do
+      reducer --select --run $run/three --partition $partition --partitions 3 < sorted
+  done > committed'
+show committed
+step "Three shards, one dataset." \
+    'merge --run $run/three --counts again.json --out three.h5 > card'
+
+step "However it was cut, it is the same file, byte for byte." \
+    'cmp one.h5 three.h5 && ls -l one.h5 three.h5'
