@@ -6,20 +6,19 @@
 use entities::{Codepoints, ENTITIES};
 use std::path::Path;
 use std::{env, fs};
-use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-const UNICODE: (u8, u8, u8) = (17, 0, 0);
 const PAGE: usize = 128;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    let std = char::UNICODE_VERSION;
     assert!(
-        char::UNICODE_VERSION >= UNICODE,
-        "the cleaning rules need lower case of Unicode 17, this Rust has {:?}; use Rust 1.92 or newer",
-        char::UNICODE_VERSION
+        std >= (17, 0, 0),
+        "cleaning needs Rust with Unicode 17, this one has {std:?}; see rust-version in Cargo.toml"
     );
-    let (major, minor, update) = unicode_properties::UNICODE_VERSION;
-    assert_eq!((17, 0, 0), (major, minor, update), "unicode-properties has another Unicode; pin it to 0.1.4");
+    let pinned = unicode_properties::UNICODE_VERSION;
+    assert!(pinned == (17, 0, 0), "unicode-properties has Unicode {pinned:?}, expected 17; pin it to 0.1.4");
 
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     fs::write(Path::new(&out).join("characters.rs"), characters()).expect("OUT_DIR is writable");
@@ -71,8 +70,7 @@ fn fate(code: u32) -> String {
 }
 
 fn is_assigned(character: char) -> bool {
-    character.general_category_group() != GeneralCategoryGroup::Other
-        || character.general_category() != unicode_properties::GeneralCategory::Unassigned
+    character.general_category() != GeneralCategory::Unassigned
 }
 
 /// One character's lower case, without İ, whose lower case is two characters; fold.rs writes those out.

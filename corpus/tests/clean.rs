@@ -10,9 +10,7 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 fn naive(text: &str) -> String {
     let text = REFERENCE.replace_all(text, decode);
     let text = TAG.replace_all(&text, " ").replace('’', "'");
-    let text =
-        text.replace(|character: char| character.general_category() == GeneralCategory::Unassigned, " ");
-    let text = text.to_lowercase();
+    let text = text.replace(is_unassigned, " ").to_lowercase();
     let text = KEPT.replace_all(&text, |found: &Captures<'_>| {
         found.name("kept").map_or(" ", |kept| kept.as_str()).to_owned()
     });
@@ -27,13 +25,16 @@ fn decode(found: &Captures<'_>) -> String {
     if is_unknown { found[0].to_owned() } else { decoded }
 }
 
-static REFERENCE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new("&(#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z0-9]+);").unwrap());
-static TAG: LazyLock<Regex> = LazyLock::new(|| Regex::new("<[A-Za-z/!][^<>]*>").unwrap());
+static REFERENCE: LazyLock<Regex> = LazyLock::new(|| regex("&(#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z0-9]+);"));
+static TAG: LazyLock<Regex> = LazyLock::new(|| regex("<[A-Za-z/!][^<>]*>"));
 static KEPT: LazyLock<Regex> = LazyLock::new(|| {
     let (letter, mark) = (class(GeneralCategoryGroup::Letter), class(GeneralCategoryGroup::Mark));
-    Regex::new(&format!("(?s)(?<kept>{letter}{mark}*|')|.")).unwrap()
+    regex(&format!("(?s)(?<kept>({letter}{mark}*|')+)|."))
 });
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("the pattern is a regular expression")
+}
 
 /// A regular expression for the characters of a group in Unicode 17; regex's own classes are of Unicode 16.
 fn class(group: GeneralCategoryGroup) -> String {
@@ -48,10 +49,18 @@ fn characters() -> impl Iterator<Item = char> {
     '\0'..=char::MAX
 }
 
+fn is_unassigned(character: char) -> bool {
+    character.general_category() == GeneralCategory::Unassigned
+}
+
+fn is_private(character: char) -> bool {
+    character.general_category() == GeneralCategory::PrivateUse
+}
+
 fn clean(text: &str) -> String {
     let mut cleaned = Vec::new();
     Cleaner::default().clean(text, &mut cleaned);
-    String::from_utf8(cleaned).unwrap()
+    String::from_utf8(cleaned).expect("cleaned text is UTF-8")
 }
 
 /// Pieces that the rules meet at their edges; `|` separates them.
@@ -60,11 +69,12 @@ const PIECES: &str = "a|B|well|Don't|x y|dogs'|'tis|'|''|’|’’|'’|é|É|�
     | |  |\t|\n|\u{a0}|\u{3000}|\0|\u{7f}|\u{378}|\u{e000}|\u{fffd}|\u{10ffff}|1|_|-|:|·|;|&|&&|&;|&#|&#;|&#x;|#|x41;\
     |&amp;|&lt;|&gt;|&apos;|&rsquo;|&semi;|&nbsp;|&nbsp|&notit;|&not;|&NotEqualTilde;|&fjlig;|&EACUTE;|&foo;|amp;|lt;\
     |&#39;|&#60;|&#62;|&#38;|&#59;|&#931;|&#x3a3;|&#X130;|&#769;|&#146;|&#x81;|&#0;|&#xd800;|&#x110000;|&#4294967361;\
-    |&#00000000000000000000065;|&CounterClockwiseContourIntegral;|&CounterClockwiseContourIntegrals;|<|<<|>|/|!|<3|<a|<a>\
-    |<<a>|</|</b>|<!|<!-- x -->|<b class='y'>|<b\n>|<é>|< a>|<a<b>|<br />|letters of more than a block would make the block loop turn";
+    |&#00000000000000000000065;|&CounterClockwiseContourIntegral;|&CounterClockwiseContourIntegrals;\
+    |<|<<|>|/|!|<3|<a|<a>|<<a>|</|</b>|<!|<!-- x -->|<b class='y'>|<b\n>|<é>|< a>|<a<b>|<br />\
+    |more letters and spaces than one block can hold, so that a second begins";
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn cleaning_follows_the_rules(pieces in prop::collection::vec(piece(), 0..120)) {
@@ -98,10 +108,17 @@ fn piece() -> impl Strategy<Value = String> {
 
 #[test]
 fn every_character_follows_the_rules() {
-    for character in characters() {
+    for character in characters().filter(|&character| !is_unassigned(character) && !is_private(character)) {
         // Alone, behind a letter, and on both sides of a sigma, where it decides about the end of a word.
         let text = format!("{character} a{character} aΣ{character}b a{character}Σ {character}Σ");
         assert_eq!(clean(&text), naive(&text), "of {text:?}");
+    }
+}
+
+#[test]
+fn code_points_without_a_public_character_are_spaces() {
+    for character in characters().filter(|&character| is_unassigned(character) || is_private(character)) {
+        assert_eq!(clean(&format!("{character} aΣ{character}b")), "aς b", "of {character:?}");
     }
 }
 
@@ -121,32 +138,9 @@ fn every_html_name_is_known() {
 /// A step that looked twice at what it has seen would be at this for hours.
 #[test]
 fn hostile_texts_take_linear_time() {
-    let pieces = [
-        "&",
-        "&a",
-        "&#1",
-        "&#x",
-        "&amp",
-        "<",
-        "<a",
-        "<a<",
-        "</",
-        "'",
-        "a'",
-        "' ",
-        "''a",
-        " ",
-        "Σ",
-        "Σ'",
-        "'Σ",
-        "\u{301}",
-        "aΣ\u{301}",
-        "İ",
-        "&lt;a",
-        "&#60;",
-    ];
-    for piece in pieces {
-        let text = piece.repeat((1 << 20) / piece.len());
+    let pieces = "&|&a|&#1|&#x|&amp|&amp;|&lt;a|<|<a|<a<|</|'|a'|' |''a| |Σ|Σ'|'Σ|\u{301}|aΣ\u{301}|İ";
+    for piece in pieces.split('|') {
+        let text = piece.repeat((1 << 18) / piece.len());
         clean(&text);
         clean(&format!("a&#{text}"));
         clean(&format!("a<b {text}"));

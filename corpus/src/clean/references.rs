@@ -85,7 +85,11 @@ const WINDOWS_1252: [char; 32] = [
 ];
 
 fn named(text: &[u8]) -> Option<Reference> {
-    let length = text.iter().take(LONGEST_NAME + 1).position(|&byte| byte == b';')?;
-    let name = NAMES.binary_search_by(|name| name.text().cmp(&text[..length])).ok().map(|at| &NAMES[at])?;
-    Some(Reference { first: name.first, second: name.second, length: length + 1 })
+    let length = text.iter().take(LONGEST_NAME + 1).position(|byte| !byte.is_ascii_alphanumeric())?;
+    let (name, rest) = text.split_at(length);
+    if !rest.starts_with(b";") {
+        return None;
+    }
+    let at = NAMES.binary_search_by(|entry| entry.text().cmp(name)).ok()?;
+    Some(Reference { first: NAMES[at].first, second: NAMES[at].second, length: length + 1 })
 }
