@@ -8,11 +8,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use corpus::exit::{Exit, chain};
 
-/// Adds up neighbouring records of one text, from standard input to standard output.
-///
-/// It may run any number of times, before the sort or after it; no result changes.
+/// Adds up neighbouring records of one text, from standard input to standard output. It may run any number of times,
+/// before the sort or after it: no result changes.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version)]
 struct Arguments {}
 
 fn main() -> ExitCode {

@@ -15,7 +15,7 @@ use mapper::Options;
 
 /// Turns review lines on standard input into records on standard output: cleaned text, tab, votes.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version)]
 struct Arguments {
     /// Field of the text
     #[arg(long, value_name = "NAME", default_value = "reviewText")]

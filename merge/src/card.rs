@@ -55,7 +55,7 @@ fn card(dataset: &DatasetReader, summary: &Summary) -> String {
     let negative = summary.rows - summary.positive;
     let mut card = String::new();
     let mut line = |name: &str, text: String| {
-        writeln!(card, "{name:<12} {text}").expect("a String takes all");
+        writeln!(card, "{name:<17} {text}").expect("a String takes all");
     };
     line("rows", format!("{} distinct texts of {reviews} reviews", summary.rows));
     let from = settings.rows.positive_from;
@@ -77,7 +77,7 @@ fn card(dataset: &DatasetReader, summary: &Summary) -> String {
     line("most often", frequent_words(dataset));
     line("row digest", digests.row_digest.to_string());
     line("id digest", digests.id_digest.to_string());
-    line("vocabulary", format!("{} (digest)", digests.vocabulary_digest));
+    line("vocabulary digest", digests.vocabulary_digest.to_string());
     card
 }
 

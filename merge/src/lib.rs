@@ -362,12 +362,12 @@ pub fn ledger_lines(manifest: &DatasetManifest) -> String {
     };
     let mut lines = String::new();
     if let Some(mapper) = &ledger.mapper {
-        lines += &format!("ledger       {}\n", sum(&mapper.counters()));
+        lines += &format!("ledger            {}\n", sum(&mapper.counters()));
     }
     let reducer = ledger.reducer.counters();
-    lines += &format!("             {} reviews, {}\n", ledger.reducer.reviews, sum(&reducer[1..]));
+    lines += &format!("                  {} reviews, {}\n", ledger.reducer.reviews, sum(&reducer[1..]));
     lines += &format!(
-        "             {} rows = {} rows here + {} left_out\n",
+        "                  {} rows = {} rows here + {} left_out\n",
         ledger.reducer.rows, manifest.rows, manifest.left_out
     );
     lines

@@ -14,7 +14,7 @@ const VOCABULARY_SIZE: u64 = 10_000;
 
 /// Makes one dataset of all shards of a run, or looks at one.
 #[derive(Parser)]
-#[command(version, max_term_width = 100, args_conflicts_with_subcommands = true)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -43,7 +43,7 @@ struct MergeArguments {
     /// Also write a copy for other programs, of rows with this many ids and the label
     #[arg(long, value_name = "L", requires = "run", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     padded: Option<u64>,
-    /// The mappers' --counts files, or the saved output of the Hadoop job client: the ledger must balance
+    /// The mappers' --counts files, or the saved output of Hadoop's job client
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "run")]
     counts: Vec<PathBuf>,
     /// Read a whole dataset and check all of it
@@ -128,7 +128,7 @@ fn check(file: &Path) -> Result<(), Error> {
     let digests = dataset.digests();
     let rows = dataset.n_rows();
     print(&format!(
-        "{}: whole, {rows} rows\nid digest    {}\nvocabulary   {}\n",
+        "{}: whole, {rows} rows\nid digest         {}\nvocabulary digest {}\n",
         file.display(),
         digests.id_digest,
         digests.vocabulary_digest

@@ -14,39 +14,36 @@ use reducer::task::{ATTEMPT, JOB, Others, PARTITION, PARTITIONS, Task};
 use reducer::task::{from_hadoop, host, in_names, random_attempt};
 use store::Store;
 
-/// Turns sorted records on standard input into one shard, committed to the run's folder exactly once.
-///
-/// Under Hadoop the partition, the number of reducers, the attempt and the job come from the environment; on a
-/// pipe they come from flags.
+/// Turns sorted records on standard input into one shard, committed to the run's folder exactly once. What a flag
+/// leaves open comes from Hadoop's environment.
 #[derive(Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version)]
 struct Arguments {
     /// Folder of the run: file:///data/run1 or a plain path
     #[arg(long, value_name = "URL")]
     run: String,
-    /// This reducer's partition, from 0 [under Hadoop: mapreduce_task_partition]
+    /// This reducer's partition, from 0 [Hadoop: mapreduce_task_partition]
     #[arg(long, value_name = "P")]
     partition: Option<u32>,
-    /// Number of partitions of the run [under Hadoop: mapreduce_job_reduces]
+    /// Number of partitions of the run [Hadoop: mapreduce_job_reduces]
     #[arg(long, value_name = "R")]
     partitions: Option<u32>,
-    /// Take the own partition's texts out of the whole sorted stream, instead of refusing others
+    /// Take the own partition out of the whole sorted stream
     #[arg(long, conflicts_with = "any_partitioner")]
     select: bool,
     /// Take every text: the stream was split by another rule than Hadoop's
     #[arg(long)]
     any_partitioner: bool,
-    /// Name of this attempt [under Hadoop: mapreduce_task_attempt_id; else random]
+    /// Name of this attempt [Hadoop: mapreduce_task_attempt_id; else random]
     #[arg(long, value_name = "NAME")]
     attempt: Option<String>,
-    /// Words to leave out: nltk, nltk-negations (the same, but no, not, nor, never and n't stay), none, or a file
-    /// of one word a line [default: nltk]
+    /// Words to leave out: nltk, nltk-negations, none, or a file of one word a line [default: nltk]
     #[arg(long, value_name = "LIST")]
     stopwords: Option<String>,
     /// Words that a row keeps at most, 0 for all [default: 100]
     #[arg(long, value_name = "N")]
     max_tokens: Option<u32>,
-    /// Which words a longer row keeps: first, last, or ends (first half and last half) [default: first]
+    /// Words a longer row keeps: first, last, or ends (both halves) [default: first]
     #[arg(long, value_name = "WHICH")]
     keep: Option<settings::Keep>,
     /// Smallest rating whose label is 1 [default: 4]
@@ -55,7 +52,7 @@ struct Arguments {
     /// modern stands for: --stopwords none --max-tokens 400 --keep ends
     #[arg(long, value_name = "NAME", value_parser = ["original", "modern"], default_value = "original")]
     profile: String,
-    /// Memory for rows; beyond it they go to TMPDIR. A number of bytes, or with KiB, MiB or GiB
+    /// Memory for rows; beyond it they go to TMPDIR. Bytes, or with KiB, MiB, GiB
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_memory)]
     memory: usize,
 }
