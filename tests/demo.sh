@@ -2,6 +2,7 @@
 # The whole job on 20,000 made-up reviews, stage by stage: what goes in, what comes out.
 #
 # usage: tests/demo.sh PROGRAMS   (the folder of the programs; all other files lie in a temporary folder)
+# shellcheck disable=SC2016 # Commands are shown as one types them, and expanded when they run.
 set -euo pipefail
 
 PATH=$(cd "$1" && pwd):$PATH

@@ -1,4 +1,5 @@
 //! Shards and datasets as files: what is written reads back, the same bytes each time, and damage is noticed.
+#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 

@@ -198,11 +198,11 @@ impl Collector {
         let content = match self.spooled.take() {
             None => {
                 let order = self.sort();
-                Content::Memory { order, collector: self }
+                Content::Memory { order, collector: Box::new(self) }
             }
             Some((spool, runs)) => {
                 drop(self);
-                Content::Disk(merge_words(spool, runs, memory_bytes)?)
+                Content::Disk(merge_words(spool, &runs, memory_bytes)?)
             }
         };
         Ok(Collection { totals, memory_bytes, content })
@@ -236,7 +236,7 @@ pub struct Collection {
 }
 
 enum Content {
-    Memory { order: Vec<u32>, collector: Collector },
+    Memory { order: Vec<u32>, collector: Box<Collector> },
     Disk(MergedWords),
 }
 
@@ -256,7 +256,7 @@ struct MappedRun {
     n_places: u64,
 }
 
-fn merge_words(mut spool: Spool, runs: Vec<SortedRun>, memory_bytes: usize) -> dataset::Result<MergedWords> {
+fn merge_words(mut spool: Spool, runs: &[SortedRun], memory_bytes: usize) -> dataset::Result<MergedWords> {
     let buffer_bytes = buffer_bytes(memory_bytes, runs.len());
     let mut places: Vec<_> = runs.iter().map(|run| spool.reserve_numbers(run.n_words)).collect();
     let sources: Vec<_> = runs.iter().map(|run| spool.words(run.words, buffer_bytes)).collect();

@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
     };
-    match run(arguments) {
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err((exit, message)) => {
             eprintln!("reducer: {message}");
@@ -77,10 +77,10 @@ fn usage(error: &clap::Error) -> ExitCode {
     if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS }
 }
 
-fn run(arguments: Arguments) -> Result<(), (Exit, String)> {
+fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let failed = |error: reducer::Error| (error.exit(), chain(&error));
     let store = Store::open(&arguments.run).map_err(|error| failed(error.into()))?;
-    let task = task(&arguments)?;
+    let task = task(arguments)?;
     // Standard input is read in large pieces by the reader of records, without a second buffer before it.
     let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     let input = input.map_err(|error| (Exit::Io, format!("standard input: {error}")))?;
