@@ -100,6 +100,14 @@ impl RowDigester {
         Digest::of(&self.buffer)
     }
 
+    /// The row digest of one row, its words given as one text with a space between.
+    pub fn of_joined_words(&mut self, hash: u64, label: u8, votes: Votes, n_words: usize, joined: &[u8]) -> Digest {
+        self.start(hash, label, votes, n_words);
+        self.buffer.extend(joined.iter().map(|&byte| if byte == b' ' { b'\n' } else { byte }));
+        self.buffer.push(b'\n');
+        Digest::of(&self.buffer)
+    }
+
     /// The id digest of one row.
     pub fn of_ids(
         &mut self,
@@ -177,6 +185,8 @@ mod tests {
         let words = [&b"good"[..], b"fit"];
         let by_words = RowDigester::default().of_words(7, 1, Votes([0, 0, 0, 0, 2]), words.into_iter());
         assert_eq!(by_words, Digest::of(&[&bytes[..], b"good\nfit\n"].concat()));
+        let joined = RowDigester::default().of_joined_words(7, 1, Votes([0, 0, 0, 0, 2]), 2, b"good fit");
+        assert_eq!(joined, by_words);
         let by_ids = RowDigester::default().of_ids(7, 1, Votes([0, 0, 0, 0, 2]), [2, 9].into_iter());
         assert_eq!(by_ids, Digest::of(&[&bytes[..], &[2, 0, 0, 0, 9, 0, 0, 0]].concat()));
     }

@@ -4,9 +4,11 @@
 //! dictionary of its own, which is written here, read back whole, put into the store and committed. It knows
 //! nothing of other partitions and needs no vocabulary.
 
+mod buffer;
 mod collect;
 mod commit;
 mod dictionary;
+mod runs;
 pub mod task;
 
 use std::fs;

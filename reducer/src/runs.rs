@@ -1,0 +1,157 @@
+//! Sorted runs on disk → one shard, in bounded memory.
+//!
+//! A run holds words in byte order and rows in row order, the rows' tokens being places among the run's own words.
+//! Because places follow the words' byte order in every run, and in the shard too, rows keep their order when the
+//! runs' places are replaced by the shard's, and all runs merge in one pass.
+
+use std::path::Path;
+
+use dataset::merge_sorted::merge_sorted;
+use dataset::shard::ShardWriter;
+use dataset::spool::{Run, Spool};
+use dataset::{Result, Row};
+
+use crate::buffer::Buffer;
+
+/// All runs of a reducer.
+pub struct Runs {
+    spool: Spool,
+    runs: Vec<SortedRun>,
+}
+
+struct SortedRun {
+    words: Run,
+    n_words: u64,
+    rows: Run,
+}
+
+impl Runs {
+    /// No runs yet; they will lie in a file without a name in this folder.
+    pub fn create(scratch: &Path) -> Result<Self> {
+        Ok(Self { spool: Spool::create(scratch)?, runs: Vec::new() })
+    }
+
+    /// Writes what is in the buffer, sorted, as one run.
+    pub fn add(&mut self, buffer: &Buffer) -> Result<()> {
+        let mut words = self.spool.append();
+        for (word, count) in buffer.words() {
+            words.word(word, count)?;
+        }
+        let words = words.finish()?;
+        let mut rows = self.spool.append();
+        buffer.each_row(|row| rows.row(row))?;
+        let rows = rows.finish()?;
+        self.runs.push(SortedRun { words, n_words: buffer.n_words(), rows });
+        Ok(())
+    }
+
+    /// Merges the words of all runs, and notes where each run's words went.
+    pub fn merge_words(mut self, memory_bytes: usize) -> Result<MergedRuns> {
+        let buffer_bytes = buffer_bytes(memory_bytes, self.runs.len());
+        let mut places: Vec<_> =
+            self.runs.iter().map(|run| self.spool.reserve_numbers(run.n_words)).collect();
+        let sources: Vec<_> = self.runs.iter().map(|run| self.spool.words(run.words, buffer_bytes)).collect();
+        let (mut n_words, mut word_bytes) = (0, 0);
+        let mut merged = self.spool.append();
+        let mut current: Option<(Vec<u8>, u64)> = None;
+        for next in merge_sorted(sources)? {
+            let ((word, count), run) = next?;
+            match &mut current {
+                Some((same, sum)) if *same == word => *sum += count,
+                _ => {
+                    if let Some((word, count)) = current.replace((word, count)) {
+                        merged.word(&word, count)?;
+                        word_bytes += word.len() as u64;
+                        n_words += 1;
+                    }
+                }
+            }
+            places[run].push(n_words as u32)?;
+        }
+        if let Some((word, count)) = current {
+            merged.word(&word, count)?;
+            word_bytes += word.len() as u64;
+            n_words += 1;
+        }
+        let words = merged.finish()?;
+        let runs = self.runs.iter().zip(places).map(|(run, places)| {
+            Ok(MappedRun { rows: run.rows, places: places.finish()?, n_places: run.n_words })
+        });
+        let runs = runs.collect::<Result<_>>()?;
+        Ok(MergedRuns { spool: self.spool, memory_bytes, words, n_words, word_bytes, runs })
+    }
+}
+
+/// Runs whose words have been merged.
+pub struct MergedRuns {
+    spool: Spool,
+    memory_bytes: usize,
+    words: Run,
+    /// Distinct words of all runs.
+    pub n_words: u64,
+    /// Their bytes.
+    pub word_bytes: u64,
+    runs: Vec<MappedRun>,
+}
+
+/// Rows with places of their own run, and the shard's place for each of these.
+struct MappedRun {
+    rows: Run,
+    places: Run,
+    n_places: u64,
+}
+
+impl MergedRuns {
+    /// Writes all words and rows in order.
+    pub fn write(mut self, shard: &mut ShardWriter) -> Result<()> {
+        let buffer_bytes = buffer_bytes(self.memory_bytes, self.runs.len());
+        for word in self.spool.words(self.words, buffer_bytes) {
+            let (word, count) = word?;
+            shard.word(&word, count)?;
+        }
+        let n_places: u64 = self.runs.iter().map(|run| run.n_places).sum();
+        if n_places as usize * size_of::<u32>() <= self.memory_bytes / 2 {
+            let sources = self.runs.iter().map(|run| mapped_rows(&self.spool, run, buffer_bytes));
+            return write_merged(sources.collect::<Result<_>>()?, shard);
+        }
+        // The places of all runs do not fit in memory together: each run is rewritten by itself first.
+        let mut rewritten = Vec::new();
+        for run in &self.runs {
+            let rows = mapped_rows(&self.spool, run, buffer_bytes)?;
+            let mut out = self.spool.append();
+            for row in rows {
+                out.row(&row?)?;
+            }
+            rewritten.push(out.finish()?);
+        }
+        let sources = rewritten.into_iter().map(|run| self.spool.rows(run, buffer_bytes));
+        write_merged(sources.collect(), shard)
+    }
+}
+
+/// The buffer for each of so many runs that are read at once.
+fn buffer_bytes(memory_bytes: usize, runs: usize) -> usize {
+    (memory_bytes / 2 / runs.max(1)).clamp(4 << 10, 256 << 10)
+}
+
+/// The rows of a run with the shard's places.
+fn mapped_rows(
+    spool: &Spool,
+    run: &MappedRun,
+    buffer_bytes: usize,
+) -> Result<impl Iterator<Item = Result<Row>> + use<>> {
+    let places = spool.numbers(run.places)?;
+    Ok(spool.rows(run.rows, buffer_bytes).map(move |row| {
+        row.map(|mut row| {
+            row.tokens.iter_mut().for_each(|token| *token = places[*token as usize]);
+            row
+        })
+    }))
+}
+
+fn write_merged(sources: Vec<impl Iterator<Item = Result<Row>>>, shard: &mut ShardWriter) -> Result<()> {
+    for row in merge_sorted(sources)? {
+        shard.row(&row?.0)?;
+    }
+    Ok(())
+}
