@@ -101,7 +101,14 @@ impl RowDigester {
     }
 
     /// The row digest of one row, its words given as one text with a space between.
-    pub fn of_joined_words(&mut self, hash: u64, label: u8, votes: Votes, n_words: usize, joined: &[u8]) -> Digest {
+    pub fn of_joined_words(
+        &mut self,
+        hash: u64,
+        label: u8,
+        votes: Votes,
+        n_words: usize,
+        joined: &[u8],
+    ) -> Digest {
         self.start(hash, label, votes, n_words);
         self.buffer.extend(joined.iter().map(|&byte| if byte == b' ' { b'\n' } else { byte }));
         self.buffer.push(b'\n');
