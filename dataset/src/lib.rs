@@ -23,5 +23,5 @@ pub mod vocabulary;
 pub use error::{Error, Result};
 pub use header::Digests;
 pub use rows::{Row, TokenType};
-pub use schema::SCHEMA_VERSION;
+pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
 pub use words::{WordList, WordsReader};

@@ -16,6 +16,10 @@ pub(crate) const VOTES: &str = "votes";
 pub(crate) const HASH: &str = "hash";
 pub(crate) const SPLIT: &str = "split";
 
+// Columns of words, in a group: a shard's dictionary, a dataset's vocabulary; and their offsets.
+pub(crate) const WORD_BYTES: &str = "bytes";
+pub(crate) const COUNT: &str = "count";
+
 /// The rows of a padded dataset.
 pub(crate) const ROWS: &str = "rows";
 
@@ -42,16 +46,30 @@ pub(crate) const VOCABULARY_DIGEST: &str = "vocabulary_digest";
 /// a quarter longer.
 pub(crate) const DEFLATE_LEVEL: u8 = 1;
 
-/// Rows or elements in a chunk of a column; a shorter column is one chunk of its own length. BENCHMARKS.md has the
-/// measurement: with smaller chunks files grow, with larger ones a single row takes longer to read, and both gain
-/// little.
+/// Rows in a chunk of each column, by the last part of its name; a shorter column is one chunk of its own length.
+/// BENCHMARKS.md has the measurement: with smaller chunks files grow, with larger ones a single row takes longer to
+/// read, and both gain little.
+pub const CHUNK_ROWS: [(&str, usize); 8] = [
+    (TOKENS, 64 << 10),
+    (OFFSETS, 32 << 10),
+    (LABEL, 64 << 10),
+    (VOTES, 16 << 10),
+    (HASH, 32 << 10),
+    (SPLIT, 64 << 10),
+    (WORD_BYTES, 256 << 10),
+    (COUNT, 32 << 10),
+];
+
+/// Ids in a chunk of padded rows, which holds as many whole rows as they fill, at least one: half a megabyte where
+/// ids have 16 bits.
+pub const PADDED_CHUNK_IDS: usize = 256 << 10;
+
+/// Rows in a chunk of this column, whose rows have `width` elements.
 pub(crate) fn chunk_rows(name: &str, width: usize) -> usize {
-    match name {
-        VOTES => 16 << 10,
-        // As many padded rows as come near half a megabyte of 16-bit ids.
-        ROWS => ((256 << 10) / width).max(1),
-        LABEL | SPLIT | TOKENS => 64 << 10,
-        _ if name.ends_with("bytes") => 256 << 10,
-        _ => 32 << 10,
+    if name == ROWS {
+        return (PADDED_CHUNK_IDS / width).max(1);
     }
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let listed = CHUNK_ROWS.iter().find(|(column, _)| *column == last);
+    listed.expect("every column of every format is in the table").1
 }

@@ -3,6 +3,7 @@
 use crate::column::{ColumnReader, ColumnWriter};
 use crate::error::Result;
 use crate::file::{FileReader, FileWriter};
+use crate::schema::{COUNT, OFFSETS, WORD_BYTES};
 
 /// A list of words as three columns: the words' bytes one after the other, where each begins, and its count.
 pub(crate) struct WordsWriter {
@@ -16,12 +17,12 @@ impl WordsWriter {
     /// Creates the columns in a group of this name.
     pub(crate) fn create(file: &mut FileWriter, group: &str, words: u64, bytes: u64) -> Result<Self> {
         file.group(group)?;
-        let mut offsets = file.column(&format!("{group}/offsets"), words as usize + 1, None)?;
+        let mut offsets = file.column(&format!("{group}/{OFFSETS}"), words as usize + 1, None)?;
         offsets.push(&mut file.encoder, &[0])?;
         Ok(Self {
-            bytes: file.column(&format!("{group}/bytes"), bytes as usize, None)?,
+            bytes: file.column(&format!("{group}/{WORD_BYTES}"), bytes as usize, None)?,
             offsets,
-            count: file.column(&format!("{group}/count"), words as usize, None)?,
+            count: file.column(&format!("{group}/{COUNT}"), words as usize, None)?,
             n_bytes: 0,
         })
     }
@@ -50,13 +51,13 @@ pub struct WordsReader {
 impl WordsReader {
     pub(crate) fn open(file: &mut FileReader, group: &str) -> Result<Self> {
         let mut words = Self {
-            bytes: file.column(&format!("{group}/bytes"), None)?,
-            offsets: file.column(&format!("{group}/offsets"), None)?,
-            count: file.column(&format!("{group}/count"), None)?,
+            bytes: file.column(&format!("{group}/{WORD_BYTES}"), None)?,
+            offsets: file.column(&format!("{group}/{OFFSETS}"), None)?,
+            count: file.column(&format!("{group}/{COUNT}"), None)?,
         };
         let n = words.count.rows();
         if words.offsets.rows() != n + 1 || words.offsets.get(n)? != words.bytes.rows() as u64 {
-            return Err(file.damaged(&format!("{group}/offsets")));
+            return Err(file.damaged(&format!("{group}/{OFFSETS}")));
         }
         Ok(words)
     }
