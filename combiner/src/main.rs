@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{Exit, chain};
+use corpus::exit::{chain, usage};
 
 /// Adds up neighbouring records of one text, from standard input to standard output. It may run any number of times,
 /// before the sort or after it: no result changes.
@@ -16,16 +16,11 @@ struct Arguments {}
 
 fn main() -> ExitCode {
     if let Err(error) = Arguments::try_parse() {
-        // Printing can fail only where nobody listens.
-        let _ = error.print();
-        return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
+        return usage("combiner", &error.render(), error.use_stderr());
     }
     match files().map_err(combiner::Error::Write).and_then(|(input, output)| combiner::run(input, output)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("combiner: {}", chain(&error));
-            error.exit().into()
-        }
+        Err(error) => error.exit().end("combiner", &chain(&error)),
     }
 }
 

@@ -1,5 +1,8 @@
-//! The exit codes of all programs, after BSD's sysexits.
+//! How all programs end: with an exit code after BSD's sysexits, and what went wrong on one line, once.
 
+use std::error::Error;
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Why a program ended.
@@ -30,8 +33,37 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error with all its causes, on one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
+impl Exit {
+    /// Says on standard error why the program ends, and gives its exit code.
+    pub fn end(self, program: &str, why: &str) -> ExitCode {
+        // Where nobody listens, the exit code has to do.
+        let _ = writeln!(io::stderr(), "{program}: {}", one_line(why));
+        self.into()
+    }
+}
+
+/// Ends a program whose arguments were refused, or whose help was asked for; `said` is what the parser of arguments
+/// has to say about it. Of a refusal the list of all options is left to `--help`.
+pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {
+    let said = said.to_string();
+    if is_refusal {
+        return Exit::Usage.end(program, &refusal(&said));
+    }
+    // Who closes standard output early wants no more of it.
+    let _ = io::stdout().write_all(said.as_bytes());
+    ExitCode::SUCCESS
+}
+
+/// The paragraphs that say what is wrong, without those on how to use the program.
+fn refusal(said: &str) -> String {
+    let about = |paragraph: &&str| !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more");
+    let paragraphs = said.trim().trim_start_matches("error: ").split("\n\n").filter(about);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    paragraphs.map(words).chain(["--help tells more".to_owned()]).collect::<Vec<_>>().join("; ")
+}
+
+/// An error with all its causes.
+pub fn chain(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -39,5 +71,32 @@ pub fn chain(error: &dyn std::error::Error) -> String {
         message.push_str(&error.to_string());
         cause = error.source();
     }
-    message.replace(['\r', '\n'], " ")
+    message
+}
+
+/// A record or a file name may hold line ends, or what a terminal takes for commands.
+fn one_line(message: &str) -> String {
+    message.replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_arguments_is_one_line() {
+        let said = "error: unexpected argument '--kep' found\n\n  tip: a similar argument exists: '--keep'\n\n\
+                    Usage: reducer --run <URL>\n\nFor more information, try '--help'.\n";
+        let expected =
+            "unexpected argument '--kep' found; tip: a similar argument exists: '--keep'; --help tells more";
+        assert_eq!(refusal(said), expected);
+        let said = "error: the following required arguments were not provided:\n  --run <URL>\n\nUsage: x\n";
+        let expected = "the following required arguments were not provided: --run <URL>; --help tells more";
+        assert_eq!(refusal(said), expected);
+    }
+
+    #[test]
+    fn a_message_commands_no_terminal() {
+        assert_eq!(one_line("a\r\nb\u{1b}[2Jc\u{9b}d"), "a  b [2Jc d");
+    }
 }

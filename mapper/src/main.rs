@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{Exit, chain};
+use corpus::exit::{Exit, chain, usage};
 use corpus::ledger::MapperCounts;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::review::Fields;
@@ -37,18 +37,11 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Printing can fail only where nobody listens.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
-        }
+        Err(error) => return usage("mapper", &error.render(), error.use_stderr()),
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => {
-            eprintln!("mapper: {message}");
-            exit.into()
-        }
+        Err((exit, message)) => exit.end("mapper", &message),
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use corpus::exit::{Exit, chain};
+use corpus::exit::{Exit, chain, usage};
 use dataset::dataset_file::DatasetReader;
 use merge::progress::Progress;
 use merge::{Error, Options, Outcome, VocabularyFrom, counts, gc};
@@ -70,11 +70,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => {
-            // Printing can fail only where nobody listens.
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS };
-        }
+        Err(error) => return usage("merge", &error.render(), error.use_stderr()),
     };
     let result = match (&arguments.command, &arguments.merge) {
         (Some(Command::Gc { run, delete }), _) => collect_garbage(run, *delete),
@@ -82,16 +78,13 @@ fn main() -> ExitCode {
         (None, MergeArguments { describe: Some(file), .. }) => describe(file),
         (None, MergeArguments { run: Some(run), out: Some(out), .. }) => merge(run, out, &arguments.merge),
         _ => {
-            eprintln!("merge: nothing to do; give --run with --out, --check, --describe, or gc (see --help)");
-            return Exit::Usage.into();
+            let why = "nothing to do; give --run with --out, --check, --describe, or gc (see --help)";
+            return Exit::Usage.end("merge", why);
         }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("merge: {}", chain(&error));
-            error.exit().into()
-        }
+        Err(error) => error.exit().end("merge", &chain(&error)),
     }
 }
 

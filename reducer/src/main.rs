@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{Exit, chain};
+use corpus::exit::{Exit, chain, usage};
 use corpus::settings::Settings;
 use corpus::{settings, stop_words};
 use reducer::task::{ATTEMPT, JOB, Others, PARTITION, PARTITIONS, Task};
@@ -60,21 +60,12 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return usage(&error),
+        Err(error) => return usage("reducer", &error.render(), error.use_stderr()),
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => {
-            eprintln!("reducer: {message}");
-            exit.into()
-        }
+        Err((exit, message)) => exit.end("reducer", &message),
     }
-}
-
-fn usage(error: &clap::Error) -> ExitCode {
-    // Printing can fail only where nobody listens.
-    let _ = error.print();
-    if error.use_stderr() { Exit::Usage.into() } else { ExitCode::SUCCESS }
 }
 
 fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
