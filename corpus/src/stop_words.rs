@@ -23,12 +23,13 @@ pub fn nltk_negations() -> Vec<String> {
 
 /// A line of a list that is not one word.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("line {line} is {found:?}, expected one word; write one stop word a line")]
+// The line itself is not shown: a file of reviews named by mistake would be.
+#[error("line {line}: {words} words are left after cleaning, expected one; write one stop word a line")]
 pub struct NotOneWord {
     /// The line's number, from 1.
     pub line: usize,
-    /// What it says.
-    pub found: String,
+    /// The words it holds.
+    pub words: usize,
 }
 
 /// A list of the user's own: one word a line, empty lines skipped. Words are cleaned as reviews are, since only
@@ -37,11 +38,12 @@ pub fn listed(lines: &str) -> Result<Vec<String>, NotOneWord> {
     let mut cleaner = Cleaner::default();
     let mut words = Vec::new();
     for (i, line) in lines.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let mut word = Vec::new();
-        cleaner.clean(line, &mut word);
-        match String::from_utf8(word) {
-            Ok(word) if !word.is_empty() && !word.contains(' ') => words.push(word),
-            _ => return Err(NotOneWord { line: i + 1, found: line.trim().to_owned() }),
+        let mut cleaned = Vec::new();
+        cleaner.clean(line, &mut cleaned);
+        let cleaned = String::from_utf8(cleaned).expect("a cleaned text is UTF-8");
+        match cleaned.split_whitespace().count() {
+            1 => words.push(cleaned),
+            words => return Err(NotOneWord { line: i + 1, words }),
         }
     }
     Ok(in_byte_order(words))
@@ -85,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_line_of_two_words_is_refused_by_number() {
-        assert_eq!(listed("the\nof course\n"), Err(NotOneWord { line: 2, found: "of course".to_owned() }));
-        assert_eq!(listed("42"), Err(NotOneWord { line: 1, found: "42".to_owned() }));
+        assert_eq!(listed("the\nof course\n"), Err(NotOneWord { line: 2, words: 2 }));
+        assert_eq!(listed("42"), Err(NotOneWord { line: 1, words: 0 }));
     }
 }
