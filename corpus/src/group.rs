@@ -25,6 +25,8 @@ pub struct Group<'a> {
     pub text: &'a [u8],
     /// The sum of its votes.
     pub votes: Votes,
+    /// The number of the first of its lines, from 1.
+    pub line: u64,
 }
 
 /// Why groups could not be read.
@@ -70,11 +72,6 @@ impl<R: Read> Groups<R> {
         Self { records, order, text: Vec::new(), ahead: Vec::new(), ahead_votes: Votes::default() }
     }
 
-    /// The number of record lines read so far.
-    pub fn lines(&self) -> u64 {
-        self.records.lines()
-    }
-
     /// The next group, or `None` at the end of the stream.
     pub fn next_group(&mut self) -> Result<Option<Group<'_>>, GroupError> {
         if self.ahead.is_empty() {
@@ -85,7 +82,8 @@ impl<R: Read> Groups<R> {
         std::mem::swap(&mut self.text, &mut self.ahead);
         self.ahead.clear();
         let mut votes = self.ahead_votes;
-        let mut line = self.records.lines();
+        let first_line = self.records.lines();
+        let mut line = first_line;
         while let Some(record) = self.records.next_record()? {
             line += 1;
             if record.text != self.text {
@@ -98,7 +96,7 @@ impl<R: Read> Groups<R> {
             }
             votes = votes.checked_add(record.votes).ok_or(GroupError::TooManyVotes { line })?;
         }
-        Ok(Some(Group { text: &self.text, votes }))
+        Ok(Some(Group { text: &self.text, votes, line: first_line }))
     }
 }
 
@@ -125,6 +123,15 @@ mod tests {
         let input = "bad\t1,0,0,0,0\nbad\t0,2,0,0,0\ngood\t0,0,0,0,1\n";
         let expected = vec![("bad".to_owned(), [1, 2, 0, 0, 0]), ("good".to_owned(), [0, 0, 0, 0, 1])];
         assert_eq!(groups(input, Order::Ascending).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_group_knows_the_first_of_its_lines() {
+        let input = "a\t1,0,0,0,0\na\t1,0,0,0,0\nb\t1,0,0,0,0\nc\t1,0,0,0,0\nc\t1,0,0,0,0\n";
+        let mut groups = Groups::new(input.as_bytes(), Order::Ascending);
+        for line in [1, 3, 4] {
+            assert_eq!(groups.next_group().unwrap().unwrap().line, line);
+        }
     }
 
     #[test]

@@ -9,16 +9,24 @@ use thiserror::Error;
 /// Why a file could not be written or read.
 #[derive(Debug, Error)]
 pub enum Error {
+    /// The file is not there.
+    #[error("{}: no such file, expected a shard or a dataset; check the name", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The operating system refused.
-    #[error("{}", path.display())]
+    #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
     Io {
         /// The file.
         path: PathBuf,
+        /// What was to be done.
+        action: &'static str,
         /// What it said.
         source: io::Error,
     },
     /// The HDF5 library refused.
-    #[error("{}: HDF5 cannot {action}", path.display())]
+    #[error("{}: HDF5 cannot {action}; check the permissions and the free space", path.display())]
     Hdf5 {
         /// The file.
         path: PathBuf,
@@ -63,9 +71,8 @@ impl Error {
     /// The exit code of a program that ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Io { .. } | Self::Hdf5 { .. } => Exit::Io,
-            Self::Unexpected { .. } | Self::Damaged { .. } => Exit::MissingInput,
+            Self::Missing { .. } | Self::Unexpected { .. } | Self::Damaged { .. } => Exit::MissingInput,
             Self::Internal { .. } => Exit::Internal,
         }
     }
@@ -80,8 +87,8 @@ pub(crate) trait At<T> {
 }
 
 impl<T> At<T> for io::Result<T> {
-    fn at(self, path: &Path, _action: &'static str) -> Result<T> {
-        self.map_err(|source| Error::Io { path: path.to_owned(), source })
+    fn at(self, path: &Path, action: &'static str) -> Result<T> {
+        self.map_err(|source| Error::Io { path: path.to_owned(), action, source })
     }
 }
 

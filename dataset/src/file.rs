@@ -5,6 +5,7 @@
 //! refused before any of its elements is used.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -188,7 +189,12 @@ impl FileReader {
     /// Opens a file and checks its table of digests and its attributes.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         // The system's own error says more than the library's when the file is missing or may not be read.
-        let bytes = fs::File::open(path).at(path, "open the file")?;
+        let bytes = match fs::File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::Missing { path: path.to_owned() });
+            }
+            opened => opened.at(path, "open the file")?,
+        };
         let file = hdf5::File::open(path).map_err(|_| Error::Unexpected {
             path: path.to_owned(),
             thing: "the file".to_owned(),

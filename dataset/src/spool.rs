@@ -57,7 +57,9 @@ impl Spool {
     pub fn rows(&self, run: Run, buffer_bytes: usize) -> impl Iterator<Item = Result<Row>> + use<> {
         let folder = self.folder.clone();
         let mut input = self.reader(run, buffer_bytes);
-        std::iter::from_fn(move || next_entry(&mut input, read_row).at(&folder, "read").transpose())
+        std::iter::from_fn(move || {
+            next_entry(&mut input, read_row).at(&folder, "read a temporary file").transpose()
+        })
     }
 
     /// Reads the words of a run with their counts, through a buffer of this many bytes.
@@ -68,13 +70,15 @@ impl Spool {
     ) -> impl Iterator<Item = Result<(Vec<u8>, u64)>> + use<> {
         let folder = self.folder.clone();
         let mut input = self.reader(run, buffer_bytes);
-        std::iter::from_fn(move || next_entry(&mut input, read_word).at(&folder, "read").transpose())
+        std::iter::from_fn(move || {
+            next_entry(&mut input, read_word).at(&folder, "read a temporary file").transpose()
+        })
     }
 
     /// Reads all numbers of a run.
     pub fn numbers(&self, run: Run) -> Result<Vec<u32>> {
         let mut bytes = vec![0; (run.end - run.start) as usize];
-        self.file.read_exact_at(&mut bytes, run.start).at(&self.folder, "read")?;
+        self.file.read_exact_at(&mut bytes, run.start).at(&self.folder, "read a temporary file")?;
         Ok(bytes.chunks_exact(4).map(|n| u32::from_le_bytes([n[0], n[1], n[2], n[3]])).collect())
     }
 

@@ -26,7 +26,7 @@ pub fn earlier(store: &Store, partition: u32) -> Result<Option<Commit>> {
     let key = Key::new(&commit_key(partition))?;
     let Some(bytes) = store.get_small(&key, RECORD_BYTES_MAX)? else { return Ok(None) };
     let commit = serde_json::from_slice(&bytes)
-        .map_err(|source| Error::Record { object: format!("{}/{key}", store.url()), source })?;
+        .map_err(|found| Error::Record { object: format!("{}/{key}", store.url()), found })?;
     Ok(Some(commit))
 }
 
@@ -45,7 +45,9 @@ pub fn put_shard(
         Put::AlreadyThere => {
             let there = store.local_copy(&key, shard.parent().unwrap_or(Path::new(".")))?;
             let info = store.head(&key)?;
-            if there.bytes() == bytes && sha256::of_file(there.path()).map_err(Error::Shard)? == digest {
+            let sha256 = sha256::of_file(there.path());
+            let sha256 = sha256.map_err(|source| Error::Scratch { path: there.path().to_owned(), source })?;
+            if there.bytes() == bytes && sha256 == digest {
                 Ok(info.and_then(|info| info.etag))
             } else {
                 Err(Error::NameTaken { object: format!("{}/{key}", store.url()) })

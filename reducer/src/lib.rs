@@ -13,7 +13,7 @@ pub mod task;
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use corpus::exit::Exit;
@@ -40,7 +40,7 @@ pub enum Error {
     /// A text is no text.
     #[error("line {line}: the text is not UTF-8; feed this program the output of mapper or combiner")]
     NotUtf8 {
-        /// The line, or the last of the text's lines.
+        /// The first of the text's lines.
         line: u64,
     },
     /// A text of another partition.
@@ -49,7 +49,7 @@ pub enum Error {
          take one partition out of the whole stream, or --any-partitioner if another rule split it on purpose"
     )]
     WrongPartition {
-        /// The line, or the last of the text's lines.
+        /// The first of the text's lines.
         line: u64,
         /// Where the text belongs.
         found: u32,
@@ -59,24 +59,33 @@ pub enum Error {
         partitions: u32,
     },
     /// The shard could not be written or read.
-    #[error("the shard")]
+    #[error(transparent)]
     Dataset(#[from] dataset::Error),
     /// The shard that was just written does not hold what was written.
     #[error("the shard does not read back as written ({0}); is the disk of TMPDIR sound?")]
     Unverified(String),
-    /// The shard could not be written or read.
-    #[error("the shard")]
-    Shard(#[source] io::Error),
+    /// A temporary file could not be written or read.
+    #[error("{}: cannot keep the shard there for a while; set TMPDIR to a folder with room", path.display())]
+    Scratch {
+        /// The file or its folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The store failed.
-    #[error("the store")]
+    #[error(transparent)]
     Store(#[from] store::Error),
     /// A commit record that is none.
-    #[error("{object} is no commit record; was it written by another version or another program?")]
+    #[error(
+        "{object} is no commit record ({found}), expected one of schema version {}; read the run with the programs \
+         that wrote it",
+        dataset::SCHEMA_VERSION
+    )]
     Record {
         /// The object.
         object: String,
         /// What is wrong with it.
-        source: serde_json::Error,
+        found: serde_json::Error,
     },
     /// An object that was there and then was not.
     #[error("{object} was there and is gone; does somebody clean up this run while it is written?")]
@@ -120,7 +129,7 @@ impl Error {
         match self {
             Self::Group(GroupError::Read(ReadError::Io(_)))
             | Self::Output(_)
-            | Self::Shard(_)
+            | Self::Scratch { .. }
             | Self::Unverified(_) => Exit::Io,
             Self::Group(_) | Self::NotUtf8 { .. } | Self::WrongPartition { .. } => Exit::BadInput,
             Self::Dataset(error) => error.exit(),
@@ -165,9 +174,8 @@ pub fn run(
 fn collect(input: impl Read, task: &Task) -> Result<Collection> {
     let mut groups = Groups::new(input, Order::Ascending);
     let mut collector = Collector::new(task.settings.clone(), task.memory_bytes, &task.scratch);
-    loop {
-        let line = groups.lines();
-        let Some(group) = groups.next_group()? else { break };
+    while let Some(group) = groups.next_group()? {
+        let line = group.line;
         if std::str::from_utf8(group.text).is_err() {
             return Err(Error::NotUtf8 { line });
         }
@@ -190,13 +198,14 @@ fn collect(input: impl Read, task: &Task) -> Result<Collection> {
 fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collection) -> Result<Commit> {
     let totals = collection.totals;
     say(log, &format!("writing a shard of {} rows", totals.counts.rows))?;
-    let folder =
-        tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch).map_err(Error::Shard)?;
+    let folder = tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch);
+    let folder = folder.map_err(|source| Error::Scratch { path: task.scratch.clone(), source })?;
     let path = folder.path().join("shard.h5");
     let distinct_words = collection.size().words;
     write_shard(&path, task, collection)?;
-    let bytes = fs::metadata(&path).map_err(Error::Shard)?.len();
-    let sha256 = sha256::of_file(&path).map_err(Error::Shard)?;
+    let unreadable = |source| Error::Scratch { path: path.clone(), source };
+    let bytes = fs::metadata(&path).map_err(unreadable)?.len();
+    let sha256 = sha256::of_file(&path).map_err(unreadable)?;
     say(log, &format!("putting {bytes} bytes into the store"))?;
     let object = shard_key(task.partition, &task.host, &task.attempt);
     let etag = put_shard(store, &object, &path, bytes, &sha256)?;
