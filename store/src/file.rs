@@ -6,14 +6,12 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::key::folder_of_prefix;
+use crate::naming::{give_name, sync_folder};
 use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, run_url};
 
 /// A run in a folder of this machine, or one that it mounts (NFS included).
@@ -219,40 +217,6 @@ impl Drop for Hidden {
     }
 }
 
-/// Gives a written file its name: `AlreadyExists` where the name is taken, `Unsupported` where the file
-/// system has no way to do it that never overwrites.
-fn give_name(hidden: &Path, path: &Path) -> io::Result<()> {
-    match rename_exclusively(hidden, path) {
-        Err(error) if is_unsupported(&error) => {}
-        renamed_or_not => return renamed_or_not,
-    }
-    match link_exclusively(hidden, path) {
-        Err(error) if is_unsupported(&error) => Err(io::Error::new(ErrorKind::Unsupported, error)),
-        linked_or_not => linked_or_not,
-    }
-}
-
-fn rename_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
-    Ok(renameat_with(CWD, hidden, CWD, path, RenameFlags::NOREPLACE)?)
-}
-
-/// For NFS, which has no exclusive rename. The hidden name is left for [`Hidden`] to remove.
-fn link_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
-    match fs::hard_link(hidden, path) {
-        // A link whose answer got lost is sent again and finds the name taken by itself; only the number of
-        // links tells (open(2), O_EXCL).
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && fs::metadata(hidden)?.nlink() == 2 => {
-            Ok(())
-        }
-        linked_or_not => linked_or_not,
-    }
-}
-
-/// EPERM is what link(2) says on file systems without links, and what older sandboxes say to an unknown call.
-fn is_unsupported(error: &io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM))
-}
-
 /// Nothing can lie below a regular file, so it is as good as missing.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
@@ -271,44 +235,4 @@ fn make_folder(folder: &Path) -> io::Result<()> {
         made_or_not => made_or_not?,
     }
     sync_folder(parent)
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    match File::open(folder)?.sync_all() {
-        // Some network file systems have no such operation; their entries are on the server already.
-        Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Ok(()),
-        synced_or_not => synced_or_not,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn neither_way_of_naming_overwrites() {
-        for give_name in [rename_exclusively, link_exclusively, give_name] {
-            let folder = tempfile::tempdir().unwrap();
-            let [first, second, name] = ["first", "second", "name"].map(|name| folder.path().join(name));
-            fs::write(&first, "first").unwrap();
-            fs::write(&second, "second").unwrap();
-
-            give_name(&first, &name).unwrap();
-            let refusal = give_name(&second, &name).unwrap_err();
-
-            assert_eq!(refusal.kind(), ErrorKind::AlreadyExists);
-            assert_eq!(fs::read(&name).unwrap(), b"first");
-            assert_eq!(fs::read(&second).unwrap(), b"second");
-        }
-    }
-
-    #[test]
-    fn a_link_sent_again_after_a_lost_answer_is_won() {
-        let folder = tempfile::tempdir().unwrap();
-        let [hidden, name] = ["hidden", "name"].map(|name| folder.path().join(name));
-        fs::write(&hidden, "content").unwrap();
-        fs::hard_link(&hidden, &name).unwrap();
-
-        link_exclusively(&hidden, &name).unwrap();
-    }
 }

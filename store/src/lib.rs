@@ -27,6 +27,8 @@ mod file;
 mod key;
 mod run_url;
 
+pub mod naming;
+
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
