@@ -2,8 +2,10 @@
 //!
 //! The counts are also Hadoop counters, a closed list, which reach the framework as lines on stderr.
 
+use std::fmt;
 use std::io::{self, Write};
 use std::ops::AddAssign;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -64,12 +66,26 @@ impl MapperCounts {
 
     /// Lines that say that something is wrong with the input.
     pub fn bad(&self) -> u64 {
-        self.line_too_long + self.bad_line + self.no_text + self.bad_rating
+        [self.line_too_long, self.bad_line, self.no_text, self.bad_rating]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Checks that not more than this share of the lines, blank ones aside, is bad. Fewer than
+    /// [`JUDGED_LINES_MIN`] lines say too little.
+    pub fn judge(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
+        let (bad, lines) = (self.bad(), self.lines.saturating_sub(self.blank));
+        if lines < JUDGED_LINES_MIN || bad as f64 <= bad_lines_max.0 * lines as f64 {
+            return Ok(());
+        }
+        let reasons = self.counters().into_iter().filter(|(name, n)| *n > 0 && BAD.contains(name));
+        let reasons = reasons.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ");
+        Err(TooManyBad { bad, lines, reasons, share: bad_lines_max })
     }
 
     /// Checks that every line was counted once.
     pub fn check(&self) -> Result<(), Unbalanced> {
-        let sum = self.counters()[1..].iter().map(|(_, n)| n).sum();
+        let sum = self.counters()[1..].iter().fold(0, |sum: u64, (_, n)| sum.saturating_add(*n));
         if self.lines == sum { Ok(()) } else { Err(Unbalanced::Lines { lines: self.lines, sum }) }
     }
 
@@ -95,9 +111,59 @@ impl MapperCounts {
 impl AddAssign for MapperCounts {
     fn add_assign(&mut self, other: Self) {
         for (name, value) in other.counters() {
-            *self.counter_mut(name).expect("counters and counter_mut list the same names") += value;
+            let sum = self.counter_mut(name).expect("counters and counter_mut list the same names");
+            // Counts come from files that anybody may have written.
+            *sum = sum.saturating_add(value);
         }
     }
+}
+
+/// Bad lines are judged from so many lines on.
+pub const JUDGED_LINES_MIN: u64 = 1000;
+
+/// The counters of bad lines.
+const BAD: [&str; 4] = ["line_too_long", "bad_line", "no_text", "bad_rating"];
+
+/// A share from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Share(f64);
+
+impl Share {
+    /// The share of bad lines that is accepted if nothing else is said.
+    pub const OF_BAD_LINES: Self = Self(0.05);
+}
+
+impl FromStr for Share {
+    type Err = NoShare;
+
+    fn from_str(share: &str) -> Result<Self, NoShare> {
+        share.parse().ok().filter(|share| (0.0..=1.0).contains(share)).map(Self).ok_or(NoShare)
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(out)
+    }
+}
+
+/// What is no share.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("expected a number from 0 to 1")]
+pub struct NoShare;
+
+/// More bad lines than are accepted.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error("{bad} of {lines} lines are bad ({reasons}), expected at most {share} of them")]
+pub struct TooManyBad {
+    /// Bad lines.
+    pub bad: u64,
+    /// Lines that are not blank.
+    pub lines: u64,
+    /// Bad lines by reason.
+    pub reasons: String,
+    /// The share that is accepted.
+    pub share: Share,
 }
 
 /// What became of the reducer's records.
@@ -130,20 +196,17 @@ impl ReducerCounts {
 
     /// Checks that every text was counted once.
     pub fn check(&self) -> Result<(), Unbalanced> {
-        if self.distinct == self.only_stopwords + self.rows {
-            Ok(())
-        } else {
-            Err(Unbalanced::Texts { distinct: self.distinct, sum: self.only_stopwords + self.rows })
-        }
+        let sum = self.only_stopwords.saturating_add(self.rows);
+        if self.distinct == sum { Ok(()) } else { Err(Unbalanced::Texts { distinct: self.distinct, sum }) }
     }
 }
 
 impl AddAssign for ReducerCounts {
     fn add_assign(&mut self, other: Self) {
-        self.reviews += other.reviews;
-        self.distinct += other.distinct;
-        self.only_stopwords += other.only_stopwords;
-        self.rows += other.rows;
+        self.reviews = self.reviews.saturating_add(other.reviews);
+        self.distinct = self.distinct.saturating_add(other.distinct);
+        self.only_stopwords = self.only_stopwords.saturating_add(other.only_stopwords);
+        self.rows = self.rows.saturating_add(other.rows);
     }
 }
 
@@ -151,7 +214,9 @@ impl AddAssign for ReducerCounts {
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unbalanced {
     /// Within the mappers.
-    #[error("the mappers read {lines} lines and account for {sum}")]
+    #[error(
+        "the mappers read {lines} lines and account for {sum}; a file of --counts was cut or altered, restore it"
+    )]
     Lines {
         /// Lines read.
         lines: u64,
@@ -159,7 +224,9 @@ pub enum Unbalanced {
         sum: u64,
     },
     /// Within the reducers.
-    #[error("the reducers saw {distinct} distinct texts and account for {sum}")]
+    #[error(
+        "the reducers saw {distinct} distinct texts and account for {sum}; a commit record was altered, restore it"
+    )]
     Texts {
         /// Texts seen.
         distinct: u64,
@@ -168,8 +235,8 @@ pub enum Unbalanced {
     },
     /// Between mappers and reducers.
     #[error(
-        "the mappers wrote {mapped} reviews and the shards hold {reduced}; \
-         are these counts of the same run, all of them, and each file once?"
+        "the mappers wrote {mapped} reviews and the shards hold {reduced}; give --counts of this run, of every \
+         mapper once"
     )]
     Reviews {
         /// Reviews of the mappers.
@@ -235,6 +302,26 @@ mod tests {
         assert_eq!(check_run(&COUNTS, &doubled), Err(Unbalanced::Reviews { mapped: 5, reduced: 6 }));
         let lost = ReducerCounts { rows: 2, ..reduced };
         assert_eq!(check_run(&COUNTS, &lost), Err(Unbalanced::Texts { distinct: 4, sum: 3 }));
+    }
+
+    #[test]
+    fn bad_lines_are_judged_from_a_thousand_lines_on() {
+        let counts = MapperCounts { lines: 1100, blank: 100, bad_line: 50, ..MapperCounts::default() };
+        assert_eq!(counts.judge(Share::OF_BAD_LINES), Ok(()));
+        let more = MapperCounts { no_text: 1, ..counts };
+        let expected = "51 of 1000 lines are bad (bad_line 50, no_text 1), expected at most 0.05 of them";
+        assert_eq!(more.judge(Share::OF_BAD_LINES).unwrap_err().to_string(), expected);
+        assert_eq!(more.judge("0.06".parse().unwrap()), Ok(()));
+        assert_eq!(MapperCounts { blank: 101, ..more }.judge("0".parse().unwrap()), Ok(()));
+        assert!(["1.1", "-0.1", "NaN", "five", ""].iter().all(|share| share.parse::<Share>().is_err()));
+    }
+
+    #[test]
+    fn sums_of_hostile_counts_stop_at_the_largest_number() {
+        let mut sum = MapperCounts { reviews: u64::MAX, bad_line: u64::MAX, ..COUNTS };
+        sum += sum;
+        assert_eq!((sum.reviews, sum.bad()), (u64::MAX, u64::MAX));
+        assert!(sum.check().is_err());
     }
 
     #[test]

@@ -6,9 +6,6 @@ use corpus::review::Fields;
 /// So many bytes of the first line are looked at.
 pub(crate) const BEGINNING_BYTES: usize = 8;
 
-/// The counters of bad lines.
-pub(crate) const REASONS: [&str; 4] = ["line_too_long", "bad_line", "no_text", "bad_rating"];
-
 /// The first bytes of compressed files.
 const MAGIC: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ", "xz")];

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 
 use corpus::clean::Cleaner;
 use corpus::exit::Exit;
-use corpus::ledger::{MapperCounts, report_counters};
+use corpus::ledger::{MapperCounts, Share, TooManyBad, report_counters};
 use corpus::lines::{Content, LineReader, is_blank};
 use corpus::record::{Votes, write_record};
 use corpus::review::{Fields, Reject, ReviewParser};
@@ -19,8 +19,6 @@ use thiserror::Error;
 const WRITE_BYTES: usize = 256 << 10;
 /// So many bad lines of each reason are told.
 const TOLD: u64 = 3;
-/// Bad lines are judged from so many lines on: fewer say little.
-const JUDGED_LINES_MIN: u64 = 1000;
 
 /// What a mapper is to do.
 #[derive(Clone, Debug)]
@@ -30,7 +28,7 @@ pub struct Options {
     /// The longest line that is read.
     pub line_bytes_max: usize,
     /// The share of lines, blank ones aside, that may be bad.
-    pub bad_lines_max: f64,
+    pub bad_lines_max: Share,
     /// What the input is called in messages.
     pub file: String,
 }
@@ -48,19 +46,10 @@ pub enum Error {
     #[error("cannot write to standard error")]
     Log(#[source] io::Error),
     /// Too many bad lines.
-    #[error(
-        "{bad} of {lines} lines are bad ({counts}), expected at most {share} of them; {cause}, or raise \
-         --bad-lines-max"
-    )]
+    #[error("{found}; {cause}, or raise --bad-lines-max")]
     BadLines {
-        /// Bad lines.
-        bad: u64,
-        /// Lines that are not blank.
-        lines: u64,
-        /// Bad lines by reason.
-        counts: String,
-        /// The share that is allowed.
-        share: f64,
+        /// How many there are.
+        found: TooManyBad,
         /// What may be the matter, and what to do.
         cause: String,
     },
@@ -136,7 +125,10 @@ pub fn run(
     }
     output.write_all(&records).and_then(|()| output.flush()).map_err(Error::Write)?;
     report_counters(&mut log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
-    judge(&counts, &beginning, options)?;
+    counts.judge(options.bad_lines_max).map_err(|found| Error::BadLines {
+        found,
+        cause: cause::likely(&counts, &beginning, &options.fields),
+    })?;
     Ok(counts)
 }
 
@@ -158,21 +150,6 @@ fn count_bad(
     log.write_all(notice.as_bytes()).map_err(Error::Log)
 }
 
-fn judge(counts: &MapperCounts, beginning: &[u8], options: &Options) -> Result<(), Error> {
-    let (bad, lines) = (counts.bad(), counts.lines - counts.blank);
-    if lines < JUDGED_LINES_MIN || bad as f64 <= options.bad_lines_max * lines as f64 {
-        return Ok(());
-    }
-    let reasons = counts.counters().into_iter().filter(|(name, n)| *n > 0 && cause::REASONS.contains(name));
-    Err(Error::BadLines {
-        bad,
-        lines,
-        counts: reasons.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", "),
-        share: options.bad_lines_max,
-        cause: cause::likely(counts, beginning, &options.fields),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,7 +158,7 @@ mod tests {
         Options {
             fields: Fields::default(),
             line_bytes_max: 4 << 20,
-            bad_lines_max: 0.05,
+            bad_lines_max: Share::OF_BAD_LINES,
             file: "-".to_owned(),
         }
     }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use corpus::exit::{Exit, chain, usage};
-use corpus::ledger::MapperCounts;
+use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::review::Fields;
 use mapper::Options;
@@ -27,8 +27,8 @@ struct Arguments {
     #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX)]
     line_bytes_max: usize,
     /// Share of bad lines above which the mapper fails at its end
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_share)]
-    bad_lines_max: f64,
+    #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES)]
+    bad_lines_max: Share,
     /// Write this mapper's part of the ledger to a file, as JSON
     #[arg(long, value_name = "FILE")]
     counts: Option<PathBuf>,
@@ -81,9 +81,4 @@ fn files() -> io::Result<(File, File)> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
     Ok((File::from(input), File::from(output)))
-}
-
-fn parse_share(share: &str) -> Result<f64, String> {
-    let share = share.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
