@@ -12,7 +12,7 @@ use crate::error::{Error, Result, at};
 pub fn sum(files: &[PathBuf]) -> Result<Option<MapperCounts>> {
     let mut sum = None;
     for path in files {
-        let text = String::from_utf8_lossy(&at(path, fs::read(path))?).into_owned();
+        let text = String::from_utf8_lossy(&at(path, "read the counts", fs::read(path))?).into_owned();
         let counts = serde_json::from_str(&text).ok().or_else(|| MapperCounts::from_job_output(&text));
         let counts: MapperCounts = counts.ok_or_else(|| Error::NoCounts { path: path.clone() })?;
         *sum.get_or_insert_with(MapperCounts::default) += counts;

@@ -1,10 +1,10 @@
 //! Why a run is not merged: one line that names the thing, the found, the expected and what to do.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use corpus::exit::Exit;
-use corpus::ledger::Unbalanced;
+use corpus::ledger::{TooManyBad, Unbalanced};
 use thiserror::Error;
 
 /// Why there is no dataset.
@@ -31,18 +31,23 @@ pub enum Error {
         wrong: String,
     },
     /// An object that is no record of ours.
-    #[error("{object} is no {expected}; was it written by another version or another program?")]
+    #[error(
+        "{object} is no {expected} ({found}), expected one of schema version {}; restore it, or use the programs that \
+         wrote it",
+        dataset::SCHEMA_VERSION
+    )]
     Record {
         /// The object or file.
         object: String,
         /// What it should be.
         expected: &'static str,
         /// What is wrong with it.
-        source: serde_json::Error,
+        found: String,
     },
     /// A record that contradicts its own name.
     #[error(
-        "{object} names {what} {found}, expected {expected}; the record was altered or put in the wrong place"
+        "{object} names {what} {found}, expected {expected}; the record was altered or is in the wrong place: restore \
+         it"
     )]
     Contradiction {
         /// The record.
@@ -54,21 +59,53 @@ pub enum Error {
         /// What it should say.
         expected: String,
     },
-    /// Shards that do not belong together.
+    /// Shards of different runs.
     #[error(
-        "partitions {one} and {other} differ in {what}: {found} and {expected}; a dataset is made of one run with one \
-         set of settings, so run the reducers again into a new --run"
+        "partitions {one} and {other} are of different runs, by their {what}: {found} and {expected}; restore the \
+         commit of this run"
     )]
-    Mixed {
+    OtherRun {
         /// A partition.
         one: u32,
         /// Another.
         other: u32,
         /// What differs.
-        what: String,
+        what: &'static str,
         /// The value of `one`.
         found: String,
         /// The value of `other`.
+        expected: String,
+    },
+    /// Shards of different settings.
+    #[error(
+        "partitions {one} and {other} differ in {what}: {found} and {expected}; run all reducers with the same \
+         settings, into a new --run"
+    )]
+    OtherSettings {
+        /// A partition.
+        one: u32,
+        /// Another.
+        other: u32,
+        /// The setting.
+        what: &'static str,
+        /// The value of `one`.
+        found: String,
+        /// The value of `other`.
+        expected: String,
+    },
+    /// Another dataset whose texts were cleaned by other rules.
+    #[error(
+        "{}: {what} is {found}, that of this run {expected}; texts are cleaned differently and cannot be compared: make \
+         it again", path.display()
+    )]
+    OtherCleaning {
+        /// The other dataset.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+        /// Its value there.
+        found: String,
+        /// Its value in this run.
         expected: String,
     },
     /// A shard that is not what its commit says.
@@ -88,17 +125,17 @@ pub enum Error {
     },
     /// The commits are not those of the seal.
     #[error(
-        "{run} was sealed with other shards: partition {partition} is {found}, the seal says {expected}; commits of a \
-         sealed run must not change"
+        "{run} was sealed: {what} is {found}, the seal says {expected}; neither commits nor seal of a sealed run may \
+         change, restore them"
     )]
     Unsealed {
         /// The run.
         run: String,
-        /// The partition.
-        partition: usize,
-        /// The shard of the commit.
+        /// What differs.
+        what: String,
+        /// What the commits say.
         found: String,
-        /// The shard of the seal.
+        /// What the seal says.
         expected: String,
     },
     /// One text in two shards.
@@ -117,6 +154,9 @@ pub enum Error {
     /// The ledger does not balance.
     #[error("the ledger does not balance")]
     Ledger(#[from] Unbalanced),
+    /// The whole run has too many bad lines.
+    #[error("{0}; the mappers' logs say where, or raise --bad-lines-max")]
+    BadLines(TooManyBad),
     /// A file of counts that holds none.
     #[error("{}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop job client", path.display())]
     NoCounts {
@@ -137,25 +177,44 @@ pub enum Error {
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
     /// The store failed.
-    #[error("the store")]
+    #[error(transparent)]
     Store(#[from] store::Error),
     /// A file could not be written or read.
-    #[error("{}", path.display())]
+    #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
     File {
         /// The file.
         path: PathBuf,
+        /// What was to be done.
+        action: &'static str,
         /// What the system said.
         source: io::Error,
     },
+    /// Standard output failed.
+    #[error("cannot write to standard output")]
+    Output(#[source] io::Error),
     /// A dataset that does not hold what was written.
     #[error("{} does not read back as written; is the disk sound?", path.display())]
     Unverified {
         /// The file.
         path: PathBuf,
     },
+    /// Garbage collection in a run that lacks shards.
+    #[error(
+        "{run}: {found} of the {expected} objects that commits name are there, expected all; nothing was deleted: find \
+         out what altered the run"
+    )]
+    ObjectsMissing {
+        /// The run.
+        run: String,
+        /// Objects that are there.
+        found: usize,
+        /// Objects that are named.
+        expected: usize,
+    },
     /// Garbage collection while attempts may still be running.
     #[error(
-        "{run}: only {found} of {partitions} partitions are committed, so an attempt that is still running may yet need its object; nothing was deleted"
+        "{run}: {found} of {partitions} partitions are committed, and an attempt that still runs may need its object; \
+         nothing is deleted before all are"
     )]
     StillRunning {
         /// The run.
@@ -175,16 +234,18 @@ impl Error {
             | Self::Partitions { .. }
             | Self::Record { .. }
             | Self::Contradiction { .. }
+            | Self::OtherRun { .. }
             | Self::Altered { .. }
             | Self::Unsealed { .. }
+            | Self::ObjectsMissing { .. }
             | Self::NoCounts { .. } => Exit::MissingInput,
-            Self::Mixed { .. } => Exit::Settings,
-            Self::TextTwice { .. } | Self::Ledger(_) => Exit::BadInput,
+            Self::OtherSettings { .. } | Self::OtherCleaning { .. } => Exit::Settings,
+            Self::TextTwice { .. } | Self::Ledger(_) | Self::BadLines(_) => Exit::BadInput,
             Self::OtherFile { .. } => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Store(error) => error.exit(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
-            Self::File { .. } | Self::Unverified { .. } => Exit::Io,
+            Self::File { .. } | Self::Output(_) | Self::Unverified { .. } => Exit::Io,
             Self::StillRunning { .. } => Exit::TryAgain,
         }
     }
@@ -193,7 +254,7 @@ impl Error {
 /// What a merge gives.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Says which file an error of the system belongs to.
-pub(crate) fn at<T>(path: &std::path::Path, result: io::Result<T>) -> Result<T> {
-    result.map_err(|source| Error::File { path: path.to_owned(), source })
+/// Says which file an error of the system belongs to, and what was to be done.
+pub(crate) fn at<T>(path: &Path, action: &'static str, result: io::Result<T>) -> Result<T> {
+    result.map_err(|source| Error::File { path: path.to_owned(), action, source })
 }

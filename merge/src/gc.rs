@@ -4,25 +4,36 @@ use dataset::commit::DATA_PREFIX;
 use store::{Listed, Store};
 
 use crate::error::{Error, Result};
-use crate::run::read_commits;
+use crate::run::{complete, read_commits};
 
-/// The shards of a run that no commit names.
-pub fn orphans(store: &Store) -> Result<Vec<Listed>> {
-    let commits = read_commits(store)?;
-    let mut objects = store.list(DATA_PREFIX)?;
-    objects.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
-    Ok(objects)
+/// What lies in a run that no commit names.
+pub struct Garbage {
+    /// The objects.
+    pub orphans: Vec<Listed>,
+    /// Why they must not be removed, where that is so.
+    pub refusal: Option<Error>,
 }
 
-/// Checks that no attempt can win any more: all partitions are committed.
-pub fn check_finished(store: &Store) -> Result<()> {
+/// Finds the objects of a run that no commit names, and whether they may go: only where all partitions are
+/// committed can no attempt win any more.
+pub fn find(store: &Store) -> Result<Garbage> {
+    // The commits are read once and before the objects: a partition that is committed meanwhile leaves this run
+    // unfinished, so the shard of its attempt is not taken for garbage.
     let commits = read_commits(store)?;
-    let Some(partitions) = commits.values().map(|commit| commit.partitions).max() else {
-        return Err(Error::NoCommits { run: store.url() });
+    let mut orphans = store.list(DATA_PREFIX)?;
+    let all = orphans.len();
+    orphans.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
+    let named = all - orphans.len();
+    let refusal = match complete(store, commits) {
+        Err(Error::Partitions { run, found, partitions, .. }) if found < partitions as usize => {
+            Some(Error::StillRunning { run, found, partitions })
+        }
+        Err(error) => Some(error),
+        // A commit that names another object than it did would make garbage of the one it was elected with.
+        Ok(commits) if named < commits.len() => {
+            Some(Error::ObjectsMissing { run: store.url(), found: named, expected: commits.len() })
+        }
+        Ok(_) => None,
     };
-    if (0..partitions).all(|partition| commits.contains_key(&partition)) {
-        Ok(())
-    } else {
-        Err(Error::StillRunning { run: store.url(), found: commits.len(), partitions })
-    }
+    Ok(Garbage { orphans, refusal })
 }

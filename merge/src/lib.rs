@@ -15,16 +15,18 @@ pub mod counts;
 pub mod gc;
 pub mod progress;
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
-use corpus::ledger::{MapperCounts, check_run};
-use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
+use corpus::ledger::{MapperCounts, Share, check_run};
+use corpus::settings::Settings;
+use dataset::commit::{Commit, SEAL_KEY};
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
-use dataset::manifest::{DatasetManifest, Ledger, Seal, SealedShard};
+use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use dataset::vocabulary::Vocabulary;
-use dataset::{Digests, Row, sha256};
+use dataset::{Digests, Row};
 use store::{Content, Key, Put, Store};
 use tempfile::TempPath;
 
@@ -32,9 +34,9 @@ pub use crate::card::describe;
 use crate::error::at;
 pub use crate::error::{Error, Result};
 use crate::progress::Progress;
-use crate::publish::{Places, other_file, publish};
+use crate::publish::{Finished, Places, same_file};
 use crate::rows::{Hashes, each_row};
-use crate::run::{VerifiedShard, check_sealed, complete, read_commits, read_seal, sum_counts, verify};
+use crate::run::{VerifiedShard, check_sealed, complete, read_commits, read_seal, seal_of, verify};
 use crate::vocabulary::{Ids, most_frequent, recounted};
 
 /// The most shards that are read side by side; more are merged in groups first.
@@ -56,6 +58,8 @@ pub struct Options {
     pub padded: Option<u64>,
     /// The mappers' part of the ledger, where it is known.
     pub mapper: Option<MapperCounts>,
+    /// The share of bad lines that is accepted in all of them.
+    pub bad_lines_max: Share,
     /// Where temporary files go.
     pub scratch: PathBuf,
 }
@@ -78,24 +82,25 @@ pub enum Outcome {
     Unchanged(Box<DatasetManifest>),
 }
 
-/// Merges a run.
+/// Merges a run. Whatever refuses it does so before anything has got a name, in the run's folder or elsewhere.
 pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outcome> {
     let commits = complete(store, read_commits(store)?)?;
     let sealed = read_seal(store)?;
-    if let Some(seal) = &sealed {
-        check_sealed(seal, &commits)?;
+    let mapper = options.mapper.or(sealed.as_ref().and_then(|seal| seal.ledger.mapper));
+    let seal = seal_of(&commits, mapper);
+    if let Some(sealed) = &sealed {
+        check_sealed(store, sealed, &seal)?;
     }
-    let ledger = ledger(&commits, options.mapper.or(sealed.as_ref().and_then(|seal| seal.ledger.mapper)))?;
-    let mut others = Others::open(options)?;
-    let settings = others.settings(&commits[0], options);
+    check_ledger(&seal.ledger, options)?;
+    let mut others = Others::open(options, &seal.settings)?;
+    let settings = others.settings(&seal.settings, options);
     let places = Places::of(&options.out);
-    if let Some(manifest) = there_already(&places, &commits, &settings, options)? {
+    if let Some(manifest) = there_already(&places, &seal, &settings, options)? {
         return Ok(Outcome::Unchanged(Box::new(manifest)));
     }
     let shards = verify_all(store, &commits, options, progress)?;
-    let seal = seal(store, &commits, ledger)?;
     let built = build(&shards, &commits, &settings, &mut others, &places, options, progress)?;
-    let manifest = finish(seal, settings, built, &places, options)?;
+    let manifest = finish(store, seal, settings, built, &places, options)?;
     Ok(Outcome::Made(Box::new(manifest)))
 }
 
@@ -106,8 +111,12 @@ struct Others {
 }
 
 impl Others {
-    fn open(options: &Options) -> Result<Self> {
-        let open = |path: &Path| -> Result<DatasetReader> { Ok(DatasetReader::open(path)?) };
+    fn open(options: &Options, settings: &Settings) -> Result<Self> {
+        let open = |path: &Path| -> Result<DatasetReader> {
+            let dataset = DatasetReader::open(path)?;
+            check_cleaning(path, &dataset.settings().rows, settings)?;
+            Ok(dataset)
+        };
         Ok(Self {
             vocabulary: match &options.vocabulary {
                 VocabularyFrom::Frequency(_) => None,
@@ -117,9 +126,9 @@ impl Others {
         })
     }
 
-    fn settings(&self, commit: &Commit, options: &Options) -> DatasetSettings {
+    fn settings(&self, rows: &Settings, options: &Options) -> DatasetSettings {
         DatasetSettings {
-            rows: commit.settings.clone(),
+            rows: rows.clone(),
             vocabulary_size: match (&self.vocabulary, &options.vocabulary) {
                 (None, VocabularyFrom::Frequency(size)) => *size,
                 (other, _) => other.as_ref().map_or(0, |dataset| dataset.vocabulary().words.len() as u64),
@@ -130,56 +139,75 @@ impl Others {
     }
 }
 
-fn ledger(commits: &[Commit], mapper: Option<MapperCounts>) -> Result<Ledger> {
-    let reducer = sum_counts(commits);
-    match &mapper {
-        Some(mapper) => check_run(mapper, &reducer)?,
-        None => reducer.check()?,
+/// A text's hash means the same in two datasets only where both were cleaned by the same rules.
+fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
+    let pairs = [
+        ("the cleaning version", there.cleaning_version.to_string(), here.cleaning_version.to_string()),
+        ("the Unicode version", there.unicode_version.clone(), here.unicode_version.clone()),
+    ];
+    match pairs.into_iter().find(|(_, found, expected)| found != expected) {
+        None => Ok(()),
+        Some((what, found, expected)) => {
+            Err(Error::OtherCleaning { path: path.to_owned(), what, found, expected })
+        }
     }
-    Ok(Ledger { mapper, reducer })
+}
+
+fn check_ledger(ledger: &Ledger, options: &Options) -> Result<()> {
+    match &ledger.mapper {
+        Some(mapper) => check_run(mapper, &ledger.reducer)?,
+        None => ledger.reducer.check()?,
+    }
+    options.mapper.map_or(Ok(()), |mapper| mapper.judge(options.bad_lines_max).map_err(Error::BadLines))
 }
 
 /// The manifest of a dataset that is already what this merge would make. A file that is something else is refused
 /// before any work is done.
 fn there_already(
     places: &Places,
-    commits: &[Commit],
+    seal: &Seal,
     settings: &DatasetSettings,
     options: &Options,
 ) -> Result<Option<DatasetManifest>> {
-    if !places.dataset.exists() {
-        return Ok(None);
-    }
-    // A file without a manifest may be what a merge left that was killed between the two; it is compared later.
-    let Some(manifest) = places.read_manifest()? else { return Ok(None) };
-    let refused = |found: &str, expected: &str| {
-        let (found, expected) = (found.to_owned(), expected.to_owned());
-        Err(Error::OtherFile { path: places.dataset.clone(), found, expected })
+    // Read in any case: a file of its name that is none is not written over.
+    let manifest = places.read_manifest()?;
+    let there = match std::fs::metadata(&places.dataset) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => at(&places.dataset, "look it up", found)?,
     };
-    let shards: Vec<SealedShard> = commits.iter().map(SealedShard::from).collect();
-    if manifest.seal.shards != shards {
-        return refused("a dataset of other shards", "one of this run");
+    let refused = |path: &Path, found: &str, expected: &str| {
+        let (found, expected) = (found.to_owned(), expected.to_owned());
+        Err(Error::OtherFile { path: path.to_owned(), found, expected })
+    };
+    if !there.is_file() {
+        return refused(&places.dataset, "a folder or a special file", "a dataset or nothing");
+    }
+    let Some(manifest) = manifest else {
+        // What a merge left that was killed between the two; it is compared with what this one makes.
+        return match DatasetReader::open(&places.dataset) {
+            Ok(dataset) if dataset.settings() == settings => Ok(None),
+            Ok(_) => refused(&places.dataset, "a dataset of other settings", "one of these"),
+            Err(_) => refused(&places.dataset, "no whole dataset", "this one or nothing"),
+        };
+    };
+    if manifest.seal.shards != seal.shards {
+        return refused(&places.dataset, "a dataset of other shards", "one of this run");
     }
     if manifest.settings != *settings {
-        return refused("a dataset of other settings", "one of these");
+        return refused(&places.dataset, "a dataset of other settings", "one of these");
     }
-    let found = at(&places.dataset, sha256::of_file(&places.dataset))?;
-    if found != manifest.sha256 {
-        return Err(other_file(&places.dataset, &found, &manifest.sha256));
+    same_file(&places.dataset, &manifest.sha256)?;
+    if options.padded.is_none() {
+        return Ok(Some(manifest));
     }
-    let padded_is_there = match (&options.padded, &manifest.padded_sha256) {
-        (None, _) => true,
-        (Some(_), _) if manifest.padded != options.padded || !places.padded.exists() => false,
-        (Some(_), None) => false,
-        (Some(_), Some(expected)) => {
-            let found = at(&places.padded, sha256::of_file(&places.padded))?;
-            if found != *expected {
-                return Err(other_file(&places.padded, &found, expected));
-            }
-            true
-        }
-    };
-    Ok(padded_is_there.then_some(manifest))
+    if !at(&places.padded, "look it up", places.padded.try_exists())? {
+        return Ok(None);
+    }
+    match &manifest.padded_sha256 {
+        Some(expected) if manifest.padded == options.padded => same_file(&places.padded, expected)?,
+        _ => return refused(&places.padded, "another file", "a copy of this many ids a row, or nothing"),
+    }
+    Ok(Some(manifest))
 }
 
 fn verify_all(
@@ -199,29 +227,14 @@ fn verify_all(
     shards
 }
 
-/// Seals the run, or finds the seal that it has.
-fn seal(store: &Store, commits: &[Commit], ledger: Ledger) -> Result<Seal> {
-    let mut row_digest = Digest::default();
-    commits.iter().for_each(|commit| row_digest += commit.row_digest);
-    let seal = Seal {
-        schema_version: dataset::SCHEMA_VERSION,
-        run: commits[0].run.clone(),
-        shards: commits.iter().map(SealedShard::from).collect(),
-        row_digest,
-        ledger,
-        settings: commits[0].settings.clone(),
-    };
-    let mut json = serde_json::to_vec_pretty(&seal).expect("a seal of plain values is JSON");
+/// Seals the run, or finds that it has this seal already.
+fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
+    let mut json = serde_json::to_vec_pretty(seal).expect("a seal of plain values is JSON");
     json.push(b'\n');
-    debug_assert!(json.len() as u64 <= RECORD_BYTES_MAX);
     match store.put_if_absent(&Key::new(SEAL_KEY)?, Content::Bytes(&json))? {
-        Put::Stored(_) => Ok(seal),
-        Put::AlreadyThere => {
-            let there = read_seal(store)?.unwrap_or_else(|| seal.clone());
-            check_sealed(&there, commits)?;
-            // A seal without the mappers' part says less than this merge knows; the dataset's manifest has it all.
-            Ok(Seal { ledger, ..there })
-        }
+        Put::Stored(_) => Ok(()),
+        // A seal without the mappers' part says less than this merge knows; the dataset's manifest has it all.
+        Put::AlreadyThere => read_seal(store)?.map_or(Ok(()), |sealed| check_sealed(store, &sealed, seal)),
     }
 }
 
@@ -318,36 +331,40 @@ fn add_left_out(shard: &VerifiedShard, hashes: &mut Hashes<'_>, left_out: &mut L
     Ok(())
 }
 
-/// Gives the dataset its name, writes the padded copy and the manifest.
+/// Writes the padded copy, seals the run, gives the files their names and writes the manifest.
 fn finish(
+    store: &Store,
     seal: Seal,
     settings: DatasetSettings,
     built: Built,
     places: &Places,
     options: &Options,
 ) -> Result<DatasetManifest> {
-    let sha256 = at(&built.file, sha256::of_file(&built.file))?;
-    let bytes = at(&built.file, std::fs::metadata(&built.file))?.len();
-    publish(built.file, &places.dataset)?;
-    let mut padded_sha256 = None;
+    let mut padded = None;
     if let Some(length) = options.padded {
-        let padded = places.temporary()?;
-        write_padded(&mut DatasetReader::open(&places.dataset)?, &padded, length as usize)?;
-        padded_sha256 = Some(at(&padded, sha256::of_file(&padded))?);
-        publish(padded, &places.padded)?;
+        let file = places.temporary()?;
+        write_padded(&mut DatasetReader::open(&built.file)?, &file, length as usize)?;
+        let file = Finished::of(file)?;
+        file.check_place(&places.padded)?;
+        padded = Some(file);
     }
+    let dataset = Finished::of(built.file)?;
+    dataset.check_place(&places.dataset)?;
+    put_seal(store, &seal)?;
     let manifest = DatasetManifest {
         schema_version: dataset::SCHEMA_VERSION,
         seal,
         settings,
         padded: options.padded,
-        bytes,
-        sha256,
-        padded_sha256,
+        bytes: dataset.bytes,
+        sha256: dataset.sha256.clone(),
+        padded_sha256: padded.as_ref().map(|padded| padded.sha256.clone()),
         rows: built.rows,
         left_out: built.left_out,
         digests: built.digests,
     };
+    dataset.publish(&places.dataset)?;
+    padded.map_or(Ok(()), |padded| padded.publish(&places.padded))?;
     places.write_manifest(&manifest)?;
     Ok(manifest)
 }

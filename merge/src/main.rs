@@ -1,11 +1,14 @@
 //! The program `merge`: arguments in, a dataset and its card out.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use corpus::exit::{Exit, chain, usage};
+use corpus::ledger::Share;
 use dataset::dataset_file::DatasetReader;
+use merge::gc::Garbage;
 use merge::progress::Progress;
 use merge::{Error, Options, Outcome, VocabularyFrom, counts, gc};
 use store::Store;
@@ -46,6 +49,9 @@ struct MergeArguments {
     /// The mappers' --counts files, or the saved output of Hadoop's job client
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "run")]
     counts: Vec<PathBuf>,
+    /// Share of bad lines in all --counts together above which the run is refused [default: 0.05]
+    #[arg(long, value_name = "SHARE", requires = "counts")]
+    bad_lines_max: Option<Share>,
     /// Read a whole dataset and check all of it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["run", "describe"])]
     check: Option<PathBuf>,
@@ -99,19 +105,18 @@ fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error>
         without: arguments.without.clone(),
         padded: arguments.padded,
         mapper: counts::sum(&arguments.counts)?,
+        bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
         scratch: std::env::temp_dir(),
     };
     let manifest = match merge::run(&store, &options, &Progress::to_stderr())? {
         Outcome::Made(manifest) => manifest,
         Outcome::Unchanged(manifest) => {
-            print(&format!(
-                "{} is there already, whole and of these settings: nothing to do\n",
-                out.display()
-            ));
+            let there = format!("{} is there already, whole and of these settings", out.display());
+            print(&format!("{there}: nothing to do\n"))?;
             manifest
         }
     };
-    print(&merge::ledger_lines(&manifest));
+    print(&merge::ledger_lines(&manifest))?;
     describe(out)
 }
 
@@ -125,33 +130,38 @@ fn check(file: &Path) -> Result<(), Error> {
         file.display(),
         digests.id_digest,
         digests.vocabulary_digest
-    ));
-    Ok(())
+    ))
 }
 
 fn describe(file: &Path) -> Result<(), Error> {
-    print(&merge::describe(&mut DatasetReader::open(file)?)?);
-    Ok(())
+    print(&merge::describe(&mut DatasetReader::open(file)?)?)
 }
 
 fn collect_garbage(run: &str, delete: bool) -> Result<(), Error> {
     let store = Store::open(run)?;
-    let orphans = gc::orphans(&store)?;
+    let Garbage { orphans, refusal } = gc::find(&store)?;
     for orphan in &orphans {
-        print(&format!("{} {} bytes\n", orphan.key, orphan.bytes));
+        print(&format!("{} {} bytes\n", orphan.key, orphan.bytes))?;
     }
-    gc::check_finished(&store)?;
-    if !delete {
-        print(&format!("{} objects that no commit names; --delete removes them\n", orphans.len()));
-        return Ok(());
+    match (refusal, delete) {
+        (Some(refusal), true) => Err(refusal),
+        (Some(refusal), false) => {
+            print(&format!("{} objects that no commit names (yet): {}\n", orphans.len(), chain(&refusal)))
+        }
+        (None, true) => {
+            orphans.iter().try_for_each(|orphan| store.delete(&orphan.key))?;
+            print(&format!("{} objects removed\n", orphans.len()))
+        }
+        (None, false) => {
+            print(&format!("{} objects that no commit names; --delete removes them\n", orphans.len()))
+        }
     }
-    orphans.iter().try_for_each(|orphan| store.delete(&orphan.key))?;
-    print(&format!("{} objects removed\n", orphans.len()));
-    Ok(())
 }
 
-/// Standard output is for people here; who closes it early wants no more of it.
-fn print(text: &str) {
-    use std::io::Write;
-    let _ = std::io::stdout().write_all(text.as_bytes());
+/// Standard output is for people here; who closes it early wants no more of it. A full disk is another matter.
+fn print(text: &str) -> Result<(), Error> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
+        _ => Ok(()),
+    }
 }

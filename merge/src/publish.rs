@@ -1,6 +1,6 @@
 //! A finished dataset → its place, whole or not at all, with its manifest beside it; never over another file.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::manifest::DatasetManifest;
 use dataset::sha256;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use store::naming::{give_name, sync_folder};
 use tempfile::TempPath;
 
 use crate::error::{Error, Result, at};
+use crate::run::{check_version, parsed};
 
 /// The files of one dataset.
 #[derive(Clone, Debug)]
@@ -32,35 +33,28 @@ impl Places {
         }
     }
 
-    /// The folder that all three are in.
-    pub(crate) fn folder(&self) -> &Path {
-        self.dataset.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
-    }
-
     /// The manifest that is there, if one is.
     pub(crate) fn read_manifest(&self) -> Result<Option<DatasetManifest>> {
         let size = match fs::metadata(&self.manifest) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            found => at(&self.manifest, found)?.len(),
+            found => at(&self.manifest, "look it up", found)?.len(),
         };
-        let bytes =
-            if size <= RECORD_BYTES_MAX { at(&self.manifest, fs::read(&self.manifest))? } else { Vec::new() };
-        let manifest = serde_json::from_slice(&bytes).map_err(|source| Error::Record {
-            object: self.manifest.display().to_string(),
-            expected: "manifest of a dataset",
-            source,
-        })?;
+        let read = || at(&self.manifest, "read the manifest", fs::read(&self.manifest));
+        let bytes = if size <= RECORD_BYTES_MAX { read()? } else { Vec::new() };
+        let (object, expected) = (self.manifest.display().to_string(), "manifest of a dataset");
+        let manifest: DatasetManifest = parsed(&object, expected, &bytes)?;
+        check_version(&object, expected, manifest.schema_version)?;
         Ok(Some(manifest))
     }
 
     /// A name for a file that is still being written, in the folder where it will stay. The file does not exist,
     /// and goes away with the value returned.
     pub(crate) fn temporary(&self) -> Result<TempPath> {
-        let folder = self.folder();
-        at(folder, fs::create_dir_all(folder))?;
+        let folder = folder_of(&self.dataset);
+        at(folder, "make the folder", fs::create_dir_all(folder))?;
         let named = tempfile::Builder::new().prefix(".merge-").suffix(".h5").tempfile_in(folder);
-        let path = at(folder, named)?.into_temp_path();
-        at(&path, fs::remove_file(&path))?;
+        let path = at(folder, "write a file", named)?.into_temp_path();
+        at(&path, "remove it", fs::remove_file(&path))?;
         Ok(path)
     }
 
@@ -70,48 +64,66 @@ impl Places {
         json.push(b'\n');
         // As readable as any new file is, by the user's umask.
         let readable = Permissions::from_mode(0o666);
-        let named =
-            tempfile::Builder::new().prefix(".merge-").permissions(readable).tempfile_in(self.folder());
-        let mut file = at(self.folder(), named)?;
+        let folder = folder_of(&self.manifest);
+        let named = tempfile::Builder::new().prefix(".merge-").permissions(readable).tempfile_in(folder);
+        let mut file = at(folder, "write a file", named)?;
         let written = file.write_all(&json).and_then(|()| file.as_file().sync_all());
-        at(&self.manifest, written)?;
-        at(&self.manifest, file.persist(&self.manifest).map_err(|error| error.error))?;
-        sync_folder(self.folder())
+        at(&self.manifest, "write the manifest", written)?;
+        let named = file.persist(&self.manifest).map_err(|error| error.error);
+        at(&self.manifest, "give the manifest its name", named)?;
+        sync(folder)
     }
 }
 
-/// Moves a finished file to its place. A file that is there already stays; it is only accepted where it is the same.
-pub(crate) fn publish(finished: TempPath, place: &Path) -> Result<()> {
-    match renameat_with(CWD, &*finished, CWD, place, RenameFlags::NOREPLACE) {
-        Ok(()) => {
-            // The name is gone, so there is nothing left to remove.
-            let _ = finished.keep();
-            sync_folder(
-                place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-            )
+/// A finished file that has no name yet.
+pub(crate) struct Finished {
+    pub(crate) file: TempPath,
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
+}
+
+impl Finished {
+    pub(crate) fn of(file: TempPath) -> Result<Self> {
+        let bytes = at(&file, "read it back", fs::metadata(&file))?.len();
+        let sha256 = at(&file, "read it back", sha256::of_file(&file))?;
+        Ok(Self { file, bytes, sha256 })
+    }
+
+    /// Checks that its place is free, or holds the same already.
+    pub(crate) fn check_place(&self, place: &Path) -> Result<()> {
+        match at(place, "look it up", place.try_exists())? {
+            true => same_file(place, &self.sha256),
+            false => Ok(()),
         }
-        Err(rustix::io::Errno::EXIST) => {
-            let there = at(place, sha256::of_file(place))?;
-            let ours = at(&finished, sha256::of_file(&finished))?;
-            if there == ours { Ok(()) } else { Err(other_file(place, &there, &ours)) }
+    }
+
+    /// Moves it to its place. A file that is there already stays; it is only accepted where it is the same.
+    pub(crate) fn publish(self, place: &Path) -> Result<()> {
+        match give_name(&self.file, place) {
+            Ok(()) => sync(folder_of(place)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => same_file(place, &self.sha256),
+            failed => at(place, "give the dataset its name", failed),
         }
-        // A file system that cannot refuse to overwrite by rename can by link.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            at(place, fs::hard_link(&finished, place))?;
-            sync_folder(place.parent().unwrap_or(Path::new(".")))
-        }
-        Err(error) => at(place, Err(error.into())),
     }
 }
 
-pub(crate) fn other_file(place: &Path, there: &str, ours: &str) -> Error {
-    Error::OtherFile {
+/// Checks that the file there has this SHA-256.
+pub(crate) fn same_file(place: &Path, sha256: &str) -> Result<()> {
+    let there = at(place, "read what is there", sha256::of_file(place))?;
+    if there == sha256 {
+        return Ok(());
+    }
+    Err(Error::OtherFile {
         path: place.to_owned(),
         found: format!("another file (sha256 {there:.8})"),
-        expected: format!("this dataset (sha256 {ours:.8})"),
-    }
+        expected: format!("this dataset (sha256 {sha256:.8})"),
+    })
 }
 
-fn sync_folder(folder: &Path) -> Result<()> {
-    at(folder, File::open(folder).and_then(|folder| folder.sync_all()))
+fn folder_of(place: &Path) -> &Path {
+    place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn sync(folder: &Path) -> Result<()> {
+    at(folder, "sync the folder", sync_folder(folder))
 }

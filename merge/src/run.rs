@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use corpus::ledger::ReducerCounts;
+use corpus::digest::Digest;
+use corpus::ledger::{MapperCounts, ReducerCounts};
 use dataset::commit::{
     COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, SEAL_KEY, partition_of_commit_key,
 };
-use dataset::manifest::{Seal, SealedShard};
+use dataset::manifest::{Ledger, Seal, SealedShard};
 use dataset::sha256;
 use dataset::shard::ShardReader;
-use store::{Key, LocalObject, Store};
+use serde::de::DeserializeOwned;
+use store::{KEY_BYTES_MAX, Key, LocalObject, Store};
 
 use crate::error::{Error, Result, at};
 
@@ -21,15 +23,33 @@ pub(crate) fn read_commits(store: &Store) -> Result<BTreeMap<u32, Commit>> {
         let Some(partition) = partition_of_commit_key(listed.key.as_str()) else { continue };
         let object = format!("{}/{}", store.url(), listed.key);
         let bytes = store.get_small(&listed.key, RECORD_BYTES_MAX)?.unwrap_or_default();
-        let commit: Commit = serde_json::from_slice(&bytes).map_err(|source| Error::Record {
-            object: object.clone(),
-            expected: "commit record",
-            source,
-        })?;
+        let commit: Commit = parsed(&object, "commit record", &bytes)?;
+        check_version(&object, "commit record", commit.schema_version)?;
         check_names(&object, partition, &commit)?;
         commits.insert(partition, commit);
     }
     Ok(commits)
+}
+
+/// Reads a record of ours.
+pub(crate) fn parsed<T: DeserializeOwned>(object: &str, expected: &'static str, bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| Error::Record {
+        object: object.to_owned(),
+        expected,
+        found: error.to_string(),
+    })
+}
+
+/// Checks the version of a record that could be read.
+pub(crate) fn check_version(object: &str, expected: &'static str, schema_version: u32) -> Result<()> {
+    if schema_version == dataset::SCHEMA_VERSION {
+        return Ok(());
+    }
+    Err(Error::Record {
+        object: object.to_owned(),
+        expected,
+        found: format!("schema version {schema_version}"),
+    })
 }
 
 /// A record comes from elsewhere: it names its own partition and a shard of that partition, or it is not followed.
@@ -40,16 +60,13 @@ fn check_names(object: &str, partition: u32, commit: &Commit) -> Result<()> {
     if commit.partition != partition {
         return contradiction("partition", commit.partition.to_string(), partition.to_string());
     }
-    if commit.schema_version != dataset::SCHEMA_VERSION {
-        let (found, expected) = (commit.schema_version, dataset::SCHEMA_VERSION);
-        return contradiction("schema version", found.to_string(), expected.to_string());
-    }
     let prefix = format!("{DATA_PREFIX}part-{partition:05}.");
     if !commit.object.starts_with(&prefix)
         || !commit.object.ends_with(".h5")
         || Key::new(&commit.object).is_err()
     {
-        return contradiction("object", format!("{:?}", commit.object), format!("{prefix}*.h5"));
+        let shown: String = commit.object.chars().take(KEY_BYTES_MAX).collect();
+        return contradiction("object", format!("{shown:?}"), format!("{prefix}*.h5"));
     }
     Ok(())
 }
@@ -59,40 +76,56 @@ pub(crate) fn complete(store: &Store, commits: BTreeMap<u32, Commit>) -> Result<
     let Some(partitions) = commits.values().map(|commit| commit.partitions).max() else {
         return Err(Error::NoCommits { run: store.url() });
     };
-    let missing: Vec<u32> = (0..partitions).filter(|partition| !commits.contains_key(partition)).collect();
-    let extra: Vec<u32> = commits.keys().copied().filter(|&partition| partition >= partitions).collect();
-    if !(missing.is_empty() && extra.is_empty()) {
-        let wrong = [("missing", missing), ("extra", extra)]
-            .into_iter()
-            .filter(|(_, list)| !list.is_empty())
-            .map(|(name, list)| format!("{name} {}", listed(&list)));
-        let wrong = wrong.collect::<Vec<_>>().join(", ");
-        return Err(Error::Partitions { run: store.url(), found: commits.len(), partitions, wrong });
-    }
+    let found = commits.range(..partitions).count();
+    // A record may claim four thousand million partitions: what is missing is never listed whole.
+    let missing = (0..partitions).filter(|partition| !commits.contains_key(partition));
+    let extra = commits.range(partitions..).map(|(&partition, _)| partition);
+    let lists = [
+        ("missing", partitions as usize - found, listed(missing)),
+        ("extra", commits.len() - found, listed(extra)),
+    ];
+    let wrong = lists.into_iter().filter(|(_, n, _)| *n > 0).map(|(name, n, list)| {
+        if n <= LISTED { format!("{name} {list}") } else { format!("{name} {list} and {} more", n - LISTED) }
+    });
+    let wrong = wrong.collect::<Vec<_>>().join(", ");
     let commits: Vec<Commit> = commits.into_values().collect();
+    // First, as one of another run may well say that others are missing.
     commits.windows(2).try_for_each(|pair| check_alike(&pair[1], &pair[0]))?;
-    Ok(commits)
+    if wrong.is_empty() {
+        Ok(commits)
+    } else {
+        Err(Error::Partitions { run: store.url(), found, partitions, wrong })
+    }
 }
 
-/// The first few of a list.
-fn listed(partitions: &[u32]) -> String {
-    const SHOWN: usize = 10;
-    let shown: Vec<String> = partitions.iter().take(SHOWN).map(u32::to_string).collect();
-    let more = partitions.len().saturating_sub(SHOWN);
-    if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }
+/// So many partitions are listed by number.
+const LISTED: usize = 10;
+
+fn listed(partitions: impl Iterator<Item = u32>) -> String {
+    partitions.take(LISTED).map(|partition| partition.to_string()).collect::<Vec<_>>().join(" ")
 }
 
 fn check_alike(one: &Commit, other: &Commit) -> Result<()> {
-    let (what, found, expected) = if one.partitions != other.partitions {
-        ("number of partitions".to_owned(), one.partitions.to_string(), other.partitions.to_string())
-    } else if one.run != other.run {
-        ("run".to_owned(), one.run.clone(), other.run.clone())
-    } else if let Some(difference) = one.settings.difference(&other.settings) {
-        (difference.setting.to_owned(), difference.ours, difference.theirs)
-    } else {
-        return Ok(());
+    let partitions = (one.partition, other.partition);
+    let other_run = |what, found, expected| {
+        let (one, other) = partitions;
+        Err(Error::OtherRun { one, other, what, found, expected })
     };
-    Err(Error::Mixed { one: one.partition, other: other.partition, what, found, expected })
+    if one.run != other.run {
+        return other_run("name", one.run.clone(), other.run.clone());
+    }
+    if one.partitions != other.partitions {
+        return other_run("number of partitions", one.partitions.to_string(), other.partitions.to_string());
+    }
+    one.settings.difference(&other.settings).map_or(Ok(()), |difference| {
+        Err(Error::OtherSettings {
+            one: one.partition,
+            other: other.partition,
+            what: difference.setting,
+            found: difference.ours,
+            expected: difference.theirs,
+        })
+    })
 }
 
 /// The seal of a run, where it has one.
@@ -100,30 +133,62 @@ pub(crate) fn read_seal(store: &Store) -> Result<Option<Seal>> {
     let key = Key::new(SEAL_KEY)?;
     let Some(bytes) = store.get_small(&key, RECORD_BYTES_MAX)? else { return Ok(None) };
     let object = format!("{}/{key}", store.url());
-    let seal = serde_json::from_slice(&bytes).map_err(|source| Error::Record {
-        object,
-        expected: "seal",
-        source,
-    })?;
+    let seal: Seal = parsed(&object, "seal", &bytes)?;
+    check_version(&object, "seal", seal.schema_version)?;
     Ok(Some(seal))
 }
 
-/// Checks that the commits are those that were sealed.
-pub(crate) fn check_sealed(seal: &Seal, commits: &[Commit]) -> Result<()> {
-    let shards: Vec<SealedShard> = commits.iter().map(SealedShard::from).collect();
+/// The seal that these commits have.
+pub(crate) fn seal_of(commits: &[Commit], mapper: Option<MapperCounts>) -> Seal {
+    let (mut row_digest, mut reducer) = (Digest::default(), ReducerCounts::default());
+    for commit in commits {
+        row_digest += commit.row_digest;
+        reducer += commit.counts;
+    }
+    Seal {
+        schema_version: dataset::SCHEMA_VERSION,
+        run: commits[0].run.clone(),
+        shards: commits.iter().map(SealedShard::from).collect(),
+        row_digest,
+        ledger: Ledger { mapper, reducer },
+        settings: commits[0].settings.clone(),
+    }
+}
+
+/// Checks that the commits, by the seal that they have now, are those that were sealed. The mappers' part of the
+/// ledger may be known to one of the two only.
+pub(crate) fn check_sealed(store: &Store, sealed: &Seal, now: &Seal) -> Result<()> {
+    let unsealed = |what: String, found: String, expected: String| {
+        Err(Error::Unsealed { run: store.url(), what, found, expected })
+    };
     let name = |shard: Option<&SealedShard>| match shard {
-        Some(shard) => format!("{} ({} bytes, sha256 {:.8})", shard.object, shard.bytes, shard.sha256),
+        Some(shard) => format!(
+            "{} ({} rows, {} bytes, sha256 {:.8}, row digest {:.8})",
+            shard.object,
+            shard.rows,
+            shard.bytes,
+            shard.sha256,
+            shard.row_digest.to_string()
+        ),
         None => "absent".to_owned(),
     };
-    let differs = |at: &usize| shards.get(*at) != seal.shards.get(*at);
-    match (0..shards.len().max(seal.shards.len())).find(differs) {
+    let differs = |at: &usize| now.shards.get(*at) != sealed.shards.get(*at);
+    if let Some(at) = (0..now.shards.len().max(sealed.shards.len())).find(differs) {
+        return unsealed(format!("partition {at}"), name(now.shards.get(at)), name(sealed.shards.get(at)));
+    }
+    if let Some(difference) = now.settings.difference(&sealed.settings) {
+        return unsealed(difference.setting.to_owned(), difference.ours, difference.theirs);
+    }
+    let reducer =
+        |seal: &Seal| seal.ledger.reducer.counters().map(|(name, n)| format!("{n} {name}")).join(", ");
+    let pairs = [
+        ("the run's name", now.run.clone(), sealed.run.clone()),
+        ("the ledger", reducer(now), reducer(sealed)),
+        ("the row digest", now.row_digest.to_string(), sealed.row_digest.to_string()),
+    ];
+    match pairs.into_iter().find(|(_, found, expected)| found != expected) {
         None => Ok(()),
-        Some(partition) => Err(Error::Unsealed {
-            run: seal.run.clone(),
-            partition,
-            found: name(shards.get(partition)),
-            expected: name(seal.shards.get(partition)),
-        }),
+        Some((what, found, expected)) => unsealed(what.to_owned(), found, expected),
     }
 }
 
@@ -160,7 +225,7 @@ pub(crate) fn verify(
     if file.bytes() != commit.bytes {
         return Err(altered("size", file.bytes().to_string(), commit.bytes.to_string()));
     }
-    let found = at(file.path(), sha256::of_file(file.path()))?;
+    let found = at(file.path(), "read the shard", sha256::of_file(file.path()))?;
     if found != commit.sha256 {
         return Err(altered("SHA-256", found, commit.sha256.clone()));
     }
@@ -169,21 +234,29 @@ pub(crate) fn verify(
     if digest != commit.row_digest {
         return Err(altered("row digest", digest.to_string(), commit.row_digest.to_string()));
     }
-    let rows = shard.size().rows;
-    if rows != commit.counts.rows {
-        return Err(altered("number of rows", rows.to_string(), commit.counts.rows.to_string()));
+    let size = shard.size();
+    let sizes = [
+        ("number of rows", size.rows, commit.counts.rows),
+        ("number of kept words", size.tokens, commit.kept_words),
+        ("number of distinct words", size.words, commit.distinct_words),
+    ];
+    if let Some((what, found, expected)) = sizes.into_iter().find(|(_, found, expected)| found != expected) {
+        return Err(altered(what, found.to_string(), expected.to_string()));
     }
     if let Some(difference) = shard.settings().difference(&commit.settings) {
         return Err(altered(difference.setting, difference.ours, difference.theirs));
     }
     shard.keep_dictionary(memory_bytes)?;
-    shard.verify(|_| Ok(()))?;
+    let mut votes = 0;
+    shard.verify(|row| {
+        votes += row.votes.total();
+        Ok(())
+    })?;
+    // Texts of stop words only have at least one vote each and stand in no shard.
+    let (reviews, dropped) = (commit.counts.reviews, commit.counts.only_stopwords);
+    if reviews.saturating_sub(dropped) < votes || (dropped == 0 && reviews != votes) {
+        let found = format!("{votes} and {dropped} texts of stop words only");
+        return Err(altered("number of reviews", found, reviews.to_string()));
+    }
     Ok(VerifiedShard { file, name: commit.object.clone() })
-}
-
-/// The reducers' part of the ledger.
-pub(crate) fn sum_counts(commits: &[Commit]) -> ReducerCounts {
-    let mut sum = ReducerCounts::default();
-    commits.iter().for_each(|commit| sum += commit.counts);
-    sum
 }
