@@ -177,7 +177,8 @@ impl Layout {
     }
 }
 
-/// A finished file, opened for reading.
+/// A finished file, opened for reading. Whatever the library does not understand in it is damage: the system's own
+/// errors of reading come from the file beside it.
 pub(crate) struct FileReader {
     path: Arc<Path>,
     file: hdf5::File,
@@ -220,7 +221,7 @@ impl FileReader {
     }
 
     fn check_attributes(&self) -> Result<()> {
-        let names = self.file.attr_names().at(&self.path, "list the attributes")?;
+        let names = self.file.attr_names().map_err(|_| self.damaged("the list of attributes"))?;
         for name in &names {
             let (dtype, value) = self.attribute(name)?;
             if self.digests.attribute(name) != Some(attribute_digest(&dtype, &value)) {
@@ -301,7 +302,7 @@ impl FileReader {
     pub(crate) fn column<T: Scalar>(&mut self, name: &str, width: Option<usize>) -> Result<ColumnReader<T>> {
         let rows = self.rows(name)?;
         let layout = Layout::of(name, rows, width);
-        let dataset = self.file.dataset(name).at(&self.path, "open a dataset")?;
+        let dataset = self.file.dataset(name).map_err(|_| self.damaged(name))?;
         let as_written = self.has_type::<T>(name)
             && dataset.shape() == layout.shape
             && dataset.chunk().as_deref() == Some(&layout.chunk[..]);
