@@ -201,6 +201,12 @@ impl ReducerCounts {
     }
 }
 
+impl fmt::Display for ReducerCounts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.counters().map(|(name, n)| format!("{n} {name}")).join(", "))
+    }
+}
+
 impl AddAssign for ReducerCounts {
     fn add_assign(&mut self, other: Self) {
         self.reviews = self.reviews.saturating_add(other.reviews);

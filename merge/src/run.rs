@@ -161,35 +161,42 @@ pub(crate) fn check_sealed(store: &Store, sealed: &Seal, now: &Seal) -> Result<(
     let unsealed = |what: String, found: String, expected: String| {
         Err(Error::Unsealed { run: store.url(), what, found, expected })
     };
-    let name = |shard: Option<&SealedShard>| match shard {
-        Some(shard) => format!(
-            "{} ({} rows, {} bytes, sha256 {:.8}, row digest {:.8})",
-            shard.object,
-            shard.rows,
-            shard.bytes,
-            shard.sha256,
-            shard.row_digest.to_string()
-        ),
-        None => "absent".to_owned(),
-    };
-    let differs = |at: &usize| now.shards.get(*at) != sealed.shards.get(*at);
-    if let Some(at) = (0..now.shards.len().max(sealed.shards.len())).find(differs) {
-        return unsealed(format!("partition {at}"), name(now.shards.get(at)), name(sealed.shards.get(at)));
+    let (found, expected) = (now.shards.len(), sealed.shards.len());
+    if found != expected {
+        return unsealed("the number of shards".to_owned(), found.to_string(), expected.to_string());
+    }
+    for (partition, (now, sealed)) in now.shards.iter().zip(&sealed.shards).enumerate() {
+        if let Some((what, found, expected)) = difference(now, sealed) {
+            return unsealed(format!("the {what} of partition {partition}"), found, expected);
+        }
     }
     if let Some(difference) = now.settings.difference(&sealed.settings) {
         return unsealed(difference.setting.to_owned(), difference.ours, difference.theirs);
     }
-    let reducer =
-        |seal: &Seal| seal.ledger.reducer.counters().map(|(name, n)| format!("{n} {name}")).join(", ");
     let pairs = [
         ("the run's name", now.run.clone(), sealed.run.clone()),
-        ("the ledger", reducer(now), reducer(sealed)),
+        ("the ledger", now.ledger.reducer.to_string(), sealed.ledger.reducer.to_string()),
         ("the row digest", now.row_digest.to_string(), sealed.row_digest.to_string()),
     ];
     match pairs.into_iter().find(|(_, found, expected)| found != expected) {
         None => Ok(()),
         Some((what, found, expected)) => unsealed(what.to_owned(), found, expected),
     }
+}
+
+/// The first thing in which two sealed shards differ, and its value in each.
+fn difference(one: &SealedShard, other: &SealedShard) -> Option<(&'static str, String, String)> {
+    let pairs = [
+        ("object", one.object.clone(), other.object.clone()),
+        ("size", one.bytes.to_string(), other.bytes.to_string()),
+        ("SHA-256", one.sha256.clone(), other.sha256.clone()),
+        ("host", one.host.clone(), other.host.clone()),
+        ("attempt", one.attempt.clone(), other.attempt.clone()),
+        ("time", one.committed_unix_s.to_string(), other.committed_unix_s.to_string()),
+        ("number of rows", one.rows.to_string(), other.rows.to_string()),
+        ("row digest", one.row_digest.to_string(), other.row_digest.to_string()),
+    ];
+    pairs.into_iter().find(|(_, one, other)| one != other)
 }
 
 /// A shard that holds what its commit says.
