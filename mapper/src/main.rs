@@ -57,9 +57,10 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let counts =
         mapper::run(input, output, io::stderr(), &options).map_err(|error| (error.exit(), chain(&error)))?;
     match &arguments.counts {
-        Some(path) => {
-            write_counts(path, &counts).map_err(|error| (Exit::Io, format!("{}: {error}", path.display())))
-        }
+        Some(path) => write_counts(path, &counts).map_err(|error| {
+            let remedy = "check the path, its permissions and the free space";
+            (Exit::Io, format!("{}: cannot write the counts; {remedy}: {error}", path.display()))
+        }),
         None => Ok(()),
     }
 }

@@ -85,7 +85,7 @@ pub fn agree(ours: &Commit, elected: &Commit) -> Result<()> {
     } else if ours.row_digest != elected.row_digest {
         ("the row digest", ours.row_digest.to_string(), elected.row_digest.to_string())
     } else if ours.counts != elected.counts {
-        ("the counts", format!("{:?}", ours.counts), format!("{:?}", elected.counts))
+        ("the counts", ours.counts.to_string(), elected.counts.to_string())
     } else {
         return Ok(());
     };

@@ -199,7 +199,9 @@ fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collecti
     let totals = collection.totals;
     say(log, &format!("writing a shard of {} rows", totals.counts.rows))?;
     let folder = tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch);
-    let folder = folder.map_err(|source| Error::Scratch { path: task.scratch.clone(), source })?;
+    // tempfile names the folder that it wanted to make, at random; the kind of its error is enough.
+    let folder =
+        folder.map_err(|error| Error::Scratch { path: task.scratch.clone(), source: error.kind().into() })?;
     let path = folder.path().join("shard.h5");
     let distinct_words = collection.size().words;
     write_shard(&path, task, collection)?;

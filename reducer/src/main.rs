@@ -85,7 +85,9 @@ fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
     if partition >= partitions {
         return Err((
             Exit::Usage,
-            format!("partition {partition} of {partitions}: expected one from 0 to R-1"),
+            format!(
+                "partition {partition} of {partitions}: expected a --partition from 0 and less than --partitions"
+            ),
         ));
     }
     let attempt = match arguments.attempt.clone().or_else(|| from_hadoop(ATTEMPT)) {
@@ -142,7 +144,8 @@ fn listed_stop_words(file: &PathBuf) -> Result<Vec<String>, (Exit, String)> {
         let lists = "expected nltk, nltk-negations, none, or a readable file of one word a line";
         (Exit::MissingInput, format!("--stopwords {}: {error}; {lists}", file.display()))
     })?;
-    stop_words::listed(&lines).map_err(|error| (Exit::Settings, format!("{}: {error}", file.display())))
+    stop_words::listed(&lines)
+        .map_err(|error| (Exit::Settings, format!("--stopwords {}: {error}", file.display())))
 }
 
 fn parse_memory(size: &str) -> Result<usize, String> {
