@@ -1,0 +1,68 @@
+//! Garbage is collected only where nobody can need it.
+
+use std::fs;
+
+use crate::job::{Job, commit};
+
+const GC: [&str; 3] = ["gc", "--run", "run"];
+const DELETE: [&str; 4] = ["gc", "--run", "run", "--delete"];
+
+/// A run with an object that no commit names, as an attempt leaves it that was not elected.
+fn with_an_orphan() -> Job {
+    let job = Job::done(2);
+    job.write("run/data/part-00001.elsewhere.attempt9.h5", "left over");
+    job
+}
+
+#[test]
+fn nothing_is_deleted_while_partitions_are_missing() {
+    let job = with_an_orphan();
+    let why = "file://JOB/run: 1 of 2 partitions are committed, and an attempt that still runs may need its object; \
+               nothing is deleted before all are";
+    job.without(&commit(1), || {
+        job.refuses(|| job.program("merge", &DELETE, ""), 75, &format!("merge: {why}"));
+        let listed = job.program("merge", &GC, "");
+        assert_eq!((listed.code, &listed.stderr[..]), (0, ""));
+        assert_eq!(listed.stdout.lines().count(), 3, "{}", listed.stdout);
+        assert!(listed.stdout.contains("2 objects that no commit names (yet): file://"), "{}", listed.stdout);
+    });
+    job.merges();
+}
+
+#[test]
+fn nothing_is_deleted_where_a_commit_names_another_object() {
+    let job = with_an_orphan();
+    job.with_json(&commit(1), |commit| commit["object"] = "data/part-00001.elsewhere.attempt8.h5".into(), || {
+        job.refuses(
+            || job.program("merge", &DELETE, ""),
+            66,
+            "merge: file://JOB/run: 1 of the 2 objects that commits name are there, expected all; nothing was deleted: \
+             find out what altered the run",
+        );
+    });
+    job.merges();
+}
+
+#[test]
+fn a_run_without_commits_has_no_garbage() {
+    let job = Job::mapped(1);
+    job.refuses(
+        || job.program("merge", &DELETE, ""),
+        66,
+        "merge: file://JOB/run has no committed partition, expected all of them; is this the reducers' --run?",
+    );
+}
+
+#[test]
+fn what_no_commit_of_a_whole_run_names_is_removed() {
+    let job = with_an_orphan();
+    let listed = job.program("merge", &GC, "");
+    assert_eq!(
+        listed.stdout,
+        "data/part-00001.elsewhere.attempt9.h5 9 bytes\n1 objects that no commit names; --delete removes them\n"
+    );
+    let removed = job.program("merge", &DELETE, "");
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    assert_eq!(fs::read_dir(job.path("run/data")).unwrap().count(), 2);
+    job.merges();
+}

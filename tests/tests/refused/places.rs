@@ -1,0 +1,196 @@
+//! Where a dataset cannot go.
+
+use std::fs;
+
+use crate::job::Job;
+
+fn refused(job: &Job, arguments: &[&str], code: i32, message: &str) {
+    job.refuses(|| job.program("merge", arguments, ""), code, &format!("merge: {message}"));
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_refused() {
+    let job = Job::done(2);
+    refused(
+        &job,
+        &["--run", "run", "--out", "reviews.json/out.h5"],
+        74,
+        "reviews.json/out.manifest.json: cannot look it up; check the path, its permissions and the free space: Not a \
+         directory (os error 20)",
+    );
+    fs::create_dir(job.path("folder.h5")).unwrap();
+    refused(
+        &job,
+        &["--run", "run", "--out", "folder.h5"],
+        64,
+        "folder.h5 is there already and is a folder or a special file, expected a dataset or nothing; nothing was \
+         changed: move it away or name another --out",
+    );
+    job.merges();
+}
+
+#[test]
+fn another_file_is_never_written_over() {
+    let job = Job::done(2);
+    refused(
+        &job,
+        &["--run", "run", "--out", "reviews.json"],
+        64,
+        "reviews.json is there already and is no whole dataset, expected this one or nothing; nothing was changed: move \
+         it away or name another --out",
+    );
+    job.write("out.manifest.json", "{\"main\": \"index.js\"}\n");
+    refused(
+        &job,
+        &["--run", "run", "--out", "out.h5"],
+        66,
+        "out.manifest.json is no manifest of a dataset (unknown field `main`, expected one of `schema_version`, `seal`, \
+         `settings`, `padded`, `bytes`, `sha256`, `padded_sha256`, `rows`, `left_out`, `digests` at line 1 column 7), \
+         expected one of schema version 1; restore it, or use the programs that wrote it",
+    );
+    fs::remove_file(job.path("out.manifest.json")).unwrap();
+    job.write("out.padded.h5", "a stranger's");
+    refused(
+        &job,
+        &["--run", "run", "--out", "out.h5", "--padded", "8"],
+        64,
+        "out.padded.h5 is there already and is another file (sha256 DIGEST), expected this dataset (sha256 DIGEST); \
+         nothing was changed: move it away or name another --out",
+    );
+    job.merges();
+}
+
+#[test]
+fn a_dataset_of_other_shards_or_settings_is_never_written_over() {
+    let job = Job::done(2);
+    (0..2).for_each(|partition| job.reduce("other", partition, &["--max-tokens", "3"]));
+    assert_eq!(job.merge(&[]).code, 0);
+    let changed = "nothing was changed: move it away or name another --out";
+    let shards = format!(
+        "out.h5 is there already and is a dataset of other shards, expected one of this run; {changed}"
+    );
+    let settings = format!(
+        "out.h5 is there already and is a dataset of other settings, expected one of these; {changed}"
+    );
+    refused(&job, &["--run", "other", "--out", "out.h5"], 64, &shards);
+    refused(&job, &["--run", "run", "--out", "out.h5", "--vocabulary-size", "5"], 64, &settings);
+    // The same without its manifest, as a merge leaves it that is killed between the two.
+    job.without("out.manifest.json", || {
+        refused(&job, &["--run", "other", "--out", "out.h5"], 64, &settings);
+    });
+    job.merges();
+}
+
+#[test]
+fn a_dataset_altered_on_disk_is_refused() {
+    let job = Job::done(2);
+    let padded = ["--padded", "8"];
+    assert_eq!(job.merge(&padded).code, 0);
+    for file in ["out.h5", "out.padded.h5"] {
+        let mut altered = job.read(file);
+        *altered.last_mut().unwrap() ^= 1;
+        job.with_content(file, &altered, || {
+            job.refuses(
+                || job.merge(&padded),
+                64,
+                &format!(
+                    "merge: {file} is there already and is another file (sha256 DIGEST), expected this dataset (sha256 \
+                     DIGEST); nothing was changed: move it away or name another --out"
+                ),
+            );
+        });
+    }
+    job.refuses(
+        || job.merge(&["--padded", "9"]),
+        64,
+        "merge: out.padded.h5 is there already and is another file, expected a copy of this many ids a row, or nothing; \
+         nothing was changed: move it away or name another --out",
+    );
+    // The remedies: what is missing is made again, the same.
+    let whole = job.read("out.h5");
+    fs::remove_file(job.path("out.h5")).unwrap();
+    assert_eq!(job.merge(&padded).code, 0);
+    assert!(job.read("out.h5") == whole);
+    fs::remove_file(job.path("out.manifest.json")).unwrap();
+    assert_eq!(job.merge(&padded).code, 0);
+    job.merges();
+}
+
+#[test]
+fn a_temporary_folder_that_is_not_there_is_named() {
+    let job = Job::done(2);
+    let merge = ["--run", "run", "--out", "out.h5"];
+    job.refuses(
+        || job.program_with("merge", &merge, "", &[("TMPDIR", "/nowhere")]),
+        74,
+        "merge: /nowhere: cannot create a temporary file; check the path, its permissions and the free space: No such \
+         file or directory (os error 2)",
+    );
+    job.merges();
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_refused() {
+    let job = Job::done(2);
+    for (arguments, message) in [
+        (&[][..], "nothing to do; give --run with --out, --check, --describe, or gc (see --help)"),
+        (
+            &["--run", "run"],
+            "the following required arguments were not provided: --out <FILE>; --help tells more",
+        ),
+        (
+            &["--run", "run", "--out", "out.h5", "--vocabulary-size", "5", "--vocabulary", "other.h5"],
+            "the argument '--vocabulary-size <N>' cannot be used with '--vocabulary <FILE>'; --help tells more",
+        ),
+        (
+            &["--run", "run", "--out", "out.h5", "--vocabulary-size", "0"],
+            "invalid value '0' for '--vocabulary-size <N>': 0 is not in 1..=4000000000; --help tells more",
+        ),
+        (
+            &["--run", "hdfs://name/run", "--out", "out.h5"],
+            "\"hdfs://name/run\": no store for hdfs:// is built in, only file://; name a folder",
+        ),
+    ] {
+        refused(&job, arguments, 64, message);
+    }
+    job.merges();
+}
+
+#[test]
+fn another_dataset_that_is_missing_or_none_is_refused() {
+    let job = Job::done(2);
+    for option in ["--vocabulary", "--without"] {
+        let merge = |file| ["--run", "run", "--out", "out.h5", option, file];
+        refused(
+            &job,
+            &merge("absent.h5"),
+            66,
+            "absent.h5: no such file, expected a shard or a dataset; check the name",
+        );
+        refused(
+            &job,
+            &merge("reviews.json"),
+            66,
+            "reviews.json: the file is not readable as HDF5, expected a whole HDF5 file of this project; it is another \
+             file, or was cut or damaged; fetch or make it again",
+        );
+    }
+    job.merges();
+}
+
+#[test]
+fn a_full_disk_under_standard_output_is_an_error() {
+    let job = Job::done(1);
+    assert_eq!(job.merge(&[]).code, 0);
+    let ended =
+        job.program("/bin/sh", &["-c", "exec \"$0\" --describe out.h5 >/dev/full", &built_merge()], "");
+    assert_eq!(
+        ended.stderr,
+        "merge: cannot write to standard output: No space left on device (os error 28)\n"
+    );
+    assert_eq!(ended.code, 74);
+}
+
+fn built_merge() -> String {
+    crate::job::built("merge").to_str().unwrap().to_owned()
+}

@@ -1,0 +1,293 @@
+//! What the reducer refuses; nothing of it reaches the store.
+
+use std::fs;
+
+use crate::job::{Job, commit};
+
+/// The only partition of a run, from this input.
+fn refused(input: impl AsRef<[u8]>, code: i32, message: &str) {
+    let job = Job::mapped(1);
+    job.refuses(|| job.reducer("run", 0, &[], input), code, message);
+    job.reduce("run", 0, &[]);
+    job.merges();
+}
+
+#[test]
+fn texts_out_of_order_are_refused_by_line() {
+    // As sort orders them in a locale of English: apostrophes do not count.
+    let sorted_for_people = "its\t1,0,0,0,0\nit's\t1,0,0,0,0\nits\t1,0,0,0,0\n";
+    refused(
+        sorted_for_people,
+        65,
+        "reducer: line 2: the text is less than the one before, expected texts in bytewise ascending order; sort with \
+         LC_ALL=C",
+    );
+}
+
+#[test]
+fn what_is_no_record_is_refused_by_line() {
+    let good = "a\t1,0,0,0,0\n";
+    for (line, reason) in [
+        ("no record at all", "no tab between text and votes"),
+        ("b\t1,0,0,0", "the votes are not five numbers from 0 to 4294967295 separated by commas"),
+        ("b\t4294967296,0,0,0,0", "the votes are not five numbers from 0 to 4294967295 separated by commas"),
+        ("b\t0,0,0,0,0", "all five votes are zero"),
+        ("\t1,0,0,0,0", "no text before the tab"),
+        ("", "no tab between text and votes"),
+    ] {
+        let message = format!(
+            "reducer: line 2 is no record: {reason}; feed this program the output of mapper or combiner"
+        );
+        refused(format!("{good}{line}\n"), 65, &message);
+    }
+}
+
+#[test]
+fn a_text_that_is_not_utf_8_is_refused_by_line() {
+    let message = "not UTF-8; feed this program the output of mapper or combiner";
+    refused(b"\xff\t1,0,0,0,0\n", 65, &format!("reducer: line 1: the text is {message}"));
+    refused(
+        b"a\t1,0,0,0,0\na\t1,0,0,0,0\n\xff\t1,0,0,0,0\n",
+        65,
+        &format!("reducer: line 3: the text is {message}"),
+    );
+}
+
+#[test]
+fn more_votes_than_fit_are_refused_by_line() {
+    refused(
+        "a\t4294967295,0,0,0,0\na\t1,0,0,0,0\n",
+        65,
+        "reducer: line 2: the votes of one text pass 4294967295 for one rating; is the input read more than once?",
+    );
+}
+
+#[test]
+fn a_text_of_another_partition_is_refused_unless_it_is_asked_for() {
+    let job = Job::mapped(3);
+    let arguments = ["--run", "run", "--partition", "0", "--partitions", "3"];
+    job.refuses(
+        || job.program("reducer", &arguments, job.read("sorted")),
+        65,
+        "reducer: line 1: the text belongs to partition 1 of 3, expected 0; use --select to take one partition out of \
+         the whole stream, or --any-partitioner if another rule split it on purpose",
+    );
+    (0..3).for_each(|partition| job.reduce("run", partition, &[]));
+    job.merges();
+}
+
+#[test]
+fn a_reducer_without_its_place_in_the_run_is_refused() {
+    let job = Job::mapped(1);
+    let missing = "missing; give it, or run under Hadoop, which sets";
+    for (arguments, message) in [
+        (&["--run", "run"][..], format!("--partition is {missing} mapreduce_task_partition")),
+        (&["--run", "run", "--partition", "0"], format!("--partitions is {missing} mapreduce_job_reduces")),
+        (
+            &["--run", "run", "--partition", "3", "--partitions", "3"],
+            "partition 3 of 3: expected a --partition from 0 and less than --partitions".to_owned(),
+        ),
+        (
+            &["--run", "run", "--partition", "0", "--partitions", "0"],
+            "partition 0 of 0: expected a --partition from 0 and less than --partitions".to_owned(),
+        ),
+        (
+            &["--partition", "0", "--partitions", "1"],
+            "the following required arguments were not provided: --run <URL>; --help tells more".to_owned(),
+        ),
+    ] {
+        job.refuses(|| job.program("reducer", arguments, ""), 64, &format!("reducer: {message}"));
+    }
+    let hadoop = [("mapreduce_task_partition", "r_7"), ("mapreduce_job_reduces", "1")];
+    job.refuses(
+        || job.program_with("reducer", &["--run", "run"], "", &hadoop),
+        78,
+        "reducer: mapreduce_task_partition is \"r_7\", expected a whole number",
+    );
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let job = Job::mapped(1);
+    job.write("two.txt", "the\n\nof course\n");
+    job.write("latin1.txt", b"caf\xe9\n");
+    let lists = "expected nltk, nltk-negations, none, or a readable file of one word a line";
+    for (options, code, message) in [
+        (
+            ["--keep", "middle"],
+            64,
+            "invalid value 'middle' for '--keep <WHICH>': keep is \"middle\", expected first, last or ends; --help tells \
+             more"
+                .to_owned(),
+        ),
+        (
+            ["--positive-from", "9"],
+            64,
+            "invalid value '9' for '--positive-from <STARS>': 9 is not in 1..=5; --help tells more".to_owned(),
+        ),
+        (
+            ["--max-tokens", "ten"],
+            64,
+            "invalid value 'ten' for '--max-tokens <N>': invalid digit found in string; --help tells more".to_owned(),
+        ),
+        (
+            ["--memory", "1GB"],
+            64,
+            "invalid value '1GB' for '--memory <SIZE>': expected a number of bytes, or one with KiB, MiB or GiB; --help \
+             tells more"
+                .to_owned(),
+        ),
+        (
+            ["--profile", "new"],
+            64,
+            "invalid value 'new' for '--profile <NAME>' [possible values: original, modern]; --help tells more"
+                .to_owned(),
+        ),
+        (
+            ["--stopwords", "absent.txt"],
+            66,
+            format!("--stopwords absent.txt: No such file or directory (os error 2); {lists}"),
+        ),
+        (
+            ["--stopwords", "latin1.txt"],
+            66,
+            format!("--stopwords latin1.txt: stream did not contain valid UTF-8; {lists}"),
+        ),
+        (
+            ["--stopwords", "two.txt"],
+            78,
+            "--stopwords two.txt: line 3: 2 words are left after cleaning, expected one; write one stop word a line"
+                .to_owned(),
+        ),
+        (
+            ["--stopwords", "reviews.json"],
+            78,
+            "--stopwords reviews.json: line 1: 6 words are left after cleaning, expected one; write one stop word a line"
+                .to_owned(),
+        ),
+    ] {
+        job.refuses(|| job.reducer("run", 0, &options, job.read("sorted")), code, &format!("reducer: {message}"));
+    }
+    job.reduce("run", 0, &[]);
+    job.merges();
+}
+
+#[test]
+fn a_run_that_cannot_be_written_is_refused() {
+    let job = Job::mapped(1);
+    job.refuses(
+        || job.reducer("s3://bucket/run", 0, &[], job.read("sorted")),
+        64,
+        "reducer: \"s3://bucket/run\": no store for s3:// is built in, only file://; name a folder",
+    );
+    job.refuses(
+        || job.reducer("../run", 0, &[], job.read("sorted")),
+        64,
+        "reducer: \"../run\": a segment is .., expected the folder's own name; name a run as file:///folder or by a path",
+    );
+    job.refuses(
+        || job.reducer("reviews.json/run", 0, &[], job.read("sorted")),
+        74,
+        "reducer: file://JOB/reviews.json/run/data/part-00000.HOST.attempt0.h5: cannot make its folder; check the \
+         folder's permissions, free space and mount: not a directory",
+    );
+    job.reduce("run", 0, &[]);
+    job.merges();
+}
+
+#[test]
+fn a_temporary_folder_that_is_not_there_is_named() {
+    let job = Job::mapped(1);
+    let nowhere = [("TMPDIR", "/nowhere")];
+    let arguments = ["--run", "run", "--partition", "0", "--partitions", "1"];
+    job.refuses(
+        || job.program_with("reducer", &arguments, job.read("sorted"), &nowhere),
+        74,
+        "reducer: /nowhere: cannot keep the shard there for a while; set TMPDIR to a folder with room: entity not found",
+    );
+    // More rows than the least memory holds.
+    let many: String = (0..60_000).map(|n| format!("word{n:05} good\t1,0,0,0,0\n")).collect();
+    job.refuses(
+        || job.program_with("reducer", &[&arguments[..], &["--memory", "1MiB"]].concat(), many, &nowhere),
+        74,
+        "reducer: /nowhere: cannot create a temporary file; check the path, its permissions and the free space: No such \
+         file or directory (os error 2)",
+    );
+    job.reduce("run", 0, &[]);
+    job.merges();
+}
+
+#[test]
+fn another_shard_under_an_attempts_name_is_never_written_over() {
+    let job = Job::done(1);
+    // What a lost race leaves: an object without a commit.
+    job.without(&commit(0), || {
+        job.refuses(
+            || job.reducer("run", 0, &[], "other words\t0,0,0,0,1\n"),
+            70,
+            "reducer: file://JOB/run/data/part-00000.HOST.attempt0.h5 is there with other content, expected this \
+             attempt's; give each attempt a name of its own",
+        );
+    });
+    job.merges();
+}
+
+#[test]
+fn a_later_attempt_with_other_rows_or_settings_fails() {
+    let job = Job::done(1);
+    let refused = |input: &[u8], options: &[&str], difference: &str| {
+        job.refuses(
+            || job.reducer("run", 0, &[options, &["--attempt", "later"]].concat(), input),
+            70,
+            &format!(
+                "reducer: partition 0 was committed by attempt attempt0 with {difference}; nothing was changed: find out \
+                 which input or setting differs, and use another --run for other data"
+            ),
+        );
+    };
+    let sorted = job.read("sorted");
+    refused(b"other words\t0,0,0,0,1\n", &[], "the row digest DIGEST, this attempt has DIGEST");
+    refused(&sorted, &["--max-tokens", "2"], "max-tokens 100, this attempt has 2");
+    refused(
+        &sorted,
+        &["--stopwords", "none"],
+        "stop words 201 words (DIGEST), this attempt has 0 words (DIGEST)",
+    );
+    let dropped = [b"a\t0,0,1,0,0\n", &sorted[..]].concat();
+    refused(
+        &dropped,
+        &[],
+        "the counts 9 reviews, 8 distinct, 1 only_stopwords, 7 rows, this attempt has 10 reviews, 9 distinct, \
+         2 only_stopwords, 7 rows",
+    );
+    job.merges();
+}
+
+#[test]
+fn a_commit_record_that_is_none_stops_the_reducer() {
+    let job = Job::done(1);
+    job.with_content(&commit(0), b"{}", || {
+        job.refuses(
+            || job.reducer("run", 0, &[], job.read("sorted")),
+            66,
+            "reducer: file://JOB/run/commit/part-00000.json is no commit record (missing field `schema_version` at line \
+             1 column 2), expected one of schema version 1; read the run with the programs that wrote it",
+        );
+    });
+    job.merges();
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_commit_is_refused() {
+    let job = Job::mapped(1);
+    fs::create_dir_all(job.path(&commit(0))).unwrap();
+    job.refuses(
+        || job.reducer("run", 0, &[], job.read("sorted")),
+        66,
+        "reducer: file://JOB/run/commit/part-00000.json: found a folder or a special file, expected an object; move it \
+         out of the run",
+    );
+    fs::remove_dir(job.path(&commit(0))).unwrap();
+    job.reduce("run", 0, &[]);
+    job.merges();
+}

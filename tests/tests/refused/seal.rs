@@ -1,0 +1,114 @@
+//! Runs whose seal and commits no longer agree.
+
+use std::fs;
+
+use crate::job::{Job, commit};
+
+const SEAL: &str = "run/manifest.json";
+
+fn sealed() -> Job {
+    let job = Job::done(2);
+    assert_eq!(job.merge(&[]).code, 0);
+    job
+}
+
+fn refused(job: &Job, what: &str) {
+    for out in ["out.h5", "another.h5"] {
+        job.refuses(
+            || job.program("merge", &["--run", "run", "--out", out], ""),
+            66,
+            &format!(
+                "merge: file://JOB/run was sealed: {what}; neither commits nor seal of a sealed run may change, restore \
+                 them"
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_commit_that_changed_after_the_seal_is_refused() {
+    let job = sealed();
+    job.with_json(
+        &commit(1),
+        |commit| commit["attempt"] = "another".into(),
+        || {
+            refused(&job, "the attempt of partition 1 is another, the seal says attempt1");
+        },
+    );
+    job.with_json(&commit(1), |commit| commit["counts"]["reviews"] = 99.into(), || {
+        refused(
+            &job,
+            "the ledger is 107 reviews, 8 distinct, 1 only_stopwords, 7 rows, the seal says 9 reviews, 8 distinct, \
+             1 only_stopwords, 7 rows",
+        );
+    });
+    job.merges();
+}
+
+#[test]
+fn a_reducer_run_again_by_another_attempt_after_the_seal_changes_nothing() {
+    let job = sealed();
+    let before = job.read(&commit(0));
+    job.reduce("run", 0, &["--attempt", "later"]);
+    assert!(job.read(&commit(0)) == before);
+    job.merges();
+}
+
+#[test]
+fn an_altered_seal_is_refused() {
+    let job = sealed();
+    let cases: [(&str, serde_json::Value, &str); 4] = [
+        (
+            "/run",
+            "file:///elsewhere".into(),
+            "the run's name is file://JOB/run, the seal says file:///elsewhere",
+        ),
+        ("/row_digest", "0".repeat(32).into(), "the row digest is DIGEST, the seal says DIGEST"),
+        ("/settings/max_tokens", 7.into(), "max-tokens is 100, the seal says 7"),
+        (
+            "/ledger/reducer/rows",
+            6.into(),
+            "the ledger is 9 reviews, 8 distinct, 1 only_stopwords, 7 rows, the seal says 9 reviews, 8 distinct, \
+             1 only_stopwords, 6 rows",
+        ),
+    ];
+    for (pointer, value, what) in cases {
+        job.with_json(SEAL, |seal| *seal.pointer_mut(pointer).unwrap() = value, || refused(&job, what));
+    }
+    let edit = |seal: &mut serde_json::Value| {
+        seal["shards"].as_array_mut().unwrap().pop();
+    };
+    job.with_json(SEAL, edit, || refused(&job, "the number of shards is 2, the seal says 1"));
+    job.merges();
+}
+
+#[test]
+fn a_seal_that_is_none_is_refused() {
+    let job = sealed();
+    for (content, found) in [
+        ("", "EOF while parsing a value at line 1 column 0"),
+        ("[]", "invalid length 0, expected struct Seal with 6 elements at line 1 column 2"),
+    ] {
+        job.with_content(SEAL, content.as_bytes(), || {
+            job.refuses(
+                || job.merge(&[]),
+                66,
+                &format!(
+                    "merge: file://JOB/run/manifest.json is no seal ({found}), expected one of schema version 1; restore \
+                     it, or use the programs that wrote it"
+                ),
+            );
+        });
+    }
+    job.merges();
+}
+
+#[test]
+fn a_lost_seal_is_made_again_as_it_was() {
+    let job = sealed();
+    let before = job.read(SEAL);
+    fs::remove_file(job.path(SEAL)).unwrap();
+    assert_eq!(job.program("merge", &["--run", "run", "--out", "another.h5"], "").code, 0);
+    assert!(job.read(SEAL) == before);
+    job.merges();
+}
