@@ -193,7 +193,7 @@ mod tests {
         };
         assert_eq!(counts.unwrap(), expected);
         assert_eq!(output, "great fit feel\t0,0,0,0,1\nit's old\t0,1,0,0,0\n");
-        assert!(log.contains("mapper: no_text at byte 65 of -\n"), "{log}");
+        assert!(log.contains("mapper: no_text at byte 67 of -\n"), "{log}");
         assert!(log.contains("reporter:counter:mapper,reviews,2\n"), "{log}");
         assert!(!log.contains("not json"), "{log}");
     }

@@ -190,7 +190,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut collector = Collector::new(settings.clone(), memory_bytes, folder.path());
         for (text, &votes) in texts {
-            collector.add(Group { text: text.as_bytes(), votes: Votes(votes) }).unwrap();
+            collector.add(Group { text: text.as_bytes(), votes: Votes(votes), line: 1 }).unwrap();
         }
         let collection = collector.finish().unwrap();
         let path = folder.path().join("shard.h5");
@@ -227,8 +227,8 @@ mod tests {
     fn texts_of_stop_words_only_are_counted_and_dropped() {
         let settings = Settings { stop_words: vec!["the".to_owned()], ..Settings::default() };
         let mut collector = Collector::new(settings, usize::MAX, Path::new("/"));
-        collector.add(Group { text: b"the the", votes: Votes([0, 0, 0, 0, 2]) }).unwrap();
-        collector.add(Group { text: b"the fit", votes: Votes([0, 1, 0, 0, 0]) }).unwrap();
+        collector.add(Group { text: b"the the", votes: Votes([0, 0, 0, 0, 2]), line: 1 }).unwrap();
+        collector.add(Group { text: b"the fit", votes: Votes([0, 1, 0, 0, 0]), line: 2 }).unwrap();
         let counts = collector.finish().unwrap().totals.counts;
         assert_eq!(counts, ReducerCounts { reviews: 3, distinct: 2, only_stopwords: 1, rows: 1 });
     }
