@@ -10,7 +10,7 @@
 
 mod awkward;
 mod encode;
-mod random;
+pub(crate) mod random;
 mod review;
 mod sentences;
 mod words;
