@@ -1,0 +1,6 @@
+//! The path of one review through the real programs: raw line → mapper → sort → combiner → reducer → merge → dataset.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+mod demo;
+mod real_data;
+mod same_bytes;

@@ -1,0 +1,205 @@
+//! However the job is cut, combined, ordered and spilled, the dataset is the same file, byte for byte.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use tests::lines::{shuffled, sorted_as_c, sorted_by_key_only};
+use tests::pipe::{Pipe, Splitter, combined, mapped, merge, reducer, split_by_hadoop, text_of};
+use tests::programs::{folder_of_programs, run, without_hadoop};
+
+use crate::demo::{DEMO, assert_same_bytes, commits, manifest, raw};
+
+fn check(pipe: &Pipe) {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = pipe.dataset_of_records(&DEMO.records, folder.path());
+    assert_same_bytes(&dataset, &DEMO.dataset, &format!("{pipe:?}"));
+}
+
+#[test]
+fn the_number_of_partitions_changes_no_byte() {
+    // Merge reads 64 shards side by side, and more in groups.
+    for partitions in [1, 2, 7, 64, 100] {
+        check(&Pipe { partitions, ..Pipe::default() });
+    }
+}
+
+#[test]
+fn selecting_from_the_whole_stream_is_as_good_as_a_split() {
+    for partitions in [1, 2, 7, 64] {
+        check(&Pipe { partitions, splitter: Splitter::Select, ..Pipe::default() });
+    }
+}
+
+#[test]
+fn the_number_of_combiner_passes_changes_no_byte() {
+    let before = [vec![0], vec![1], vec![2], vec![3], vec![1, 1, 1], vec![0, 1], vec![3, 0, 1, 2, 0]];
+    for passes_before_sort in before {
+        for passes_after_sort in 0..=3 {
+            let passes_before_sort = passes_before_sort.clone();
+            check(&Pipe { partitions: 2, passes_before_sort, passes_after_sort, ..Pipe::default() });
+        }
+    }
+}
+
+#[test]
+fn a_combiner_of_unsorted_records_loses_nothing() {
+    let unsorted = combined(&shuffled(&DEMO.records, 1));
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = Pipe::default().dataset_of_records(&unsorted, folder.path());
+    assert_same_bytes(&dataset, &DEMO.dataset, "combined before any sort");
+}
+
+#[test]
+fn the_order_of_a_keys_values_changes_no_byte() {
+    // Folded in parts first, so that the values of one key differ in more than their rating.
+    let pipe = Pipe { partitions: 7, passes_before_sort: vec![1, 0, 1], ..Pipe::default() };
+    let records = pipe.sorted(&DEMO.records);
+    for seed in 1..=3 {
+        let folder = tempfile::tempdir().unwrap();
+        let (run_folder, dataset) = (folder.path().join("run"), folder.path().join("reviews.h5"));
+
+        pipe.reduce(&sorted_by_key_only(&records, seed), &run_folder);
+        run(&mut merge(&run_folder, &dataset), b"").succeeded();
+
+        assert_same_bytes(&dataset, &DEMO.dataset, &format!("values in order {seed}"));
+    }
+}
+
+#[test]
+fn the_order_of_the_input_changes_no_byte() {
+    for seed in 1..=3 {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = Pipe::default().dataset(&shuffled(&DEMO.raw, seed), folder.path());
+        assert_same_bytes(&dataset, &DEMO.dataset, &format!("lines in order {seed}"));
+    }
+}
+
+#[test]
+fn the_number_of_mappers_changes_neither_dataset_nor_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = tests::lines::in_parts(&DEMO.raw, 5);
+    let counts: Vec<_> = (0..parts.len()).map(|i| folder.path().join(format!("{i}.json"))).collect();
+    let records: Vec<u8> =
+        parts.iter().zip(&counts).flat_map(|(part, counts)| mapped(part, counts)).collect();
+    let pipe = Pipe {
+        merge: ["--counts"]
+            .into_iter()
+            .chain(counts.iter().map(|path| text_of(path)))
+            .map(str::to_owned)
+            .collect(),
+        ..Pipe::default()
+    };
+
+    let dataset = pipe.dataset_of_records(&records, folder.path());
+
+    assert_same_bytes(&dataset, &DEMO.dataset, "five mappers");
+    let ledger = serde_json::to_value(manifest(&dataset).seal.ledger.mapper).unwrap();
+    assert_eq!(ledger, serde_json::to_value(&DEMO.facts).unwrap());
+}
+
+#[test]
+fn a_reducer_that_spills_writes_the_same_shard() {
+    // Several times the least memory that a reducer takes.
+    let folder = tempfile::tempdir().unwrap();
+    let (lines, _) = raw(60_000, 1);
+    let records = sorted_as_c(&mapped(&lines, &folder.path().join("mapper.json")));
+    let shard = |name: &str, memory: &[&str]| {
+        let run_folder = folder.path().join(name);
+        run(reducer(&run_folder, 0, 1).args(memory), &records).succeeded();
+        let commit = commits(&run_folder).remove(0);
+        (commit.sha256, commit.bytes, commit.row_digest, commit.counts, commit.distinct_words)
+    };
+
+    let (spilled, held) = (shard("spilled", &["--memory", "1MiB"]), shard("held", &[]));
+
+    assert_eq!(spilled, held);
+}
+
+#[test]
+fn a_shell_pipe_with_the_real_sort_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "mapper | LC_ALL=C sort | combiner | reducer --run \"$1\" --partition 0 --partitions 1";
+    let mut bash = without_hadoop(Path::new("bash"));
+    let path = format!("{}:{}", folder_of_programs().display(), std::env::var("PATH").unwrap());
+    let run_folder = folder.path().join("run");
+    bash.args(["-o", "pipefail", "-c", script, "bash", text_of(&run_folder)]).env("PATH", path);
+
+    run(&mut bash, &DEMO.raw).succeeded();
+
+    let dataset = folder.path().join("reviews.h5");
+    run(&mut merge(&run_folder, &dataset), b"").succeeded();
+    assert_same_bytes(&dataset, &DEMO.dataset, "a shell pipe");
+}
+
+#[test]
+fn another_splitter_is_taken_on_purpose_only() {
+    // Given a split by the partition after Hadoop's own.
+    let folder = tempfile::tempdir().unwrap();
+    let (run_folder, dataset) = (folder.path().join("run"), folder.path().join("reviews.h5"));
+    let mut split = split_by_hadoop(&sorted_as_c(&DEMO.records), 3);
+    split.rotate_left(1);
+
+    let refused = run(&mut reducer(&run_folder, 0, 3), &split[0]).with_code(65);
+    for (number, part) in (0..).zip(&split) {
+        run(reducer(&run_folder, number, 3).arg("--any-partitioner"), part).succeeded();
+    }
+
+    assert!(
+        refused.stderr.contains("the text belongs to partition 1 of 3, expected 0"),
+        "{}",
+        refused.stderr
+    );
+    run(&mut merge(&run_folder, &dataset), b"").succeeded();
+    assert_same_bytes(&dataset, &DEMO.dataset, "another splitter");
+}
+
+#[test]
+fn a_text_in_two_partitions_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_folder = folder.path().join("run");
+    let record = b"one text in two\t0,0,0,0,1\n";
+    for number in [0, 1] {
+        run(reducer(&run_folder, number, 2).arg("--any-partitioner"), record).succeeded();
+    }
+
+    let refused = run(&mut merge(&run_folder, &folder.path().join("reviews.h5")), b"").with_code(65);
+
+    assert!(refused.stderr.contains("the text with hash"), "{}", refused.stderr);
+    assert!(!folder.path().join("reviews.h5").exists());
+}
+
+/// Few of them in a usual run; PROVE=1 takes its time.
+fn cases() -> u32 {
+    if std::env::var_os("PROVE").is_some() { 256 } else { 16 }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn every_pipe_gives_the_same_bytes(
+        partitions in 1u32..12,
+        passes_before_sort in prop::collection::vec(0u32..4, 1..5),
+        passes_after_sort in 0u32..4,
+        select: bool,
+        spills: bool,
+        seed: u64,
+    ) {
+        let pipe = Pipe {
+            partitions,
+            passes_before_sort,
+            passes_after_sort,
+            splitter: if select { Splitter::Select } else { Splitter::Hadoop },
+            reducer: if spills { vec!["--memory=1MiB".to_owned()] } else { Vec::new() },
+            merge: Vec::new(),
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = pipe.dataset(&shuffled(&DEMO.raw, seed), folder.path());
+        assert_same_bytes(&dataset, &DEMO.dataset, &format!("{pipe:?}"));
+    }
+}
