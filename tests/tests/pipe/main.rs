@@ -4,3 +4,4 @@
 mod demo;
 mod real_data;
 mod same_bytes;
+mod settings;

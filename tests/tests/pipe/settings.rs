@@ -1,0 +1,302 @@
+//! Every setting that changes content does what the oracle says, and stands in the dataset.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use corpus::settings::{Keep, Settings};
+use dataset::Row;
+use tests::lines::sorted_as_c;
+use tests::oracle;
+use tests::pipe::{Pipe, mapped, merge, reducer, text_of};
+use tests::programs::run;
+
+use crate::demo::{DEMO, assert_same_bytes, manifest, open, raw};
+
+/// A dataset of the demo corpus by these arguments, agreed by the oracle.
+fn agreed(folder: &Path, reducer: &[&str], merge: &[&str]) -> PathBuf {
+    let raw = folder.join("raw.json");
+    fs::write(&raw, &DEMO.raw).unwrap();
+    let owned = |arguments: &[&str]| arguments.iter().map(|&argument| argument.to_owned()).collect();
+    let pipe = Pipe { partitions: 2, reducer: owned(reducer), merge: owned(merge), ..Pipe::default() };
+    let dataset = pipe.dataset_of_records(&DEMO.records, folder);
+    oracle::agrees(&dataset, &[&raw], &[]);
+    dataset
+}
+
+fn row_settings(dataset: &Path) -> Settings {
+    open(dataset).settings().rows.clone()
+}
+
+/// The rows as a reader of the dataset sees them.
+fn rows(dataset: &Path) -> Vec<Row> {
+    let mut rows = Vec::new();
+    open(dataset)
+        .verify(|row| {
+            rows.push(row.clone());
+            Ok(())
+        })
+        .unwrap();
+    rows
+}
+
+#[test]
+fn without_settings_the_original_systems_choices_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &[], &[]);
+    let settings = row_settings(&dataset);
+    assert_eq!((settings.max_tokens, settings.keep, settings.positive_from), (100, Keep::First, 4));
+    assert_eq!(settings.stop_words.len(), 201);
+    assert_eq!(open(&dataset).settings().vocabulary_size, 10_000);
+    assert_same_bytes(&dataset, &DEMO.dataset, "no settings");
+}
+
+#[test]
+fn negations_stay_in_the_text_when_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &["--stopwords", "nltk-negations"], &[]);
+    let settings = row_settings(&dataset);
+    let left_out = |word: &str| settings.stop_words.iter().any(|listed| listed == word);
+    assert!(left_out("the") && left_out("product"));
+    assert!(!["no", "not", "nor", "never", "don't", "wouldn't"].into_iter().any(left_out));
+}
+
+#[test]
+fn no_stop_words_leave_every_word() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &["--stopwords", "none"], &[]);
+    assert!(row_settings(&dataset).stop_words.is_empty());
+    assert!(open(&dataset).vocabulary().words.iter().any(|word| word == b"the"));
+}
+
+#[test]
+fn a_list_of_ones_own_is_cleaned_as_reviews_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("list");
+    fs::write(&list, "Great\n\nI\u{2019}m\nthe\r\nthe\n").unwrap();
+    let dataset = agreed(folder.path(), &["--stopwords", text_of(&list)], &[]);
+    assert_eq!(row_settings(&dataset).stop_words, ["great", "i'm", "the"]);
+}
+
+#[test]
+fn a_list_that_is_not_there_is_a_missing_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = folder.path().join("absent");
+    let finished = run(reducer(folder.path(), 0, 1).arg("--stopwords").arg(&list), b"").with_code(66);
+    assert!(finished.stderr.contains(text_of(&list)), "{}", finished.stderr);
+}
+
+#[test]
+fn a_long_row_keeps_the_words_that_were_asked_for() {
+    for (name, keep) in [("first", Keep::First), ("last", Keep::Last), ("ends", Keep::Ends)] {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = agreed(folder.path(), &["--max-tokens", "5", "--keep", name], &[]);
+        let settings = row_settings(&dataset);
+        assert_eq!((settings.max_tokens, settings.keep), (5, keep));
+        assert_eq!(rows(&dataset).iter().map(|row| row.tokens.len()).max(), Some(5));
+    }
+}
+
+#[test]
+fn zero_tokens_mean_all_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &["--max-tokens", "0"], &[]);
+    assert!(rows(&dataset).iter().any(|row| row.tokens.len() > 100));
+}
+
+#[test]
+fn a_lower_bar_makes_more_rows_positive() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &["--positive-from", "3"], &[]);
+    assert_eq!(row_settings(&dataset).positive_from, 3);
+    let ratings = |row: &Row| (row.votes.mode() >= 3, row.label == 1);
+    assert!(rows(&dataset).iter().map(ratings).all(|(expected, found)| expected == found));
+    assert!(rows(&dataset).iter().any(|row| row.votes.mode() == 3));
+}
+
+#[test]
+fn the_modern_profile_equals_its_long_form() {
+    let [short, long] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let by_name = agreed(short.path(), &["--profile", "modern"], &[]);
+    let spelled = ["--stopwords", "none", "--max-tokens", "400", "--keep", "ends"];
+    let by_hand = agreed(long.path(), &spelled, &[]);
+    assert_eq!(row_settings(&by_name), Settings::modern());
+    assert_same_bytes(&by_name, &fs::read(by_hand).unwrap(), "--profile modern");
+}
+
+#[test]
+fn a_flag_wins_over_its_profile() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &["--profile", "modern", "--max-tokens", "7"], &[]);
+    assert_eq!(row_settings(&dataset), Settings { max_tokens: 7, ..Settings::modern() });
+}
+
+#[test]
+fn a_small_vocabulary_holds_the_most_frequent_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &[], &["--vocabulary-size", "50"]);
+    let reader = open(&dataset);
+    assert_eq!((reader.vocabulary().words.len(), reader.settings().vocabulary_size), (50, 50));
+    assert!(rows(&dataset).iter().flat_map(|row| &row.tokens).all(|&id| (1..=51).contains(&id)));
+}
+
+#[test]
+fn ids_past_16_bits_take_32() {
+    // One word more than 16 bits have ids for, each in a review of its own.
+    let folder = tempfile::tempdir().unwrap();
+    let digits =
+        |n: u32| n.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect::<String>();
+    let review = |n| format!("{{\"reviewText\": \"x{}\", \"overall\": 5}}\n", digits(n));
+    let raw: String = (0..65_535).map(review).collect();
+    let file = folder.path().join("raw.json");
+    fs::write(&file, &raw).unwrap();
+    let records = mapped(raw.as_bytes(), &folder.path().join("mapper.json"));
+    let run_folder = folder.path().join("run");
+    Pipe::default().reduce(&sorted_as_c(&records), &run_folder);
+    for (size, unknown) in [("65534", 1), ("65535", 0)] {
+        let dataset = folder.path().join(format!("{size}.h5"));
+
+        run(merge(&run_folder, &dataset).args(["--vocabulary-size", size]), b"").succeeded();
+
+        oracle::agrees(&dataset, &[&file], &[]);
+        assert_eq!(rows(&dataset).iter().filter(|row| row.tokens == [1]).count(), unknown);
+    }
+}
+
+/// Shards of a test set, some of whose texts the demo corpus has too, and its raw file.
+fn test_set(folder: &Path) -> (PathBuf, PathBuf) {
+    let (mut lines, _) = raw(1_500, 2);
+    lines.extend_from_slice(&raw(300, 1).0);
+    let (file, run_folder) = (folder.join("test.json"), folder.join("run"));
+    fs::write(&file, &lines).unwrap();
+    let records = sorted_as_c(&mapped(&lines, &folder.join("mapper.json")));
+    Pipe { partitions: 3, ..Pipe::default() }.reduce(&records, &run_folder);
+    (run_folder, file)
+}
+
+fn training_set(folder: &Path) -> PathBuf {
+    let path = folder.join("train.h5");
+    fs::write(&path, &DEMO.dataset).unwrap();
+    path
+}
+
+#[test]
+fn a_test_set_takes_the_training_sets_words_in_their_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run_folder, raw) = test_set(folder.path());
+    let (train, dataset) = (training_set(folder.path()), folder.path().join("test.h5"));
+
+    run(merge(&run_folder, &dataset).arg("--vocabulary").arg(&train), b"").succeeded();
+
+    oracle::agrees(&dataset, &[&raw], &[OsStr::new("--vocabulary"), train.as_os_str()]);
+    let (train, test) = (open(&train), open(&dataset));
+    assert_eq!(train.vocabulary().words, test.vocabulary().words);
+    assert!(test.vocabulary().counts.contains(&0), "a word that the test set lacks");
+    assert_eq!(test.settings().vocabulary_of, Some(train.digests().id_digest));
+    assert!(rows(&dataset).iter().any(|row| row.tokens.contains(&1)), "a word that the training set lacks");
+}
+
+#[test]
+fn anothers_vocabulary_and_a_size_exclude_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run_folder, _) = test_set(folder.path());
+    let (train, dataset) = (training_set(folder.path()), folder.path().join("test.h5"));
+    let both = ["--vocabulary", text_of(&train), "--vocabulary-size", "50"];
+    run(merge(&run_folder, &dataset).args(both), b"").with_code(64);
+    assert!(!dataset.exists());
+}
+
+#[test]
+fn texts_of_the_training_set_are_left_out_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run_folder, raw) = test_set(folder.path());
+    let (train, dataset) = (training_set(folder.path()), folder.path().join("test.h5"));
+
+    run(merge(&run_folder, &dataset).arg("--without").arg(&train), b"").succeeded();
+
+    oracle::agrees(&dataset, &[&raw], &[OsStr::new("--without"), train.as_os_str()]);
+    let manifest = manifest(&dataset);
+    assert!(manifest.left_out >= 200, "{} rows left out", manifest.left_out);
+    assert_eq!(manifest.seal.ledger.reducer.rows, manifest.rows + manifest.left_out);
+    assert_eq!(open(&dataset).settings().without, Some(open(&train).digests().id_digest));
+    let train_hashes: Vec<u64> = rows(&train).iter().map(|row| row.hash).collect();
+    assert!(rows(&dataset).iter().all(|row| train_hashes.binary_search(&row.hash).is_err()));
+}
+
+#[test]
+fn vocabulary_and_texts_of_the_training_set_go_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run_folder, raw) = test_set(folder.path());
+    let (train, dataset) = (training_set(folder.path()), folder.path().join("test.h5"));
+    let after = ["--vocabulary", text_of(&train), "--without", text_of(&train)];
+
+    run(merge(&run_folder, &dataset).args(after), b"").succeeded();
+
+    oracle::agrees(&dataset, &[&raw], &after.map(OsStr::new));
+}
+
+#[test]
+fn a_dataset_without_itself_has_no_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let train = training_set(folder.path());
+    let pipe = Pipe { merge: vec!["--without".to_owned(), text_of(&train).to_owned()], ..Pipe::default() };
+
+    let dataset = pipe.dataset_of_records(&DEMO.records, folder.path());
+
+    let digests = open(&dataset).digests();
+    assert_eq!((digests.row_digest.0, digests.id_digest.0), (0, 0));
+    assert_eq!(manifest(&dataset).left_out, open(&train).n_rows());
+    assert_eq!(open(&dataset).vocabulary(), open(&train).vocabulary());
+}
+
+#[test]
+fn another_dataset_that_is_not_there_or_damaged_is_a_missing_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run_folder, _) = test_set(folder.path());
+    let (absent, damaged) = (folder.path().join("absent.h5"), folder.path().join("damaged.h5"));
+    fs::write(&damaged, &DEMO.dataset[..DEMO.dataset.len() / 2]).unwrap();
+    for option in ["--vocabulary", "--without"] {
+        for other in [&absent, &damaged] {
+            let dataset = folder.path().join("test.h5");
+            let refused = run(merge(&run_folder, &dataset).arg(option).arg(other), b"").with_code(66);
+            assert!(refused.stderr.contains(text_of(other)), "{}", refused.stderr);
+            assert!(!dataset.exists());
+        }
+    }
+}
+
+#[test]
+fn a_padded_copy_holds_the_same_rows() {
+    for length in ["60", "1"] {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = agreed(folder.path(), &[], &["--padded", length]);
+        assert_same_bytes(&dataset, &DEMO.dataset, "the dataset beside a padded copy");
+        oracle::padded_agrees(&dataset.with_file_name("reviews.padded.h5"), &dataset);
+    }
+}
+
+#[test]
+fn shards_of_different_settings_are_not_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_folder = folder.path().join("run");
+    let settings: [(&[&str], _); 5] = [
+        (&["--max-tokens", "5"], "max-tokens"),
+        (&["--keep", "last"], "keep"),
+        (&["--positive-from", "5"], "positive-from"),
+        (&["--stopwords", "nltk-negations"], "stop words"),
+        (&["--stopwords", "none"], "stop words"),
+    ];
+    for (number, (arguments, _)) in (1..).zip(&settings) {
+        run(reducer(&run_folder, number, 6).args(*arguments), b"").succeeded();
+    }
+    run(&mut reducer(&run_folder, 0, 6), b"").succeeded();
+
+    let refused = run(&mut merge(&run_folder, &folder.path().join("reviews.h5")), b"").with_code(78);
+
+    assert!(
+        refused.stderr.contains("partitions 1 and 0 differ in max-tokens: 5 and 100"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!run_folder.join("manifest.json").exists());
+}
