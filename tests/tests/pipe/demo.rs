@@ -1,6 +1,8 @@
 //! The made-up reviews that most of these tests read, and what one plain pipe makes of them.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -65,10 +67,40 @@ pub fn commits(run: &Path) -> Vec<Commit> {
     records.iter().map(|path| read(path).expect("a commit is JSON")).collect()
 }
 
+/// The names of the objects in a run's `data/`, in byte order.
+pub fn objects(run: &Path) -> Vec<String> {
+    let name = |path: PathBuf| path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+    files(&run.join("data")).into_iter().map(name).collect()
+}
+
 /// The files of a folder, hidden ones too, in byte order; none where there is no such folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a folder can be read").path()).collect();
     paths.sort();
     paths
+}
+
+/// One file: what tells that nobody touched it.
+#[derive(PartialEq, Eq)]
+pub struct Untouched {
+    inode: u64,
+    changed_ns: i64,
+    content: Vec<u8>,
+}
+
+/// Every file below a folder. Equal where nothing was touched.
+pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Untouched> {
+    let mut all = BTreeMap::new();
+    for path in files(folder) {
+        if path.is_dir() {
+            all.append(&mut snapshot(&path));
+        } else {
+            let metadata = fs::metadata(&path).expect("a file has metadata");
+            let changed_ns = metadata.mtime() * 1_000_000_000 + metadata.mtime_nsec();
+            let content = fs::read(&path).expect("a file can be read");
+            all.insert(path, Untouched { inode: metadata.ino(), changed_ns, content });
+        }
+    }
+    all
 }

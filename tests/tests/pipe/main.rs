@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod demo;
+mod exactly_once;
+mod hadoop;
+mod merge_again;
 mod real_data;
 mod same_bytes;
 mod settings;

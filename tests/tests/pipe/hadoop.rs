@@ -1,0 +1,109 @@
+//! Under Hadoop, partition, attempt and job come from the environment.
+
+use tests::lines::sorted_as_c;
+use tests::pipe::{merge, reducer, split_by_hadoop};
+use tests::programs::{program, run};
+
+use crate::demo::{DEMO, assert_same_bytes, commits, objects};
+
+const NEWER: [&str; 4] =
+    ["mapreduce_task_partition", "mapreduce_job_reduces", "mapreduce_task_attempt_id", "mapreduce_job_id"];
+const OLDER: [&str; 4] = ["mapred_task_partition", "mapred_reduce_tasks", "mapred_task_id", "mapred_job_id"];
+
+#[test]
+fn hadoops_variables_stand_for_flags_by_newer_and_older_names() {
+    let split = split_by_hadoop(&sorted_as_c(&DEMO.records), 3);
+    for names in [NEWER, OLDER] {
+        let folder = tempfile::tempdir().unwrap();
+        let run_folder = folder.path().join("run");
+        for (number, part) in split.iter().enumerate() {
+            let attempt = format!("attempt_1700000000000_0007_r_{number:06}_1");
+            let values = [&number.to_string(), "3", &attempt, "job_1700000000000_0007"];
+            let mut reducer = program("reducer");
+            reducer.arg("--run").arg(&run_folder).envs(names.into_iter().zip(values));
+            run(&mut reducer, part).succeeded();
+        }
+
+        let dataset = folder.path().join("reviews.h5");
+        run(&mut merge(&run_folder, &dataset), b"").succeeded();
+
+        assert_same_bytes(&dataset, &DEMO.dataset, &format!("{names:?}"));
+        for (number, commit) in commits(&run_folder).iter().enumerate() {
+            assert_eq!(commit.attempt, format!("attempt_1700000000000_0007_r_{number:06}_1"));
+            assert_eq!(commit.job.as_deref(), Some("job_1700000000000_0007"));
+            assert_eq!(commit.object, format!("data/part-{number:05}.{}.{}.h5", commit.host, commit.attempt));
+        }
+    }
+}
+
+#[test]
+fn a_flag_wins_over_a_newer_name_and_that_over_an_older() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut by_newer = program("reducer");
+    by_newer.arg("--run").arg(folder.path());
+    by_newer.envs(NEWER.into_iter().zip(["2", "4", "newer", "job_1"]));
+    by_newer.envs(OLDER.into_iter().zip(["1", "9", "older", "job_0"]));
+    run(&mut by_newer, b"").succeeded();
+    let mut by_flag = reducer(folder.path(), 0, 4);
+    by_flag.args(["--attempt", "flag"]).envs(NEWER.into_iter().zip(["3", "9", "newer", "job_1"]));
+    run(&mut by_flag, b"").succeeded();
+
+    let commits = commits(folder.path());
+
+    let found: Vec<_> = commits
+        .iter()
+        .map(|commit| (commit.partition, commit.partitions, &commit.attempt[..], commit.job.as_deref()))
+        .collect();
+    assert_eq!(found, [(0, 4, "flag", Some("job_1")), (2, 4, "newer", Some("job_1"))]);
+}
+
+#[test]
+fn a_reducer_that_knows_no_partition_says_what_is_missing() {
+    let folder = tempfile::tempdir().unwrap();
+    let bare = || {
+        let mut reducer = program("reducer");
+        reducer.arg("--run").arg(folder.path());
+        reducer
+    };
+    type Environment = &'static [(&'static str, &'static str)];
+    let cases: [(Environment, i32, &str); 4] = [
+        (&[], 64, "--partition is missing"),
+        (&[("mapreduce_task_partition", "0")], 64, "--partitions is missing"),
+        (&[("mapreduce_task_partition", "x"), ("mapreduce_job_reduces", "1")], 78, "expected a whole number"),
+        (
+            &[("mapreduce_task_partition", "1"), ("mapreduce_job_reduces", "1")],
+            64,
+            "expected one from 0 to R-1",
+        ),
+    ];
+    for (environment, code, expected) in cases {
+        let refused = run(bare().envs(environment.iter().copied()), b"").with_code(code);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    assert!(objects(folder.path()).is_empty());
+}
+
+#[test]
+fn outside_hadoop_every_attempt_has_a_name_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in [0, 1] {
+        run(&mut reducer(folder.path(), number, 2), b"").succeeded();
+    }
+    let attempts: Vec<_> = commits(folder.path()).into_iter().map(|commit| commit.attempt).collect();
+    assert!(
+        attempts.iter().all(|name| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    );
+    assert_ne!(attempts[0], attempts[1]);
+}
+
+#[test]
+fn a_bad_line_is_told_with_the_file_that_hadoop_names() {
+    for name in ["mapreduce_map_input_file", "map_input_file"] {
+        let finished = run(program("mapper").env(name, "hdfs://reviews/part-1"), b"nonsense\n").succeeded();
+        assert!(
+            finished.stderr.contains("bad_line at byte 0 of hdfs://reviews/part-1\n"),
+            "{}",
+            finished.stderr
+        );
+    }
+}
