@@ -1,9 +1,12 @@
 //! The path of one review through the real programs: raw line → mapper → sort → combiner → reducer → merge → dataset.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
+mod broken_pipe;
 mod demo;
+mod empty;
 mod exactly_once;
 mod hadoop;
+mod input;
 mod merge_again;
 mod real_data;
 mod same_bytes;
