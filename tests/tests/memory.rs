@@ -1,0 +1,142 @@
+//! Memory is bounded, whatever the input.
+//!
+//! Each program runs under `ulimit -v`: the kernel refuses it more address space than that, and it fails. What is
+//! resident is part of the address space, so a program that ends well never had more resident. The measure is
+//! stricter than resident memory (code, libraries and untouched pages count) and leaves out what is not the
+//! program's own: the kernel's cache of files.
+//!
+//! With PROVE=1 the inputs are 1 GB of reviews and 200 MB of words that each occur once, else a tenth of that and
+//! less, where the reducer gets less memory too, so that it spills.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use tests::corpus;
+use tests::pipe::{merge, reducer};
+use tests::programs::{Finished, finish, program, run, without_hadoop};
+use tests::real_data::say;
+
+/// What mapper and combiner may take: they share a node of a cluster with many others.
+const STREAMING_MIB: u64 = 32;
+/// What reducer and merge may take.
+const SHARDS_MIB: u64 = 256;
+/// What they take when told to spare memory.
+const SPARING_MIB: u64 = 48;
+
+/// The command, as it is, under a limit of its address space.
+fn limited(command: &Command, mib: u64) -> Command {
+    let mut bash = without_hadoop(Path::new("bash"));
+    bash.args(["-c", "ulimit -v \"$1\" && shift && exec \"$@\"", "bash", &(mib << 10).to_string()]);
+    bash.arg(command.get_program()).args(command.get_args());
+    bash
+}
+
+/// Runs a limited command from one file to another, and tells how long it took.
+fn stream(name: &str, command: &Command, mib: u64, input: &Path, output: &Path) -> Finished {
+    let begin = Instant::now();
+    let mut command = limited(command, mib);
+    command.stdin(File::open(input).unwrap()).stdout(File::create(output).unwrap()).stderr(Stdio::piped());
+    let finished = finish(command.spawn().unwrap(), name).succeeded();
+    let input_mb = fs::metadata(input).unwrap().len() as f64 / 1e6;
+    let seconds = begin.elapsed().as_secs_f64();
+    say(&format!("{name}: {input_mb:.0} MB in {seconds:.1} s within {mib} MiB of address space"));
+    finished
+}
+
+fn prove() -> bool {
+    env::var_os("PROVE").is_some()
+}
+
+/// Reviews of about this size.
+fn write_reviews(path: &Path, bytes: u64) {
+    const LINE_BYTES: u64 = 450;
+    let mut output = BufWriter::new(File::create(path).unwrap());
+    corpus::write(bytes / LINE_BYTES, 1, &mut output).unwrap();
+    output.flush().unwrap();
+}
+
+/// Sorted records of about this size, of words that each occur once: the largest dictionary for its bytes.
+fn write_new_words(path: &Path, bytes: u64) {
+    const WORDS_A_RECORD: u64 = 8;
+    let mut output = BufWriter::new(File::create(path).unwrap());
+    let mut word = [b'a'; 6];
+    for _ in 0..bytes / (WORDS_A_RECORD * 7 + 10) {
+        for _ in 0..WORDS_A_RECORD {
+            // Ascending, as letters count.
+            let last = word.iter().rposition(|&letter| letter < b'z').expect("more words than 26^6");
+            word[last] += 1;
+            word[last + 1..].fill(b'a');
+            output.write_all(&word).unwrap();
+            output.write_all(b" ").unwrap();
+        }
+        output.write_all(b"x\t0,0,0,0,1\n").unwrap();
+    }
+    output.flush().unwrap();
+}
+
+/// Records to a dataset, with each program in its limit.
+fn reduce_and_merge(folder: &Path, records: &Path, name: &str, memory: &str, mib: u64) -> PathBuf {
+    const PARTITIONS: u32 = 2;
+    let run_folder = folder.join(name);
+    for partition in 0..PARTITIONS {
+        let mut reducer = reducer(&run_folder, partition, PARTITIONS);
+        reducer.args(["--select", "--memory", memory]);
+        stream(&format!("reducer --memory {memory}"), &reducer, mib, records, &folder.join("committed"));
+    }
+    let dataset = folder.join(format!("{name}.h5"));
+    let merge = merge(&run_folder, &dataset);
+    stream("merge", &merge, mib, records, &folder.join("card"));
+    dataset
+}
+
+#[test]
+fn a_program_that_takes_more_than_its_limit_fails() {
+    // tail holds all that may be its last 64 MiB.
+    let mut tail = without_hadoop(Path::new("tail"));
+    tail.args(["-c", "67108864"]);
+    let zeros = vec![0; 64 << 20];
+
+    let limits = [STREAMING_MIB, SHARDS_MIB].map(|mib| run(&mut limited(&tail, mib), &zeros).code);
+
+    assert!(limits[0] != 0 && limits[1] == 0, "{limits:?}");
+}
+
+#[test]
+fn each_stage_keeps_within_its_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let [raw, mapped, sorted, combined] =
+        ["raw", "mapped", "sorted", "combined"].map(|name| folder.path().join(name));
+    write_reviews(&raw, if prove() { 1_000_000_000 } else { 20_000_000 });
+
+    stream("mapper", &program("mapper"), STREAMING_MIB, &raw, &mapped);
+    let mut sort = without_hadoop(Path::new("sort"));
+    sort.env("LC_ALL", "C").args(["-S", "256M", "-T"]).args([
+        folder.path(),
+        Path::new("-o"),
+        &sorted,
+        &mapped,
+    ]);
+    run(&mut sort, b"").succeeded();
+    stream("combiner", &program("combiner"), STREAMING_MIB, &sorted, &combined);
+    let usual = reduce_and_merge(folder.path(), &combined, "usual", "128MiB", SHARDS_MIB);
+    let sparing = reduce_and_merge(folder.path(), &combined, "sparing", "1MiB", SPARING_MIB);
+
+    assert!(fs::read(usual).unwrap() == fs::read(sparing).unwrap(), "less memory changes no byte");
+}
+
+#[test]
+fn a_dictionary_larger_than_memory_keeps_within_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = folder.path().join("words");
+    write_new_words(&words, if prove() { 200_000_000 } else { 8_000_000 });
+
+    let usual = reduce_and_merge(folder.path(), &words, "usual", "128MiB", SHARDS_MIB);
+    let sparing = reduce_and_merge(folder.path(), &words, "sparing", "1MiB", SPARING_MIB);
+
+    assert!(fs::read(usual).unwrap() == fs::read(sparing).unwrap(), "less memory changes no byte");
+}
