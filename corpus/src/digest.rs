@@ -16,12 +16,15 @@ pub fn text_hash(text: &[u8]) -> u64 {
     xxh3_64(text)
 }
 
-/// The number from 0 to 999 that decides whether a row is for training or for testing. It depends on the kept
+/// How many splits there are.
+pub const SPLITS: u16 = 1000;
+
+/// The number below [`SPLITS`] that decides whether a row is for training or for testing. It depends on the kept
 /// words alone, so that rows which look alike to a model fall on the same side.
 ///
 /// `kept` is the kept words joined by one space.
 pub fn split(kept: &[u8]) -> u16 {
-    (xxh3_64(kept) % 1000) as u16
+    (xxh3_64(kept) % u64::from(SPLITS)) as u16
 }
 
 /// A digest of 128 bits; written as 32 hexadecimal digits, the most significant first.
@@ -84,31 +87,8 @@ pub struct RowDigester {
 }
 
 impl RowDigester {
-    /// The row digest of one row; words are given by their bytes, in order.
-    pub fn of_words<'a>(
-        &mut self,
-        hash: u64,
-        label: u8,
-        votes: Votes,
-        words: impl ExactSizeIterator<Item = &'a [u8]>,
-    ) -> Digest {
-        self.start(hash, label, votes, words.len());
-        for word in words {
-            self.buffer.extend_from_slice(word);
-            self.buffer.push(b'\n');
-        }
-        Digest::of(&self.buffer)
-    }
-
     /// The row digest of one row, its words given as one text with a space between.
-    pub fn of_joined_words(
-        &mut self,
-        hash: u64,
-        label: u8,
-        votes: Votes,
-        n_words: usize,
-        joined: &[u8],
-    ) -> Digest {
+    pub fn of_words(&mut self, hash: u64, label: u8, votes: Votes, n_words: usize, joined: &[u8]) -> Digest {
         self.start(hash, label, votes, n_words);
         self.buffer.extend(joined.iter().map(|&byte| if byte == b' ' { b'\n' } else { byte }));
         self.buffer.push(b'\n');
@@ -189,11 +169,8 @@ mod tests {
             bytes.extend(n.to_le_bytes());
         }
         bytes.extend(2u32.to_le_bytes());
-        let words = [&b"good"[..], b"fit"];
-        let by_words = RowDigester::default().of_words(7, 1, Votes([0, 0, 0, 0, 2]), words.into_iter());
+        let by_words = RowDigester::default().of_words(7, 1, Votes([0, 0, 0, 0, 2]), 2, b"good fit");
         assert_eq!(by_words, Digest::of(&[&bytes[..], b"good\nfit\n"].concat()));
-        let joined = RowDigester::default().of_joined_words(7, 1, Votes([0, 0, 0, 0, 2]), 2, b"good fit");
-        assert_eq!(joined, by_words);
         let by_ids = RowDigester::default().of_ids(7, 1, Votes([0, 0, 0, 0, 2]), [2, 9].into_iter());
         assert_eq!(by_ids, Digest::of(&[&bytes[..], &[2, 0, 0, 0, 9, 0, 0, 0]].concat()));
     }

@@ -10,6 +10,7 @@ use crate::stop_words;
 /// Everything that decides a row's content. Shards of one dataset agree on all of it, and a saved model carries
 /// it, so that a sentence to predict is read as the training rows were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Version of the cleaning rules.
     pub cleaning_version: u32,

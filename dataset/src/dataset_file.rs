@@ -12,13 +12,14 @@ use crate::header::{
 };
 use crate::rows::{Row, RowsReader, RowsWriter, TokenType};
 use crate::schema::{DATASET, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT};
-use crate::vocabulary::{PADDING, Vocabulary};
+use crate::vocabulary::{PADDING, UNKNOWN, Vocabulary};
 use crate::words::{WordsReader, WordsWriter};
 
 const VOCABULARY: &str = "vocabulary";
 
 /// Every setting that decides a dataset's content.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DatasetSettings {
     /// Those of its shards.
     pub rows: Settings,
@@ -108,19 +109,20 @@ impl DatasetReader {
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = FileReader::open(path)?;
         check_format(&file, DATASET)?;
-        let digest = |name: &str| match file.demanded_text(name)? {
-            text if text.is_empty() => Ok(None),
-            _ => file.demanded_digest(name).map(Some),
+        let digest = |name: &str| match file.text(name)? {
+            "" => Ok(None),
+            _ => file.digest(name).map(Some),
         };
         let settings = DatasetSettings {
             rows: read_settings(&file)?,
-            vocabulary_size: file.demanded_number(VOCABULARY_SIZE)?,
+            vocabulary_size: file.number(VOCABULARY_SIZE)?,
             vocabulary_of: digest(VOCABULARY_OF)?,
             without: digest(WITHOUT)?,
         };
         let digests = read_digests(&file)?;
         let rows = RowsReader::open(&mut file)?;
         let vocabulary = read_vocabulary(&mut WordsReader::open(&mut file, VOCABULARY)?)?;
+        file.check_no_more()?;
         if vocabulary.digest() != digests.vocabulary_digest {
             return Err(file.damaged("the vocabulary digest"));
         }
@@ -173,30 +175,14 @@ impl DatasetReader {
         let mut sum = Digest::default();
         let mut row = Row::default();
         let mut hash_before = 0;
-        let settings = &self.settings.rows;
+        let ids = u64::from(UNKNOWN)..self.vocabulary.largest_id() + 1;
         for at in 0..self.rows.n_rows() {
             self.rows.read(at, &mut row)?;
-            let longest = match settings.max_tokens {
-                0 => usize::MAX,
-                most => most as usize,
-            };
-            let broken = if row.hash < hash_before {
-                Some("the order of rows")
-            } else if row.label != settings.label(row.votes) {
-                Some("the label of a row")
-            } else if row.tokens.is_empty() || row.tokens.len() > longest || row.split >= 1000 {
-                Some("the size of a row")
-            } else if row
-                .tokens
-                .iter()
-                .any(|&id| id == PADDING || u64::from(id) > self.vocabulary.largest_id())
-            {
-                Some("an id of a row")
-            } else {
-                None
-            };
-            if let Some(part) = broken {
-                return Err(self.file.damaged(part));
+            if row.hash < hash_before {
+                return Err(self.file.damaged("the order of rows"));
+            }
+            if let Some(fault) = row.fault(&self.settings.rows, ids.clone()) {
+                return Err(self.file.damaged(fault));
             }
             hash_before = row.hash;
             sum += digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());

@@ -88,6 +88,11 @@ impl Digests {
         self.attributes.iter().find(|(listed, _)| listed == name).map(|&(_, digest)| digest)
     }
 
+    /// The number of columns that have not been taken.
+    pub(crate) fn n_columns(&self) -> usize {
+        self.columns.len()
+    }
+
     /// The number of attributes listed.
     pub(crate) fn n_attributes(&self) -> usize {
         self.attributes.len()

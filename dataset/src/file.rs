@@ -4,6 +4,7 @@
 //! Reading is strict: a column has the type, shape, chunks and filters that this project writes, or the file is
 //! refused before any of its elements is used.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -88,15 +89,15 @@ impl FileWriter {
 
     /// Writes an attribute of the file.
     pub(crate) fn attribute(&mut self, name: &str, value: &Value) -> Result<()> {
-        let (dtype, bytes) = value.stored();
+        let (dtype, bytes) = (value.dtype(), value.bytes());
         let attribute = self
             .file
             .new_attr_builder()
-            .empty_as(dtype.clone())
+            .empty_as(dtype)
             .create(name)
             .at(&self.path, "create an attribute")?;
         ffi::write_attribute(&attribute, &bytes).at(&self.path, "write an attribute")?;
-        self.table.add_attribute(name, attribute_digest(&dtype.to_string(), &bytes));
+        self.table.add_attribute(name, attribute_digest(&value.type_name(), &bytes));
         Ok(())
     }
 
@@ -131,12 +132,45 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    fn stored(&self) -> (TypeDescriptor, Vec<u8>) {
+    fn dtype(&self) -> TypeDescriptor {
+        match self {
+            Self::Text(_) => TypeDescriptor::FixedUnicode(self.bytes().len()),
+            Self::Number(_) => TypeDescriptor::Unsigned(IntSize::U8),
+        }
+    }
+
+    /// What the table of digests calls the type.
+    fn type_name(&self) -> String {
+        match self {
+            Self::Text(_) => format!("text {}", self.bytes().len()),
+            Self::Number(_) => "u64".to_owned(),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
         match self {
             // HDF5 has no strings of length 0: an empty one is one NUL.
-            Self::Text(text) if text.is_empty() => (TypeDescriptor::FixedUnicode(1), vec![0]),
-            Self::Text(text) => (TypeDescriptor::FixedUnicode(text.len()), text.clone().into_bytes()),
-            Self::Number(number) => (TypeDescriptor::Unsigned(IntSize::U8), number.to_le_bytes().to_vec()),
+            Self::Text(text) if text.is_empty() => vec![0],
+            Self::Text(text) => text.clone().into_bytes(),
+            Self::Number(number) => number.to_le_bytes().to_vec(),
+        }
+    }
+
+    fn read(attribute: &hdf5::Attribute) -> Option<Self> {
+        let dtype = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).ok()?;
+        if attribute.size() != 1 || dtype.size() > ATTRIBUTE_BYTES_MAX {
+            return None;
+        }
+        match dtype {
+            TypeDescriptor::FixedUnicode(_) => {
+                let bytes = ffi::read_attribute(attribute).ok()?;
+                String::from_utf8(if bytes == [0] { Vec::new() } else { bytes }).ok().map(Self::Text)
+            }
+            TypeDescriptor::Unsigned(IntSize::U8) => {
+                let bytes = ffi::read_attribute(attribute).ok()?;
+                bytes.try_into().ok().map(|bytes| Self::Number(u64::from_le_bytes(bytes)))
+            }
+            _ => None,
         }
     }
 }
@@ -184,6 +218,9 @@ pub(crate) struct FileReader {
     file: hdf5::File,
     bytes: Arc<fs::File>,
     digests: Digests,
+    attributes: BTreeMap<String, Value>,
+    /// The columns opened so far.
+    columns: Vec<String>,
 }
 
 impl FileReader {
@@ -215,75 +252,55 @@ impl FileReader {
         let table: Vec<u8> =
             is_table.then(|| table.read_raw().ok()).flatten().ok_or_else(|| damaged(DIGESTS))?;
         let digests = Digests::parse(&table).ok_or_else(|| damaged(DIGESTS))?;
-        let reader = Self { path: path.into(), file, bytes: Arc::new(bytes), digests };
-        reader.check_attributes()?;
+        let (path, bytes) = (path.into(), Arc::new(bytes));
+        let mut reader =
+            Self { path, file, bytes, digests, attributes: BTreeMap::new(), columns: Vec::new() };
+        reader.read_attributes()?;
         Ok(reader)
     }
 
-    fn check_attributes(&self) -> Result<()> {
-        let names = self.file.attr_names().map_err(|_| self.damaged("the list of attributes"))?;
-        for name in &names {
-            let (dtype, value) = self.attribute(name)?;
-            if self.digests.attribute(name) != Some(attribute_digest(&dtype, &value)) {
-                return Err(self.damaged(&format!("attribute {name}")));
-            }
+    fn read_attributes(&mut self) -> Result<()> {
+        for name in self.file.attr_names().map_err(|_| self.damaged("the list of attributes"))? {
+            let value = self.file.attr(&name).ok().as_ref().and_then(Value::read);
+            let whole = value.filter(|value| {
+                self.digests.attribute(&name) == Some(attribute_digest(&value.type_name(), &value.bytes()))
+            });
+            let value = whole.ok_or_else(|| self.damaged(&format!("attribute {name}")))?;
+            self.attributes.insert(name, value);
         }
-        if names.len() == self.digests.n_attributes() {
+        if self.attributes.len() == self.digests.n_attributes() {
             Ok(())
         } else {
             Err(self.damaged("the list of attributes"))
         }
     }
 
-    /// The name of an attribute's type, and its value.
-    fn attribute(&self, name: &str) -> Result<(String, Vec<u8>)> {
-        let damaged = || self.damaged(&format!("attribute {name}"));
-        let attribute = self.file.attr(name).map_err(|_| damaged())?;
-        let dtype = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).map_err(|_| damaged())?;
-        let plain = matches!(dtype, TypeDescriptor::FixedUnicode(_) | TypeDescriptor::Unsigned(_));
-        if !plain || attribute.size() != 1 || dtype.size() > ATTRIBUTE_BYTES_MAX {
-            return Err(damaged());
-        }
-        let value = ffi::read_attribute(&attribute).map_err(|_| damaged())?;
-        Ok((dtype.to_string(), value))
-    }
-
-    /// The text of an attribute; `None` where there is none of this name.
-    pub(crate) fn text(&self, name: &str) -> Result<Option<String>> {
-        if self.digests.attribute(name).is_none() {
-            return Ok(None);
-        }
-        let (_, mut value) = self.attribute(name)?;
-        if value == [0] {
-            value.clear();
-        }
-        String::from_utf8(value).map(Some).map_err(|_| self.damaged(&format!("attribute {name}")))
-    }
-
     /// The text of an attribute that the format demands.
-    pub(crate) fn demanded_text(&self, name: &str) -> Result<String> {
-        self.text(name)?.ok_or_else(|| self.unexpected(&format!("attribute {name}"), "absent", "present"))
+    pub(crate) fn text(&self, name: &str) -> Result<&str> {
+        match self.attributes.get(name) {
+            Some(Value::Text(text)) => Ok(text),
+            other => Err(self.other_attribute(name, other, "a text")),
+        }
     }
 
     /// The number of an attribute that the format demands.
-    pub(crate) fn demanded_number(&self, name: &str) -> Result<u64> {
-        let number = Value::Number(0).stored().0.to_string();
-        match self.digests.attribute(name).map(|_| self.attribute(name)).transpose()? {
-            Some((dtype, value)) if dtype == number => {
-                Ok(u64::from_le_bytes(value.try_into().expect("the type is one of 8 bytes")))
-            }
-            found => {
-                let found = found.map_or("absent".to_owned(), |(dtype, _)| dtype);
-                Err(self.unexpected(&format!("attribute {name}"), &found, &number))
-            }
+    pub(crate) fn number(&self, name: &str) -> Result<u64> {
+        match self.attributes.get(name) {
+            Some(Value::Number(number)) => Ok(*number),
+            other => Err(self.other_attribute(name, other, "u64")),
         }
     }
 
+    fn other_attribute(&self, name: &str, found: Option<&Value>, expected: &str) -> Error {
+        let found = found.map_or("absent".to_owned(), Value::type_name);
+        self.unexpected(&format!("attribute {name}"), &found, expected)
+    }
+
     /// The digest of an attribute that the format demands.
-    pub(crate) fn demanded_digest(&self, name: &str) -> Result<Digest> {
-        let text = self.demanded_text(name)?;
-        Digest::from_hex(&text)
-            .ok_or_else(|| self.unexpected(&format!("attribute {name}"), &text, "32 hexadecimal digits"))
+    pub(crate) fn digest(&self, name: &str) -> Result<Digest> {
+        let text = self.text(name)?;
+        Digest::from_hex(text)
+            .ok_or_else(|| self.unexpected(&format!("attribute {name}"), text, "32 hexadecimal digits"))
     }
 
     /// The number of rows of a column.
@@ -308,7 +325,28 @@ impl FileReader {
             && dataset.chunk().as_deref() == Some(&layout.chunk[..]);
         let digests = self.digests.take_column(&layout.description::<T>()).filter(|_| as_written);
         let digests = digests.ok_or_else(|| self.damaged(&format!("the layout of {name}")))?;
+        self.columns.push(name.to_owned());
         ColumnReader::open(self.path.clone(), self.bytes.clone(), &dataset, layout, digests)
+    }
+
+    /// Checks, after all columns have been opened, that neither the table of digests nor the file has another.
+    pub(crate) fn check_no_more(&self) -> Result<()> {
+        let mut found = Vec::new();
+        for member in self.file.member_names().map_err(|_| self.damaged("the list of datasets"))? {
+            match self.file.group(&member).and_then(|group| group.member_names()) {
+                Ok(inner) => found.extend(inner.iter().map(|name| format!("{member}/{name}"))),
+                Err(_) => found.push(member),
+            }
+        }
+        found.retain(|name| name != DIGESTS);
+        found.sort_unstable();
+        let mut expected = self.columns.clone();
+        expected.sort_unstable();
+        if found == expected && self.digests.n_columns() == 0 {
+            Ok(())
+        } else {
+            Err(self.damaged("the list of datasets"))
+        }
     }
 
     /// The error of a part that does not match its digest.

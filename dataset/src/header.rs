@@ -31,9 +31,9 @@ pub(crate) fn write_digests(file: &mut FileWriter, digests: Digests) -> Result<(
 
 pub(crate) fn read_digests(file: &FileReader) -> Result<Digests> {
     Ok(Digests {
-        row_digest: file.demanded_digest(ROW_DIGEST)?,
-        id_digest: file.demanded_digest(ID_DIGEST)?,
-        vocabulary_digest: file.demanded_digest(VOCABULARY_DIGEST)?,
+        row_digest: file.digest(ROW_DIGEST)?,
+        id_digest: file.digest(ID_DIGEST)?,
+        vocabulary_digest: file.digest(VOCABULARY_DIGEST)?,
     })
 }
 
@@ -43,11 +43,11 @@ pub(crate) fn write_format(file: &mut FileWriter, format: &str) -> Result<()> {
 }
 
 pub(crate) fn check_format(file: &FileReader, expected: &str) -> Result<()> {
-    let format = file.demanded_text(FORMAT)?;
+    let format = file.text(FORMAT)?;
     if format != expected {
         return Err(file.unexpected("attribute format", &format!("{format:?}"), &format!("{expected:?}")));
     }
-    let version = file.demanded_number(SCHEMA)?;
+    let version = file.number(SCHEMA)?;
     if version == u64::from(SCHEMA_VERSION) {
         return Ok(());
     }
@@ -71,20 +71,20 @@ pub(crate) fn write_settings(file: &mut FileWriter, settings: &Settings) -> Resu
 
 pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
     let number = |name: &str, most: u64| {
-        let number = file.demanded_number(name)?;
+        let number = file.number(name)?;
         let in_range = Some(number).filter(|&number| number <= most);
         in_range.ok_or_else(|| {
             file.unexpected(&format!("attribute {name}"), &number.to_string(), &format!("at most {most}"))
         })
     };
-    let keep = file.demanded_text(KEEP)?;
-    let stop_words = file.demanded_text(STOP_WORDS)?;
+    let keep = file.text(KEEP)?;
+    let stop_words = file.text(STOP_WORDS)?;
     Ok(Settings {
         cleaning_version: number(CLEANING, u64::from(u32::MAX))? as u32,
-        unicode_version: file.demanded_text(UNICODE)?,
+        unicode_version: file.text(UNICODE)?.to_owned(),
         stop_words: stop_words.split('\n').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
         max_tokens: number(MAX_TOKENS, u64::from(u32::MAX))? as u32,
-        keep: keep.parse().map_err(|_| file.unexpected("attribute keep", &keep, "first, last or ends"))?,
+        keep: keep.parse().map_err(|_| file.unexpected("attribute keep", keep, "first, last or ends"))?,
         positive_from: number(POSITIVE_FROM, 5)? as u8,
     })
 }

@@ -1,6 +1,10 @@
 //! The six columns of rows that shards and datasets share.
 
+use std::ops::Range;
+
+use corpus::digest::SPLITS;
 use corpus::record::Votes;
+use corpus::settings::Settings;
 
 use crate::column::{ColumnReader, ColumnWriter};
 use crate::error::{Error, Result};
@@ -23,6 +27,24 @@ pub struct Row {
     pub split: u16,
     /// Which of several sources the row came from; not stored in files.
     pub source: u32,
+}
+
+impl Row {
+    /// What no row made with these settings has, its tokens being ids from this range; `None` for a sound row.
+    pub(crate) fn fault(&self, settings: &Settings, ids: Range<u64>) -> Option<&'static str> {
+        let most = if settings.max_tokens == 0 { usize::MAX } else { settings.max_tokens as usize };
+        if self.label != settings.label(self.votes) {
+            Some("the label of a row")
+        } else if self.tokens.is_empty() || self.tokens.len() > most {
+            Some("the length of a row")
+        } else if self.split >= SPLITS {
+            Some("the split of a row")
+        } else if self.tokens.iter().any(|&id| !ids.contains(&u64::from(id))) {
+            Some("a token of a row")
+        } else {
+            None
+        }
+    }
 }
 
 /// How ids are stored.

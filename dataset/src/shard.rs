@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use corpus::digest::{Digest, RowDigester, VocabularyDigester};
+use corpus::digest::{Digest, RowDigester, VocabularyDigester, split};
 use corpus::settings::Settings;
 
 use crate::error::Result;
@@ -95,15 +95,13 @@ impl ShardReader {
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = FileReader::open(path)?;
         check_format(&file, SHARD)?;
-        Ok(Self {
-            settings: read_settings(&file)?,
-            digests: read_digests(&file)?,
-            rows: RowsReader::open(&mut file)?,
-            dictionary: WordsReader::open(&mut file, DICTIONARY)?,
-            kept_dictionary: None,
-            digester: RowDigester::default(),
-            file,
-        })
+        let settings = read_settings(&file)?;
+        let digests = read_digests(&file)?;
+        let rows = RowsReader::open(&mut file)?;
+        let dictionary = WordsReader::open(&mut file, DICTIONARY)?;
+        file.check_no_more()?;
+        let digester = RowDigester::default();
+        Ok(Self { file, settings, digests, rows, dictionary, kept_dictionary: None, digester })
     }
 
     /// The settings it was made with.
@@ -169,59 +167,65 @@ impl ShardReader {
         Ok(())
     }
 
-    /// The words of a row of this shard.
-    pub fn words_of(&mut self, row: &Row) -> Result<WordList> {
-        let mut words = WordList::default();
-        let mut word = Vec::new();
+    /// Writes the words of a row of this shard into `joined`, a space between. Words hold no byte as small as a
+    /// space, so that joined words are ordered as the words are.
+    pub fn join_words(&mut self, row: &Row, joined: &mut Vec<u8>) -> Result<()> {
+        joined.clear();
+        let mut read = Vec::new();
         for &token in &row.tokens {
-            match &self.kept_dictionary {
-                Some(kept) => words.push(kept.get(token as usize)),
+            let word = match &self.kept_dictionary {
+                Some(kept) => kept.get(token as usize),
                 None => {
-                    self.dictionary.read(u64::from(token), &mut word)?;
-                    words.push(&word);
+                    self.dictionary.read(u64::from(token), &mut read)?;
+                    &read
                 }
-            }
+            };
+            joined.extend_from_slice(word);
+            joined.push(b' ');
         }
-        Ok(words)
+        joined.pop();
+        Ok(())
     }
 
     /// The row digest of one row of this shard.
     pub fn digest_of(&mut self, row: &Row) -> Result<Digest> {
-        if let Some(kept) = &self.kept_dictionary {
-            let words = row.tokens.iter().map(|&token| kept.get(token as usize));
-            return Ok(self.digester.of_words(row.hash, row.label, row.votes, words));
-        }
-        let words = self.words_of(row)?;
-        Ok(self.digester.of_words(row.hash, row.label, row.votes, words.iter()))
+        let mut joined = Vec::new();
+        self.join_words(row, &mut joined)?;
+        Ok(self.digester.of_words(row.hash, row.label, row.votes, row.tokens.len(), &joined))
     }
 
-    /// Reads everything once and checks it: all chunks by their digests, the order of words and rows, and the
-    /// digests of dictionary and ids. The row digest is worked out again from the rows' own words where the
-    /// dictionary is kept in memory. `each` sees every row, in order.
+    /// Reads everything once and checks it: all chunks by their digests, the order of words and rows, each row by the
+    /// settings, and the digests of dictionary and ids. The row digest and the rows' splits are worked out again
+    /// from the rows' own words where the dictionary is kept in memory. `each` sees every row, in order.
     pub fn verify(&mut self, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
         self.verify_dictionary()?;
-        let mut sums = (Digest::default(), Digest::default());
+        let (mut id_digest, mut row_digest) = (Digest::default(), Digest::default());
         let (mut row, mut before) = (Row::default(), Row::default());
-        let n_words = self.dictionary.n_words();
+        let mut joined = Vec::new();
         for at in 0..self.rows.n_rows() {
             self.rows.read(at, &mut row)?;
             if at > 0 && row < before {
                 return Err(self.file.damaged("the order of rows"));
             }
-            if row.tokens.is_empty() || row.tokens.iter().any(|&token| u64::from(token) >= n_words) {
-                return Err(self.file.damaged("a token of a row"));
+            if let Some(fault) = row.fault(&self.settings, 0..self.dictionary.n_words()) {
+                return Err(self.file.damaged(fault));
             }
-            sums.0 += self.digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
+            id_digest += self.digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
             if self.kept_dictionary.is_some() {
-                sums.1 += self.digest_of(&row)?;
+                self.join_words(&row, &mut joined)?;
+                if row.split != split(&joined) {
+                    return Err(self.file.damaged("the split of a row"));
+                }
+                let n_words = row.tokens.len();
+                row_digest += self.digester.of_words(row.hash, row.label, row.votes, n_words, &joined);
             }
             each(&row)?;
             std::mem::swap(&mut row, &mut before);
         }
-        if sums.0 != self.digests.id_digest {
+        if id_digest != self.digests.id_digest {
             return Err(self.file.damaged("the id digest"));
         }
-        if self.kept_dictionary.is_some() && sums.1 != self.digests.row_digest {
+        if self.kept_dictionary.is_some() && row_digest != self.digests.row_digest {
             return Err(self.file.damaged("the row digest"));
         }
         Ok(())

@@ -1,10 +1,9 @@
 //! The shards' rows → the dataset's rows, in one order whatever the shards.
 
+use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use dataset::merge_sorted::merge_sorted;
-use dataset::shard::ShardReader;
 use dataset::spool::Spool;
-use dataset::{Row, WordList};
 
 use crate::FAN_IN;
 use crate::error::{Error, Result};
@@ -92,14 +91,15 @@ fn by_words(alike: &[Row], shards: &[VerifiedShard], ids: &Ids<'_>) -> Result<Ve
     let mut sources: Vec<u32> = alike.iter().map(|row| row.source).collect();
     sources.sort_unstable();
     sources.dedup();
-    let mut rows: Vec<(Vec<Vec<u8>>, Row)> = Vec::new();
+    let mut rows: Vec<(Vec<u8>, Row)> = Vec::new();
     for source in sources {
         let mut shard = shards[source as usize].open()?;
         for at in shard.rows_with_hash(hash)? {
-            let (words, mut row) = row_and_words(&mut shard, at)?;
-            row.source = source;
-            row.tokens = words.iter().map(|word| ids.of_word(word)).collect();
-            rows.push((words.iter().map(<[u8]>::to_vec).collect(), row));
+            let (mut row, mut joined) = (Row { source, ..Row::default() }, Vec::new());
+            shard.row(at, &mut row)?;
+            shard.join_words(&row, &mut joined)?;
+            row.tokens = joined.split(|&byte| byte == b' ').map(|word| ids.of_word(word)).collect();
+            rows.push((joined, row));
         }
     }
     rows.sort_unstable_by(|(a, one), (b, other)| a.cmp(b).then(one.votes.cmp(&other.votes)));
@@ -109,12 +109,6 @@ fn by_words(alike: &[Row], shards: &[VerifiedShard], ids: &Ids<'_>) -> Result<Ve
         return Err(Error::TextTwice { hash, one: name(0), other: name(1) });
     }
     Ok(rows.into_iter().map(|(_, row)| row).collect())
-}
-
-fn row_and_words(shard: &mut ShardReader, at: u64) -> Result<(WordList, Row)> {
-    let mut row = Row::default();
-    shard.row(at, &mut row)?;
-    Ok((shard.words_of(&row)?, row))
 }
 
 /// The hashes of another dataset, asked for in ascending order.

@@ -97,7 +97,7 @@ impl Collector {
         let n_words = front.len() + back.len();
         self.totals.kept_words += n_words as u64;
         self.totals.row_digest +=
-            self.digester.of_joined_words(row.hash, row.label, row.votes, n_words, &self.joined);
+            self.digester.of_words(row.hash, row.label, row.votes, n_words, &self.joined);
     }
 
     fn spill(&mut self) -> Result<()> {

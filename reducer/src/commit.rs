@@ -80,6 +80,8 @@ pub fn elect(store: &Store, commit: Commit) -> Result<Outcome> {
 pub fn agree(ours: &Commit, elected: &Commit) -> Result<()> {
     let (what, ours, theirs) = if let Some(difference) = ours.settings.difference(&elected.settings) {
         (difference.setting, difference.ours, difference.theirs)
+    } else if ours.schema_version != elected.schema_version {
+        ("the schema version", ours.schema_version.to_string(), elected.schema_version.to_string())
     } else if ours.partitions != elected.partitions {
         ("the number of partitions", ours.partitions.to_string(), elected.partitions.to_string())
     } else if ours.row_digest != elected.row_digest {

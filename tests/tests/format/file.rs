@@ -70,11 +70,11 @@ impl File {
                 let text = attribute.read_scalar::<Text>().unwrap().as_str().to_owned();
                 self.texts.insert(name.to_owned(), text.clone());
                 let stored = if text.is_empty() { "\0" } else { &text };
-                (format!("unicode (len {length})"), format!("{text:?}"), stored.as_bytes().to_vec())
+                (format!("text {length}"), format!("{text:?}"), stored.as_bytes().to_vec())
             }
             _ => {
                 let number: u64 = attribute.read_scalar().unwrap();
-                ("uint64".to_owned(), number.to_string(), number.to_le_bytes().to_vec())
+                ("u64".to_owned(), number.to_string(), number.to_le_bytes().to_vec())
             }
         };
         assert_eq!(digest, hex128(&[dtype.as_bytes(), b"\0", &stored].concat()), "{name}");
