@@ -97,6 +97,9 @@ impl<T: Scalar> ColumnReader<T> {
             part: format!("the chunk index of {}", layout.name),
         };
         let n_chunks = layout.rows.div_ceil(layout.chunk_rows);
+        if digests.len() != n_chunks {
+            return Err(damaged());
+        }
         let mut found = vec![None; n_chunks];
         if n_chunks > 0 {
             dataset
@@ -108,9 +111,6 @@ impl<T: Scalar> ColumnReader<T> {
                     0
                 })
                 .map_err(|_| damaged())?;
-        }
-        if digests.len() != n_chunks {
-            return Err(damaged());
         }
         // Deflate never grows a chunk by more than a few bytes in a thousand.
         let bytes_max = 2 * (layout.chunk_rows * layout.width * T::BYTES) as u64 + 1024;
