@@ -10,8 +10,13 @@ use clap::Parser;
 use corpus::exit::{Exit, chain, usage};
 use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
+use corpus::record::RECORD_BYTES_MAX;
 use corpus::review::Fields;
 use mapper::Options;
+
+/// Cleaning makes a text up to half as long again (Ⱥ has two bytes, ⱥ three), and the record has to stay below the
+/// limit of those who read it.
+const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
 
 /// Turns review lines on standard input into records on standard output: cleaned text, tab, votes.
 #[derive(Parser)]
@@ -24,8 +29,9 @@ struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "overall")]
     rating_field: String,
     /// Longest line that is read; longer ones are counted as line_too_long
-    #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX)]
-    line_bytes_max: usize,
+    #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX as u64,
+        value_parser = clap::value_parser!(u64).range(1..=LINE_BYTES_LARGEST))]
+    line_bytes_max: u64,
     /// Share of bad lines above which the mapper fails at its end
     #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES)]
     bad_lines_max: Share,
@@ -48,7 +54,7 @@ fn main() -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let options = Options {
         fields: Fields { text: arguments.text_field.clone(), rating: arguments.rating_field.clone() },
-        line_bytes_max: arguments.line_bytes_max,
+        line_bytes_max: arguments.line_bytes_max as usize,
         bad_lines_max: arguments.bad_lines_max,
         file: input_name(),
     };
