@@ -44,10 +44,12 @@ pub struct Collector {
 impl Collector {
     /// Collects rows in about this much memory, beyond it in a file without a name in the folder `scratch`.
     pub fn new(settings: Settings, memory_bytes: usize, scratch: &Path) -> Self {
+        let buffer = Buffer::new(&settings.stop_words);
         Self {
-            buffer: Buffer::new(&settings.stop_words),
+            // The stop words are there to stay: a list of them as long as the limit would make a run of each row.
+            memory_bytes: memory_bytes.saturating_add(buffer.memory_bytes()),
+            buffer,
             settings,
-            memory_bytes,
             scratch: scratch.to_owned(),
             runs: None,
             totals: Totals::default(),
@@ -221,6 +223,15 @@ mod tests {
             prop_assert!(shard_bytes(&texts, &settings, 0) == in_memory);
             prop_assert!(shard_bytes(&texts, &settings, memory_bytes) == in_memory);
         }
+    }
+
+    #[test]
+    fn a_list_of_stop_words_longer_than_memory_makes_no_runs() {
+        let stop_words = (0..10_000).map(|n| format!("stop{n}")).collect();
+        let settings = Settings { stop_words, ..Settings::default() };
+        let mut collector = Collector::new(settings, 10_000, Path::new("/nowhere"));
+        collector.add(Group { text: b"nice fit", votes: Votes::one(5), line: 1 }).unwrap();
+        assert_eq!(collector.finish().unwrap().size().rows, 1);
     }
 
     #[test]
