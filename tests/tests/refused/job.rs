@@ -105,6 +105,14 @@ impl Job {
         self.program_with(name, arguments, input, &[])
     }
 
+    /// Runs a program that can write files of 8 KiB (16 KiB where sh is bash), as if the disk were full.
+    pub fn program_on_a_full_disk(&self, name: &str, arguments: &[&str], input: impl AsRef<[u8]>) -> Ended {
+        let limited = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
+        let program = built(name);
+        let arguments = [&["-c", limited, program.to_str().unwrap()], arguments].concat();
+        self.program("/bin/sh", &arguments, input)
+    }
+
     /// Runs a program in the job's folder with these variables in its environment.
     pub fn program_with(
         &self,
@@ -167,7 +175,7 @@ impl Job {
     }
 
     /// All files and folders: their sizes and digests.
-    fn files(&self) -> BTreeMap<PathBuf, Option<(u64, u128)>> {
+    pub fn files(&self) -> BTreeMap<PathBuf, Option<(u64, u128)>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.folder.path().to_owned()];
         while let Some(folder) = folders.pop() {

@@ -130,6 +130,25 @@ fn a_temporary_folder_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let job = Job::mapped(1);
+    let many: String = (0..9_000).map(|n| format!("word{n:05} good\t1,0,0,0,0\n")).collect();
+    job.write("sorted", many);
+    job.reduce("run", 0, &[]);
+    let before = job.files();
+    let ended = job.program_on_a_full_disk("merge", &["--run", "run", "--out", "out.h5"], "");
+    // The library's own words behind this hold a time.
+    let expected = "merge: JOB/./.merge-";
+    let last = ended.stderr.lines().last().unwrap();
+    assert!(
+        last.starts_with(expected) && last.contains(".h5: HDF5 cannot write a chunk; check the"),
+        "{last}"
+    );
+    assert_eq!(ended.code, 74, "{last}");
+    assert_eq!(job.files(), before);
+}
+
+#[test]
 fn arguments_that_make_no_sense_are_refused() {
     let job = Job::done(2);
     for (arguments, message) in [

@@ -218,6 +218,21 @@ fn a_temporary_folder_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let job = Job::mapped(1);
+    let many: String = (0..60_000).map(|n| format!("word{n:05} good\t1,0,0,0,0\n")).collect();
+    let arguments = ["--run", "run", "--partition", "0", "--partitions", "1", "--memory", "1MiB"];
+    job.refuses(
+        || job.program_on_a_full_disk("reducer", &arguments, &many),
+        74,
+        "reducer: JOB/tmp: cannot write a temporary file; check the path, its permissions and the free space: File too \
+         large (os error 27)",
+    );
+    job.reduce("run", 0, &[]);
+    job.merges();
+}
+
+#[test]
 fn another_shard_under_an_attempts_name_is_never_written_over() {
     let job = Job::done(1);
     // What a lost race leaves: an object without a commit.
