@@ -76,7 +76,7 @@ impl Job {
 
     /// Commits one partition of `sorted`.
     pub fn reduce(&self, run: &str, partition: u32, more: &[&str]) {
-        let reduced = self.reducer(run, partition, more, &self.read("sorted"));
+        let reduced = self.reducer(run, partition, more, self.read("sorted"));
         assert_eq!(reduced.code, 0, "{}", reduced.stderr);
     }
 
@@ -85,11 +85,11 @@ impl Job {
         let (partition, partitions) = (partition.to_string(), self.partitions.to_string());
         let attempt = format!("attempt{partition}");
         let mut arguments = vec!["--run", run, "--partition", &partition, "--partitions", &partitions];
-        for (option, value) in [("--attempt", Some(&attempt)), ("--select", None)] {
-            if !more.contains(&option) && !(option == "--select" && more.contains(&"--any-partitioner")) {
-                arguments.push(option);
-                arguments.extend(value.map(String::as_str));
-            }
+        if !more.contains(&"--attempt") {
+            arguments.extend(["--attempt", &attempt]);
+        }
+        if !more.contains(&"--any-partitioner") {
+            arguments.push("--select");
         }
         arguments.extend(more);
         self.program("reducer", &arguments, input)
@@ -121,7 +121,7 @@ impl Job {
         input: impl AsRef<[u8]>,
         variables: &[(&str, &str)],
     ) -> Ended {
-        let mut child = Command::new(if name.starts_with('/') { PathBuf::from(name) } else { built(name) })
+        let mut child = Command::new(built(name))
             .args(arguments)
             .current_dir(self.folder.path())
             .env_clear()
@@ -226,7 +226,7 @@ pub fn commit(partition: u32) -> String {
     format!("run/commit/part-{partition:05}.json")
 }
 
-/// The file with a byte flipped at the first place where these bytes stand, or `behind` it.
+/// A file's content with the byte at this place altered.
 pub fn flipped(bytes: &[u8], at: usize) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at] ^= 0x55;
@@ -238,8 +238,11 @@ pub fn place_of(bytes: &[u8], wanted: &[u8]) -> usize {
     bytes.windows(wanted.len()).position(|window| window == wanted).expect("the file holds these bytes")
 }
 
-/// Test programs lie in `target/PROFILE/deps`, the programs a folder above.
+/// Test programs lie in `target/PROFILE/deps`, the programs a folder above; others are named by their path.
 pub fn built(name: &str) -> PathBuf {
+    if name.starts_with('/') {
+        return name.into();
+    }
     let test = std::env::current_exe().unwrap();
     let program = test.parent().and_then(Path::parent).unwrap().join(name);
     assert!(program.exists(), "{} is not built; run `make build`", program.display());

@@ -27,9 +27,8 @@ fn too_many_bad_lines_fail_with_the_likely_cause() {
             "bad_line 1001",
             "the input looks like one JSON array: write one object a line",
         ),
-        (format!("\u{1f}{}", many("\n\u{1}")), "", ""),
     ];
-    for (input, reasons, cause) in cases.into_iter().filter(|(_, reasons, _)| !reasons.is_empty()) {
+    for (input, reasons, cause) in cases {
         let bad = reasons.rsplit(' ').next().unwrap();
         job.refuses(
             || job.program("mapper", &["--counts", "new.json"], &input),

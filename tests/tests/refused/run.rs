@@ -321,7 +321,7 @@ fn an_object_that_is_not_what_its_commit_says_is_refused() {
     }
     let size = whole.len();
     job.with_content(&object, &whole[..size - 1], || {
-        altered(&format!("size {}, its commit says {size}", size - 1))
+        altered(&format!("size {}, its commit says {size}", size - 1));
     });
     job.with_content(&object, b"", || altered(&format!("size 0, its commit says {size}")));
     // Small shards may be of one size; their digests tell them apart.
