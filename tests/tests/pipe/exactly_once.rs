@@ -203,7 +203,7 @@ fn gc_deletes_nothing_while_a_partition_is_missing() {
     let refused = merge_with(&["gc", "--delete", "--run", text_of(&run_folder)]).with_code(75);
 
     assert!(refused.said().contains(&orphan), "{}", refused.said());
-    assert!(refused.stderr.contains("only 1 of 2 partitions are committed"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("1 of 2 partitions are committed"), "{}", refused.stderr);
     assert!(snapshot(&run_folder) == before, "nothing was touched");
 }
 

@@ -73,7 +73,7 @@ fn a_reducer_that_knows_no_partition_says_what_is_missing() {
         (
             &[("mapreduce_task_partition", "1"), ("mapreduce_job_reduces", "1")],
             64,
-            "expected one from 0 to R-1",
+            "expected a --partition from 0 and less than --partitions",
         ),
     ];
     for (environment, code, expected) in cases {

@@ -135,7 +135,7 @@ fn a_sealed_run_refuses_another_commit() {
     let altered = fs::read_to_string(&commit).unwrap().replace("\"attempt\": \"", "\"attempt\": \"x");
     fs::write(&commit, altered).unwrap();
     let refused = run(&mut merge(&merged.run, &merged.path("other.h5")), b"").with_code(66);
-    assert!(refused.stderr.contains("was sealed with other shards: partition 1"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("was sealed: the attempt of partition 1 is x"), "{}", refused.stderr);
 }
 
 #[test]
