@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::programs::{Finished, run, without_hadoop};
-use crate::real_data::say;
+use crate::say;
 
 /// Checks that a dataset is what these raw files must become, by the settings in its own attributes.
 #[track_caller]

@@ -1,10 +1,10 @@
 //! Real reviews, where they lie beside the project. They are no part of it.
 
 use std::env;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::programs::{run, without_hadoop};
+use crate::say;
 
 /// The raw lines of one input, or `None`, said on standard error, where there is no real data.
 pub fn raw(name: &str) -> Option<Vec<u8>> {
@@ -38,9 +38,4 @@ fn folder() -> Option<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let above = tests.ancestors().skip(1).take(FOLDERS_ABOVE);
     above.map(|folder| folder.join("shared/data")).find(|folder| folder.is_dir())
-}
-
-/// Says, past the harness, which keeps what a passing test prints, that something was not tested or how it went.
-pub fn say(text: &str) {
-    writeln!(io::stderr(), "{text}").expect("standard error takes a line");
 }

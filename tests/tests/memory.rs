@@ -19,7 +19,7 @@ use std::time::Instant;
 use tests::corpus;
 use tests::pipe::{merge, reducer};
 use tests::programs::{Finished, finish, program, run, without_hadoop};
-use tests::real_data::say;
+use tests::say;
 
 /// What mapper and combiner may take: they share a node of a cluster with many others.
 const STREAMING_MIB: u64 = 32;

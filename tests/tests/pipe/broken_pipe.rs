@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tests::lines::sorted_as_c;
 use tests::pipe::reducer;
 use tests::programs::{Finished, finish, program, run, start};
-use tests::real_data::say;
+use tests::say;
 
 use crate::demo::{DEMO, commits};
 
