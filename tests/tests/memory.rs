@@ -25,7 +25,7 @@ use tests::say;
 const STREAMING_MIB: u64 = 32;
 /// What reducer and merge may take.
 const SHARDS_MIB: u64 = 256;
-/// What they take when told to spare memory.
+/// What a reducer may take that is told to spare memory.
 const SPARING_MIB: u64 = 48;
 
 /// The command, as it is, under a limit of its address space.
@@ -79,7 +79,7 @@ fn write_new_words(path: &Path, bytes: u64) {
     output.flush().unwrap();
 }
 
-/// Records to a dataset, with each program in its limit.
+/// Records to a dataset, by reducers of this memory in this limit.
 fn reduce_and_merge(folder: &Path, records: &Path, name: &str, memory: &str, mib: u64) -> PathBuf {
     const PARTITIONS: u32 = 2;
     let run_folder = folder.join(name);
@@ -90,7 +90,7 @@ fn reduce_and_merge(folder: &Path, records: &Path, name: &str, memory: &str, mib
     }
     let dataset = folder.join(format!("{name}.h5"));
     let merge = merge(&run_folder, &dataset);
-    stream("merge", &merge, mib, records, &folder.join("card"));
+    stream("merge", &merge, SHARDS_MIB, records, &folder.join("card"));
     dataset
 }
 
