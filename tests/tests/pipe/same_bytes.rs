@@ -156,17 +156,22 @@ fn another_splitter_is_taken_on_purpose_only() {
 
 #[test]
 fn a_text_in_two_partitions_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let run_folder = folder.path().join("run");
-    let record = b"one text in two\t0,0,0,0,1\n";
-    for number in [0, 1] {
-        run(reducer(&run_folder, number, 2).arg("--any-partitioner"), record).succeeded();
+    // Of few shards, which are read side by side, and of many, in two groups.
+    for (one, other, partitions) in [(0, 1, 2), (3, 99, 100)] {
+        let folder = tempfile::tempdir().unwrap();
+        let run_folder = folder.path().join("run");
+        for number in 0..partitions {
+            let records: &[u8] =
+                if number == one || number == other { b"one text in two\t0,0,0,0,1\n" } else { b"" };
+            run(reducer(&run_folder, number, partitions).arg("--any-partitioner"), records).succeeded();
+        }
+
+        let refused = run(&mut merge(&run_folder, &folder.path().join("reviews.h5")), b"").with_code(65);
+
+        let shards = [one, other].map(|number| format!("data/part-{number:05}."));
+        assert!(shards.iter().all(|shard| refused.stderr.contains(shard)), "{}", refused.stderr);
+        assert!(!folder.path().join("reviews.h5").exists());
     }
-
-    let refused = run(&mut merge(&run_folder, &folder.path().join("reviews.h5")), b"").with_code(65);
-
-    assert!(refused.stderr.contains("the text with hash"), "{}", refused.stderr);
-    assert!(!folder.path().join("reviews.h5").exists());
 }
 
 /// Few of them in a usual run; PROVE=1 takes its time.
