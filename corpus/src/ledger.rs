@@ -10,6 +10,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::review::Reject;
+
 /// What became of the mapper's lines. Each line is counted once, by the first of these that fits it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,9 +34,48 @@ pub struct MapperCounts {
     pub reviews: u64,
 }
 
+/// What becomes of a line that is no review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is spaces and tabs alone.
+    Blank,
+    /// It is longer than the limit.
+    TooLong,
+    /// It is not a review of the format.
+    Rejected(Reject),
+    /// Its text has no letter left after cleaning.
+    EmptyText,
+}
+
+impl Fate {
+    /// The counter of such lines.
+    pub fn counter(self) -> &'static str {
+        match self {
+            Self::Blank => "blank",
+            Self::TooLong => "line_too_long",
+            Self::Rejected(Reject::BadLine) => "bad_line",
+            Self::Rejected(Reject::NoText) => "no_text",
+            Self::Rejected(Reject::BadRating) => "bad_rating",
+            Self::EmptyText => "empty_text",
+        }
+    }
+
+    /// Whether it says that something is wrong with the input.
+    pub fn is_bad(self) -> bool {
+        BAD.contains(&self.counter())
+    }
+}
+
 impl MapperCounts {
     /// The counter group.
     pub const GROUP: &str = "mapper";
+
+    /// Counts a line that is no review; gives the number of such lines so far.
+    pub fn count(&mut self, fate: Fate) -> u64 {
+        let counter = self.counter_mut(fate.counter()).expect("each fate has a counter");
+        *counter += 1;
+        *counter
+    }
 
     /// Names and values, in the order of the ledger.
     pub fn counters(&self) -> [(&'static str, u64); 8] {

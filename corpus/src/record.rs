@@ -140,7 +140,7 @@ fn parse_number(digits: &[u8]) -> Option<u32> {
 
 /// The longest record line that is read. A raw line of the mapper's default limit, 4 MiB, stays far below it
 /// however its characters grow by cleaning.
-pub const RECORD_BYTES_MAX: usize = 64 << 20;
+pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
 const READ_BYTES: usize = 256 << 10;
 

@@ -1,14 +1,23 @@
 //! Many bad lines → what is probably the matter, and what to do.
 
 use corpus::ledger::MapperCounts;
+use corpus::lines::Content;
 use corpus::review::Fields;
 
 /// So many bytes of the first line are looked at.
-pub(crate) const BEGINNING_BYTES: usize = 8;
+const BEGINNING_BYTES: usize = 8;
 
 /// The first bytes of compressed files.
 const MAGIC: [(&[u8], &str); 4] =
     [(b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ", "xz")];
+
+/// What of the input's first line a guess is made from.
+pub(crate) fn beginning(line: Content<'_>) -> &[u8] {
+    match line {
+        Content::Bytes(bytes) => &bytes[..bytes.len().min(BEGINNING_BYTES)],
+        Content::TooLong { .. } => &[],
+    }
+}
 
 /// Guesses from the input's first bytes and from which reason is the most frequent.
 pub(crate) fn likely(counts: &MapperCounts, beginning: &[u8], fields: &Fields) -> String {

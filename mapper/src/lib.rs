@@ -9,10 +9,10 @@ use std::io::{self, Read, Write};
 
 use corpus::clean::Cleaner;
 use corpus::exit::Exit;
-use corpus::ledger::{MapperCounts, Share, TooManyBad, report_counters};
+use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad, report_counters};
 use corpus::lines::{Content, LineReader, is_blank};
 use corpus::record::{Votes, write_record};
-use corpus::review::{Fields, Reject, ReviewParser};
+use corpus::review::{Fields, Rating, ReviewParser};
 use thiserror::Error;
 
 /// Output goes out in pieces of about this size.
@@ -73,51 +73,27 @@ pub fn run(
     options: &Options,
 ) -> Result<MapperCounts, Error> {
     let mut lines = LineReader::new(input, options.line_bytes_max);
-    let mut parser = ReviewParser::new(options.fields.clone());
-    let mut cleaner = Cleaner::default();
+    let mut reviews = Reviews::of(options);
     let mut counts = MapperCounts::default();
     let mut beginning = Vec::new();
-    let mut text = Vec::new();
     let mut records = Vec::with_capacity(2 * WRITE_BYTES);
     while let Some(line) = lines.next_line().map_err(Error::Read)? {
         counts.lines += 1;
-        let bytes = match line.content {
-            Content::Bytes(bytes) => bytes,
-            Content::TooLong { blank: true, .. } => {
-                counts.blank += 1;
-                continue;
-            }
-            Content::TooLong { .. } => {
-                count_bad(&mut counts.line_too_long, "line_too_long", line.offset, options, &mut log)?;
-                continue;
-            }
-        };
         if counts.lines == 1 {
-            beginning.extend_from_slice(&bytes[..bytes.len().min(cause::BEGINNING_BYTES)]);
+            beginning.extend_from_slice(cause::beginning(line.content));
         }
-        if is_blank(bytes) {
-            counts.blank += 1;
-            continue;
-        }
-        let review = match parser.parse(bytes) {
-            Ok(review) => review,
-            Err(reject) => {
-                let (counter, reason) = match reject {
-                    Reject::BadLine => (&mut counts.bad_line, "bad_line"),
-                    Reject::NoText => (&mut counts.no_text, "no_text"),
-                    Reject::BadRating => (&mut counts.bad_rating, "bad_rating"),
-                };
-                count_bad(counter, reason, line.offset, options, &mut log)?;
-                continue;
+        match reviews.read(line.content) {
+            Ok((text, rating)) => {
+                counts.reviews += 1;
+                write_record(&mut records, text, Votes::one(rating.stars()));
             }
-        };
-        text.clear();
-        if !cleaner.clean(review.text, &mut text) {
-            counts.empty_text += 1;
-            continue;
+            Err(fate) => {
+                let so_far = counts.count(fate);
+                if fate.is_bad() && so_far <= TOLD {
+                    tell(fate, so_far, line.offset, options, &mut log)?;
+                }
+            }
         }
-        counts.reviews += 1;
-        write_record(&mut records, &text, Votes::one(review.rating.stars()));
         if records.len() >= WRITE_BYTES {
             output.write_all(&records).map_err(Error::Write)?;
             records.clear();
@@ -132,21 +108,45 @@ pub fn run(
     Ok(counts)
 }
 
-/// Counts a bad line, and tells the first few with their place. The line itself stays out of the log: logs are kept
-/// by others than those who may read reviews.
-fn count_bad(
-    counter: &mut u64,
-    reason: &str,
-    offset: u64,
-    options: &Options,
-    log: &mut impl Write,
-) -> Result<(), Error> {
-    *counter += 1;
-    if *counter > TOLD {
-        return Ok(());
+/// Lines to cleaned texts, through buffers that are used again.
+struct Reviews {
+    parser: ReviewParser,
+    cleaner: Cleaner,
+    text: Vec<u8>,
+}
+
+impl Reviews {
+    fn of(options: &Options) -> Self {
+        Self {
+            parser: ReviewParser::new(options.fields.clone()),
+            cleaner: Cleaner::default(),
+            text: Vec::new(),
+        }
     }
-    let more = if *counter == TOLD { " (further ones are counted only)" } else { "" };
-    let notice = format!("mapper: {reason} at byte {offset} of {}{more}\n", options.file);
+
+    /// The cleaned text and the rating of a line, or what else becomes of it.
+    fn read(&mut self, line: Content<'_>) -> Result<(&[u8], Rating), Fate> {
+        let bytes = match line {
+            Content::TooLong { blank: true, .. } => return Err(Fate::Blank),
+            Content::TooLong { .. } => return Err(Fate::TooLong),
+            Content::Bytes(bytes) if is_blank(bytes) => return Err(Fate::Blank),
+            Content::Bytes(bytes) => bytes,
+        };
+        let review = self.parser.parse(bytes).map_err(Fate::Rejected)?;
+        self.text.clear();
+        if self.cleaner.clean(review.text, &mut self.text) {
+            Ok((&self.text, review.rating))
+        } else {
+            Err(Fate::EmptyText)
+        }
+    }
+}
+
+/// Tells the place of one of the first few bad lines. The line itself stays out of the log: logs are kept by others
+/// than those who may read reviews.
+fn tell(fate: Fate, so_far: u64, offset: u64, options: &Options, log: &mut impl Write) -> Result<(), Error> {
+    let more = if so_far == TOLD { " (further ones are counted only)" } else { "" };
+    let notice = format!("mapper: {} at byte {offset} of {}{more}\n", fate.counter(), options.file);
     log.write_all(notice.as_bytes()).map_err(Error::Log)
 }
 

@@ -1,8 +1,7 @@
 //! The program `mapper`: standard input to standard output, counts to a file, exit code out.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -58,10 +57,9 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
         bad_lines_max: arguments.bad_lines_max,
         file: input_name(),
     };
-    let (input, output) =
-        files().map_err(|error| (Exit::Io, format!("standard input or output: {error}")))?;
-    let counts =
-        mapper::run(input, output, io::stderr(), &options).map_err(|error| (error.exit(), chain(&error)))?;
+    // Pieces larger than the buffers of standard input and output pass them by.
+    let counts = mapper::run(io::stdin().lock(), io::stdout().lock(), io::stderr(), &options)
+        .map_err(|error| (error.exit(), chain(&error)))?;
     match &arguments.counts {
         Some(path) => write_counts(path, &counts).map_err(|error| {
             let remedy = "check the path, its permissions and the free space";
@@ -81,11 +79,4 @@ fn write_counts(path: &PathBuf, counts: &MapperCounts) -> io::Result<()> {
     let mut json = serde_json::to_string_pretty(counts)?;
     json.push('\n');
     fs::write(path, json)
-}
-
-/// Standard input and output without buffers of their own: lines and records go in large pieces.
-fn files() -> io::Result<(File, File)> {
-    let input = io::stdin().as_fd().try_clone_to_owned()?;
-    let output = io::stdout().as_fd().try_clone_to_owned()?;
-    Ok((File::from(input), File::from(output)))
 }

@@ -1,8 +1,6 @@
 //! The program `reducer`: arguments and environment in, exit code out.
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -72,10 +70,8 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let failed = |error: reducer::Error| (error.exit(), chain(&error));
     let store = Store::open(&arguments.run).map_err(|error| failed(error.into()))?;
     let task = task(arguments)?;
-    // Standard input is read in large pieces by the reader of records, without a second buffer before it.
-    let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-    let input = input.map_err(|error| (Exit::Io, format!("standard input: {error}")))?;
-    reducer::run(input, io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
+    // Pieces larger than the buffer of standard input pass it by.
+    reducer::run(io::stdin().lock(), io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
     Ok(())
 }
 

@@ -66,7 +66,9 @@ impl Runs {
                     }
                 }
             }
-            places[run].push(n_words as u32)?;
+            places[run].push(
+                u32::try_from(n_words).expect("a shard of 4 billion distinct words has no place for more"),
+            )?;
         }
         if let Some((word, count)) = current {
             merged.word(&word, count)?;
