@@ -5,6 +5,9 @@
 /// `Text.hashCode` is `WritableComparator.hashBytes`: h = 1, then h = 31 h + (signed byte) in 32 bits that wrap;
 /// the partitioner clears the sign and takes the rest.
 pub fn partition(key: &[u8], partitions: u32) -> u32 {
+    if partitions == 1 {
+        return 0;
+    }
     let hash = key.iter().fold(1i32, |hash, &byte| hash.wrapping_mul(31).wrapping_add(i32::from(byte as i8)));
     (hash & i32::MAX) as u32 % partitions
 }

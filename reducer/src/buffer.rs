@@ -13,6 +13,8 @@ pub struct Buffer {
     tokens: Vec<u32>,
     /// The words' numbers in byte order, once sorted.
     order: Vec<u32>,
+    /// The words' counts by number, once sorted.
+    counts: Vec<u64>,
 }
 
 /// A row whose tokens lie in the buffer's list of all tokens.
@@ -39,13 +41,14 @@ impl Buffer {
             rows: Vec::new(),
             tokens: Vec::new(),
             order: Vec::new(),
+            counts: Vec::new(),
         }
     }
 
-    /// Looks a word up, and counts it unless it is a stop word.
+    /// Looks up the word that is the first `length` bytes of `text`, and counts it.
     #[inline]
-    pub fn count(&mut self, word: &[u8]) -> Word {
-        self.dictionary.count(word)
+    pub fn count(&mut self, text: &[u8], length: usize) -> Word {
+        self.dictionary.count(text, length)
     }
 
     /// Takes a row whose tokens are numbers of words; those in `row` itself are not looked at.
@@ -70,7 +73,7 @@ impl Buffer {
     /// The memory that rows and words take, and that sorting them will take besides.
     pub fn memory_bytes(&self) -> usize {
         self.dictionary.memory_bytes()
-            + self.dictionary.n_words() * 2 * size_of::<u32>()
+            + self.dictionary.n_words() * (2 * size_of::<u32>() + size_of::<u64>())
             + self.rows.len() * size_of::<BufferedRow>()
             + self.tokens.len() * size_of::<u32>()
     }
@@ -78,6 +81,7 @@ impl Buffer {
     /// Brings words into byte order and rows into row order, and turns their tokens from numbers into places.
     pub fn sort(&mut self) {
         self.order = self.dictionary.in_byte_order();
+        self.counts = self.dictionary.counts();
         let mut places = vec![0; self.order.len()];
         for (place, &number) in self.order.iter().enumerate() {
             places[number as usize] = place as u32;
@@ -98,7 +102,7 @@ impl Buffer {
 
     /// The words in byte order, with their counts.
     pub fn words(&self) -> impl Iterator<Item = (&[u8], u64)> {
-        self.order.iter().map(|&number| self.dictionary.get(number))
+        self.order.iter().map(|&number| (self.dictionary.get(number), self.counts[number as usize]))
     }
 
     /// Visits the rows in row order.
@@ -120,5 +124,6 @@ impl Buffer {
         self.rows.clear();
         self.tokens.clear();
         self.order.clear();
+        self.counts.clear();
     }
 }
