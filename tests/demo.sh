@@ -54,10 +54,10 @@ step "The shards of the run become one dataset; the ledger must balance." \
     'merge --run $run/one --counts mapper.json --out one.h5'
 
 step "The same again with three reducers and no combiner, as a pipe." \
-    'mapper --counts again.json < reviews.json | LC_ALL=C sort > sorted
+    'mapper --counts again.json < reviews.json 2> log | LC_ALL=C sort > sorted
   for partition in 0 1 2; do
       reducer --select --run $run/three --partition $partition --partitions 3 < sorted
-  done > committed'
+  done > committed 2> log'
 show committed
 step "Three shards, one dataset." \
     'merge --run $run/three --counts again.json --out three.h5 > card'

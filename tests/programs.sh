@@ -26,7 +26,7 @@ for name in "$@"; do
     [ -x "$program" ] || { fail "$program is missing; run \`make build\` or \`make dist\`"; continue; }
     strip -o "$stripped" "$program"
     bytes=$(stat -c %s "$stripped")
-    # A task of a Hadoop job copies its mapper and combiner to each machine; HDF5 and S3 make the others larger.
+    # A task of a Hadoop job copies its mapper and combiner to each machine; HDF5 makes the others larger.
     case $name in mapper | combiner) mib_max=4 ;; *) mib_max=20 ;; esac
     glibc=$(readelf --version-info "$program" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
     libraries=$(readelf --dynamic "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')

@@ -1,7 +1,7 @@
 //! What crosses the pipe between the programs: raw lines in, records and kept words out.
 //!
-//! Everything here is pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner, the
-//! reducer and the one-machine job call the same functions, so they cannot disagree.
+//! Everything here is pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner and the
+//! reducer call the same functions, so they cannot disagree.
 
 pub mod clean;
 pub mod digest;

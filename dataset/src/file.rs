@@ -246,7 +246,7 @@ impl FileReader {
             thing: "the dataset `digests`".to_owned(),
             found: "absent".to_owned(),
             expected: "a table of digests".to_owned(),
-            remedy: "only files written by reducer, merge or sentimill are read",
+            remedy: "only files written by reducer and merge are read; of a padded copy, name the dataset beside it",
         })?;
         let is_table = table.size() <= TABLE_BYTES_MAX && !table.is_chunked();
         let table: Vec<u8> =

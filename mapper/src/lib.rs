@@ -105,6 +105,11 @@ pub fn run(
         found,
         cause: cause::likely(&counts, &beginning, &options.fields),
     })?;
+    // Too few lines to fail for, and yet hardly what anybody wanted.
+    if counts.reviews == 0 && counts.bad() > 0 {
+        let cause = cause::likely(&counts, &beginning, &options.fields);
+        log.write_all(format!("mapper: no line is a review; {cause}\n").as_bytes()).map_err(Error::Log)?;
+    }
     Ok(counts)
 }
 
@@ -223,8 +228,10 @@ mod tests {
     }
 
     #[test]
-    fn few_lines_are_not_judged() {
-        assert_eq!(mapped(&"x\n".repeat(999)).0.unwrap().bad_line, 999);
+    fn few_lines_are_not_judged_but_told_when_none_is_a_review() {
+        let (counts, _, log) = mapped(&"x\n".repeat(999));
+        assert_eq!(counts.unwrap().bad_line, 999);
+        assert!(log.contains("mapper: no line is a review; most lines are not in the format json"), "{log}");
         assert!(mapped(&"x\n".repeat(1000)).0.is_err());
     }
 }

@@ -57,6 +57,10 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
         bad_lines_max: arguments.bad_lines_max,
         file: input_name(),
     };
+    if let Some(path) = &arguments.counts {
+        // Counts of an earlier run must not pass for those of a mapper that fails.
+        let _ = fs::remove_file(path);
+    }
     // Pieces larger than the buffers of standard input and output pass them by.
     let counts = mapper::run(io::stdin().lock(), io::stdout().lock(), io::stderr(), &options)
         .map_err(|error| (error.exit(), chain(&error)))?;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use corpus::settings::Keep;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::UNKNOWN;
 
@@ -70,7 +71,7 @@ fn card(dataset: &DatasetReader, summary: &Summary) -> String {
     line("row length", lengths(summary));
     let kept = match settings.rows.max_tokens {
         0 => "all words of a row kept".to_owned(),
-        most => format!("{} {most} words of a row kept", settings.rows.keep.name()),
+        most => format!("{} of a row kept", kept_words(settings.rows.keep, most)),
     };
     line("settings", format!("{} stop words, {kept}", settings.rows.stop_words.len()));
     line("vocabulary", format!("{} words", dataset.vocabulary().words.len()));
@@ -79,6 +80,14 @@ fn card(dataset: &DatasetReader, summary: &Summary) -> String {
     line("id digest", digests.id_digest.to_string());
     line("vocabulary digest", digests.vocabulary_digest.to_string());
     card
+}
+
+fn kept_words(keep: Keep, most: u32) -> String {
+    match keep {
+        Keep::First => format!("the first {most} words"),
+        Keep::Last => format!("the last {most} words"),
+        Keep::Ends => format!("{most} words from both ends"),
+    }
 }
 
 /// A number and its share of the whole.

@@ -123,6 +123,20 @@ pub enum Error {
         /// What the commit says.
         expected: String,
     },
+    /// A dataset that is not what its manifest says.
+    #[error(
+        "{object} has {what} {found}, its manifest says {expected}; the file was altered: merge the run again"
+    )]
+    OtherThanManifest {
+        /// The dataset.
+        object: String,
+        /// What differs.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// What the manifest says.
+        expected: String,
+    },
     /// The commits are not those of the seal.
     #[error(
         "{run} was sealed: {what} is {found}, the seal says {expected}; neither commits nor seal of a sealed run may \
@@ -237,6 +251,7 @@ impl Error {
             | Self::OtherRun { .. }
             | Self::Altered { .. }
             | Self::Unsealed { .. }
+            | Self::OtherThanManifest { .. }
             | Self::ObjectsMissing { .. }
             | Self::NoCounts { .. } => Exit::MissingInput,
             Self::OtherSettings { .. } | Self::OtherCleaning { .. } => Exit::Settings,

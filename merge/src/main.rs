@@ -121,12 +121,14 @@ fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error>
 }
 
 fn check(file: &Path) -> Result<(), Error> {
-    let mut dataset = DatasetReader::open(file)?;
-    dataset.verify(|_| Ok(()))?;
-    let digests = dataset.digests();
-    let rows = dataset.n_rows();
+    let checked = merge::check(file)?;
+    let (digests, rows) = (checked.dataset.digests(), checked.dataset.n_rows());
+    let bytes = match checked.manifest {
+        true => "its bytes are those of its manifest",
+        false => "without a manifest beside it, only its content was checked",
+    };
     print(&format!(
-        "{}: whole, {rows} rows\nid digest         {}\nvocabulary digest {}\n",
+        "{}: whole, {rows} rows; {bytes}\nid digest         {}\nvocabulary digest {}\n",
         file.display(),
         digests.id_digest,
         digests.vocabulary_digest
@@ -150,7 +152,7 @@ fn collect_garbage(run: &str, delete: bool) -> Result<(), Error> {
         }
         (None, true) => {
             orphans.iter().try_for_each(|orphan| store.delete(&orphan.key))?;
-            print(&format!("{} objects removed\n", orphans.len()))
+            print(&format!("objects removed: {}\n", orphans.len()))
         }
         (None, false) => {
             print(&format!("{} objects that no commit names; --delete removes them\n", orphans.len()))

@@ -7,7 +7,7 @@
 //! `merge` stand on this promise alone.
 //!
 //! The store knows nothing of shards, records or digests. Its calls block, and block as long as the storage
-//! does: a Hadoop task reports its status from another thread.
+//! does.
 //!
 //! ```
 //! use store::{Content, Key, Put, Store};

@@ -98,7 +98,7 @@ fn the_readmes_python_reads_a_dataset() {
     let python = project().join(".deps/test/bin/python");
     if !python.exists() {
         assert!(std::env::var_os("CI").is_none(), "no {}: run `make setup`", python.display());
-        println!("SKIPPED the README's Python: no {}; run `make setup`", python.display());
+        tests::say(&format!("SKIPPED the README's Python: no {}; run `make setup`", python.display()));
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -187,7 +187,7 @@ fn gc_removes_the_orphan_and_nothing_else() {
     assert!(snapshot(&run_folder) == expected, "only the orphan is gone");
 
     let again = merge_with(&["gc", "--delete", "--run", text_of(&run_folder)]).succeeded().said();
-    assert_eq!(again, "0 objects removed\n");
+    assert_eq!(again, "objects removed: 0\n");
     let dataset = folder.path().join("reviews.h5");
     run(&mut merge(&run_folder, &dataset), b"").succeeded();
     assert_same_bytes(&dataset, &DEMO.dataset, "after gc");

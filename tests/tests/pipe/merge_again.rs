@@ -199,3 +199,19 @@ fn check_refuses_a_damaged_file_and_names_it() {
     }
     merge_with(&["--check", text_of(&folder.path().join("absent.h5"))]).with_code(66);
 }
+
+#[test]
+fn check_notices_any_byte_where_the_manifest_lies_beside() {
+    let merged = Merged::new(&[]);
+    let mut longer = fs::read(&merged.dataset).unwrap();
+    longer.push(0);
+    fs::write(&merged.dataset, longer).unwrap();
+
+    let refused = merge_with(&["--check", text_of(&merged.dataset)]).with_code(66);
+    assert!(refused.stderr.contains("its manifest says"), "{}", refused.stderr);
+
+    // The byte is no part of what the file holds, and without a manifest nobody knows that it was not there.
+    fs::remove_file(merged.path("reviews.manifest.json")).unwrap();
+    let checked = merge_with(&["--check", text_of(&merged.dataset)]).succeeded().said();
+    assert!(checked.contains("without a manifest beside it, only its content was checked"), "{checked}");
+}

@@ -35,8 +35,8 @@ fn a_file_that_is_no_dataset_is_refused() {
     refused(
         &job,
         "out.padded.h5",
-        "the dataset `digests` is absent, expected a table of digests; only files written by reducer, merge or \
-         sentimill are read",
+        "the dataset `digests` is absent, expected a table of digests; only files written by reducer and \
+         merge are read; of a padded copy, name the dataset beside it",
     );
     job.merges();
 }
