@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Merges sequences that ascend each by itself into one that ascends; every entry comes with the number of the
 /// sequence that it came from. One entry of each sequence is held.
@@ -42,6 +42,29 @@ impl<T: Ord, I: Iterator<Item = Result<T>>> Iterator for MergeSorted<T, I> {
     }
 }
 
+/// Merges lists of words with counts, each in byte order, and visits each distinct word once, in byte order, with its
+/// number from 0 and the sum of its counts. Before that, `met` is told for each list that holds the word: of each
+/// list's words in order, the number of the next one.
+pub fn sum_words<I: Iterator<Item = Result<(Vec<u8>, u64)>>, E: From<Error>>(
+    lists: impl IntoIterator<Item = I>,
+    mut met: impl FnMut(usize, u64) -> std::result::Result<(), E>,
+    mut visit: impl FnMut(&[u8], u64) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut merged = merge_sorted(lists)?.peekable();
+    for number in 0.. {
+        let Some(first) = merged.next() else { break };
+        let ((word, mut count), list) = first?;
+        met(list, number)?;
+        while let Some(same) = merged.next_if(|next| matches!(next, Ok(((other, _), _)) if *other == word)) {
+            let ((_, more), list) = same?;
+            count += more;
+            met(list, number)?;
+        }
+        visit(&word, count)?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -61,5 +84,28 @@ mod tests {
             let merged = merge_sorted(sorted.into_iter().map(|sequence| sequence.into_iter().map(Ok))).unwrap();
             prop_assert_eq!(merged.collect::<Result<Vec<_>>>().unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn words_of_several_lists_are_summed_and_numbered() {
+        let list = |words: &[(&str, u64)]| {
+            words.iter().map(|&(word, count)| Ok((word.as_bytes().to_vec(), count))).collect::<Vec<_>>()
+        };
+        let lists = [list(&[("b", 1), ("c", 2)]), list(&[]), list(&[("a", 3), ("b", 4)])];
+        let (mut met, mut sums) = (Vec::new(), Vec::new());
+        let summed: Result<()> = sum_words(
+            lists.map(Vec::into_iter),
+            |list, number| {
+                met.push((list, number));
+                Ok(())
+            },
+            |word, count| {
+                sums.push((word.to_vec(), count));
+                Ok(())
+            },
+        );
+        summed.unwrap();
+        assert_eq!(sums, [(b"a".to_vec(), 3), (b"b".to_vec(), 5), (b"c".to_vec(), 2)]);
+        assert_eq!(met, [(2, 0), (0, 1), (2, 1), (0, 2)]);
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dataset::merge_sorted::merge_sorted;
+use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
 use dataset::vocabulary::{FIRST_WORD, UNKNOWN, Vocabulary};
 use dataset::{WordList, WordsReader};
@@ -64,12 +64,12 @@ fn each_word(shards: &[VerifiedShard], spool: &mut Spool, mut visit: impl FnMut(
         runs.push(run.finish()?);
     }
     let sources: Vec<_> = runs.into_iter().map(|run| spool.words(run, 64 << 10)).collect();
-    sum_words(sources, &mut each)
+    sum_words(sources, |_, _| Ok(()), &mut each)
 }
 
 fn sum_words_of(shards: &[VerifiedShard], visit: impl FnMut(&[u8], u64) -> Result<()>) -> Result<()> {
     let mut readers = shards.iter().map(VerifiedShard::open).collect::<Result<Vec<_>>>()?;
-    sum_words(readers.iter_mut().map(|shard| words_in_order(shard.dictionary())).collect(), visit)
+    sum_words(readers.iter_mut().map(|shard| words_in_order(shard.dictionary())), |_, _| Ok(()), visit)
 }
 
 fn words_in_order(words: &mut WordsReader) -> impl Iterator<Item = dataset::Result<(Vec<u8>, u64)>> {
@@ -78,25 +78,6 @@ fn words_in_order(words: &mut WordsReader) -> impl Iterator<Item = dataset::Resu
         let count = words.read(at, &mut word)?;
         Ok((word, count))
     })
-}
-
-fn sum_words(
-    sources: Vec<impl Iterator<Item = dataset::Result<(Vec<u8>, u64)>>>,
-    mut visit: impl FnMut(&[u8], u64) -> Result<()>,
-) -> Result<()> {
-    let mut current: Option<(Vec<u8>, u64)> = None;
-    for next in merge_sorted(sources)? {
-        let ((word, count), _) = next?;
-        match &mut current {
-            Some((same, sum)) if *same == word => *sum += count,
-            _ => {
-                if let Some((word, count)) = current.replace((word, count)) {
-                    visit(&word, count)?;
-                }
-            }
-        }
-    }
-    current.map_or(Ok(()), |(word, count)| visit(&word, count))
 }
 
 /// The ids of a vocabulary by word.

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use dataset::merge_sorted::merge_sorted;
+use dataset::merge_sorted::{merge_sorted, sum_words};
 use dataset::shard::ShardWriter;
 use dataset::spool::{Run, Spool};
 use dataset::{Result, Row};
@@ -53,28 +53,15 @@ impl Runs {
         let sources: Vec<_> = self.runs.iter().map(|run| self.spool.words(run.words, buffer_bytes)).collect();
         let (mut n_words, mut word_bytes) = (0, 0);
         let mut merged = self.spool.append();
-        let mut current: Option<(Vec<u8>, u64)> = None;
-        for next in merge_sorted(sources)? {
-            let ((word, count), run) = next?;
-            match &mut current {
-                Some((same, sum)) if *same == word => *sum += count,
-                _ => {
-                    if let Some((word, count)) = current.replace((word, count)) {
-                        merged.word(&word, count)?;
-                        word_bytes += word.len() as u64;
-                        n_words += 1;
-                    }
-                }
-            }
-            places[run].push(
-                u32::try_from(n_words).expect("a shard of 4 billion distinct words has no place for more"),
-            )?;
-        }
-        if let Some((word, count)) = current {
-            merged.word(&word, count)?;
-            word_bytes += word.len() as u64;
+        let met = |run: usize, number| {
+            let number = u32::try_from(number).expect("words of a shard are numbered in 32 bits");
+            places[run].push(number)
+        };
+        sum_words(sources, met, |word, count| {
             n_words += 1;
-        }
+            word_bytes += word.len() as u64;
+            merged.word(word, count)
+        })?;
         let words = merged.finish()?;
         let runs = self.runs.iter().zip(places).map(|(run, places)| {
             Ok(MappedRun { rows: run.rows, places: places.finish()?, n_places: run.n_words })
