@@ -125,16 +125,15 @@ pub enum Error {
     },
     /// A dataset that is not what its manifest says.
     #[error(
-        "{object} has {what} {found}, its manifest says {expected}; the file was altered: merge the run again"
+        "{} has SHA-256 {found}, its manifest says {expected}; the file was altered: merge the run again",
+        path.display()
     )]
     OtherThanManifest {
         /// The dataset.
-        object: String,
-        /// What differs.
-        what: &'static str,
-        /// What was found.
+        path: PathBuf,
+        /// Its SHA-256.
         found: String,
-        /// What the manifest says.
+        /// The one that the manifest has.
         expected: String,
     },
     /// The commits are not those of the seal.

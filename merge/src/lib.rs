@@ -99,7 +99,7 @@ pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outc
         return Ok(Outcome::Unchanged(Box::new(manifest)));
     }
     let shards = verify_all(store, &commits, options, progress)?;
-    let built = build(&shards, &commits, &settings, &mut others, &places, options, progress)?;
+    let built = build(&shards, &seal, &settings, &mut others, &places, options, progress)?;
     let manifest = finish(store, seal, settings, built, &places, options)?;
     Ok(Outcome::Made(Box::new(manifest)))
 }
@@ -256,7 +256,7 @@ struct LeftOut {
 
 fn build(
     shards: &[VerifiedShard],
-    commits: &[Commit],
+    seal: &Seal,
     settings: &DatasetSettings,
     others: &mut Others,
     places: &Places,
@@ -271,10 +271,9 @@ fn build(
             add_left_out(shard, &mut Hashes::of(without), &mut left_out)?;
         }
     }
-    let n_rows = commits.iter().map(|commit| commit.counts.rows).sum::<u64>() - left_out.rows;
-    let n_tokens = commits.iter().map(|commit| commit.kept_words).sum::<u64>() - left_out.tokens;
-    let mut row_digest = Digest::default();
-    commits.iter().for_each(|commit| row_digest += commit.row_digest);
+    let n_rows = seal.ledger.reducer.rows - left_out.rows;
+    let n_tokens = shards.iter().map(|shard| shard.tokens).sum::<u64>() - left_out.tokens;
+    let mut row_digest = seal.row_digest;
     row_digest -= left_out.row_digest;
 
     let file = places.temporary()?;
@@ -385,8 +384,8 @@ pub fn check(file: &Path) -> Result<Checked> {
     if let Some(manifest) = &manifest {
         let found = at(file, "read the dataset", dataset::sha256::of_file(file))?;
         if found != manifest.sha256 {
-            let (object, what, expected) = (file.display().to_string(), "SHA-256", manifest.sha256.clone());
-            return Err(Error::OtherThanManifest { object, what, found, expected });
+            let (path, expected) = (file.to_owned(), manifest.sha256.clone());
+            return Err(Error::OtherThanManifest { path, found, expected });
         }
     }
     Ok(Checked { dataset, manifest: manifest.is_some() })

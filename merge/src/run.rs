@@ -205,6 +205,8 @@ pub(crate) struct VerifiedShard {
     pub(crate) file: LocalObject,
     /// Its name in the run's folder.
     pub(crate) name: String,
+    /// The kept words of all its rows.
+    pub(crate) tokens: u64,
 }
 
 impl VerifiedShard {
@@ -265,5 +267,5 @@ pub(crate) fn verify(
         let found = format!("{votes} and {dropped} texts of stop words only");
         return Err(altered("number of reviews", found, reviews.to_string()));
     }
-    Ok(VerifiedShard { file, name: commit.object.clone() })
+    Ok(VerifiedShard { file, name: commit.object.clone(), tokens: size.tokens })
 }

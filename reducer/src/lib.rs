@@ -23,7 +23,7 @@ use corpus::partition::partition;
 use corpus::record::ReadError;
 use dataset::commit::{Commit, shard_key};
 use dataset::sha256;
-use dataset::shard::{ShardReader, ShardWriter};
+use dataset::shard::{ShardReader, ShardSize, ShardWriter};
 use store::Store;
 use thiserror::Error;
 
@@ -203,8 +203,7 @@ fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collecti
     let folder =
         folder.map_err(|error| Error::Scratch { path: task.scratch.clone(), source: error.kind().into() })?;
     let path = folder.path().join("shard.h5");
-    let distinct_words = collection.size().words;
-    write_shard(&path, task, collection)?;
+    let distinct_words = write_shard(&path, task, collection)?.words;
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
     let sha256 = sha256::of_file(&path).map_err(unreadable)?;
@@ -221,8 +220,8 @@ fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collecti
     }
 }
 
-/// Writes the shard, closes it, and reads all of it back.
-fn write_shard(path: &Path, task: &Task, collection: Collection) -> Result<()> {
+/// Writes the shard, closes it, and reads all of it back; gives its size.
+fn write_shard(path: &Path, task: &Task, collection: Collection) -> Result<ShardSize> {
     let (size, totals) = (collection.size(), collection.totals);
     let mut shard = ShardWriter::create(path, &task.settings, size)?;
     collection.write(&mut shard)?;
@@ -236,7 +235,8 @@ fn write_shard(path: &Path, task: &Task, collection: Collection) -> Result<()> {
     }
     let verified =
         written.keep_dictionary(task.memory_bytes as u64).and_then(|()| written.verify(|_| Ok(())));
-    verified.map_err(|error| Error::Unverified(error.to_string()))
+    verified.map_err(|error| Error::Unverified(error.to_string()))?;
+    Ok(size)
 }
 
 /// The commit record of this attempt, but for its object.
