@@ -2,36 +2,49 @@
 # Installs below .deps/ what building and testing need beyond a Rust toolchain, a C++ compiler and
 # Python 3. Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
 #
-# usage: bootstrap/laptop.sh build|test|check|dist ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|check|dist ...
 #   build   a cmake new enough for HDF5: the system's, or PyPI's
-#   test    the Python packages of the oracle, which knows none of the project's code
+#   torch   the part of PyTorch that c10d and trainer are compiled with, for a CPU: 0.5 GB
+#   --cuda  torch, and all of PyTorch for a GPU: 4 GB
+#   test    the Python packages of the oracle, which knows none of the project's code; and --cuda,
+#           unless the environment has TORCH=no
 #   check   cargo-deny and shellcheck
 #   dist    zig, which links programs for an older glibc
 set -euo pipefail
 
 CMAKE_AT_LEAST=3.26
 PYTHON_AT_LEAST=3.10
+PYTHON_AT_MOST=3.14
 CARGO_DENY=0.20.2
 PYTHON=${PYTHON:-python3}
+# In site-packages, what a program that uses PyTorch on a CPU is linked with and loads.
+LIBTORCH_FILES=(torch/lib/lib{torch_cpu,c10}.so torch/lib/libgomp.so.1 nvidia/cu13/lib/lib{cudart,cupti}.so.13)
 
 main() {
     root=$(cd "$(dirname "$0")/.." && pwd)
     [ $# -gt 0 ] || usage
+    local set torch=
     mkdir -p "$root/.deps/bin"
     deps=$(cd "$root/.deps" && pwd -P)
     cd "$deps"
     # Two makes at once take turns.
     exec 9>"$deps/lock"
     flock 9
+    trap 'rm -rf "$deps/downloads"' EXIT
     for set in "$@"; do
         case $set in
             build) compilers; cmake_for_hdf5 ;;
-            test) python_set test ;;
+            torch) torch=${torch:-part} ;;
+            --cuda) torch=whole ;;
+            # The Python peer in tests of groups of ranks does not start without its CUDA libraries.
+            test) python_set test; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_deny ;;
             dist) python_set dist; link_zig ;;
             *) usage ;;
         esac
     done
+    # Last, so that who asks for the part and the whole downloads it once.
+    [ -z "$torch" ] || pytorch "$torch"
 }
 
 usage() {
@@ -73,24 +86,98 @@ cargo_deny() {
     rm -rf "$deps/cargo-deny-target"
 }
 
-# python_set NAME: requirements/NAME.txt in a virtual environment of its own, .deps/NAME.
+# pytorch part|whole: .deps/libtorch, laid out as PyTorch's own download for C++ is, and for the whole
+# .deps/torch. Where there is a whole, site-packages/ in libtorch is a link to its; where there is none, it has
+# what is needed of it.
+pytorch() {
+    local wanted="$root/bootstrap/requirements/libtorch.txt" whole=torch/stamp stamp file
+    if [ "$1" = whole ] || [ -e "$whole" ]; then
+        python_set torch "a download of 2.4 GB"
+        stamp="of .deps/torch, $(cat "$whole")"
+    else
+        stamp="of its own, $(sha256sum <"$wanted")"
+    fi
+    [ "$(cat libtorch/stamp 2>/dev/null)" = "$stamp" ] && return
+    rm -rf libtorch
+    mkdir -p libtorch/lib
+    if [ -e "$whole" ]; then
+        ln -s "../$(echo torch/lib/python3.*/site-packages)" libtorch/site-packages
+    else
+        say "installing PyTorch's library for C++ from bootstrap/requirements/libtorch.txt, a download of 0.5 GB"
+        virtual_environment downloads/pip
+        pip downloads/pip download libtorch --dest downloads/wheels
+        unzip_libtorch downloads/wheels/*.whl
+    fi
+    ln -s site-packages/torch/include libtorch/include
+    for file in "${LIBTORCH_FILES[@]}"; do
+        [ -f "libtorch/site-packages/$file" ] || fail "no package of bootstrap/requirements/libtorch.txt has $file"
+        ln -s "../site-packages/$file" libtorch/lib/
+    done
+    # torch-sys links with torch. The wheel's own needs CUDA, and does nothing but name the others.
+    echo "INPUT(libtorch_cpu.so)" >libtorch/lib/libtorch.so
+    # torch-sys compares it with the version that it was written for.
+    sed -n 's/^torch==\([^ ]*\).*/\1/p' "$wanted" >libtorch/build-version
+    # Last, so that an interrupted install is done again.
+    echo "$stamp" >libtorch/stamp
+}
+
+# unzip_libtorch WHEEL ...: the headers and libraries alone, which are a third of it.
+unzip_libtorch() {
+    "$PYTHON" - "${#LIBTORCH_FILES[@]}" "${LIBTORCH_FILES[@]}" "$@" <<'END'
+import sys, zipfile
+count, *names = sys.argv[1:]
+files, wheels = names[: int(count)], names[int(count) :]
+for wheel in wheels:
+    with zipfile.ZipFile(wheel) as members:
+        wanted = [name for name in members.namelist() if name in files or name.startswith("torch/include/")]
+        members.extractall("libtorch/site-packages", wanted)
+END
+}
+
+# python_set NAME [NOTE]: requirements/NAME.txt in a virtual environment of its own, .deps/NAME.
 python_set() {
-    local wanted="$root/bootstrap/requirements/$1.txt" stamp version
+    local wanted="$root/bootstrap/requirements/$1.txt" stamp
     need "$PYTHON" "Python $PYTHON_AT_LEAST or newer (apt-get install python3 python3-venv)"
-    version=$("$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    stamp="Python $version, $(sha256sum <"$wanted")"
+    stamp="Python $(python_version), $(sha256sum <"$wanted")"
     [ "$(cat "$deps/$1/stamp" 2>/dev/null)" = "$stamp" ] && return
+    say "installing the Python packages of bootstrap/requirements/$1.txt${2:+, $2}"
+    virtual_environment "$1"
+    pip "$1" install "$1"
+    # Last, so that an interrupted install is done again.
+    echo "$stamp" >"$deps/$1/stamp"
+}
+
+# virtual_environment FOLDER: a new one, in place of what is there.
+virtual_environment() {
+    local version
+    need "$PYTHON" "Python $PYTHON_AT_LEAST or newer (apt-get install python3 python3-venv)"
+    version=$(python_version)
     at_least "$PYTHON_AT_LEAST" "$version" ||
         fail "$PYTHON is Python $version, and the pinned packages need $PYTHON_AT_LEAST or newer; name another with PYTHON=..."
     "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null ||
         fail "$PYTHON cannot make virtual environments: apt-get install python3-venv"
-    say "installing the Python packages of bootstrap/requirements/$1.txt"
     rm -rf "${deps:?}/$1"
     "$PYTHON" -m venv "$deps/$1"
-    "$deps/$1/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
-        --require-hashes --only-binary :all: -r "$wanted"
-    # Last, so that an interrupted install is done again.
-    echo "$stamp" >"$deps/$1/stamp"
+}
+
+python_version() {
+    "$PYTHON" -c 'import sys; print("%d.%d" % sys.version_info[:2])'
+}
+
+# pip ENVIRONMENT COMMAND NAME [OPTION ...]: requirements/NAME.txt lists every package that is wanted.
+pip() {
+    local environment=$1 command=$2 name=$3 remedy=
+    shift 3
+    case $name in
+        *torch) remedy=", or leave out what needs PyTorch: make TORCH=no ..." ;;
+    esac
+    mkdir -p downloads
+    # /tmp may be small, and in memory.
+    TMPDIR="$deps/downloads" "$environment/bin/python" -m pip "$command" --quiet --disable-pip-version-check \
+        --no-input --no-cache-dir --require-hashes --no-deps --only-binary :all: \
+        -r "$root/bootstrap/requirements/$name.txt" "$@" ||
+        fail "pip did not $command bootstrap/requirements/$name.txt, and says why above. It needs PyPI or a mirror of" \
+            "it (PIP_INDEX_URL=...) and Python $PYTHON_AT_LEAST to $PYTHON_AT_MOST (PYTHON=...)$remedy"
 }
 
 # link_tool NAME PATH: .deps/bin/NAME, a relative link, so that .deps may move.
