@@ -6,6 +6,19 @@ SHELL := /bin/bash -o pipefail
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # A developer's change of Cargo.toml may change Cargo.lock; CI's and a release's may not.
 LOCKED := $(if $(CI),--locked)
+# no: without the two packages that need PyTorch, and without its download, 0.5 GB, or 2.4 GB for the tests.
+TORCH ?= yes
+ifeq ($(TORCH),yes)
+TORCH_SET := torch
+WORKSPACE := --workspace
+else ifneq ($(TORCH),no)
+$(error TORCH=$(TORCH): neither yes nor no)
+else ifdef CI
+$(error TORCH=no: CI builds and tests everything, so take it out of the environment)
+else
+WORKSPACE := --workspace --exclude c10d --exclude trainer
+LEFT_OUT = @echo "make $@: left out c10d and trainer, which need PyTorch; to have them, leave out TORCH=no"
+endif
 # What is released and has its size and symbols tested: stages of a Hadoop job, and what reads their shards.
 PROGRAMS := mapper combiner reducer merge
 # Amazon Linux 2023 has this glibc; Ubuntu 22.04 and Debian 12 have newer ones.
@@ -13,40 +26,45 @@ GLIBC := 2.34
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@echo "  TORCH=no leaves out c10d and trainer, and the download of PyTorch that they need."
 
 setup: ## what building and testing need, below .deps/
 	@bootstrap/laptop.sh build test
 
 build: ## the programs, into target/release/
-	@bootstrap/laptop.sh build
-	cargo build --release $(LOCKED) --workspace --bins
+	@bootstrap/laptop.sh build $(TORCH_SET)
+	cargo build --release $(LOCKED) $(WORKSPACE) --bins
+	$(LEFT_OUT)
 
 demo: build ## a small corpus, all the way to a dataset
 	tests/demo.sh $(TARGET)/release
 
 # Everything in the release profile, so that HDF5 is compiled once.
 test: setup ## all tests
-	cargo build --release $(LOCKED) --workspace --bins
+	cargo build --release $(LOCKED) $(WORKSPACE) --bins
 	tests/programs.sh $(TARGET)/release any $(PROGRAMS)
 	.deps/test/bin/python -m unittest discover --start-directory tests/oracle --pattern selftest.py
-	cargo test --release $(LOCKED) --workspace --no-fail-fast
+	cargo test --release $(LOCKED) $(WORKSPACE) --no-fail-fast
+	$(LEFT_OUT)
 
 prove: dist ## all tests with their full counts, and the released programs
 	PROVE=1 $(MAKE) test
 
 # What is measured is built as what is shipped.
 bench: ## times and peak memory of each stage
-	@bootstrap/laptop.sh build
-	cargo build --profile dist $(LOCKED) --workspace --bins
+	@bootstrap/laptop.sh build $(TORCH_SET)
+	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins
 	python3 tests/bench.py $(TARGET)/dist
+	$(LEFT_OUT)
 
 check: ## format, lints, documentation, licences, scripts
-	@bootstrap/laptop.sh build check
+	@bootstrap/laptop.sh build check $(TORCH_SET)
 	cargo fmt --all --check
-	cargo clippy --release $(LOCKED) --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --release $(LOCKED) --workspace --no-deps --document-private-items --quiet
+	cargo clippy --release $(LOCKED) $(WORKSPACE) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --release $(LOCKED) $(WORKSPACE) --no-deps --document-private-items --quiet
 	.deps/bin/shellcheck $$(git ls-files -- '*.sh' bootstrap/cmake .ci/run)
 	$(MAKE) --no-print-directory deny
+	$(LEFT_OUT)
 
 deny:
 	@bootstrap/laptop.sh check
