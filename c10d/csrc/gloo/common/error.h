@@ -1,0 +1,2 @@
+// See ../context.h: included by name, nothing of it is used.
+#pragma once

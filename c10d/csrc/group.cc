@@ -1,0 +1,518 @@
+// Process groups, their collectives, and the guard that ends them.
+
+#include "group.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cctype>
+#include <cstdio>
+#include <sstream>
+
+#include <ATen/ATen.h>
+#include <ATen/Version.h>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+using shim::Endable;
+using shim::Failure;
+using shim::Guard;
+using shim::guarded;
+
+namespace shim {
+
+namespace {
+
+std::string text_of(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception of a kind that is not known";
+  }
+}
+
+// The stand-in for one of Gloo's collectives.
+class Collective : public Endable {
+ public:
+  Collective(c10::intrusive_ptr<c10d::Work> inner, std::shared_ptr<Guard> guard)
+      : Endable(-1, inner->retrieveOpType()), inner_(std::move(inner)), guard_(std::move(guard)) {}
+
+  // Separate from the constructor, since both the guard and the callback hold the finished object.
+  void start(const c10::intrusive_ptr<Collective>& self) {
+    auto inner_future = inner_->getFuture();
+    future_ = c10::make_intrusive<c10::ivalue::Future>(inner_future->elementType());
+    ticket_ = guard_->enter(self);
+    inner_future->addCallback([self](c10::ivalue::Future& done) { self->complete(done); });
+  }
+
+  void end(std::exception_ptr failure) override {
+    if (done_.exchange(true)) return;
+    future_->setError(failure);
+    finish(std::move(failure));
+  }
+
+  bool wait(std::chrono::milliseconds) override {
+    future_->wait();
+    if (future_->hasError()) std::rethrow_exception(future_->exception_ptr());
+    return true;
+  }
+
+  bool isCompleted() override { return future_->completed(); }
+  std::vector<at::Tensor> result() override { return inner_->result(); }
+  c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+  uint64_t getSequencenumber() const override { return inner_->getSequencenumber(); }
+
+ private:
+  void complete(c10::ivalue::Future& inner_future) {
+    guard_->leave(ticket_);
+    if (inner_future.hasError()) {
+      guard_->note_broken();
+      // A runtime error, so that its text is the whole of it and not the trace of a thread of Gloo's.
+      end(std::make_exception_ptr(std::runtime_error(text_of(inner_future.exception_ptr()))));
+      return;
+    }
+    if (done_.exchange(true)) return;
+    future_->markCompleted(inner_future.value());
+    finish();
+  }
+
+  c10::intrusive_ptr<c10d::Work> inner_;
+  std::shared_ptr<Guard> guard_;
+  c10::intrusive_ptr<c10::ivalue::Future> future_;
+  uint64_t ticket_ = 0;
+  std::atomic<bool> done_{false};
+};
+
+// The stand-in for one of Gloo's sends or receives, which can be aborted.
+class Pair : public Endable {
+ public:
+  Pair(c10::intrusive_ptr<c10d::Work> inner, std::shared_ptr<Guard> guard)
+      : Endable(-1, inner->retrieveOpType()), inner_(std::move(inner)), guard_(std::move(guard)) {}
+  ~Pair() override { guard_->leave(ticket_); }
+
+  void start(const c10::intrusive_ptr<Pair>& self) { ticket_ = guard_->enter(self); }
+
+  void end(std::exception_ptr) override { inner_->abort(); }
+
+  bool wait(std::chrono::milliseconds timeout) override {
+    guard_->check();
+    bool arrived = false;
+    try {
+      arrived = inner_->wait(timeout);
+    } catch (...) {
+      guard_->check();
+      guard_->note_broken();
+      throw;
+    }
+    guard_->leave(ticket_);
+    if (!arrived) {
+      guard_->check();
+      throw Failure(C10D_FAILED, "the send or receive was aborted");
+    }
+    return true;
+  }
+
+  bool isCompleted() override { return inner_->isCompleted(); }
+
+ private:
+  c10::intrusive_ptr<c10d::Work> inner_;
+  std::shared_ptr<Guard> guard_;
+  uint64_t ticket_ = 0;
+};
+
+}  // namespace
+
+std::exception_ptr Guard::failure_locked() const {
+  return std::make_exception_ptr(Failure(C10D_FAILED, message_));
+}
+
+void Guard::fail(const std::string& message) {
+  std::vector<c10::intrusive_ptr<Endable>> pending;
+  std::exception_ptr failure;
+  std::function<void()> action;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (failed_) return;
+    failed_ = broken_ = true;
+    message_ = message;
+    failure = failure_locked();
+    for (auto& [ticket, weak] : pending_) {
+      if (auto work = weak.lock()) pending.push_back(std::move(work));
+    }
+    pending_.clear();
+    action = std::move(action_);
+  }
+  // Unlocked: what waits for a work may ask this guard at once.
+  for (auto& work : pending) work->end(failure);
+  if (action) action();
+}
+
+void Guard::check() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (failed_) throw Failure(C10D_FAILED, message_);
+}
+
+bool Guard::is_broken() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return broken_;
+}
+
+void Guard::note_broken() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  broken_ = true;
+}
+
+void Guard::on_failure(std::function<void()> action) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  action_ = std::move(action);
+}
+
+uint64_t Guard::enter(const c10::intrusive_ptr<Endable>& work) {
+  std::exception_ptr failure;
+  uint64_t ticket = 0;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ticket = next_ticket_++;
+    if (failed_) {
+      failure = failure_locked();
+    } else {
+      pending_.emplace(ticket, c10::weak_intrusive_ptr<Endable>(work));
+    }
+  }
+  if (failure) work->end(failure);
+  return ticket;
+}
+
+void Guard::leave(uint64_t ticket) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  pending_.erase(ticket);
+}
+
+c10::intrusive_ptr<c10d::Work> Guard::watch_collective(c10::intrusive_ptr<c10d::Work> inner) {
+  auto work = c10::make_intrusive<Collective>(std::move(inner), shared_from_this());
+  work->start(work);
+  return work;
+}
+
+c10::intrusive_ptr<c10d::Work> Guard::watch_pair(c10::intrusive_ptr<c10d::Work> inner) {
+  auto work = c10::make_intrusive<Pair>(std::move(inner), shared_from_this());
+  work->start(work);
+  return work;
+}
+
+namespace {
+
+// Gloo, with every call that this crate or the Reducer makes under a guard.
+class GuardedGloo : public c10d::ProcessGroupGloo {
+ public:
+  GuardedGloo(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+              c10::intrusive_ptr<Options> options, std::shared_ptr<Guard> guard)
+      : ProcessGroupGloo(store, rank, size, std::move(options)), guard_(std::move(guard)) {}
+
+  c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
+                                           const c10d::AllreduceOptions& options) override {
+    guard_->check();
+    return guard_->watch_collective(ProcessGroupGloo::allreduce(tensors, options));
+  }
+  c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors,
+                                           const c10d::BroadcastOptions& options) override {
+    guard_->check();
+    return guard_->watch_collective(ProcessGroupGloo::broadcast(tensors, options));
+  }
+  c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<at::Tensor>>& outputs,
+                                           std::vector<at::Tensor>& inputs,
+                                           const c10d::AllgatherOptions& options) override {
+    guard_->check();
+    return guard_->watch_collective(ProcessGroupGloo::allgather(outputs, inputs, options));
+  }
+  c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options) override {
+    guard_->check();
+    return guard_->watch_collective(ProcessGroupGloo::barrier(options));
+  }
+  c10::intrusive_ptr<c10d::Work> send(std::vector<at::Tensor>& tensors, int to, int tag) override {
+    guard_->check();
+    return guard_->watch_pair(ProcessGroupGloo::send(tensors, to, tag));
+  }
+  c10::intrusive_ptr<c10d::Work> recv(std::vector<at::Tensor>& tensors, int from, int tag) override {
+    guard_->check();
+    return guard_->watch_pair(ProcessGroupGloo::recv(tensors, from, tag));
+  }
+
+ private:
+  std::shared_ptr<Guard> guard_;
+};
+
+// As init_process_group chooses: the interfaces of GLOO_SOCKET_IFNAME, else the address of this host's name.
+void choose_devices(c10d::ProcessGroupGloo::Options& options) {
+  const bool lazy = c10d::getDefaultGlooLazyInit();
+  if (const char* names = std::getenv("GLOO_SOCKET_IFNAME")) {
+    std::istringstream list(names);
+    for (std::string name; std::getline(list, name, ',');) {
+      if (!name.empty()) options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(name, lazy));
+    }
+  }
+  if (options.devices.empty()) options.devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice(lazy));
+  options.threads = static_cast<int>(options.devices.size()) * 2;
+}
+
+// The keys under which torch.distributed meets for its default group.
+c10::intrusive_ptr<c10d::Store> named(const c10d_store* store, const std::string& name, const char* device) {
+  auto group = c10::make_intrusive<c10d::PrefixStore>("default_pg", store->tcp);
+  auto inner = c10::make_intrusive<c10d::PrefixStore>(name + "/", group);
+  return c10::make_intrusive<c10d::PrefixStore>(std::string(device) + "/", inner);
+}
+
+c10d_group* assemble(const c10d_store* store, int rank, int size, c10::DeviceType device,
+                     c10d::ProcessGroup::BackendType type, const c10::intrusive_ptr<c10d::Backend>& backend,
+                     std::shared_ptr<Guard> guard) {
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(store->tcp, rank, size);
+  group->setBackend(device, type, backend);
+  group->setDefaultBackend(type);
+  return new c10d_group{std::move(group), backend, std::move(guard), device};
+}
+
+using NcclNew = c10d::Backend* (*)(const c10::intrusive_ptr<c10d::Store>&, int, int, int, int64_t);
+NcclNew nccl_new = nullptr;
+
+}  // namespace
+}  // namespace shim
+
+// A collective that has been started.
+struct c10d_work {
+  c10::intrusive_ptr<c10d::Work> work;  // none where there was nothing to send
+  std::shared_ptr<Guard> guard;
+  std::function<void()> afterwards;
+};
+
+namespace {
+
+at::Tensor& tensor_of(c10d_tensor tensor) { return *static_cast<at::Tensor*>(tensor); }
+
+// What only moves is moved as bytes, so that every type of element can be.
+at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.view(-1).view(at::kByte); }
+
+c10d::ReduceOp reduce_op(int reduction) {
+  switch (reduction) {
+    case C10D_SUM: return c10d::ReduceOp::SUM;
+    case C10D_MEAN: return c10d::ReduceOp::AVG;
+    case C10D_PRODUCT: return c10d::ReduceOp::PRODUCT;
+    case C10D_MIN: return c10d::ReduceOp::MIN;
+    case C10D_MAX: return c10d::ReduceOp::MAX;
+    case C10D_BIT_AND: return c10d::ReduceOp::BAND;
+    case C10D_BIT_OR: return c10d::ReduceOp::BOR;
+    case C10D_BIT_XOR: return c10d::ReduceOp::BXOR;
+    default: TORCH_CHECK(false, "reduction ", reduction, " is not known");
+  }
+}
+
+// Starts a collective; `begin` gives its work. Where no rank has an element nothing is sent.
+template <typename Begin>
+int start(c10d_group* group, bool empty, c10d_work** out, char** message, Begin&& begin) {
+  return guarded(message, C10D_INVALID, [&] {
+    group->guard->check();
+    auto work = std::make_unique<c10d_work>();
+    work->guard = group->guard;
+    if (!empty) begin(*work);
+    *out = work.release();
+  });
+}
+
+bool is_gloo(const c10d_group* group) { return group->device == c10::DeviceType::CPU; }
+
+// Gloo has no mean: the sum is divided when it has arrived.
+c10d::ReduceOp prepare_reduction(const c10d_group* group, int reduction, const at::Tensor& result, c10d_work& work) {
+  if (reduction != C10D_MEAN || !is_gloo(group)) return reduce_op(reduction);
+  work.afterwards = [result, size = group->backend->getSize()] {
+    at::NoGradGuard no_grad;
+    result.div_(size);
+  };
+  return c10d::ReduceOp::SUM;
+}
+
+}  // namespace
+
+extern "C" {
+
+void c10d_free(void* text_or_bytes) { std::free(text_or_bytes); }
+
+const char* c10d_compiled_version(void) { return TORCH_VERSION; }
+
+char* c10d_loaded_version(void) {
+  // Among the settings that it was built with stands "TORCH_VERSION=2.11.0, ".
+  const std::string settings = at::show_config();
+  const std::string name = "TORCH_VERSION=";
+  const auto at = settings.find(name);
+  if (at == std::string::npos) return nullptr;
+  const auto begin = at + name.size();
+  return shim::copy_text(settings.substr(begin, settings.find_first_of(", \n", begin) - begin));
+}
+
+int c10d_gloo_new(c10d_store* store, const char* name, int rank, int world_size, int64_t timeout_ms,
+                  c10d_group** out, char** message) {
+  return guarded(message, C10D_FAILED, [&] {
+    auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::milliseconds(timeout_ms));
+    shim::choose_devices(*options);
+    auto guard = std::make_shared<Guard>();
+    auto backend = c10::make_intrusive<shim::GuardedGloo>(shim::named(store, name, "cpu"), rank, world_size,
+                                                          options, guard);
+    *out = shim::assemble(store, rank, world_size, c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
+                          backend, guard);
+  });
+}
+
+int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t nccl_part_length, char** message) {
+  return guarded(message, C10D_INVALID, [&] {
+    if (shim::nccl_new != nullptr) return;
+    TORCH_CHECK(dlopen(libtorch_cuda, RTLD_NOW | RTLD_GLOBAL) != nullptr, dlerror());
+    // The part travels inside the program; the loader wants a file, and this one has no name to leave behind.
+    const int file = memfd_create("c10d-nccl", MFD_CLOEXEC);
+    TORCH_CHECK(file >= 0, "no memory file for the NCCL part: ", std::strerror(errno));
+    for (size_t written = 0; written < nccl_part_length;) {
+      const ssize_t n = write(file, nccl_part + written, nccl_part_length - written);
+      TORCH_CHECK(n > 0, "the memory file for the NCCL part: ", std::strerror(errno));
+      written += static_cast<size_t>(n);
+    }
+    const std::string path = "/proc/self/fd/" + std::to_string(file);
+    void* part = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    close(file);
+    TORCH_CHECK(part != nullptr, dlerror());
+    void* made = dlsym(part, "c10d_nccl_backend");
+    TORCH_CHECK(made != nullptr, dlerror());
+    shim::nccl_new = reinterpret_cast<shim::NcclNew>(made);
+  });
+}
+
+int c10d_nccl_new(c10d_store* store, const char* name, int rank, int world_size, int device, int64_t timeout_ms,
+                  c10d_group** out, char** message) {
+  return guarded(message, C10D_FAILED, [&] {
+    TORCH_CHECK(shim::nccl_new != nullptr, "CUDA has not been loaded");
+    auto guard = std::make_shared<Guard>();
+    auto backend = c10::intrusive_ptr<c10d::Backend>::reclaim(
+        shim::nccl_new(shim::named(store, name, "cuda"), rank, world_size, device, timeout_ms));
+    // Ends the kernels that wait for a dead peer, and with them the stream on which this process waits.
+    guard->on_failure([backend] { backend->abort(); });
+    *out = shim::assemble(store, rank, world_size, c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
+                          backend, guard);
+  });
+}
+
+void c10d_group_free(c10d_group* group) {
+  if (group->guard->is_broken()) {
+    // Its destructor would wait for work that never ends; the process is about to end instead.
+    group->group.release();
+    group->backend.release();
+  }
+  delete group;
+}
+
+c10d_guard* c10d_group_guard(c10d_group* group) { return new c10d_guard{group->guard}; }
+
+void c10d_guard_fail(c10d_guard* guard, const char* message) {
+  try {
+    guard->guard->fail(message);
+  } catch (...) {
+    // Only memory can be lacking here; the pending works then end at their time limit.
+  }
+}
+
+void c10d_guard_free(c10d_guard* guard) { delete guard; }
+
+int c10d_group_is_broken(c10d_group* group) { return group->guard->is_broken() ? 1 : 0; }
+
+int c10d_all_reduce(c10d_group* group, c10d_tensor tensor, int reduction, c10d_work** out, char** message) {
+  auto& values = tensor_of(tensor);
+  return start(group, values.numel() == 0, out, message, [&](c10d_work& work) {
+    c10d::AllreduceOptions options;
+    options.reduceOp = prepare_reduction(group, reduction, values, work);
+    std::vector<at::Tensor> tensors{values.is_complex() ? at::view_as_real(values) : values};
+    work.work = group->backend->allreduce(tensors, options);
+  });
+}
+
+int c10d_broadcast(c10d_group* group, c10d_tensor tensor, int root, c10d_work** out, char** message) {
+  auto& values = tensor_of(tensor);
+  return start(group, values.numel() == 0, out, message, [&](c10d_work& work) {
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    std::vector<at::Tensor> tensors{as_bytes(values)};
+    work.work = group->backend->broadcast(tensors, options);
+  });
+}
+
+int c10d_all_gather(c10d_group* group, c10d_tensor output, c10d_tensor input, c10d_work** out, char** message) {
+  auto& values = tensor_of(input);
+  return start(group, values.numel() == 0, out, message, [&](c10d_work& work) {
+    std::vector<std::vector<at::Tensor>> outputs{as_bytes(tensor_of(output)).chunk(group->backend->getSize())};
+    std::vector<at::Tensor> inputs{as_bytes(values)};
+    work.work = group->backend->allgather(outputs, inputs, c10d::AllgatherOptions());
+  });
+}
+
+int c10d_reduce_scatter(c10d_group* group, c10d_tensor output, c10d_tensor input, int reduction, c10d_work** out,
+                        char** message) {
+  auto& shares = tensor_of(input);
+  auto& share = tensor_of(output);
+  return start(group, shares.numel() == 0, out, message, [&](c10d_work& work) {
+    if (!is_gloo(group)) {
+      c10d::ReduceScatterOptions options;
+      options.reduceOp = reduce_op(reduction);
+      work.work = group->backend->_reduce_scatter_base(share, shares, options);
+      return;
+    }
+    // Gloo's own reduces the whole too, and then copies the share.
+    auto sums = shares.clone();
+    c10d::AllreduceOptions options;
+    options.reduceOp = prepare_reduction(group, reduction, share, work);
+    work.afterwards = [share, sums, rank = group->backend->getRank(), divide = work.afterwards] {
+      at::NoGradGuard no_grad;
+      share.view(-1).copy_(sums.view(-1).narrow(0, rank * share.numel(), share.numel()));
+      if (divide) divide();
+    };
+    std::vector<at::Tensor> tensors{sums.is_complex() ? at::view_as_real(sums) : sums};
+    work.work = group->backend->allreduce(tensors, options);
+  });
+}
+
+int c10d_barrier(c10d_group* group, c10d_work** out, char** message) {
+  return start(group, false, out, message,
+               [&](c10d_work& work) { work.work = group->backend->barrier(c10d::BarrierOptions()); });
+}
+
+int c10d_send(c10d_group* group, c10d_tensor tensor, int to, int tag, c10d_work** out, char** message) {
+  auto& values = tensor_of(tensor);
+  return start(group, values.numel() == 0, out, message, [&](c10d_work& work) {
+    std::vector<at::Tensor> tensors{as_bytes(values)};
+    work.work = group->backend->send(tensors, to, tag);
+  });
+}
+
+int c10d_receive(c10d_group* group, c10d_tensor tensor, int from, int tag, c10d_work** out, char** message) {
+  auto& values = tensor_of(tensor);
+  return start(group, values.numel() == 0, out, message, [&](c10d_work& work) {
+    std::vector<at::Tensor> tensors{as_bytes(values)};
+    work.work = group->backend->recv(tensors, from, tag);
+  });
+}
+
+int c10d_work_wait(c10d_work* work, char** message) {
+  return guarded(message, C10D_FAILED, [&] {
+    if (work->work) {
+      if (!work->work->wait()) throw Failure(C10D_FAILED, "the communication was aborted");
+    }
+    work->guard->check();
+    if (work->afterwards) {
+      work->afterwards();
+      work->afterwards = nullptr;
+    }
+  });
+}
+
+int c10d_work_is_done(c10d_work* work) { return !work->work || work->work->isCompleted() ? 1 : 0; }
+
+void c10d_work_free(c10d_work* work) { delete work; }
+
+}  // extern "C"

@@ -1,0 +1,151 @@
+// c10d::Reducer, the engine of DistributedDataParallel: gradients are summed over the ranks in buckets while
+// backward still runs.
+
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+#include "group.h"
+#include "status.h"
+
+using shim::guarded;
+
+namespace {
+
+// When each bucket was ready and reduced. Written by autograd's and Gloo's threads.
+class Timeline {
+ public:
+  void begin() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    start_ = std::chrono::steady_clock::now();
+    buckets_.clear();
+  }
+
+  size_t ready(uint64_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    buckets_.push_back({bytes, now(), -1});
+    return buckets_.size() - 1;
+  }
+
+  void reduced(size_t bucket) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (bucket < buckets_.size()) buckets_[bucket].reduced_ns = now();
+  }
+
+  size_t copy(c10d_bucket_times* times, size_t capacity) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::copy_n(buckets_.begin(), std::min(capacity, buckets_.size()), times);
+    return buckets_.size();
+  }
+
+ private:
+  int64_t now() const {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::vector<c10d_bucket_times> buckets_;
+};
+
+// Sums a bucket over the ranks, divides it where the mean is wanted, and writes the timeline.
+class ReduceBucket : public c10d::CommHookInterface {
+ public:
+  ReduceBucket(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::DeviceType device, bool mean,
+               std::shared_ptr<Timeline> timeline)
+      : group_(std::move(group)), device_(device), mean_(mean), timeline_(std::move(timeline)) {}
+
+  c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
+    auto gradients = bucket.getBufferRef();
+    const auto index = timeline_->ready(gradients.nbytes());
+    // Before the sum, so that sums of many ranks overflow no sooner than the mean would.
+    if (mean_) gradients.div_(group_->getSize());
+    std::vector<at::Tensor> tensors{gradients};
+    auto future = group_->getBackend(device_)->allreduce(tensors, c10d::AllreduceOptions())->getFuture();
+    if (device_ == c10::DeviceType::CPU) {
+      future->addCallback([timeline = timeline_, index](c10::ivalue::Future&) { timeline->reduced(index); });
+    }
+    return future;
+  }
+
+  at::Tensor parseHookResult(const c10::IValue& result) override {
+    return c10d::detail::parseCppCommHookResult(result);
+  }
+
+ private:
+  c10::intrusive_ptr<c10d::ProcessGroup> group_;
+  c10::DeviceType device_;
+  bool mean_;
+  std::shared_ptr<Timeline> timeline_;
+};
+
+std::vector<at::Tensor> tensors_of(const c10d_tensor* tensors, size_t n) {
+  std::vector<at::Tensor> list;
+  list.reserve(n);
+  for (size_t i = 0; i < n; ++i) list.push_back(*static_cast<at::Tensor*>(tensors[i]));
+  return list;
+}
+
+}  // namespace
+
+struct c10d_reducer {
+  std::shared_ptr<shim::Guard> guard;
+  std::shared_ptr<Timeline> timeline;
+  std::unique_ptr<c10d::Reducer> reducer;
+};
+
+extern "C" {
+
+int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_parameters,
+                     int64_t first_bucket_bytes, int64_t bucket_bytes, int find_unused, int mean,
+                     c10d_reducer** out, char** message) {
+  return guarded(message, C10D_INVALID, [&] {
+    group->guard->check();
+    auto list = tensors_of(parameters, n_parameters);
+    // Until the first backward has shown the order in which gradients come, it is taken to be that of the
+    // parameters from the last to the first.
+    auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
+        list, {static_cast<size_t>(first_bucket_bytes), static_cast<size_t>(bucket_bytes)});
+    std::reverse(buckets.begin(), buckets.end());
+    auto reducer = std::make_unique<c10d_reducer>();
+    reducer->guard = group->guard;
+    reducer->timeline = std::make_shared<Timeline>();
+    reducer->reducer = std::make_unique<c10d::Reducer>(
+        list, std::move(buckets), group->group, std::vector<bool>(list.size(), false), bucket_bytes,
+        find_unused != 0, /*gradient_as_bucket_view=*/false, std::unordered_map<size_t, std::string>{},
+        first_bucket_bytes, /*skip_all_reduce_unused_params=*/false, /*use_python_reducer=*/false,
+        std::vector<int64_t>{});
+    reducer->reducer->register_comm_hook(
+        std::make_unique<ReduceBucket>(group->group, group->device, mean != 0, reducer->timeline));
+    *out = reducer.release();
+  });
+}
+
+int c10d_reducer_prepare(c10d_reducer* reducer, const c10d_tensor* outputs, size_t n_outputs, char** message) {
+  return guarded(message, C10D_INVALID, [&] {
+    reducer->guard->check();
+    // After the first backward: buckets in the order in which gradients came.
+    reducer->reducer->rebuild_buckets();
+    reducer->reducer->prepare_for_forward();
+    reducer->timeline->begin();
+    reducer->reducer->prepare_for_backward(tensors_of(outputs, n_outputs));
+  });
+}
+
+size_t c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity) {
+  return reducer->timeline->copy(times, capacity);
+}
+
+void c10d_reducer_free(c10d_reducer* reducer) {
+  // Where the group has failed, buckets may still be in the hands of Gloo's threads.
+  if (reducer->guard->is_broken()) reducer->reducer.release();
+  try {
+    delete reducer;
+  } catch (...) {
+    // The destructor of c10d::Reducer may throw; there is nobody to tell.
+  }
+}
+
+}  // extern "C"

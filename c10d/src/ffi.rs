@@ -1,0 +1,661 @@
+//! The C functions of csrc/shim.h, each handle with an owner that frees it.
+//!
+//! This is the only module of the crate with `unsafe`. What is safe to call from several threads is so marked here.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::path::Path;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use tch::Tensor;
+
+use crate::group::ReduceOp;
+
+/// Why a call of the shim failed: `c10d_status` without its OK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Invalid,
+    Store,
+    Failed,
+    TimedOut,
+}
+
+/// A failed call.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub status: Status,
+    pub text: String,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+macro_rules! opaque {
+    ($($name:ident),*) => {$(
+        #[repr(C)]
+        struct $name {
+            _opaque: [u8; 0],
+        }
+    )*};
+}
+opaque!(CStore, CGroup, CGuard, CWork, CReducer);
+
+/// `c10d_bucket_times`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BucketTimes {
+    pub bytes: u64,
+    pub ready_ns: i64,
+    pub reduced_ns: i64,
+}
+
+type CTensor = *mut c_void;
+type Message = *mut *mut c_char;
+
+unsafe extern "C" {
+    fn c10d_free(text_or_bytes: *mut c_void);
+    fn c10d_compiled_version() -> *const c_char;
+    fn c10d_loaded_version() -> *mut c_char;
+
+    fn c10d_store_open(
+        host: *const c_char,
+        port: u16,
+        serve: c_int,
+        n_workers: i64,
+        timeout_ms: i64,
+        out: *mut *mut CStore,
+        message: Message,
+    ) -> c_int;
+    fn c10d_store_close(store: *mut CStore);
+    fn c10d_store_port(store: *const CStore) -> u16;
+    fn c10d_store_set(
+        store: *mut CStore,
+        key: *const c_char,
+        value: *const u8,
+        length: usize,
+        message: Message,
+    ) -> c_int;
+    fn c10d_store_get(
+        store: *mut CStore,
+        key: *const c_char,
+        value: *mut *mut u8,
+        length: *mut usize,
+        message: Message,
+    ) -> c_int;
+    fn c10d_store_compare_set(
+        store: *mut CStore,
+        key: *const c_char,
+        expected: *const u8,
+        expected_length: usize,
+        desired: *const u8,
+        desired_length: usize,
+        value: *mut *mut u8,
+        length: *mut usize,
+        message: Message,
+    ) -> c_int;
+    fn c10d_store_add(
+        store: *mut CStore,
+        key: *const c_char,
+        amount: i64,
+        sum: *mut i64,
+        message: Message,
+    ) -> c_int;
+    fn c10d_store_wait(
+        store: *mut CStore,
+        keys: *const *const c_char,
+        n_keys: usize,
+        timeout_ms: i64,
+        message: Message,
+    ) -> c_int;
+    fn c10d_store_check(
+        store: *mut CStore,
+        keys: *const *const c_char,
+        n_keys: usize,
+        all_set: *mut c_int,
+        message: Message,
+    ) -> c_int;
+    fn c10d_store_delete(
+        store: *mut CStore,
+        key: *const c_char,
+        deleted: *mut c_int,
+        message: Message,
+    ) -> c_int;
+
+    fn c10d_load_cuda(
+        libtorch_cuda: *const c_char,
+        nccl_part: *const u8,
+        nccl_part_length: usize,
+        message: Message,
+    ) -> c_int;
+
+    fn c10d_gloo_new(
+        store: *mut CStore,
+        name: *const c_char,
+        rank: c_int,
+        world_size: c_int,
+        timeout_ms: i64,
+        out: *mut *mut CGroup,
+        message: Message,
+    ) -> c_int;
+    fn c10d_nccl_new(
+        store: *mut CStore,
+        name: *const c_char,
+        rank: c_int,
+        world_size: c_int,
+        device: c_int,
+        timeout_ms: i64,
+        out: *mut *mut CGroup,
+        message: Message,
+    ) -> c_int;
+    fn c10d_group_free(group: *mut CGroup);
+    fn c10d_group_guard(group: *mut CGroup) -> *mut CGuard;
+    fn c10d_guard_fail(guard: *mut CGuard, message: *const c_char);
+    fn c10d_guard_free(guard: *mut CGuard);
+    fn c10d_group_is_broken(group: *mut CGroup) -> c_int;
+
+    fn c10d_all_reduce(
+        group: *mut CGroup,
+        tensor: CTensor,
+        reduction: c_int,
+        out: *mut *mut CWork,
+        message: Message,
+    ) -> c_int;
+    fn c10d_broadcast(
+        group: *mut CGroup,
+        tensor: CTensor,
+        root: c_int,
+        out: *mut *mut CWork,
+        message: Message,
+    ) -> c_int;
+    fn c10d_all_gather(
+        group: *mut CGroup,
+        output: CTensor,
+        input: CTensor,
+        out: *mut *mut CWork,
+        message: Message,
+    ) -> c_int;
+    fn c10d_reduce_scatter(
+        group: *mut CGroup,
+        output: CTensor,
+        input: CTensor,
+        reduction: c_int,
+        out: *mut *mut CWork,
+        message: Message,
+    ) -> c_int;
+    fn c10d_barrier(group: *mut CGroup, out: *mut *mut CWork, message: Message) -> c_int;
+    fn c10d_send(
+        group: *mut CGroup,
+        tensor: CTensor,
+        to: c_int,
+        tag: c_int,
+        out: *mut *mut CWork,
+        message: Message,
+    ) -> c_int;
+    fn c10d_receive(
+        group: *mut CGroup,
+        tensor: CTensor,
+        from: c_int,
+        tag: c_int,
+        out: *mut *mut CWork,
+        message: Message,
+    ) -> c_int;
+    fn c10d_work_wait(work: *mut CWork, message: Message) -> c_int;
+    fn c10d_work_is_done(work: *mut CWork) -> c_int;
+    fn c10d_work_free(work: *mut CWork);
+
+    fn c10d_reducer_new(
+        group: *mut CGroup,
+        parameters: *const CTensor,
+        n_parameters: usize,
+        first_bucket_bytes: i64,
+        bucket_bytes: i64,
+        find_unused: c_int,
+        mean: c_int,
+        out: *mut *mut CReducer,
+        message: Message,
+    ) -> c_int;
+    fn c10d_reducer_prepare(
+        reducer: *mut CReducer,
+        outputs: *const CTensor,
+        n_outputs: usize,
+        message: Message,
+    ) -> c_int;
+    fn c10d_reducer_timeline(reducer: *mut CReducer, times: *mut BucketTimes, capacity: usize) -> usize;
+    fn c10d_reducer_free(reducer: *mut CReducer);
+}
+
+/// Runs one call of the shim and turns its status and message into a result.
+fn call(function: impl FnOnce(Message) -> c_int) -> Result<()> {
+    let mut message = null_mut();
+    let status = match function(&mut message) {
+        0 => return Ok(()),
+        1 => Status::Invalid,
+        2 => Status::Store,
+        4 => Status::TimedOut,
+        _ => Status::Failed,
+    };
+    Err(Failure { status, text: take_text(message).unwrap_or_else(|| "no message".to_owned()) })
+}
+
+/// The text of a message that the shim allocated, which is freed.
+fn take_text(text: *mut c_char) -> Option<String> {
+    let text = NonNull::new(text)?;
+    // SAFETY: the shim's texts end with a zero byte and belong to the caller, which frees them once, here.
+    unsafe {
+        let owned = CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned();
+        c10d_free(text.as_ptr().cast());
+        Some(owned)
+    }
+}
+
+/// The bytes of a value that the shim allocated, which is freed.
+fn take_bytes(data: *mut u8, length: usize) -> Vec<u8> {
+    // SAFETY: the shim wrote `length` bytes at `data`, which belong to the caller and are freed once, here.
+    unsafe {
+        let owned = std::slice::from_raw_parts(data, length).to_vec();
+        c10d_free(data.cast());
+        owned
+    }
+}
+
+/// A text for C. A zero byte within would end it there: it is refused.
+fn c_text(text: &str) -> Result<CString> {
+    CString::new(text).map_err(|_| Failure {
+        status: Status::Invalid,
+        text: format!("{text:?} holds a zero byte, which a name may not"),
+    })
+}
+
+/// The tensor's own handle. The shim makes a reference of its own to its storage where it keeps it.
+fn handle(tensor: &Tensor) -> CTensor {
+    tensor.as_ptr().cast_mut().cast()
+}
+
+fn owned<T>(pointer: *mut T) -> NonNull<T> {
+    NonNull::new(pointer).expect("a call that succeeds sets its result")
+}
+
+/// The PyTorch whose headers the shim was compiled with.
+pub(crate) fn compiled_version() -> &'static str {
+    // SAFETY: a literal of the shim.
+    unsafe { CStr::from_ptr(c10d_compiled_version()) }.to_str().expect("a version is ASCII")
+}
+
+/// The PyTorch that the process has loaded, where it says so.
+pub(crate) fn loaded_version() -> Option<String> {
+    // SAFETY: no arguments; the text is the caller's.
+    take_text(unsafe { c10d_loaded_version() })
+}
+
+/// Loads libtorch_cuda and the NCCL part. Both stay loaded.
+pub(crate) fn load_cuda(libtorch_cuda: &Path, nccl_part: &[u8]) -> Result<()> {
+    let path = c_text(&libtorch_cuda.to_string_lossy())?;
+    // SAFETY: both arguments outlive the call.
+    call(|message| unsafe { c10d_load_cuda(path.as_ptr(), nccl_part.as_ptr(), nccl_part.len(), message) })
+}
+
+/// A client of a TCPStore, and its server where this process has it.
+pub(crate) struct Store(NonNull<CStore>);
+
+// SAFETY: TCPStore takes a lock around each call.
+unsafe impl Send for Store {}
+// SAFETY: as above.
+unsafe impl Sync for Store {}
+
+impl Store {
+    pub fn open(
+        host: &str,
+        port: u16,
+        serve: bool,
+        n_workers: Option<usize>,
+        timeout_ms: i64,
+    ) -> Result<Self> {
+        let host = c_text(host)?;
+        let n_workers = n_workers.map_or(-1, |n| n as i64);
+        let mut out = null_mut();
+        // SAFETY: the host outlives the call, and `out` is written on success.
+        call(|message| unsafe {
+            c10d_store_open(host.as_ptr(), port, c_int::from(serve), n_workers, timeout_ms, &mut out, message)
+        })?;
+        Ok(Self(owned(out)))
+    }
+
+    pub fn port(&self) -> u16 {
+        // SAFETY: the store is open.
+        unsafe { c10d_store_port(self.0.as_ptr()) }
+    }
+
+    pub fn set(&self, key: &str, value: &[u8]) -> Result<()> {
+        let key = c_text(key)?;
+        // SAFETY: the store is open, the arguments outlive the call.
+        call(|message| unsafe {
+            c10d_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr(), value.len(), message)
+        })
+    }
+
+    pub fn get(&self, key: &str) -> Result<Vec<u8>> {
+        let key = c_text(key)?;
+        let (mut data, mut length) = (null_mut(), 0);
+        // SAFETY: the store is open, the arguments outlive the call, data and length are written on success.
+        call(|message| unsafe {
+            c10d_store_get(self.0.as_ptr(), key.as_ptr(), &mut data, &mut length, message)
+        })?;
+        Ok(take_bytes(data, length))
+    }
+
+    pub fn compare_set(&self, key: &str, expected: &[u8], desired: &[u8]) -> Result<Vec<u8>> {
+        let key = c_text(key)?;
+        let (mut data, mut length) = (null_mut(), 0);
+        // SAFETY: the store is open, the arguments outlive the call, data and length are written on success.
+        call(|message| unsafe {
+            c10d_store_compare_set(
+                self.0.as_ptr(),
+                key.as_ptr(),
+                expected.as_ptr(),
+                expected.len(),
+                desired.as_ptr(),
+                desired.len(),
+                &mut data,
+                &mut length,
+                message,
+            )
+        })?;
+        Ok(take_bytes(data, length))
+    }
+
+    pub fn add(&self, key: &str, amount: i64) -> Result<i64> {
+        let key = c_text(key)?;
+        let mut sum = 0;
+        // SAFETY: the store is open, the arguments outlive the call.
+        call(|message| unsafe { c10d_store_add(self.0.as_ptr(), key.as_ptr(), amount, &mut sum, message) })?;
+        Ok(sum)
+    }
+
+    pub fn wait(&self, keys: &[String], timeout_ms: i64) -> Result<()> {
+        let keys = keys.iter().map(|key| c_text(key)).collect::<Result<Vec<_>>>()?;
+        let pointers: Vec<_> = keys.iter().map(|key| key.as_ptr()).collect();
+        // SAFETY: the store is open, the keys outlive the call.
+        call(|message| unsafe {
+            c10d_store_wait(self.0.as_ptr(), pointers.as_ptr(), pointers.len(), timeout_ms, message)
+        })
+    }
+
+    pub fn check(&self, key: &str) -> Result<bool> {
+        let key = c_text(key)?;
+        let mut all_set = 0;
+        // SAFETY: the store is open, the key outlives the call.
+        call(|message| unsafe {
+            c10d_store_check(self.0.as_ptr(), &key.as_ptr(), 1, &mut all_set, message)
+        })?;
+        Ok(all_set != 0)
+    }
+
+    pub fn delete(&self, key: &str) -> Result<bool> {
+        let key = c_text(key)?;
+        let mut deleted = 0;
+        // SAFETY: the store is open, the key outlives the call.
+        call(|message| unsafe { c10d_store_delete(self.0.as_ptr(), key.as_ptr(), &mut deleted, message) })?;
+        Ok(deleted != 0)
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // SAFETY: freed once. Groups made from it hold references of their own.
+        unsafe { c10d_store_close(self.0.as_ptr()) }
+    }
+}
+
+/// What another thread ends a group's pending calls with.
+pub(crate) struct Guard(NonNull<CGuard>);
+
+// SAFETY: the guard takes a lock of its own.
+unsafe impl Send for Guard {}
+// SAFETY: as above.
+unsafe impl Sync for Guard {}
+
+impl Guard {
+    pub fn fail(&self, message: &str) {
+        let text = CString::new(message.replace('\0', " ")).expect("its zero bytes were replaced");
+        // SAFETY: the guard lives, the text outlives the call.
+        unsafe { c10d_guard_fail(self.0.as_ptr(), text.as_ptr()) }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // SAFETY: freed once; the group has its own reference.
+        unsafe { c10d_guard_free(self.0.as_ptr()) }
+    }
+}
+
+/// A process group. Calls come from one thread at a time: their order is what ranks agree on.
+pub(crate) struct Group {
+    group: NonNull<CGroup>,
+    /// Its connections are to end with the process, and not before. A cell, so that no two threads share a group.
+    stays_connected: Cell<bool>,
+}
+
+// SAFETY: nothing in it belongs to the thread that made it; it is not Sync.
+unsafe impl Send for Group {}
+
+impl Group {
+    pub fn gloo(
+        store: &Arc<Store>,
+        name: &str,
+        rank: usize,
+        world_size: usize,
+        timeout_ms: i64,
+    ) -> Result<Self> {
+        let name = c_text(name)?;
+        let mut out = null_mut();
+        // SAFETY: the store is open, the name outlives the call, `out` is written on success.
+        call(|message| unsafe {
+            c10d_gloo_new(
+                store.0.as_ptr(),
+                name.as_ptr(),
+                rank as c_int,
+                world_size as c_int,
+                timeout_ms,
+                &mut out,
+                message,
+            )
+        })?;
+        Ok(Self::of(out))
+    }
+
+    pub fn nccl(
+        store: &Arc<Store>,
+        name: &str,
+        rank: usize,
+        world_size: usize,
+        device: usize,
+        timeout_ms: i64,
+    ) -> Result<Self> {
+        let name = c_text(name)?;
+        let mut out = null_mut();
+        // SAFETY: as in `gloo`.
+        call(|message| unsafe {
+            c10d_nccl_new(
+                store.0.as_ptr(),
+                name.as_ptr(),
+                rank as c_int,
+                world_size as c_int,
+                device as c_int,
+                timeout_ms,
+                &mut out,
+                message,
+            )
+        })?;
+        Ok(Self::of(out))
+    }
+
+    fn of(group: *mut CGroup) -> Self {
+        Self { group: owned(group), stays_connected: Cell::new(false) }
+    }
+
+    /// Dropping it leaves its connections and threads to the end of the process.
+    pub fn stay_connected(&self) {
+        self.stays_connected.set(true);
+    }
+
+    pub fn guard(&self) -> Guard {
+        // SAFETY: the group lives.
+        Guard(owned(unsafe { c10d_group_guard(self.group.as_ptr()) }))
+    }
+
+    pub fn is_broken(&self) -> bool {
+        // SAFETY: the group lives.
+        unsafe { c10d_group_is_broken(self.group.as_ptr()) != 0 }
+    }
+
+    pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work> {
+        // SAFETY: here and below: the group and the tensors live; what the shim keeps of them are its own references.
+        Work::start(|out, message| unsafe {
+            c10d_all_reduce(self.group.as_ptr(), handle(tensor), op as c_int, out, message)
+        })
+    }
+
+    pub fn broadcast(&self, tensor: &Tensor, root: usize) -> Result<Work> {
+        // SAFETY: as in `all_reduce`.
+        Work::start(|out, message| unsafe {
+            c10d_broadcast(self.group.as_ptr(), handle(tensor), root as c_int, out, message)
+        })
+    }
+
+    pub fn all_gather(&self, output: &Tensor, input: &Tensor) -> Result<Work> {
+        // SAFETY: as in `all_reduce`.
+        Work::start(|out, message| unsafe {
+            c10d_all_gather(self.group.as_ptr(), handle(output), handle(input), out, message)
+        })
+    }
+
+    pub fn reduce_scatter(&self, output: &Tensor, input: &Tensor, op: ReduceOp) -> Result<Work> {
+        // SAFETY: as in `all_reduce`.
+        Work::start(|out, message| unsafe {
+            c10d_reduce_scatter(self.group.as_ptr(), handle(output), handle(input), op as c_int, out, message)
+        })
+    }
+
+    pub fn barrier(&self) -> Result<Work> {
+        // SAFETY: as in `all_reduce`.
+        Work::start(|out, message| unsafe { c10d_barrier(self.group.as_ptr(), out, message) })
+    }
+
+    pub fn send(&self, tensor: &Tensor, to: usize, tag: i32) -> Result<Work> {
+        // SAFETY: as in `all_reduce`.
+        Work::start(|out, message| unsafe {
+            c10d_send(self.group.as_ptr(), handle(tensor), to as c_int, tag, out, message)
+        })
+    }
+
+    pub fn receive(&self, tensor: &Tensor, from: usize, tag: i32) -> Result<Work> {
+        // SAFETY: as in `all_reduce`.
+        Work::start(|out, message| unsafe {
+            c10d_receive(self.group.as_ptr(), handle(tensor), from as c_int, tag, out, message)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.stays_connected.get() {
+            return;
+        }
+        // SAFETY: freed once.
+        unsafe { c10d_group_free(self.group.as_ptr()) }
+    }
+}
+
+/// A communication that has been started.
+pub(crate) struct Work(NonNull<CWork>);
+
+impl Work {
+    fn start(function: impl FnOnce(*mut *mut CWork, Message) -> c_int) -> Result<Self> {
+        let mut out = null_mut();
+        call(|message| function(&mut out, message))?;
+        Ok(Self(owned(out)))
+    }
+
+    pub fn wait(&self) -> Result<()> {
+        // SAFETY: the work lives.
+        call(|message| unsafe { c10d_work_wait(self.0.as_ptr(), message) })
+    }
+
+    pub fn is_done(&self) -> bool {
+        // SAFETY: the work lives.
+        unsafe { c10d_work_is_done(self.0.as_ptr()) != 0 }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        // SAFETY: freed once; work under way keeps itself and its tensors.
+        unsafe { c10d_work_free(self.0.as_ptr()) }
+    }
+}
+
+/// The gradient reducer.
+pub(crate) struct Reducer(NonNull<CReducer>, PhantomData<Cell<()>>);
+
+// SAFETY: nothing in it belongs to the thread that made it; it is not Sync.
+unsafe impl Send for Reducer {}
+
+impl Reducer {
+    pub fn new(
+        group: &Group,
+        parameters: &[Tensor],
+        first_bucket_bytes: usize,
+        bucket_bytes: usize,
+        find_unused: bool,
+        mean: bool,
+    ) -> Result<Self> {
+        let handles: Vec<_> = parameters.iter().map(handle).collect();
+        let mut out = null_mut();
+        // SAFETY: the group and the parameters live during the call, and the reducer keeps references of its own.
+        call(|message| unsafe {
+            c10d_reducer_new(
+                group.group.as_ptr(),
+                handles.as_ptr(),
+                handles.len(),
+                first_bucket_bytes.min(i64::MAX as usize) as i64,
+                bucket_bytes.min(i64::MAX as usize) as i64,
+                c_int::from(find_unused),
+                c_int::from(mean),
+                &mut out,
+                message,
+            )
+        })?;
+        Ok(Self(owned(out), PhantomData))
+    }
+
+    pub fn prepare(&self, outputs: &[&Tensor]) -> Result<()> {
+        let handles: Vec<_> = outputs.iter().map(|tensor| handle(tensor)).collect();
+        // SAFETY: the reducer and the outputs live during the call.
+        call(|message| unsafe {
+            c10d_reducer_prepare(self.0.as_ptr(), handles.as_ptr(), handles.len(), message)
+        })
+    }
+
+    pub fn timeline(&self) -> Vec<BucketTimes> {
+        let mut times = vec![BucketTimes::default(); 64];
+        loop {
+            // SAFETY: the reducer lives, and at most `times.len()` entries are written.
+            let n = unsafe { c10d_reducer_timeline(self.0.as_ptr(), times.as_mut_ptr(), times.len()) };
+            if n <= times.len() {
+                times.truncate(n);
+                return times;
+            }
+            times.resize(n, BucketTimes::default());
+        }
+    }
+}
+
+impl Drop for Reducer {
+    fn drop(&mut self) {
+        // SAFETY: freed once.
+        unsafe { c10d_reducer_free(self.0.as_ptr()) }
+    }
+}

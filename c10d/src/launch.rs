@@ -1,0 +1,159 @@
+//! Where a process stands among its ranks, by the environment that torchrun sets.
+
+use std::env;
+
+use crate::error::{Error, Result};
+
+const START: &str = "start the program by torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT";
+
+/// What torchrun tells each process it starts.
+///
+/// ```
+/// let of_two = |name: &str| match name {
+///     "RANK" | "LOCAL_RANK" => Some("1".to_owned()),
+///     "WORLD_SIZE" => Some("2".to_owned()),
+///     "MASTER_ADDR" => Some("10.0.3.9".to_owned()),
+///     "MASTER_PORT" => Some("29500".to_owned()),
+///     _ => None,
+/// };
+/// let launch = c10d::Launch::from_variables(of_two)?;
+/// assert_eq!((launch.rank, launch.world_size, launch.master_port), (1, 2, 29500));
+/// # Ok::<(), c10d::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// This process's number in the group, from 0. Not the same after a restart.
+    pub rank: usize,
+    /// How many processes the group has.
+    pub world_size: usize,
+    /// This process's number on its machine, which chooses its GPU. 0 where it is not set.
+    pub local_rank: usize,
+    /// The host of the store: rank 0's, or torchrun's agent's.
+    pub master_addr: String,
+    /// The store's port. 0: any free one, for a group of one.
+    pub master_port: u16,
+    /// Whether torchrun's agent serves the store (`TORCHELASTIC_USE_AGENT_STORE`); rank 0 does otherwise.
+    pub agent_store: bool,
+    /// How often torchrun has started the group again (`TORCHELASTIC_RESTART_COUNT`).
+    pub restarts: usize,
+}
+
+impl Launch {
+    /// Reads the environment. Errors: a variable that is missing or is no number.
+    ///
+    /// ```
+    /// // Not started by torchrun: a group of this process alone.
+    /// let launch = c10d::Launch::from_env().unwrap_or_else(|_| c10d::Launch::alone());
+    /// assert!(launch.rank < launch.world_size);
+    /// ```
+    pub fn from_env() -> Result<Self> {
+        Self::from_variables(|name| env::var(name).ok())
+    }
+
+    /// The same from anything that knows the variables.
+    pub fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self> {
+        let needed = |name: &'static str| {
+            variable(name).ok_or(Error::Environment {
+                name,
+                found: "not set".to_owned(),
+                remedy: START.to_owned(),
+            })
+        };
+        let number = |name: &'static str, text: String| {
+            text.parse::<usize>().map_err(|_| Error::Environment {
+                name,
+                found: format!("{text:?}"),
+                remedy: "expected a whole number from 0".to_owned(),
+            })
+        };
+        let needed_number = |name| number(name, needed(name)?);
+        let number_or_0 = |name| variable(name).map_or(Ok(0), |text| number(name, text));
+
+        let rank = needed_number("RANK")?;
+        let world_size = needed_number("WORLD_SIZE")?;
+        if rank >= world_size {
+            return Err(Error::Environment {
+                name: "RANK",
+                found: rank.to_string(),
+                remedy: format!("expected less than WORLD_SIZE, which is {world_size}"),
+            });
+        }
+        let port = needed_number("MASTER_PORT")?;
+        Ok(Self {
+            rank,
+            world_size,
+            local_rank: number_or_0("LOCAL_RANK")?,
+            master_addr: needed("MASTER_ADDR")?,
+            master_port: u16::try_from(port).map_err(|_| Error::Environment {
+                name: "MASTER_PORT",
+                found: port.to_string(),
+                remedy: "expected a port, at most 65535".to_owned(),
+            })?,
+            agent_store: variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|text| text == "True"),
+            restarts: number_or_0("TORCHELASTIC_RESTART_COUNT")?,
+        })
+    }
+
+    /// A group of one, on a free port of this machine.
+    ///
+    /// ```
+    /// assert_eq!(c10d::Launch::alone().world_size, 1);
+    /// ```
+    pub fn alone() -> Self {
+        Self {
+            rank: 0,
+            world_size: 1,
+            local_rank: 0,
+            master_addr: "127.0.0.1".to_owned(),
+            master_port: 0,
+            agent_store: false,
+            restarts: 0,
+        }
+    }
+
+    /// Whether this process is to serve the store.
+    pub(crate) fn serves_store(&self) -> bool {
+        !self.agent_store && self.rank == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn variables(changed: &[(&'static str, &str)]) -> Result<Launch> {
+        let mut all =
+            vec![("RANK", "0"), ("WORLD_SIZE", "1"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "29500")];
+        all.extend_from_slice(changed);
+        Launch::from_variables(|name| {
+            all.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn torchruns_environment_is_read() {
+        let launch = variables(&[
+            ("TORCHELASTIC_USE_AGENT_STORE", "True"),
+            ("TORCHELASTIC_RESTART_COUNT", "2"),
+            ("RANK", "3"),
+            ("LOCAL_RANK", "1"),
+            ("WORLD_SIZE", "4"),
+        ])
+        .unwrap();
+
+        assert_eq!((launch.rank, launch.local_rank, launch.world_size, launch.restarts), (3, 1, 4, 2));
+        assert!(launch.agent_store && !launch.serves_store());
+    }
+
+    #[test]
+    fn a_variable_that_is_no_number_is_named() {
+        let told = |changed| variables(&[changed]).unwrap_err().to_string();
+
+        assert_eq!(told(("RANK", "one")), "RANK is \"one\": expected a whole number from 0");
+        assert_eq!(told(("RANK", "1")), "RANK is 1: expected less than WORLD_SIZE, which is 1");
+        assert_eq!(told(("MASTER_PORT", "70000")), "MASTER_PORT is 70000: expected a port, at most 65535");
+        assert_eq!(told(("WORLD_SIZE", "0")), "RANK is 0: expected less than WORLD_SIZE, which is 0");
+    }
+}

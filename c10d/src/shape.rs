@@ -1,0 +1,83 @@
+//! Shapes as numbers, so that ranks can compare what they are about to send.
+
+use tch::{Kind, Tensor};
+
+use crate::error::{Error, Result};
+
+/// Of a tensor whose shape is compared: more have never been seen.
+pub(crate) const DIMENSIONS_MAX: usize = 8;
+/// Kind, number of dimensions, their sizes.
+const NUMBERS: usize = 2 + DIMENSIONS_MAX;
+
+/// The kinds of element; the place here is a kind's number.
+const KINDS: [Kind; 12] = [
+    Kind::Uint8,
+    Kind::Int8,
+    Kind::Int16,
+    Kind::Int,
+    Kind::Int64,
+    Kind::Half,
+    Kind::BFloat16,
+    Kind::Float,
+    Kind::Double,
+    Kind::ComplexFloat,
+    Kind::ComplexDouble,
+    Kind::Bool,
+];
+
+/// A tensor's kind and sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    kind: i64,
+    sizes: Vec<i64>,
+}
+
+impl Shape {
+    /// None: a kind or a number of dimensions that has no number here.
+    pub fn of(tensor: &Tensor) -> Option<Self> {
+        let sizes = tensor.size();
+        let kind = KINDS.iter().position(|&kind| kind == tensor.kind())? as i64;
+        (sizes.len() <= DIMENSIONS_MAX).then_some(Self { kind, sizes })
+    }
+
+    /// `[NUMBERS]`, int64.
+    pub fn to_tensor(&self) -> Tensor {
+        let mut numbers = vec![self.kind, self.sizes.len() as i64];
+        numbers.extend(&self.sizes);
+        numbers.resize(NUMBERS, 0);
+        Tensor::from_slice(&numbers)
+    }
+
+    /// `[0, NUMBERS]`: the shapes of no tensors.
+    pub fn no_tensors() -> Tensor {
+        Tensor::zeros([0, NUMBERS as i64], (Kind::Int64, tch::Device::Cpu))
+    }
+
+    /// The inverse of `to_tensor`.
+    pub fn from_tensor(call: &str, tensor: &Tensor) -> Result<Self> {
+        let numbers = Vec::<i64>::try_from(tensor).map_err(|error| Error::torch(call, &error))?;
+        let n_dimensions = usize::try_from(numbers[1]).unwrap_or(0).min(DIMENSIONS_MAX);
+        Ok(Self { kind: numbers[0], sizes: numbers[2..2 + n_dimensions].to_vec() })
+    }
+
+    /// The first dimension; 0 where there is none.
+    pub fn rows(&self) -> i64 {
+        self.sizes.first().copied().unwrap_or(0)
+    }
+
+    pub fn agrees_but_for_rows(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.sizes.len() == other.sizes.len()
+            && self.sizes.get(1..) == other.sizes.get(1..)
+    }
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = usize::try_from(self.kind).ok().and_then(|place| KINDS.get(place));
+        match kind {
+            Some(kind) => write!(f, "shape {:?} and kind {kind:?}", self.sizes),
+            None => write!(f, "shape {:?} and a kind that is not known", self.sizes),
+        }
+    }
+}

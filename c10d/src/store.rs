@@ -1,0 +1,242 @@
+//! A client of PyTorch's TCPStore, and its server: the key-value store by which ranks find each other.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+use crate::ffi;
+use crate::launch::Launch;
+
+// What a call may take beyond the limit that it was given: a store that lives answers in far less.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A store that every rank can reach. Clones are the same connection.
+///
+/// Its protocol is PyTorch's, so Python ranks use the same one. It is not encrypted and asks nobody who they are: it
+/// belongs in a network where only the ranks are.
+///
+/// ```
+/// use std::time::Duration;
+/// let server = c10d::TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10))?;
+/// let client = c10d::TcpStore::connect("127.0.0.1", server.port(), Duration::from_secs(10))?;
+/// server.set("epoch", b"3")?;
+/// assert_eq!(client.get("epoch")?, b"3");
+/// assert_eq!(client.add("ranks", 2)?, 2);
+/// # Ok::<(), c10d::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct TcpStore {
+    inner: Arc<ffi::Store>,
+    host: String,
+    limit: Duration,
+}
+
+impl std::fmt::Debug for TcpStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TcpStore({})", self.address())
+    }
+}
+
+impl TcpStore {
+    /// Serves a store on all of this machine's addresses, and connects to it at `host`. Port 0: any free one.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
+    /// assert!(store.port() > 0);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
+    pub fn serve(host: &str, port: u16, limit: Duration) -> Result<Self> {
+        Self::open(host, port, true, None, limit)
+    }
+
+    /// Connects to a store, waiting up to `limit` for its server to come up.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let nobody = c10d::TcpStore::connect("127.0.0.1", 1, Duration::from_secs(1)).unwrap_err();
+    /// assert!(nobody.is_worth_retrying());
+    /// ```
+    pub fn connect(host: &str, port: u16, limit: Duration) -> Result<Self> {
+        Self::open(host, port, false, None, limit)
+    }
+
+    /// The store of a launch: served by rank 0, or by torchrun's agent. Returns when every rank has it, as
+    /// `init_process_group` does; rank 0 waits for the others.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::from_launch(&c10d::Launch::alone(), std::time::Duration::from_secs(10))?;
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
+    pub fn from_launch(launch: &Launch, limit: Duration) -> Result<Self> {
+        Self::open(
+            &launch.master_addr,
+            launch.master_port,
+            launch.serves_store(),
+            Some(launch.world_size),
+            limit,
+        )
+    }
+
+    fn open(host: &str, port: u16, serve: bool, n_workers: Option<usize>, limit: Duration) -> Result<Self> {
+        check_version()?;
+        let host_of_thread = host.to_owned();
+        let opened = in_time(limit + GRACE, move || {
+            ffi::Store::open(&host_of_thread, port, serve, n_workers, millis(limit))
+        });
+        let inner = opened.map_err(|failure| Error::Store {
+            store: format!("{host}:{port}"),
+            call: if serve { "serve" } else { "connect" }.to_owned(),
+            detail: failure.text,
+        })?;
+        Ok(Self { inner: Arc::new(inner), host: host.to_owned(), limit })
+    }
+
+    /// The port it is served on.
+    pub fn port(&self) -> u16 {
+        self.inner.port()
+    }
+
+    /// The host it was reached at.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Sets a key.
+    pub fn set(&self, key: &str, value: &[u8]) -> Result<()> {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        self.call("set", self.limit, move |store| store.set(&key, &value))
+    }
+
+    /// A key's value, once it is set. Errors: it was not set within the store's limit.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, Duration::from_millis(200))?;
+    /// assert!(store.get("never set").is_err());
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
+    pub fn get(&self, key: &str) -> Result<Vec<u8>> {
+        let key = key.to_owned();
+        self.call("get", self.limit, move |store| store.get(&key))
+    }
+
+    /// Adds to a key's number, 0 where it is not set, and returns the sum.
+    pub fn add(&self, key: &str, amount: i64) -> Result<i64> {
+        let key = key.to_owned();
+        self.call("add", self.limit, move |store| store.add(&key, amount))
+    }
+
+    /// Sets `desired` where the value is `expected` (empty: not set), and returns the value after.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
+    /// assert_eq!(store.compare_set("leader", b"", b"rank 2")?, b"rank 2");
+    /// assert_eq!(store.compare_set("leader", b"", b"rank 0")?, b"rank 2");
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
+    pub fn compare_set(&self, key: &str, expected: &[u8], desired: &[u8]) -> Result<Vec<u8>> {
+        let (key, expected, desired) = (key.to_owned(), expected.to_owned(), desired.to_owned());
+        self.call("compare_set", self.limit, move |store| store.compare_set(&key, &expected, &desired))
+    }
+
+    /// Waits until all keys are set. Errors: some were not within `limit`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10))?;
+    /// store.set("a", b"")?;
+    /// store.wait(&["a"], Duration::from_secs(1))?;
+    /// assert!(store.wait(&["a", "b"], Duration::from_millis(100)).is_err());
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
+    pub fn wait(&self, keys: &[&str], limit: Duration) -> Result<()> {
+        let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
+        self.call("wait", limit, move |store| store.wait(&keys, millis(limit)))
+    }
+
+    /// Whether a key is set.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
+    /// store.set("a", b"1")?;
+    /// assert!(store.is_set("a")?);
+    /// assert!(store.delete("a")?);
+    /// assert!(!store.is_set("a")?);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
+    pub fn is_set(&self, key: &str) -> Result<bool> {
+        let key = key.to_owned();
+        self.call("check", self.limit, move |store| store.check(&key))
+    }
+
+    /// Removes a key; whether it was set.
+    pub fn delete(&self, key: &str) -> Result<bool> {
+        let key = key.to_owned();
+        self.call("delete", self.limit, move |store| store.delete(&key))
+    }
+
+    pub(crate) fn raw(&self) -> &Arc<ffi::Store> {
+        &self.inner
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("{}:{}", self.host, self.port())
+    }
+
+    fn call<T: Send + 'static>(
+        &self,
+        name: &str,
+        limit: Duration,
+        function: impl FnOnce(&ffi::Store) -> ffi::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let store = Arc::clone(&self.inner);
+        in_time(limit + GRACE, move || function(&store)).map_err(|failure| Error::Store {
+            store: self.address(),
+            call: name.to_owned(),
+            detail: failure.text,
+        })
+    }
+}
+
+/// Runs what PyTorch offers no time limit for on a thread of its own. At the limit the thread is left behind.
+pub(crate) fn in_time<T: Send + 'static>(
+    limit: Duration,
+    function: impl FnOnce() -> ffi::Result<T> + Send + 'static,
+) -> ffi::Result<T> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        // The receiver is gone only when nobody waits any more.
+        let _ = sender.send(function());
+    });
+    match receiver.recv_timeout(limit) {
+        Ok(result) => result,
+        Err(RecvTimeoutError::Timeout) => Err(ffi::Failure {
+            status: ffi::Status::TimedOut,
+            text: format!("no answer within {} s; its server may be stopped", limit.as_secs_f64()),
+        }),
+        Err(RecvTimeoutError::Disconnected) => {
+            Err(ffi::Failure { status: ffi::Status::Failed, text: "the call panicked".to_owned() })
+        }
+    }
+}
+
+pub(crate) fn millis(limit: Duration) -> i64 {
+    i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Refuses a libtorch other than the one of the headers: its classes would be read wrongly.
+fn check_version() -> Result<()> {
+    static CHECKED: OnceLock<Result<()>> = OnceLock::new();
+    CHECKED
+        .get_or_init(|| {
+            let compiled = ffi::compiled_version();
+            let loaded = ffi::loaded_version().unwrap_or_else(|| "of an unknown version".to_owned());
+            if loaded == compiled {
+                return Ok(());
+            }
+            Err(Error::Version { compiled: compiled.to_owned(), loaded })
+        })
+        .clone()
+}

@@ -1,0 +1,151 @@
+//! What goes over a connection of the watch: a tag, a rank, a short text. Connections from elsewhere are hostile.
+
+use std::io;
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+/// What a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    /// To the leader, first: the rank that connects, with the token and its name.
+    Hello,
+    /// Still here.
+    Beat,
+    /// This rank needs the group no more.
+    Left,
+    /// From the leader: this rank is watched, with its name.
+    Joined,
+    /// From the leader: this rank's connection ended.
+    Ended,
+    /// From the leader: this rank has been silent for the limit.
+    Silent,
+    /// From the leader: all ranks have left.
+    EveryoneLeft,
+}
+
+const TAGS: [Tag; 7] =
+    [Tag::Hello, Tag::Beat, Tag::Left, Tag::Joined, Tag::Ended, Tag::Silent, Tag::EveryoneLeft];
+
+/// Tag (1 byte), rank (4, little-endian), length of the text (2, little-endian), text (UTF-8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub tag: Tag,
+    pub rank: usize,
+    pub text: String,
+}
+
+const HEAD_BYTES: usize = 7;
+/// Of a text. A token and a host's name take far less.
+const TEXT_BYTES_MAX: usize = 1024;
+
+impl Frame {
+    pub fn new(tag: Tag, rank: usize, text: &str) -> Self {
+        Self { tag, rank, text: text.to_owned() }
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let tag = TAGS.iter().position(|&tag| tag == self.tag).expect("every tag is in the table");
+        let mut bytes = vec![tag as u8];
+        bytes.extend_from_slice(&(self.rank as u32).to_le_bytes());
+        bytes.extend_from_slice(&(self.text.len() as u16).to_le_bytes());
+        bytes.extend_from_slice(self.text.as_bytes());
+        bytes
+    }
+}
+
+/// Takes the whole frames out of what has arrived. None: this is no frame, and the connection is no rank's.
+pub(super) fn take_all(received: &mut Vec<u8>) -> Option<Vec<Frame>> {
+    let mut frames = Vec::new();
+    let mut taken = 0;
+    while let Some(head) = received[taken..].first_chunk::<HEAD_BYTES>() {
+        let tag = *TAGS.get(usize::from(head[0]))?;
+        let rank = u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize;
+        let length = usize::from(u16::from_le_bytes([head[5], head[6]]));
+        if length > TEXT_BYTES_MAX {
+            return None;
+        }
+        let begin = taken + HEAD_BYTES;
+        let Some(text) = received.get(begin..begin + length) else { break };
+        frames.push(Frame { tag, rank, text: std::str::from_utf8(text).ok()?.to_owned() });
+        taken = begin + length;
+    }
+    received.drain(..taken);
+    Some(frames)
+}
+
+/// 128 random bits that only those know who can read the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token(u128);
+
+impl Token {
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0u8; 16];
+        // 16 bytes come whole or not at all.
+        getrandom(&mut bytes, GetRandomFlags::empty())?;
+        Ok(Self(u128::from_le_bytes(bytes)))
+    }
+
+    pub fn to_text(self) -> String {
+        format!("{:032x}", self.0)
+    }
+
+    pub fn from_text(text: &str) -> Option<Self> {
+        u128::from_str_radix(text, 16).ok().map(Self)
+    }
+
+    /// The text of a hello.
+    pub fn hello(self, name: &str) -> String {
+        format!("{} {name}", self.to_text())
+    }
+
+    /// The name in a hello that shows this token.
+    pub fn of_hello(self, text: &str) -> Option<&str> {
+        let (token, name) = text.split_once(' ')?;
+        (token == self.to_text()).then_some(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn frames_are_taken_as_they_become_whole() {
+        let first = Frame::new(Tag::Joined, 70_000, "worker-ö, process 7");
+        let second = Frame::new(Tag::Beat, 0, "");
+        let bytes = [first.to_bytes(), second.to_bytes()].concat();
+
+        for cut in 0..=bytes.len() {
+            let mut received = bytes[..cut].to_vec();
+            let mut frames = take_all(&mut received).unwrap();
+            received.extend_from_slice(&bytes[cut..]);
+            frames.extend(take_all(&mut received).unwrap());
+
+            assert_eq!(frames, [first.clone(), second.clone()], "cut after {cut} bytes");
+            assert!(received.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_is_no_frame_is_refused() {
+        let no_tag = b"GET / HTTP/1.1\r\n".to_vec();
+        let too_long = [1, 0, 0, 0, 0, 255, 255].to_vec();
+        let no_text = [0, 0, 0, 0, 0, 1, 0, 0xff].to_vec();
+
+        for mut bytes in [no_tag, too_long, no_text] {
+            assert_eq!(take_all(&mut bytes), None);
+        }
+    }
+
+    #[test]
+    fn only_the_token_opens() {
+        let token = Token::random().unwrap();
+        let hello = token.hello("host, process 1");
+
+        assert_eq!(token.of_hello(&hello), Some("host, process 1"));
+        assert_eq!(Token::random().unwrap().of_hello(&hello), None);
+        assert_eq!(Token::from_text(&token.to_text()), Some(token));
+    }
+}

@@ -1,0 +1,93 @@
+//! NCCL, in a group of one, where there is a GPU; and what a machine without one says, by the same program.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod ranks;
+
+use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
+use ranks::{free_port, options, skipped};
+use tch::{Device, Kind, Tensor};
+
+/// Loads CUDA before anything asks for a GPU, as a program does.
+fn has_gpu() -> bool {
+    c10d::load_cuda().is_ok() && tch::Cuda::device_count() > 0
+}
+
+#[test]
+fn a_gpu_that_is_not_there_is_said_to_be_missing() {
+    let backend = Backend::Nccl { device: 99 };
+    let error = ProcessGroup::from_launch(&Launch::alone(), backend, &options()).unwrap_err().to_string();
+
+    let known = [
+        // The whole set is installed.
+        format!("CUDA: there is no GPU 99: this machine shows {}", tch::Cuda::device_count()),
+        // The processor's part of PyTorch is.
+        "CUDA: this program was built without its NCCL part, since CUDA's headers were not found; \
+         install them by bootstrap/laptop.sh --cuda and build again"
+            .to_owned(),
+    ];
+    assert!(known.contains(&error), "{error}");
+}
+
+#[test]
+fn nccl_makes_every_call_of_a_group_of_one() {
+    if !has_gpu() {
+        skipped("NCCL: this machine has no GPU");
+        return;
+    }
+    let device = Device::Cuda(0);
+    let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Nccl { device: 0 }, &options()).unwrap();
+    let rows = || Tensor::arange(6, (Kind::Float, device)).view([2, 3]);
+
+    for op in [ReduceOp::Sum, ReduceOp::Mean, ReduceOp::Product, ReduceOp::Min, ReduceOp::Max] {
+        let mut reduced = rows();
+        group.all_reduce(&mut reduced, op).unwrap();
+        assert!(reduced.equal(&rows()), "{op:?}");
+        assert!(group.reduce_scatter(&rows(), op).unwrap().equal(&rows()), "{op:?}");
+    }
+    let mut column = rows().transpose(0, 1);
+    group.all_reduce(&mut column, ReduceOp::Sum).unwrap();
+    assert!(column.equal(&rows().transpose(0, 1)));
+    let mut copied = rows();
+    group.broadcast(&mut copied, 0).unwrap();
+    assert!(copied.equal(&rows()));
+    assert!(group.all_gather(&rows()).unwrap()[0].equal(&rows()));
+    assert!(group.all_gather_unequal(&rows()).unwrap()[0].equal(&rows()));
+    assert_eq!(group.all_gather_unequal(&rows().narrow(0, 0, 0)).unwrap()[0].size(), [0, 3]);
+    group.barrier().unwrap();
+
+    let weight = Tensor::ones([1000, 10], (Kind::Float, device)).set_requires_grad(true);
+    let reducer = Reducer::new(&group, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
+    reducer.backward(&(&weight * 3.0).sum(Kind::Float)).unwrap();
+    assert!(weight.grad().equal(&Tensor::full([1000, 10], 3.0, (Kind::Float, device))));
+    assert_eq!(reducer.timeline().len(), 1);
+    group.check().unwrap();
+}
+
+#[test]
+fn nccl_refuses_what_does_not_fit() {
+    if !has_gpu() {
+        skipped("NCCL: this machine has no GPU");
+        return;
+    }
+    let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Nccl { device: 0 }, &options()).unwrap();
+
+    let on_cpu = group.all_reduce(&mut Tensor::ones([2], (Kind::Float, Device::Cpu)), ReduceOp::Sum).unwrap_err();
+    assert_eq!(on_cpu.to_string(), "all_reduce: the tensor is on Cpu, and the group's are on Cuda(0)");
+    let nobody = group.broadcast(&mut Tensor::ones([2], (Kind::Float, Device::Cuda(0))), 1).unwrap_err();
+    assert_eq!(nobody.to_string(), "broadcast: there is no rank 1 of 1");
+}
+
+/// The second rank of two never comes: NCCL itself would wait for ever.
+#[test]
+fn nccl_without_its_peers_ends_at_the_time_limit() {
+    if !has_gpu() {
+        skipped("NCCL: this machine has no GPU");
+        return;
+    }
+    let store = TcpStore::serve("127.0.0.1", free_port(), options().timeout).unwrap();
+    let options = Options { timeout: std::time::Duration::from_secs(3), ..options() };
+
+    let error = ProcessGroup::new(&store, 0, 2, Backend::Nccl { device: 0 }, &options).unwrap_err().to_string();
+
+    assert!(error.starts_with("rank 1 of 2 did not join the group within 3 s"), "{error}");
+}

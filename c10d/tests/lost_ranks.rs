@@ -1,0 +1,273 @@
+//! A rank that is killed or stopped in the middle of things: every other rank gets an error that names it, within
+//! ten seconds.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod ranks;
+
+use std::time::{Duration, Instant};
+
+use c10d::{Backend, Error, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
+use ranks::{Rank, group, is_rank_of, on_ranks, start};
+use rustix::process::Signal;
+use tch::{Device, Kind, Tensor};
+
+const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
+/// Of which the issue of a lost rank is to be known.
+const LIMIT: Duration = Duration::from_secs(10);
+
+#[test]
+fn a_rank_killed_in_an_all_reduce_is_named() {
+    lose("a_rank_killed_in_an_all_reduce_is_named", Signal::KILL, all_reduce);
+}
+
+#[test]
+fn a_rank_stopped_in_an_all_reduce_is_named() {
+    lose("a_rank_stopped_in_an_all_reduce_is_named", Signal::STOP, all_reduce);
+}
+
+#[test]
+fn a_rank_killed_in_backward_is_named() {
+    lose("a_rank_killed_in_backward_is_named", Signal::KILL, backward);
+}
+
+#[test]
+fn a_rank_stopped_in_backward_is_named() {
+    lose("a_rank_stopped_in_backward_is_named", Signal::STOP, backward);
+}
+
+#[test]
+fn a_rank_killed_in_a_receive_is_named() {
+    lose("a_rank_killed_in_a_receive_is_named", Signal::KILL, ring);
+}
+
+#[test]
+fn a_rank_stopped_in_a_receive_is_named() {
+    lose("a_rank_stopped_in_a_receive_is_named", Signal::STOP, ring);
+}
+
+#[test]
+fn a_rank_killed_in_a_gather_is_named() {
+    lose("a_rank_killed_in_a_gather_is_named", Signal::KILL, gather);
+}
+
+#[test]
+fn a_rank_stopped_at_a_barrier_is_named() {
+    lose("a_rank_stopped_at_a_barrier_is_named", Signal::STOP, barrier);
+}
+
+fn all_reduce(group: &ProcessGroup) -> Result<(), Error> {
+    let mut rows = Tensor::ones([1 << 18], F32);
+    steps(|| group.all_reduce(&mut rows, ReduceOp::Max))
+}
+
+fn backward(group: &ProcessGroup) -> Result<(), Error> {
+    let weights: Vec<Tensor> =
+        (0..4).map(|_| Tensor::ones([256, 256], F32).set_requires_grad(true)).collect();
+    let parameters: Vec<Tensor> = weights.iter().map(Tensor::shallow_clone).collect();
+    let options =
+        ReducerOptions { first_bucket_bytes: 1, bucket_bytes: 1, find_unused: true, ..Default::default() };
+    let reducer = Reducer::new(group, &parameters, options)?;
+    let rows = Tensor::ones([64, 256], F32);
+    steps(|| {
+        let loss =
+            weights.iter().fold(rows.shallow_clone(), |x, weight| x.matmul(weight).tanh()).sum(Kind::Float);
+        reducer.backward(&loss)
+    })
+}
+
+fn ring(group: &ProcessGroup) -> Result<(), Error> {
+    let (rank, n) = (group.rank(), group.world_size());
+    let rows = Tensor::ones([1 << 16], F32);
+    let mut arrived = Tensor::zeros([1 << 16], F32);
+    steps(|| {
+        let sent = group.start_send(&rows, (rank + 1) % n, 3)?;
+        group.receive(&mut arrived, (rank + n - 1) % n, 3)?;
+        sent.wait()
+    })
+}
+
+fn gather(group: &ProcessGroup) -> Result<(), Error> {
+    let rows = Tensor::ones([1 << 10, 1 + group.rank() as i64], F32).view([-1, 1]);
+    steps(|| group.all_gather_unequal(&rows).map(drop))
+}
+
+fn barrier(group: &ProcessGroup) -> Result<(), Error> {
+    steps(|| group.barrier())
+}
+
+/// Step after step, until one fails. Says when it is well under way.
+fn steps(mut step: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+    for number in 0.. {
+        if number == 20 {
+            println!("under way");
+        }
+        step()?;
+    }
+    Ok(())
+}
+
+/// Starts three ranks in an endless loop of `body`, loses one of them, and looks at the others; for a rank that may
+/// lead the watch and serves the store, and for one that only may.
+fn lose(test: &str, signal: Signal, body: fn(&ProcessGroup) -> Result<(), Error>) {
+    if is_rank_of(test) {
+        let group = group();
+        let error = body(&group).unwrap_err();
+        println!("error: {error}");
+        assert!(error.is_worth_retrying());
+        // A second call says the same, at once.
+        let begin = Instant::now();
+        let again = group.all_reduce(&mut Tensor::ones([1], F32), ReduceOp::Sum).unwrap_err();
+        println!("again: {again} after {} s", begin.elapsed().as_secs());
+        assert_eq!(again.lost_rank(), error.lost_rank());
+        assert_eq!(group.check().unwrap_err().lost_rank(), error.lost_rank());
+        return;
+    }
+    for lost in [0, 2] {
+        let mut ranks = start(test, 3);
+        ranks.iter_mut().for_each(|rank| rank.wait_for("under way"));
+
+        let begin = Instant::now();
+        ranks[lost].signal(signal);
+
+        let how = if signal == Signal::KILL { "has died" } else { "has been silent for 5 s" };
+        for rank in ranks.iter_mut().filter(|rank| rank.rank != lost) {
+            let (code, output) = rank.end();
+            let took = begin.elapsed();
+            let output = output.join("\n");
+            assert_eq!(code, Some(0), "{output}");
+            assert!(
+                output.lines().any(|line| {
+                    line.starts_with("error: ")
+                        && line.contains(&format!(": rank {lost} ("))
+                        && line.contains(how)
+                }),
+                "rank {} did not name rank {lost}:\n{output}",
+                rank.rank
+            );
+            assert!(took < LIMIT, "rank {} took {took:?}", rank.rank);
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_leaves_is_named_by_one_that_still_needs_it() {
+    const TEST: &str = "a_rank_that_leaves_is_named_by_one_that_still_needs_it";
+    if is_rank_of(TEST) {
+        let group = group();
+        group.barrier().unwrap();
+        if group.rank() == 1 {
+            drop(group);
+            println!("left");
+        } else {
+            let error = group.all_reduce(&mut Tensor::ones([1], F32), ReduceOp::Sum).unwrap_err();
+            println!("error: {error}");
+        }
+        return;
+    }
+    let mut ranks: Vec<Rank> = start(TEST, 2);
+    let (code, output) = ranks[0].end();
+    let output = output.join("\n");
+    assert_eq!(code, Some(0), "{output}");
+    assert!(
+        output.contains("error: all_reduce: rank 1 (") && output.contains("has left the group"),
+        "{output}"
+    );
+}
+
+#[test]
+fn calls_that_do_not_match_end_at_the_time_limit() {
+    const TEST: &str = "calls_that_do_not_match_end_at_the_time_limit";
+    if is_rank_of(TEST) {
+        let launch = Launch::from_env().unwrap();
+        let options = Options { timeout: Duration::from_secs(4), ..Options::default() };
+        let group = ProcessGroup::from_launch(&launch, Backend::Gloo, &options).unwrap();
+        if group.rank() == 0 {
+            let error = group.all_reduce(&mut Tensor::ones([1], F32), ReduceOp::Sum).unwrap_err();
+            println!("error: {error}");
+            assert!(matches!(error, Error::TimedOut { limit_s: 4, .. }));
+        }
+        // The other never calls it, but it lives.
+        let store =
+            TcpStore::connect(&launch.master_addr, launch.master_port, Duration::from_secs(60)).unwrap();
+        store.add("done", 1).unwrap();
+        while store.add("done", 0).unwrap() < 2 {
+            std::thread::yield_now();
+        }
+        return;
+    }
+    let mut ranks = start(TEST, 2);
+    for rank in &mut ranks {
+        let (code, output) = rank.end();
+        assert_eq!(code, Some(0), "{}", output.join("\n"));
+    }
+}
+
+#[test]
+fn ranks_that_never_came_are_named() {
+    let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10)).unwrap();
+    let options = Options { timeout: Duration::from_secs(2), ..Options::default() };
+
+    let error = ProcessGroup::new(&store, 1, 3, Backend::Gloo, &options).unwrap_err();
+
+    assert_eq!(
+        error.to_string(),
+        "ranks 0, 2 of 3 did not join the group within 2 s: were they started, and do they reach this machine?"
+    );
+}
+
+/// A process that the scheduler, a debugger or a closed lid held back for less than the limit is not lost.
+#[test]
+fn a_rank_that_stops_for_a_moment_is_not_lost() {
+    const TEST: &str = "a_rank_that_stops_for_a_moment_is_not_lost";
+    if is_rank_of(TEST) {
+        let group = group();
+        let mut rows = Tensor::ones([1 << 10], F32);
+        for step in 0..4000 {
+            if step == 20 {
+                println!("under way");
+            }
+            group.all_reduce(&mut rows, ReduceOp::Max).unwrap();
+        }
+        return;
+    }
+    let mut ranks = start(TEST, 2);
+    ranks[1].wait_for("under way");
+    ranks[1].signal(Signal::STOP);
+    // What is waited for is time itself: half of the limit.
+    std::thread::sleep(Duration::from_millis(2500));
+    ranks[1].signal(Signal::CONT);
+    for rank in &mut ranks {
+        let (code, output) = rank.end();
+        assert_eq!(code, Some(0), "{}", output.join("\n"));
+    }
+}
+
+/// Strangers at the leader's port neither join nor disturb.
+#[test]
+fn strangers_do_not_disturb_the_watch() {
+    use std::io::Write;
+    use std::net::TcpStream;
+    on_ranks("strangers_do_not_disturb_the_watch", 2, |group| {
+        let launch = Launch::from_env().unwrap();
+        let store =
+            TcpStore::connect(&launch.master_addr, launch.master_port, Duration::from_secs(60)).unwrap();
+        let offer = String::from_utf8(store.get("c10d/watch/0").unwrap()).unwrap();
+        let port: u16 = offer.split(' ').nth(2).unwrap().parse().unwrap();
+        if group.rank() == 0 {
+            for said in [
+                &b"GET / HTTP/1.1\r\n\r\n"[..],
+                &[0; 4000],
+                &[255; 64],
+                &[0, 1, 0, 0, 0, 2, 0, b'x', b'y'],
+                b"",
+            ] {
+                let mut stranger = TcpStream::connect(("127.0.0.1", port)).unwrap();
+                stranger.write_all(said).unwrap();
+            }
+        }
+        for _ in 0..200 {
+            group.all_reduce(&mut Tensor::ones([1 << 10], F32), ReduceOp::Sum).unwrap();
+        }
+        group.check().unwrap();
+    });
+}

@@ -1,0 +1,173 @@
+//! Rust ranks and a Python rank in one group: the store, the rendezvous and the wire are PyTorch's.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+mod ranks;
+
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use c10d::{ProcessGroup, ReduceOp};
+use ranks::{Rank, free_port, group, is_rank_of, placed, program_of, skipped};
+use tch::{Device, Kind, Tensor};
+
+const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
+
+/// The Python that has PyTorch. None, with a line that says so, where bootstrap has not installed it.
+fn python() -> Option<PathBuf> {
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.deps/torch/bin/python"));
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(
+        env::var_os("CI").is_none(),
+        "{} is missing: bootstrap/laptop.sh test installs it",
+        path.display()
+    );
+    skipped("ranks in Python: bootstrap/laptop.sh test installs the one that has PyTorch");
+    None
+}
+
+fn peer(python: PathBuf) -> Command {
+    let mut command = Command::new(python);
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/peer.py"));
+    command
+}
+
+/// What peer.py does, as a Rust rank.
+fn collectives(group: &ProcessGroup, python_rank: usize) {
+    let (rank, n) = (group.rank(), group.world_size());
+
+    let mut numbers = Tensor::from_slice(&[rank as f64 + 1.0, 10.0]);
+    group.all_reduce(&mut numbers, ReduceOp::Sum).unwrap();
+    assert_eq!(numbers, Tensor::from_slice(&[(n * (n + 1)) as f64 / 2.0, 10.0 * n as f64]));
+
+    let mut words = Tensor::full([3], rank as i64, (Kind::Int64, Device::Cpu));
+    group.broadcast(&mut words, 1).unwrap();
+    assert_eq!(words, Tensor::from_slice(&[1i64, 1, 1]));
+
+    let rows = group.all_gather(&Tensor::full([2], rank as f64, F32)).unwrap();
+    let firsts: Vec<f64> = rows.iter().map(|row| row.double_value(&[0])).collect();
+    assert_eq!(firsts, (0..n).map(|rank| rank as f64).collect::<Vec<_>>());
+
+    if rank == 0 {
+        group.send(&Tensor::arange(4, F32), python_rank, 5).unwrap();
+        let mut doubled = Tensor::zeros([4], F32);
+        group.receive(&mut doubled, python_rank, 6).unwrap();
+        assert_eq!(doubled, Tensor::arange(4, F32) * 2.0);
+    }
+}
+
+fn large_all_reduces(group: &ProcessGroup) {
+    for exponent in (14..21).step_by(3) {
+        let mut large = Tensor::full([1 << exponent], group.rank() as f64, F32);
+        group.all_reduce(&mut large, ReduceOp::Max).unwrap();
+        assert_eq!(large, Tensor::full([1 << exponent], group.world_size() as f64 - 1.0, F32));
+    }
+    group.barrier().unwrap();
+}
+
+/// Under torchrun, which serves the store: it starts this program three times, and rank 2 becomes Python.
+fn under_torchrun(test: &str, arguments: &[&str]) {
+    let Some(python) = python() else { return };
+    if is_rank_of(test) {
+        if env::var("RANK").unwrap() == "2" {
+            panic!("the Python rank did not start: {}", peer(python).exec());
+        }
+        let group = group();
+        collectives(&group, 2);
+        large_all_reduces(&group);
+        println!("rust rank {}: done", group.rank());
+        return;
+    }
+    let of_ranks = program_of(test);
+    let mut torchrun = Command::new(python);
+    torchrun.args(["-m", "torch.distributed.run", "--no-python", "--nproc-per-node", "3"]).args(arguments);
+    torchrun.arg(of_ranks.get_program()).args(of_ranks.get_args());
+    torchrun.envs(of_ranks.get_envs().filter_map(|(name, value)| Some((name, value?))));
+
+    let (code, output) = Rank::start(0, torchrun).end();
+
+    let output = output.join("\n");
+    assert_eq!(code, Some(0), "{output}");
+    for line in ["rust rank 0: done", "rust rank 1: done", "peer: done"] {
+        assert!(output.contains(line), "no {line:?} in:\n{output}");
+    }
+}
+
+#[test]
+fn two_rust_ranks_and_a_python_rank_reduce_together_under_torchrun() {
+    under_torchrun("two_rust_ranks_and_a_python_rank_reduce_together_under_torchrun", &["--standalone"]);
+}
+
+#[test]
+fn so_they_do_where_torchrun_is_given_a_port() {
+    let port = free_port().to_string();
+    under_torchrun(
+        "so_they_do_where_torchrun_is_given_a_port",
+        &["--master-addr", "127.0.0.1", "--master-port", &port],
+    );
+}
+
+/// Without torchrun, rank 0 serves the store: Python's is served to Rust, with the leader of the watch elsewhere.
+#[test]
+fn a_store_that_python_serves_is_joined() {
+    const TEST: &str = "a_store_that_python_serves_is_joined";
+    if is_rank_of(TEST) {
+        let group = group();
+        let mut numbers = Tensor::from_slice(&[group.rank() as f64 + 1.0, 10.0]);
+        group.all_reduce(&mut numbers, ReduceOp::Sum).unwrap();
+        assert_eq!(numbers, Tensor::from_slice(&[6.0, 30.0]));
+        return;
+    }
+    let Some(python) = python() else { return };
+    let port = free_port();
+    let mut server = Command::new(python);
+    server.arg("-c").arg(
+        "import torch, torch.distributed as dist\n\
+         dist.init_process_group('gloo')\n\
+         t = torch.tensor([1.0, 10.0], dtype=torch.float64)\n\
+         dist.all_reduce(t)\n\
+         assert t.tolist() == [6.0, 30.0], t\n",
+    );
+    let mut ranks = vec![Rank::start(0, placed(server, 0, 3, port))];
+    ranks.extend([1, 2].map(|rank| Rank::start(rank, placed(program_of(TEST), rank, 3, port))));
+
+    for rank in &mut ranks {
+        let (code, output) = rank.end();
+        assert_eq!(code, Some(0), "rank {}: {}", rank.rank, output.join("\n"));
+    }
+}
+
+/// A Python rank runs no watch; when every other rank is alive it is the one that is missing.
+#[test]
+fn a_python_rank_that_dies_is_named() {
+    const TEST: &str = "a_python_rank_that_dies_is_named";
+    if is_rank_of(TEST) {
+        let group = group();
+        collectives(&group, 2);
+        let error = group.all_reduce(&mut Tensor::ones([1 << 16], F32), ReduceOp::Sum).unwrap_err();
+        println!("error: {error}");
+        return;
+    }
+    let Some(python) = python() else { return };
+    let port = free_port();
+    let mut dying = peer(python);
+    dying.arg("die");
+    let mut ranks: Vec<Rank> =
+        [0, 1].map(|rank| Rank::start(rank, placed(program_of(TEST), rank, 3, port))).into_iter().collect();
+    ranks.push(Rank::start(2, placed(dying, 2, 3, port)));
+
+    for rank in &mut ranks[..2] {
+        let (code, output) = rank.end();
+        let output = output.join("\n");
+        assert_eq!(code, Some(0), "{output}");
+        assert!(
+            output.contains(
+                "error: all_reduce: rank 2 has died: a connection failed, and it is the only rank that runs no watch"
+            ),
+            "{output}"
+        );
+    }
+}

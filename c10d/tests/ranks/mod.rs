@@ -1,0 +1,142 @@
+//! Runs a test's body as the ranks of a group: the test starts its own program again, once for each rank.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "each test program uses a part of it"
+)]
+
+use std::env;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use c10d::{Backend, Launch, Options, ProcessGroup, TcpStore};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What a process is told that is a rank of the named test.
+const TEST: &str = "C10D_TEST";
+/// More than any of these runs takes on a slow machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Runs `body` on each of `world_size` ranks, which must all end well.
+pub fn on_ranks(test: &str, world_size: usize, body: impl FnOnce(&ProcessGroup)) {
+    if is_rank_of(test) {
+        body(&group());
+        return;
+    }
+    for mut rank in start(test, world_size) {
+        let (code, output) = rank.end();
+        assert_eq!(code, Some(0), "rank {} of {world_size}:\n{}", rank.rank, output.join("\n"));
+    }
+}
+
+/// Whether this process is a rank of the test.
+pub fn is_rank_of(test: &str) -> bool {
+    env::var(TEST).is_ok_and(|name| name == test)
+}
+
+/// The Gloo group of this process's launch.
+pub fn group() -> ProcessGroup {
+    ProcessGroup::from_launch(&Launch::from_env().unwrap(), Backend::Gloo, &options()).unwrap()
+}
+
+pub fn options() -> Options {
+    Options { timeout: Duration::from_secs(60), ..Options::default() }
+}
+
+/// A process that is a rank.
+pub struct Rank {
+    pub rank: usize,
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+/// Starts the ranks of a test.
+pub fn start(test: &str, world_size: usize) -> Vec<Rank> {
+    let port = free_port();
+    (0..world_size).map(|rank| Rank::start(rank, placed(program_of(test), rank, world_size, port))).collect()
+}
+
+/// The command with torchrun's variables.
+pub fn placed(mut command: Command, rank: usize, world_size: usize, port: u16) -> Command {
+    command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", port.to_string());
+    command.env("WORLD_SIZE", world_size.to_string()).env("RANK", rank.to_string());
+    command
+}
+
+/// The command that runs this program's test as a rank.
+pub fn program_of(test: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--include-ignored"]);
+    // Ranks share the machine's cores; libtorch would give each all of them.
+    command.env(TEST, test).env("OMP_NUM_THREADS", "1");
+    command
+}
+
+/// A port that was free a moment ago.
+pub fn free_port() -> u16 {
+    TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10)).unwrap().port()
+}
+
+impl Rank {
+    pub fn start(rank: usize, mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let of_stderr = sender.clone();
+        thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        thread::spawn(move || stderr.lines().map_while(Result::ok).try_for_each(|line| of_stderr.send(line)));
+        Self { rank, child, lines, seen: Vec::new() }
+    }
+
+    /// Waits until it has printed a line that contains `text`.
+    pub fn wait_for(&mut self, text: &str) {
+        let deadline = Instant::now() + LIMIT;
+        while !self.seen.iter().any(|line| line.contains(text)) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.seen.push(line),
+                Err(_) => panic!("rank {} did not print {text:?}:\n{}", self.rank, self.seen.join("\n")),
+            }
+        }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end: its exit code, None where a signal ended it, and what it printed.
+    pub fn end(&mut self) -> (Option<i32>, Vec<String>) {
+        let deadline = Instant::now() + LIMIT;
+        let status = loop {
+            // Its output ends when it does.
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.seen.push(line),
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => break self.child.wait().unwrap(),
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                    let _ = self.child.kill();
+                    panic!("rank {} did not end:\n{}", self.rank, self.seen.join("\n"));
+                }
+            }
+        };
+        (status.code(), std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Rank {
+    fn drop(&mut self) {
+        // A rank that a failed test left behind, or that was stopped.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Says that a part was not tested, and why.
+pub fn skipped(why: &str) {
+    println!("SKIPPED {why}");
+}

@@ -1,0 +1,267 @@
+//! The gradients of ranks that share a batch are those of one process with the whole of it.
+#![allow(clippy::unwrap_used)]
+
+mod ranks;
+
+use c10d::{GradientReduction, ProcessGroup, Reducer, ReducerOptions};
+use ranks::on_ranks;
+use tch::{Device, Kind, Tensor};
+
+const ROWS: i64 = 12;
+const TOKENS: i64 = 7;
+const EMBEDDING: i64 = 10;
+const HIDDEN: i64 = 8;
+const WORDS: i64 = 50;
+const F64: (Kind, Device) = (Kind::Double, Device::Cpu);
+
+/// An embedding, an LSTM of two layers and a linear head, in fp64, the same on every rank.
+struct Model {
+    embedding: Tensor,   // [WORDS, EMBEDDING]
+    lstm: Vec<Tensor>,   // for each layer: [4H, in], [4H, H], [4H], [4H]
+    head: Tensor,        // [1, HIDDEN]
+    unused_by_0: Tensor, // [3], added to the outputs of every rank but 0
+    never_used: Tensor,  // [2]
+}
+
+impl Model {
+    fn new() -> Self {
+        tch::manual_seed(7);
+        let weight = |shape: &[i64]| (Tensor::randn(shape, F64) * 0.3).set_requires_grad(true);
+        let layer = |inputs: i64| {
+            [
+                weight(&[4 * HIDDEN, inputs]),
+                weight(&[4 * HIDDEN, HIDDEN]),
+                weight(&[4 * HIDDEN]),
+                weight(&[4 * HIDDEN]),
+            ]
+        };
+        Self {
+            embedding: weight(&[WORDS, EMBEDDING]),
+            lstm: [layer(EMBEDDING), layer(HIDDEN)].concat_tensors(),
+            head: weight(&[1, HIDDEN]),
+            unused_by_0: weight(&[3]),
+            never_used: weight(&[2]),
+        }
+    }
+
+    fn used(&self) -> Vec<Tensor> {
+        let mut all = vec![self.embedding.shallow_clone()];
+        all.extend(self.lstm.iter().map(Tensor::shallow_clone));
+        all.push(self.head.shallow_clone());
+        all
+    }
+
+    fn all(&self) -> Vec<Tensor> {
+        let mut all = self.used();
+        all.push(self.unused_by_0.shallow_clone());
+        all.push(self.never_used.shallow_clone());
+        all
+    }
+
+    /// The sum of the rows' losses over the size of the whole batch.
+    fn loss(&self, tokens: &Tensor, labels: &Tensor) -> Tensor {
+        let rows = tokens.size()[0];
+        let embedded = Tensor::embedding(&self.embedding, tokens, -1, false, false); // [B, T, E]
+        let zeros = Tensor::zeros([2, rows, HIDDEN], F64);
+        let (_, last, _) =
+            embedded.lstm(&[zeros.shallow_clone(), zeros], &self.lstm, true, 2, 0.0, false, false, true);
+        let logits = last.select(0, 1).linear(&self.head, None::<Tensor>).squeeze_dim(1); // [B]
+        let losses =
+            logits.binary_cross_entropy_with_logits::<Tensor>(labels, None, None, tch::Reduction::Sum);
+        losses / ROWS as f64
+    }
+
+    fn gradients(&self) -> Vec<Tensor> {
+        self.all().iter().map(|parameter| parameter.grad()).collect()
+    }
+}
+
+trait ConcatTensors {
+    fn concat_tensors(self) -> Vec<Tensor>;
+}
+
+impl<const N: usize, const M: usize> ConcatTensors for [[Tensor; M]; N] {
+    fn concat_tensors(self) -> Vec<Tensor> {
+        self.into_iter().flatten().collect()
+    }
+}
+
+/// The whole batch, the same on every rank.
+fn batch() -> (Tensor, Tensor) {
+    let tokens = (Tensor::arange(ROWS * TOKENS, (Kind::Int64, Device::Cpu)) * 17)
+        .remainder(WORDS)
+        .view([ROWS, TOKENS]);
+    let labels = Tensor::arange(ROWS, (Kind::Int64, Device::Cpu)).remainder(2).to_kind(Kind::Double);
+    (tokens, labels)
+}
+
+/// This rank's rows: the rows are dealt out unequally, and the last of four ranks gets none.
+fn share(group: &ProcessGroup, rows: &Tensor) -> Tensor {
+    let counts: &[i64] = match group.world_size() {
+        1 => &[12],
+        2 => &[5, 7],
+        _ => &[6, 1, 5, 0],
+    };
+    let begin: i64 = counts[..group.rank()].iter().sum();
+    rows.narrow(0, begin, counts[group.rank()])
+}
+
+/// Every element within 1e-12 of the tensor's largest.
+fn assert_close(found: &[Tensor], expected: &[Tensor]) {
+    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert_eq!(found.defined(), expected.defined(), "gradient {at}");
+        if !expected.defined() {
+            continue;
+        }
+        let largest = expected.abs().max().double_value(&[]);
+        let difference = (found - expected).abs().max().double_value(&[]);
+        assert!(difference <= 1e-12 * largest, "gradient {at}: {difference:e} of {largest:e}");
+    }
+}
+
+fn one_bucket() -> ReducerOptions {
+    ReducerOptions::default()
+}
+
+/// Every parameter alone.
+fn many_buckets() -> ReducerOptions {
+    ReducerOptions { first_bucket_bytes: 1, bucket_bytes: 1, ..ReducerOptions::default() }
+}
+
+fn gradients_equal_one_process(group: &ProcessGroup) {
+    let (tokens, labels) = batch();
+    let whole = Model::new();
+    whole.loss(&tokens, &labels).backward();
+
+    for (options, n_buckets) in [(one_bucket(), 1), (many_buckets(), 10)] {
+        let model = Model::new();
+        let reducer = Reducer::new(group, &model.used(), options).unwrap();
+        let own_loss = || model.loss(&share(group, &tokens), &share(group, &labels));
+
+        reducer.backward(&own_loss()).unwrap();
+        assert_close(&model.gradients(), &whole.gradients());
+        // The second time the buckets have been put in the order in which gradients come.
+        model.used().iter_mut().for_each(Tensor::zero_grad);
+        reducer.backward(&own_loss()).unwrap();
+        assert_close(&model.gradients(), &whole.gradients());
+        assert_eq!(reducer.timeline().len(), n_buckets);
+    }
+}
+
+#[test]
+fn gradients_of_one_rank() {
+    on_ranks("gradients_of_one_rank", 1, gradients_equal_one_process);
+}
+
+#[test]
+fn gradients_of_two_ranks() {
+    on_ranks("gradients_of_two_ranks", 2, gradients_equal_one_process);
+}
+
+#[test]
+fn gradients_of_four_ranks_of_which_one_has_no_rows() {
+    on_ranks("gradients_of_four_ranks_of_which_one_has_no_rows", 4, gradients_equal_one_process);
+}
+
+#[test]
+fn the_mean_is_the_sum_over_the_ranks() {
+    on_ranks("the_mean_is_the_sum_over_the_ranks", 2, |group| {
+        let weight = Tensor::from_slice(&[1.0f64, 2.0]).set_requires_grad(true);
+        let options = ReducerOptions { reduction: GradientReduction::Mean, ..ReducerOptions::default() };
+        let reducer = Reducer::new(group, &[weight.shallow_clone()], options).unwrap();
+
+        reducer.backward(&(&weight * (group.rank() as f64 + 1.0)).sum(Kind::Double)).unwrap();
+
+        assert_eq!(weight.grad(), Tensor::from_slice(&[1.5f64, 1.5]));
+    });
+}
+
+#[test]
+fn a_parameter_that_a_rank_did_not_use_gets_the_others_gradient() {
+    on_ranks("a_parameter_that_a_rank_did_not_use_gets_the_others_gradient", 2, |group| {
+        let (tokens, labels) = batch();
+        let whole = Model::new();
+        let extra = |model: &Model| model.unused_by_0.sum(Kind::Double) * 3.0;
+        (whole.loss(&tokens, &labels) + extra(&whole)).backward();
+
+        let model = Model::new();
+        let options = ReducerOptions { find_unused: true, ..many_buckets() };
+        let reducer = Reducer::new(group, &model.all(), options).unwrap();
+        for _ in 0..3 {
+            model.all().iter_mut().for_each(Tensor::zero_grad);
+            let loss = model.loss(&share(group, &tokens), &share(group, &labels));
+            let loss = if group.rank() == 0 { loss } else { loss + extra(&model) };
+            reducer.backward(&loss).unwrap();
+
+            let (unused, used) = (model.gradients(), whole.gradients());
+            assert_close(&unused, &used);
+            assert!(!model.never_used.grad().defined());
+        }
+    });
+}
+
+#[test]
+fn a_backward_beside_the_reducer_only_accumulates() {
+    on_ranks("a_backward_beside_the_reducer_only_accumulates", 2, |group| {
+        let weight = Tensor::from_slice(&[1.0f64]).set_requires_grad(true);
+        let reducer = Reducer::new(group, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
+
+        (&weight * (group.rank() as f64 + 1.0)).sum(Kind::Double).backward();
+        assert_eq!(weight.grad(), Tensor::from_slice(&[group.rank() as f64 + 1.0]));
+
+        reducer.backward(&(&weight * 10.0).sum(Kind::Double)).unwrap();
+        assert_eq!(weight.grad(), Tensor::from_slice(&[1.0 + 2.0 + 20.0]));
+    });
+}
+
+#[test]
+fn models_that_differ_are_refused_on_every_rank() {
+    on_ranks("models_that_differ_are_refused_on_every_rank", 2, |group| {
+        let weight = Tensor::zeros([3 + group.rank() as i64], F64).set_requires_grad(true);
+
+        let refused = Reducer::new(group, &[weight], ReducerOptions::default()).unwrap_err().to_string();
+
+        let (own, other) = (group.rank(), 1 - group.rank());
+        assert_eq!(
+            refused,
+            format!(
+                "making a reducer: parameter 0 is of shape [{}] and kind Double on rank {own} \
+                 and of shape [{}] and kind Double on rank {other}",
+                3 + own,
+                3 + other
+            )
+        );
+    });
+}
+
+/// A deep stack of large layers, whose last layer's gradient is there long before its first one's.
+#[test]
+fn communication_overlaps_with_backward() {
+    on_ranks("communication_overlaps_with_backward", 2, |group| {
+        const LAYERS: usize = 8;
+        const WIDTH: i64 = 512;
+        tch::manual_seed(1);
+        let layers: Vec<Tensor> = (0..LAYERS)
+            .map(|_| (Tensor::randn([WIDTH, WIDTH], F64) * 0.01).set_requires_grad(true))
+            .collect();
+        let parameters: Vec<Tensor> = layers.iter().map(Tensor::shallow_clone).collect();
+        let reducer = Reducer::new(group, &parameters, many_buckets()).unwrap();
+        let rows = Tensor::randn([1024, WIDTH], F64);
+
+        // On a machine that is busy with other tests the engine's threads may come late in some steps.
+        let mut overlapped = false;
+        for _ in 0..30 {
+            let loss =
+                layers.iter().fold(rows.shallow_clone(), |x, layer| x.matmul(layer).tanh()).sum(Kind::Double);
+            reducer.backward(&loss).unwrap();
+            let timeline = reducer.timeline();
+
+            assert_eq!(timeline.len(), LAYERS);
+            assert!(timeline.windows(2).all(|pair| pair[0].ready <= pair[1].ready));
+            assert!(timeline.iter().all(|bucket| bucket.reduced.unwrap() >= bucket.ready));
+            overlapped |= timeline[0].reduced.unwrap() < timeline[LAYERS - 1].ready;
+        }
+        // The first bucket was reduced on all ranks before the last gradient was computed on this one.
+        assert!(overlapped);
+    });
+}
