@@ -1,0 +1,45 @@
+//! The order of an epoch is what a script in Python, which shares no code with it, makes of its description.
+#![allow(clippy::unwrap_used)]
+
+use std::env;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+use trainer::batches::{Arrangement, Order};
+
+#[test]
+fn python_makes_the_same_order_of_the_same_description() {
+    for (seed, epoch, n_rows, batch_rows) in
+        [(0, 0, 1u32, 1usize), (42, 3, 11, 3), (7, 1, 5_000, 13), (u64::MAX, 9, 4_096, 8), (1, 0, 3, 8)]
+    {
+        let lengths: Vec<u32> = (0..n_rows).map(|row| row.wrapping_mul(2_654_435_761) % 100 + 1).collect();
+        let order = Order::of_epoch(Arrangement::Shuffled { seed, epoch }, &lengths, batch_rows);
+        let mut batches: Vec<Vec<u32>> = (0..=order.n_whole()).map(|at| order.batch(at).to_vec()).collect();
+        batches.retain(|batch| !batch.is_empty());
+        let asked = json!({ "seed": seed, "epoch": epoch, "batch_rows": batch_rows, "lengths": lengths });
+        let Some(answer) = python(&asked.to_string()) else { return };
+        assert_eq!(serde_json::from_str::<Vec<Vec<u32>>>(&answer).unwrap(), batches, "seed {seed}");
+    }
+}
+
+/// `None` where there is no Python, which only a developer's machine may do without.
+fn python(asked: &str) -> Option<String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tests").join("oracle/order.py");
+    // -B: no compiled files beside the sources.
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = match command.spawn() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            assert!(env::var_os("CI").is_none_or(|ci| ci.is_empty()), "python3 is missing");
+            eprintln!("SKIPPED order: python3 is missing");
+            return None;
+        }
+        started => started.unwrap(),
+    };
+    child.stdin.take().unwrap().write_all(asked.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", output.status);
+    Some(String::from_utf8(output.stdout).unwrap())
+}
