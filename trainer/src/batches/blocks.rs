@@ -1,0 +1,257 @@
+//! Rows that do not fit in memory: read a window at a time, each window some blocks of the file.
+//!
+//! A block is 16,384 rows of the dataset, those of one chunk of its widest column. An epoch shuffles the blocks, cuts
+//! their list into windows of `blocks_at_once`, and reads one window after the other, its blocks in the order of the
+//! file; inside a window rows are arranged as [`super::order`] says. The dataset itself is in the order of the texts'
+//! hashes, so that a block is a random sample of it. Every row comes exactly once, as from memory; what differs is
+//! that two rows can only share a batch when their blocks share a window. A plan of a single window gives the very
+//! order of memory.
+//!
+//! Two windows exist at a time, the one in use and the next one, and with what is carried from one to the other they
+//! take no more than the memory that was allowed. A training that goes on reads the window it stopped in and, where
+//! that one was left rows, the one before.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dataset::dataset_file::DatasetReader;
+use dataset::{CHUNK_ROWS, Row, TokenType};
+use serde::{Deserialize, Serialize};
+
+use super::division::Part;
+use super::order::{Arrangement, Order};
+use super::rows::Reading;
+use super::table::{ROW_BYTES, Table, token_bytes};
+use crate::error::{Error, Result};
+use crate::random::{Purpose, Random};
+
+/// Windows that exist at a time.
+pub(crate) const WINDOWS_MAX: usize = 2;
+
+/// How a dataset is read in blocks. The order of an epoch depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Rows of the dataset in a block; the last block has fewer.
+    pub block_rows: u64,
+    /// Blocks in a window; the last window has fewer.
+    pub blocks_at_once: usize,
+}
+
+/// What a block holds of one part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BlockSize {
+    rows: u64,
+    tokens: u64,
+    longest: u64,
+}
+
+impl BlockSize {
+    /// Takes the next row.
+    pub(crate) fn count(&mut self, tokens: &[u32]) {
+        self.rows += 1;
+        self.tokens += tokens.len() as u64;
+        self.longest = self.longest.max(tokens.len() as u64);
+    }
+
+    fn bytes(self, token_bytes: u64) -> u64 {
+        self.rows * ROW_BYTES + self.tokens * token_bytes
+    }
+}
+
+/// A dataset that is read in blocks. All that read it at the same time share its open file.
+pub(crate) struct Blocks {
+    reader: Mutex<DatasetReader>,
+    reading: Reading,
+    sizes: Vec<[BlockSize; 3]>,
+    n_rows: u64,
+    token_type: TokenType,
+}
+
+impl Blocks {
+    /// The rows of a dataset that make a block: as many as a chunk of the column with the fewest rows a chunk, so
+    /// that each of its chunks is decoded once. (A chunk of tokens may be decoded twice, for the block before and the
+    /// one behind.)
+    pub(crate) fn rows_of_a_block() -> u64 {
+        CHUNK_ROWS.iter().map(|&(_, rows)| rows as u64).min().expect("a dataset has columns")
+    }
+
+    /// Blocks of a dataset that was verified, and what each holds of each part.
+    pub(crate) fn new(reader: DatasetReader, reading: Reading, sizes: Vec<[BlockSize; 3]>) -> Self {
+        let (n_rows, token_type) = (reader.n_rows(), reader.vocabulary().token_type());
+        Self { reader: Mutex::new(reader), reading, sizes, n_rows, token_type }
+    }
+
+    fn size(&self, block: usize, part: Part) -> BlockSize {
+        self.sizes[block][part as usize]
+    }
+
+    /// The blocks that hold rows of this part.
+    fn of_part(&self, part: Part) -> Vec<usize> {
+        (0..self.sizes.len()).filter(|&block| self.size(block, part).rows > 0).collect()
+    }
+
+    /// A reader that panicked has changed nothing that the next one would rely on.
+    fn reader(&self) -> MutexGuard<'_, DatasetReader> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As many blocks at once as this memory holds in two windows, each with the rows it is left and those it leaves.
+    pub(crate) fn plan(&self, part: Part, batch_rows: usize, memory_bytes: u64, path: &Path) -> Result<Plan> {
+        let token_bytes = token_bytes(self.token_type);
+        let mut sizes: Vec<BlockSize> = self.of_part(part).iter().map(|&at| self.size(at, part)).collect();
+        let longest = sizes.iter().map(|size| size.longest).max().unwrap_or(0);
+        let carried_bytes = 2 * batch_rows as u64 * (ROW_BYTES + longest * token_bytes);
+        // Whatever the shuffle puts together, the largest blocks fit.
+        sizes.sort_unstable_by_key(|size| std::cmp::Reverse(size.bytes(token_bytes)));
+        let bytes_of = |blocks: usize| {
+            let largest: u64 = sizes[..blocks].iter().map(|size| size.bytes(token_bytes)).sum();
+            WINDOWS_MAX as u64 * (largest + carried_bytes)
+        };
+        let blocks_at_once = (1..=sizes.len()).take_while(|&blocks| bytes_of(blocks) <= memory_bytes).count();
+        // A single block would leave little of the shuffle: the same rows would always come together.
+        let fewest_blocks = sizes.len().min(2);
+        if blocks_at_once < fewest_blocks {
+            let (path, expected_bytes) = (path.to_owned(), bytes_of(fewest_blocks));
+            return Err(Error::Memory { path, found_bytes: memory_bytes, expected_bytes });
+        }
+        // A window leaves less than a batch, and these rows must be its own.
+        let mut rows: Vec<u64> = sizes.iter().map(|size| size.rows).collect();
+        rows.sort_unstable();
+        let fewest: u64 = rows.iter().take(blocks_at_once).sum();
+        if blocks_at_once < sizes.len() && fewest < batch_rows as u64 {
+            let found = format!("{batch_rows} rows");
+            let expected =
+                format!("at most {fewest}, the rows that are in memory together; allow more memory");
+            return Err(Error::Setting { setting: "the batch", found, expected });
+        }
+        Ok(Plan { block_rows: Self::rows_of_a_block(), blocks_at_once: blocks_at_once.max(1) })
+    }
+
+    /// Appends the rows of a part of one block.
+    fn read(&self, block: usize, part: Part, table: &mut Table) -> Result<()> {
+        let mut reader = self.reader();
+        let mut row = Row::default();
+        for at in self.rows_of(block) {
+            reader.row(at, &mut row)?;
+            if self.reading.division.part(row.split) == part {
+                table.push(at as u32, &row, self.reading.read_of(&row));
+            }
+        }
+        Ok(())
+    }
+
+    fn rows_of(&self, block: usize) -> Range<u64> {
+        let start = block as u64 * Self::rows_of_a_block();
+        start..(start + Self::rows_of_a_block()).min(self.n_rows)
+    }
+
+    fn empty_table(&self, n_rows: u64, n_tokens: u64) -> Table {
+        Table::with_capacity(self.token_type, n_rows as usize, n_tokens as usize)
+    }
+}
+
+/// The windows of one epoch.
+pub(crate) struct Windows {
+    blocks: Arc<Blocks>,
+    part: Part,
+    arrangement: Arrangement,
+    batch_rows: usize,
+    /// The blocks of each window.
+    windows: Vec<Vec<usize>>,
+    /// The rows of the windows before each window, and of all.
+    rows_before: Vec<u64>,
+}
+
+impl Windows {
+    pub(crate) fn new(
+        blocks: Arc<Blocks>,
+        part: Part,
+        arrangement: Arrangement,
+        batch_rows: usize,
+        plan: Plan,
+    ) -> Self {
+        let mut order = blocks.of_part(part);
+        if let Arrangement::Shuffled { seed, epoch } = arrangement {
+            Random::of(Purpose::Blocks, &[seed, epoch]).shuffle(&mut order);
+        }
+        let mut windows: Vec<Vec<usize>> = order.chunks(plan.blocks_at_once).map(<[usize]>::to_vec).collect();
+        let mut rows_before = vec![0];
+        for window in &mut windows {
+            // In the order of the file: reading goes forward only, and a single window is as memory has it.
+            window.sort_unstable();
+            let rows: u64 = window.iter().map(|&block| blocks.size(block, part).rows).sum();
+            rows_before.push(rows_before[rows_before.len() - 1] + rows);
+        }
+        Self { blocks, part, arrangement, batch_rows, windows, rows_before }
+    }
+
+    /// The number of windows.
+    pub(crate) fn len(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// The first step whose batch comes from this window.
+    pub(crate) fn first_step(&self, window: usize) -> u64 {
+        self.rows_before[window] / self.batch_rows as u64
+    }
+
+    /// The window that this step's batch comes from.
+    pub(crate) fn with_step(&self, step: u64) -> usize {
+        let last = self.len().saturating_sub(1);
+        (0..last).find(|&window| self.first_step(window + 1) > step).unwrap_or(last)
+    }
+
+    /// How many rows this window is left by the one before.
+    fn n_carried(&self, window: usize) -> usize {
+        (self.rows_before[window] % self.batch_rows as u64) as usize
+    }
+
+    /// The rows that this window is left by the one before, from the file; `None` where `stop` was set meanwhile.
+    pub(crate) fn carried(&self, window: usize, stop: &AtomicBool) -> Result<Option<Table>> {
+        let nothing = self.blocks.empty_table(0, 0);
+        if self.n_carried(window) == 0 {
+            return Ok(Some(nothing));
+        }
+        // What the window before leaves does not depend on the rows it was left itself.
+        let Some(table) = self.read(window - 1, &nothing, stop)? else { return Ok(None) };
+        let n_carried = self.n_carried(window - 1);
+        let lengths = [vec![0; n_carried], table.lengths()].concat();
+        let order = self.order(window - 1, &lengths);
+        let left = order.left().iter().map(|&place| place as usize - n_carried);
+        Ok(Some(self.select(&table, left)))
+    }
+
+    /// Reads a window, in front the rows it is left; `None` where `stop` was set meanwhile.
+    pub(crate) fn read(&self, window: usize, carried: &Table, stop: &AtomicBool) -> Result<Option<Table>> {
+        let blocks = &self.windows[window];
+        let sizes = blocks.iter().map(|&block| self.blocks.size(block, self.part));
+        let (rows, tokens) =
+            sizes.fold((0, 0), |(rows, tokens), size| (rows + size.rows, tokens + size.tokens));
+        let mut table =
+            self.blocks.empty_table(rows + carried.n_rows() as u64, tokens + carried.tokens().len() as u64);
+        table.extend(carried, 0..carried.n_rows());
+        for &block in blocks {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            self.blocks.read(block, self.part, &mut table)?;
+        }
+        Ok(Some(table))
+    }
+
+    /// The order of a window's rows.
+    pub(crate) fn order(&self, window: usize, lengths: &[u32]) -> Order {
+        let n_carried = self.n_carried(window);
+        Order::of_window(self.arrangement, window as u64, n_carried, lengths, self.batch_rows)
+    }
+
+    /// These rows of a window's table, on their own.
+    pub(crate) fn select(&self, table: &Table, places: impl Iterator<Item = usize>) -> Table {
+        let mut selected = self.blocks.empty_table(0, 0);
+        selected.extend(table, places);
+        selected
+    }
+}

@@ -1,0 +1,470 @@
+//! Batches in order, made by threads before they are asked for.
+//!
+//! One thread finds out which rows make which batch and, where rows are read in blocks, has the next window ready;
+//! then loader i makes every `loaders`-th batch from the i-th on, and its batches wait in a queue of its own. The
+//! consumer takes from the queues in turn, so that neither batches nor errors change their order. Nothing depends on
+//! who was faster.
+//!
+//! Each queue holds [`QUEUE_BATCHES`]. Therefore shares can only change from [`Loader::ahead_steps`] on: what comes
+//! earlier may be made already. All ranks that have as many loaders see the same limit.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Instant;
+
+use dataset::vocabulary::PADDING;
+use serde::{Deserialize, Serialize};
+
+use super::blocks::{WINDOWS_MAX, Windows};
+use super::division::Part;
+use super::order::{Arrangement, Order};
+use super::rows::{Rows, Source};
+use super::share::{ShareSchedule, Shares};
+use super::table::Table;
+use crate::error::{Error, Result};
+
+/// Batches of each loader that wait to be taken.
+const QUEUE_BATCHES: usize = 2;
+
+/// What a rank has of one batch. The rows come by ascending length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// Which batch of the epoch, from 0.
+    pub step: u64,
+    /// Rows of the batch on all ranks together, by which a sum of losses is divided.
+    pub n_rows_global: usize,
+    /// Places of this rank's rows in the dataset file; there may be none.
+    pub rows: Vec<u32>,
+    /// Tokens of each row, 1 or more.
+    pub lengths: Vec<i64>,
+    /// Tokens of the longest of this rank's rows, 0 without rows.
+    pub longest: usize,
+    /// `[rows, longest]`, row by row: a row's tokens, and padding behind them.
+    pub tokens: Vec<i64>,
+    /// 1 for a positive text, else 0.
+    pub labels: Vec<u8>,
+    /// The rating that most reviews of the text gave, 1 to 5; of equals the smaller.
+    pub ratings: Vec<u8>,
+    /// What each row's loss is multiplied by.
+    pub weights: Vec<f64>,
+}
+
+/// How much a row counts in the loss, by the number n of reviews that have its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RowWeight {
+    /// 1.
+    #[default]
+    One,
+    /// 1 + ln n.
+    Log,
+    /// n.
+    Count,
+}
+
+impl RowWeight {
+    /// The weight of a text of so many reviews. A text of one review weighs 1, whatever the choice.
+    pub fn of(self, n_votes: u32) -> f64 {
+        match self {
+            Self::One => 1.0,
+            Self::Log => 1.0 + f64::from(n_votes).ln(),
+            Self::Count => f64::from(n_votes),
+        }
+    }
+}
+
+/// Which rows of which batches a rank has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dealing {
+    /// For training: of each batch the rank's share.
+    Shares {
+        /// The rank.
+        rank: usize,
+        /// The number of ranks.
+        world_size: usize,
+        /// The shares of all ranks.
+        schedule: ShareSchedule,
+    },
+    /// For evaluation: every `world_size`-th batch, whole. A model's answer for a row can depend, in its last bit, on
+    /// the shape of the batch; so each batch has one shape, whatever the number of ranks.
+    Whole {
+        /// The rank; its first batch has this number.
+        rank: usize,
+        /// The number of ranks.
+        world_size: usize,
+    },
+}
+
+impl Dealing {
+    /// All rows of all batches, for a process that has no others beside it.
+    pub fn alone() -> Self {
+        Self::Whole { rank: 0, world_size: 1 }
+    }
+
+    /// Equal shares.
+    pub fn equal(batch_rows: usize, rank: usize, world_size: usize) -> Self {
+        let schedule = ShareSchedule::new(Shares::equal(batch_rows, world_size));
+        Self::Shares { rank, world_size, schedule }
+    }
+
+    fn check(&self, batch_rows: usize) -> Result<()> {
+        let (Self::Shares { rank, world_size, .. } | Self::Whole { rank, world_size }) = self;
+        if rank >= world_size {
+            let expected = format!("less than the number of ranks, {world_size}");
+            return Err(Error::Setting { setting: "the rank", found: rank.to_string(), expected });
+        }
+        match self {
+            Self::Shares { schedule, .. } => {
+                schedule.changes().iter().try_for_each(|(_, shares)| shares.check(batch_rows, *world_size))
+            }
+            Self::Whole { .. } => Ok(()),
+        }
+    }
+
+    /// Whether this rank takes part in this step.
+    fn has(&self, step: u64) -> bool {
+        match *self {
+            Self::Shares { .. } => true,
+            Self::Whole { rank, world_size } => step % world_size as u64 == rank as u64,
+        }
+    }
+
+    /// This rank's rows of a batch.
+    fn cut<'a>(&self, step: u64, batch: &'a [u32]) -> &'a [u32] {
+        match self {
+            Self::Shares { rank, schedule, .. } => &batch[schedule.at(step).range(*rank, batch.len())],
+            Self::Whole { .. } => batch,
+        }
+    }
+}
+
+/// What is loaded, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loading {
+    /// The rows.
+    pub part: Part,
+    /// Their order.
+    pub arrangement: Arrangement,
+    /// Rows of a batch on all ranks together, 1 or more.
+    pub batch_rows: usize,
+    /// The first step that is wanted, more than 0 where a training goes on.
+    pub from_step: u64,
+    /// What this rank has of each batch.
+    pub dealing: Dealing,
+    /// How much each row counts.
+    pub row_weight: RowWeight,
+    /// Threads that make batches, 1 or more.
+    pub loaders: usize,
+}
+
+/// Gives a rank's batches of one epoch, in order. Dropped, it ends its threads.
+pub struct Loader {
+    queues: Vec<Receiver<Result<Batch>>>,
+    threads: Vec<JoinHandle<()>>,
+    stop: Arc<AtomicBool>,
+    dealing: Arc<Mutex<Dealing>>,
+    batch_rows: usize,
+    /// This rank's steps that are still to come.
+    steps: Steps,
+    n_taken: usize,
+    waited_s: f64,
+}
+
+impl Loader {
+    /// Starts the threads.
+    pub fn start(rows: &Rows, loading: Loading) -> Result<Self> {
+        check_positive("the batch", loading.batch_rows)?;
+        check_positive("loaders", loading.loaders)?;
+        loading.dealing.check(loading.batch_rows)?;
+        let n_steps = rows.census(loading.part).rows.div_ceil(loading.batch_rows as u64);
+        let batches = match rows.source() {
+            Source::Memory(tables) => Batches::OfTable(tables[loading.part as usize].clone()),
+            Source::Blocks(blocks) => {
+                let Loading { part, arrangement, batch_rows, .. } = loading;
+                let plan = rows.plan(part, batch_rows)?.ok_or_else(|| Error::Internal {
+                    promise: "rows that are read in blocks have no plan".to_owned(),
+                })?;
+                Batches::OfWindows(Windows::new(blocks.clone(), part, arrangement, batch_rows, plan))
+            }
+        };
+        let steps = Steps { dealing: loading.dealing.clone(), next: loading.from_step, end: n_steps };
+        let mut loader = Self {
+            queues: Vec::new(),
+            threads: Vec::new(),
+            stop: Arc::new(AtomicBool::new(false)),
+            dealing: Arc::new(Mutex::new(loading.dealing.clone())),
+            batch_rows: loading.batch_rows,
+            steps: steps.clone(),
+            n_taken: 0,
+            waited_s: 0.0,
+        };
+        let mut jobs = Vec::new();
+        for number in 0..loading.loaders {
+            let (job, jobs_to_do) = channel();
+            let (batch, batches_done) = sync_channel(QUEUE_BATCHES);
+            jobs.push(job);
+            loader.queues.push(batches_done);
+            let (dealing, row_weight) = (loader.dealing.clone(), loading.row_weight);
+            loader.spawn(format!("loader {number}"), move || {
+                make_batches(&jobs_to_do, &batch, &dealing, row_weight);
+            })?;
+        }
+        let stop = loader.stop.clone();
+        loader.spawn("loader's reader".to_owned(), move || {
+            let mut feed = Feed { jobs, n_sent: 0, steps };
+            let fed = match batches {
+                Batches::OfTable(table) => feed_table(&mut feed, table, &loading),
+                Batches::OfWindows(windows) => feed_windows(&mut feed, &windows, &stop),
+            };
+            if let Err(error) = fed {
+                feed.send(Err(error));
+            }
+        })?;
+        Ok(loader)
+    }
+
+    /// How many steps, from the next one on, may be made already.
+    pub fn ahead_steps(&self) -> u64 {
+        // Beside those that wait, each loader has one in its hands.
+        (self.queues.len() * (QUEUE_BATCHES + 1)) as u64
+    }
+
+    /// Changes the shares from this step on, which is the next one plus [`Loader::ahead_steps`] or later.
+    pub fn share_from(&mut self, step: u64, shares: Shares) -> Result<()> {
+        let mut dealing = self.dealing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Dealing::Shares { world_size, schedule, .. } = &mut *dealing else {
+            let promise = "batches that are dealt whole were given shares".to_owned();
+            return Err(Error::Internal { promise });
+        };
+        shares.check(self.batch_rows, *world_size)?;
+        let earliest = self.steps.next + self.ahead_steps();
+        if step < earliest {
+            let promise = format!("shares were to change at step {step}, before step {earliest}");
+            return Err(Error::Internal { promise });
+        }
+        schedule.change(step, shares);
+        Ok(())
+    }
+
+    /// How long the consumer has waited for batches.
+    pub fn waited_s(&self) -> f64 {
+        self.waited_s
+    }
+
+    fn spawn(&mut self, name: String, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let thread = Builder::new().name(name).spawn(work).map_err(|source| Error::Thread { source })?;
+        self.threads.push(thread);
+        Ok(())
+    }
+}
+
+impl Iterator for Loader {
+    type Item = Result<Batch>;
+
+    /// The next batch of this rank; nothing comes behind an error.
+    fn next(&mut self) -> Option<Self::Item> {
+        let step = self.steps.next()?;
+        let asked = Instant::now();
+        let batch = self.queues[self.n_taken % self.queues.len()].recv();
+        self.waited_s += asked.elapsed().as_secs_f64();
+        self.n_taken += 1;
+        let batch = batch.unwrap_or_else(|_| {
+            Err(Error::Internal { promise: format!("a loader ended before it made batch {step}") })
+        });
+        if batch.is_err() {
+            self.steps.next = self.steps.end;
+        }
+        Some(batch)
+    }
+}
+
+impl Drop for Loader {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Whoever makes a batch or waits to be rid of one finds the queue closed.
+        self.queues.clear();
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has said so; its batch did not come.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn check_positive(setting: &'static str, found: usize) -> Result<()> {
+    if found > 0 {
+        return Ok(());
+    }
+    Err(Error::Setting { setting, found: found.to_string(), expected: "1 or more".to_owned() })
+}
+
+/// A rank's steps, in order.
+#[derive(Clone)]
+struct Steps {
+    dealing: Dealing,
+    next: u64,
+    end: u64,
+}
+
+impl Iterator for Steps {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let step = (self.next..self.end).find(|&step| self.dealing.has(step))?;
+        self.next = step + 1;
+        Some(step)
+    }
+}
+
+/// What batches are made from.
+enum Batches {
+    OfTable(Arc<Table>),
+    OfWindows(Windows),
+}
+
+/// Rows that are in memory together, in their order.
+struct Window {
+    table: Arc<Table>,
+    order: Order,
+    /// The first step of the order.
+    first_step: u64,
+    /// Told when the window is no longer needed.
+    released: Option<Sender<()>>,
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        if let Some(released) = &self.released {
+            // Nobody waits for it behind the last window.
+            let _ = released.send(());
+        }
+    }
+}
+
+/// One batch to make.
+struct Job {
+    step: u64,
+    window: Arc<Window>,
+}
+
+/// Gives each loader its batches.
+struct Feed {
+    jobs: Vec<Sender<Result<Job>>>,
+    n_sent: usize,
+    steps: Steps,
+}
+
+impl Feed {
+    /// Gives out the batches of a window that ends before this step. Jobs are small: all of them wait at once.
+    fn send_window(&mut self, window: Window, end: u64) {
+        let window = Arc::new(window);
+        for step in (Steps { end, ..self.steps.clone() }) {
+            self.send(Ok(Job { step, window: window.clone() }));
+        }
+        self.steps.next = end;
+    }
+
+    /// A loader that is gone has nobody who asks for its batches.
+    fn send(&mut self, job: Result<Job>) {
+        let _ = self.jobs[self.n_sent % self.jobs.len()].send(job);
+        self.n_sent += 1;
+    }
+}
+
+fn feed_table(feed: &mut Feed, table: Arc<Table>, loading: &Loading) -> Result<()> {
+    let order = Order::of_epoch(loading.arrangement, &table.lengths(), loading.batch_rows);
+    let end = feed.steps.end;
+    feed.send_window(Window { table, order, first_step: 0, released: None }, end);
+    Ok(())
+}
+
+fn feed_windows(feed: &mut Feed, windows: &Windows, stop: &AtomicBool) -> Result<()> {
+    let (released, releases) = channel();
+    for _ in 0..WINDOWS_MAX {
+        let _ = released.send(());
+    }
+    let first = windows.with_step(feed.steps.next);
+    if windows.len() == 0 || feed.steps.next >= feed.steps.end {
+        return Ok(());
+    }
+    let Some(mut carried) = windows.carried(first, stop)? else { return Ok(()) };
+    for number in first..windows.len() {
+        // One of the windows before must be gone, so that there are never more than WINDOWS_MAX.
+        let _ = releases.recv();
+        let Some(table) = windows.read(number, &carried, stop)? else { return Ok(()) };
+        let order = windows.order(number, &table.lengths());
+        carried = windows.select(&table, order.left().iter().map(|&place| place as usize));
+        let first_step = windows.first_step(number);
+        let is_last = number + 1 == windows.len();
+        let end = if is_last { feed.steps.end } else { windows.first_step(number + 1) };
+        let window = Window { table: Arc::new(table), order, first_step, released: Some(released.clone()) };
+        feed.send_window(window, end);
+    }
+    Ok(())
+}
+
+fn make_batches(
+    jobs: &Receiver<Result<Job>>,
+    batches: &SyncSender<Result<Batch>>,
+    dealing: &Mutex<Dealing>,
+    row_weight: RowWeight,
+) {
+    for job in jobs {
+        let batch = job.map(|job| {
+            let rows = job.window.order.batch((job.step - job.window.first_step) as usize);
+            let own = dealing.lock().unwrap_or_else(PoisonError::into_inner).cut(job.step, rows);
+            make_batch(job.step, rows.len(), &job.window.table, own, row_weight)
+        });
+        if batches.send(batch).is_err() {
+            return;
+        }
+    }
+}
+
+fn make_batch(
+    step: u64,
+    n_rows_global: usize,
+    table: &Table,
+    places: &[u32],
+    row_weight: RowWeight,
+) -> Batch {
+    let mut batch = Batch { step, n_rows_global, ..Batch::default() };
+    let places = || places.iter().map(|&place| place as usize);
+    batch.longest = places().map(|place| table.length(place) as usize).max().unwrap_or(0);
+    batch.tokens.reserve_exact(places().len() * batch.longest);
+    for (n, place) in places().enumerate() {
+        batch.rows.push(table.rows()[place]);
+        batch.lengths.push(i64::from(table.length(place)));
+        table.append_tokens(place, &mut batch.tokens);
+        batch.tokens.resize((n + 1) * batch.longest, i64::from(PADDING));
+        batch.labels.push(table.labels()[place]);
+        batch.ratings.push(table.ratings()[place]);
+        batch.weights.push(row_weight.of(table.n_votes()[place]));
+    }
+    batch
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_one_review_weighs_one() {
+        for weight in [RowWeight::One, RowWeight::Log, RowWeight::Count] {
+            assert_eq!(weight.of(1), 1.0);
+        }
+        assert_eq!(RowWeight::One.of(20), 1.0);
+        assert!((RowWeight::Log.of(20) - 3.995_732_273_553_991).abs() < 1e-15);
+        assert_eq!(RowWeight::Count.of(20), 20.0);
+    }
+
+    #[test]
+    fn whole_batches_are_dealt_in_turn() {
+        let steps = |rank| Steps { dealing: Dealing::Whole { rank, world_size: 3 }, next: 0, end: 8 };
+        assert_eq!(steps(0).collect::<Vec<_>>(), [0, 3, 6]);
+        assert_eq!(steps(2).collect::<Vec<_>>(), [2, 5]);
+        let later = Steps { next: 4, ..steps(0) };
+        assert_eq!(later.collect::<Vec<_>>(), [6]);
+    }
+}

@@ -1,0 +1,227 @@
+//! A dataset as rows to train on and to evaluate: checked once from end to end, divided into parts, each row cut to
+//! what a model reads; in memory where it fits, else in blocks.
+//!
+//! Whether it fits is judged before a row is read, by the dataset's head: all rows with all their tokens, or with as
+//! many as are read, whichever is less. So ranks that are told the same decide the same.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use corpus::digest::Digest;
+use dataset::Row;
+use dataset::dataset_file::{DatasetReader, DatasetSettings};
+use dataset::vocabulary::Vocabulary;
+
+use super::blocks::{BlockSize, Blocks, Plan};
+use super::division::{Division, Part};
+use super::table::{ROW_BYTES, Table, token_bytes};
+use crate::error::{Error, Result};
+
+/// How a dataset is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// What each row is for.
+    pub division: Division,
+    /// The tokens of a row that are read, the first ones; 0 for all.
+    pub tokens_max: u32,
+    /// What rows may take. Readers of chunks and batches that wait take some megabytes besides.
+    pub memory_bytes: u64,
+}
+
+/// What there is of a part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Rows.
+    pub rows: u64,
+    /// Rows with label 1.
+    pub positive: u64,
+    /// Tokens that are read.
+    pub tokens: u64,
+    /// Rows of each rating, from 1 to 5.
+    pub ratings: [u64; 5],
+}
+
+impl Census {
+    fn count(&mut self, row: &Row, tokens: &[u32]) {
+        self.rows += 1;
+        self.positive += u64::from(row.label);
+        self.tokens += tokens.len() as u64;
+        self.ratings[usize::from(row.votes.mode()) - 1] += 1;
+    }
+
+    /// The `pos_weight` with which both labels weigh the same: negative rows / positive rows; `None` without positive
+    /// rows.
+    pub fn balanced_pos_weight(&self) -> Option<f64> {
+        (self.positive > 0).then(|| (self.rows - self.positive) as f64 / self.positive as f64)
+    }
+}
+
+/// The rows of a dataset, opened and found to be sound.
+pub struct Rows {
+    path: PathBuf,
+    settings: DatasetSettings,
+    id_digest: Digest,
+    vocabulary: Vocabulary,
+    census: [Census; 3],
+    source: Source,
+    memory_bytes: u64,
+}
+
+/// Where rows come from.
+pub(crate) enum Source {
+    /// Each part in memory.
+    Memory([Arc<Table>; 3]),
+    /// The file, block by block.
+    Blocks(Arc<Blocks>),
+}
+
+impl Rows {
+    /// Opens a dataset, reads it once and checks all that [`DatasetReader::verify`] does, so that each token is an id
+    /// of the vocabulary and no row is empty.
+    pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
+        let mut reader = DatasetReader::open(path)?;
+        if u32::try_from(reader.n_rows()).is_err() {
+            return Err(Error::TooManyRows { path: path.to_owned(), found: reader.n_rows() });
+        }
+        let settings = reader.settings().clone();
+        let id_digest = reader.digests().id_digest;
+        let vocabulary = reader.vocabulary().clone();
+        let mut census = [Census::default(); 3];
+        let source = if memory_bytes(&reader, reading.tokens_max) <= reading.memory_bytes {
+            Source::Memory(read_tables(&mut reader, reading, &mut census)?.map(Arc::new))
+        } else {
+            let sizes = measure_blocks(&mut reader, reading, &mut census)?;
+            Source::Blocks(Arc::new(Blocks::new(reader, *reading, sizes)))
+        };
+        let memory_bytes = reading.memory_bytes;
+        Ok(Self { path: path.to_owned(), settings, id_digest, vocabulary, census, source, memory_bytes })
+    }
+
+    /// The dataset.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The settings it was made with.
+    pub fn settings(&self) -> &DatasetSettings {
+        &self.settings
+    }
+
+    /// The digest of its rows; a training that goes on compares it.
+    pub fn id_digest(&self) -> Digest {
+        self.id_digest
+    }
+
+    /// The words of its ids.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// What there is of a part.
+    pub fn census(&self, part: Part) -> Census {
+        self.census[part as usize]
+    }
+
+    /// Refuses a part without rows.
+    pub fn check_rows(&self, part: Part) -> Result<()> {
+        match self.census(part).rows {
+            0 => Err(Error::NoRows { path: self.path.clone(), part }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a part without rows or with a single label: there is nothing to tell apart.
+    pub fn check_classes(&self, part: Part) -> Result<()> {
+        self.check_rows(part)?;
+        let Census { rows, positive, .. } = self.census(part);
+        if positive == 0 || positive == rows {
+            let label = u8::from(positive > 0);
+            return Err(Error::OneClass { path: self.path.clone(), part, rows, label });
+        }
+        Ok(())
+    }
+
+    /// The rows of a part, by their place in the dataset; `None` where they are not in memory.
+    pub fn table(&self, part: Part) -> Option<&Table> {
+        match &self.source {
+            Source::Memory(tables) => Some(&tables[part as usize]),
+            Source::Blocks(_) => None,
+        }
+    }
+
+    /// How blocks are read for batches of so many rows, on which their order depends; `None` where rows are in
+    /// memory. A training that goes on compares it.
+    pub fn plan(&self, part: Part, batch_rows: usize) -> Result<Option<Plan>> {
+        match &self.source {
+            Source::Memory(_) => Ok(None),
+            Source::Blocks(blocks) => blocks.plan(part, batch_rows, self.memory_bytes, &self.path).map(Some),
+        }
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+}
+
+/// What all rows take at most.
+fn memory_bytes(reader: &DatasetReader, tokens_max: u32) -> u64 {
+    let n_tokens = match tokens_max {
+        0 => reader.n_tokens(),
+        most => reader.n_tokens().min(reader.n_rows() * u64::from(most)),
+    };
+    reader.n_rows() * ROW_BYTES + n_tokens * token_bytes(reader.vocabulary().token_type())
+}
+
+fn read_tables(
+    reader: &mut DatasetReader,
+    reading: &Reading,
+    census: &mut [Census; 3],
+) -> Result<[Table; 3]> {
+    let token_type = reader.vocabulary().token_type();
+    let mut tables = Part::ALL.map(|_| Table::with_capacity(token_type, 0, 0));
+    each_row(reader, reading, |at, row, part, tokens| {
+        census[part as usize].count(row, tokens);
+        tables[part as usize].push(at, row, tokens);
+    })?;
+    tables.iter_mut().for_each(Table::shrink);
+    Ok(tables)
+}
+
+fn measure_blocks(
+    reader: &mut DatasetReader,
+    reading: &Reading,
+    census: &mut [Census; 3],
+) -> Result<Vec<[BlockSize; 3]>> {
+    let block_rows = Blocks::rows_of_a_block();
+    let mut sizes = vec![<[BlockSize; 3]>::default(); reader.n_rows().div_ceil(block_rows) as usize];
+    each_row(reader, reading, |at, row, part, tokens| {
+        census[part as usize].count(row, tokens);
+        sizes[(u64::from(at) / block_rows) as usize][part as usize].count(tokens);
+    })?;
+    Ok(sizes)
+}
+
+/// Visits all rows with their place, part and the tokens that are read, and verifies the dataset by the way.
+fn each_row(
+    reader: &mut DatasetReader,
+    reading: &Reading,
+    mut visit: impl FnMut(u32, &Row, Part, &[u32]),
+) -> Result<()> {
+    let mut at = 0;
+    reader.verify(|row| {
+        visit(at, row, reading.division.part(row.split), reading.read_of(row));
+        at += 1;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+impl Reading {
+    /// The tokens of a row that are read.
+    pub(crate) fn read_of<'a>(&self, row: &'a Row) -> &'a [u32] {
+        match self.tokens_max as usize {
+            0 => &row.tokens,
+            most => &row.tokens[..row.tokens.len().min(most)],
+        }
+    }
+}

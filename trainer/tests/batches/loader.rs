@@ -1,0 +1,155 @@
+//! Batches as a rank gets them.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use trainer::Error;
+use trainer::batches::{Order, ShareSchedule, Shares};
+
+use super::*;
+
+#[test]
+fn rows_in_memory_come_in_the_order_of_the_epoch() {
+    let (_folder, path) = dataset(1_000);
+    let rows = open(&path, 5, ALL);
+    let batches = batches(&rows, Loading { row_weight: RowWeight::Log, ..loading(32) });
+    let training = of_part(1_000, Part::Training);
+    let lengths: Vec<u32> = training.iter().map(|&at| row(at).tokens.len().min(5) as u32).collect();
+    let order = Order::of_epoch(Arrangement::Shuffled { seed: 5, epoch: 2 }, &lengths, 32);
+    for (step, batch) in batches.iter().enumerate() {
+        let expected = order.batch(step).iter().map(|&place| training[place as usize]);
+        assert_eq!(batch.rows, expected.collect::<Vec<_>>());
+        assert_eq!((batch.step, batch.n_rows_global), (step as u64, batch.rows.len()));
+        assert_batch(batch, 5, RowWeight::Log);
+    }
+    assert_eq!(batches.len(), training.len().div_ceil(32));
+}
+
+#[test]
+fn a_training_that_goes_on_has_exactly_the_remaining_batches() {
+    let (_folder, path) = dataset(N_ROWS);
+    for rows in [open(&path, 8, ALL), in_blocks(&path)] {
+        let whole = batches(&rows, loading(901));
+        // Each window's first and last steps are among these.
+        for from_step in (0..=whole.len()).step_by(3).chain([whole.len() - 1]) {
+            let rest = batches(&rows, Loading { from_step: from_step as u64, ..loading(901) });
+            assert!(rest == whole[from_step..], "from step {from_step}");
+        }
+    }
+}
+
+#[test]
+fn ranks_share_each_batch_whatever_the_shares_and_however_they_change() {
+    let (_folder, path) = dataset(5_000);
+    let rows = open(&path, 0, ALL);
+    let whole = batches(&rows, loading(40));
+    let mut schedule = ShareSchedule::new(Shares::of(vec![40, 0, 0]));
+    schedule.change(3, Shares::of(vec![1, 38, 1]));
+    schedule.change(90, Shares::equal(40, 3));
+    let ranks = [0, 1, 2].map(|rank| {
+        let dealing = Dealing::Shares { rank, world_size: 3, schedule: schedule.clone() };
+        batches(&rows, Loading { dealing, loaders: rank + 1, ..loading(40) })
+    });
+    for (step, batch) in whole.iter().enumerate() {
+        let shares = ranks.each_ref().map(|rank| &rank[step]);
+        assert_eq!(shares.map(|share| share.rows.clone()).concat(), batch.rows);
+        assert!(shares.iter().all(|share| share.n_rows_global == batch.rows.len()));
+        shares.iter().for_each(|share| assert_batch(share, usize::MAX, RowWeight::One));
+    }
+    assert_eq!(ranks.map(|rank| rank.len()), [whole.len(); 3]);
+}
+
+#[test]
+fn shares_change_from_the_step_that_was_said_and_never_behind_the_back_of_a_loader() {
+    let (_folder, path) = dataset(3_000);
+    let rows = open(&path, 0, ALL);
+    let dealing = Dealing::equal(40, 1, 2);
+    let mut loader = Loader::start(&rows, Loading { dealing, ..loading(40) }).unwrap();
+    let mut sizes: Vec<usize> = loader.by_ref().take(5).map(|batch| batch.unwrap().rows.len()).collect();
+    let earliest = 5 + loader.ahead_steps();
+    let early = loader.share_from(earliest - 1, Shares::of(vec![39, 1])).unwrap_err();
+    assert_eq!(early.exit(), corpus::exit::Exit::Internal);
+    assert!(loader.share_from(earliest, Shares::of(vec![39, 2])).is_err());
+    loader.share_from(earliest, Shares::of(vec![39, 1])).unwrap();
+    sizes.extend(loader.take(20).map(|batch| batch.unwrap().rows.len()));
+    let earliest = earliest as usize;
+    assert_eq!(sizes, [vec![20; earliest], vec![1; 25 - earliest]].concat());
+}
+
+#[test]
+fn evaluating_ranks_have_whole_batches_that_do_not_depend_on_their_number() {
+    let (_folder, path) = dataset(5_003);
+    let rows = open(&path, 0, ALL);
+    let of = |rank, world_size| {
+        let (arrangement, dealing) = (Arrangement::Fixed, Dealing::Whole { rank, world_size });
+        batches(&rows, Loading { arrangement, dealing, ..loading(64) })
+    };
+    let alone = of(0, 1);
+    let mut together: BTreeMap<u64, Batch> = BTreeMap::new();
+    for rank in 0..3 {
+        together.extend(of(rank, 3).into_iter().map(|batch| (batch.step, batch)));
+    }
+    assert!(together.into_values().eq(alone));
+}
+
+#[test]
+fn damage_comes_at_its_place_and_nothing_behind_it() {
+    let (_folder, path) = dataset(N_ROWS);
+    let whole = std::fs::read(&path).unwrap();
+    let rows = in_blocks(&path);
+    let expected = batches(&rows, loading(301));
+    // All tokens lie in the middle of the file; the open file is the one that is damaged.
+    let mut damaged = whole.clone();
+    let middle = whole.len() / 2;
+    damaged[middle..middle + 2_000].iter_mut().for_each(|byte| *byte ^= 0x55);
+    std::fs::write(&path, &damaged).unwrap();
+    let read: Vec<_> = Loader::start(&rows, loading(301)).unwrap().collect();
+    let (last, before) = read.split_last().unwrap();
+    assert!(before.iter().zip(&expected).all(|(read, expected)| read.as_ref().unwrap() == expected));
+    let error = last.as_ref().unwrap_err();
+    assert!(matches!(error, Error::Dataset(dataset::Error::Damaged { .. })), "{error}");
+    assert_eq!(error.exit(), corpus::exit::Exit::MissingInput);
+    let again =
+        Rows::open(&path, &Reading { division: Division::all_test(), tokens_max: 8, memory_bytes: ALL });
+    assert!(matches!(again.err(), Some(Error::Dataset(dataset::Error::Damaged { .. }))));
+}
+
+#[test]
+fn a_loader_that_is_dropped_ends_its_threads() {
+    let (_folder, path) = dataset(N_ROWS);
+    for rows in [open(&path, 8, ALL), in_blocks(&path)] {
+        for n_taken in [0, 1, 50] {
+            let mut loader = Loader::start(&rows, loading(301)).unwrap();
+            assert_eq!(loader.by_ref().take(n_taken).count(), n_taken);
+            // Joins them; a thread that did not end would keep this test from ending.
+            drop(loader);
+        }
+    }
+}
+
+#[test]
+fn waiting_is_measured() {
+    let (_folder, path) = dataset(N_ROWS);
+    let rows = in_blocks(&path);
+    let mut loader = Loader::start(&rows, loading(301)).unwrap();
+    let started = Instant::now();
+    loader.next().unwrap().unwrap();
+    let waited_s = loader.waited_s();
+    assert!(waited_s > 0.0 && waited_s <= started.elapsed().as_secs_f64());
+}
+
+#[test]
+fn settings_that_make_no_batches_are_refused() {
+    let (_folder, path) = dataset(N_ROWS);
+    let rows = in_blocks(&path);
+    let refused = |loading| Loader::start(&rows, loading).err().unwrap().to_string();
+    assert_eq!(refused(loading(0)), "the batch is 0, expected 1 or more");
+    assert_eq!(refused(Loading { loaders: 0, ..loading(4) }), "loaders is 0, expected 1 or more");
+    let dealing = Dealing::Whole { rank: 2, world_size: 2 };
+    let expected = "the rank is 2, expected less than the number of ranks, 2";
+    assert_eq!(refused(Loading { dealing, ..loading(4) }), expected);
+    assert!(refused(Loading { dealing: Dealing::equal(5, 0, 2), ..loading(4) }).contains("with the sum 4"));
+    assert!(refused(loading(10_000)).contains("bytes of memory for rows, expected"));
+    let error = open(&path, 8, 100_000).plan(Part::Training, 4).unwrap_err().to_string();
+    assert!(error.contains("100000 bytes of memory for rows, expected"), "{error}");
+}

@@ -1,0 +1,76 @@
+//! What is read of a dataset, and what is refused.
+
+use trainer::batches::{Census, Tokens};
+
+use super::fixture::dataset_of;
+use super::*;
+
+#[test]
+fn each_part_has_its_own_rows_and_numbers() {
+    let (_folder, path) = dataset(N_ROWS);
+    for rows in [open(&path, 8, ALL), in_blocks(&path)] {
+        let mut all = Vec::new();
+        for part in Part::ALL {
+            let expected = of_part(N_ROWS, part);
+            let fixed = Loading { part, arrangement: Arrangement::Fixed, ..loading(64) };
+            let read = places(&batches(&rows, fixed)).concat();
+            assert_eq!(sorted(read.clone()), expected);
+            all.extend(read);
+            let mut census = Census::default();
+            for row in expected.iter().map(|&at| row(at)) {
+                census.rows += 1;
+                census.positive += u64::from(row.label);
+                census.tokens += row.tokens.len().min(8) as u64;
+                census.ratings[usize::from(row.votes.mode()) - 1] += 1;
+            }
+            assert_eq!(rows.census(part), census);
+            rows.check_classes(part).unwrap();
+        }
+        assert_eq!(sorted(all), (0..N_ROWS).collect::<Vec<_>>());
+    }
+    let census = Census { rows: 10, positive: 4, ..Census::default() };
+    assert_eq!((census.balanced_pos_weight(), Census::default().balanced_pos_weight()), (Some(1.5), None));
+}
+
+#[test]
+fn a_table_holds_what_a_device_would_be_given() {
+    let (_folder, path) = dataset(200);
+    let rows = open(&path, 4, ALL);
+    let table = rows.table(Part::Training).unwrap();
+    assert_eq!(table.rows(), of_part(200, Part::Training));
+    let Tokens::U16(tokens) = table.tokens() else { panic!("500 words fit in 16 bits") };
+    for place in 0..table.n_rows() {
+        let (from, to) = table.span(place);
+        let expected = row(table.rows()[place]).tokens;
+        assert!(tokens[from..to].iter().map(|&token| u32::from(token)).eq(expected.into_iter().take(4)));
+    }
+}
+
+#[test]
+fn ids_past_16_bits_are_read_in_memory_as_in_blocks() {
+    let wide = |at| {
+        let row = row(at);
+        dataset::Row { tokens: row.tokens.iter().map(|token| token * 130).collect(), ..row }
+    };
+    let (_folder, path) = dataset_of(40_000, 70_000, wide);
+    let fixed = Loading { arrangement: Arrangement::Fixed, ..loading(1_000) };
+    for memory_bytes in [ALL, 8_000_000] {
+        for batch in batches(&open(&path, 0, memory_bytes), fixed.clone()) {
+            let expected: i64 = batch.rows.iter().flat_map(|&at| wide(at).tokens).map(i64::from).sum();
+            assert_eq!(batch.tokens.iter().sum::<i64>(), expected);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_trained_on_is_refused() {
+    let (_folder, path) = dataset(0);
+    let rows = open(&path, 8, ALL);
+    let error = rows.check_rows(Part::Training).unwrap_err().to_string();
+    let expected = ": no rows for training, expected one or more; check the fractions and the dataset";
+    assert_eq!(error, format!("{}{expected}", path.display()));
+    assert_eq!(batches(&rows, loading(4)), []);
+    let (_folder, path) = dataset_of(100, N_WORDS, |at| row(6 * at));
+    let error = open(&path, 8, ALL).check_classes(Part::Training).unwrap_err().to_string();
+    assert!(error.contains("rows for training have label 0, expected both labels"), "{error}");
+}
