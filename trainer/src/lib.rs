@@ -6,6 +6,7 @@
 mod error;
 
 pub mod batches;
+pub mod metrics;
 pub mod random;
 
 pub use error::{Error, Result};

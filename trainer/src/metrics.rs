@@ -1,0 +1,380 @@
+//! What an evaluation counts: integers, which are the same however the rows were shared among ranks.
+//!
+//! Each rank adds its rows to a [`Tally`]: a row has a score, from which its class follows, a label and a loss. Sums
+//! of floating-point numbers would depend on who adds which; so a loss is rounded to whole units of 2^-32, to the
+//! even one of two, and the units are added up. The ranks add up their [`Tally::sums`], put their [`Tally::ranked`]
+//! rows together in any order, and [`metrics`] makes the same numbers of them on each rank.
+//!
+//! The positive class is label 1. Each row counts once, whatever its number of reviews.
+//!
+//! | Metric | Formula | Where that divides by 0 |
+//! |---|---|---|
+//! | loss | sum of the rows' losses / rows | no rows are an error |
+//! | accuracy | (true positive + true negative) / rows | |
+//! | precision | true positive / (true positive + false positive) | 0: no row was called positive |
+//! | recall | true positive / (true positive + false negative) | 0: no row is positive |
+//! | f1 | 2 true positive / (2 true positive + false positive + false negative) | 0: neither |
+//! | auc | pairs of a positive and a negative row whose scores are in that order, of equal scores half / all such pairs | `None` (null in JSON): the rows have one label |
+//!
+//! The area under the ROC curve is exact; scores are compared as 32-bit floats, as is the class decided.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// What a model's outputs for a row mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scoring {
+    /// One output, the logit of label 1; positive above 0.
+    Logit,
+    /// One output, a rating; the score is what it exceeds `positive_from` - 0.5 by, positive above 0.
+    Rating {
+        /// The smallest rating whose label is 1.
+        positive_from: u8,
+    },
+    /// Five outputs, the logits of ratings 1 to 5; the score is the summed probability of those from `positive_from`
+    /// on, positive above 0.5.
+    FiveRatings {
+        /// The smallest rating whose label is 1.
+        positive_from: u8,
+    },
+}
+
+impl Scoring {
+    /// The number of outputs of a row.
+    pub fn n_outputs(self) -> usize {
+        match self {
+            Self::Logit | Self::Rating { .. } => 1,
+            Self::FiveRatings { .. } => 5,
+        }
+    }
+
+    /// The score of a row with these outputs, [`Scoring::n_outputs`] of them.
+    pub fn score(self, outputs: &[f64]) -> f32 {
+        let score = match self {
+            Self::Logit => outputs[0],
+            Self::Rating { positive_from } => outputs[0] - (f64::from(positive_from) - 0.5),
+            Self::FiveRatings { positive_from } => probability_from(positive_from, outputs),
+        };
+        score as f32
+    }
+
+    /// Whether a row with this score is called positive.
+    pub fn is_positive(self, score: f32) -> bool {
+        match self {
+            Self::Logit | Self::Rating { .. } => score > 0.0,
+            Self::FiveRatings { .. } => score > 0.5,
+        }
+    }
+}
+
+/// The softmax of these logits, summed from this rating on.
+fn probability_from(rating: u8, logits: &[f64]) -> f64 {
+    let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let of = |logits: &[f64]| logits.iter().map(|logit| (logit - largest).exp()).sum::<f64>();
+    of(&logits[usize::from(rating) - 1..]) / of(logits)
+}
+
+/// Rows by label and by what they were called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Confusion {
+    /// Label 0, called so.
+    pub true_negative: u64,
+    /// Label 0, called positive.
+    pub false_positive: u64,
+    /// Label 1, called negative.
+    pub false_negative: u64,
+    /// Label 1, called so.
+    pub true_positive: u64,
+}
+
+impl Confusion {
+    /// All rows.
+    pub fn rows(self) -> u64 {
+        self.true_negative + self.false_positive + self.false_negative + self.true_positive
+    }
+}
+
+/// What one rank has seen of an evaluation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    confusion: Confusion,
+    /// Rows whose score or loss is no finite number; they are in no other count.
+    not_finite: u64,
+    /// In units of 2^-32.
+    loss: i128,
+    ranked: Vec<i64>,
+}
+
+/// Units of the loss in 1.
+const LOSS_UNITS: f64 = (1u64 << 32) as f64;
+
+/// A greater loss of a row counts as this, so that the sum of 2^32 rows has room.
+const LOSS_MAX: f64 = (1u64 << 60) as f64;
+
+/// The number of [`Tally::sums`].
+pub const N_SUMS: usize = 9;
+
+/// Numbers that a loss is taken apart into, 32 bits each but for the last.
+const LOSS_LIMBS: usize = 4;
+
+impl Tally {
+    /// Takes a row: its score as `scoring` gives it, its label, and its loss without a weight for its reviews.
+    pub fn add(&mut self, scoring: Scoring, score: f32, label: u8, loss: f64) {
+        if !score.is_finite() || !loss.is_finite() {
+            self.not_finite += 1;
+            return;
+        }
+        let Confusion { true_negative, false_positive, false_negative, true_positive } = &mut self.confusion;
+        *match (label, scoring.is_positive(score)) {
+            (0, false) => true_negative,
+            (0, true) => false_positive,
+            (_, false) => false_negative,
+            (_, true) => true_positive,
+        } += 1;
+        let units = loss.clamp(-LOSS_MAX, LOSS_MAX) * LOSS_UNITS;
+        self.loss += units.round_ties_even() as i128;
+        self.ranked.push(ranked(score, label));
+    }
+
+    /// All counts and the loss. Ranks add these up, number by number: none can overflow, for a loss is cut into
+    /// pieces of 32 bits.
+    pub fn sums(&self) -> [i64; N_SUMS] {
+        let Confusion { true_negative, false_positive, false_negative, true_positive } = self.confusion;
+        let counts = [true_negative, false_positive, false_negative, true_positive, self.not_finite];
+        let mut sums = [0; N_SUMS];
+        let (count_sums, loss_sums) = sums.split_at_mut(N_SUMS - LOSS_LIMBS);
+        for (sum, n) in count_sums.iter_mut().zip(counts) {
+            *sum = n as i64;
+        }
+        for (limb, sum) in loss_sums.iter_mut().enumerate() {
+            let rest = self.loss >> (32 * limb);
+            *sum = if limb + 1 < LOSS_LIMBS { i64::from(rest as u32) } else { rest as i64 };
+        }
+        sums
+    }
+
+    /// The rows as numbers whose order is that of their scores; ranks put theirs together.
+    pub fn ranked(&self) -> &[i64] {
+        &self.ranked
+    }
+
+    /// Metrics of a process that has evaluated all rows.
+    pub fn metrics(mut self) -> Result<Metrics> {
+        metrics(&self.sums(), &mut self.ranked)
+    }
+}
+
+/// The score's bits, turned so that they ascend as scores do, and behind them the label.
+fn ranked(score: f32, label: u8) -> i64 {
+    // Negative zero equals zero.
+    let bits = (score + 0.0).to_bits();
+    let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
+    i64::from(ascending) << 1 | i64::from(label)
+}
+
+/// What an evaluation found; the module says how.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Metrics {
+    /// The mean loss of a row.
+    pub loss: f64,
+    /// Rows that were called what they are.
+    pub accuracy: f64,
+    /// The harmonic mean of precision and recall.
+    pub f1: f64,
+    /// Rows called positive that are.
+    pub precision: f64,
+    /// Positive rows that were called so.
+    pub recall: f64,
+    /// The area under the ROC curve.
+    pub auc: Option<f64>,
+    /// Rows by label and by what they were called.
+    pub confusion: Confusion,
+    /// Rows.
+    pub rows: u64,
+}
+
+/// Metrics from the sums over all ranks of [`Tally::sums`], and all ranks' [`Tally::ranked`] rows in any order, which
+/// are sorted here.
+pub fn metrics(sums: &[i64; N_SUMS], ranked: &mut [i64]) -> Result<Metrics> {
+    let [true_negative, false_positive, false_negative, true_positive, not_finite] =
+        [0, 1, 2, 3, 4].map(|at| sums[at] as u64);
+    let confusion = Confusion { true_negative, false_positive, false_negative, true_positive };
+    let rows = confusion.rows();
+    if not_finite > 0 {
+        return Err(Error::NotFinite { found: not_finite, rows: rows + not_finite });
+    }
+    if rows == 0 {
+        return Err(Error::NothingEvaluated);
+    }
+    if ranked.len() as u64 != rows {
+        let promise = format!("{} rows were ranked, {rows} were counted", ranked.len());
+        return Err(Error::Internal { promise });
+    }
+    let loss_units: i128 =
+        sums[N_SUMS - LOSS_LIMBS..].iter().rev().fold(0, |sum, &limb| (sum << 32) + i128::from(limb));
+    Ok(Metrics {
+        loss: loss_units as f64 / LOSS_UNITS / rows as f64,
+        accuracy: ratio(true_positive + true_negative, rows),
+        f1: ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative),
+        precision: ratio(true_positive, true_positive + false_positive),
+        recall: ratio(true_positive, true_positive + false_negative),
+        auc: auc(ranked),
+        confusion,
+        rows,
+    })
+}
+
+fn ratio(n: u64, of: u64) -> f64 {
+    if of == 0 { 0.0 } else { n as f64 / of as f64 }
+}
+
+/// Sorts the rows and counts pairs, from the lowest score up, all rows of a score together.
+fn auc(ranked: &mut [i64]) -> Option<f64> {
+    ranked.sort_unstable();
+    // Twice the number of pairs in order, so that a tie is a whole number.
+    let mut in_order: u128 = 0;
+    let (mut positive, mut negative) = (0u128, 0u128);
+    for equal in ranked.chunk_by(|one, other| one >> 1 == other >> 1) {
+        let equal_positive = equal.iter().map(|row| (row & 1) as u128).sum::<u128>();
+        let equal_negative = equal.len() as u128 - equal_positive;
+        in_order += equal_positive * (2 * negative + equal_negative);
+        positive += equal_positive;
+        negative += equal_negative;
+    }
+    let pairs = positive * negative;
+    (pairs > 0).then(|| in_order as f64 / (2 * pairs) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tally(rows: &[(f32, u8, f64)]) -> Tally {
+        let mut tally = Tally::default();
+        rows.iter().for_each(|&(score, label, loss)| tally.add(Scoring::Logit, score, label, loss));
+        tally
+    }
+
+    #[test]
+    fn metrics_are_those_worked_out_by_hand() {
+        // Of six pairs of a positive and a negative score, (2, 1), (2, -1), (2, -3) and (-1, -3) are in order, (-1,
+        // -1) is a tie, and (-1, 1) is not: 4.5 of 6.
+        let rows = [(2.0, 1, 0.5), (1.0, 0, 1.25), (-1.0, 1, 1.0), (-1.0, 0, 0.25), (-3.0, 0, 0.0)];
+        let json = serde_json::to_string(&tally(&rows).metrics().unwrap()).unwrap();
+        assert_eq!(
+            json,
+            "{\"loss\":0.6,\"accuracy\":0.6,\"f1\":0.5,\"precision\":0.5,\"recall\":0.5,\"auc\":0.75,\"confusion\":\
+             {\"true_negative\":2,\"false_positive\":1,\"false_negative\":1,\"true_positive\":1},\"rows\":5}"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_divided_is_zero_or_absent() {
+        let all_negative = tally(&[(-1.0, 0, 0.0), (-2.0, 0, 0.0)]).metrics().unwrap();
+        assert_eq!((all_negative.precision, all_negative.recall, all_negative.f1), (0.0, 0.0, 0.0));
+        assert_eq!((all_negative.accuracy, all_negative.auc), (1.0, None));
+        assert!(matches!(Tally::default().metrics(), Err(Error::NothingEvaluated)));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_number_is_an_error_wherever_it_was_given() {
+        for (score, loss) in [(f32::NAN, 0.0), (0.0, f64::NAN), (f32::INFINITY, 0.0), (0.0, f64::INFINITY)] {
+            let one = tally(&[(1.0, 1, 0.1)]);
+            let other = tally(&[(score, 0, loss)]);
+            let mut all: Vec<i64> = [one.ranked(), other.ranked()].concat();
+            let error = metrics(&sum(&[one, other]), &mut all).unwrap_err();
+            assert!(matches!(error, Error::NotFinite { found: 1, rows: 2 }), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_largest_losses_of_the_most_rows_add_up() {
+        let row = tally(&[(0.0, 1, f64::MAX)]);
+        let most = Tally { loss: row.loss << 32, ..row.clone() };
+        let twice = sum(&[most.clone(), Tally { confusion: Confusion::default(), ..most }]);
+        let loss = metrics(&twice, &mut row.ranked.clone()).unwrap().loss;
+        assert_eq!(loss, 2.0 * LOSS_MAX * LOSS_UNITS);
+        assert_eq!(metrics(&sum(&[tally(&[(0.0, 1, -1.5)])]), &mut row.ranked.clone()).unwrap().loss, -1.5);
+    }
+
+    #[test]
+    fn scores_are_those_of_the_contract() {
+        assert_eq!(Scoring::Logit.score(&[0.25]), 0.25);
+        assert!(!Scoring::Logit.is_positive(0.0));
+        let rating = Scoring::Rating { positive_from: 4 };
+        assert_eq!(rating.score(&[3.75]), 0.25);
+        assert!(!rating.is_positive(rating.score(&[3.5])));
+        let five = Scoring::FiveRatings { positive_from: 4 };
+        let logits = [0.1f64, 0.2, 0.3, 0.15, 0.25].map(|p| p.ln() + 800.0);
+        assert!((five.score(&logits) - 0.4).abs() < 1e-6);
+        assert!(!five.is_positive(0.5) && five.is_positive(0.500_001));
+        assert_eq!((rating.n_outputs(), five.n_outputs()), (1, 5));
+    }
+
+    #[test]
+    fn negative_zero_ties_with_zero() {
+        assert_eq!(tally(&[(-0.0, 1, 0.0), (0.0, 0, 0.0)]).metrics().unwrap().auc, Some(0.5));
+    }
+
+    fn sum(tallies: &[Tally]) -> [i64; N_SUMS] {
+        let mut sums = [0; N_SUMS];
+        for tally in tallies {
+            sums.iter_mut().zip(tally.sums()).for_each(|(sum, n)| *sum += n);
+        }
+        sums
+    }
+
+    /// Each pair is looked at.
+    fn slow_auc(rows: &[(f32, u8, f64)]) -> Option<f64> {
+        let of = |label| rows.iter().filter(move |row| row.1 == label).map(|row| row.0);
+        let pairs: Vec<f64> = of(1)
+            .flat_map(|positive| {
+                of(0).map(move |negative| match positive.partial_cmp(&negative) {
+                    Some(std::cmp::Ordering::Greater) => 1.0,
+                    Some(std::cmp::Ordering::Equal) => 0.5,
+                    _ => 0.0,
+                })
+            })
+            .collect();
+        (!pairs.is_empty()).then(|| pairs.iter().sum::<f64>() / pairs.len() as f64)
+    }
+
+    fn any_row() -> impl Strategy<Value = (f32, u8, f64)> {
+        let score = prop_oneof![(-3i8..3).prop_map(|score| f32::from(score) / 2.0), -1e30f32..1e30];
+        (score, 0u8..2, 0.0f64..30.0)
+    }
+
+    proptest! {
+        #[test]
+        fn the_area_is_the_share_of_pairs_in_order(rows in prop::collection::vec(any_row(), 1..60)) {
+            prop_assert_eq!(tally(&rows).metrics().unwrap().auc, slow_auc(&rows));
+        }
+
+        #[test]
+        fn ranks_count_together_what_one_process_counts(
+            rows in prop::collection::vec((any_row(), 0usize..3), 1..200),
+        ) {
+            let of = |rank| rows.iter().filter(|row| row.1 == rank).map(|row| row.0).collect::<Vec<_>>();
+            let ranks = [0, 1, 2].map(|rank| tally(&of(rank)));
+            let alone = tally(&rows.iter().map(|row| row.0).collect::<Vec<_>>());
+            let mut ranked: Vec<i64> = ranks.iter().rev().flat_map(|tally| tally.ranked().to_vec()).collect();
+            let together = metrics(&sum(&ranks), &mut ranked).unwrap();
+            prop_assert_eq!(together, alone.metrics().unwrap());
+            let exact: f64 = rows.iter().map(|row| row.0.2).sum::<f64>() / rows.len() as f64;
+            prop_assert!((together.loss - exact).abs() < 1e-9);
+        }
+
+        #[test]
+        fn the_numbers_of_rows_ascend_as_their_scores(a: f32, b: f32) {
+            prop_assume!(a.is_finite() && b.is_finite());
+            let (one, other) = (ranked(a, 0) >> 1, ranked(b, 0) >> 1);
+            prop_assert_eq!(one.cmp(&other), a.partial_cmp(&b).unwrap());
+        }
+    }
+}
