@@ -149,10 +149,9 @@ impl<'g> Reducer<'g> {
 fn check_alike(group: &ProcessGroup, parameters: &[Tensor]) -> Result<()> {
     const CALL: &str = "making a reducer";
     let invalid = |detail: String| Error::Invalid { call: CALL.to_owned(), detail };
-    let own =
-        parameters.iter().map(Shape::of).collect::<Option<Vec<_>>>().ok_or_else(
-            || invalid("a parameter is of a kind or a number of dimensions that is not known".to_owned()),
-        )?;
+    let own = parameters.iter().map(Shape::of).collect::<Option<Vec<_>>>().ok_or_else(|| {
+        invalid("a parameter is of a kind or a number of dimensions that is not known".to_owned())
+    })?;
     for (rank, others) in group.all_gather_shapes(CALL, &own)?.iter().enumerate() {
         if own.len() != others.len() {
             let (own_rank, n_own, n_others) = (group.rank(), own.len(), others.len());

@@ -71,7 +71,8 @@ fn nccl_refuses_what_does_not_fit() {
     }
     let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Nccl { device: 0 }, &options()).unwrap();
 
-    let on_cpu = group.all_reduce(&mut Tensor::ones([2], (Kind::Float, Device::Cpu)), ReduceOp::Sum).unwrap_err();
+    let on_cpu =
+        group.all_reduce(&mut Tensor::ones([2], (Kind::Float, Device::Cpu)), ReduceOp::Sum).unwrap_err();
     assert_eq!(on_cpu.to_string(), "all_reduce: the tensor is on Cpu, and the group's are on Cuda(0)");
     let nobody = group.broadcast(&mut Tensor::ones([2], (Kind::Float, Device::Cuda(0))), 1).unwrap_err();
     assert_eq!(nobody.to_string(), "broadcast: there is no rank 1 of 1");
@@ -87,7 +88,8 @@ fn nccl_without_its_peers_ends_at_the_time_limit() {
     let store = TcpStore::serve("127.0.0.1", free_port(), options().timeout).unwrap();
     let options = Options { timeout: std::time::Duration::from_secs(3), ..options() };
 
-    let error = ProcessGroup::new(&store, 0, 2, Backend::Nccl { device: 0 }, &options).unwrap_err().to_string();
+    let error =
+        ProcessGroup::new(&store, 0, 2, Backend::Nccl { device: 0 }, &options).unwrap_err().to_string();
 
     assert!(error.starts_with("rank 1 of 2 did not join the group within 3 s"), "{error}");
 }

@@ -2,7 +2,7 @@
 //! it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use corpus::exit::Exit;
 use thiserror::Error;
@@ -89,6 +89,95 @@ pub enum Error {
         /// What it said.
         source: io::Error,
     },
+    /// The training has no finite loss any more.
+    #[error(
+        "step {step}: the loss is no finite number; the training diverged: lower the learning rate, clip gradients, or \
+         resume from a checkpoint with other settings"
+    )]
+    Diverged {
+        /// Steps before.
+        step: u64,
+    },
+    /// Weights in a file are not those of the model.
+    #[error("{}: {found}, expected {expected}", path.display())]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+        /// What the model has.
+        expected: String,
+    },
+    /// A checkpoint or a model is not what it was when it was written.
+    #[error("{}: {found}; take another copy or an older checkpoint", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        found: String,
+    },
+    /// A checkpoint is of another training.
+    #[error("{}: {what} {found}, expected {expected}; resume with the settings it was begun with", path.display())]
+    OtherTraining {
+        /// The file.
+        path: PathBuf,
+        /// The setting.
+        what: String,
+        /// In the checkpoint.
+        found: String,
+        /// Now.
+        expected: String,
+    },
+    /// Ids of two vocabularies mean different words.
+    #[error(
+        "{}: its vocabulary is not that of {}; make it by merge --vocabulary with the dataset that the model is of",
+        path.display(), of.display()
+    )]
+    OtherVocabulary {
+        /// The dataset.
+        path: PathBuf,
+        /// What has the other vocabulary.
+        of: PathBuf,
+    },
+    /// A file of word vectors.
+    #[error("{}: line {line}: {found}", path.display())]
+    Vectors {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        found: String,
+    },
+    /// The folder for a new training already has one.
+    #[error("{}: a training is there already; go on with it by --resume, or choose another --out", path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// Somebody ended the training, which has been saved.
+    #[error("interrupted; a checkpoint is in {}: go on by --resume", resume.display())]
+    Interrupted {
+        /// The folder of checkpoints.
+        resume: PathBuf,
+    },
+    /// Rank 0 could not go on and says why.
+    #[error("rank 0 could not read the checkpoint; its message says why")]
+    Elsewhere,
+    /// Reading or writing failed.
+    #[error("{}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The other ranks.
+    #[error(transparent)]
+    Ranks(#[from] c10d::Error),
+    /// PyTorch.
+    #[error("PyTorch: {}", first_line(.0))]
+    Torch(#[from] tch::TchError),
     /// A promise between parts of this project was not kept.
     #[error("{promise}: this is a defect of sentimill, please report it")]
     Internal {
@@ -106,11 +195,35 @@ impl Error {
             | Self::NoRows { .. }
             | Self::OneClass { .. }
             | Self::NothingEvaluated => Exit::BadInput,
-            Self::Memory { .. } | Self::Setting { .. } | Self::NotFinite { .. } => Exit::Settings,
-            Self::Thread { .. } => Exit::Io,
-            Self::Internal { .. } => Exit::Internal,
+            Self::Memory { .. }
+            | Self::Setting { .. }
+            | Self::NotFinite { .. }
+            | Self::Diverged { .. }
+            | Self::OtherTraining { .. } => Exit::Settings,
+            Self::Weights { .. } | Self::Damaged { .. } => Exit::MissingInput,
+            Self::OtherVocabulary { .. } | Self::Exists { .. } => Exit::Settings,
+            Self::Vectors { .. } => Exit::BadInput,
+            Self::Elsewhere | Self::Interrupted { .. } => Exit::TryAgain,
+            Self::Thread { .. } | Self::Io { .. } => Exit::Io,
+            Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
+            Self::Ranks(_) => Exit::Settings,
+            Self::Torch(_) | Self::Internal { .. } => Exit::Internal,
         }
     }
+
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn internal(error: &impl std::fmt::Display) -> Self {
+        Self::Internal { promise: error.to_string() }
+    }
+}
+
+/// What libtorch says goes on with a C++ stack trace, which tells a user nothing.
+fn first_line(error: &tch::TchError) -> String {
+    let text = error.to_string();
+    text.split("\nException raised from").next().unwrap_or(&text).trim().to_owned()
 }
 
 /// The result of preparing batches, rates and metrics.

@@ -23,6 +23,8 @@ pub enum Purpose {
     Order = 1,
     /// The order of blocks; the key is seed, epoch.
     Blocks = 2,
+    /// What dropout leaves out in a step.
+    Dropout = 3,
 }
 
 /// A stream of random numbers.

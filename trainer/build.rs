@@ -1,0 +1,6 @@
+//! Tells the linker where libtorch is, so that the program finds it without LD_LIBRARY_PATH.
+
+fn main() {
+    let libraries = std::env::var("DEP_TCH_LIBTORCH_LIB").expect("torch-sys says where libtorch is");
+    println!("cargo:rustc-link-arg=-Wl,-rpath,{libraries}");
+}

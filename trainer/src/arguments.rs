@@ -1,0 +1,330 @@
+//! What a user may ask of the program `trainer`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::batches::RowWeight;
+use crate::models::Pool;
+use crate::train::Precision;
+
+/// Trains a sentiment model on a dataset, evaluates it, and predicts with it.
+#[derive(Debug, Parser)]
+#[command(name = "trainer", version)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train a model
+    Fit(Box<Fit>),
+    /// Print a model's metrics on a dataset's rows, as one JSON object
+    Evaluate(Evaluate),
+}
+
+/// What decides a training.
+#[derive(Debug, Args)]
+pub struct Fit {
+    /// The dataset, of merge
+    pub dataset: PathBuf,
+    /// The folder for the model, checkpoints and metrics
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
+    /// Train on all rows of DATASET and test on all of this one, which has its vocabulary
+    #[arg(long, value_name = "FILE", conflicts_with = "test_fraction")]
+    pub test: Option<PathBuf>,
+    /// The share of rows that is for testing
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    pub test_fraction: f64,
+    /// The share of rows that is for validation, after every epoch
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    pub validation_fraction: f64,
+
+    /// The model
+    #[arg(long, value_enum, default_value_t = ModelName::Lstm, help_heading = "Model")]
+    pub model: ModelName,
+    /// The tokens of a row that are read, the first ones; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Model")]
+    pub tokens: u32,
+    /// Numbers of a word's embedding
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(1..=65_536), help_heading = "Model")]
+    pub embedding: i64,
+    /// Numbers of an LSTM state
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(1..=65_536), help_heading = "Model")]
+    pub hidden: i64,
+    /// LSTM layers
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Model")]
+    pub layers: u8,
+    /// Width of the linear layer before the output
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(1..=65_536), help_heading = "Model")]
+    pub linear: i64,
+    /// What stands for a row
+    #[arg(long, value_enum, default_value_t = PoolName::Last, help_heading = "Model")]
+    pub pool: PoolName,
+    /// Begin with the weights of a saved model, or with word vectors in .vec text
+    #[arg(long, value_name = "PATH", help_heading = "Model")]
+    pub init_from: Option<PathBuf>,
+
+    /// What is learned: the label, the rating as a number, or one of five ratings
+    #[arg(long, value_enum, default_value_t = LossName::Label, help_heading = "Loss")]
+    pub loss: LossName,
+    /// What a positive row's loss is multiplied by: a number, or `balanced`
+    #[arg(long, value_name = "WEIGHT", default_value = "1", help_heading = "Loss")]
+    pub pos_weight: PosWeight,
+    /// What a text weighs that several reviews have
+    #[arg(long, value_enum, default_value_t = RowWeightName::One, help_heading = "Loss")]
+    pub row_weight: RowWeightName,
+
+    /// Times that every row is seen
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
+    pub epochs: u32,
+    /// Rows of a batch, on all ranks together
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1 << 24), help_heading = "Optimisation")]
+    pub batch: u32,
+    /// Batches whose gradients make one step
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Optimisation")]
+    pub accumulate: u32,
+    /// How gradients change weights
+    #[arg(long, value_enum, default_value_t = OptimizerName::Adam, help_heading = "Optimisation")]
+    pub optimizer: OptimizerName,
+    /// The learning rate for a batch of --base-batch rows [default: 0.001, of sgd 0.1]
+    #[arg(long, value_name = "RATE", help_heading = "Optimisation")]
+    pub rate: Option<f64>,
+    /// Rows for which --rate is right: it grows in proportion [default: those of a step]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Optimisation")]
+    pub base_batch: Option<u64>,
+    /// Steps in which the rate climbs from that of the base batch to its own
+    #[arg(long, value_name = "STEPS", default_value_t = 0, help_heading = "Optimisation")]
+    pub warm_up: u64,
+    /// What becomes of the rate after that
+    #[arg(long, value_enum, default_value_t = DecayName::Constant, help_heading = "Optimisation")]
+    pub decay: DecayName,
+    /// For --decay step: epochs of one rate
+    #[arg(long, value_name = "EPOCHS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Optimisation")]
+    pub decay_epochs: u64,
+    /// For --decay step: what each rate is of the one before
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.1, help_heading = "Optimisation")]
+    pub decay_factor: f64,
+    /// For sgd
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, help_heading = "Optimisation")]
+    pub momentum: f64,
+    /// What is taken off large weights
+    #[arg(long, value_name = "RATE", default_value_t = 0.0, help_heading = "Optimisation")]
+    pub weight_decay: f64,
+    /// The most that a step's gradients may have as their norm
+    #[arg(long, value_name = "NORM", help_heading = "Optimisation")]
+    pub clip: Option<f64>,
+    /// Dropout of embedded words
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
+    pub dropout_embedding: f64,
+    /// Dropout between LSTM layers
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
+    pub dropout_layers: f64,
+    /// Dropout before the output
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
+    pub dropout_head: f64,
+    /// How numbers are held
+    #[arg(long, value_enum, default_value_t = PrecisionName::F32, help_heading = "Optimisation")]
+    pub precision: PrecisionName,
+    /// Decides the first weights, the order of rows and what is dropped
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Optimisation")]
+    pub seed: u64,
+    /// End after so many epochs without a better validation loss; the best weights are kept
+    #[arg(long, value_name = "EPOCHS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
+    pub patience: Option<u32>,
+    /// End when an epoch's loss is no more than this
+    #[arg(long, value_name = "LOSS", help_heading = "Optimisation")]
+    pub stop_loss: Option<f64>,
+
+    /// Go on from a checkpoint: its folder, or the newest of --out
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "latest", help_heading = "Running")]
+    pub resume: Option<PathBuf>,
+    /// Save a checkpoint every so many steps
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Running")]
+    pub checkpoint_steps: Option<u64>,
+    /// Save a checkpoint every so many minutes
+    #[arg(long, value_name = "N", default_value_t = 10.0, help_heading = "Running")]
+    pub checkpoint_minutes: f64,
+    /// Checkpoints that stay
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Running")]
+    pub keep: usize,
+    /// Write a line of metrics every so many steps [default: every 5 seconds]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Running")]
+    pub log_steps: Option<u64>,
+    /// What runs and reads.
+    #[command(flatten)]
+    pub running: Running,
+}
+
+/// How a command runs.
+#[derive(Debug, Args)]
+pub struct Running {
+    /// Where to compute: auto takes a GPU where there is one
+    #[arg(long, value_enum, default_value_t = DeviceName::Auto, help_heading = "Running")]
+    pub device: DeviceName,
+    /// Threads that make batches
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64), help_heading = "Running")]
+    pub loaders: u8,
+    /// MiB that rows may take in memory; more are read in blocks
+    #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
+    pub memory: u64,
+    /// Of torchrun's older versions; LOCAL_RANK says it
+    #[arg(long, alias = "local_rank", hide = true)]
+    pub local_rank: Option<u32>,
+}
+
+/// What is evaluated.
+#[derive(Debug, Args)]
+pub struct Evaluate {
+    /// The folder of a saved model
+    pub model: PathBuf,
+    /// The dataset, with the model's vocabulary
+    pub dataset: PathBuf,
+    /// Only the share of rows that is for testing, as fit divides them; all of them otherwise
+    #[arg(long, value_name = "SHARE")]
+    pub test_fraction: Option<f64>,
+    /// Rows that are computed at once
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    pub batch: u32,
+    /// What runs and reads.
+    #[command(flatten)]
+    pub running: Running,
+}
+
+/// Kinds of model.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ModelName {
+    /// Embedding, LSTM layers, two linear layers.
+    Lstm,
+}
+
+/// `--pool`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PoolName {
+    /// The state at the last token
+    Last,
+    /// The mean and the maximum of all states
+    MeanMax,
+}
+
+impl From<PoolName> for Pool {
+    fn from(name: PoolName) -> Self {
+        match name {
+            PoolName::Last => Self::Last,
+            PoolName::MeanMax => Self::MeanMax,
+        }
+    }
+}
+
+/// `--loss`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LossName {
+    /// Binary cross-entropy on the label
+    Label,
+    /// Squared error on the rating
+    Rating,
+    /// Cross-entropy on the five ratings
+    FiveRatings,
+}
+
+/// `--pos-weight`.
+#[derive(Clone, Copy, Debug)]
+pub enum PosWeight {
+    /// Negative rows / positive rows of the training part.
+    Balanced,
+    /// As given.
+    Number(f64),
+}
+
+impl std::str::FromStr for PosWeight {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<f64>() {
+            _ if text == "balanced" => Ok(Self::Balanced),
+            Ok(number) if number.is_finite() && number > 0.0 => Ok(Self::Number(number)),
+            _ => Err("expected a number above 0, or balanced".to_owned()),
+        }
+    }
+}
+
+/// `--row-weight`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum RowWeightName {
+    /// 1
+    One,
+    /// 1 + the logarithm of its reviews
+    Log,
+    /// The number of its reviews
+    Count,
+}
+
+impl From<RowWeightName> for RowWeight {
+    fn from(name: RowWeightName) -> Self {
+        match name {
+            RowWeightName::One => Self::One,
+            RowWeightName::Log => Self::Log,
+            RowWeightName::Count => Self::Count,
+        }
+    }
+}
+
+/// `--optimizer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OptimizerName {
+    /// With momentum
+    Sgd,
+    /// Weight decay as part of the gradient
+    Adam,
+    /// Weight decay beside it
+    Adamw,
+}
+
+/// `--decay`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum DecayName {
+    /// Stays
+    Constant,
+    /// Falls by a factor every so many epochs
+    Step,
+    /// Falls in a straight line to 0 at the end
+    Linear,
+    /// Falls along half a cosine to 0 at the end
+    Cosine,
+}
+
+/// `--precision`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PrecisionName {
+    /// 32 bits
+    F32,
+    /// 64 bits
+    F64,
+    /// bfloat16 where it is enough, on a GPU
+    Bf16,
+}
+
+impl From<PrecisionName> for Precision {
+    fn from(name: PrecisionName) -> Self {
+        match name {
+            PrecisionName::F32 => Self::F32,
+            PrecisionName::F64 => Self::F64,
+            PrecisionName::Bf16 => Self::Bf16,
+        }
+    }
+}
+
+/// `--device`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceName {
+    /// A GPU where there is one
+    Auto,
+    /// The processor
+    Cpu,
+    /// The GPU of this rank
+    Cuda,
+}

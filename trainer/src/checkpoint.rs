@@ -1,0 +1,251 @@
+//! Trainings on disk, from which they go on as if nothing had happened.
+//!
+//! ```text
+//! checkpoints/
+//!   step-000000400/
+//!     model.safetensors       the weights
+//!     optimizer.safetensors   what the optimizer remembers
+//!     best.safetensors        the weights with the least validation loss, where there are any
+//!     training.json           the recipe, the position, the format's version
+//!     vocabulary.txt          the words, in the order of their ids
+//!     SHA256SUMS              of all of them
+//!   latest                    the name of the newest
+//! ```
+//!
+//! A checkpoint appears whole or not at all, and `latest` is written after it. Rank 0 writes and reads; the others get
+//! what it read. It knows nothing of what a recipe means.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dataset::vocabulary::Vocabulary;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::folder;
+use crate::models::{read_tensors, write_tensors};
+use crate::ranks::Ranks;
+use crate::train::{Position, Recipe, Training};
+
+const VERSION: u32 = 1;
+const LATEST: &str = "latest";
+const MODEL: &str = "model.safetensors";
+const OPTIMIZER: &str = "optimizer.safetensors";
+const BEST: &str = "best.safetensors";
+const TRAINING: &str = "training.json";
+const VOCABULARY: &str = "vocabulary.txt";
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    version: u32,
+    sentimill: String,
+    recipe: Recipe,
+    position: Position,
+    optimizer_steps: u64,
+    has_best: bool,
+}
+
+/// A folder of checkpoints.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    folder: PathBuf,
+    keep: usize,
+}
+
+impl Checkpoints {
+    /// Those in `folder`, which need not exist yet; the newest `keep` of them stay.
+    pub fn new(folder: PathBuf, keep: usize) -> Self {
+        Self { folder, keep: keep.max(1) }
+    }
+
+    /// Whether there is any.
+    pub fn has_any(&self) -> bool {
+        self.folder.join(LATEST).exists()
+    }
+
+    /// Saves a training. Its checkpoint is durable when this returns.
+    pub fn save(&self, recipe: &Recipe, vocabulary: &Vocabulary, training: &Training) -> Result<()> {
+        let name = format!("step-{:09}", training.position.steps);
+        let folder = self.folder.join(&name);
+        if !folder.exists() {
+            folder::commit(&folder, |temporary| write(temporary, recipe, vocabulary, training))?;
+        }
+        folder::replace_file(&self.folder.join(LATEST), name.as_bytes())?;
+        self.forget_old()
+    }
+
+    /// The newest checkpoint that is whole; what is wrong with newer ones is told to `on_damage`. `None` where there
+    /// is no checkpoint at all.
+    pub fn newest(&self, mut on_damage: impl FnMut(&Error)) -> Result<Option<PathBuf>> {
+        let mut last_error = None;
+        for folder in self.all()?.into_iter().rev() {
+            match folder::check(&folder) {
+                Ok(()) => return Ok(Some(folder)),
+                Err(error) => {
+                    on_damage(&error);
+                    last_error = Some(error);
+                }
+            }
+        }
+        last_error.map_or(Ok(None), Err)
+    }
+
+    /// From the oldest to the newest.
+    fn all(&self) -> Result<Vec<PathBuf>> {
+        if !self.folder.exists() {
+            return Ok(Vec::new());
+        }
+        let entries = fs::read_dir(&self.folder).map_err(|source| Error::io(&self.folder, source))?;
+        let mut folders = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(|source| Error::io(&self.folder, source))?.path();
+            let is_checkpoint =
+                path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("step-"));
+            if is_checkpoint && path.is_dir() {
+                folders.push(path);
+            }
+        }
+        folders.sort();
+        Ok(folders)
+    }
+
+    fn forget_old(&self) -> Result<()> {
+        let all = self.all()?;
+        for folder in &all[..all.len().saturating_sub(self.keep)] {
+            fs::remove_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        }
+        Ok(())
+    }
+}
+
+fn write(folder: &Path, recipe: &Recipe, vocabulary: &Vocabulary, training: &Training) -> Result<()> {
+    let parameters = training.model.parameters();
+    parameters.write(&folder.join(MODEL))?;
+    let names = training.optimizer.names(parameters.names());
+    write_tensors(&names, &training.optimizer.tensors(), &folder.join(OPTIMIZER))?;
+    if let Some(best) = &training.best {
+        write_tensors(parameters.names(), best, &folder.join(BEST))?;
+    }
+    let document = Document {
+        version: VERSION,
+        sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+        recipe: recipe.clone(),
+        position: training.position.clone(),
+        optimizer_steps: training.optimizer.steps(),
+        has_best: training.best.is_some(),
+    };
+    let mut json = serde_json::to_vec_pretty(&document).map_err(|error| Error::internal(&error))?;
+    json.push(b'\n');
+    write_file(&folder.join(TRAINING), &json)?;
+    write_file(&folder.join(VOCABULARY), words(vocabulary).as_bytes())
+}
+
+fn words(vocabulary: &Vocabulary) -> String {
+    vocabulary.words.iter().map(|word| String::from_utf8_lossy(word.as_ref()).into_owned() + "\n").collect()
+}
+
+fn write_file(path: &Path, content: &[u8]) -> Result<()> {
+    fs::write(path, content).map_err(|source| Error::io(path, source))
+}
+
+/// Puts a checkpoint's content in the place of a new training's. Rank 0 reads it, at a path that only it needs to
+/// see. Errors: a file that is not what its digest says; a recipe or a vocabulary that is not this training's.
+pub fn restore(
+    folder: &Path,
+    recipe: &Recipe,
+    vocabulary: &Vocabulary,
+    training: &mut Training,
+    ranks: &Ranks,
+) -> Result<()> {
+    // What goes wrong on rank 0 is every rank's error: the others wait for it.
+    let mut told = Vec::new();
+    let mut own_error = None;
+    if ranks.is_first() {
+        match read(folder, recipe, vocabulary, training) {
+            Ok(document) => told = serde_json::to_vec(&document).map_err(|error| Error::internal(&error))?,
+            Err(error) => own_error = Some(error),
+        }
+    }
+    ranks.broadcast_bytes(&mut told)?;
+    if let Some(error) = own_error {
+        return Err(error);
+    }
+    if told.is_empty() {
+        return Err(Error::Elsewhere);
+    }
+    let document: Document = serde_json::from_slice(&told).map_err(|error| Error::internal(&error))?;
+    if document.has_best && training.best.is_none() {
+        training.best = Some(training.model.parameters().copies());
+    }
+    training.position = document.position;
+    ranks.broadcast(training.model.parameters().tensors())?;
+    let remembered = training.optimizer.tensors();
+    ranks.broadcast(&remembered)?;
+    training.optimizer.restore(document.optimizer_steps, &remembered)?;
+    if let Some(best) = &training.best {
+        ranks.broadcast(best)?;
+    }
+    Ok(())
+}
+
+fn read(
+    folder: &Path,
+    recipe: &Recipe,
+    vocabulary: &Vocabulary,
+    training: &mut Training,
+) -> Result<Document> {
+    folder::check(folder)?;
+    let path = folder.join(TRAINING);
+    let json = fs::read(&path).map_err(|source| Error::io(&path, source))?;
+    let document: Document = serde_json::from_slice(&json)
+        .map_err(|error| Error::Damaged { path: path.clone(), found: error.to_string() })?;
+    if document.version != VERSION {
+        return Err(Error::OtherTraining {
+            path,
+            what: "version of the format".to_owned(),
+            found: document.version.to_string(),
+            expected: VERSION.to_string(),
+        });
+    }
+    if let Some((what, found, expected)) = difference(&document.recipe, recipe)? {
+        return Err(Error::OtherTraining { path, what, found, expected });
+    }
+    let path = folder.join(VOCABULARY);
+    let saved = fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
+    if saved != words(vocabulary) {
+        return Err(Error::OtherTraining {
+            path,
+            what: "vocabulary".to_owned(),
+            found: format!("{} words", saved.lines().count()),
+            expected: format!("the {} words of the dataset", vocabulary.words.len()),
+        });
+    }
+    let parameters = training.model.parameters();
+    let names = training.optimizer.names(parameters.names());
+    let remembered = read_tensors(&names, &folder.join(OPTIMIZER))?;
+    training.best = match document.has_best {
+        true => Some(read_tensors(parameters.names(), &folder.join(BEST))?),
+        false => None,
+    };
+    training.model.parameters_mut().read(&folder.join(MODEL))?;
+    training.optimizer.restore(document.optimizer_steps, &remembered)?;
+    Ok(document)
+}
+
+/// The first setting in which two recipes differ: its name, and both values.
+fn difference(found: &Recipe, expected: &Recipe) -> Result<Option<(String, String, String)>> {
+    if found == expected {
+        return Ok(None);
+    }
+    let value = |recipe: &Recipe| serde_json::to_value(recipe).map_err(|error| Error::internal(&error));
+    let (found, expected) = (value(found)?, value(expected)?);
+    let empty = serde_json::Map::new();
+    let (of_found, of_expected) =
+        (found.as_object().unwrap_or(&empty), expected.as_object().unwrap_or(&empty));
+    let differing = of_expected.iter().find(|(name, value)| of_found.get(*name) != Some(value));
+    Ok(differing.map(|(name, value)| {
+        let found = of_found.get(name).map_or_else(|| "missing".to_owned(), ToString::to_string);
+        (name.clone(), found, value.to_string())
+    }))
+}

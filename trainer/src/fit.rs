@@ -1,0 +1,361 @@
+//! `trainer fit`: from arguments to a saved model.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tch::Device;
+
+use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight, Running};
+use crate::batches::{Division, Part, Reading, Rows};
+use crate::checkpoint::{Checkpoints, restore};
+use crate::device;
+use crate::error::{Error, Result};
+use crate::evaluate::{Evaluation, evaluate};
+use crate::interrupt::{Asked, Interrupts};
+use crate::loss::Objective;
+use crate::metrics::Metrics;
+use crate::models::{Dropout, LstmSettings};
+use crate::optim::Rule;
+use crate::progress::{Progress, tell};
+use crate::ranks::Ranks;
+use crate::schedule::{Decay, Schedule};
+use crate::train::{End, Hooks, Position, Precision, Recipe, Training, train};
+use crate::{init, model_folder};
+
+const CHECKPOINTS: &str = "checkpoints";
+const MODEL: &str = "model";
+const METRICS: &str = "metrics.jsonl";
+
+/// Trains a model. Every rank calls it with the same arguments; rank 0 writes.
+pub fn fit(arguments: &Fit) -> Result<()> {
+    let interrupts = Interrupts::listen()?;
+    let device = device::choose(&arguments.running)?;
+    let ranks = Ranks::join(device)?;
+    let rows = open(&arguments.dataset, division(arguments)?, arguments.tokens, &arguments.running)?;
+    rows.check_classes(Part::Training)?;
+    if arguments.validation_fraction > 0.0 {
+        rows.check_rows(Part::Validation)?;
+    }
+    let test = arguments.test.as_deref().map(|path| open_test(path, &rows, arguments)).transpose()?;
+    let recipe = recipe(arguments, &rows, device)?;
+    let out = Out::new(&arguments.out, arguments.keep);
+    let mut training = begin(arguments, &recipe, &rows, &ranks, device, &out)?;
+
+    let end = run(arguments, &recipe, &rows, &ranks, device, &out, &interrupts, &mut training)?;
+    if end == End::Stopped {
+        return Err(Error::Interrupted { resume: out.checkpoints_folder() });
+    }
+    if let Some(best) = &training.best {
+        training.model.parameters_mut().put(best)?;
+    }
+    finish(arguments, &recipe, &rows, test.as_ref(), &ranks, device, &out, &training)
+}
+
+/// Where a training leaves things.
+struct Out {
+    folder: PathBuf,
+    checkpoints: Checkpoints,
+}
+
+impl Out {
+    fn new(folder: &Path, keep: usize) -> Self {
+        let checkpoints = Checkpoints::new(folder.join(CHECKPOINTS), keep);
+        Self { folder: folder.to_owned(), checkpoints }
+    }
+
+    fn checkpoints_folder(&self) -> PathBuf {
+        self.folder.join(CHECKPOINTS)
+    }
+
+    fn model(&self) -> PathBuf {
+        self.folder.join(MODEL)
+    }
+
+    fn metrics(&self) -> PathBuf {
+        self.folder.join(METRICS)
+    }
+}
+
+fn division(arguments: &Fit) -> Result<Division> {
+    let test_fraction = if arguments.test.is_some() { 0.0 } else { arguments.test_fraction };
+    Division::by_fractions(test_fraction, arguments.validation_fraction)
+}
+
+/// Opens a dataset for a command.
+pub(crate) fn open(path: &Path, division: Division, tokens: u32, running: &Running) -> Result<Rows> {
+    Rows::open(path, &Reading { division, tokens_max: tokens, memory_bytes: running.memory << 20 })
+}
+
+fn open_test(path: &Path, rows: &Rows, arguments: &Fit) -> Result<Rows> {
+    let test = open(path, Division::all_test(), arguments.tokens, &arguments.running)?;
+    if test.vocabulary().words != rows.vocabulary().words {
+        return Err(Error::OtherVocabulary { path: path.to_owned(), of: rows.path().to_owned() });
+    }
+    Ok(test)
+}
+
+fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
+    let census = rows.census(Part::Training);
+    let batch_rows = arguments.batch as usize;
+    let accumulate = arguments.accumulate as usize;
+    let objective = match arguments.loss {
+        LossName::Label => Objective::Label { pos_weight: pos_weight(arguments.pos_weight, rows) },
+        LossName::Rating => Objective::Rating,
+        LossName::FiveRatings => Objective::FiveRatings,
+    };
+    let steps_of_epoch = steps_of_epoch(census.rows, batch_rows, accumulate);
+    let end_step = steps_of_epoch * u64::from(arguments.epochs);
+    let step_rows = u64::from(arguments.batch) * u64::from(arguments.accumulate);
+    let schedule = Schedule {
+        base_rate: arguments.rate.unwrap_or(if arguments.optimizer == OptimizerName::Sgd {
+            0.1
+        } else {
+            0.001
+        }),
+        base_batch_rows: arguments.base_batch.unwrap_or(step_rows),
+        batch_rows: step_rows,
+        warm_up_steps: arguments.warm_up,
+        decay: match arguments.decay {
+            DecayName::Constant => Decay::Constant,
+            DecayName::Step => Decay::Step {
+                every_steps: arguments.decay_epochs * steps_of_epoch,
+                factor: arguments.decay_factor,
+            },
+            DecayName::Linear => Decay::Linear { end_step },
+            DecayName::Cosine => Decay::Cosine { end_step },
+        },
+    };
+    schedule.check()?;
+    let dropout = Dropout {
+        embedding: share("--dropout-embedding", arguments.dropout_embedding)?,
+        layers: share("--dropout-layers", arguments.dropout_layers)?,
+        head: share("--dropout-head", arguments.dropout_head)?,
+    };
+    let precision = Precision::from(arguments.precision);
+    if precision == Precision::Bf16 && device == Device::Cpu {
+        return Err(setting("--precision", "bf16", "f32 or f64 on a processor; bf16 is for GPUs"));
+    }
+    if arguments.patience.is_some() && arguments.validation_fraction == 0.0 {
+        return Err(setting("--validation-fraction", "0", "more than 0, for --patience"));
+    }
+    Ok(Recipe {
+        dataset: rows.id_digest().to_string(),
+        plan: rows.plan(Part::Training, batch_rows)?,
+        test_fraction: if arguments.test.is_some() { 0.0 } else { arguments.test_fraction },
+        validation_fraction: arguments.validation_fraction,
+        tokens_max: arguments.tokens,
+        model: LstmSettings {
+            ids: rows.vocabulary().largest_id() as i64 + 1,
+            embedding: arguments.embedding,
+            hidden: arguments.hidden,
+            layers: usize::from(arguments.layers),
+            linear: arguments.linear,
+            pool: arguments.pool.into(),
+            outputs: objective.scoring(rows.settings().rows.positive_from).n_outputs() as i64,
+        },
+        objective,
+        row_weight: arguments.row_weight.into(),
+        batch_rows,
+        accumulate,
+        epochs: arguments.epochs,
+        rule: match arguments.optimizer {
+            OptimizerName::Sgd => Rule::Sgd { momentum: share("--momentum", arguments.momentum)? },
+            OptimizerName::Adam => Rule::Adam,
+            OptimizerName::Adamw => Rule::AdamW,
+        },
+        weight_decay: not_negative("--weight-decay", arguments.weight_decay)?,
+        schedule,
+        clip: arguments.clip.map(|norm| positive("--clip", norm)).transpose()?,
+        dropout,
+        precision,
+        seed: arguments.seed,
+        patience: arguments.patience,
+        stop_loss: arguments.stop_loss,
+    })
+}
+
+fn pos_weight(wanted: PosWeight, rows: &Rows) -> f64 {
+    match wanted {
+        PosWeight::Number(weight) => weight,
+        // There are rows of both labels.
+        PosWeight::Balanced => rows.census(Part::Training).balanced_pos_weight().unwrap_or(1.0),
+    }
+}
+
+fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) -> u64 {
+    rows.div_ceil(batch_rows as u64).div_ceil(accumulate as u64)
+}
+
+fn setting(setting: &'static str, found: &str, expected: &str) -> Error {
+    Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }
+}
+
+fn share(name: &'static str, value: f64) -> Result<f64> {
+    if (0.0..1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(setting(name, &value.to_string(), "0 or more, and less than 1"))
+    }
+}
+
+fn positive(name: &'static str, value: f64) -> Result<f64> {
+    if value.is_finite() && value > 0.0 {
+        Ok(value)
+    } else {
+        Err(setting(name, &value.to_string(), "more than 0"))
+    }
+}
+
+fn not_negative(name: &'static str, value: f64) -> Result<f64> {
+    if value.is_finite() && value >= 0.0 {
+        Ok(value)
+    } else {
+        Err(setting(name, &value.to_string(), "0 or more"))
+    }
+}
+
+/// A new training, or one that goes on from a checkpoint.
+fn begin(
+    arguments: &Fit,
+    recipe: &Recipe,
+    rows: &Rows,
+    ranks: &Ranks,
+    device: Device,
+    out: &Out,
+) -> Result<Training> {
+    let mut training = Training::new(recipe, device);
+    let Some(wanted) = &arguments.resume else {
+        if out.checkpoints.has_any() || out.model().exists() {
+            return Err(Error::Exists { path: out.folder.clone() });
+        }
+        if let Some(path) = &arguments.init_from {
+            init::from(path, &mut training.model, rows.vocabulary())?;
+        }
+        // What rank 0 drew is what all begin with, whatever their libraries.
+        ranks.broadcast(training.model.parameters().tensors())?;
+        return Ok(training);
+    };
+    let folder = if wanted.as_os_str() == "latest" {
+        // Only rank 0's answer counts; the others may not see the folder.
+        let newest = out.checkpoints.newest(|error| tell(&format!("passed over: {error}")));
+        if ranks.is_first() { newest? } else { newest.unwrap_or_default() }
+    } else {
+        Some(wanted.clone())
+    };
+    let mut has_checkpoint = [f64::from(u8::from(ranks.is_first() && folder.is_some()))];
+    ranks.sum_f64(&mut has_checkpoint)?;
+    if has_checkpoint == [0.0] {
+        // A job that is started again before its first checkpoint begins anew.
+        ranks.broadcast(training.model.parameters().tensors())?;
+        return Ok(training);
+    }
+    restore(&folder.unwrap_or_default(), recipe, rows.vocabulary(), &mut training, ranks)?;
+    if ranks.is_first() {
+        tell(&format!(
+            "resumes after step {}, in epoch {}",
+            training.position.steps,
+            training.position.epoch + 1
+        ));
+    }
+    Ok(training)
+}
+
+#[allow(clippy::too_many_arguments, reason = "it ties together all that fit has")]
+fn run(
+    arguments: &Fit,
+    recipe: &Recipe,
+    rows: &Rows,
+    ranks: &Ranks,
+    device: Device,
+    out: &Out,
+    interrupts: &Interrupts,
+    training: &mut Training,
+) -> Result<End> {
+    let steps_of_epoch =
+        steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
+    let mut progress = if ranks.is_first() {
+        std::fs::create_dir_all(&out.folder).map_err(|source| Error::io(&out.folder, source))?;
+        let steps = steps_of_epoch * u64::from(recipe.epochs);
+        Some(Progress::new(
+            steps,
+            training.position.steps,
+            steps_of_epoch,
+            arguments.log_steps,
+            &out.metrics(),
+        )?)
+    } else {
+        None
+    };
+    let interval = Duration::from_secs_f64(60.0 * arguments.checkpoint_minutes.clamp(0.0, 1e9));
+    let mut saved_at = Instant::now();
+    let mut asked = |position: &Position| {
+        let is_due =
+            arguments.checkpoint_steps.is_some_and(|every| (position.steps + 1).is_multiple_of(every));
+        // Only rank 0 looks at the clock; the ranks agree on what it says.
+        let is_time = ranks.is_first() && saved_at.elapsed() >= interval;
+        if is_time {
+            saved_at = Instant::now();
+        }
+        interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
+    };
+    let mut save = |training: &Training| {
+        if ranks.is_first() { out.checkpoints.save(recipe, rows.vocabulary(), training) } else { Ok(()) }
+    };
+    let mut on_event = |event: &crate::train::Event<'_>| {
+        if let Some(progress) = &mut progress {
+            progress.note(event);
+        }
+    };
+    let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save };
+    let loaders = usize::from(arguments.running.loaders);
+    let end = train(recipe, rows, ranks, device, loaders, training, &mut hooks)?;
+    progress.map_or(Ok(()), Progress::finish)?;
+    Ok(end)
+}
+
+/// Tests the model, and saves it.
+#[allow(clippy::too_many_arguments, reason = "it ties together all that fit has")]
+fn finish(
+    arguments: &Fit,
+    recipe: &Recipe,
+    rows: &Rows,
+    test: Option<&Rows>,
+    ranks: &Ranks,
+    device: Device,
+    out: &Out,
+    training: &Training,
+) -> Result<()> {
+    let tested = test.unwrap_or(rows);
+    let metrics = if tested.census(Part::Test).rows > 0 {
+        let evaluation = Evaluation {
+            part: Part::Test,
+            batch_rows: recipe.batch_rows,
+            objective: recipe.objective,
+            positive_from: rows.settings().rows.positive_from,
+            device,
+            loaders: usize::from(arguments.running.loaders),
+        };
+        Some(evaluate(&training.model, tested, ranks, &evaluation)?)
+    } else {
+        None
+    };
+    if !ranks.is_first() {
+        return Ok(());
+    }
+    model_folder::write(&out.model(), recipe, rows, &training.model)?;
+    tell(&format!("the model is in {}", out.model().display()));
+    if let Some(metrics) = metrics {
+        report(&metrics, training, out)?;
+    }
+    Ok(())
+}
+
+fn report(metrics: &Metrics, training: &Training, out: &Out) -> Result<()> {
+    tell(&format!(
+        "test: loss {:.4}, accuracy {:.4}, f1 {:.4} on {} rows",
+        metrics.loss, metrics.accuracy, metrics.f1, metrics.rows
+    ));
+    let mut progress = Progress::new(0, 0, 1, None, &out.metrics())?;
+    progress.note_test(training.position.steps, metrics);
+    progress.finish()
+}

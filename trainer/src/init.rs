@@ -1,0 +1,68 @@
+//! First weights that are not drawn: those of a saved model, or word vectors.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use dataset::vocabulary::{FIRST_WORD, Vocabulary};
+use tch::Tensor;
+
+use crate::error::{Error, Result};
+use crate::model_folder;
+use crate::models::Lstm;
+
+/// Begins a model with what is at `path`: a saved model's folder, or a .vec text file.
+pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Result<()> {
+    if path.is_dir() {
+        let saved = model_folder::read(path)?;
+        if saved.words != crate::model_folder::words(vocabulary) {
+            return Err(Error::OtherVocabulary { path: path.to_owned(), of: "the dataset".into() });
+        }
+        return model.parameters_mut().read(&saved.weights);
+    }
+    from_vectors(path, model, vocabulary)
+}
+
+/// Word vectors, one a line: the word and its numbers, separated by spaces; a first line of two numbers (words and
+/// numbers of each) is passed over. Words that the vocabulary lacks are left out; those that the file lacks keep what
+/// was drawn.
+fn from_vectors(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Result<()> {
+    let failed = |source| Error::io(path, source);
+    let wrong = |line: usize, found: String| Error::Vectors { path: path.to_owned(), line, found };
+    let ids: HashMap<&[u8], i64> =
+        vocabulary.words.iter().zip(i64::from(FIRST_WORD)..).map(|(word, id)| (word.as_ref(), id)).collect();
+    let width = model.settings().embedding as usize;
+    let mut rows = Vec::new();
+    let mut values: Vec<f64> = Vec::new();
+    for (at, line) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
+        let line = line.map_err(failed)?;
+        let mut words = line.split_ascii_whitespace();
+        let Some(word) = words.next() else { continue };
+        let numbers: Vec<&str> = words.collect();
+        if at == 0 && numbers.len() == 1 {
+            continue;
+        }
+        if numbers.len() != width {
+            return Err(wrong(at + 1, format!("{} numbers, expected {width}", numbers.len())));
+        }
+        if let Some(&id) = ids.get(word.as_bytes()) {
+            rows.push(id);
+            for number in numbers {
+                let value = number.parse::<f64>().ok().filter(|value| value.is_finite());
+                values.push(value.ok_or_else(|| wrong(at + 1, format!("{number:?}, expected a number")))?);
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Err(wrong(0, "none of the vocabulary's words".to_owned()));
+    }
+    let embedding = &model.parameters().tensors()[0];
+    let values = Tensor::from_slice(&values)
+        .view([rows.len() as i64, width as i64])
+        .to_kind(embedding.kind())
+        .to_device(embedding.device());
+    let rows = Tensor::from_slice(&rows).to_device(embedding.device());
+    tch::no_grad(|| embedding.shallow_clone().f_index_copy_(0, &rows, &values).map(drop))?;
+    Ok(())
+}

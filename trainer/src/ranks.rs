@@ -1,0 +1,116 @@
+//! The processes that train together: one alone, or a group of them. What all must agree on goes through here.
+
+use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
+use tch::{Device, Kind, Tensor};
+
+use crate::error::Result;
+
+/// This process among those that train.
+#[derive(Debug)]
+pub enum Ranks {
+    /// It is the only one.
+    Alone,
+    /// There are others.
+    Several(Box<ProcessGroup>),
+}
+
+impl Ranks {
+    /// Joins the others that torchrun or `trainer launch` started; alone where neither did.
+    pub fn join(device: Device) -> Result<Self> {
+        let launch = if std::env::var_os("RANK").is_some() { Launch::from_env()? } else { Launch::alone() };
+        if launch.world_size == 1 {
+            return Ok(Self::Alone);
+        }
+        let backend = match device {
+            Device::Cuda(device) => Backend::Nccl { device },
+            _ => Backend::Gloo,
+        };
+        Ok(Self::Several(Box::new(ProcessGroup::from_launch(&launch, backend, &Options::default())?)))
+    }
+
+    /// This process's number.
+    pub fn rank(&self) -> usize {
+        match self {
+            Self::Alone => 0,
+            Self::Several(group) => group.rank(),
+        }
+    }
+
+    /// How many there are.
+    pub fn world_size(&self) -> usize {
+        match self {
+            Self::Alone => 1,
+            Self::Several(group) => group.world_size(),
+        }
+    }
+
+    /// Whether this is the one that writes.
+    pub fn is_first(&self) -> bool {
+        self.rank() == 0
+    }
+
+    /// The group, where there is one.
+    pub fn group(&self) -> Option<&ProcessGroup> {
+        match self {
+            Self::Alone => None,
+            Self::Several(group) => Some(group),
+        }
+    }
+
+    /// Sums numbers over the ranks; every rank has the same bits.
+    pub fn sum_f64(&self, numbers: &mut [f64]) -> Result<()> {
+        if let Self::Several(group) = self {
+            let mut sums = Tensor::from_slice(numbers).to_device(group.device());
+            group.all_reduce(&mut sums, ReduceOp::Sum)?;
+            sums.to_device(Device::Cpu).copy_data(numbers, numbers.len());
+        }
+        Ok(())
+    }
+
+    /// Sums whole numbers over the ranks.
+    pub fn sum_i64(&self, numbers: &mut [i64]) -> Result<()> {
+        if let Self::Several(group) = self {
+            let mut sums = Tensor::from_slice(numbers).to_device(group.device());
+            group.all_reduce(&mut sums, ReduceOp::Sum)?;
+            sums.to_device(Device::Cpu).copy_data(numbers, numbers.len());
+        }
+        Ok(())
+    }
+
+    /// The numbers of all ranks, one after the other.
+    pub fn gather_i64(&self, numbers: &[i64]) -> Result<Vec<i64>> {
+        let Self::Several(group) = self else { return Ok(numbers.to_vec()) };
+        let own = Tensor::from_slice(numbers).to_device(group.device());
+        let all = Tensor::f_cat(&group.all_gather_unequal(&own)?, 0)?.to_device(Device::Cpu);
+        Ok(Vec::<i64>::try_from(&all)?)
+    }
+
+    /// Rank 0's bytes.
+    pub fn broadcast_bytes(&self, bytes: &mut Vec<u8>) -> Result<()> {
+        let Self::Several(group) = self else { return Ok(()) };
+        let mut length = Tensor::from_slice(&[bytes.len() as i64]).to_device(group.device());
+        group.broadcast(&mut length, 0)?;
+        bytes.resize(length.int64_value(&[0]) as usize, 0);
+        let mut content = Tensor::from_slice(bytes).to_device(group.device());
+        group.broadcast(&mut content, 0)?;
+        let length = bytes.len();
+        content.to_device(Device::Cpu).copy_data(bytes, length);
+        Ok(())
+    }
+
+    /// Rank 0's tensors in the place of every rank's, which are alike in shape and kind.
+    pub fn broadcast(&self, tensors: &[Tensor]) -> Result<()> {
+        let Self::Several(group) = self else { return Ok(()) };
+        for tensor in tensors {
+            let mut content = tensor.detach().to_device(group.device());
+            group.broadcast(&mut content, 0)?;
+            tch::no_grad(|| tensor.shallow_clone().f_copy_(&content).map(drop))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whole numbers for a device.
+pub(crate) fn whole_numbers(numbers: &[i64], device: Device) -> Tensor {
+    Tensor::from_slice(numbers).to_kind(Kind::Int64).to_device(device)
+}

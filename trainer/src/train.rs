@@ -1,0 +1,398 @@
+//! The loop: fetch, forward, backward, reduce, clip, step, log, save.
+//!
+//! What comes out is a function of the recipe, the dataset and the number of ranks: nothing depends on a clock, on how
+//! fast anybody is, or on how often the training was interrupted.
+
+use std::time::{Duration, Instant};
+
+use c10d::{Reducer, ReducerOptions};
+use serde::{Deserialize, Serialize};
+use tch::{Device, Kind, Tensor};
+
+use crate::batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, Plan, RowWeight, Rows};
+use crate::error::{Error, Result};
+use crate::evaluate::{Evaluation, evaluate, inputs, targets};
+use crate::interrupt::Asked;
+use crate::loss::Objective;
+use crate::metrics::Metrics;
+use crate::models::{Dropout, Lstm, LstmSettings};
+use crate::optim::{Optimizer, Rule, clip};
+use crate::random::{Purpose, Random};
+use crate::ranks::Ranks;
+use crate::schedule::Schedule;
+
+/// Everything that decides the weights that come out, but for the number of ranks. A training that goes on has the
+/// same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The digest of the dataset's rows.
+    pub dataset: String,
+    /// How it is read in blocks, where it does not fit into memory.
+    pub plan: Option<Plan>,
+    /// The share of the dataset that is for testing.
+    pub test_fraction: f64,
+    /// The share that is for validation.
+    pub validation_fraction: f64,
+    /// The tokens of a row that are read.
+    pub tokens_max: u32,
+    /// The model.
+    pub model: LstmSettings,
+    /// What is made small.
+    pub objective: Objective,
+    /// What each row weighs.
+    pub row_weight: RowWeight,
+    /// Rows of a batch, on all ranks together.
+    pub batch_rows: usize,
+    /// Batches whose gradients make one step.
+    pub accumulate: usize,
+    /// Times that every row is seen.
+    pub epochs: u32,
+    /// How gradients change weights.
+    pub rule: Rule,
+    /// What the rule takes off large weights.
+    pub weight_decay: f64,
+    /// How fast.
+    pub schedule: Schedule,
+    /// The most that a step's gradients may have as their norm.
+    pub clip: Option<f64>,
+    /// What is left out at random.
+    pub dropout: Dropout,
+    /// How numbers are held.
+    pub precision: Precision,
+    /// Decides the first weights, the order of rows and what is dropped.
+    pub seed: u64,
+    /// Epochs without a better validation loss after which it ends.
+    pub patience: Option<u32>,
+    /// The loss of an epoch's training rows at which it ends.
+    pub stop_loss: Option<f64>,
+}
+
+/// How numbers are held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// 64 bits: slow, to compare with.
+    F64,
+    /// 32 bits, and 16 (bfloat16) where PyTorch's autocast finds them enough; on GPUs.
+    Bf16,
+}
+
+impl Precision {
+    /// What weights are held in.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::F32 | Self::Bf16 => Kind::Float,
+            Self::F64 => Kind::Double,
+        }
+    }
+}
+
+/// How far a training has come.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Position {
+    /// Whole epochs.
+    pub epoch: u32,
+    /// Batches of the epoch that goes on.
+    pub batch: u64,
+    /// Steps of the optimizer.
+    pub steps: u64,
+    /// The sum of this epoch's losses so far, weighted, of all ranks.
+    pub epoch_loss: f64,
+    /// The least validation loss so far and the epoch it was found after.
+    pub best: Option<(f64, u32)>,
+    /// Whether it has ended, before its last epoch perhaps.
+    pub has_ended: bool,
+}
+
+/// A training that goes on: what a checkpoint holds.
+#[derive(Debug)]
+pub struct Training {
+    /// The model.
+    pub model: Lstm,
+    /// What the optimizer remembers.
+    pub optimizer: Optimizer,
+    /// How far it is.
+    pub position: Position,
+    /// The weights with the least validation loss, where there are validation rows.
+    pub best: Option<Vec<Tensor>>,
+}
+
+impl Training {
+    /// One that has not begun.
+    pub fn new(recipe: &Recipe, device: Device) -> Self {
+        let model = Lstm::new(recipe.model.clone(), recipe.seed, recipe.precision.kind(), device);
+        let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors());
+        Self { model, optimizer, position: Position::default(), best: None }
+    }
+}
+
+/// What has just happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A step of the optimizer.
+    Step {
+        /// The training after it.
+        position: &'a Position,
+        /// The batch's mean loss.
+        loss: f64,
+        /// The learning rate.
+        rate: f64,
+        /// The norm of the gradients, where they are clipped.
+        norm: Option<f64>,
+        /// Rows of the batch.
+        rows: u64,
+        /// What it took.
+        took: Duration,
+        /// Of that, what was spent waiting for the loaders.
+        waited: Duration,
+    },
+    /// An epoch is over.
+    Epoch {
+        /// The training after it.
+        position: &'a Position,
+        /// The mean loss of its rows, while the weights changed.
+        loss: f64,
+        /// What the validation rows say.
+        validation: Option<&'a Metrics>,
+    },
+}
+
+/// What the loop does beside training.
+pub struct Hooks<'a> {
+    /// Told of all that happens, on every rank.
+    pub on_event: &'a mut dyn FnMut(&Event<'_>),
+    /// Asked after every step whether somebody wants a checkpoint; the ranks agree on the answer.
+    pub asked: &'a mut dyn FnMut(&Position) -> Option<Asked>,
+    /// Saves the training, on every rank.
+    pub save: &'a mut dyn FnMut(&Training) -> Result<()>,
+}
+
+/// How a call of [`train`] ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The training is complete.
+    Complete,
+    /// Somebody asked it to stop; a checkpoint was saved.
+    Stopped,
+}
+
+/// Goes on with a training until it is complete or is asked to stop.
+pub fn train(
+    recipe: &Recipe,
+    rows: &Rows,
+    ranks: &Ranks,
+    device: Device,
+    loaders: usize,
+    training: &mut Training,
+    hooks: &mut Hooks<'_>,
+) -> Result<End> {
+    let reducer = ranks
+        .group()
+        .map(|group| Reducer::new(group, training.model.parameters().tensors(), ReducerOptions::default()))
+        .transpose()?;
+    let n_rows = rows.census(Part::Training).rows;
+    while !training.position.has_ended {
+        let loading = Loading {
+            part: Part::Training,
+            arrangement: Arrangement::Shuffled {
+                seed: recipe.seed,
+                epoch: u64::from(training.position.epoch),
+            },
+            batch_rows: recipe.batch_rows,
+            from_step: training.position.batch,
+            dealing: Dealing::equal(recipe.batch_rows, ranks.rank(), ranks.world_size()),
+            row_weight: recipe.row_weight,
+            loaders,
+        };
+        let mut loader = Loader::start(rows, loading)?;
+        let mut began = Instant::now();
+        let mut waited_s = 0.0;
+        let mut own_loss = 0.0;
+        while let Some(batch) = loader.next() {
+            let batch = batch?;
+            let step = Step::of(recipe, n_rows, training.position.batch);
+            own_loss += backward(recipe, training, &batch, &step, ranks, reducer.as_ref(), device)?;
+            training.position.batch += 1;
+            if !step.is_last_batch {
+                continue;
+            }
+
+            let asked = (hooks.asked)(&training.position);
+            let agreed = agree(ranks, own_loss, asked)?;
+            own_loss = 0.0;
+            if !agreed.loss.is_finite() {
+                return Err(Error::Diverged { step: training.position.steps });
+            }
+            let norm = recipe
+                .clip
+                .map(|most| clip(&mut training.model.parameters().gradients(), most))
+                .transpose()?;
+            let rate = recipe.schedule.rate(training.position.steps);
+            training.optimizer.step(training.model.parameters().tensors(), rate)?;
+            training.model.parameters_mut().zero_gradients();
+            training.position.steps += 1;
+            training.position.epoch_loss += agreed.loss;
+
+            let waited = loader.waited_s() - waited_s;
+            waited_s = loader.waited_s();
+            (hooks.on_event)(&Event::Step {
+                position: &training.position,
+                loss: agreed.loss / step.rows as f64,
+                rate,
+                norm,
+                rows: step.rows,
+                took: began.elapsed(),
+                waited: Duration::from_secs_f64(waited),
+            });
+            began = Instant::now();
+            match agreed.asked {
+                None => {}
+                Some(Asked::Checkpoint) => (hooks.save)(training)?,
+                Some(Asked::Stop) => {
+                    (hooks.save)(training)?;
+                    return Ok(End::Stopped);
+                }
+            }
+        }
+        drop(loader);
+        end_epoch(recipe, rows, ranks, device, loaders, training, hooks)?;
+    }
+    Ok(End::Complete)
+}
+
+/// The batches whose gradients make one step.
+struct Step {
+    /// Rows of all of them, on all ranks.
+    rows: u64,
+    /// Whether this batch is the last of them.
+    is_last_batch: bool,
+}
+
+impl Step {
+    fn of(recipe: &Recipe, n_rows: u64, batch: u64) -> Self {
+        let (batch_rows, accumulate) = (recipe.batch_rows as u64, recipe.accumulate as u64);
+        let n_batches = n_rows.div_ceil(batch_rows);
+        let first = batch / accumulate * accumulate;
+        let end = (first + accumulate).min(n_batches);
+        let rows = (end * batch_rows).min(n_rows) - first * batch_rows;
+        Self { rows, is_last_batch: batch + 1 == end }
+    }
+}
+
+/// Forward and backward of this rank's share; at a step's last batch the gradients become those of all ranks. The
+/// weighted sum of the share's losses.
+fn backward(
+    recipe: &Recipe,
+    training: &Training,
+    batch: &Batch,
+    step: &Step,
+    ranks: &Ranks,
+    reducer: Option<&Reducer<'_>>,
+    device: Device,
+) -> Result<f64> {
+    let model = &training.model;
+    let sum = if batch.rows.is_empty() {
+        nothing(model)?
+    } else {
+        if !recipe.dropout.is_none() {
+            let key = [recipe.seed, training.position.steps, batch.step, ranks.rank() as u64];
+            tch::manual_seed(Random::of(Purpose::Dropout, &key).bits() as i64);
+        }
+        let (tokens, lengths) = inputs(batch, device);
+        let outputs = in_precision(recipe.precision, || model.forward(&tokens, &lengths, recipe.dropout))?;
+        let outputs = outputs.to_kind(recipe.precision.kind());
+        let losses = recipe.objective.row_losses(&outputs, &targets(batch, device))?; // [B]
+        let weights = Tensor::from_slice(&batch.weights).to_kind(losses.kind()).to_device(device);
+        (losses * weights).f_sum(recipe.precision.kind())?
+    };
+    // Divided by the rows of the whole step, the ranks' gradients add up to the step's.
+    let loss = &sum / step.rows as f64;
+    match reducer {
+        Some(reducer) if step.is_last_batch => reducer.backward(&loss)?,
+        _ => loss.f_backward()?,
+    }
+    Ok(sum.f_double_value(&[])?)
+}
+
+/// The loss of no rows: 0, with gradients of 0, so that a rank without rows joins the reduction as the others do.
+fn nothing(model: &Lstm) -> Result<Tensor> {
+    let parameters = model.parameters().tensors();
+    let zeros = parameters.iter().map(|parameter| Ok((parameter * 0.0).f_sum(parameter.kind())?));
+    let zeros = zeros.collect::<Result<Vec<_>>>()?;
+    Ok(Tensor::f_stack(&zeros, 0)?.f_sum(zeros[0].kind())?)
+}
+
+fn in_precision<T>(precision: Precision, compute: impl FnOnce() -> T) -> T {
+    match precision {
+        Precision::Bf16 => tch::autocast(true, compute),
+        Precision::F32 | Precision::F64 => compute(),
+    }
+}
+
+/// What all ranks know after a step.
+struct Agreed {
+    /// The weighted sum of the step's losses.
+    loss: f64,
+    asked: Option<Asked>,
+}
+
+/// One small sum over the ranks: the losses, and what any rank was asked for.
+fn agree(ranks: &Ranks, own_loss: f64, asked: Option<Asked>) -> Result<Agreed> {
+    let mut numbers = [
+        own_loss,
+        f64::from(u8::from(asked == Some(Asked::Stop))),
+        f64::from(u8::from(asked == Some(Asked::Checkpoint))),
+    ];
+    ranks.sum_f64(&mut numbers)?;
+    let [loss, stops, checkpoints] = numbers;
+    let asked = match (stops > 0.0, checkpoints > 0.0) {
+        (true, _) => Some(Asked::Stop),
+        (false, true) => Some(Asked::Checkpoint),
+        (false, false) => None,
+    };
+    Ok(Agreed { loss, asked })
+}
+
+fn end_epoch(
+    recipe: &Recipe,
+    rows: &Rows,
+    ranks: &Ranks,
+    device: Device,
+    loaders: usize,
+    training: &mut Training,
+    hooks: &mut Hooks<'_>,
+) -> Result<()> {
+    let loss = training.position.epoch_loss / rows.census(Part::Training).rows as f64;
+    let position = &mut training.position;
+    position.epoch += 1;
+    position.batch = 0;
+    position.epoch_loss = 0.0;
+    position.has_ended = position.epoch >= recipe.epochs || recipe.stop_loss.is_some_and(|stop| loss <= stop);
+
+    let mut validation = None;
+    if recipe.validation_fraction > 0.0 {
+        let evaluation = Evaluation {
+            part: Part::Validation,
+            batch_rows: recipe.batch_rows,
+            objective: recipe.objective,
+            positive_from: rows.settings().rows.positive_from,
+            device,
+            loaders,
+        };
+        let metrics = evaluate(&training.model, rows, ranks, &evaluation)?;
+        if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {
+            training.position.best = Some((metrics.loss, training.position.epoch));
+            training.best = Some(training.model.parameters().copies());
+        }
+        let since_best = training.position.best.map_or(0, |(_, epoch)| training.position.epoch - epoch);
+        training.position.has_ended |= recipe.patience.is_some_and(|patience| since_best >= patience);
+        validation = Some(metrics);
+    }
+    (hooks.on_event)(&Event::Epoch { position: &training.position, loss, validation: validation.as_ref() });
+    Ok(())
+}
