@@ -216,7 +216,15 @@ pub fn train(
         while let Some(batch) = loader.next() {
             let batch = batch?;
             let step = Step::of(recipe, n_rows, training.position.batch);
-            own_loss += backward(recipe, training, &batch, &step, ranks, reducer.as_ref(), device)?;
+            let key = [recipe.seed, training.position.steps, batch.step, ranks.rank() as u64];
+            let masks = Random::of(Purpose::Dropout, &key).bits();
+            let loss = share_loss(recipe, &training.model, &batch, step.rows, masks, device)?;
+            // At a step's last batch the gradients become those of all ranks.
+            match &reducer {
+                Some(reducer) if step.is_last_batch => reducer.backward(&loss.of_step)?,
+                _ => loss.of_step.f_backward()?,
+            }
+            own_loss += loss.sum;
             training.position.batch += 1;
             if !step.is_last_batch {
                 continue;
@@ -284,24 +292,29 @@ impl Step {
     }
 }
 
-/// Forward and backward of this rank's share; at a step's last batch the gradients become those of all ranks. The
-/// weighted sum of the share's losses.
-fn backward(
+/// A share's losses.
+#[derive(Debug)]
+pub struct ShareLoss {
+    /// Their weighted sum divided by the rows of the whole step: the ranks' gradients of it add up to the step's.
+    pub of_step: Tensor,
+    /// Their weighted sum.
+    pub sum: f64,
+}
+
+/// Computes a share's losses, of a step of so many rows on all ranks. `masks` decides what dropout leaves out.
+pub fn share_loss(
     recipe: &Recipe,
-    training: &Training,
+    model: &Lstm,
     batch: &Batch,
-    step: &Step,
-    ranks: &Ranks,
-    reducer: Option<&Reducer<'_>>,
+    step_rows: u64,
+    masks: u64,
     device: Device,
-) -> Result<f64> {
-    let model = &training.model;
+) -> Result<ShareLoss> {
     let sum = if batch.rows.is_empty() {
         nothing(model)?
     } else {
         if !recipe.dropout.is_none() {
-            let key = [recipe.seed, training.position.steps, batch.step, ranks.rank() as u64];
-            tch::manual_seed(Random::of(Purpose::Dropout, &key).bits() as i64);
+            tch::manual_seed(masks as i64);
         }
         let (tokens, lengths) = inputs(batch, device);
         let outputs = in_precision(recipe.precision, || model.forward(&tokens, &lengths, recipe.dropout))?;
@@ -310,13 +323,7 @@ fn backward(
         let weights = Tensor::from_slice(&batch.weights).to_kind(losses.kind()).to_device(device);
         (losses * weights).f_sum(recipe.precision.kind())?
     };
-    // Divided by the rows of the whole step, the ranks' gradients add up to the step's.
-    let loss = &sum / step.rows as f64;
-    match reducer {
-        Some(reducer) if step.is_last_batch => reducer.backward(&loss)?,
-        _ => loss.f_backward()?,
-    }
-    Ok(sum.f_double_value(&[])?)
+    Ok(ShareLoss { of_step: &sum / step_rows as f64, sum: sum.f_double_value(&[])? })
 }
 
 /// The loss of no rows: 0, with gradients of 0, so that a rank without rows joins the reduction as the others do.

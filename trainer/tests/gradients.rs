@@ -1,0 +1,160 @@
+//! However a batch is shared among ranks, its gradients are those of one rank with all of it.
+#![allow(clippy::unwrap_used)]
+
+#[path = "fixture/mod.rs"]
+mod fixture;
+#[path = "../../c10d/tests/ranks/mod.rs"]
+mod ranks;
+
+use c10d::{ProcessGroup, Reducer, ReducerOptions};
+use fixture::reviews;
+use ranks::on_ranks;
+use tch::{Device, Tensor};
+use trainer::batches::{
+    Arrangement, Batch, Dealing, Division, Loader, Loading, Part, Reading, RowWeight, Rows, ShareSchedule,
+    Shares,
+};
+use trainer::loss::Objective;
+use trainer::models::{Dropout, Lstm, LstmSettings, Pool};
+use trainer::optim::Rule;
+use trainer::random::{Purpose, Random};
+use trainer::schedule::{Decay, Schedule};
+use trainer::train::{Precision, Recipe, share_loss};
+
+const BATCH: usize = 24;
+const SPLITS: u64 = 12;
+
+#[test]
+fn shares_of_one_rank_give_the_batchs_gradients() {
+    on_ranks("shares_of_one_rank_give_the_batchs_gradients", 1, splits_agree);
+}
+
+#[test]
+fn shares_of_two_ranks_give_the_batchs_gradients() {
+    on_ranks("shares_of_two_ranks_give_the_batchs_gradients", 2, splits_agree);
+}
+
+#[test]
+fn shares_of_three_ranks_give_the_batchs_gradients() {
+    on_ranks("shares_of_three_ranks_give_the_batchs_gradients", 3, splits_agree);
+}
+
+#[test]
+fn shares_of_four_ranks_give_the_batchs_gradients() {
+    on_ranks("shares_of_four_ranks_give_the_batchs_gradients", 4, splits_agree);
+}
+
+fn recipe(objective: Objective, pool: Pool) -> Recipe {
+    let model = LstmSettings {
+        ids: 52,
+        embedding: 6,
+        hidden: 5,
+        layers: 2,
+        linear: 4,
+        pool,
+        outputs: objective.scoring(4).n_outputs() as i64,
+    };
+    Recipe {
+        dataset: String::new(),
+        plan: None,
+        test_fraction: 0.0,
+        validation_fraction: 0.0,
+        tokens_max: 20,
+        model,
+        objective,
+        row_weight: RowWeight::Log,
+        batch_rows: BATCH,
+        accumulate: 1,
+        epochs: 1,
+        rule: Rule::Adam,
+        weight_decay: 0.0,
+        schedule: Schedule {
+            base_rate: 0.1,
+            base_batch_rows: 1,
+            batch_rows: 1,
+            warm_up_steps: 0,
+            decay: Decay::Constant,
+        },
+        clip: None,
+        dropout: Dropout::default(),
+        precision: Precision::F64,
+        seed: 5,
+        patience: None,
+        stop_loss: None,
+    }
+}
+
+fn batches(rows: &Rows, dealing: Dealing) -> Vec<Batch> {
+    let loading = Loading {
+        part: Part::Training,
+        arrangement: Arrangement::Shuffled { seed: 3, epoch: 0 },
+        batch_rows: BATCH,
+        from_step: 0,
+        dealing,
+        row_weight: RowWeight::Log,
+        loaders: 1,
+    };
+    Loader::start(rows, loading).unwrap().map(Result::unwrap).collect()
+}
+
+/// Shares of BATCH rows, some of them often empty.
+fn random_shares(world_size: usize, split: u64) -> Shares {
+    let mut random = Random::of(Purpose::Order, &[99, world_size as u64, split]);
+    let mut cuts: Vec<usize> = (1..world_size).map(|_| random.below(BATCH as u64 + 1) as usize).collect();
+    if split.is_multiple_of(3) {
+        cuts.iter_mut().for_each(|cut| *cut = if *cut > BATCH / 2 { BATCH } else { 0 });
+    }
+    cuts.sort_unstable();
+    cuts.insert(0, 0);
+    cuts.push(BATCH);
+    Shares::of(cuts.windows(2).map(|pair| pair[1] - pair[0]).collect())
+}
+
+fn splits_agree(group: &ProcessGroup) {
+    let (_folder, path) = reviews(100);
+    let reading = Reading {
+        division: Division::by_fractions(0.0, 0.0).unwrap(),
+        tokens_max: 20,
+        memory_bytes: 1 << 20,
+    };
+    let rows = Rows::open(&path, &reading).unwrap();
+    for recipe in [
+        recipe(Objective::Label { pos_weight: 0.2 }, Pool::Last),
+        recipe(Objective::FiveRatings, Pool::MeanMax),
+    ] {
+        let whole = gradients(&recipe, &batches(&rows, Dealing::alone()), |loss, _| loss.backward());
+        for split in 0..SPLITS {
+            let shares = random_shares(group.world_size(), split);
+            let schedule = ShareSchedule::new(shares.clone());
+            let dealing = Dealing::Shares { rank: group.rank(), world_size: group.world_size(), schedule };
+            let mut reducer = None;
+            // 100 rows are four whole batches and a short one, of which the last ranks may have none.
+            let found = gradients(&recipe, &batches(&rows, dealing), |loss, model| {
+                reducer
+                    .get_or_insert_with(|| {
+                        Reducer::new(group, model.parameters().tensors(), ReducerOptions::default()).unwrap()
+                    })
+                    .backward(loss)
+                    .unwrap();
+            });
+            for (found, expected) in found.iter().zip(&whole) {
+                let largest = expected.abs().max().double_value(&[]);
+                let difference = (found - expected).abs().max().double_value(&[]);
+                assert!(difference <= 1e-12 * largest, "{shares:?}: {difference:e} of {largest:e}");
+            }
+        }
+    }
+}
+
+/// Every batch's gradients, batch after batch.
+fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tensor, &Lstm)) -> Vec<Tensor> {
+    let mut model = Lstm::new(recipe.model.clone(), 1, recipe.precision.kind(), Device::Cpu);
+    let mut all = Vec::new();
+    for batch in batches {
+        let loss = share_loss(recipe, &model, batch, batch.n_rows_global as u64, 0, Device::Cpu).unwrap();
+        backward(&loss.of_step, &model);
+        all.extend(model.parameters().gradients().iter().map(Tensor::copy));
+        model.parameters_mut().zero_gradients();
+    }
+    all
+}
