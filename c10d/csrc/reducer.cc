@@ -81,6 +81,32 @@ class ReduceBucket : public c10d::CommHookInterface {
   std::shared_ptr<Timeline> timeline_;
 };
 
+// A backward of nothing, after which buckets are put in the order in which gradients came. It is done here, where
+// that order is that of the parameters from the last to the first, and not in the first step of a training: the place
+// of a gradient in a bucket decides in which order its parts are summed over more than two ranks, and a training that
+// goes on from a checkpoint must sum as before.
+void rehearse(c10d::Reducer& reducer, std::vector<at::Tensor>& parameters) {
+  if (!reducer.should_rebuild_buckets()) return;
+  std::vector<at::Tensor> gradients;
+  for (auto& parameter : parameters) {
+    gradients.push_back(parameter.mutable_grad());
+    parameter.mutable_grad() = at::Tensor();
+  }
+  at::AutoGradMode enabled(true);
+  at::Tensor loss;
+  for (const auto& parameter : parameters) {
+    auto nothing = (parameter * 0).sum().to(at::kDouble);
+    loss = loss.defined() ? loss + nothing : nothing;
+  }
+  if (loss.defined()) {
+    reducer.prepare_for_forward();
+    reducer.prepare_for_backward({loss});
+    loss.backward();
+    reducer.rebuild_buckets();
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = gradients[i];
+}
+
 std::vector<at::Tensor> tensors_of(const c10d_tensor* tensors, size_t n) {
   std::vector<at::Tensor> list;
   list.reserve(n);
@@ -104,8 +130,7 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
   return guarded(message, C10D_INVALID, [&] {
     group->guard->check();
     auto list = tensors_of(parameters, n_parameters);
-    // Until the first backward has shown the order in which gradients come, it is taken to be that of the
-    // parameters from the last to the first.
+    // From the last parameter to the first, as gradients come.
     auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
         list, {static_cast<size_t>(first_bucket_bytes), static_cast<size_t>(bucket_bytes)});
     std::reverse(buckets.begin(), buckets.end());
@@ -119,6 +144,7 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
         std::vector<int64_t>{});
     reducer->reducer->register_comm_hook(
         std::make_unique<ReduceBucket>(group->group, group->device, mean != 0, reducer->timeline));
+    rehearse(*reducer->reducer, list);
     *out = reducer.release();
   });
 }
@@ -126,8 +152,6 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
 int c10d_reducer_prepare(c10d_reducer* reducer, const c10d_tensor* outputs, size_t n_outputs, char** message) {
   return guarded(message, C10D_INVALID, [&] {
     reducer->guard->check();
-    // After the first backward: buckets in the order in which gradients came.
-    reducer->reducer->rebuild_buckets();
     reducer->reducer->prepare_for_forward();
     reducer->timeline->begin();
     reducer->reducer->prepare_for_backward(tensors_of(outputs, n_outputs));

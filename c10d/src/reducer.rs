@@ -61,7 +61,9 @@ pub struct BucketTimes {
     pub reduced: Option<Duration>,
 }
 
-/// Reduces the gradients of one model's parameters, which every rank has alike and in the same order.
+/// Reduces the gradients of one model's parameters, which every rank has alike and in the same order. Buckets are filled
+/// from the last parameter to the first and never change, so that a training that goes on in another process sums in
+/// the same order, bit for bit.
 ///
 /// After [`backward`](Self::backward) each parameter's gradient is that of all ranks, with what each held before: a
 /// gradient that has been reduced is to be set to zero before the next step. A parameter that no rank used keeps its

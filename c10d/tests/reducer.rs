@@ -140,7 +140,6 @@ fn gradients_equal_one_process(group: &ProcessGroup) {
 
         reducer.backward(&own_loss()).unwrap();
         assert_close(&model.gradients(), &whole.gradients());
-        // The second time the buckets have been put in the order in which gradients come.
         model.used().iter_mut().for_each(Tensor::zero_grad);
         reducer.backward(&own_loss()).unwrap();
         assert_close(&model.gradients(), &whole.gradients());

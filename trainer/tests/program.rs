@@ -1,0 +1,402 @@
+//! The program, as its users start it: one rank or several, ended and gone on with, given what it cannot use.
+#![allow(clippy::unwrap_used)]
+
+#[path = "fixture/mod.rs"]
+mod fixture;
+#[path = "../../c10d/tests/ranks/mod.rs"]
+mod ranks;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use corpus::record::Votes;
+use dataset::Row;
+use fixture::{dataset_of, reviews};
+use ranks::{Rank, free_port, placed};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+use trainer::random::{Purpose, Random};
+
+/// The time within which ranks end when one of them is lost.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A training of 600 reviews, small enough that a hundred steps take a second.
+struct Job {
+    folder: TempDir,
+    dataset: PathBuf,
+    _data: TempDir,
+}
+
+impl Job {
+    fn new() -> Self {
+        let (data, dataset) = reviews(600);
+        Self { folder: tempfile::tempdir().unwrap(), dataset, _data: data }
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The command of each rank.
+    fn fit(&self, name: &str, more: &[&str]) -> Command {
+        let mut command = trainer();
+        command.arg("fit").arg(&self.dataset).arg("--out").arg(self.out(name));
+        command.args([
+            "--embedding",
+            "8",
+            "--hidden",
+            "6",
+            "--linear",
+            "5",
+            "--batch",
+            "32",
+            "--device",
+            "cpu",
+        ]);
+        command.args(["--log-steps", "1", "--tokens", "20"]).args(more);
+        if !more.contains(&"--epochs") {
+            command.args(["--epochs", "4"]);
+        }
+        command
+    }
+
+    /// Trains on so many ranks, to the end.
+    fn train(&self, name: &str, world_size: usize, more: &[&str]) {
+        for mut rank in start(world_size, || self.fit(name, more)) {
+            let (code, output) = rank.end();
+            assert_eq!(code, Some(0), "rank {} of {world_size}: {}", rank.rank, output.join("\n"));
+        }
+    }
+
+    /// The lines of metrics of one kind.
+    fn metrics(&self, name: &str, event: &str) -> Vec<Value> {
+        let lines = fs::read_to_string(self.out(name).join("metrics.jsonl")).unwrap();
+        let values = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        values.filter(|value| value["event"] == event).collect()
+    }
+
+    fn weights(&self, name: &str) -> Vec<u8> {
+        fs::read(self.out(name).join("model/model.safetensors")).unwrap()
+    }
+}
+
+fn trainer() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
+    command.env("OMP_NUM_THREADS", "1");
+    command
+}
+
+fn start(world_size: usize, command: impl Fn() -> Command) -> Vec<Rank> {
+    if world_size == 1 {
+        return vec![Rank::start(0, command())];
+    }
+    let port = free_port();
+    (0..world_size).map(|rank| Rank::start(rank, placed(command(), rank, world_size, port))).collect()
+}
+
+fn run(mut command: Command) -> (Option<i32>, String) {
+    let Output { status, stderr, .. } = command.output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn loss_curves_of_1_2_and_4_ranks_agree() {
+    let job = Job::new();
+    for (name, world_size) in [("one", 1), ("two", 2), ("four", 4)] {
+        job.train(
+            name,
+            world_size,
+            &["--precision", "f64", "--row-weight", "log", "--clip", "0.5", "--rate", "0.02"],
+        );
+    }
+    let losses = |name: &str| -> Vec<f64> {
+        job.metrics(name, "steps").iter().map(|line| line["loss"].as_f64().unwrap()).collect()
+    };
+    let one = losses("one");
+    assert!(one.len() > 50);
+    // It learns something, so that there is something to agree on.
+    let epochs: Vec<f64> =
+        job.metrics("one", "epoch").iter().map(|line| line["loss"].as_f64().unwrap()).collect();
+    assert!(epochs[3] < epochs[0], "{epochs:?}");
+    for name in ["two", "four"] {
+        assert_eq!(losses(name).len(), one.len());
+        for (at, (found, expected)) in losses(name).iter().zip(&one).enumerate() {
+            assert!(
+                (found - expected).abs() <= 1e-9 * expected,
+                "{name}, step {at}: {found}, of one {expected}"
+            );
+        }
+        let [test, test_of_one] =
+            [name, "one"].map(|name| job.metrics(name, "test")[0]["metrics"]["confusion"].clone());
+        assert_eq!(test, test_of_one);
+    }
+}
+
+#[test]
+fn an_evaluation_of_three_ranks_is_that_of_one() {
+    let job = Job::new();
+    job.train("model", 1, &[]);
+    // Three do not divide the rows, nor the batches.
+    let (_data, dataset) = reviews(601);
+    let evaluation = || {
+        let mut command = trainer();
+        command.arg("evaluate").arg(job.out("model").join("model")).arg(&dataset);
+        command.args(["--batch", "32", "--device", "cpu"]);
+        command
+    };
+    let json = |world_size: usize| {
+        let mut ranks = start(world_size, evaluation);
+        let outputs: Vec<_> = ranks.iter_mut().map(Rank::end).collect();
+        assert!(outputs.iter().all(|(code, _)| *code == Some(0)), "{outputs:?}");
+        let lines: Vec<String> = outputs.into_iter().flat_map(|(_, output)| output).collect();
+        assert_eq!(lines.len(), 1, "only rank 0 prints: {lines:?}");
+        lines.concat()
+    };
+
+    let one = json(1);
+
+    let metrics: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(metrics["rows"], 601);
+    assert_eq!(json(3), one);
+}
+
+/// Kills all ranks at a random step, again and again, and goes on from the last checkpoint each time.
+fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
+    let job = Job::new();
+    let settings = ["--checkpoint-steps", "3", "--dropout-embedding", "0.2", "--validation-fraction", "0.1"];
+    job.train("whole", world_size, &settings);
+
+    let steps: u64 = job.metrics("whole", "steps").len() as u64;
+    let mut random = Random::of(Purpose::Order, &[seed, world_size as u64]);
+    let mut with_resume = settings.to_vec();
+    with_resume.push("--resume");
+    for kill in 0..n_kills {
+        let name = format!("killed-{kill}");
+        // Twice in a row, mostly within one epoch.
+        let first = 1 + random.below(steps - 4);
+        let second = first + 1 + random.below(3);
+        for at in [first, second] {
+            let mut ranks = start(world_size, || job.fit(&name, &with_resume));
+            ranks[0].wait_for(&format!(" step {at}: "));
+            ranks.iter().for_each(|rank| rank.signal(Signal::KILL));
+            ranks.iter_mut().for_each(|rank| drop(rank.end()));
+        }
+        job.train(&name, world_size, &with_resume);
+        assert!(
+            job.weights(&name) == job.weights("whole"),
+            "{world_size} ranks, seed {seed}: killed after steps {first} and {second}"
+        );
+        fs::remove_dir_all(job.out(&name)).unwrap();
+    }
+}
+
+/// 50 in all where everything is to be proved.
+fn kills(of_50: usize, small: usize) -> usize {
+    if env::var_os("PROVE").is_some() { of_50 } else { small }
+}
+
+#[test]
+fn one_rank_killed_and_resumed_ends_with_the_same_bits() {
+    interrupted_at_random(1, kills(18, 2), 1);
+}
+
+#[test]
+fn two_ranks_killed_and_resumed_end_with_the_same_bits() {
+    interrupted_at_random(2, kills(16, 2), 2);
+}
+
+#[test]
+fn four_ranks_killed_and_resumed_end_with_the_same_bits() {
+    interrupted_at_random(4, kills(16, 1), 3);
+}
+
+#[test]
+fn a_lost_rank_ends_the_others_with_its_name() {
+    for (signal, how) in [(Signal::KILL, "has died"), (Signal::STOP, "has been silent for 5 s")] {
+        let job = Job::new();
+        let mut ranks = start(3, || job.fit("out", &["--epochs", "100000"]));
+        ranks[0].wait_for(" step 20: ");
+
+        let begin = Instant::now();
+        ranks[1].signal(signal);
+
+        for at in [0, 2] {
+            let (code, output) = ranks[at].end();
+            let took = begin.elapsed();
+            let last = output.last().unwrap();
+            assert_eq!(code, Some(75), "{output:?}");
+            assert!(
+                last.starts_with("trainer: ") && last.contains("rank 1 (") && last.contains(how),
+                "{last}"
+            );
+            assert!(took < LIMIT, "rank {at} took {took:?}");
+        }
+    }
+}
+
+fn row(at: u32, label: u8) -> Row {
+    let votes = if label == 1 { Votes([0, 0, 0, 0, 1]) } else { Votes([1, 0, 0, 0, 0]) };
+    Row {
+        hash: u64::from(at),
+        tokens: vec![2 + at % 50; 1 + at as usize % 40],
+        votes,
+        label,
+        split: 900,
+        source: 0,
+    }
+}
+
+fn refused(dataset: &Path, more: &[&str]) -> (Option<i32>, String, Vec<PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let mut command = trainer();
+    command
+        .arg("fit")
+        .arg(dataset)
+        .arg("--out")
+        .arg(&out)
+        .args(["--device", "cpu", "--epochs", "2"])
+        .args(more);
+    let (code, told) = run(command);
+    let left = match fs::read_dir(&out) {
+        Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
+        Err(_) => Vec::new(),
+    };
+    (code, told.lines().last().unwrap_or_default().to_owned(), left)
+}
+
+#[test]
+fn a_dataset_that_cannot_be_trained_on_is_refused() {
+    let (_one_class, path) = dataset_of(50, 50, |at| row(at, 1));
+    let (code, told, left) = refused(&path, &[]);
+    assert_eq!((code, left.len()), (Some(65), 0));
+    assert!(
+        told.ends_with(
+            "all 50 rows for training have label 1, expected both labels; check the ratings of the reviews"
+        ),
+        "{told}"
+    );
+
+    let (_no_rows, path) = dataset_of(0, 50, |at| row(at, 1));
+    let (code, told, left) = refused(&path, &[]);
+    assert_eq!((code, left.len()), (Some(65), 0), "{told}");
+
+    let (_flipped, path) = reviews(300);
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0x10;
+    fs::write(&path, bytes).unwrap();
+    let (code, told, left) = refused(&path, &[]);
+    assert_eq!((code, left.len()), (Some(66), 0), "{told}");
+
+    let other = tempfile::NamedTempFile::new().unwrap();
+    fs::write(other.path(), b"no HDF5").unwrap();
+    let (code, told, left) = refused(other.path(), &[]);
+    assert_eq!((code, left.len()), (Some(66), 0), "{told}");
+}
+
+#[test]
+fn a_loss_that_is_no_number_ends_the_training() {
+    let (_data, path) = reviews(300);
+    let (code, told, left) = refused(&path, &["--optimizer", "sgd", "--rate", "1e30", "--loss", "rating"]);
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("the loss is no finite number; the training diverged"), "{told}");
+    assert!(left.iter().all(|path| path.ends_with("metrics.jsonl")), "{left:?}");
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let (_data, path) = reviews(60);
+    for (arguments, code, told) in [
+        (&["--batch", "0"][..], 64, "--batch"),
+        (&["--dropout-head", "1"], 78, "--dropout-head is 1, expected 0 or more, and less than 1"),
+        (&["--patience", "2"], 78, "--validation-fraction is 0, expected more than 0, for --patience"),
+        (&["--precision", "bf16"], 78, "--precision is bf16, expected f32 or f64 on a processor"),
+        (&["--rate", "-1"], 64, "-1"),
+        (&["--pos-weight", "none"], 64, "expected a number above 0, or balanced"),
+        (&["--test-fraction", "1.5"], 78, "1.5"),
+    ] {
+        let (found, last, left) = refused(&path, arguments);
+        assert_eq!((found, left.len()), (Some(code), 0), "{arguments:?}: {last}");
+        assert!(last.contains(told), "{arguments:?}: {last}");
+    }
+}
+
+#[test]
+fn a_full_disk_at_a_checkpoint_ends_the_training_and_leaves_the_last_one_whole() {
+    let job = Job::new();
+    job.train("out", 1, &["--checkpoint-steps", "10", "--epochs", "2"]);
+    let newest = |job: &Job| fs::read_to_string(job.out("out").join("checkpoints/latest")).unwrap();
+    let before = newest(&job);
+
+    // A shell's limit on the size of files stands for the disk: no file of the next checkpoint fits.
+    let fit = job.fit("out", &["--checkpoint-steps", "10", "--epochs", "2", "--resume"]);
+    fs::remove_dir_all(job.out("out").join("model")).unwrap();
+    let mut limited = Command::new("sh");
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" \"$@\""])
+        .arg(fit.get_program())
+        .args(fit.get_args());
+    limited.env("OMP_NUM_THREADS", "1");
+    let (code, told) = run(limited);
+
+    assert_eq!(code, Some(74), "{told}");
+    assert_eq!(newest(&job), before);
+    assert!(!job.out("out").join("model").exists());
+    let unfinished = |folder: &Path| {
+        fs::read_dir(folder)
+            .unwrap()
+            .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with('.'))
+            .count()
+    };
+    assert_eq!(unfinished(&job.out("out")) + unfinished(&job.out("out").join("checkpoints")), 0);
+    job.train("out", 1, &["--checkpoint-steps", "10", "--epochs", "2", "--resume"]);
+}
+
+#[test]
+fn a_checkpoint_of_another_training_is_refused() {
+    let job = Job::new();
+    job.train("out", 1, &["--checkpoint-steps", "10"]);
+    fs::remove_dir_all(job.out("out").join("model")).unwrap();
+
+    let (code, told) = run(job.fit("out", &["--resume", "--seed", "2"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(
+        told.trim_end()
+            .ends_with("training.json: seed 1, expected 2; resume with the settings it was begun with"),
+        "{told}"
+    );
+
+    let (code, told) = run(job.fit("out", &[]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("a training is there already"), "{told}");
+}
+
+#[test]
+fn a_damaged_newest_checkpoint_is_passed_over_with_a_message() {
+    let job = Job::new();
+    job.train("whole", 1, &["--checkpoint-steps", "10"]);
+    job.train("out", 1, &["--checkpoint-steps", "10"]);
+    fs::remove_dir_all(job.out("out").join("model")).unwrap();
+    let checkpoints = job.out("out").join("checkpoints");
+    let newest = checkpoints.join(fs::read_to_string(checkpoints.join("latest")).unwrap());
+    let weights = newest.join("model.safetensors");
+    let mut bytes = fs::read(&weights).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&weights, bytes).unwrap();
+
+    let (code, told) = run(job.fit("out", &["--checkpoint-steps", "10", "--resume"]));
+
+    assert_eq!(code, Some(0), "{told}");
+    assert!(
+        told.contains("passed over: ")
+            && told.contains("model.safetensors: other content than its SHA-256 says"),
+        "{told}"
+    );
+    assert!(job.weights("out") == job.weights("whole"));
+}
