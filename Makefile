@@ -51,10 +51,15 @@ prove: dist ## all tests with their full counts, and the released programs
 	PROVE=1 $(MAKE) test
 
 # What is measured is built as what is shipped.
-bench: ## times and peak memory of each stage
+bench: ## times and peak memory of each stage; all-reduces beside Python's
 	@bootstrap/laptop.sh build $(TORCH_SET)
 	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins
 	python3 tests/bench.py $(TARGET)/dist
+ifeq ($(TORCH),yes)
+	@bootstrap/laptop.sh --cuda
+	cargo build --profile dist $(LOCKED) -p c10d --example all_reduce
+	python3 c10d/bench/compare.py $(TARGET)/dist/examples/all_reduce .deps/torch/bin/python
+endif
 	$(LEFT_OUT)
 
 check: ## format, lints, documentation, licences, scripts

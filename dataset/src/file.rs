@@ -233,7 +233,10 @@ impl FileReader {
             }
             opened => opened.at(path, "open the file")?,
         };
-        let file = hdf5::File::open(path).map_err(|_| Error::Unexpected {
+        // Not locked: a file has its name when it is whole and is never written again, and some file systems have no
+        // locks. A child process that inherited the writer's descriptor would keep its lock, too.
+        let opened = hdf5::File::with_options().with_fapl(|access| access.file_locking(false)).open(path);
+        let file = opened.map_err(|_| Error::Unexpected {
             path: path.to_owned(),
             thing: "the file".to_owned(),
             found: "not readable as HDF5".to_owned(),
