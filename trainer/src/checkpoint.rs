@@ -15,16 +15,18 @@
 //! A checkpoint appears whole or not at all, and `latest` is written after it. Rank 0 writes and reads; the others get
 //! what it read. It knows nothing of what a recipe means.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use dataset::vocabulary::Vocabulary;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::folder;
 use crate::models::{read_tensors, write_tensors};
 use crate::ranks::Ranks;
+use crate::saved::folder::{Unfinished, verify};
+use crate::saved::{self, Existing};
 use crate::train::{Position, Recipe, Training};
 
 const VERSION: u32 = 1;
@@ -69,9 +71,9 @@ impl Checkpoints {
         let name = format!("step-{:09}", training.position.steps);
         let folder = self.folder.join(&name);
         if !folder.exists() {
-            folder::commit(&folder, |temporary| write(temporary, recipe, vocabulary, training))?;
+            write(&folder, recipe, vocabulary, training)?;
         }
-        folder::replace_file(&self.folder.join(LATEST), name.as_bytes())?;
+        self.name_latest(&name)?;
         self.forget_old()
     }
 
@@ -80,9 +82,10 @@ impl Checkpoints {
     pub fn newest(&self, mut on_damage: impl FnMut(&Error)) -> Result<Option<PathBuf>> {
         let mut last_error = None;
         for folder in self.all()?.into_iter().rev() {
-            match folder::check(&folder) {
-                Ok(()) => return Ok(Some(folder)),
+            match verify(&folder) {
+                Ok(_) => return Ok(Some(folder.clone())),
                 Err(error) => {
+                    let error = Error::from(error);
                     on_damage(&error);
                     last_error = Some(error);
                 }
@@ -110,6 +113,16 @@ impl Checkpoints {
         Ok(folders)
     }
 
+    fn name_latest(&self, name: &str) -> Result<()> {
+        let path = self.folder.join(LATEST);
+        let failed = |source| Error::io(&path, source);
+        let mut temporary = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
+        temporary.write_all(name.as_bytes()).map_err(failed)?;
+        temporary.as_file().sync_all().map_err(failed)?;
+        temporary.persist(&path).map_err(|error| failed(error.error))?;
+        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    }
+
     fn forget_old(&self) -> Result<()> {
         let all = self.all()?;
         for folder in &all[..all.len().saturating_sub(self.keep)] {
@@ -121,12 +134,6 @@ impl Checkpoints {
 
 fn write(folder: &Path, recipe: &Recipe, vocabulary: &Vocabulary, training: &Training) -> Result<()> {
     let parameters = training.model.parameters();
-    parameters.write(&folder.join(MODEL))?;
-    let names = training.optimizer.names(parameters.names());
-    write_tensors(&names, &training.optimizer.tensors(), &folder.join(OPTIMIZER))?;
-    if let Some(best) = &training.best {
-        write_tensors(parameters.names(), best, &folder.join(BEST))?;
-    }
     let document = Document {
         version: VERSION,
         sentimill: env!("CARGO_PKG_VERSION").to_owned(),
@@ -137,16 +144,20 @@ fn write(folder: &Path, recipe: &Recipe, vocabulary: &Vocabulary, training: &Tra
     };
     let mut json = serde_json::to_vec_pretty(&document).map_err(|error| Error::internal(&error))?;
     json.push(b'\n');
-    write_file(&folder.join(TRAINING), &json)?;
-    write_file(&folder.join(VOCABULARY), words(vocabulary).as_bytes())
-}
+    let words = saved::lines(&vocabulary.words)?;
+    let remembered = training.optimizer.tensors();
 
-fn words(vocabulary: &Vocabulary) -> String {
-    vocabulary.words.iter().map(|word| String::from_utf8_lossy(word.as_ref()).into_owned() + "\n").collect()
-}
-
-fn write_file(path: &Path, content: &[u8]) -> Result<()> {
-    fs::write(path, content).map_err(|source| Error::io(path, source))
+    let mut unfinished = Unfinished::begin(folder, Existing::Refuse)?;
+    unfinished.put(MODEL, |path| parameters.write(path))?;
+    unfinished.put(OPTIMIZER, |path| {
+        write_tensors(&training.optimizer.names(parameters.names()), &remembered, path)
+    })?;
+    if let Some(best) = &training.best {
+        unfinished.put(BEST, |path| write_tensors(parameters.names(), best, path))?;
+    }
+    unfinished.put(TRAINING, |path| fs::write(path, &json))?;
+    unfinished.put(VOCABULARY, |path| fs::write(path, &words))?;
+    Ok(unfinished.finish()?)
 }
 
 /// Puts a checkpoint's content in the place of a new training's. Rank 0 reads it, at a path that only it needs to
@@ -195,11 +206,11 @@ fn read(
     vocabulary: &Vocabulary,
     training: &mut Training,
 ) -> Result<Document> {
-    folder::check(folder)?;
+    verify(folder)?;
     let path = folder.join(TRAINING);
     let json = fs::read(&path).map_err(|source| Error::io(&path, source))?;
     let document: Document = serde_json::from_slice(&json)
-        .map_err(|error| Error::Damaged { path: path.clone(), found: error.to_string() })?;
+        .map_err(|error| Error::Unreadable { path: path.clone(), found: error.to_string() })?;
     if document.version != VERSION {
         return Err(Error::OtherTraining {
             path,
@@ -212,12 +223,12 @@ fn read(
         return Err(Error::OtherTraining { path, what, found, expected });
     }
     let path = folder.join(VOCABULARY);
-    let saved = fs::read_to_string(&path).map_err(|source| Error::io(&path, source))?;
-    if saved != words(vocabulary) {
+    let words = fs::read(&path).map_err(|source| Error::io(&path, source))?;
+    if words != saved::lines(&vocabulary.words)? {
         return Err(Error::OtherTraining {
             path,
             what: "vocabulary".to_owned(),
-            found: format!("{} words", saved.lines().count()),
+            found: format!("{} words", words.iter().filter(|&&byte| byte == b'\n').count()),
             expected: format!("the {} words of the dataset", vocabulary.words.len()),
         });
     }

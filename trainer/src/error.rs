@@ -108,9 +108,12 @@ pub enum Error {
         /// What the model has.
         expected: String,
     },
-    /// A checkpoint or a model is not what it was when it was written.
-    #[error("{}: {found}; take another copy or an older checkpoint", path.display())]
-    Damaged {
+    /// A checkpoint or a saved model could not be written or read.
+    #[error(transparent)]
+    Saved(#[from] crate::saved::Error),
+    /// A checkpoint cannot be understood.
+    #[error("{}: {found}, expected a training of this program; resume from an older checkpoint", path.display())]
+    Unreadable {
         /// The file.
         path: PathBuf,
         /// What is wrong.
@@ -200,7 +203,8 @@ impl Error {
             | Self::NotFinite { .. }
             | Self::Diverged { .. }
             | Self::OtherTraining { .. } => Exit::Settings,
-            Self::Weights { .. } | Self::Damaged { .. } => Exit::MissingInput,
+            Self::Saved(error) => error.exit(),
+            Self::Weights { .. } | Self::Unreadable { .. } => Exit::MissingInput,
             Self::OtherVocabulary { .. } | Self::Exists { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere | Self::Interrupted { .. } => Exit::TryAgain,

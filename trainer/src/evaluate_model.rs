@@ -8,35 +8,31 @@ use crate::device;
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, evaluate};
 use crate::fit::open;
-use crate::model_folder;
-use crate::models::Lstm;
+use crate::models::read_model;
 use crate::ranks::Ranks;
 
 /// Prints the metrics as one JSON object.
 pub fn evaluate_model(arguments: &Evaluate) -> Result<()> {
     let device = device::choose(&arguments.running)?;
     let ranks = Ranks::join(device)?;
-    let saved = model_folder::read(&arguments.model)?;
-    let config = saved.config;
+    let (model, of, config) = read_model(&arguments.model, device)?;
     let division = match arguments.test_fraction {
         Some(fraction) => Division::by_fractions(fraction, 0.0)?,
         None => Division::all_test(),
     };
     let rows = open(&arguments.dataset, division, config.tokens_max, &arguments.running)?;
-    if model_folder::words(rows.vocabulary()) != saved.words {
+    if rows.vocabulary().words != of {
         return Err(Error::OtherVocabulary { path: arguments.dataset.clone(), of: arguments.model.clone() });
     }
-    let mut model = Lstm::new(config.model, 0, config.precision.kind(), device);
-    model.parameters_mut().read(&saved.weights)?;
     let evaluation = Evaluation {
         part: Part::Test,
         batch_rows: arguments.batch as usize,
-        objective: config.objective,
+        objective: model.objective,
         positive_from: config.preparation.positive_from,
         device,
         loaders: usize::from(arguments.running.loaders),
     };
-    let metrics = evaluate(&model, &rows, &ranks, &evaluation)?;
+    let metrics = evaluate(&model.lstm, &rows, &ranks, &evaluation)?;
     if ranks.is_first() {
         let json = serde_json::to_string(&metrics).map_err(|error| Error::internal(&error))?;
         writeln!(io::stdout(), "{json}").map_err(|source| Error::io("standard output".as_ref(), source))?;

@@ -11,16 +11,18 @@ use crate::checkpoint::{Checkpoints, restore};
 use crate::device;
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, evaluate};
+use crate::init;
 use crate::interrupt::{Asked, Interrupts};
 use crate::loss::Objective;
 use crate::metrics::Metrics;
 use crate::models::{Dropout, LstmSettings};
+use crate::models::{SavedModel, save_model};
 use crate::optim::Rule;
 use crate::progress::{Progress, tell};
 use crate::ranks::Ranks;
+use crate::saved::Existing;
 use crate::schedule::{Decay, Schedule};
 use crate::train::{End, Hooks, Position, Precision, Recipe, Training, train};
-use crate::{init, model_folder};
 
 const CHECKPOINTS: &str = "checkpoints";
 const MODEL: &str = "model";
@@ -48,7 +50,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     if let Some(best) = &training.best {
         training.model.parameters_mut().put(best)?;
     }
-    finish(arguments, &recipe, &rows, test.as_ref(), &ranks, device, &out, &training)
+    finish(arguments, &recipe, &rows, test.as_ref(), &ranks, device, &out, training)
 }
 
 /// Where a training leaves things.
@@ -323,7 +325,7 @@ fn finish(
     ranks: &Ranks,
     device: Device,
     out: &Out,
-    training: &Training,
+    training: Training,
 ) -> Result<()> {
     let tested = test.unwrap_or(rows);
     let metrics = if tested.census(Part::Test).rows > 0 {
@@ -342,20 +344,32 @@ fn finish(
     if !ranks.is_first() {
         return Ok(());
     }
-    model_folder::write(&out.model(), recipe, rows, &training.model)?;
+    let steps = training.position.steps;
+    let model = SavedModel { lstm: training.model, objective: recipe.objective, precision: recipe.precision };
+    let words = &rows.vocabulary().words;
+    let settings = rows.settings();
+    save_model(
+        &out.model(),
+        &model,
+        &settings.rows,
+        recipe.tokens_max,
+        rows.id_digest(),
+        words,
+        Existing::Replace,
+    )?;
     tell(&format!("the model is in {}", out.model().display()));
     if let Some(metrics) = metrics {
-        report(&metrics, training, out)?;
+        report(&metrics, steps, out)?;
     }
     Ok(())
 }
 
-fn report(metrics: &Metrics, training: &Training, out: &Out) -> Result<()> {
+fn report(metrics: &Metrics, steps: u64, out: &Out) -> Result<()> {
     tell(&format!(
         "test: loss {:.4}, accuracy {:.4}, f1 {:.4} on {} rows",
         metrics.loss, metrics.accuracy, metrics.f1, metrics.rows
     ));
     let mut progress = Progress::new(0, 0, 1, None, &out.metrics())?;
-    progress.note_test(training.position.steps, metrics);
+    progress.note_test(steps, metrics);
     progress.finish()
 }

@@ -9,14 +9,14 @@ use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 use tch::Tensor;
 
 use crate::error::{Error, Result};
-use crate::model_folder;
 use crate::models::Lstm;
+use crate::saved;
 
 /// Begins a model with what is at `path`: a saved model's folder, or a .vec text file.
 pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Result<()> {
     if path.is_dir() {
-        let saved = model_folder::read(path)?;
-        if saved.words != crate::model_folder::words(vocabulary) {
+        let saved = saved::read(path)?;
+        if saved.vocabulary != vocabulary.words {
             return Err(Error::OtherVocabulary { path: path.to_owned(), of: "the dataset".into() });
         }
         return model.parameters_mut().read(&saved.weights);

@@ -7,9 +7,7 @@
 mod checkpoint;
 mod device;
 mod error;
-mod folder;
 mod init;
-mod model_folder;
 mod progress;
 
 pub mod arguments;
@@ -24,6 +22,7 @@ pub mod models;
 pub mod optim;
 pub mod random;
 pub mod ranks;
+pub mod saved;
 pub mod schedule;
 pub mod train;
 

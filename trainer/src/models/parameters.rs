@@ -1,5 +1,6 @@
 //! A model's weights by PyTorch's names, so that a state dict moves both ways.
 
+use std::io;
 use std::path::Path;
 
 use tch::{Device, Kind, Tensor};
@@ -70,7 +71,7 @@ impl Parameters {
     }
 
     /// Writes a safetensors file.
-    pub fn write(&self, path: &Path) -> Result<()> {
+    pub fn write(&self, path: &Path) -> io::Result<()> {
         write(&self.names, &self.tensors, path)
     }
 
@@ -91,11 +92,11 @@ impl Parameters {
 }
 
 /// Writes tensors by name into a safetensors file.
-pub(crate) fn write(names: &[String], tensors: &[Tensor], path: &Path) -> Result<()> {
+pub(crate) fn write(names: &[String], tensors: &[Tensor], path: &Path) -> io::Result<()> {
     let on_cpu: Vec<Tensor> =
         tensors.iter().map(|tensor| tensor.detach().to_device(Device::Cpu).contiguous()).collect();
     let named: Vec<(&str, &Tensor)> = names.iter().map(String::as_str).zip(&on_cpu).collect();
-    Ok(Tensor::write_safetensors(&named, path)?)
+    Tensor::write_safetensors(&named, path).map_err(io::Error::other)
 }
 
 /// The tensors of a safetensors file, in the order of these names; no other may be in it.

@@ -1,0 +1,228 @@
+//! A saved model as one folder, whatever the model is.
+//!
+//! ```text
+//! model/
+//!   config.json         how a text becomes ids, and what the outputs mean
+//!   model.safetensors   the weights, under PyTorch's names
+//!   vocabulary.txt      the words, one a line; the first has id 2
+//!   SHA256SUMS          of these three, as `sha256sum --check` reads it
+//! ```
+//!
+//! The folder appears whole or not at all, and is read only where every file is what it was when it was written. What
+//! a weight is, and what stands in the model's own settings, is not known here.
+
+mod error;
+pub(crate) mod folder;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use corpus::digest::Digest;
+use corpus::settings::Settings;
+use dataset::{WordList, sha256};
+use serde::{Deserialize, Serialize};
+
+pub use self::error::{Error, Result};
+use self::folder::{At, Unfinished};
+use crate::metrics::Scoring;
+
+/// Goes up when an older program would read a newer folder wrongly.
+pub const FORMAT_VERSION: u32 = 1;
+
+const CONFIG: &str = "config.json";
+const WEIGHTS: &str = "model.safetensors";
+const VOCABULARY: &str = "vocabulary.txt";
+
+/// The stop words are most of it; the records of the job that carry them have the same limit.
+const CONFIG_BYTES_MAX: u64 = dataset::commit::RECORD_BYTES_MAX;
+/// Some 100 million words.
+const VOCABULARY_BYTES_MAX: u64 = 1 << 30;
+
+/// What a model needs to know beside its weights and words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// How the rows it was trained on were made of reviews; texts to predict are read in the same way.
+    pub preparation: Settings,
+    /// The first so many tokens of a row are read; 0 for all.
+    pub tokens_max: u32,
+    /// What the outputs of a row mean.
+    pub scoring: Scoring,
+    /// The id digest of the dataset it was trained on.
+    pub dataset: Digest,
+    /// Kind and sizes of the model, which only its own code reads.
+    pub model: serde_json::Value,
+}
+
+/// What stands in `config.json`.
+#[derive(Serialize, Deserialize)]
+struct Document {
+    format_version: u32,
+    /// The version of the program that wrote it.
+    sentimill: String,
+    vocabulary: Words,
+    #[serde(flatten)]
+    config: Config,
+}
+
+/// Which words `vocabulary.txt` holds.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Words {
+    words: u64,
+    /// Of the file's bytes.
+    sha256: String,
+}
+
+/// A saved model, but for its weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Saved {
+    /// What the model needs to know.
+    pub config: Config,
+    /// The words in id order, from [`dataset::vocabulary::FIRST_WORD`] on.
+    pub vocabulary: WordList,
+    /// The file of the weights.
+    pub weights: PathBuf,
+}
+
+/// What to do where the folder is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is an error.
+    Refuse,
+    /// A saved model is replaced. Anything else, and a saved model with other files in its folder, is an error.
+    Replace,
+}
+
+/// Saves a model; `weights` writes its weights as safetensors to the path that it is given. The folder
+/// gets its name last: whatever goes wrong before, what was there stays, and when this returns it is durable.
+pub fn write(
+    folder: &Path,
+    config: &Config,
+    vocabulary: &WordList,
+    existing: Existing,
+    weights: impl FnOnce(&Path) -> io::Result<()>,
+) -> Result<()> {
+    if let Some((found, expected)) = fault(config) {
+        return Err(Error::Internal { promise: format!("positive_from is {found}, not {expected}") });
+    }
+    let vocabulary_lines = lines(vocabulary)?;
+    let mut unfinished = Unfinished::begin(folder, existing)?;
+    let sha256 = unfinished.put(VOCABULARY, |path| fs::write(path, &vocabulary_lines))?;
+    let document = Document {
+        format_version: FORMAT_VERSION,
+        sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+        vocabulary: Words { words: vocabulary.len() as u64, sha256 },
+        config: config.clone(),
+    };
+    let mut json = serde_json::to_vec_pretty(&document).expect("a document of plain values is JSON");
+    json.push(b'\n');
+    unfinished.put(CONFIG, |path| fs::write(path, &json))?;
+    unfinished.put(WEIGHTS, weights)?;
+    unfinished.finish()
+}
+
+/// Reads a saved model. Every file was held against its SHA-256; the weights are for their own code to read.
+pub fn read(folder: &Path) -> Result<Saved> {
+    let listed = folder::verify(folder)?;
+    listed.require(CONFIG)?;
+    let document = read_document(&folder.join(CONFIG))?;
+    listed.require(VOCABULARY)?;
+    let vocabulary = read_vocabulary(&folder.join(VOCABULARY), &document.vocabulary)?;
+    listed.require(WEIGHTS)?;
+    Ok(Saved { config: document.config, vocabulary, weights: folder.join(WEIGHTS) })
+}
+
+/// The vocabulary as a file. A word is letters, marks and `'`; that none can end a line is checked all the same, for
+/// the ids of all words behind it would be wrong.
+pub(crate) fn lines(vocabulary: &WordList) -> Result<Vec<u8>> {
+    let mut lines = Vec::with_capacity(vocabulary.n_bytes() as usize + vocabulary.len());
+    for (at, word) in vocabulary.iter().enumerate() {
+        let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_control);
+        if !std::str::from_utf8(word).is_ok_and(is_word) {
+            return Err(Error::Internal {
+                promise: format!("word {at} of the vocabulary does not fit a line"),
+            });
+        }
+        lines.extend_from_slice(word);
+        lines.push(b'\n');
+    }
+    Ok(lines)
+}
+
+fn read_vocabulary(path: &Path, expected: &Words) -> Result<WordList> {
+    let bytes = folder::read_bounded(path, VOCABULARY_BYTES_MAX)?;
+    let mut vocabulary = WordList::default();
+    for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+        vocabulary.push(line.strip_suffix(b"\n").unwrap_or(line));
+    }
+    let sha256 = sha256::of_file(path).at(path, "read it")?;
+    let found = Words { words: vocabulary.len() as u64, sha256 };
+    if found == *expected {
+        return Ok(vocabulary);
+    }
+    let described = |words: &Words| format!("{} words (SHA-256 {:.8})", words.words, words.sha256);
+    Err(Error::Unexpected {
+        path: path.to_owned(),
+        thing: "the vocabulary".to_owned(),
+        found: described(&found),
+        expected: format!("the model's {}", described(expected)),
+        remedy: "words and weights belong together: copy or export the whole model again".to_owned(),
+    })
+}
+
+fn read_document(path: &Path) -> Result<Document> {
+    #[derive(Deserialize)]
+    struct Version {
+        format_version: u32,
+        sentimill: String,
+    }
+    let json = folder::read_bounded(path, CONFIG_BYTES_MAX)?;
+    let no_config = |error: serde_json::Error| Error::Unexpected {
+        path: path.to_owned(),
+        thing: "its content".to_owned(),
+        found: error.to_string(),
+        expected: format!("the configuration of a saved model, format version {FORMAT_VERSION}"),
+        remedy: "copy or export the model again".to_owned(),
+    };
+    let version: Version = serde_json::from_slice(&json).map_err(no_config)?;
+    if version.format_version != FORMAT_VERSION {
+        return Err(Error::Unexpected {
+            path: path.to_owned(),
+            thing: "the format version".to_owned(),
+            found: version.format_version.to_string(),
+            expected: FORMAT_VERSION.to_string(),
+            remedy: format!("use sentimill {}, which wrote it", version.sentimill),
+        });
+    }
+    let document: Document = serde_json::from_slice(&json).map_err(no_config)?;
+    match fault(&document.config) {
+        None => Ok(document),
+        Some((found, expected)) => Err(Error::Unexpected {
+            path: path.to_owned(),
+            thing: "positive_from".to_owned(),
+            found,
+            expected,
+            remedy: "export the model again".to_owned(),
+        }),
+    }
+}
+
+/// Scores are counted from a rating, which there must be, and which must be that of the labels: what was found, and
+/// what was expected.
+fn fault(config: &Config) -> Option<(String, String)> {
+    let of_labels = config.preparation.positive_from;
+    if !(1..=5).contains(&of_labels) {
+        return Some((of_labels.to_string(), "1 to 5".to_owned()));
+    }
+    match config.scoring {
+        Scoring::Rating { positive_from } | Scoring::FiveRatings { positive_from }
+            if positive_from != of_labels =>
+        {
+            Some((positive_from.to_string(), format!("{of_labels}, that of the labels")))
+        }
+        _ => None,
+    }
+}

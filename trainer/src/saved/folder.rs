@@ -1,0 +1,302 @@
+//! Files of a folder that appears whole or not at all, and is known by the digest of each.
+//!
+//! Files are written into a temporary folder beside the one that is wanted, each made durable, and the folder is then
+//! renamed. One that is replaced trades places with its successor, so that there is one of the two at any moment; a
+//! process that is killed leaves at most a folder `.saving-…` behind.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use dataset::sha256;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
+use super::error::{Error, Result};
+use super::{CONFIG, Existing, VOCABULARY, WEIGHTS};
+
+const SUMS: &str = "SHA256SUMS";
+/// Thousands of files.
+const SUMS_BYTES_MAX: u64 = 1 << 20;
+
+/// A folder that is still being written, and goes away unless it is finished.
+pub(crate) struct Unfinished {
+    temporary: TempDir,
+    folder: PathBuf,
+    existing: Option<PathBuf>,
+    /// Names and digests.
+    files: Vec<(&'static str, String)>,
+}
+
+impl Unfinished {
+    /// Refuses a place that is taken, before anything is written.
+    pub(crate) fn begin(folder: &Path, existing: Existing) -> Result<Self> {
+        let existing = replaceable(folder, existing)?;
+        let parent = parent(existing.as_deref().unwrap_or(folder));
+        fs::create_dir_all(parent).at(parent, "make the folder")?;
+        // As readable as any new folder is, by the user's umask.
+        let readable = Permissions::from_mode(0o777);
+        let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempdir_in(parent);
+        // tempfile names the folder that it wanted to make, at random; the kind of its error is enough.
+        let temporary = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
+        Ok(Self { temporary, folder: folder.to_owned(), existing, files: Vec::new() })
+    }
+
+    /// Has a file written, makes it durable, and gives its SHA-256.
+    pub(crate) fn put(
+        &mut self,
+        name: &'static str,
+        write: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> Result<String> {
+        let path = self.temporary.path().join(name);
+        // Messages name the file that was wanted, not the one that is gone with the temporary folder.
+        let wanted = self.folder.join(name);
+        write(&path).and_then(|()| sync(&path)).at(&wanted, "write it")?;
+        let sha256 = sha256::of_file(&path).at(&wanted, "read it back")?;
+        self.files.push((name, sha256.clone()));
+        Ok(sha256)
+    }
+
+    /// Lists the files' digests and gives the folder its name.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        self.files.sort_unstable();
+        let sums: String = self.files.iter().map(|(name, sha256)| format!("{sha256}  {name}\n")).collect();
+        self.put(SUMS, |path| fs::write(path, &sums))?;
+        sync_folder(self.temporary.path()).at(&self.folder, "write it")?;
+        let place = match &self.existing {
+            Some(former) => {
+                // The temporary folder is the former one now, and goes away.
+                exchange(self.temporary.path(), former).at(&self.folder, "replace it")?;
+                former
+            }
+            None => {
+                // At most an empty folder can be at this place by now, which may be replaced.
+                fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
+                // There is nothing to remove under its former name.
+                let _ = self.temporary.keep();
+                &self.folder
+            }
+        };
+        sync_folder(parent(place)).at(parent(place), "sync the folder")
+    }
+}
+
+/// What may be replaced at this place, if anything is there; all else is refused.
+fn replaceable(folder: &Path, existing: Existing) -> Result<Option<PathBuf>> {
+    let Some(found) = occupant(folder).at(folder, "look it up")? else { return Ok(None) };
+    let refuse = |found: String, expected| Err(Error::Occupied { path: folder.to_owned(), found, expected });
+    match (existing, found) {
+        // A link may lead to it from another place, and goes on doing so.
+        (Existing::Replace, Occupant::Model) => folder.canonicalize().map(Some).at(folder, "look it up"),
+        (Existing::Replace, Occupant::Other(what)) => refuse(what, "a saved model and nothing else"),
+        (Existing::Refuse, Occupant::Model) => refuse("a saved model".to_owned(), "a free name"),
+        (Existing::Refuse, Occupant::Other(what)) => refuse(what, "a free name"),
+    }
+}
+
+/// What is at a place.
+enum Occupant {
+    Model,
+    Other(String),
+}
+
+/// A folder with the files of a saved model and no others: a replaced folder is removed with all that is in it.
+/// Whether its files are sound does not matter.
+fn occupant(folder: &Path) -> io::Result<Option<Occupant>> {
+    let expected = [CONFIG, SUMS, VOCABULARY, WEIGHTS];
+    let other = |what: String| Ok(Some(Occupant::Other(what)));
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return other("a file".to_owned()),
+        entries => entries?,
+    };
+    let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
+    if let Some(name) = names.iter().find(|name| !expected.iter().any(|expected| name == expected)) {
+        return other(format!("a folder with {}", name.display()));
+    }
+    match expected.iter().find(|expected| !names.iter().any(|name| name == *expected)) {
+        Some(missing) => other(format!("a folder without {missing}")),
+        None => Ok(Some(Occupant::Model)),
+    }
+}
+
+/// Gives each of two folders the other's name, in one step where the file system can.
+fn exchange(one: &Path, other: &Path) -> io::Result<()> {
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => exchange_by_steps(one, other),
+        exchanged_or_not => Ok(exchanged_or_not?),
+    }
+}
+
+/// For NFS. A process that is killed in between leaves the former folder as `.saving-….replaced`.
+fn exchange_by_steps(one: &Path, other: &Path) -> io::Result<()> {
+    let aside = one.with_extension("replaced");
+    fs::rename(other, &aside)?;
+    if let Err(error) = fs::rename(one, other) {
+        fs::rename(&aside, other)?;
+        return Err(error);
+    }
+    fs::rename(aside, one)
+}
+
+/// The files that a folder lists, each with the digest that it lists.
+#[derive(Debug)]
+pub(crate) struct Listed<'a> {
+    folder: &'a Path,
+    sums: BTreeMap<String, String>,
+}
+
+impl Listed<'_> {
+    /// Refuses a folder that does not list this file.
+    pub(crate) fn require(&self, name: &str) -> Result<()> {
+        if self.sums.contains_key(name) {
+            return Ok(());
+        }
+        let file = format!("the SHA-256 of {name}");
+        Err(Error::Missing { folder: self.folder.to_owned(), file })
+    }
+}
+
+/// Holds every file that the folder lists against its digest.
+pub(crate) fn verify(folder: &Path) -> Result<Listed<'_>> {
+    let list = folder.join(SUMS);
+    let bytes = read_bounded(&list, SUMS_BYTES_MAX)?;
+    let mut sums = BTreeMap::new();
+    for (at, line) in bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).enumerate() {
+        let (expected, name) = parse(line).ok_or_else(|| Error::Unexpected {
+            path: list.clone(),
+            thing: format!("line {}", at + 1),
+            found: "something else".to_owned(),
+            expected: "a SHA-256, two spaces and the name of a file beside it".to_owned(),
+            remedy: "copy or export the model again".to_owned(),
+        })?;
+        let path = folder.join(name);
+        check_file(&path)?;
+        let found = sha256::of_file(&path).at(&path, "read it")?;
+        if found != expected {
+            return Err(Error::Damaged { path, found, expected: expected.to_owned() });
+        }
+        sums.insert(name.to_owned(), expected.to_owned());
+    }
+    Ok(Listed { folder, sums })
+}
+
+/// A line of the list: digest and name.
+fn parse(line: &[u8]) -> Option<(&str, &str)> {
+    let (sha256, name) = std::str::from_utf8(line).ok()?.split_once("  ")?;
+    let is_digest =
+        sha256.len() == 64 && sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_beside = !name.is_empty() && !name.contains(['/', '\0']) && name != "." && name != "..";
+    (is_digest && is_beside).then_some((sha256, name))
+}
+
+/// Reads a file that is no longer than this.
+pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
+    check_file(path)?;
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));
+    read.at(path, "read it")?;
+    if bytes.len() as u64 <= bytes_max {
+        return Ok(bytes);
+    }
+    Err(Error::Unexpected {
+        path: path.to_owned(),
+        thing: "its size".to_owned(),
+        found: "greater".to_owned(),
+        expected: format!("{bytes_max} bytes or less"),
+        remedy: "is this the folder of a saved model?".to_owned(),
+    })
+}
+
+/// Refuses what is not there, and what reading might never come to the end of.
+fn check_file(path: &Path) -> Result<()> {
+    let folder = parent(path);
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(Error::Unexpected {
+            path: path.to_owned(),
+            thing: "it".to_owned(),
+            found: "no file".to_owned(),
+            expected: "one".to_owned(),
+            remedy: "copy or export the model again".to_owned(),
+        }),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(Error::Missing { folder: folder.to_owned(), file: name })
+        }
+        Err(error) => Err(error).at(path, "look it up"),
+    }
+}
+
+fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+/// Makes the names in a folder durable.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    match sync(folder) {
+        // Some network file systems have no such operation; their entries are on the server already.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        synced_or_not => synced_or_not,
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Says which file an error of the system belongs to.
+pub(super) trait At<T> {
+    fn at(self, path: &Path, action: &'static str) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path, action: &'static str) -> Result<T> {
+        self.map_err(|source| Error::Io { path: path.to_owned(), action, source })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_way_of_exchanging_gives_each_folder_the_others_name() {
+        for exchange in [exchange, exchange_by_steps] {
+            let within = tempfile::tempdir().unwrap();
+            let [one, other] = ["one", "other"].map(|name| within.path().join(name));
+            for folder in [&one, &other] {
+                fs::create_dir(folder).unwrap();
+                fs::write(folder.join("name"), folder.file_name().unwrap().as_encoded_bytes()).unwrap();
+            }
+            exchange(&one, &other).unwrap();
+            assert_eq!(fs::read_to_string(one.join("name")).unwrap(), "other");
+            assert_eq!(fs::read_to_string(other.join("name")).unwrap(), "one");
+            assert_eq!(fs::read_dir(within.path()).unwrap().count(), 2);
+        }
+    }
+
+    #[test]
+    fn an_exchange_by_steps_that_fails_leaves_the_former_folder() {
+        let within = tempfile::tempdir().unwrap();
+        let former = within.path().join("former");
+        fs::create_dir(&former).unwrap();
+        exchange_by_steps(&within.path().join("absent"), &former).unwrap_err();
+        assert!(former.is_dir());
+    }
+
+    #[test]
+    fn a_line_that_leads_out_of_the_folder_is_no_line_of_a_list() {
+        let sha256 = "0".repeat(64);
+        assert_eq!(parse(format!("{sha256}  a b").as_bytes()), Some((&*sha256, "a b")));
+        for name in ["", ".", "..", "/etc/passwd", "../config.json", "a\0"] {
+            assert_eq!(parse(format!("{sha256}  {name}").as_bytes()), None, "{name:?}");
+        }
+        for line in ["abc  name".to_owned(), format!("{sha256} name"), format!("{}  x", "A".repeat(64))] {
+            assert_eq!(parse(line.as_bytes()), None, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,377 @@
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use corpus::exit::chain;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+const WEIGHTS_WRITTEN: &str = "no real weights\n";
+
+fn config() -> Config {
+    Config {
+        preparation: Settings { stop_words: vec!["the".to_owned()], ..Settings::default() },
+        tokens_max: 100,
+        scoring: Scoring::Logit,
+        dataset: Digest(0xab),
+        model: serde_json::json!({ "kind": "lstm", "hidden": 32 }),
+    }
+}
+
+fn vocabulary(words: &[&str]) -> WordList {
+    let mut list = WordList::default();
+    words.iter().for_each(|word| list.push(word.as_bytes()));
+    list
+}
+
+fn save(folder: &Path, existing: Existing) -> Result<()> {
+    write(folder, &config(), &vocabulary(&["good", "don't", "é"]), existing, |path| {
+        fs::write(path, WEIGHTS_WRITTEN)
+    })
+}
+
+/// A saved model in a folder of its own.
+fn saved() -> (TempDir, PathBuf) {
+    let within = tempfile::tempdir().unwrap();
+    let folder = within.path().join("model");
+    save(&folder, Existing::Refuse).unwrap();
+    (within, folder)
+}
+
+/// The message of an error, as a user sees it, with the folder's name for its path.
+fn message(error: &Error, folder: &Path) -> String {
+    chain(error).replace(&folder.display().to_string(), "model")
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Writes a file of a saved model anew, and the list of digests after it.
+fn alter(folder: &Path, name: &str, content: &[u8]) {
+    fs::write(folder.join(name), content).unwrap();
+    let script = "sha256sum config.json model.safetensors vocabulary.txt > SHA256SUMS";
+    assert!(Command::new("sh").args(["-c", script]).current_dir(folder).status().unwrap().success());
+}
+
+#[test]
+fn a_model_reads_back_as_it_was_saved() {
+    let (_within, folder) = saved();
+    let expected = Saved {
+        config: config(),
+        vocabulary: vocabulary(&["good", "don't", "é"]),
+        weights: folder.join("model.safetensors"),
+    };
+    assert_eq!(read(&folder).unwrap(), expected);
+    assert_eq!(fs::read_to_string(expected.weights).unwrap(), WEIGHTS_WRITTEN);
+}
+
+#[test]
+fn the_files_are_those_that_the_format_names() {
+    let (_within, folder) = saved();
+    assert_eq!(names(&folder), ["SHA256SUMS", "config.json", "model.safetensors", "vocabulary.txt"]);
+    assert_eq!(fs::read_to_string(folder.join("vocabulary.txt")).unwrap(), "good\ndon't\né\n");
+    let expected = r#"{
+  "format_version": 1,
+  "sentimill": "0.1.0",
+  "vocabulary": {
+    "words": 3,
+    "sha256": "VOCABULARY"
+  },
+  "preparation": {
+    "cleaning_version": 1,
+    "unicode_version": "17.0.0",
+    "stop_words": [
+      "the"
+    ],
+    "max_tokens": 100,
+    "keep": "first",
+    "positive_from": 4
+  },
+  "tokens_max": 100,
+  "scoring": "logit",
+  "dataset": "000000000000000000000000000000ab",
+  "model": {
+    "hidden": 32,
+    "kind": "lstm"
+  }
+}
+"#;
+    let sha256 = sha256::of_file(&folder.join("vocabulary.txt")).unwrap();
+    let config = fs::read_to_string(folder.join("config.json")).unwrap();
+    assert_eq!(config.replace(&sha256, "VOCABULARY"), expected);
+}
+
+#[test]
+fn sha256sum_checks_a_saved_model() {
+    let (_within, folder) = saved();
+    let mut command = Command::new("sha256sum");
+    let output = command.args(["--check", "--strict", "SHA256SUMS"]).current_dir(&folder).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said, "config.json: OK\nmodel.safetensors: OK\nvocabulary.txt: OK\n");
+}
+
+#[test]
+fn a_model_is_as_readable_as_the_users_other_files() {
+    let (within, folder) = saved();
+    fs::create_dir(within.path().join("other")).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+    assert_eq!(mode(&folder), mode(&within.path().join("other")));
+}
+
+#[test]
+fn a_flipped_bit_of_any_file_is_refused() {
+    for name in ["SHA256SUMS", "config.json", "model.safetensors", "vocabulary.txt"] {
+        let (_within, folder) = saved();
+        let path = folder.join(name);
+        let written = fs::read(&path).unwrap();
+        for at in 0..written.len() {
+            let mut flipped = written.clone();
+            flipped[at] ^= 1;
+            fs::write(&path, flipped).unwrap();
+            let error = read(&folder).unwrap_err();
+            assert_eq!(error.exit() as u8, 66, "{name} at {at}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    for name in ["SHA256SUMS", "config.json", "model.safetensors", "vocabulary.txt"] {
+        let (_within, folder) = saved();
+        fs::remove_file(folder.join(name)).unwrap();
+        let error = read(&folder).unwrap_err();
+        let expected = format!(
+            "model: {name} is missing, expected a saved model; check the name, or copy or export the model again"
+        );
+        assert_eq!(message(&error, &folder), expected);
+        assert_eq!(error.exit() as u8, 66);
+    }
+    let error = read(Path::new("/nowhere/model")).unwrap_err();
+    assert_eq!(error.exit() as u8, 66);
+}
+
+#[test]
+fn a_file_that_is_not_listed_is_refused() {
+    for name in ["config.json", "model.safetensors", "vocabulary.txt"] {
+        let (_within, folder) = saved();
+        let sums = fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
+        let others: String =
+            sums.lines().filter(|line| !line.ends_with(name)).map(|line| format!("{line}\n")).collect();
+        fs::write(folder.join("SHA256SUMS"), others).unwrap();
+        let error = read(&folder).unwrap_err();
+        let expected = format!("model: the SHA-256 of {name} is missing, ");
+        assert!(message(&error, &folder).starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_named_with_both_digests() {
+    let (_within, folder) = saved();
+    fs::write(folder.join("model.safetensors"), "other weights\n").unwrap();
+    let error = read(&folder).unwrap_err();
+    assert_eq!(
+        message(&error, &folder),
+        "model/model.safetensors: its SHA-256 is 4b2d93dd, expected 377f3b8c; the file was damaged or altered: copy \
+         or export the model again"
+    );
+}
+
+#[test]
+fn an_altered_vocabulary_is_refused_though_its_sum_was_altered_too() {
+    let (_within, folder) = saved();
+    for altered in ["don't\ngood\né\n", "good\ndon't\n", "good\ndon't\né\nbad\n", "good\r\ndon't\né\n", ""]
+    {
+        alter(&folder, "vocabulary.txt", altered.as_bytes());
+        let error = read(&folder).unwrap_err();
+        let message = message(&error, &folder);
+        assert!(message.starts_with("model/vocabulary.txt: the vocabulary is "), "{message}");
+        assert!(message.contains(" words (SHA-256 ") && message.contains("expected the model's 3 words"));
+        assert_eq!(error.exit() as u8, 66);
+    }
+    alter(&folder, "vocabulary.txt", "good\ndon't\né\n".as_bytes());
+    read(&folder).unwrap();
+}
+
+#[test]
+fn a_newer_format_is_refused_by_version() {
+    let (_within, folder) = saved();
+    alter(&folder, "config.json", br#"{"format_version": 2, "sentimill": "0.2.0", "unheard": "of"}"#);
+    let error = read(&folder).unwrap_err();
+    let expected =
+        "model/config.json: the format version is 2, expected 1; use sentimill 0.2.0, which wrote it";
+    assert_eq!(message(&error, &folder), expected);
+}
+
+#[test]
+fn what_is_no_config_is_refused() {
+    let (_within, folder) = saved();
+    let written = fs::read_to_string(folder.join("config.json")).unwrap();
+    for bad in ["", "[]", "{}", &written[..written.len() / 2], &written.replace("\"keep\"", "\"keeps\"")] {
+        alter(&folder, "config.json", bad.as_bytes());
+        let error = read(&folder).unwrap_err();
+        assert!(message(&error, &folder).starts_with("model/config.json: its content is "), "{error}");
+        assert_eq!(error.exit() as u8, 66);
+    }
+}
+
+#[test]
+fn a_rating_that_scores_cannot_be_counted_from_is_refused() {
+    let (_within, folder) = saved();
+    let written = fs::read_to_string(folder.join("config.json")).unwrap();
+    let five = |from: u8| format!("\"scoring\": {{\"five-ratings\": {{\"positive_from\": {from}}}}}");
+    alter(&folder, "config.json", written.replace("\"scoring\": \"logit\"", &five(4)).as_bytes());
+    assert_eq!(read(&folder).unwrap().config.scoring, Scoring::FiveRatings { positive_from: 4 });
+    for bad in [
+        written.replace("\"scoring\": \"logit\"", &five(3)),
+        written.replace("\"positive_from\": 4", "\"positive_from\": 0"),
+        written.replace("\"positive_from\": 4", "\"positive_from\": 6"),
+    ] {
+        alter(&folder, "config.json", bad.as_bytes());
+        let error = read(&folder).unwrap_err();
+        assert!(message(&error, &folder).starts_with("model/config.json: positive_from is "), "{error}");
+    }
+}
+
+#[test]
+fn what_is_longer_than_it_can_be_is_not_read() {
+    let (_within, folder) = saved();
+    let sums = folder.join("SHA256SUMS");
+    fs::OpenOptions::new().write(true).open(&sums).unwrap().set_len(1 << 40).unwrap();
+    let error = read(&folder).unwrap_err();
+    assert_eq!(
+        message(&error, &folder),
+        "model/SHA256SUMS: its size is greater, expected 1048576 bytes or less; is this the folder of a saved model?"
+    );
+}
+
+#[test]
+fn what_might_never_end_is_not_read() {
+    let (_within, folder) = saved();
+    let path = folder.join("model.safetensors");
+    fs::remove_file(&path).unwrap();
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert_eq!(read(&folder).unwrap_err().exit() as u8, 66);
+}
+
+#[test]
+fn a_folder_that_is_there_is_refused_and_left_alone() {
+    let (within, folder) = saved();
+    let error = save(&folder, Existing::Refuse).unwrap_err();
+    assert_eq!(
+        message(&error, &folder),
+        "model is there already and is a saved model, expected a free name; nothing was changed: move it away or name \
+         another folder"
+    );
+    assert_eq!(error.exit() as u8, 64);
+    read(&folder).unwrap();
+    let file = within.path().join("file");
+    fs::write(&file, "mine").unwrap();
+    for existing in [Existing::Refuse, Existing::Replace] {
+        let error = save(&file, existing).unwrap_err();
+        assert!(error.to_string().contains("is there already and is a file, expected "), "{error}");
+    }
+    assert_eq!(names(within.path()), ["file", "model"]);
+}
+
+#[test]
+fn only_a_saved_model_is_replaced() {
+    let (within, folder) = saved();
+    fs::write(folder.join("vocabulary.txt"), "damaged").unwrap();
+    save(&folder, Existing::Replace).unwrap();
+    read(&folder).unwrap();
+    assert_eq!(names(within.path()), ["model"]);
+
+    fs::write(folder.join("notes.txt"), "mine").unwrap();
+    let error = save(&folder, Existing::Replace).unwrap_err();
+    let expected =
+        "model is there already and is a folder with notes.txt, expected a saved model and nothing else; ";
+    assert!(message(&error, &folder).starts_with(expected), "{error}");
+    assert_eq!(fs::read_to_string(folder.join("notes.txt")).unwrap(), "mine");
+
+    let empty = within.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let error = save(&empty, Existing::Replace).unwrap_err();
+    assert!(error.to_string().contains("is there already and is a folder without config.json, "), "{error}");
+}
+
+#[test]
+fn a_link_to_a_replaced_model_leads_to_the_new_one() {
+    let (within, folder) = saved();
+    let link = within.path().join("link");
+    std::os::unix::fs::symlink("model", &link).unwrap();
+    let words = vocabulary(&["other"]);
+    write(&link, &config(), &words, Existing::Replace, |path| fs::write(path, "")).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(read(&folder).unwrap().vocabulary, words);
+    assert_eq!(names(within.path()), ["link", "model"]);
+}
+
+#[test]
+fn weights_that_cannot_be_written_leave_what_was_there() {
+    for existing in [Existing::Refuse, Existing::Replace] {
+        let within = tempfile::tempdir().unwrap();
+        let folder = within.path().join("model");
+        if existing == Existing::Replace {
+            save(&folder, Existing::Refuse).unwrap();
+        }
+        let before = names(within.path());
+        let failed = write(&folder, &config(), &vocabulary(&["other"]), existing, |path| {
+            fs::write(path, "half")?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        let error = failed.unwrap_err();
+        assert_eq!(
+            message(&error, &folder),
+            "model/model.safetensors: cannot write it; check the path, its permissions and the free space: no storage \
+             space"
+        );
+        assert_eq!(error.exit() as u8, 74);
+        assert_eq!(names(within.path()), before);
+        if existing == Existing::Replace {
+            assert_eq!(read(&folder).unwrap().vocabulary.len(), 3);
+        }
+    }
+}
+
+#[test]
+fn weights_that_were_not_written_are_noticed() {
+    let within = tempfile::tempdir().unwrap();
+    let folder = within.path().join("model");
+    let error = write(&folder, &config(), &vocabulary(&[]), Existing::Refuse, |_| Ok(())).unwrap_err();
+    assert_eq!(error.exit() as u8, 74);
+    assert!(!folder.exists());
+}
+
+#[test]
+fn a_word_that_would_be_two_lines_is_not_saved() {
+    let within = tempfile::tempdir().unwrap();
+    for word in ["a\nb", "a\r", "", "\n"] {
+        let folder = within.path().join("model");
+        let words = vocabulary(&["good", word]);
+        let error = write(&folder, &config(), &words, Existing::Refuse, |_| Ok(())).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "word 1 of the vocabulary does not fit a line: this is a defect of sentimill, please report it"
+        );
+        assert_eq!(error.exit() as u8, 70);
+    }
+    assert_eq!(names(within.path()), [""; 0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn any_words_come_back_in_their_order(words in prop::collection::vec("[a-zéβ']{1,8}", 0..40)) {
+        let within = tempfile::tempdir().unwrap();
+        let folder = within.path().join("deep/model");
+        let words = vocabulary(&words.iter().map(|word| &**word).collect::<Vec<_>>());
+        write(&folder, &config(), &words, Existing::Refuse, |path| fs::write(path, "")).unwrap();
+        prop_assert_eq!(read(&folder).unwrap().vocabulary, words);
+    }
+}
