@@ -20,6 +20,7 @@ pub mod loss;
 pub mod metrics;
 pub mod models;
 pub mod optim;
+pub mod predict;
 pub mod random;
 pub mod ranks;
 pub mod saved;

@@ -1,0 +1,160 @@
+//! A text → the ids that a row of the model's dataset would hold for it.
+//!
+//! It does at once what mapper, reducer and merge do one after the other: clean, leave out stop words, keep words as
+//! the settings say, number them by the vocabulary. Then it cuts the row to what the model reads.
+
+use std::collections::HashMap;
+
+use corpus::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
+use corpus::ledger::Fate;
+use corpus::settings::Settings;
+use dataset::WordList;
+use dataset::vocabulary::{FIRST_WORD, UNKNOWN};
+
+use super::{Error, Refusal};
+
+/// Reads one text after another, keeping its memory between them.
+pub struct Tokenizer {
+    settings: Settings,
+    tokens_max: usize,
+    words: HashMap<Vec<u8>, Word>,
+    cleaner: Cleaner,
+    cleaned: Vec<u8>,
+    ids: Vec<u32>,
+}
+
+/// What a word is.
+#[derive(Clone, Copy)]
+enum Word {
+    Stop,
+    Id(u32),
+}
+
+impl Tokenizer {
+    /// Reads texts as the rows of a dataset with these settings and this vocabulary; of each the first `tokens_max`
+    /// tokens, or all where it is 0. Settings with other rules of cleaning than this program's are an error.
+    pub fn new(settings: &Settings, vocabulary: &WordList, tokens_max: u32) -> Result<Self, Error> {
+        check_cleaning(settings)?;
+        let ids = vocabulary.iter().zip(FIRST_WORD..).map(|(word, id)| (word.to_vec(), Word::Id(id)));
+        // They come last: a vocabulary of another dataset may have words that are stop words here.
+        let stop_words = settings.stop_words.iter().map(|word| (word.clone().into_bytes(), Word::Stop));
+        Ok(Self {
+            words: ids.chain(stop_words).collect(),
+            settings: settings.clone(),
+            tokens_max: if tokens_max == 0 { usize::MAX } else { tokens_max as usize },
+            cleaner: Cleaner::default(),
+            cleaned: Vec::new(),
+            ids: Vec::new(),
+        })
+    }
+
+    /// The ids of a text that are read, or why there is nothing to read.
+    pub fn ids(&mut self, text: &str) -> Result<&[u32], Refusal> {
+        self.cleaned.clear();
+        if !self.cleaner.clean(text, &mut self.cleaned) {
+            return Err(Refusal::Line(Fate::EmptyText));
+        }
+        self.ids.clear();
+        for word in self.cleaned.split(|&byte| byte == b' ') {
+            match self.words.get(word) {
+                Some(Word::Stop) => {}
+                Some(&Word::Id(id)) => self.ids.push(id),
+                None => self.ids.push(UNKNOWN),
+            }
+        }
+        if self.ids.is_empty() {
+            return Err(Refusal::OnlyStopwords);
+        }
+        self.keep();
+        if self.ids.iter().all(|&id| id == UNKNOWN) {
+            return Err(Refusal::OnlyUnknown);
+        }
+        Ok(&self.ids)
+    }
+
+    /// Leaves the ids of the kept words that are read.
+    fn keep(&mut self) {
+        let (front, back) = self.settings.kept(&self.ids);
+        let (n_front, n_back) = (front.len(), back.len());
+        let n_between = self.ids.len() - n_front - n_back;
+        self.ids.drain(n_front..n_front + n_between);
+        self.ids.truncate(self.tokens_max);
+    }
+}
+
+fn check_cleaning(settings: &Settings) -> Result<(), Error> {
+    let versions = [
+        ("cleaning version", settings.cleaning_version.to_string(), CLEANING_VERSION.to_string()),
+        ("Unicode version", settings.unicode_version.clone(), UNICODE_VERSION.to_owned()),
+    ];
+    match versions.into_iter().find(|(_, found, expected)| found != expected) {
+        Some((what, found, expected)) => Err(Error::OtherCleaning { what, found, expected }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corpus::settings::Keep;
+
+    use super::*;
+
+    fn tokenizer(settings: &Settings, tokens_max: u32) -> Tokenizer {
+        let mut vocabulary = WordList::default();
+        ["good", "bad", "fit", "not", "the"].iter().for_each(|word| vocabulary.push(word.as_bytes()));
+        Tokenizer::new(settings, &vocabulary, tokens_max).unwrap()
+    }
+
+    fn settings(max_tokens: u32, keep: Keep) -> Settings {
+        Settings { stop_words: vec!["the".to_owned()], max_tokens, keep, ..Settings::default() }
+    }
+
+    #[test]
+    fn words_are_numbered_from_two_and_unknown_ones_are_one() {
+        let mut tokenizer = tokenizer(&settings(0, Keep::First), 0);
+        assert_eq!(tokenizer.ids("<b>GOOD</b> &amp; the well-made fit!"), Ok(&[2, 1, 1, 4][..]));
+    }
+
+    #[test]
+    fn a_stop_word_is_left_out_though_the_vocabulary_has_it() {
+        assert_eq!(tokenizer(&settings(0, Keep::First), 0).ids("the good the"), Ok(&[2][..]));
+    }
+
+    #[test]
+    fn the_model_reads_the_first_of_the_kept_words() {
+        let text = "good bad the fit not good bad";
+        let read = |max_tokens, keep, tokens_max| {
+            tokenizer(&settings(max_tokens, keep), tokens_max).ids(text).unwrap().to_vec()
+        };
+        assert_eq!(read(0, Keep::First, 0), [2, 3, 4, 5, 2, 3]);
+        assert_eq!(read(4, Keep::First, 0), [2, 3, 4, 5]);
+        assert_eq!(read(4, Keep::Last, 0), [4, 5, 2, 3]);
+        assert_eq!(read(3, Keep::Ends, 0), [2, 3, 3]);
+        assert_eq!(read(3, Keep::Ends, 2), [2, 3]);
+        assert_eq!(read(4, Keep::Last, 9), [4, 5, 2, 3]);
+    }
+
+    #[test]
+    fn a_text_with_nothing_to_read_is_refused_by_its_reason() {
+        let mut tokenizer = tokenizer(&settings(2, Keep::First), 1);
+        assert_eq!(tokenizer.ids(""), Err(Refusal::Line(Fate::EmptyText)));
+        assert_eq!(tokenizer.ids("10/10 :)"), Err(Refusal::Line(Fate::EmptyText)));
+        assert_eq!(tokenizer.ids("The the"), Err(Refusal::OnlyStopwords));
+        assert_eq!(tokenizer.ids("superb"), Err(Refusal::OnlyUnknown));
+        assert_eq!(tokenizer.ids("superb fit"), Err(Refusal::OnlyUnknown), "a word that is not read");
+        assert_eq!(tokenizer.ids("fit superb"), Ok(&[4][..]));
+    }
+
+    #[test]
+    fn other_rules_of_cleaning_are_refused() {
+        let refused = |settings: &Settings| Tokenizer::new(settings, &WordList::default(), 0).err().unwrap();
+        let error = refused(&Settings { cleaning_version: 7, ..Settings::default() });
+        assert_eq!(
+            error.to_string(),
+            "the model's cleaning version is 7, expected 1; predict with the sentimill that saved it"
+        );
+        assert_eq!(error.exit() as u8, 78);
+        let error = refused(&Settings { unicode_version: "16.0.0".to_owned(), ..Settings::default() });
+        assert!(error.to_string().starts_with("the model's Unicode version is 16.0.0, expected 17.0.0; "));
+    }
+}
