@@ -1,0 +1,184 @@
+//! A text to predict is read as the job reads it: the ids that the model gets are those of the row that mapper,
+//! reducer and merge make of the same line.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+
+use corpus::digest::text_hash;
+use corpus::ledger::Share;
+use corpus::lines::LINE_BYTES_MAX;
+use corpus::review::Fields;
+use corpus::settings::{Keep, Settings};
+use dataset::WordList;
+use dataset::dataset_file::DatasetReader;
+use dataset::vocabulary::UNKNOWN;
+use merge::VocabularyFrom;
+use merge::progress::Progress;
+use proptest::prelude::*;
+use reducer::task::{Others, Task};
+use store::Store;
+use trainer::metrics::Scoring;
+use trainer::predict::{Error, Format, Options, Texts, Tokenizer, run};
+
+/// The records of these lines.
+fn mapped(lines: &str) -> Vec<u8> {
+    let options = mapper::Options {
+        fields: Fields::default(),
+        line_bytes_max: LINE_BYTES_MAX,
+        bad_lines_max: Share::OF_BAD_LINES,
+        file: "-".to_owned(),
+    };
+    let mut records = Vec::new();
+    mapper::run(lines.as_bytes(), &mut records, io::sink(), &options).unwrap();
+    records
+}
+
+/// A dataset: its words, and the tokens of its rows by hash.
+struct Dataset {
+    words: WordList,
+    rows: HashMap<u64, Vec<u32>>,
+}
+
+/// The dataset of these records.
+fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &Path) -> Dataset {
+    let mut sorted: Vec<&[u8]> = records.split_inclusive(|&byte| byte == b'\n').collect();
+    sorted.sort_by_key(|record| record.split(|&byte| byte == b'\t').next());
+    let store = Store::open(folder.join("run").to_str().unwrap()).unwrap();
+    for partition in 0..2 {
+        let task = Task {
+            partition,
+            partitions: 2,
+            others: Others::LeaveOut,
+            host: "host".to_owned(),
+            attempt: "attempt".to_owned(),
+            job: None,
+            settings: settings.clone(),
+            memory_bytes: 64 << 20,
+            scratch: folder.to_owned(),
+        };
+        reducer::run(&*sorted.concat(), io::sink(), io::sink(), &store, &task).unwrap();
+    }
+    let options = merge::Options {
+        out: folder.join("reviews.h5"),
+        vocabulary: VocabularyFrom::Frequency(vocabulary_size),
+        without: None,
+        padded: None,
+        mapper: None,
+        bad_lines_max: Share::OF_BAD_LINES,
+        scratch: folder.to_owned(),
+    };
+    merge::run(&store, &options, &Progress::to_stderr()).unwrap();
+    let mut reader = DatasetReader::open(&options.out).unwrap();
+    let mut rows = HashMap::new();
+    reader
+        .verify(|row| {
+            rows.insert(row.hash, row.tokens.clone());
+            Ok(())
+        })
+        .unwrap();
+    Dataset { words: reader.vocabulary().words.clone(), rows }
+}
+
+/// A number that hardly any other ids have, and that a score holds exactly.
+fn number(ids: impl Iterator<Item = u64>) -> u64 {
+    ids.fold(1, |number, id| (number * 31 + id) % (1 << 24))
+}
+
+/// A model that says which ids it was given.
+fn answer(texts: &Texts) -> Result<Vec<Vec<f64>>, Error> {
+    let rows = texts.tokens.chunks(texts.longest).zip(&texts.lengths);
+    let read = rows.map(|(row, &length)| &row[..length as usize]);
+    Ok(read.map(|ids| vec![number(ids.iter().map(|&id| id as u64)) as f64]).collect())
+}
+
+/// What is to be said of a line, by the dataset's row.
+fn expected(line: &str, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'static str> {
+    let record = mapped(line);
+    let Some(end) = record.iter().position(|&byte| byte == b'\t') else { return Err("empty_text") };
+    let Some(tokens) = dataset.rows.get(&text_hash(&record[..end])) else { return Err("only_stopwords") };
+    let most = if tokens_max == 0 { usize::MAX } else { tokens_max as usize };
+    let read = &tokens[..tokens.len().min(most)];
+    if read.iter().all(|&id| id == UNKNOWN) {
+        return Err("only_unknown");
+    }
+    Ok(number(read.iter().map(|&id| u64::from(id))))
+}
+
+/// What is said of each line.
+fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u64, String>> {
+    let options = Options { format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, scoring: Scoring::Logit };
+    let mut output = Vec::new();
+    run(input.as_bytes(), &mut output, tokenizer, &options, answer).unwrap();
+    let lines = std::str::from_utf8(&output).unwrap().lines().enumerate();
+    let said = |(at, line)| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["line"], at as u64 + 1);
+        line["score"]
+            .as_f64()
+            .map(|score| score as u64)
+            .ok_or_else(|| line["error"].as_str().unwrap().to_owned())
+    };
+    lines.map(said).collect()
+}
+
+fn review(text: &str) -> String {
+    serde_json::json!({ "reviewText": text, "overall": 4 }).to_string() + "\n"
+}
+
+fn text() -> impl Strategy<Value = String> {
+    let words = [
+        "the",
+        "not",
+        "Good",
+        "good",
+        "BAD",
+        "don’t",
+        "don't",
+        "'fit'",
+        "<br />",
+        "&amp;",
+        "caf&eacute;",
+        "café",
+        "ΣΊΣΥΦΟΣ",
+        "e\u{301}",
+        "10/10",
+        "well-made",
+        "a\u{FEFF}b",
+        "😀",
+        "x",
+        "very",
+        "İstanbul",
+        "a\u{1}b",
+    ];
+    let word = prop_oneof![prop::sample::select(words.to_vec()).prop_map(str::to_owned), "[a-c]{1,2}"];
+    prop::collection::vec(word, 1..12).prop_map(|words| words.join(" "))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn a_text_has_the_ids_of_its_row(
+        texts in prop::collection::vec(text(), 1..25),
+        stop_words in prop::sample::subsequence(vec!["don't", "good", "not", "the", "x"], 0..=5),
+        max_tokens in 0u32..6,
+        keep in prop::sample::select(vec![Keep::First, Keep::Last, Keep::Ends]),
+        vocabulary_size in 1u64..12,
+        tokens_max in 0u32..5,
+    ) {
+        let stop_words = stop_words.into_iter().map(str::to_owned).collect();
+        let settings = Settings { stop_words, max_tokens, keep, ..Settings::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let lines: String = texts.iter().map(|text| review(text)).collect();
+        let dataset = dataset(&mapped(&lines), &settings, vocabulary_size, folder.path());
+        let mut tokenizer = Tokenizer::new(&settings, &dataset.words, tokens_max).unwrap();
+
+        let expected: Vec<_> = texts
+            .iter()
+            .map(|text| expected(&review(text), &dataset, tokens_max).map_err(str::to_owned))
+            .collect();
+        prop_assert_eq!(said(&lines, Format::Review(Fields::default()), &mut tokenizer), &expected[..]);
+        prop_assert_eq!(said(&(texts.join("\n") + "\n"), Format::Text, &mut tokenizer), expected);
+    }
+}
