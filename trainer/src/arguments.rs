@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use corpus::lines::LINE_BYTES_MAX;
+use corpus::review::Fields;
 
 use crate::batches::RowWeight;
 use crate::models::Pool;
@@ -24,6 +26,10 @@ pub enum Command {
     Fit(Box<Fit>),
     /// Print a model's metrics on a dataset's rows, as one JSON object
     Evaluate(Evaluate),
+    /// Read lines on standard input and print what a model thinks of each, one JSON object a line
+    Predict(Predict),
+    /// Write a saved model again elsewhere
+    Export(Export),
 }
 
 /// What decides a training.
@@ -193,6 +199,50 @@ pub struct Evaluate {
     /// What runs and reads.
     #[command(flatten)]
     pub running: Running,
+}
+
+/// What is predicted, and by which model.
+#[derive(Debug, Args)]
+pub struct Predict {
+    /// The folder of a saved model
+    pub model: PathBuf,
+    /// What a line holds
+    #[arg(long, value_enum, default_value_t = FormatName::Review)]
+    pub format: FormatName,
+    /// Field of the text
+    #[arg(long, value_name = "NAME", default_value_t = Fields::default().text)]
+    pub text_field: String,
+    /// Field of the rating
+    #[arg(long, value_name = "NAME", default_value_t = Fields::default().rating)]
+    pub rating_field: String,
+    /// Longest line that is read
+    #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX)]
+    pub line_bytes_max: usize,
+    /// Texts that are computed at once
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    pub batch: u32,
+    /// What runs and reads.
+    #[command(flatten)]
+    pub running: Running,
+}
+
+/// What is exported.
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The folder of a saved model
+    pub model: PathBuf,
+    /// The folder to write, which must not exist
+    #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FormatName {
+    /// A review, in any notation that the mapper reads
+    Review,
+    /// A text and nothing else
+    Text,
 }
 
 /// Kinds of model.

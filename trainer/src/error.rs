@@ -111,6 +111,9 @@ pub enum Error {
     /// A checkpoint or a saved model could not be written or read.
     #[error(transparent)]
     Saved(#[from] crate::saved::Error),
+    /// Lines could not be read or answered.
+    #[error(transparent)]
+    Predict(#[from] crate::predict::Error),
     /// A checkpoint cannot be understood.
     #[error("{}: {found}, expected a training of this program; resume from an older checkpoint", path.display())]
     Unreadable {
@@ -204,6 +207,7 @@ impl Error {
             | Self::Diverged { .. }
             | Self::OtherTraining { .. } => Exit::Settings,
             Self::Saved(error) => error.exit(),
+            Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unreadable { .. } => Exit::MissingInput,
             Self::OtherVocabulary { .. } | Self::Exists { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,

@@ -1,20 +1,18 @@
 //! From a dataset to a trained model.
 //!
-//! What is here needs no tensors and no network: the rows of a dataset as batches for one rank ([`batches`]), the
-//! learning rate of a step ([`schedule`]), and what an evaluation counts ([`metrics`]). All of it is a function of its
-//! arguments, so that ranks which are told the same do the same.
+//! The program's commands ([`commands`]) tie together what knows little of each other. Without tensors: the rows of a
+//! dataset as batches for one rank ([`batches`]), the learning rate of a step ([`schedule`]), what an evaluation counts
+//! ([`metrics`]), the folder of a saved model ([`saved`]), lines into answers ([`predict`]). With them: the models
+//! ([`models`]), what is made small ([`loss`]) and how ([`optim`]), and the loop ([`train`]). All of it is a function of
+//! its arguments, so that ranks ([`ranks`]) which are told the same do the same.
 
 mod checkpoint;
-mod device;
 mod error;
-mod init;
-mod progress;
 
 pub mod arguments;
 pub mod batches;
+pub mod commands;
 pub mod evaluate;
-pub mod evaluate_model;
-pub mod fit;
 pub mod interrupt;
 pub mod loss;
 pub mod metrics;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use corpus::exit::{chain, usage};
 use trainer::arguments::{Arguments, Command};
+use trainer::commands;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -12,8 +13,10 @@ fn main() -> ExitCode {
         Err(error) => return usage("trainer", &error.render(), error.use_stderr()),
     };
     let done = match &arguments.command {
-        Command::Fit(arguments) => trainer::fit::fit(arguments),
-        Command::Evaluate(arguments) => trainer::evaluate_model::evaluate_model(arguments),
+        Command::Fit(arguments) => commands::fit(arguments),
+        Command::Evaluate(arguments) => commands::evaluate(arguments),
+        Command::Predict(arguments) => commands::predict(arguments),
+        Command::Export(arguments) => commands::export(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,17 +2,17 @@
 
 use std::io::{self, Write};
 
+use super::device;
+use super::fit::open;
 use crate::arguments::Evaluate;
 use crate::batches::{Division, Part};
-use crate::device;
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluation, evaluate};
-use crate::fit::open;
+use crate::evaluate::{self, Evaluation};
 use crate::models::read_model;
 use crate::ranks::Ranks;
 
 /// Prints the metrics as one JSON object.
-pub fn evaluate_model(arguments: &Evaluate) -> Result<()> {
+pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let device = device::choose(&arguments.running)?;
     let ranks = Ranks::join(device)?;
     let (model, of, config) = read_model(&arguments.model, device)?;
@@ -32,7 +32,7 @@ pub fn evaluate_model(arguments: &Evaluate) -> Result<()> {
         device,
         loaders: usize::from(arguments.running.loaders),
     };
-    let metrics = evaluate(&model.lstm, &rows, &ranks, &evaluation)?;
+    let metrics = evaluate::evaluate(&model.lstm, &rows, &ranks, &evaluation)?;
     if ranks.is_first() {
         let json = serde_json::to_string(&metrics).map_err(|error| Error::internal(&error))?;
         writeln!(io::stdout(), "{json}").map_err(|source| Error::io("standard output".as_ref(), source))?;

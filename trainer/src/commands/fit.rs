@@ -5,20 +5,19 @@ use std::time::{Duration, Instant};
 
 use tch::Device;
 
+use super::progress::{Progress, tell};
+use super::{device, init};
 use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight, Running};
 use crate::batches::{Division, Part, Reading, Rows};
 use crate::checkpoint::{Checkpoints, restore};
-use crate::device;
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, evaluate};
-use crate::init;
 use crate::interrupt::{Asked, Interrupts};
 use crate::loss::Objective;
 use crate::metrics::Metrics;
 use crate::models::{Dropout, LstmSettings};
 use crate::models::{SavedModel, save_model};
 use crate::optim::Rule;
-use crate::progress::{Progress, tell};
 use crate::ranks::Ranks;
 use crate::saved::Existing;
 use crate::schedule::{Decay, Schedule};

@@ -1,0 +1,14 @@
+//! What each command of the program does, from its arguments on.
+
+mod device;
+mod evaluate;
+mod export;
+mod fit;
+mod init;
+mod predict;
+mod progress;
+
+pub use evaluate::evaluate;
+pub use export::export;
+pub use fit::fit;
+pub use predict::predict;

@@ -1,0 +1,43 @@
+//! `trainer predict`: lines on standard input, what a saved model thinks of each on standard output.
+
+use std::io;
+
+use corpus::review::Fields;
+use tch::{Device, Tensor};
+
+use super::device;
+use crate::arguments::{FormatName, Predict};
+use crate::error::{Error, Result};
+use crate::models::{Dropout, read_model};
+use crate::predict::{Format, Options, Texts, Tokenizer, run};
+use crate::ranks::whole_numbers;
+
+/// Answers line by line.
+pub fn predict(arguments: &Predict) -> Result<()> {
+    let device = device::choose(&arguments.running)?;
+    let (model, words, config) = read_model(&arguments.model, device)?;
+    let mut tokenizer =
+        Tokenizer::new(&config.preparation, &words, config.tokens_max).map_err(Error::Predict)?;
+    let options = Options {
+        format: match arguments.format {
+            FormatName::Review => Format::Review(Fields {
+                text: arguments.text_field.clone(),
+                rating: arguments.rating_field.clone(),
+            }),
+            FormatName::Text => Format::Text,
+        },
+        line_bytes_max: arguments.line_bytes_max,
+        batch_rows: arguments.batch as usize,
+        scoring: config.scoring,
+    };
+    let answer = |texts: &Texts| -> Result<Vec<Vec<f64>>> {
+        let shape = [texts.lengths.len() as i64, texts.longest as i64];
+        let tokens = whole_numbers(&texts.tokens, device).view(shape);
+        let lengths = whole_numbers(&texts.lengths, device);
+        let outputs = tch::no_grad(|| model.lstm.forward(&tokens, &lengths, Dropout::default()))?;
+        let outputs: Tensor = outputs.to_kind(tch::Kind::Double).to_device(Device::Cpu);
+        Ok(Vec::try_from(&outputs)?)
+    };
+    run(io::stdin().lock(), io::stdout().lock(), &mut tokenizer, &options, answer)?;
+    Ok(())
+}
