@@ -15,6 +15,7 @@ pub mod commands;
 pub mod evaluate;
 pub mod interrupt;
 pub mod loss;
+pub mod failure;
 pub mod interrupt;
 pub mod metrics;
 pub mod models;

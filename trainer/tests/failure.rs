@@ -1,0 +1,78 @@
+//! The error file, as PyTorch's own code reads it.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use corpus::exit::Exit;
+use trainer::failure;
+
+/// The Python that has PyTorch. None, with a line that says so, where bootstrap has not installed it.
+fn python() -> Option<PathBuf> {
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.deps/torch/bin/python"));
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(
+        env::var_os("CI").is_none(),
+        "{} is missing: bootstrap/laptop.sh test installs it",
+        path.display()
+    );
+    println!("SKIPPED PyTorch's reading of an error file: bootstrap/laptop.sh test installs it");
+    None
+}
+
+/// What torchrun does with ranks that ended with these exit codes (a signal's number negative) and wrote these files.
+fn torchrun_says(python: &Path, folder: &Path, exit_codes: [i32; 3]) -> String {
+    let script = "
+import sys
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+folder, codes = sys.argv[1], map(int, sys.argv[2:])
+failures = {rank: ProcessFailure(rank, 100 + rank, code, f'{folder}/{rank}.json') for rank, code in enumerate(codes)}
+error = ChildFailedError('trainer', failures)
+rank, first = error.get_first_failure()
+print(f'root cause: rank {rank}')
+print(error)
+";
+    let codes = exit_codes.map(|code| code.to_string());
+    let python = Command::new(python).args(["-c", script]).arg(folder).args(codes).output().unwrap();
+    assert!(python.status.success(), "{}", String::from_utf8_lossy(&python.stderr));
+    String::from_utf8(python.stdout).unwrap()
+}
+
+#[test]
+fn torchrun_shows_a_ranks_own_message_as_the_root_cause() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let now = SystemTime::now();
+    let write = |rank: usize, exit, message| {
+        failure::write(&folder.path().join(format!("{rank}.json")), exit, message, now).unwrap();
+    };
+    write(0, Exit::TryAgain, "all_reduce: rank 1 has died: its connection ended");
+    write(1, Exit::Io, "checkpoint: disk \"é\" is full");
+    write(2, Exit::TryAgain, "all_reduce: rank 1 has died: its connection ended");
+
+    let said = torchrun_says(&python, folder.path(), [75, 74, 75]);
+
+    assert!(said.starts_with("root cause: rank 1\n"), "{said}");
+    assert!(said.contains("traceback : checkpoint: disk \"é\" is full\n"), "{said}");
+    assert!(said.contains("traceback : all_reduce: rank 1 has died: its connection ended\n"), "{said}");
+}
+
+/// It could write no file, so torchrun dates its end itself, at a moment after its peers'.
+#[test]
+fn torchrun_calls_a_killed_rank_the_root_cause() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for rank in [0, 1] {
+        let file = folder.path().join(format!("{rank}.json"));
+        failure::write(&file, Exit::TryAgain, "rank 2 has died", SystemTime::now()).unwrap();
+    }
+
+    let said = torchrun_says(&python, folder.path(), [75, 75, -9]);
+
+    assert!(said.starts_with("root cause: rank 2\n"), "{said}");
+    assert!(said.contains("traceback : Signal 9 (SIGKILL) received by PID 102\n"), "{said}");
+}
