@@ -64,7 +64,6 @@ pub fn write(path: &Path, exit: Exit, message: &str, ended: SystemTime) -> io::R
 }
 
 /// The message of a rank that wrote this file. None: there is no such file, or it is no error file.
-#[cfg(test)]
 pub(crate) fn message(path: &Path) -> Option<String> {
     let report = serde_json::from_slice::<Report>(&fs::read(path).ok()?).ok()?;
     Some(report.message.message)

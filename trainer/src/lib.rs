@@ -8,6 +8,7 @@
 
 mod checkpoint;
 mod error;
+mod ffi;
 
 pub mod arguments;
 pub mod batches;
@@ -17,6 +18,7 @@ pub mod interrupt;
 pub mod loss;
 pub mod failure;
 pub mod interrupt;
+pub mod launch;
 pub mod metrics;
 pub mod models;
 pub mod optim;

@@ -1,0 +1,202 @@
+//! One rank as a process: how it is started, told things, and found to have ended.
+
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::num::NonZeroUsize;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Sender;
+use std::thread::available_parallelism;
+
+use corpus::exit::Exit;
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+use signal_hook::low_level::signal_name;
+
+use super::output::{Forwarding, LastLine, Lines, Stream};
+use super::{Error, Result};
+use crate::{failure, ffi};
+
+/// Sets how many threads libtorch takes for one rank.
+const THREADS: &str = "OMP_NUM_THREADS";
+
+/// What all ranks have in common.
+pub(super) struct Setting<'a> {
+    pub(super) program: &'a Path,
+    pub(super) arguments: &'a [OsString],
+    pub(super) n_ranks: NonZeroUsize,
+    pub(super) master_port: u16,
+    pub(super) log_dir: Option<&'a Path>,
+    pub(super) error_files: &'a Path,
+}
+
+/// A process that is a rank. Dropped, it is killed.
+pub(super) struct Rank {
+    child: Child,
+    end: Option<End>,
+    error_file: PathBuf,
+    log: Option<PathBuf>,
+    last_line: LastLine,
+}
+
+impl Rank {
+    pub(super) fn start(rank: usize, setting: &Setting<'_>, forwarding: &Sender<Forwarding>) -> Result<Self> {
+        let log = setting.log_dir.map(|folder| folder.join(format!("rank-{rank}.log")));
+        let log_file = log.as_deref().map(open_log).transpose()?;
+        let error_file = setting.error_files.join(format!("rank-{rank}.json"));
+        let mut command = Command::new(setting.program);
+        command.args(setting.arguments).stdin(Stdio::null());
+        place(&mut command, rank, setting);
+        command.env(failure::ERROR_FILE, &error_file);
+        // A progress bar needs the terminal itself.
+        if rank > 0 || log.is_some() {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        ffi::kill_with_parent(&mut command);
+        let failed = |source| Error::Start { program: setting.program.to_owned(), rank, source };
+
+        let child = command.spawn().map_err(failed)?;
+        let last_line = LastLine::default();
+        let mut started = Self { child, end: None, error_file, log, last_line };
+        let log_of_stdout = log_file.as_ref().map(File::try_clone).transpose().map_err(failed)?;
+        if let Some(pipe) = started.child.stdout.take() {
+            Lines::of(rank, Stream::Out, log_of_stdout).forward(pipe, forwarding).map_err(failed)?;
+        }
+        if let Some(pipe) = started.child.stderr.take() {
+            let lines = Lines::of(rank, Stream::Err(started.last_line.clone()), log_file);
+            lines.forward(pipe, forwarding).map_err(failed)?;
+        }
+        Ok(started)
+    }
+
+    /// How it ended, if it has since this was asked last.
+    pub(super) fn new_end(&mut self) -> io::Result<Option<End>> {
+        if self.has_ended() {
+            return Ok(None);
+        }
+        self.end = self.child.try_wait()?.map(End::of);
+        Ok(self.end)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Nothing happens to a rank that has ended.
+    pub(super) fn signal(&self, signal: Signal) {
+        if !self.has_ended() {
+            // Nobody but this object waits for it, so the number is still its own, and it is our child.
+            let _ = kill_process(Pid::from_child(&self.child), signal);
+        }
+    }
+
+    /// What it said about its end.
+    pub(super) fn message(&self) -> Option<String> {
+        failure::message(&self.error_file).or_else(|| self.last_line.get())
+    }
+
+    pub(super) fn log(&self) -> Option<&Path> {
+        self.log.as_deref()
+    }
+}
+
+impl Drop for Rank {
+    fn drop(&mut self) {
+        if !self.has_ended() {
+            // It can fail only where the process has ended.
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn open_log(path: &Path) -> Result<File> {
+    // Appending: the log of a failure outlives the next start, and lines of two threads do not overwrite each other.
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.map_err(|source| Error::Log { path: path.to_owned(), source })
+}
+
+/// Gives a process its place among the ranks, by torchrun's variables.
+fn place(command: &mut Command, rank: usize, setting: &Setting<'_>) {
+    let n_ranks = setting.n_ranks.get();
+    for (name, number) in
+        [("RANK", rank), ("LOCAL_RANK", rank), ("WORLD_SIZE", n_ranks), ("LOCAL_WORLD_SIZE", n_ranks)]
+    {
+        command.env(name, number.to_string());
+    }
+    command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", setting.master_port.to_string());
+    // Rank 0 serves the store, whatever agent this process itself runs under.
+    command.env_remove("TORCHELASTIC_USE_AGENT_STORE").env_remove("TORCHELASTIC_RESTART_COUNT");
+    if env::var_os(THREADS).is_none() {
+        let n_cores = available_parallelism().map_or(1, NonZeroUsize::get);
+        command.env(THREADS, (n_cores / n_ranks).max(1).to_string());
+    }
+}
+
+/// How a rank ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With this exit code.
+    Code(u8),
+    /// By this signal.
+    Signal(i32),
+}
+
+impl End {
+    fn of(status: ExitStatus) -> Self {
+        // A process that was waited for has either, and a code is at most 255.
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        code.map_or_else(|| Self::Signal(status.signal().unwrap_or_default()), Self::Code)
+    }
+
+    pub(super) fn is_success(self) -> bool {
+        self == Self::Code(0)
+    }
+
+    /// Whether another rank's end may be the reason.
+    pub(super) fn may_be_a_consequence(self) -> bool {
+        self == Self::Code(Exit::TryAgain as u8)
+    }
+
+    /// The exit code of who ends because of this. A signal that a process sends itself by a defect is a broken
+    /// promise; any other came from outside, as when memory ran out, and starting again may help.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(SIGABRT | SIGBUS | SIGFPE | SIGILL | SIGSEGV | SIGSYS | SIGTRAP) => {
+                Exit::Internal as u8
+            }
+            Self::Signal(_) => Exit::TryAgain as u8,
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "ended with exit code {code}"),
+            Self::Signal(signal) => match signal_name(*signal) {
+                Some(name) => write!(f, "was ended by {name}"),
+                None => write!(f, "was ended by signal {signal}"),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_defects_signal_is_a_broken_promise_and_one_from_outside_worth_trying_again() {
+        assert_eq!(End::of(ExitStatus::from_raw(74 << 8)), End::Code(74));
+        assert_eq!(End::of(ExitStatus::from_raw(9)).exit_code(), 75);
+        assert_eq!(End::of(ExitStatus::from_raw(11 | 0x80)).exit_code(), 70);
+        assert_eq!(End::Signal(9).to_string(), "was ended by SIGKILL");
+        assert_eq!(End::Signal(40).to_string(), "was ended by signal 40");
+    }
+}

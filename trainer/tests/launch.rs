@@ -1,0 +1,405 @@
+//! `launch` over shell scripts as ranks, each time in a process of its own: it takes over the signals of its process,
+//! and is to be killed.
+//!
+//! A script that is to outlive its turn sleeps for [`SLEEP_S`] seconds, and the limits of a launch are as long unless a
+//! test sets them; a test that works waits for neither. Where one event has to come after another, they meet at a
+//! named pipe.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::num::NonZeroUsize;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use corpus::exit::Exit;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+use trainer::failure;
+use trainer::launch::{self, Options};
+
+/// What the entry below is told.
+const SCRIPT: &str = "TEST_SCRIPT";
+const RANKS: &str = "TEST_RANKS";
+const LOG_DIR: &str = "TEST_LOG_DIR";
+const GRACE_MS: &str = "TEST_GRACE_MS";
+const ROOT_CAUSE_WITHIN_MS: &str = "TEST_ROOT_CAUSE_WITHIN_MS";
+
+const SLEEP_S: u64 = 60;
+/// Much more than a launch takes that waits for nothing, and much less than [`SLEEP_S`].
+const SOON: Duration = Duration::from_secs(30);
+
+/// Not a test by itself: the others start it as the process that launches.
+#[test]
+fn entry_of_a_launch() {
+    let Ok(script) = env::var(SCRIPT) else { return };
+    let milliseconds = |name| env::var(name).map(|text| Duration::from_millis(text.parse().unwrap()));
+    let mut options = Options::of(env::var(RANKS).unwrap().parse().unwrap());
+    options.log_dir = env::var_os(LOG_DIR).map(PathBuf::from);
+    options.grace = milliseconds(GRACE_MS).unwrap_or(options.grace);
+    options.root_cause_within = milliseconds(ROOT_CAUSE_WITHIN_MS).unwrap_or(options.root_cause_within);
+    let code = launch::run(Path::new("/bin/sh"), &["-c".into(), OsString::from(script)], &options)
+        .map_or_else(
+            |error| {
+                assert_eq!(error.end("trainer"), ExitCode::from(error.exit_code()));
+                error.exit_code()
+            },
+            |()| 0,
+        );
+    std::process::exit(code.into());
+}
+
+/// Not a test by itself: a rank that ends with an error as the trainer does.
+#[test]
+fn entry_of_a_failing_rank() {
+    if env::var_os("TEST_FAILS").is_some() {
+        eprintln!("trainer: checkpoint: disk full");
+        failure::report(Exit::Io, "checkpoint: disk full").unwrap();
+        eprintln!("a library's warning at exit");
+        std::process::exit(Exit::Io as i32);
+    }
+}
+
+/// This program, with the one entry to run.
+fn entry(name: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", name, "--quiet", "--nocapture"]);
+    command
+}
+
+fn launch(n_ranks: usize, script: &str) -> Command {
+    let mut command = entry("entry_of_a_launch");
+    command.env(SCRIPT, script).env(RANKS, n_ranks.to_string()).env("SLEEP_S", SLEEP_S.to_string());
+    let sleep_ms = (1000 * SLEEP_S).to_string();
+    command.env(GRACE_MS, &sleep_ms).env(ROOT_CAUSE_WITHIN_MS, sleep_ms);
+    command.env_remove("OMP_NUM_THREADS").stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// How it ended: its exit code, what it printed without the test harness's own, and on standard error.
+fn end(launched: Child) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = launched.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (status.code(), text(stdout).replace("\nrunning 1 test\n", ""), text(stderr))
+}
+
+fn run(command: &mut Command) -> (Option<i32>, String, String) {
+    let started = Instant::now();
+    let ended = end(command.spawn().unwrap());
+    assert!(started.elapsed() < SOON, "it waited for what it should not wait for: {ended:?}");
+    ended
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// A named pipe, on which ranks wait for each other and tests for ranks.
+struct Fifo {
+    folder: TempDir,
+}
+
+impl Fifo {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut mkfifo = Command::new("mkfifo");
+        // Nobody writes to the second: who reads it waits.
+        mkfifo.args(["fifo", "fifo.silent"]).current_dir(folder.path());
+        assert!(mkfifo.status().unwrap().success());
+        Self { folder }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("fifo")
+    }
+
+    /// To be read to its end, which comes when the last process that writes has closed it.
+    fn open(&self) -> BufReader<File> {
+        BufReader::new(File::open(self.path()).unwrap())
+    }
+}
+
+/// Waits for so many lines, and sorts them.
+fn lines(pipe: &mut BufReader<File>, n: usize) -> Vec<String> {
+    let mut lines: Vec<_> = pipe.lines().take(n).map(Result::unwrap).collect();
+    lines.sort();
+    lines
+}
+
+fn signal(launched: &Child, signal: Signal) {
+    kill_process(Pid::from_child(launched), signal).unwrap();
+}
+
+#[test]
+fn each_rank_has_its_place_in_torchruns_variables() {
+    let script = "echo $RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $MASTER_ADDR $OMP_NUM_THREADS \
+                  $((MASTER_PORT > 1023)) ${TORCHELASTIC_USE_AGENT_STORE-none}";
+    let (code, stdout, stderr) = run(launch(3, script).env("TORCHELASTIC_USE_AGENT_STORE", "True"));
+
+    let threads = (std::thread::available_parallelism().map_or(1, NonZeroUsize::get) / 3).max(1);
+    let of = |rank| format!("{rank} {rank} 3 3 127.0.0.1 {threads} 1 none");
+    assert_eq!(sorted(&stdout), [of(0), format!("[rank 1] {}", of(1)), format!("[rank 2] {}", of(2))]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn threads_that_the_user_asked_for_are_left() {
+    let (code, stdout, _) = run(launch(1, "echo $OMP_NUM_THREADS").env("OMP_NUM_THREADS", "7"));
+
+    assert_eq!((code, stdout.as_str()), (Some(0), "7\n"));
+}
+
+#[test]
+fn lines_of_ranks_do_not_mix() {
+    // Three ranks that print halves of lines, as many as a pipe holds several times over.
+    let script = "i=0; while [ $i -lt 5000 ]; do printf 'first half, '; echo second half; i=$((i+1)); done";
+    let folder = tempfile::tempdir().unwrap();
+    let (code, stdout, _) = run(launch(3, script).env(LOG_DIR, folder.path()));
+
+    assert_eq!(code, Some(0));
+    for prefix in ["", "[rank 1] ", "[rank 2] "] {
+        let line = format!("{prefix}first half, second half");
+        assert_eq!(stdout.lines().filter(|found| *found == line).count(), 5000);
+    }
+    assert_eq!(stdout.lines().count(), 15_000);
+}
+
+#[test]
+fn logs_hold_both_streams_of_a_rank_and_grow_with_the_next_launch() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs/of-this-run");
+    let script = "echo rank $RANK; echo 'to stderr' >&2; printf unfinished";
+    for _ in 0..2 {
+        let (code, stdout, stderr) = run(launch(2, script).env(LOG_DIR, &logs));
+        assert_eq!(code, Some(0));
+        // Rank 0's unfinished line may meet rank 1's.
+        assert!(stdout.contains("[rank 1] rank 1\n") && stdout.contains("[rank 1] unfinished\n"), "{stdout}");
+        assert_eq!(sorted(&stderr), ["[rank 1] to stderr", "to stderr"]);
+    }
+    for rank in 0..2 {
+        let log = fs::read_to_string(logs.join(format!("rank-{rank}.log"))).unwrap();
+        assert_eq!(log.matches(&format!("rank {rank}\n")).count(), 2, "{log}");
+        assert_eq!(log.matches("to stderr\n").count(), 2, "{log}");
+        assert_eq!(log.matches("unfinished").count(), 2, "{log}");
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_made_starts_nothing() {
+    let (code, stdout, stderr) = run(launch(2, "echo started").env(LOG_DIR, "/dev/null/logs"));
+
+    assert_eq!((code, stdout.as_str()), (Some(74), ""));
+    assert_eq!(stderr, "trainer: /dev/null/logs: Not a directory (os error 20)\n");
+}
+
+#[test]
+fn a_full_disk_ends_a_log_and_not_the_ranks() {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("rank-1.log")).unwrap();
+    let (code, stdout, stderr) = run(launch(2, "echo one; echo two").env(LOG_DIR, folder.path()));
+
+    assert_eq!(code, Some(0));
+    assert_eq!(sorted(&stdout), ["[rank 1] one", "[rank 1] two", "one", "two"]);
+    assert_eq!(
+        stderr,
+        "[rank 1] its log ends here, for it cannot be written: No space left on device (os error 28)\n"
+    );
+}
+
+#[test]
+fn rank_0_has_the_terminal_itself_unless_it_is_logged() {
+    let folder = tempfile::tempdir().unwrap();
+    // The parent of a rank is the launch.
+    let script = "for fd in 1 2; do \
+                  [ $(readlink /proc/$$/fd/$fd) = $(readlink /proc/$PPID/fd/$fd) ] && echo same || echo other; done";
+
+    let (_, stdout, _) = run(&mut launch(2, script));
+    assert_eq!(sorted(&stdout), ["[rank 1] other", "[rank 1] other", "same", "same"]);
+
+    let (_, stdout, _) = run(launch(1, script).env(LOG_DIR, folder.path()));
+    assert_eq!(stdout, "other\nother\n");
+}
+
+#[test]
+fn one_ranks_failure_ends_all_with_its_code_and_last_line() {
+    let script = "case $RANK in 1) echo progress >&2; echo 'trainer: no such row' >&2; exit 65;; esac; exec sleep $SLEEP_S";
+    let (code, _, stderr) = run(&mut launch(3, script));
+
+    assert_eq!(code, Some(65));
+    assert_eq!(
+        stderr.lines().last(),
+        Some("trainer: rank 1 of 3 ended with exit code 65: trainer: no such row")
+    );
+    assert_eq!(stderr.lines().count(), 3, "{stderr}");
+}
+
+#[test]
+fn a_ranks_own_message_is_told_rather_than_its_last_line() {
+    let fails = entry("entry_of_a_failing_rank");
+    let fails: Vec<_> = std::iter::once(fails.get_program()).chain(fails.get_args()).collect();
+    let fails = fails.join(OsStr::new(" ")).into_string().unwrap();
+    let script = format!("[ $RANK = 0 ] && TEST_FAILS=1 exec {fails}; exec sleep $SLEEP_S");
+    let folder = tempfile::tempdir().unwrap();
+
+    let (code, _, stderr) = run(&mut launch(2, &script));
+    assert_eq!(code, Some(74));
+    let line = "trainer: rank 0 of 2 ended with exit code 74: checkpoint: disk full";
+    assert_eq!(stderr.lines().last(), Some(line));
+
+    let (_, _, stderr) = run(launch(2, &script).env(LOG_DIR, folder.path()));
+    let line = format!("{line}; its log is {}/rank-0.log", folder.path().display());
+    assert_eq!(stderr.lines().last(), Some(line.as_str()));
+}
+
+#[test]
+fn a_killed_rank_is_the_root_cause_and_worth_trying_again() {
+    let fifo = Fifo::new();
+    // Rank 0 ends because rank 1 was lost: it hears of it first by the end of the pipe.
+    let script =
+        "if [ $RANK = 1 ]; then exec 9>$FIFO; kill -9 $$; fi; cat $FIFO; echo 'rank 1 has died' >&2; exit 75";
+    let (code, _, stderr) = run(launch(2, script).env("FIFO", fifo.path()));
+
+    assert_eq!(code, Some(75));
+    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 2 was ended by SIGKILL"));
+}
+
+#[test]
+fn a_rank_that_lost_a_peer_is_not_the_root_cause_though_it_ends_first() {
+    let fifo = Fifo::new();
+    let script = "if [ $RANK = 0 ]; then exec 9>$FIFO; echo 'rank 1 has died' >&2; exit 75; fi; \
+                  cat $FIFO; echo 'disk full' >&2; exit 74";
+    let (code, _, stderr) = run(launch(2, script).env("FIFO", fifo.path()));
+
+    assert_eq!(code, Some(74));
+    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 2 ended with exit code 74: disk full"));
+}
+
+#[test]
+fn a_lost_peer_is_the_root_cause_where_no_rank_ends_otherwise() {
+    let script = "[ $RANK = 1 ] && { echo 'rank 0 has been silent for 10 s' >&2; exit 75; }; kill -STOP $$";
+    let (code, _, stderr) = run(launch(2, script).env(ROOT_CAUSE_WITHIN_MS, "1"));
+
+    assert_eq!(code, Some(75));
+    let line = "trainer: rank 1 of 2 ended with exit code 75: rank 0 has been silent for 10 s";
+    assert_eq!(stderr.lines().last(), Some(line));
+}
+
+#[test]
+fn a_rank_that_does_not_end_after_its_grace_is_killed() {
+    let fifo = Fifo::new();
+    let script = "if [ $RANK = 0 ]; then trap '' TERM; exec 9>$FIFO; echo ready >&9; exec sleep $SLEEP_S; fi; \
+                  read ready <$FIFO; exit 70";
+    let (code, _, stderr) = run(launch(2, script).env("FIFO", fifo.path()).env(GRACE_MS, "1"));
+
+    assert_eq!((code, stderr.as_str()), (Some(70), "trainer: rank 1 of 2 ended with exit code 70\n"));
+}
+
+#[test]
+fn a_rank_that_is_done_waits_for_none() {
+    let fifo = Fifo::new();
+    let script = "if [ $RANK = 0 ]; then exec 9>$FIFO; exit 0; fi; cat $FIFO; echo last";
+    let (code, stdout, stderr) = run(launch(2, script).env("FIFO", fifo.path()));
+
+    assert_eq!((code, stdout.as_str(), stderr.as_str()), (Some(0), "[rank 1] last\n", ""));
+}
+
+#[test]
+fn what_a_rank_leaves_running_does_not_hold_the_end_up() {
+    // It has rank 1's standard output, which the launch reads.
+    let script = "[ $RANK = 0 ] || { sleep $SLEEP_S & echo $!; }";
+    let (code, stdout, _) = run(&mut launch(2, script));
+
+    assert_eq!(code, Some(0));
+    let left = stdout.trim().strip_prefix("[rank 1] ").and_then(|pid| Pid::from_raw(pid.parse().ok()?));
+    kill_process(left.unwrap(), Signal::KILL).unwrap();
+}
+
+/// Ranks that write into the pipe what they hear, and stop with the code in `$CODE`; without one they go on.
+const LISTENS: &str = "exec 9>$FIFO 8<>$FIFO.silent; \
+     trap 'echo $RANK saves >&9' USR1; \
+     trap 'echo $RANK stops >&9; [ -z $CODE ] || exit $CODE' TERM; \
+     trap '' INT; echo $RANK ready >&9; while :; do read line <&8; done";
+
+#[test]
+fn a_stop_is_passed_on_and_ends_with_the_ranks_code() {
+    for (asked, code) in [(Signal::TERM, 0), (Signal::INT, 75)] {
+        let fifo = Fifo::new();
+        let mut launched = launch(2, LISTENS);
+        let launched = launched.env("FIFO", fifo.path()).env("CODE", code.to_string()).spawn().unwrap();
+        let mut pipe = fifo.open();
+        assert_eq!(lines(&mut pipe, 2), ["0 ready", "1 ready"]);
+
+        signal(&launched, asked);
+
+        assert_eq!(lines(&mut pipe, 3), ["0 stops", "1 stops"]);
+        let (ended, _, stderr) = end(launched);
+        assert_eq!(ended, Some(code), "{stderr}");
+    }
+}
+
+#[test]
+fn a_checkpoint_is_asked_of_all_ranks() {
+    let fifo = Fifo::new();
+    let launched = launch(2, LISTENS).env("FIFO", fifo.path()).env("CODE", "0").spawn().unwrap();
+    let mut pipe = fifo.open();
+    assert_eq!(lines(&mut pipe, 2), ["0 ready", "1 ready"]);
+
+    signal(&launched, Signal::USR1);
+    assert_eq!(lines(&mut pipe, 2), ["0 saves", "1 saves"]);
+
+    signal(&launched, Signal::TERM);
+    assert_eq!(end(launched).0, Some(0));
+}
+
+#[test]
+fn a_second_interrupt_kills() {
+    let fifo = Fifo::new();
+    let launched = launch(2, LISTENS).env("FIFO", fifo.path()).env("CODE", "").spawn().unwrap();
+    let mut pipe = fifo.open();
+    assert_eq!(lines(&mut pipe, 2), ["0 ready", "1 ready"]);
+
+    signal(&launched, Signal::TERM);
+    assert_eq!(lines(&mut pipe, 2), ["0 stops", "1 stops"]);
+    signal(&launched, Signal::INT);
+    assert_eq!(lines(&mut pipe, 2), ["0 stops", "1 stops"]);
+    signal(&launched, Signal::INT);
+
+    let (code, _, stderr) = end(launched);
+    assert_eq!(code, Some(75));
+    assert_eq!(
+        stderr,
+        "trainer: all ranks were killed at the second interrupt; start again from the last checkpoint\n"
+    );
+}
+
+#[test]
+fn ranks_do_not_outlive_a_killed_launch() {
+    let fifo = Fifo::new();
+    let script = "exec 9>$FIFO; trap '' TERM INT HUP; echo $$ >&9; exec sleep $SLEEP_S";
+    let launched = launch(3, script).env("FIFO", fifo.path()).spawn().unwrap();
+    let mut pipe = fifo.open();
+    let ranks = lines(&mut pipe, 3);
+    let started = Instant::now();
+
+    signal(&launched, Signal::KILL);
+
+    assert_eq!(pipe.read_to_end(&mut Vec::new()).unwrap(), 0);
+    assert!(started.elapsed() < SOON, "ranks {ranks:?} went on");
+    assert_eq!(launched.wait_with_output().unwrap().status.signal(), Some(9));
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_named() {
+    let options = Options::of(NonZeroUsize::new(2).unwrap());
+    let error = launch::run(Path::new("/no/such/program"), &[], &options).unwrap_err();
+
+    assert_eq!(error.to_string(), "/no/such/program: cannot be started as rank 0");
+    assert_eq!(error.exit_code(), 74);
+}
