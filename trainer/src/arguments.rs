@@ -1,5 +1,7 @@
 //! What a user may ask of the program `trainer`.
 
+use std::ffi::OsString;
+use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -30,6 +32,8 @@ pub enum Command {
     Predict(Predict),
     /// Write a saved model again elsewhere
     Export(Export),
+    /// Run a command as several ranks on this machine: trainer launch --nproc 2 -- fit reviews.h5 --out run
+    Launch(Launch),
 }
 
 /// What decides a training.
@@ -234,6 +238,23 @@ pub struct Export {
     /// The folder to write, which must not exist
     #[arg(long, value_name = "FOLDER")]
     pub out: PathBuf,
+}
+
+/// What is launched.
+#[derive(Debug, Args)]
+pub struct Launch {
+    /// Ranks
+    #[arg(long, value_name = "N")]
+    pub nproc: NonZeroUsize,
+    /// Also write each rank's output to FOLDER/rank-0.log and so on
+    #[arg(long, value_name = "FOLDER")]
+    pub log_dir: Option<PathBuf>,
+    /// The port at which ranks meet [default: a free one]
+    #[arg(long, value_name = "PORT")]
+    pub master_port: Option<NonZeroU16>,
+    /// The command of each rank, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 /// `--format`.

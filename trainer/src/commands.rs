@@ -5,10 +5,12 @@ mod evaluate;
 mod export;
 mod fit;
 mod init;
+mod launch;
 mod predict;
 mod progress;
 
 pub use evaluate::evaluate;
 pub use export::export;
 pub use fit::fit;
+pub use launch::launch;
 pub use predict::predict;

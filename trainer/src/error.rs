@@ -178,6 +178,9 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// The operating system would not pass on signals.
+    #[error("cannot listen to signals")]
+    Signals(#[source] io::Error),
     /// The other ranks.
     #[error(transparent)]
     Ranks(#[from] c10d::Error),
@@ -212,7 +215,7 @@ impl Error {
             Self::OtherVocabulary { .. } | Self::Exists { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere | Self::Interrupted { .. } => Exit::TryAgain,
-            Self::Thread { .. } | Self::Io { .. } => Exit::Io,
+            Self::Thread { .. } | Self::Io { .. } | Self::Signals(_) => Exit::Io,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
             Self::Ranks(_) => Exit::Settings,
             Self::Torch(_) | Self::Internal { .. } => Exit::Internal,

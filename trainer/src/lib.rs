@@ -4,7 +4,8 @@
 //! dataset as batches for one rank ([`batches`]), the learning rate of a step ([`schedule`]), what an evaluation counts
 //! ([`metrics`]), the folder of a saved model ([`saved`]), lines into answers ([`predict`]). With them: the models
 //! ([`models`]), what is made small ([`loss`]) and how ([`optim`]), and the loop ([`train`]). All of it is a function of
-//! its arguments, so that ranks ([`ranks`]) which are told the same do the same.
+//! its arguments, so that ranks ([`ranks`]) which are told the same do the same. Around it: ranks on one machine ([`launch`]), what signals ask
+//! for ([`interrupt`]), and what torchrun is told ([`failure`]).
 
 mod checkpoint;
 mod error;
@@ -14,11 +15,10 @@ pub mod arguments;
 pub mod batches;
 pub mod commands;
 pub mod evaluate;
-pub mod interrupt;
-pub mod loss;
 pub mod failure;
 pub mod interrupt;
 pub mod launch;
+pub mod loss;
 pub mod metrics;
 pub mod models;
 pub mod optim;

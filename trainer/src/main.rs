@@ -17,9 +17,22 @@ fn main() -> ExitCode {
         Command::Evaluate(arguments) => commands::evaluate(arguments),
         Command::Predict(arguments) => commands::predict(arguments),
         Command::Export(arguments) => commands::export(arguments),
+        Command::Launch(arguments) => return commands::launch(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.exit().end("trainer", &chain(&error)),
+        Err(error) => end(&error),
     }
+}
+
+/// Tells torchrun or `launch`, and whoever reads standard error.
+fn end(error: &trainer::Error) -> ExitCode {
+    let message = chain(error);
+    if let Err(unwritten) = trainer::failure::report(error.exit(), &message) {
+        let path = trainer::failure::ERROR_FILE;
+        return error
+            .exit()
+            .end("trainer", &format!("{message} (and {path} could not be written: {unwritten})"));
+    }
+    error.exit().end("trainer", &message)
 }

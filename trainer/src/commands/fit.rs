@@ -29,7 +29,7 @@ const METRICS: &str = "metrics.jsonl";
 
 /// Trains a model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn fit(arguments: &Fit) -> Result<()> {
-    let interrupts = Interrupts::listen()?;
+    let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let device = device::choose(&arguments.running)?;
     let ranks = Ranks::join(device)?;
     let rows = open(&arguments.dataset, division(arguments)?, arguments.tokens, &arguments.running)?;

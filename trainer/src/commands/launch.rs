@@ -1,0 +1,26 @@
+//! `trainer launch`: a command of this program as several ranks.
+
+use std::env;
+use std::process::ExitCode;
+
+use crate::arguments::Launch;
+use crate::launch::{Options, run};
+
+/// Runs the ranks to their end, and ends as the one does that ended them.
+pub fn launch(arguments: &Launch) -> ExitCode {
+    let program = match env::current_exe() {
+        Ok(program) => program,
+        Err(error) => {
+            return corpus::exit::Exit::Io.end("trainer", &format!("cannot find this program: {error}"));
+        }
+    };
+    let options = Options {
+        log_dir: arguments.log_dir.clone(),
+        master_port: arguments.master_port,
+        ..Options::of(arguments.nproc)
+    };
+    match run(&program, &arguments.command, &options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.end("trainer"),
+    }
+}
