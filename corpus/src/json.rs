@@ -8,7 +8,7 @@
 //! Lines of one file look alike: what stands between two values (`, "overall": `) is one of a few strings of bytes.
 //! They are remembered with their meaning, which spares most of the work that is not the text's.
 
-use crate::review::{DEPTH_MAX, Fields, Rating, Reject, Review};
+use crate::review::{DEPTH_MAX, Entry, Fields, Rating, Reject};
 use sonic_rs::parser::{ParseStatus, Parser, Reference};
 use sonic_rs::reader::{Read, Reader};
 
@@ -51,15 +51,14 @@ impl JsonParser {
     }
 
     /// Reads one line without its end. A lone UTF-16 surrogate in an escape becomes U+FFFD.
-    pub fn parse<'a>(&'a mut self, line: &'a str) -> Result<Review<'a>, Reject> {
+    pub(crate) fn parse<'a>(&'a mut self, line: &'a str) -> Result<Entry<'a>, Reject> {
         let found = self.find(line).ok_or(Reject::BadLine)?;
         let text = match found.text {
             Text::Absent => return Err(Reject::NoText),
             Text::InLine(text) => text,
             Text::Unescaped => simdutf8::basic::from_utf8(&self.unescaped).map_err(|_| Reject::BadLine)?,
         };
-        let rating = found.rating.ok_or(Reject::BadRating)?;
-        Ok(Review { text, rating })
+        Ok(Entry { text, rating: found.rating })
     }
 
     /// Walks the whole line; `None` if it is not JSON.

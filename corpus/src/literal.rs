@@ -4,7 +4,7 @@
 //! leaves out: bytes, sets, complex numbers, comments, `\N{…}`, nesting deeper than `DEPTH_MAX` (parentheses
 //! count). A pair of surrogates becomes the character it stands for, as in JSON; a lone one becomes U+FFFD.
 
-use crate::review::{DEPTH_MAX, Fields, Rating, Reject, Review};
+use crate::review::{DEPTH_MAX, Entry, Fields, Rating, Reject};
 
 mod number;
 mod string;
@@ -40,13 +40,12 @@ impl LiteralParser {
     }
 
     /// Reads one line without its end.
-    pub fn parse<'a>(&'a mut self, line: &str) -> Result<Review<'a>, Reject> {
+    pub(crate) fn parse<'a>(&'a mut self, line: &str) -> Result<Entry<'a>, Reject> {
         let (has_text, rating) = self.find(line).ok_or(Reject::BadLine)?;
         if !has_text {
             return Err(Reject::NoText);
         }
-        let rating = rating.ok_or(Reject::BadRating)?;
-        Ok(Review { text: self.text.as_str(), rating })
+        Ok(Entry { text: self.text.as_str(), rating })
     }
 
     /// Walks the whole line; `None` if it is not a dict. The text, if there is one, is left in `self.text`.

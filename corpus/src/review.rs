@@ -38,6 +38,19 @@ pub struct Review<'a> {
     pub rating: Rating,
 }
 
+/// What a parser found in a line: a text, and a rating where there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    pub text: &'a str,
+    pub rating: Option<Rating>,
+}
+
+impl<'a> Entry<'a> {
+    pub fn review(self) -> Result<Review<'a>, Reject> {
+        Ok(Review { text: self.text, rating: self.rating.ok_or(Reject::BadRating)? })
+    }
+}
+
 /// Why a line is no review. Of several reasons the first in this order is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Reject {
@@ -72,6 +85,15 @@ impl ReviewParser {
 
     /// Reads one line without its end. Bytes that are not UTF-8 are harmless inside of strings.
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Review<'a>, Reject> {
+        self.entry(line)?.review()
+    }
+
+    /// Reads the text alone of a line without its end: who asks what a review says may have no rating of it.
+    pub fn parse_text<'a>(&'a mut self, line: &'a [u8]) -> Result<&'a str, Reject> {
+        Ok(self.entry(line)?.text)
+    }
+
+    fn entry<'a>(&'a mut self, line: &'a [u8]) -> Result<Entry<'a>, Reject> {
         let line = match simdutf8::basic::from_utf8(line) {
             Ok(line) => line,
             Err(_) => {

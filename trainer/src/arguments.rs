@@ -216,9 +216,6 @@ pub struct Predict {
     /// Field of the text
     #[arg(long, value_name = "NAME", default_value_t = Fields::default().text)]
     pub text_field: String,
-    /// Field of the rating
-    #[arg(long, value_name = "NAME", default_value_t = Fields::default().rating)]
-    pub rating_field: String,
     /// Longest line that is read
     #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX)]
     pub line_bytes_max: usize,

@@ -10,8 +10,8 @@
 //! the sigmoid of a logit, the summed probability of the positive ratings of five; a model of the rating as a number
 //! has none, it is `null` and `rating` stands beside it.
 //!
-//! `error` is the mapper's name for what is wrong with a line (`blank`, `line_too_long`, `bad_line`, `no_text`,
-//! `bad_rating`, `empty_text`), or one of three more: `only_stopwords`, no word is kept; `only_unknown`, none of the
+//! A review's rating is not read: what is asked for is what the model thinks. `error` is the mapper's name for what is
+//! wrong with a line (`blank`, `line_too_long`, `bad_line`, `no_text`, `empty_text`), or one of three more: `only_stopwords`, no word is kept; `only_unknown`, none of the
 //! words that are read is in the vocabulary; `not_finite`, the model's answer is no finite number.
 //!
 //! Texts are put to the model in batches of similar length, out of a window of some batches. A window ends early
@@ -222,8 +222,8 @@ fn ids<'a>(
     };
     match parser {
         Parser::Review(parser) => {
-            let review = parser.parse(bytes).map_err(|reject| Refusal::Line(Fate::Rejected(reject)))?;
-            tokenizer.ids(review.text)
+            let text = parser.parse_text(bytes).map_err(|reject| Refusal::Line(Fate::Rejected(reject)))?;
+            tokenizer.ids(text)
         }
         Parser::Text => tokenizer.ids(&String::from_utf8_lossy(bytes)),
     }

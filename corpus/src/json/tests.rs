@@ -7,7 +7,7 @@ mod against_serde_json;
 type Answer = Result<(String, u8), Reject>;
 
 fn answer(parser: &mut JsonParser, line: &str) -> Answer {
-    parser.parse(line).map(|review| (review.text.to_owned(), review.rating.stars()))
+    parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
 }
 
 /// The answer to a line whose text is "x", with this in front.

@@ -4,7 +4,7 @@ use super::*;
 
 fn answer(line: &str) -> Result<(String, u8), Reject> {
     let mut parser = LiteralParser::new(Fields::default());
-    parser.parse(line).map(|review| (review.text.to_owned(), review.rating.stars()))
+    parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
 }
 
 fn with_text(text: &str) -> Result<String, Reject> {

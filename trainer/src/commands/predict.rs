@@ -20,10 +20,9 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         Tokenizer::new(&config.preparation, &words, config.tokens_max).map_err(Error::Predict)?;
     let options = Options {
         format: match arguments.format {
-            FormatName::Review => Format::Review(Fields {
-                text: arguments.text_field.clone(),
-                rating: arguments.rating_field.clone(),
-            }),
+            FormatName::Review => {
+                Format::Review(Fields { text: arguments.text_field.clone(), ..Fields::default() })
+            }
             FormatName::Text => Format::Text,
         },
         line_bytes_max: arguments.line_bytes_max,
