@@ -396,3 +396,176 @@ fn a_damaged_newest_checkpoint_is_passed_over_with_a_message() {
     assert!(told.contains("passed over: ") && told.contains("model.safetensors"), "{told}");
     assert!(job.weights("out") == job.weights("whole"));
 }
+
+/// The folder of the ranks' processes under a job: those of the trainer that were given this folder to write to.
+fn ranks_below(out: &Path) -> Vec<rustix::process::Pid> {
+    let out = out.to_string_lossy().into_owned();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let id = entry.unwrap().file_name().to_string_lossy().parse().ok()?;
+        let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
+        let command = String::from_utf8_lossy(&command).into_owned();
+        let mut words = command.split('\0');
+        let is_rank =
+            words.next()?.ends_with("/trainer") && words.next()? == "fit" && words.any(|word| word == out);
+        is_rank.then_some(rustix::process::Pid::from_raw(id)?)
+    });
+    processes.collect()
+}
+
+/// torchrun starts the ranks again by itself, and they go on from the last checkpoint.
+#[test]
+fn torchrun_restarts_a_job_that_lost_a_rank_and_it_ends_with_the_same_weights() {
+    let python = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.deps/torch/bin/python"));
+    if !python.exists() {
+        assert!(
+            env::var_os("CI").is_none(),
+            "{} is missing: bootstrap/laptop.sh test installs it",
+            python.display()
+        );
+        ranks::skipped("torchrun: bootstrap/laptop.sh test installs the Python that has PyTorch");
+        return;
+    }
+    let job = Job::new();
+    let settings = ["--checkpoint-steps", "5", "--epochs", "12"];
+    job.train("whole", 2, &settings);
+
+    let mut with_resume = settings.to_vec();
+    with_resume.push("--resume");
+    let fit = job.fit("out", &with_resume);
+    let mut torchrun = Command::new(python);
+    torchrun.args(["-m", "torch.distributed.run", "--standalone", "--no-python", "--nproc-per-node", "2"]);
+    torchrun.args(["--max-restarts", "1"]).arg(fit.get_program()).args(fit.get_args());
+    let mut torchrun = Rank::start(0, torchrun);
+    torchrun.wait_for(" step 12: ");
+    let ranks = ranks_below(&job.out("out"));
+    assert_eq!(ranks.len(), 2);
+    rustix::process::kill_process(ranks[1], Signal::KILL).unwrap();
+
+    let (code, output) = torchrun.end();
+    let output = output.join("\n");
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("resumes after step "), "{output}");
+    assert!(job.weights("out") == job.weights("whole"));
+}
+
+#[test]
+fn a_terminated_training_saves_a_checkpoint_and_goes_on_from_it() {
+    let job = Job::new();
+    job.train("whole", 2, &["--epochs", "12"]);
+
+    let mut ranks = start(2, || job.fit("out", &["--epochs", "12"]));
+    ranks[0].wait_for(" step 30: ");
+    // One rank is told; both end, after the same step.
+    ranks[1].signal(Signal::TERM);
+    for rank in &mut ranks {
+        let (code, output) = rank.end();
+        assert_eq!(code, Some(75), "{output:?}");
+        assert!(output.last().unwrap().contains("interrupted; a checkpoint is in "), "{output:?}");
+    }
+    let checkpoints = job.out("out").join("checkpoints");
+    assert!(checkpoints.join("latest").exists());
+    assert!(!job.out("out").join("model").exists());
+
+    job.train("out", 2, &["--epochs", "12", "--resume"]);
+    assert!(job.weights("out") == job.weights("whole"));
+}
+
+#[test]
+fn launched_ranks_train_together_and_a_killed_one_ends_the_job() {
+    let job = Job::new();
+    job.train("two", 2, &[]);
+    let launched = |name: &str, more: &[&str]| {
+        let fit = job.fit(name, more);
+        let mut launch = trainer();
+        launch.args(["launch", "--nproc", "2", "--"]).args(fit.get_args());
+        Rank::start(0, launch)
+    };
+
+    let (code, output) = launched("launched", &[]).end();
+    assert_eq!(code, Some(0), "{output:?}");
+    assert!(job.weights("launched") == job.weights("two"));
+
+    let mut killed = launched("killed", &["--epochs", "100000"]);
+    killed.wait_for(" step 20: ");
+    rustix::process::kill_process(ranks_below(&job.out("killed"))[0], Signal::KILL).unwrap();
+    let (code, output) = killed.end();
+    assert_eq!(code, Some(75), "{output:?}");
+    assert!(output.last().unwrap().contains("SIGKILL"), "{output:?}");
+    assert!(ranks_below(&job.out("killed")).is_empty());
+}
+
+#[test]
+fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
+    let job = Job::new();
+    job.train("first", 1, &[]);
+    let loss = |name: &str| job.metrics(name, "steps")[0]["loss"].as_f64().unwrap();
+
+    let model = job.out("first").join("model");
+    job.train("second", 1, &["--init-from", model.to_str().unwrap(), "--epochs", "1"]);
+    assert!(loss("second") < loss("first"));
+
+    let vectors = job.out("words.vec");
+    fs::write(&vectors, "2 8\nw3 1 2 3 4 5 6 7 8\nelsewhere 0 0 0 0 0 0 0 0\n").unwrap();
+    job.train("third", 1, &["--init-from", vectors.to_str().unwrap(), "--epochs", "1"]);
+    assert!(loss("third") != loss("first"));
+
+    fs::write(&vectors, "w3 1 2 3\n").unwrap();
+    let (code, told) = run(job.fit("fourth", &["--init-from", vectors.to_str().unwrap()]));
+    assert_eq!(code, Some(65), "{told}");
+    assert!(told.contains("words.vec: line 1: 3 numbers, expected 8"), "{told}");
+}
+
+#[test]
+fn it_ends_early_at_a_loss_or_without_progress_and_keeps_the_best_weights() {
+    let job = Job::new();
+    job.train("stopped", 1, &["--stop-loss", "100", "--epochs", "50"]);
+    assert_eq!(job.metrics("stopped", "epoch").len(), 1);
+
+    // So fast that it gets worse.
+    let settings = ["--validation-fraction", "0.2", "--patience", "2", "--epochs", "50", "--rate", "0.3"];
+    job.train("patient", 1, &settings);
+    let losses: Vec<f64> = job
+        .metrics("patient", "epoch")
+        .iter()
+        .map(|line| line["validation"]["loss"].as_f64().unwrap())
+        .collect();
+    assert!(losses.len() < 50);
+    let best = losses.iter().copied().fold(f64::INFINITY, f64::min);
+    assert_eq!(losses.iter().rposition(|&loss| loss == best), Some(losses.len() - 3));
+}
+
+#[test]
+fn a_model_predicts_line_by_line_and_is_exported_whole() {
+    let job = Job::new();
+    job.train("out", 1, &[]);
+    let model = job.out("out").join("model");
+    let copy = job.out("copy");
+    let mut export = trainer();
+    export.arg("export").arg(&model).arg("--out").arg(&copy);
+    assert_eq!(run(export).0, Some(0));
+
+    let predicted = |model: &Path| {
+        let lines = job.out("lines");
+        fs::write(&lines, "w1 w2 w3\n\nnobody knows\n").unwrap();
+        let mut predict = trainer();
+        predict.arg("predict").arg(model).args(["--format", "text", "--device", "cpu"]);
+        predict.stdin(fs::File::open(&lines).unwrap());
+        let output = predict.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let lines = predicted(&model);
+    assert_eq!(lines.lines().count(), 3);
+    // The words of the fixture's vocabulary hold digits, which no cleaned text does.
+    assert_eq!(lines.lines().nth(1), Some("{\"line\":2,\"error\":\"blank\"}"));
+    assert_eq!(lines.lines().nth(2), Some("{\"line\":3,\"error\":\"only_unknown\"}"));
+    assert_eq!(predicted(&copy), lines);
+
+    let mut bytes = fs::read(copy.join("vocabulary.txt")).unwrap();
+    bytes[0] ^= 1;
+    fs::write(copy.join("vocabulary.txt"), bytes).unwrap();
+    let mut predict = trainer();
+    predict.arg("predict").arg(&copy);
+    let (code, told) = run(predict);
+    assert_eq!(code, Some(66), "{told}");
+}
