@@ -64,3 +64,18 @@ step "Three shards, one dataset." \
 
 step "However it was cut, it is the same file, byte for byte." \
     'cmp one.h5 three.h5 && ls -l one.h5 three.h5'
+
+command -v trainer > /dev/null || {
+    printf '\nSKIPPED training: the trainer was left out of this build (TORCH=no)\n'
+    exit
+}
+
+step "An LSTM learns which texts are positive, on two ranks of this machine; a fifth of the rows is for testing." \
+    'trainer launch --nproc 2 -- fit one.h5 --out sentiment --epochs 3 --batch 256 --rate 0.01 --pool mean-max --device cpu'
+
+step "The same rows again, from the saved model: every row counted once." \
+    'trainer evaluate sentiment/model one.h5 --test-fraction 0.2 --device cpu'
+
+step "Three sentences that it has not seen." \
+    "printf '%s\n' 'What a magnificent knife, it works great!' 'It failed after a week. Waste of money.' 'It is what it is' |
+      trainer predict sentiment/model --format text --device cpu"
