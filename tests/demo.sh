@@ -77,5 +77,5 @@ step "The same rows again, from the saved model: every row counted once." \
     'trainer evaluate sentiment/model one.h5 --test-fraction 0.2 --device cpu'
 
 step "Three sentences that it has not seen." \
-    "printf '%s\n' 'What a magnificent knife, it works great!' 'It failed after a week. Waste of money.' 'It is what it is' |
+    "printf '%s\n' 'What a magnificent knife, it works great!' 'It broke after a week, what a waste of money!' 'It is what it is' |
       trainer predict sentiment/model --format text --device cpu"

@@ -30,8 +30,7 @@ pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Re
 fn from_vectors(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Result<()> {
     let failed = |source| Error::io(path, source);
     let wrong = |line: usize, found: String| Error::Vectors { path: path.to_owned(), line, found };
-    let ids: HashMap<&[u8], i64> =
-        vocabulary.words.iter().zip(i64::from(FIRST_WORD)..).map(|(word, id)| (word.as_ref(), id)).collect();
+    let ids: HashMap<&[u8], i64> = vocabulary.words.iter().zip(i64::from(FIRST_WORD)..).collect();
     let width = model.settings().embedding as usize;
     let mut rows = Vec::new();
     let mut values: Vec<f64> = Vec::new();

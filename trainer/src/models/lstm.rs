@@ -84,14 +84,14 @@ impl Lstm {
 
         let words = normal(&[settings.ids, embedded], place);
         let _ = words.select(0, 0).zero_();
-        let embedding = parameters.add("embedding.weight".to_owned(), words);
+        let embedding = parameters.add("embedding.weight".to_owned(), &words);
 
         let bound = 1.0 / (hidden as f64).sqrt();
         let mut layers = Vec::with_capacity(settings.layers);
         for layer in 0..settings.layers {
             let inputs = if layer == 0 { embedded } else { hidden };
             let mut weight = |name: &str, shape: &[i64]| {
-                parameters.add(format!("lstm.{name}_l{layer}"), uniform(shape, bound, place))
+                parameters.add(format!("lstm.{name}_l{layer}"), &uniform(shape, bound, place))
             };
             layers.push([
                 weight("weight_ih", &[4 * hidden, inputs]),
@@ -108,8 +108,8 @@ impl Lstm {
         let mut dense = |name: &str, inputs: i64, outputs: i64| {
             let bound = 1.0 / (inputs as f64).sqrt();
             [
-                parameters.add(format!("{name}.weight"), uniform(&[outputs, inputs], bound, place)),
-                parameters.add(format!("{name}.bias"), uniform(&[outputs], bound, place)),
+                parameters.add(format!("{name}.weight"), &uniform(&[outputs, inputs], bound, place)),
+                parameters.add(format!("{name}.bias"), &uniform(&[outputs], bound, place)),
             ]
         };
         let linear = dense("linear", pooled, settings.linear);

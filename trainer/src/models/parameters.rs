@@ -20,7 +20,7 @@ impl Parameters {
     }
 
     /// Adds a weight to be trained; its place.
-    pub(super) fn add(&mut self, name: String, value: Tensor) -> usize {
+    pub(super) fn add(&mut self, name: String, value: &Tensor) -> usize {
         self.names.push(name);
         self.tensors.push(value.set_requires_grad(true));
         self.tensors.len() - 1
