@@ -40,8 +40,8 @@ fn main() -> Result<(), c10d::Error> {
 /// About a quarter of a second for each size.
 fn calls_of(elements: i64) -> usize {
     match elements {
-        ..=0x1000 => 3000,
-        ..=0x4_0000 => 300,
+        ..=0xfff => 3000,
+        0x1000..=0x4_0000 => 300,
         _ => 15,
     }
 }

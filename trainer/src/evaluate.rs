@@ -70,7 +70,7 @@ fn on_cpu(tensor: &Tensor) -> Tensor {
     tensor.to_kind(tch::Kind::Double).to_device(Device::Cpu)
 }
 
-/// A batch's tokens, [B, T], and lengths, [B].
+/// A batch's tokens, `[B, T]`, and lengths, `[B]`.
 pub(crate) fn inputs(batch: &Batch, device: Device) -> (Tensor, Tensor) {
     let shape = [batch.rows.len() as i64, batch.longest as i64];
     (whole_numbers(&batch.tokens, device).view(shape), whole_numbers(&batch.lengths, device))

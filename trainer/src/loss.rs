@@ -26,9 +26,9 @@ pub enum Objective {
 /// What a share's rows are.
 #[derive(Debug)]
 pub struct Targets {
-    /// 0 or 1, [B].
+    /// 0 or 1, `[B]`.
     pub labels: Tensor,
-    /// 1 to 5, [B].
+    /// 1 to 5, `[B]`.
     pub ratings: Tensor,
 }
 
@@ -42,7 +42,7 @@ impl Objective {
         }
     }
 
-    /// Each row's loss, [B], of outputs [B, O].
+    /// Each row's loss, `[B]`, of outputs `[B, O]`.
     pub fn row_losses(self, outputs: &Tensor, targets: &Targets) -> Result<Tensor> {
         let kind = outputs.kind();
         Ok(match self {

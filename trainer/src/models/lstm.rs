@@ -132,7 +132,7 @@ impl Lstm {
         &mut self.parameters
     }
 
-    /// The outputs of rows, [B, O], of their tokens, [B, T], and their lengths, [B], each 1 to T. B is 1 or more.
+    /// The outputs of rows, `[B, O]`, of their tokens, `[B, T]`, and their lengths, `[B]`, each 1 to T. B is 1 or more.
     /// Dropout is that of training; its masks come from PyTorch's generator.
     pub fn forward(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
         let weight = |place: usize| self.parameters.at(place);
@@ -161,14 +161,14 @@ fn drop(values: Tensor, share: f64) -> Result<Tensor> {
     if share == 0.0 { Ok(values) } else { Ok(values.f_dropout(share, true)?) }
 }
 
-/// [B, H] of [B, T, H].
+/// `[B, H]` of `[B, T, H]`.
 fn last_states(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let last = (lengths - 1).f_view([size[0], 1, 1])?.f_expand([size[0], 1, size[2]], false)?;
     Ok(states.f_gather(1, &last, false)?.f_squeeze_dim(1)?)
 }
 
-/// [B, 2H] of [B, T, H].
+/// `[B, 2H]` of `[B, T, H]`.
 fn mean_and_maximum(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let positions = Tensor::f_arange(size[1], (Kind::Int64, states.device()))?.f_unsqueeze(0)?; // [1, T]
