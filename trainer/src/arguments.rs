@@ -162,6 +162,9 @@ pub struct Fit {
     /// Checkpoints that stay
     #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Running")]
     pub keep: usize,
+    /// MiB that the tokens of the training rows may take on a GPU; where they take more, batches are copied to it
+    #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
+    pub device_memory: u64,
     /// Write a line of metrics every so many steps [default: every 5 seconds]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Running")]
     pub log_steps: Option<u64>,

@@ -4,10 +4,11 @@ use tch::{Device, Tensor};
 
 use crate::batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
 use crate::error::Result;
-use crate::loss::{Objective, Targets};
+use crate::inputs::Inputs;
+use crate::loss::Objective;
 use crate::metrics::{Metrics, Tally, metrics};
 use crate::models::{Dropout, Lstm};
-use crate::ranks::{Ranks, whole_numbers};
+use crate::ranks::Ranks;
 
 /// How an evaluation goes.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +54,11 @@ fn count(model: &Lstm, batch: &Batch, evaluation: &Evaluation, tally: &mut Tally
         return Ok(());
     }
     let scoring = evaluation.objective.scoring(evaluation.positive_from);
-    let device = evaluation.device;
     let (outputs, losses) = tch::no_grad(|| -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
-        let (tokens, lengths) = inputs(batch, device);
+        let inputs = Inputs::copied(evaluation.device);
+        let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;
         let outputs = model.forward(&tokens, &lengths, Dropout::default())?;
-        let losses = evaluation.objective.row_losses(&outputs, &targets(batch, device))?;
+        let losses = evaluation.objective.row_losses(&outputs, &inputs.targets(batch))?;
         Ok((Vec::try_from(&on_cpu(&outputs))?, Vec::try_from(&on_cpu(&losses))?))
     })?;
     for ((outputs, loss), label) in outputs.iter().zip(losses).zip(&batch.labels) {
@@ -68,18 +69,4 @@ fn count(model: &Lstm, batch: &Batch, evaluation: &Evaluation, tally: &mut Tally
 
 fn on_cpu(tensor: &Tensor) -> Tensor {
     tensor.to_kind(tch::Kind::Double).to_device(Device::Cpu)
-}
-
-/// A batch's tokens, `[B, T]`, and lengths, `[B]`.
-pub(crate) fn inputs(batch: &Batch, device: Device) -> (Tensor, Tensor) {
-    let shape = [batch.rows.len() as i64, batch.longest as i64];
-    (whole_numbers(&batch.tokens, device).view(shape), whole_numbers(&batch.lengths, device))
-}
-
-/// A batch's labels and ratings.
-pub(crate) fn targets(batch: &Batch, device: Device) -> Targets {
-    Targets {
-        labels: Tensor::from_slice(&batch.labels).to_device(device),
-        ratings: Tensor::from_slice(&batch.ratings).to_kind(tch::Kind::Int64).to_device(device),
-    }
 }

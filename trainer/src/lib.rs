@@ -2,7 +2,8 @@
 //!
 //! The program's commands ([`commands`]) tie together what knows little of each other. Without tensors: the rows of a
 //! dataset as batches for one rank ([`batches`]), the learning rate of a step ([`schedule`]), what an evaluation counts
-//! ([`metrics`]), the folder of a saved model ([`saved`]), lines into answers ([`predict`]). With them: the models
+//! ([`metrics`]), the folder of a saved model ([`saved`]), lines into answers ([`predict`]). With them: batches on a device
+//! ([`inputs`]), the models
 //! ([`models`]), what is made small ([`loss`]) and how ([`optim`]), and the loop ([`train`]). All of it is a function of
 //! its arguments, so that ranks ([`ranks`]) which are told the same do the same. Around it: ranks on one machine ([`launch`]), what signals ask
 //! for ([`interrupt`]), and what torchrun is told ([`failure`]).
@@ -16,6 +17,7 @@ pub mod batches;
 pub mod commands;
 pub mod evaluate;
 pub mod failure;
+pub mod inputs;
 pub mod interrupt;
 pub mod launch;
 pub mod loss;

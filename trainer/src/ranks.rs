@@ -1,7 +1,7 @@
 //! The processes that train together: one alone, or a group of them. What all must agree on goes through here.
 
 use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Tensor};
 
 use crate::error::Result;
 
@@ -108,9 +108,4 @@ impl Ranks {
         }
         Ok(())
     }
-}
-
-/// Whole numbers for a device.
-pub(crate) fn whole_numbers(numbers: &[i64], device: Device) -> Tensor {
-    Tensor::from_slice(numbers).to_kind(Kind::Int64).to_device(device)
 }

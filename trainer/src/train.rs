@@ -11,7 +11,8 @@ use tch::{Device, Kind, Tensor};
 
 use crate::batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, Plan, RowWeight, Rows};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluation, evaluate, inputs, targets};
+use crate::evaluate::{Evaluation, evaluate};
+use crate::inputs::Inputs;
 use crate::interrupt::Asked;
 use crate::loss::Objective;
 use crate::metrics::Metrics;
@@ -181,21 +182,42 @@ pub enum End {
     Stopped,
 }
 
+/// What has no part in what comes out.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Where to compute.
+    pub device: Device,
+    /// What the tokens of the training rows may take on a GPU; where they take more, batches are copied to it.
+    pub device_bytes: u64,
+    /// Threads that make batches.
+    pub loaders: usize,
+}
+
+fn inputs_of(rows: &Rows, device: Device, device_bytes: u64) -> Inputs<'_> {
+    match rows.table(Part::Training) {
+        Some(table) if device != Device::Cpu && Inputs::resident_bytes(table) <= device_bytes => {
+            Inputs::resident(device, table)
+        }
+        _ => Inputs::copied(device),
+    }
+}
+
 /// Goes on with a training until it is complete or is asked to stop.
 pub fn train(
     recipe: &Recipe,
     rows: &Rows,
     ranks: &Ranks,
-    device: Device,
-    loaders: usize,
+    options: Options,
     training: &mut Training,
     hooks: &mut Hooks<'_>,
 ) -> Result<End> {
+    let Options { device, loaders, .. } = options;
     let reducer = ranks
         .group()
         .map(|group| Reducer::new(group, training.model.parameters().tensors(), ReducerOptions::default()))
         .transpose()?;
     let n_rows = rows.census(Part::Training).rows;
+    let inputs = inputs_of(rows, device, options.device_bytes);
     while !training.position.has_ended {
         let loading = Loading {
             part: Part::Training,
@@ -218,7 +240,7 @@ pub fn train(
             let step = Step::of(recipe, n_rows, training.position.batch);
             let key = [recipe.seed, training.position.steps, batch.step, ranks.rank() as u64];
             let masks = Random::of(Purpose::Dropout, &key).bits();
-            let loss = share_loss(recipe, &training.model, &batch, step.rows, masks, device)?;
+            let loss = share_loss(recipe, &training.model, &inputs, &batch, step.rows, masks)?;
             // At a step's last batch the gradients become those of all ranks.
             match &reducer {
                 Some(reducer) if step.is_last_batch => reducer.backward(&loss.of_step)?,
@@ -305,10 +327,10 @@ pub struct ShareLoss {
 pub fn share_loss(
     recipe: &Recipe,
     model: &Lstm,
+    inputs: &Inputs<'_>,
     batch: &Batch,
     step_rows: u64,
     masks: u64,
-    device: Device,
 ) -> Result<ShareLoss> {
     let sum = if batch.rows.is_empty() {
         nothing(model)?
@@ -316,12 +338,11 @@ pub fn share_loss(
         if !recipe.dropout.is_none() {
             tch::manual_seed(masks as i64);
         }
-        let (tokens, lengths) = inputs(batch, device);
+        let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;
         let outputs = in_precision(recipe.precision, || model.forward(&tokens, &lengths, recipe.dropout))?;
         let outputs = outputs.to_kind(recipe.precision.kind());
-        let losses = recipe.objective.row_losses(&outputs, &targets(batch, device))?; // [B]
-        let weights = Tensor::from_slice(&batch.weights).to_kind(losses.kind()).to_device(device);
-        (losses * weights).f_sum(recipe.precision.kind())?
+        let losses = recipe.objective.row_losses(&outputs, &inputs.targets(batch))?; // [B]
+        (&losses * inputs.weights(batch, losses.kind())).f_sum(recipe.precision.kind())?
     };
     Ok(ShareLoss { of_step: &sum / step_rows as f64, sum: sum.f_double_value(&[])? })
 }

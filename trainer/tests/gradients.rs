@@ -14,6 +14,7 @@ use trainer::batches::{
     Arrangement, Batch, Dealing, Division, Loader, Loading, Part, Reading, RowWeight, Rows, ShareSchedule,
     Shares,
 };
+use trainer::inputs::Inputs;
 use trainer::loss::Objective;
 use trainer::models::{Dropout, Lstm, LstmSettings, Pool};
 use trainer::optim::Rule;
@@ -146,12 +147,30 @@ fn splits_agree(group: &ProcessGroup) {
     }
 }
 
+/// What a GPU gathers from its own copy is what would be copied to it; tried on the processor, which gathers alike.
+#[test]
+fn batches_that_are_gathered_on_the_device_are_those_that_are_copied() {
+    let (_folder, path) = reviews(100);
+    let division = Division::by_fractions(0.3, 0.0).unwrap();
+    let rows = Rows::open(&path, &Reading { division, tokens_max: 20, memory_bytes: 1 << 20 }).unwrap();
+    let resident = Inputs::resident(Device::Cpu, rows.table(Part::Training).unwrap());
+    let copied = Inputs::copied(Device::Cpu);
+    let batches = batches(&rows, Dealing::alone());
+    assert!(batches.len() > 2);
+    for batch in &batches {
+        let (found, expected) =
+            (resident.tokens_and_lengths(batch).unwrap(), copied.tokens_and_lengths(batch).unwrap());
+        assert_eq!(found, expected);
+    }
+}
+
 /// Every batch's gradients, batch after batch.
 fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tensor, &Lstm)) -> Vec<Tensor> {
     let mut model = Lstm::new(recipe.model.clone(), 1, recipe.precision.kind(), Device::Cpu);
+    let inputs = Inputs::copied(Device::Cpu);
     let mut all = Vec::new();
     for batch in batches {
-        let loss = share_loss(recipe, &model, batch, batch.n_rows_global as u64, 0, Device::Cpu).unwrap();
+        let loss = share_loss(recipe, &model, &inputs, batch, batch.n_rows_global as u64, 0).unwrap();
         backward(&loss.of_step, &model);
         all.extend(model.parameters().gradients().iter().map(Tensor::copy));
         model.parameters_mut().zero_gradients();

@@ -21,7 +21,7 @@ use crate::optim::Rule;
 use crate::ranks::Ranks;
 use crate::saved::Existing;
 use crate::schedule::{Decay, Schedule};
-use crate::train::{End, Hooks, Position, Precision, Recipe, Training, train};
+use crate::train::{End, Hooks, Options, Position, Precision, Recipe, Training, train};
 
 const CHECKPOINTS: &str = "checkpoints";
 const MODEL: &str = "model";
@@ -308,8 +308,12 @@ fn run(
         }
     };
     let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save };
-    let loaders = usize::from(arguments.running.loaders);
-    let end = train(recipe, rows, ranks, device, loaders, training, &mut hooks)?;
+    let options = Options {
+        device,
+        device_bytes: arguments.device_memory << 20,
+        loaders: usize::from(arguments.running.loaders),
+    };
+    let end = train(recipe, rows, ranks, options, training, &mut hooks)?;
     progress.map_or(Ok(()), Progress::finish)?;
     Ok(end)
 }

@@ -8,9 +8,9 @@ use tch::{Device, Tensor};
 use super::device;
 use crate::arguments::{FormatName, Predict};
 use crate::error::{Error, Result};
+use crate::inputs::whole_numbers;
 use crate::models::{Dropout, read_model};
 use crate::predict::{Format, Options, Texts, Tokenizer, run};
-use crate::ranks::whole_numbers;
 
 /// Answers line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {

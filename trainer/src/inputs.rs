@@ -1,0 +1,95 @@
+//! A batch as tensors on the device of the model.
+//!
+//! B rows of a share, T tokens of its longest row, N tokens of all rows of a part.
+//!
+//! A GPU keeps the tokens of the training part where they fit: a batch is then gathered there, and only the places of
+//! its rows go over the bus. The tensors are the same either way.
+
+use tch::{Device, Kind, Tensor};
+
+use crate::batches::{Batch, Table, Tokens};
+use crate::error::Result;
+use crate::loss::Targets;
+
+/// Makes tensors of batches.
+#[derive(Debug)]
+pub struct Inputs<'a> {
+    device: Device,
+    resident: Option<Resident<'a>>,
+}
+
+/// All tokens of a part, on the device.
+#[derive(Debug)]
+struct Resident<'a> {
+    table: &'a Table,
+    /// `[N]`, 32 bits each.
+    tokens: Tensor,
+}
+
+impl<'a> Inputs<'a> {
+    /// Batches are copied to the device.
+    pub fn copied(device: Device) -> Self {
+        Self { device, resident: None }
+    }
+
+    /// The rows of this table lie on the device.
+    pub fn resident(device: Device, table: &'a Table) -> Self {
+        let tokens: Vec<i32> = match table.tokens() {
+            Tokens::U16(all) => all.iter().map(|&token| i32::from(token)).collect(),
+            Tokens::U32(all) => all.iter().map(|&token| token as i32).collect(),
+        };
+        let tokens = Tensor::from_slice(&tokens).to_device(device);
+        Self { device, resident: Some(Resident { table, tokens }) }
+    }
+
+    /// What the tokens of a table take on a device.
+    pub fn resident_bytes(table: &Table) -> u64 {
+        4 * table.tokens().len() as u64
+    }
+
+    /// A batch's tokens, `[B, T]`, and lengths, `[B]`.
+    pub fn tokens_and_lengths(&self, batch: &Batch) -> Result<(Tensor, Tensor)> {
+        let lengths = whole_numbers(&batch.lengths, self.device);
+        let shape = [batch.rows.len() as i64, batch.longest as i64];
+        let tokens = match &self.resident {
+            None => whole_numbers(&batch.tokens, self.device).view(shape),
+            Some(resident) => resident.gather(batch, &lengths, shape)?,
+        };
+        Ok((tokens, lengths))
+    }
+
+    /// A batch's labels and ratings, `[B]` each.
+    pub fn targets(&self, batch: &Batch) -> Targets {
+        Targets {
+            labels: Tensor::from_slice(&batch.labels).to_device(self.device),
+            ratings: Tensor::from_slice(&batch.ratings).to_kind(Kind::Int64).to_device(self.device),
+        }
+    }
+
+    /// What a batch's rows weigh, `[B]`.
+    pub fn weights(&self, batch: &Batch, kind: Kind) -> Tensor {
+        Tensor::from_slice(&batch.weights).to_kind(kind).to_device(self.device)
+    }
+}
+
+impl Resident<'_> {
+    fn gather(&self, batch: &Batch, lengths: &Tensor, shape: [i64; 2]) -> Result<Tensor> {
+        // The table's rows ascend by their place in the file.
+        let rows = self.table.rows();
+        let begin = |row: &u32| self.table.span(rows.partition_point(|other| other < row)).0 as i64;
+        let begins: Vec<i64> = batch.rows.iter().map(begin).collect();
+        let device = self.tokens.device();
+        let columns = Tensor::f_arange(shape[1], (Kind::Int64, device))?.f_unsqueeze(0)?; // [1, T]
+        let begins = whole_numbers(&begins, device).f_unsqueeze(1)?; // [B, 1]
+        let last = self.tokens.size()[0] - 1;
+        let places = (&begins + &columns).f_clamp_max(last)?.f_view(-1)?; // [B T]
+        let tokens = self.tokens.f_index_select(0, &places)?.f_view(shape)?.f_to_kind(Kind::Int64)?;
+        let is_padding = columns.f_ge_tensor(&lengths.f_unsqueeze(1)?)?; // [B, T]
+        Ok(tokens.f_masked_fill(&is_padding, 0)?)
+    }
+}
+
+/// Whole numbers for a device.
+pub(crate) fn whole_numbers(numbers: &[i64], device: Device) -> Tensor {
+    Tensor::from_slice(numbers).to_kind(Kind::Int64).to_device(device)
+}
