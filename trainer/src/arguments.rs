@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::review::Fields;
 
@@ -14,8 +14,12 @@ use crate::train::Precision;
 
 /// Trains a sentiment model on a dataset, evaluates it, and predicts with it.
 #[derive(Debug, Parser)]
-#[command(name = "trainer", version)]
+#[command(name = "trainer", version, disable_help_flag = true)]
 pub struct Arguments {
+    /// Print help
+    // One line an option, as far as they fit; clap's `--help` has five.
+    #[arg(short, long, global = true, action = ArgAction::HelpShort)]
+    pub help: Option<bool>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
