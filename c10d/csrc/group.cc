@@ -92,7 +92,6 @@ class Pair : public Endable {
  public:
   Pair(c10::intrusive_ptr<c10d::Work> inner, std::shared_ptr<Guard> guard)
       : Endable(-1, inner->retrieveOpType()), inner_(std::move(inner)), guard_(std::move(guard)) {}
-  ~Pair() override { guard_->leave(ticket_); }
 
   void start(const c10::intrusive_ptr<Pair>& self) { ticket_ = guard_->enter(self); }
 
@@ -104,6 +103,7 @@ class Pair : public Endable {
     try {
       arrived = inner_->wait(timeout);
     } catch (...) {
+      guard_->leave(ticket_);
       guard_->check();
       guard_->note_broken();
       throw;
@@ -140,9 +140,7 @@ void Guard::fail(const std::string& message) {
     failed_ = broken_ = true;
     message_ = message;
     failure = failure_locked();
-    for (auto& [ticket, weak] : pending_) {
-      if (auto work = weak.lock()) pending.push_back(std::move(work));
-    }
+    for (auto& [ticket, work] : pending_) pending.push_back(std::move(work));
     pending_.clear();
     action = std::move(action_);
   }
@@ -180,7 +178,7 @@ uint64_t Guard::enter(const c10::intrusive_ptr<Endable>& work) {
     if (failed_) {
       failure = failure_locked();
     } else {
-      pending_.emplace(ticket, c10::weak_intrusive_ptr<Endable>(work));
+      pending_.emplace(ticket, work);
     }
   }
   if (failure) work->end(failure);
@@ -188,8 +186,24 @@ uint64_t Guard::enter(const c10::intrusive_ptr<Endable>& work) {
 }
 
 void Guard::leave(uint64_t ticket) {
+  // Freed unlocked, since a work may be freed with it that asks this guard.
+  c10::intrusive_ptr<Endable> done;
   std::lock_guard<std::mutex> lock(mutex_);
-  pending_.erase(ticket);
+  const auto at = pending_.find(ticket);
+  if (at == pending_.end()) return;
+  done = std::move(at->second);
+  pending_.erase(at);
+}
+
+bool Guard::is_idle() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return pending_.empty();
+}
+
+void Guard::forget_action() {
+  std::function<void()> action;
+  std::lock_guard<std::mutex> lock(mutex_);
+  action.swap(action_);
 }
 
 c10::intrusive_ptr<c10d::Work> Guard::watch_collective(c10::intrusive_ptr<c10d::Work> inner) {
@@ -401,7 +415,9 @@ int c10d_nccl_new(c10d_store* store, const char* name, int rank, int world_size,
 }
 
 void c10d_group_free(c10d_group* group) {
-  if (group->guard->is_broken()) {
+  // Held by the guard, which the watching thread may free last, the backend would outlive this call.
+  group->guard->forget_action();
+  if (group->guard->is_broken() || !group->guard->is_idle()) {
     // Its destructor would wait for work that never ends; the process is about to end instead.
     group->group.release();
     group->backend.release();

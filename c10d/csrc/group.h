@@ -40,6 +40,8 @@ class Guard : public std::enable_shared_from_this<Guard> {
   // Throws where the group has failed.
   void check() const;
   bool is_broken() const;
+  // Whether no work is pending.
+  bool is_idle() const;
 
   // Wraps a collective, whose end its future tells.
   c10::intrusive_ptr<c10d::Work> watch_collective(c10::intrusive_ptr<c10d::Work> work);
@@ -48,6 +50,7 @@ class Guard : public std::enable_shared_from_this<Guard> {
 
   // What else is to be done on failure: a backend that can abort.
   void on_failure(std::function<void()> action);
+  void forget_action();
 
   // For the works.
   uint64_t enter(const c10::intrusive_ptr<Endable>& work);
@@ -62,7 +65,9 @@ class Guard : public std::enable_shared_from_this<Guard> {
   bool failed_ = false;
   bool broken_ = false;
   uint64_t next_ticket_ = 0;
-  std::unordered_map<uint64_t, c10::weak_intrusive_ptr<Endable>> pending_;
+  // Owned: a send or receive that its caller dropped is carried out all the same, where Gloo would stop reading from
+  // that peer for good.
+  std::unordered_map<uint64_t, c10::intrusive_ptr<Endable>> pending_;
   std::function<void()> action_;
 };
 
