@@ -220,6 +220,10 @@ c10::intrusive_ptr<c10d::Work> Guard::watch_pair(c10::intrusive_ptr<c10d::Work> 
 
 namespace {
 
+// PyTorch's flight recorder is one for the process, and takes note of a group's first collective without a lock:
+// groups of several threads start theirs one by one. Starting one only queues it.
+std::mutex starting;
+
 // Gloo, with every call that this crate or the Reducer makes under a guard.
 class GuardedGloo : public c10d::ProcessGroupGloo {
  public:
@@ -229,34 +233,43 @@ class GuardedGloo : public c10d::ProcessGroupGloo {
 
   c10::intrusive_ptr<c10d::Work> allreduce(std::vector<at::Tensor>& tensors,
                                            const c10d::AllreduceOptions& options) override {
-    guard_->check();
-    return guard_->watch_collective(ProcessGroupGloo::allreduce(tensors, options));
+    return guard_->watch_collective(begin([&] { return ProcessGroupGloo::allreduce(tensors, options); }));
   }
   c10::intrusive_ptr<c10d::Work> broadcast(std::vector<at::Tensor>& tensors,
                                            const c10d::BroadcastOptions& options) override {
-    guard_->check();
-    return guard_->watch_collective(ProcessGroupGloo::broadcast(tensors, options));
+    return guard_->watch_collective(begin([&] { return ProcessGroupGloo::broadcast(tensors, options); }));
   }
   c10::intrusive_ptr<c10d::Work> allgather(std::vector<std::vector<at::Tensor>>& outputs,
                                            std::vector<at::Tensor>& inputs,
                                            const c10d::AllgatherOptions& options) override {
-    guard_->check();
-    return guard_->watch_collective(ProcessGroupGloo::allgather(outputs, inputs, options));
+    return guard_->watch_collective(begin([&] { return ProcessGroupGloo::allgather(outputs, inputs, options); }));
   }
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options) override {
-    guard_->check();
-    return guard_->watch_collective(ProcessGroupGloo::barrier(options));
+    return guard_->watch_collective(begin([&] { return ProcessGroupGloo::barrier(options); }));
   }
   c10::intrusive_ptr<c10d::Work> send(std::vector<at::Tensor>& tensors, int to, int tag) override {
-    guard_->check();
-    return guard_->watch_pair(ProcessGroupGloo::send(tensors, to, tag));
+    return guard_->watch_pair(begin([&] { return ProcessGroupGloo::send(tensors, to, tag); }));
   }
   c10::intrusive_ptr<c10d::Work> recv(std::vector<at::Tensor>& tensors, int from, int tag) override {
-    guard_->check();
-    return guard_->watch_pair(ProcessGroupGloo::recv(tensors, from, tag));
+    return guard_->watch_pair(begin([&] { return ProcessGroupGloo::recv(tensors, from, tag); }));
   }
 
  private:
+  template <typename Start>
+  c10::intrusive_ptr<c10d::Work> begin(Start&& start) {
+    guard_->check();
+    std::lock_guard<std::mutex> lock(starting);
+    try {
+      return start();
+    } catch (const c10::Error&) {
+      throw;  // PyTorch's check of the arguments: nothing was sent.
+    } catch (const std::exception& error) {
+      // A send or receive finds at once that its connection has ended.
+      guard_->note_broken();
+      throw Failure(says_timed_out(error.what()) ? C10D_TIMED_OUT : C10D_FAILED, error.what());
+    }
+  }
+
   std::shared_ptr<Guard> guard_;
 };
 
