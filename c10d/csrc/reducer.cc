@@ -10,6 +10,7 @@
 #include "group.h"
 #include "status.h"
 
+using shim::Failure;
 using shim::guarded;
 
 namespace {
@@ -64,10 +65,15 @@ class ReduceBucket : public c10d::CommHookInterface {
     if (mean_) gradients.div_(group_->getSize());
     std::vector<at::Tensor> tensors{gradients};
     auto future = group_->getBackend(device_)->allreduce(tensors, c10d::AllreduceOptions())->getFuture();
-    if (device_ == c10::DeviceType::CPU) {
-      future->addCallback([timeline = timeline_, index](c10::ivalue::Future&) { timeline->reduced(index); });
-    }
-    return future;
+    if (device_ != c10::DeviceType::CPU) return future;
+    // A future of its own, which is complete when the time has been noted: one that is waited for is complete before
+    // its callbacks have run.
+    return future->then(
+        [timeline = timeline_, index](c10::ivalue::Future& done) {
+          timeline->reduced(index);
+          return done.value();
+        },
+        future->elementType());
   }
 
   at::Tensor parseHookResult(const c10::IValue& result) override {
@@ -158,18 +164,34 @@ int c10d_reducer_prepare(c10d_reducer* reducer, const c10d_tensor* outputs, size
   });
 }
 
+int c10d_reducer_finish(c10d_reducer* reducer, char** message) {
+  return guarded(message, C10D_INVALID, [&] {
+    try {
+      reducer->reducer->check_finalized();
+    } catch (const c10::Error&) {
+      // PyTorch's words for it are about Python, and about the next step.
+      throw Failure(C10D_INVALID, "this rank's loss did not use every parameter, and `find_unused` is not set");
+    }
+  });
+}
+
 size_t c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity) {
   return reducer->timeline->copy(times, capacity);
 }
 
 void c10d_reducer_free(c10d_reducer* reducer) {
-  // Where the group has failed, buckets may still be in the hands of Gloo's threads.
-  if (reducer->guard->is_broken()) reducer->reducer.release();
+  auto* engine = reducer->reducer.release();
   try {
-    delete reducer;
+    if (reducer->guard->is_broken()) {
+      // A thread of autograd's may still be in it. What is left of it takes no part in a later backward.
+      engine->remove_autograd_hooks();
+    } else {
+      delete engine;
+    }
   } catch (...) {
-    // The destructor of c10d::Reducer may throw; there is nobody to tell.
+    // c10d::Reducer's destructor may throw; there is nobody to tell.
   }
+  delete reducer;
 }
 
 }  // extern "C"

@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::marker::PhantomData;
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -222,6 +221,7 @@ unsafe extern "C" {
         n_outputs: usize,
         message: Message,
     ) -> c_int;
+    fn c10d_reducer_finish(reducer: *mut CReducer, message: Message) -> c_int;
     fn c10d_reducer_timeline(reducer: *mut CReducer, times: *mut BucketTimes, capacity: usize) -> usize;
     fn c10d_reducer_free(reducer: *mut CReducer);
 }
@@ -597,11 +597,8 @@ impl Drop for Work {
     }
 }
 
-/// The gradient reducer.
-pub(crate) struct Reducer(NonNull<CReducer>, PhantomData<Cell<()>>);
-
-// SAFETY: nothing in it belongs to the thread that made it; it is not Sync.
-unsafe impl Send for Reducer {}
+/// The gradient reducer, of the thread that made it.
+pub(crate) struct Reducer(NonNull<CReducer>);
 
 impl Reducer {
     pub fn new(
@@ -628,7 +625,7 @@ impl Reducer {
                 message,
             )
         })?;
-        Ok(Self(owned(out), PhantomData))
+        Ok(Self(owned(out)))
     }
 
     pub fn prepare(&self, outputs: &[&Tensor]) -> Result<()> {
@@ -637,6 +634,11 @@ impl Reducer {
         call(|message| unsafe {
             c10d_reducer_prepare(self.0.as_ptr(), handles.as_ptr(), handles.len(), message)
         })
+    }
+
+    pub fn finish(&self) -> Result<()> {
+        // SAFETY: the reducer lives.
+        call(|message| unsafe { c10d_reducer_finish(self.0.as_ptr(), message) })
     }
 
     pub fn timeline(&self) -> Vec<BucketTimes> {

@@ -116,7 +116,8 @@ impl<'g> Reducer<'g> {
     /// too: its loss is then a sum over no rows, which must still depend on the parameters (or `find_unused` be set).
     pub fn backward(&self, loss: &Tensor) -> Result<()> {
         self.inner.prepare(&[loss]).map_err(|failure| self.group.explain("backward", failure))?;
-        loss.f_backward().map_err(|error| self.group.explain_torch("backward", &error))
+        loss.f_backward().map_err(|error| self.group.explain_torch("backward", &error))?;
+        self.inner.finish().map_err(|failure| self.group.explain("backward", failure))
     }
 
     /// When each bucket of the last backward was ready and reduced, in the order in which they were ready.
