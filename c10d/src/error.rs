@@ -159,6 +159,8 @@ pub enum Cause {
     Left,
     /// It is the one rank that is not watched, every other is alive, and a connection failed.
     Unwatched,
+    /// A call failed on it for another reason than a lost rank, and it dropped the group.
+    GaveUp,
 }
 
 impl std::fmt::Display for Loss {
@@ -175,6 +177,7 @@ impl std::fmt::Display for Loss {
                 limit.as_secs_f64()
             ),
             Cause::Left => write!(f, " has left the group"),
+            Cause::GaveUp => write!(f, " has given up after an error of its own"),
             Cause::Unwatched => {
                 write!(f, " has died: a connection failed, and it is the only rank that runs no watch")
             }

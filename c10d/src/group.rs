@@ -5,7 +5,7 @@ use std::time::Duration;
 use tch::{Device, Kind, Tensor};
 
 use crate::cuda;
-use crate::error::{Cause, Error, Loss, Result};
+use crate::error::{Cause, Error, Result};
 use crate::ffi::{self, Failure, Status};
 use crate::launch::Launch;
 use crate::shape::{DIMENSIONS_MAX, Shape};
@@ -17,6 +17,8 @@ use crate::watch::Watch;
 const VERDICT_LIMIT: Duration = Duration::from_secs(2);
 // How long a rank that is done waits for the others, whose last data may still be on the way from it.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
+// Ten beats of 10 ms: a busy machine keeps a thread waiting for longer than shorter ones.
+const SILENCE_MIN: Duration = Duration::from_millis(100);
 // What making a group may take beyond its own limit before it is given up.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -49,7 +51,7 @@ pub struct Options {
     /// The longest that a collective may take, and that ranks wait for each other at the start: what the slowest
     /// healthy rank may be late by.
     pub timeout: Duration,
-    /// After this long without a word from its thread a rank counts as lost.
+    /// After this long without a word from its thread a rank counts as lost. At least 0.1 s.
     pub silence: Duration,
     /// The group's name, the same on all its ranks and used once in a store. "0" is where the default group of
     /// `torch.distributed.init_process_group` meets.
@@ -177,16 +179,16 @@ impl ProcessGroup {
         backend: Backend,
         options: &Options,
     ) -> Result<Self> {
-        if rank >= world_size {
-            return Err(Error::Invalid {
-                call: "joining a group".to_owned(),
-                detail: format!("rank {rank} is not below the number of ranks, {world_size}"),
-            });
-        }
+        check_place(rank, world_size, options)?;
         if let Backend::Nccl { device } = backend {
             cuda::check_device(device)?;
         }
-        store.set(&present_key(&options.name, rank), b"")?;
+        if store.add(&present_key(&options.name, rank), 1)? > 1 {
+            return Err(invalid_joining(format!(
+                "rank {rank} of group {:?} has joined at this store before: two processes have one rank, or two groups one name",
+                options.name
+            )));
+        }
         let watch = Watch::start(store, &options.name, rank, world_size, options.silence)?;
         let inner = join(store, rank, world_size, backend, options)
             .map_err(|failure| explain_absence(store, rank, world_size, options, &watch, failure))?;
@@ -477,10 +479,7 @@ impl ProcessGroup {
             return Error::TimedOut { call: call.to_owned(), limit_s: self.timeout.as_secs(), detail: text };
         }
         match self.watch.unwatched()[..] {
-            [rank] => Error::PeerLost {
-                call: call.to_owned(),
-                loss: Loss { rank, name: String::new(), cause: Cause::Unwatched },
-            },
+            [rank] => Error::PeerLost { call: call.to_owned(), loss: self.watch.accuse(rank) },
             _ => Error::Communication { call: call.to_owned(), detail: text },
         }
     }
@@ -572,8 +571,11 @@ impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // A connection that is closed takes with it what the other side has not read yet. So this rank leaves when
         // all do; else its connections stay until the process ends, which closes them without that loss.
-        if !self.inner.is_broken() && !self.watch.leave(FAREWELL_LIMIT) {
+        if self.inner.is_broken() {
+            self.watch.give_up();
+        } else if !self.watch.leave(FAREWELL_LIMIT) {
             self.inner.stay_connected();
+            self.watch.stay();
         }
     }
 }
@@ -633,6 +635,26 @@ fn check_reduction(call: &str, tensor: &Tensor, op: ReduceOp) -> Result<()> {
     })
 }
 
+fn invalid_joining(detail: String) -> Error {
+    Error::Invalid { call: "joining a group".to_owned(), detail }
+}
+
+fn check_place(rank: usize, world_size: usize, options: &Options) -> Result<()> {
+    if rank >= world_size {
+        return Err(invalid_joining(format!("rank {rank} is not below the number of ranks, {world_size}")));
+    }
+    if i32::try_from(world_size).is_err() {
+        return Err(invalid_joining(format!("{world_size} ranks are more than PyTorch can count")));
+    }
+    if options.silence < SILENCE_MIN {
+        return Err(invalid_joining(format!(
+            "a limit of silence of {:?}, expected at least {SILENCE_MIN:?}",
+            options.silence
+        )));
+    }
+    Ok(())
+}
+
 fn present_key(name: &str, rank: usize) -> String {
     format!("c10d/present/{name}/{rank}")
 }
@@ -647,7 +669,7 @@ fn join(
 ) -> ffi::Result<ffi::Group> {
     let (store, name, timeout_ms) =
         (std::sync::Arc::clone(store.raw()), options.name.clone(), millis(options.timeout));
-    in_time(options.timeout + GRACE, move || match backend {
+    in_time(options.timeout.saturating_add(GRACE), move || match backend {
         Backend::Gloo => ffi::Group::gloo(&store, &name, rank, world_size, timeout_ms),
         Backend::Nccl { device } => ffi::Group::nccl(&store, &name, rank, world_size, device, timeout_ms),
     })

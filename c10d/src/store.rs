@@ -12,7 +12,10 @@ use crate::launch::Launch;
 // What a call may take beyond the limit that it was given: a store that lives answers in far less.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A store that every rank can reach. Clones are the same connection.
+/// A store that every rank can reach.
+///
+/// Clones are the same connection, and a call waits for those before it: where ranks are threads of one process, each
+/// connects by itself, or one that waits for another keeps it from the store.
 ///
 /// Its protocol is PyTorch's, so Python ranks use the same one. It is not encrypted and asks nobody who they are: it
 /// belongs in a network where only the ranks are.
@@ -82,7 +85,7 @@ impl TcpStore {
     fn open(host: &str, port: u16, serve: bool, n_workers: Option<usize>, limit: Duration) -> Result<Self> {
         check_version()?;
         let host_of_thread = host.to_owned();
-        let opened = in_time(limit + GRACE, move || {
+        let opened = in_time(limit.saturating_add(GRACE), move || {
             ffi::Store::open(&host_of_thread, port, serve, n_workers, millis(limit))
         });
         let inner = opened.map_err(|failure| Error::Store {
@@ -192,7 +195,7 @@ impl TcpStore {
         function: impl FnOnce(&ffi::Store) -> ffi::Result<T> + Send + 'static,
     ) -> Result<T> {
         let store = Arc::clone(&self.inner);
-        in_time(limit + GRACE, move || function(&store)).map_err(|failure| Error::Store {
+        in_time(limit.saturating_add(GRACE), move || function(&store)).map_err(|failure| Error::Store {
             store: self.address(),
             call: name.to_owned(),
             detail: failure.text,
@@ -222,8 +225,9 @@ pub(crate) fn in_time<T: Send + 'static>(
     }
 }
 
+/// A limit as PyTorch takes it. 0 would be none to it, and what poll takes ends at 24 days.
 pub(crate) fn millis(limit: Duration) -> i64 {
-    i64::try_from(limit.as_millis()).unwrap_or(i64::MAX)
+    i64::from(i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1))
 }
 
 /// Refuses a libtorch other than the one of the headers: its classes would be read wrongly.

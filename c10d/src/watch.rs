@@ -30,8 +30,13 @@ use frame::{Frame, Tag, Token};
 
 /// Beats in one limit of silence: one lost to a busy machine is no lost rank.
 const BEATS_PER_LIMIT: u32 = 10;
-/// Connections that have not yet shown the token; more are turned away.
+/// Beats within which a connection shows the token. Half of the limit: a rank that has to wait until strangers have
+/// gone hears from the leader in time.
+const STRANGER_BEATS: u32 = BEATS_PER_LIMIT / 2;
+/// Connections that have not yet shown the token, beside one for each rank; more wait to be taken.
 const STRANGERS_MAX: usize = 64;
+/// How long a rank that gives up waits until its thread has told the others.
+const TELL_LIMIT: Duration = Duration::from_secs(1);
 
 /// This rank's part in the watch.
 pub(crate) struct Watch {
@@ -53,12 +58,20 @@ struct State {
     /// The ranks that are watched, this one among them, and how they call themselves.
     names: BTreeMap<usize, String>,
     left: BTreeSet<usize>,
-    /// This rank has nothing more to do.
-    leaving: bool,
-    /// Nobody has.
+    /// What this rank has to say and its thread has not yet sent.
+    to_tell: Vec<Frame>,
+    /// Nobody has anything more to do.
     everyone_left: bool,
     /// The thread is to end.
     closed: bool,
+    /// The thread is to end when everyone has left: this rank is done, and others are not.
+    stays: bool,
+}
+
+impl State {
+    fn is_over(&self) -> bool {
+        self.closed || (self.stays && self.everyone_left)
+    }
 }
 
 impl Shared {
@@ -92,6 +105,12 @@ impl Shared {
     fn has_left(&self, rank: usize) -> bool {
         self.state().left.contains(&rank)
     }
+
+    /// What is to be told, once it has been, is taken off the list.
+    fn note_told(&self, n_frames: usize) {
+        self.state().to_tell.drain(..n_frames);
+        self.changed.notify_all();
+    }
 }
 
 impl Watch {
@@ -123,7 +142,8 @@ impl Watch {
             let taken = Offer::from_text(&String::from_utf8_lossy(&taken))
                 .ok_or_else(|| failed(format!("{key} of the store {} holds no offer", store.address())))?;
             if taken == offer {
-                let leader = Leader { place, listener, token: offer.token, members: Vec::new() };
+                let leader =
+                    Leader { place, listener, accepts: true, token: offer.token, members: Vec::new() };
                 spawn(move || leader.run(&woken));
             } else {
                 drop(listener);
@@ -181,8 +201,7 @@ impl Watch {
         if self.world_size == 1 {
             return true;
         }
-        self.shared.state().leaving = true;
-        self.wake_thread();
+        self.tell(Tag::Left, self.rank);
         let deadline = Instant::now() + limit;
         let mut state = self.shared.state();
         while !state.everyone_left && state.loss.is_none() {
@@ -195,6 +214,44 @@ impl Watch {
         state.everyone_left && state.names.len() == self.world_size
     }
 
+    /// Dropped, it watches on until everyone has left: this rank may lead the others.
+    pub(crate) fn stay(&self) {
+        self.shared.state().stays = true;
+    }
+
+    /// Puts a failed connection down to a rank that is not watched. The others hear it before this process can end,
+    /// which they would take for the cause.
+    pub(crate) fn accuse(&self, rank: usize) -> Loss {
+        let loss = self.shared.declare(rank, Cause::Unwatched);
+        if loss.cause == Cause::Unwatched {
+            self.tell_in_time(Tag::Unwatched, loss.rank);
+        }
+        loss
+    }
+
+    /// Says that this rank goes on no more, after an error of its own, unless a lost rank explains it.
+    pub(crate) fn give_up(&self) {
+        let has_loss = self.shared.state().loss.is_some();
+        if !has_loss {
+            self.tell_in_time(Tag::GaveUp, self.rank);
+        }
+    }
+
+    fn tell_in_time(&self, tag: Tag, rank: usize) {
+        if self.world_size == 1 {
+            return;
+        }
+        self.tell(tag, rank);
+        let state = self.shared.state();
+        let untold = |state: &mut State| !state.to_tell.is_empty();
+        drop(self.shared.changed.wait_timeout_while(state, TELL_LIMIT, untold));
+    }
+
+    fn tell(&self, tag: Tag, rank: usize) {
+        self.shared.state().to_tell.push(Frame::new(tag, rank, ""));
+        self.wake_thread();
+    }
+
     fn wake_thread(&self) {
         // It fails only when the thread has ended, and then there is nobody to wake.
         let _ = (&self.wake).write_all(&[0]);
@@ -203,7 +260,10 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.shared.state().closed = true;
+        {
+            let mut state = self.shared.state();
+            state.closed = !state.stays;
+        }
         self.wake_thread();
     }
 }
@@ -240,7 +300,9 @@ struct Offer {
 impl Offer {
     fn make(store: &TcpStore, listener: &TcpListener, rank: usize) -> io::Result<Self> {
         let (own, of_store) = own_address_towards(store)?;
-        let address = (own != of_store).then_some(own);
+        // By loopback only this machine is reached, so the store is on it. A host whose name stands for 127.0.1.1
+        // talks to that from 127.0.0.1.
+        let address = (own != of_store && !own.is_loopback()).then_some(own);
         Ok(Self { rank, address, port: listener.local_addr()?.port(), token: Token::random()? })
     }
 
@@ -374,6 +436,8 @@ fn drain(woken: &UnixStream) {
 struct Leader {
     place: Place,
     listener: TcpListener,
+    /// Off for a beat when a connection could not be taken, as for want of descriptors: it would be tried without end.
+    accepts: bool,
     token: Token,
     members: Vec<Member>,
 }
@@ -391,30 +455,26 @@ impl Leader {
         if self.listener.set_nonblocking(true).is_err() {
             return;
         }
-        let mut told_leaving = false;
         let mut next_tick = Instant::now() + self.place.tick;
         loop {
+            let n_members = self.members.len();
             let ready = {
-                let mut descriptors: Vec<&dyn AsFd> = vec![woken, &self.listener];
+                let mut descriptors: Vec<&dyn AsFd> = vec![woken];
                 descriptors.extend(self.members.iter().map(|member| &member.stream as &dyn AsFd));
+                if self.has_room() {
+                    descriptors.push(&self.listener);
+                }
                 readable(&descriptors, next_tick)
             };
             if ready[0] {
                 drain(woken);
             }
-            let (closed, leaving) = {
-                let state = self.place.shared.state();
-                (state.closed, state.leaving)
-            };
-            if closed {
+            self.tell_own();
+            if self.place.shared.state().is_over() {
                 return;
             }
-            if leaving && !told_leaving {
-                told_leaving = true;
-                self.note_left(self.place.rank);
-            }
-            self.hear(&ready[2..]);
-            if ready[1] {
+            self.hear(&ready[1..=n_members]);
+            if ready.get(n_members + 1) == Some(&true) {
                 self.accept();
             }
             if Instant::now() >= next_tick {
@@ -425,11 +485,33 @@ impl Leader {
         }
     }
 
+    /// Says to the others what this rank has to say.
+    fn tell_own(&mut self) {
+        let frames = self.place.shared.state().to_tell.clone();
+        for frame in &frames {
+            self.obey(self.place.rank, frame);
+        }
+        if !frames.is_empty() {
+            self.place.shared.note_told(frames.len());
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let strangers = self.members.iter().filter(|member| member.rank.is_none()).count();
+        self.accepts && strangers < STRANGERS_MAX + self.place.world_size
+    }
+
     fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let strangers = self.members.iter().filter(|member| member.rank.is_none()).count();
-            if strangers < STRANGERS_MAX && prepare(&stream).is_ok() {
-                self.members.push(Member { stream, received: Vec::new(), rank: None, quiet_ticks: 0 });
+        while self.has_room() {
+            match self.listener.accept() {
+                Ok((stream, _)) if prepare(&stream).is_ok() => {
+                    self.members.push(Member { stream, received: Vec::new(), rank: None, quiet_ticks: 0 });
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    self.accepts = error.kind() == io::ErrorKind::WouldBlock;
+                    return;
+                }
             }
         }
     }
@@ -438,7 +520,9 @@ impl Leader {
         let mut gone = Vec::new();
         for (index, _) in ready.iter().enumerate().filter(|&(_, &ready)| ready) {
             let member = &mut self.members[index];
-            member.quiet_ticks = 0;
+            if member.rank.is_some() {
+                member.quiet_ticks = 0;
+            }
             match receive(&mut member.stream, &mut member.received) {
                 Arrival::Ended => gone.push(index),
                 Arrival::Frames(frames) => {
@@ -464,13 +548,26 @@ impl Leader {
     fn take(&mut self, index: usize, frame: &Frame) -> bool {
         match (self.members[index].rank, frame.tag) {
             (None, Tag::Hello) => self.welcome(index, frame),
-            (Some(_), Tag::Beat) => true,
-            (Some(rank), Tag::Left) => {
-                self.note_left(rank);
-                true
-            }
-            _ => false,
+            (Some(rank), _) => self.obey(rank, frame),
+            (None, _) => false,
         }
+    }
+
+    /// Does as a rank says, this one or another. Whether it may say so.
+    fn obey(&mut self, rank: usize, frame: &Frame) -> bool {
+        match frame.tag {
+            Tag::Beat => {}
+            Tag::Left => self.note_left(rank),
+            Tag::GaveUp => self.declare(rank, Cause::GaveUp),
+            Tag::Unwatched => {
+                let is_watched = self.place.shared.state().names.contains_key(&frame.rank);
+                if !is_watched && frame.rank < self.place.world_size {
+                    self.declare(frame.rank, Cause::Unwatched);
+                }
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn welcome(&mut self, index: usize, hello: &Frame) -> bool {
@@ -481,6 +578,7 @@ impl Leader {
             return false;
         }
         self.members[index].rank = Some(rank);
+        self.members[index].quiet_ticks = 0;
         self.place.shared.note_joined(rank, name.to_owned());
         // The newcomer hears of all, the others of it.
         let names = self.place.shared.state().names.clone();
@@ -512,15 +610,19 @@ impl Leader {
 
     fn tick(&mut self) {
         self.tell_all(&Frame::new(Tag::Beat, self.place.rank, ""));
+        self.accepts = true;
         let mut silent = None;
         self.members.retain_mut(|member| {
             member.quiet_ticks += 1;
-            let too_quiet = member.quiet_ticks > BEATS_PER_LIMIT;
-            if too_quiet && let Some(rank) = member.rank {
-                silent = silent.or(Some(rank));
+            match member.rank {
+                Some(rank) if member.quiet_ticks > BEATS_PER_LIMIT => {
+                    silent = silent.or(Some(rank));
+                    // It stays, so that what it does next is not news.
+                    true
+                }
+                Some(_) => true,
+                None => member.quiet_ticks <= STRANGER_BEATS,
             }
-            // A rank stays, so that what it does next is not news; a stranger goes.
-            !(too_quiet && member.rank.is_none())
         });
         if let Some(rank) = silent.filter(|&rank| !self.place.shared.has_left(rank)) {
             self.declare(rank, Cause::Silent(self.place.limit));
@@ -532,8 +634,7 @@ impl Leader {
 
     fn declare(&mut self, rank: usize, cause: Cause) {
         let loss = self.place.shared.declare(rank, cause);
-        let tag = if matches!(loss.cause, Cause::Silent(_)) { Tag::Silent } else { Tag::Ended };
-        self.tell_all(&Frame::new(tag, loss.rank, ""));
+        self.tell_all(&Frame::new(Tag::of_loss(loss.cause), loss.rank, ""));
     }
 
     fn tell_all(&mut self, frame: &Frame) {
@@ -559,7 +660,6 @@ impl Follower {
             return;
         }
         send(&mut self.stream, &Frame::new(Tag::Hello, self.place.rank, &self.token.hello(&own_name)));
-        let mut told_leaving = false;
         let mut quiet_ticks = 0;
         let mut next_tick = Instant::now() + self.place.tick;
         loop {
@@ -567,16 +667,9 @@ impl Follower {
             if ready[0] {
                 drain(woken);
             }
-            let (closed, leaving) = {
-                let state = self.place.shared.state();
-                (state.closed, state.leaving)
-            };
-            if closed {
+            self.tell_own();
+            if self.place.shared.state().is_over() {
                 return;
-            }
-            if leaving && !told_leaving {
-                told_leaving = true;
-                send(&mut self.stream, &Frame::new(Tag::Left, self.place.rank, ""));
             }
             if ready[1] {
                 quiet_ticks = 0;
@@ -602,8 +695,22 @@ impl Follower {
         }
     }
 
+    fn tell_own(&mut self) {
+        let frames = self.place.shared.state().to_tell.clone();
+        for frame in &frames {
+            send(&mut self.stream, frame);
+        }
+        if !frames.is_empty() {
+            self.place.shared.note_told(frames.len());
+        }
+    }
+
     fn take(&self, frame: Frame) {
         let shared = &self.place.shared;
+        if let Some(cause) = frame.tag.loss(self.place.limit) {
+            shared.declare(frame.rank, cause);
+            return;
+        }
         match frame.tag {
             Tag::Joined => shared.note_joined(frame.rank, frame.text),
             Tag::Left => shared.note_left(frame.rank),
@@ -611,13 +718,7 @@ impl Follower {
                 shared.state().everyone_left = true;
                 shared.changed.notify_all();
             }
-            Tag::Ended => {
-                shared.declare(frame.rank, Cause::Ended);
-            }
-            Tag::Silent => {
-                shared.declare(frame.rank, Cause::Silent(self.place.limit));
-            }
-            Tag::Hello | Tag::Beat => {}
+            _ => {}
         }
     }
 }

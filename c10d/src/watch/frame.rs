@@ -1,8 +1,11 @@
 //! What goes over a connection of the watch: a tag, a rank, a short text. Connections from elsewhere are hostile.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::error::Cause;
 
 /// What a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +24,47 @@ pub(super) enum Tag {
     Silent,
     /// From the leader: all ranks have left.
     EveryoneLeft,
+    /// This rank, which is not watched, is gone.
+    Unwatched,
+    /// This rank goes on no more.
+    GaveUp,
 }
 
-const TAGS: [Tag; 7] =
-    [Tag::Hello, Tag::Beat, Tag::Left, Tag::Joined, Tag::Ended, Tag::Silent, Tag::EveryoneLeft];
+const TAGS: [Tag; 9] = [
+    Tag::Hello,
+    Tag::Beat,
+    Tag::Left,
+    Tag::Joined,
+    Tag::Ended,
+    Tag::Silent,
+    Tag::EveryoneLeft,
+    Tag::Unwatched,
+    Tag::GaveUp,
+];
+
+impl Tag {
+    /// How a loss is told.
+    pub fn of_loss(cause: Cause) -> Self {
+        match cause {
+            Cause::Ended => Self::Ended,
+            Cause::Silent(_) => Self::Silent,
+            Cause::Left => Self::Left,
+            Cause::Unwatched => Self::Unwatched,
+            Cause::GaveUp => Self::GaveUp,
+        }
+    }
+
+    /// The loss that this tells of, where it does and `limit` is that of silence.
+    pub fn loss(self, limit: Duration) -> Option<Cause> {
+        match self {
+            Self::Ended => Some(Cause::Ended),
+            Self::Silent => Some(Cause::Silent(limit)),
+            Self::Unwatched => Some(Cause::Unwatched),
+            Self::GaveUp => Some(Cause::GaveUp),
+            Self::Hello | Self::Beat | Self::Left | Self::Joined | Self::EveryoneLeft => None,
+        }
+    }
+}
 
 /// Tag (1 byte), rank (4, little-endian), length of the text (2, little-endian), text (UTF-8).
 #[derive(Clone, Debug, PartialEq, Eq)]
