@@ -1,0 +1,205 @@
+//! The watch between ranks that are threads of this process: strangers, ranks that come twice, threads and
+//! descriptors that are given back.
+#![allow(clippy::unwrap_used)]
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use c10d::{Backend, Error, Options, ProcessGroup, ReduceOp, TcpStore};
+use tch::{Device, Kind, Tensor};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
+
+fn serve() -> TcpStore {
+    TcpStore::serve("127.0.0.1", 0, LIMIT).unwrap()
+}
+
+/// Runs `body` as each of the ranks, each in a thread with a connection of its own to the store.
+fn as_threads(
+    store: &TcpStore,
+    world_size: usize,
+    options: impl Fn(usize) -> Options + Sync,
+    body: impl Fn(ProcessGroup) + Sync,
+) {
+    thread::scope(|scope| {
+        for rank in 0..world_size {
+            let (options, body) = (&options, &body);
+            scope.spawn(move || {
+                let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
+                body(ProcessGroup::new(&store, rank, world_size, Backend::Gloo, &options(rank)).unwrap());
+            });
+        }
+    });
+}
+
+fn named(name: &str) -> Options {
+    Options { name: name.to_owned(), timeout: LIMIT, ..Options::default() }
+}
+
+fn sum(group: &ProcessGroup) -> f64 {
+    let mut numbers = Tensor::ones([5], F32);
+    group.all_reduce(&mut numbers, ReduceOp::Sum).unwrap();
+    numbers.double_value(&[4])
+}
+
+/// PyTorch notes each group's first call in a map of the process: without a lock of ours this crashed.
+#[test]
+fn groups_of_several_threads_do_not_meet() {
+    let store = serve();
+    let turns: Vec<String> = (0..4).map(|turn| format!("turn {turn}")).collect();
+    thread::scope(|scope| {
+        for turn in &turns {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..8 {
+                    as_threads(
+                        store,
+                        2,
+                        |_| named(&format!("{turn}, round {round}")),
+                        |group| {
+                            assert_eq!(sum(&group), 2.0);
+                        },
+                    );
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn one_process_can_be_in_several_groups() {
+    let store = serve();
+    as_threads(
+        &store,
+        2,
+        |_| named("outer"),
+        |outer| {
+            let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
+            let inner =
+                ProcessGroup::new(&store, 1 - outer.rank(), 2, Backend::Gloo, &named("inner")).unwrap();
+            for _ in 0..10 {
+                assert_eq!(sum(&outer) + sum(&inner), 4.0);
+            }
+            drop(outer);
+            assert_eq!(sum(&inner), 2.0);
+        },
+    );
+}
+
+#[test]
+fn groups_give_back_their_threads_and_descriptors() {
+    let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
+    let store = serve();
+    let mut most = (0, 0);
+    // Other tests of this program have groups too, so a few more or less say nothing.
+    for round in 0..60 {
+        as_threads(&store, 2, |_| named(&format!("given back {round}")), |group| group.barrier().unwrap());
+        if round == 9 {
+            most = (count("task"), count("fd"));
+        }
+    }
+    // 50 groups of two ranks would have left 400 threads and more descriptors.
+    let deadline = Instant::now() + LIMIT;
+    while count("task") > most.0 + 100 || count("fd") > most.1 + 100 {
+        assert!(Instant::now() < deadline, "{} threads, {} descriptors", count("task"), count("fd"));
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_rank_that_comes_twice_is_refused() {
+    let store = serve();
+    let alone = ProcessGroup::new(&store, 0, 1, Backend::Gloo, &named("mine")).unwrap();
+
+    let refused = ProcessGroup::new(&store, 0, 1, Backend::Gloo, &named("mine")).unwrap_err();
+
+    assert_eq!(
+        refused.to_string(),
+        "joining a group: rank 0 of group \"mine\" has joined at this store before: two processes have one rank, \
+         or two groups one name"
+    );
+    alone.barrier().unwrap();
+}
+
+/// More than the leader takes at once, all silent: ranks that come after them get in when these have been sent away.
+#[test]
+fn a_crowd_of_strangers_keeps_no_rank_out() {
+    let store = serve();
+    let crowd = || {
+        let offer = String::from_utf8(store.get("c10d/watch/crowded").unwrap()).unwrap();
+        let port: u16 = offer.split(' ').nth(2).unwrap().parse().unwrap();
+        (0..90).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect::<Vec<_>>()
+    };
+    thread::scope(|scope| {
+        let ranks: Vec<_> = (0..2)
+            .map(|rank| {
+                let (store, crowd) = (&store, &crowd);
+                scope.spawn(move || {
+                    let mut strangers = if rank == 1 { crowd() } else { Vec::new() };
+                    // The head of a hello, and never the rest.
+                    strangers.iter_mut().for_each(|stranger| stranger.write_all(&[0, 1, 0]).unwrap());
+                    let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
+                    let group = ProcessGroup::new(&store, rank, 2, Backend::Gloo, &named("crowded")).unwrap();
+                    // Until long after the last stranger is gone.
+                    let begin = Instant::now();
+                    while sum(&group) == 2.0 {
+                        let mut over =
+                            Tensor::from(begin.elapsed() > Duration::from_secs(8)).to_kind(Kind::Int);
+                        group.broadcast(&mut over, 0).unwrap();
+                        if over.int64_value(&[]) == 1 {
+                            break;
+                        }
+                    }
+                    group.check().unwrap();
+                })
+            })
+            .collect();
+        ranks.into_iter().for_each(|rank| rank.join().unwrap());
+    });
+}
+
+/// What waits for the time limit, then for a rank that gives up: the watching thread once froze here.
+#[test]
+fn a_rank_that_gives_up_is_named() {
+    let store = serve();
+    let options = |rank: usize| match rank {
+        0 => Options { timeout: Duration::from_secs(2), ..named("given up") },
+        _ => named("given up"),
+    };
+    as_threads(&store, 2, options, |group| {
+        let mut never_sent = Tensor::zeros([1], F32);
+        if group.rank() == 0 {
+            let error = group.receive(&mut never_sent, 1, 7).unwrap_err();
+            assert!(matches!(error, Error::TimedOut { limit_s: 2, .. }), "{error}");
+        } else {
+            let error = group.receive(&mut never_sent, 0, 8).unwrap_err().to_string();
+            let process = std::process::id();
+            assert!(error.starts_with("receive: rank 0 ("), "{error}");
+            let cause = format!(", process {process}) has given up after an error of its own");
+            assert!(error.ends_with(&cause), "{error}");
+        }
+    });
+}
+
+#[test]
+fn a_limit_of_silence_that_no_thread_can_keep_is_refused() {
+    let options = Options { silence: Duration::ZERO, ..named("silent") };
+
+    let refused = ProcessGroup::new(&serve(), 0, 1, Backend::Gloo, &options).unwrap_err();
+
+    assert_eq!(refused.to_string(), "joining a group: a limit of silence of 0ns, expected at least 100ms");
+}
+
+/// To PyTorch 0 means for ever, and it adds limits to the time of day.
+#[test]
+fn limits_of_nothing_and_of_for_ever_are_limits() {
+    let store = serve();
+    assert!(store.wait(&["never set"], Duration::ZERO).is_err());
+
+    let patient = Options { timeout: Duration::MAX, ..named("patient") };
+    let group = ProcessGroup::new(&store, 0, 1, Backend::Gloo, &patient).unwrap();
+    group.barrier().unwrap();
+}
