@@ -1,5 +1,7 @@
 //! Process groups and their collectives.
 
+mod check;
+
 use std::time::Duration;
 
 use tch::{Device, Kind, Tensor};
@@ -11,6 +13,7 @@ use crate::launch::Launch;
 use crate::shape::{DIMENSIONS_MAX, Shape};
 use crate::store::{TcpStore, in_time, millis};
 use crate::watch::Watch;
+use check::Announced;
 
 // After a connection failed, the time within which the watch names who is gone: its own connection to that rank
 // ends at the same moment.
@@ -56,11 +59,24 @@ pub struct Options {
     /// The group's name, the same on all its ranks and used once in a store. "0" is where the default group of
     /// `torch.distributed.init_process_group` meets.
     pub name: String,
+    /// Whether calls are compared before they are made: one more small collective for each, after which every rank
+    /// knows who is about to make another one, or the same with another shape or kind. Without it such calls end at
+    /// the time limit, give wrong values, or, where a message is longer than expected, end the process. Calls that
+    /// start work then wait until all ranks are in them, and receives of one tag from one rank are to be waited for
+    /// in their order. It takes effect where all ranks ask for it, which Python ranks do not.
+    ///
+    /// Off, but for debug builds and where `TORCH_DISTRIBUTED_DEBUG` is `DETAIL`, as for PyTorch's own groups.
+    pub checked: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(600), silence: Duration::from_secs(5), name: "0".to_owned() }
+        Self {
+            timeout: Duration::from_secs(600),
+            silence: Duration::from_secs(5),
+            name: "0".to_owned(),
+            checked: check::by_default(),
+        }
     }
 }
 
@@ -134,6 +150,7 @@ pub struct ProcessGroup {
     world_size: usize,
     backend: Backend,
     timeout: Duration,
+    checked: bool,
 }
 
 impl std::fmt::Debug for ProcessGroup {
@@ -189,11 +206,16 @@ impl ProcessGroup {
                 options.name
             )));
         }
+        if options.checked {
+            check::ask(store, &options.name, rank)?;
+        }
         let watch = Watch::start(store, &options.name, rank, world_size, options.silence)?;
         let inner = join(store, rank, world_size, backend, options)
             .map_err(|failure| explain_absence(store, rank, world_size, options, &watch, failure))?;
         watch.guard(inner.guard());
-        Ok(Self { inner, watch, _store: store.clone(), rank, world_size, backend, timeout: options.timeout })
+        let checked = options.checked && check::asked_by_all(store, &options.name, world_size)?;
+        let timeout = options.timeout;
+        Ok(Self { inner, watch, _store: store.clone(), rank, world_size, backend, timeout, checked })
     }
 
     /// This process's number, from 0.
@@ -255,6 +277,7 @@ impl ProcessGroup {
         const CALL: &str = "all_reduce";
         self.check_device(CALL, tensor)?;
         check_reduction(CALL, tensor, op)?;
+        self.agree(CALL, || format!(" by {op:?}, {}", shown(tensor)))?;
         let (dense, copy_back) = in_place(CALL, tensor)?;
         self.begin(CALL, self.inner.all_reduce(&dense, op), copy_back)
     }
@@ -274,6 +297,7 @@ impl ProcessGroup {
         const CALL: &str = "broadcast";
         self.check_device(CALL, tensor)?;
         self.check_rank(CALL, root)?;
+        self.agree(CALL, || format!(" from rank {root}, {}", shown(tensor)))?;
         let (dense, copy_back) = in_place(CALL, tensor)?;
         self.begin(CALL, self.inner.broadcast(&dense, root), copy_back)?.wait()
     }
@@ -291,6 +315,7 @@ impl ProcessGroup {
     pub fn all_gather(&self, tensor: &Tensor) -> Result<Vec<Tensor>> {
         const CALL: &str = "all_gather";
         self.check_device(CALL, tensor)?;
+        self.agree(CALL, || format!(", {}", shown(tensor)))?;
         self.gather_equal(CALL, tensor)
     }
 
@@ -317,6 +342,7 @@ impl ProcessGroup {
                 tensor.kind()
             ),
         })?;
+        self.agree(CALL, String::new)?;
         let shapes = self.gather_equal(CALL, &own.to_tensor().f_to_device(self.device()).map_err(torch)?)?;
         let shapes =
             shapes.iter().map(|shape| Shape::from_tensor(CALL, shape)).collect::<Result<Vec<_>>>()?;
@@ -376,6 +402,7 @@ impl ProcessGroup {
                 });
             }
         }
+        self.agree(CALL, || format!(" by {op:?}, {}", shown(tensor)))?;
         let dense = contiguous(CALL, tensor)?;
         let output = Tensor::f_empty(&shape, (dense.kind(), dense.device()))
             .map_err(|error| Error::torch(CALL, &error))?;
@@ -392,7 +419,9 @@ impl ProcessGroup {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn barrier(&self) -> Result<()> {
-        self.begin("barrier", self.inner.barrier(), None)?.wait()
+        const CALL: &str = "barrier";
+        self.agree(CALL, String::new)?;
+        self.begin(CALL, self.inner.barrier(), None)?.wait()
     }
 
     /// Sends a tensor to another rank, which receives it by the same tag, from 0.
@@ -418,7 +447,10 @@ impl ProcessGroup {
         self.check_device(CALL, tensor)?;
         self.check_other(CALL, to)?;
         let dense = contiguous(CALL, tensor)?;
-        self.begin(CALL, self.inner.send(&dense, to, i32::from(tag)), None)
+        let announcement = self.announce(CALL, &dense, to, tag)?;
+        let mut work = self.begin(CALL, self.inner.send(&dense, to, i32::from(tag)), None)?;
+        work.announcement = announcement;
+        Ok(work)
     }
 
     /// Receives into a tensor, of the sent one's shape and kind, from another rank.
@@ -441,6 +473,11 @@ impl ProcessGroup {
         self.check_device(CALL, tensor)?;
         self.check_other(CALL, from)?;
         let (dense, copy_back) = in_place(CALL, tensor)?;
+        if self.checked {
+            let announced = self.await_announcement(CALL, &dense, from, tag)?;
+            let inner = Started::Announced(announced);
+            return Ok(Work { group: self, call: CALL, inner, copy_back, announcement: None });
+        }
         self.begin(CALL, self.inner.receive(&dense, from, i32::from(tag)), copy_back)
     }
 
@@ -527,7 +564,9 @@ impl ProcessGroup {
         copy_back: Option<CopyBack>,
     ) -> Result<Work<'_>> {
         match started {
-            Ok(inner) => Ok(Work { group: self, call, inner, copy_back }),
+            Ok(work) => {
+                Ok(Work { group: self, call, inner: Started::Work(work), copy_back, announcement: None })
+            }
             Err(failure) => Err(self.explain(call, failure)),
         }
     }
@@ -580,28 +619,48 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// A communication that has been started. Its result is there when it has been waited for.
+/// A communication that has been started. Its result is there when it has been waited for. One that is dropped instead
+/// is carried out all the same, and nobody learns whether it was.
 #[must_use = "the result is there when the work has been waited for"]
 pub struct Work<'g> {
     group: &'g ProcessGroup,
     call: &'static str,
-    inner: ffi::Work,
+    inner: Started,
     copy_back: Option<CopyBack>,
+    /// Of a send in a group that is checked.
+    announcement: Option<ffi::Work>,
+}
+
+enum Started {
+    Work(ffi::Work),
+    /// A receive in a group that is checked.
+    Announced(Announced),
 }
 
 impl Work<'_> {
     /// Waits for its end. On a GPU the current stream waits, and not the processor.
     pub fn wait(self) -> Result<()> {
-        self.inner.wait().map_err(|failure| self.group.explain(self.call, failure))?;
+        let explain = |failure| self.group.explain(self.call, failure);
+        if let Some(announcement) = self.announcement {
+            announcement.wait().map_err(explain)?;
+        }
+        match self.inner {
+            Started::Work(work) => work.wait().map_err(explain)?,
+            Started::Announced(announced) => announced.receive(self.group)?,
+        }
         if let Some(CopyBack { from, mut to }) = self.copy_back {
             tch::no_grad(|| to.f_copy_(&from).map(drop)).map_err(|error| Error::torch(self.call, &error))?;
         }
         Ok(())
     }
 
-    /// Whether [`wait`](Self::wait) would return at once.
+    /// Whether [`wait`](Self::wait) would return at once. Of a send or a receive over Gloo only waiting for it tells:
+    /// it is never done before.
     pub fn is_done(&self) -> bool {
-        self.inner.is_done()
+        match &self.inner {
+            Started::Work(work) => work.is_done(),
+            Started::Announced(_) => false,
+        }
     }
 }
 
@@ -635,8 +694,17 @@ fn check_reduction(call: &str, tensor: &Tensor, op: ReduceOp) -> Result<()> {
     })
 }
 
+fn invalid(call: &str, detail: String) -> Error {
+    Error::Invalid { call: call.to_owned(), detail }
+}
+
 fn invalid_joining(detail: String) -> Error {
-    Error::Invalid { call: "joining a group".to_owned(), detail }
+    invalid("joining a group", detail)
+}
+
+/// A tensor as ranks compare it.
+fn shown(tensor: &Tensor) -> String {
+    format!("shape {:?} and kind {:?}", tensor.size(), tensor.kind())
 }
 
 fn check_place(rank: usize, world_size: usize, options: &Options) -> Result<()> {

@@ -115,6 +115,7 @@ impl<'g> Reducer<'g> {
     /// Computes the gradients of `loss` and reduces them. Every rank calls it, one with an empty share of the batch
     /// too: its loss is then a sum over no rows, which must still depend on the parameters (or `find_unused` be set).
     pub fn backward(&self, loss: &Tensor) -> Result<()> {
+        self.group.agree("backward", String::new)?;
         self.inner.prepare(&[loss]).map_err(|failure| self.group.explain("backward", failure))?;
         loss.f_backward().map_err(|error| self.group.explain_torch("backward", &error))?;
         self.inner.finish().map_err(|failure| self.group.explain("backward", failure))
@@ -151,6 +152,7 @@ impl<'g> Reducer<'g> {
 /// Compares the shapes of all ranks' parameters: ranks that do not agree would sum what does not belong together.
 fn check_alike(group: &ProcessGroup, parameters: &[Tensor]) -> Result<()> {
     const CALL: &str = "making a reducer";
+    group.agree(CALL, String::new)?;
     let invalid = |detail: String| Error::Invalid { call: CALL.to_owned(), detail };
     let own = parameters.iter().map(Shape::of).collect::<Option<Vec<_>>>().ok_or_else(|| {
         invalid("a parameter is of a kind or a number of dimensions that is not known".to_owned())

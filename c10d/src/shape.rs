@@ -53,6 +53,18 @@ impl Shape {
         Tensor::zeros([0, NUMBERS as i64], (Kind::Int64, tch::Device::Cpu))
     }
 
+    /// `[NUMBERS]`: room for a shape.
+    pub fn blank() -> Tensor {
+        Tensor::zeros([NUMBERS as i64], (Kind::Int64, tch::Device::Cpu))
+    }
+
+    /// A tensor of this shape, whatever is in it.
+    pub fn empty(&self, call: &str, device: tch::Device) -> Result<Tensor> {
+        let kind = usize::try_from(self.kind).ok().and_then(|place| KINDS.get(place)).copied();
+        Tensor::f_empty(&self.sizes, (kind.unwrap_or(Kind::Uint8), device))
+            .map_err(|error| Error::torch(call, &error))
+    }
+
     /// The inverse of `to_tensor`.
     pub fn from_tensor(call: &str, tensor: &Tensor) -> Result<Self> {
         let numbers = Vec::<i64>::try_from(tensor).map_err(|error| Error::torch(call, &error))?;

@@ -4,8 +4,8 @@
 
 mod ranks;
 
-use c10d::{Launch, ProcessGroup, ReduceOp, TcpStore};
-use ranks::{on_ranks, options};
+use c10d::{Launch, Options, ProcessGroup, ReduceOp, TcpStore};
+use ranks::{on_ranks, on_ranks_with, options};
 use tch::{Device, Kind, Tensor};
 
 const KINDS: [Kind; 12] = [
@@ -51,6 +51,12 @@ fn collectives_of_three_ranks() {
 #[test]
 fn collectives_of_four_ranks() {
     on_ranks("collectives_of_four_ranks", 4, every_collective);
+}
+
+#[test]
+fn collectives_of_three_ranks_that_are_checked() {
+    let checked = Options { checked: true, ..options() };
+    on_ranks_with("collectives_of_three_ranks_that_are_checked", 3, &checked, every_collective);
 }
 
 fn every_collective(group: &ProcessGroup) {
@@ -202,9 +208,9 @@ fn all_gather_unequal(group: &ProcessGroup) {
         for (rank, rows) in found.iter().enumerate() {
             assert_same(rows, &rows_of(rank, kind), &format!("all_gather_unequal of strided {kind:?}"));
         }
+        let none = group.all_gather_unequal(&Tensor::zeros([0, 4], (kind, Device::Cpu))).unwrap();
+        assert!(none.iter().all(|rows| rows.size() == [0, 4] && rows.kind() == kind));
     }
-    let none = group.all_gather_unequal(&Tensor::zeros([0, 4], (Kind::Float, Device::Cpu))).unwrap();
-    assert!(none.iter().all(|rows| rows.size() == [0, 4]));
 }
 
 /// Every rank has n rows of its numbers; each gets one row of their reduction.
@@ -227,12 +233,13 @@ fn reduce_scatter(group: &ProcessGroup) {
             let transposed = rows.transpose(0, 1).contiguous().transpose(0, 1);
             let found = group.reduce_scatter(&transposed, op).unwrap();
             assert_same(&found, &expected.unsqueeze(0), &what);
+            assert!(n == 1 || !transposed.is_contiguous());
             assert_same(&transposed, &rows, &what);
+
+            let none = group.reduce_scatter(&Tensor::zeros([0, 2], (kind, Device::Cpu)), op).unwrap();
+            assert_eq!((none.size(), none.kind()), (vec![0, 2], kind), "{what}");
         }
     }
-    let none =
-        group.reduce_scatter(&Tensor::zeros([0, 2], (Kind::Float, Device::Cpu)), ReduceOp::Sum).unwrap();
-    assert_eq!(none.size(), [0, 2]);
 }
 
 /// Round a ring, in every kind: each sends to the next and receives from the one before.

@@ -2,12 +2,15 @@
 //! descriptors that are given back.
 #![allow(clippy::unwrap_used)]
 
+mod ranks;
+
 use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use c10d::{Backend, Error, Options, ProcessGroup, ReduceOp, TcpStore};
+use ranks::as_threads;
 use tch::{Device, Kind, Tensor};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -15,24 +18,6 @@ const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
 
 fn serve() -> TcpStore {
     TcpStore::serve("127.0.0.1", 0, LIMIT).unwrap()
-}
-
-/// Runs `body` as each of the ranks, each in a thread with a connection of its own to the store.
-fn as_threads(
-    store: &TcpStore,
-    world_size: usize,
-    options: impl Fn(usize) -> Options + Sync,
-    body: impl Fn(ProcessGroup) + Sync,
-) {
-    thread::scope(|scope| {
-        for rank in 0..world_size {
-            let (options, body) = (&options, &body);
-            scope.spawn(move || {
-                let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
-                body(ProcessGroup::new(&store, rank, world_size, Backend::Gloo, &options(rank)).unwrap());
-            });
-        }
-    });
 }
 
 fn named(name: &str) -> Options {

@@ -23,14 +23,23 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs `body` on each of `world_size` ranks, which must all end well.
 pub fn on_ranks(test: &str, world_size: usize, body: impl FnOnce(&ProcessGroup)) {
+    on_ranks_with(test, world_size, &options(), body);
+}
+
+pub fn on_ranks_with(test: &str, world_size: usize, options: &Options, body: impl FnOnce(&ProcessGroup)) {
     if is_rank_of(test) {
-        body(&group());
+        body(&ProcessGroup::from_launch(&Launch::from_env().unwrap(), Backend::Gloo, options).unwrap());
         return;
     }
+    let mut failed = false;
+    let mut told = String::new();
     for mut rank in start(test, world_size) {
         let (code, output) = rank.end();
-        assert_eq!(code, Some(0), "rank {} of {world_size}:\n{}", rank.rank, output.join("\n"));
+        failed |= code != Some(0);
+        told += &format!("rank {} of {world_size} ended with {code:?}:\n{}\n", rank.rank, output.join("\n"));
     }
+    // All of them: the first that fails is seldom the first that is asked.
+    assert!(!failed, "{told}");
 }
 
 /// Whether this process is a rank of the test.
@@ -45,6 +54,24 @@ pub fn group() -> ProcessGroup {
 
 pub fn options() -> Options {
     Options { timeout: Duration::from_secs(60), ..Options::default() }
+}
+
+/// Runs `body` as each of the ranks, each in a thread with a connection of its own to the store.
+pub fn as_threads(
+    store: &TcpStore,
+    world_size: usize,
+    options: impl Fn(usize) -> Options + Sync,
+    body: impl Fn(ProcessGroup) + Sync,
+) {
+    thread::scope(|scope| {
+        for rank in 0..world_size {
+            let (options, body) = (&options, &body);
+            scope.spawn(move || {
+                let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
+                body(ProcessGroup::new(&store, rank, world_size, Backend::Gloo, &options(rank)).unwrap());
+            });
+        }
+    });
 }
 
 /// A process that is a rank.
