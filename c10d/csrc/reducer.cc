@@ -35,6 +35,13 @@ class Timeline {
     if (bucket < buckets_.size()) buckets_[bucket].reduced_ns = now();
   }
 
+  uint64_t bytes() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    uint64_t sum = 0;
+    for (const auto& bucket : buckets_) sum += bucket.bytes;
+    return sum;
+  }
+
   size_t copy(c10d_bucket_times* times, size_t capacity) {
     std::lock_guard<std::mutex> lock(mutex_);
     std::copy_n(buckets_.begin(), std::min(capacity, buckets_.size()), times);
@@ -126,6 +133,8 @@ struct c10d_reducer {
   std::shared_ptr<shim::Guard> guard;
   std::shared_ptr<Timeline> timeline;
   std::unique_ptr<c10d::Reducer> reducer;
+  uint64_t parameter_bytes;
+  bool find_unused;
 };
 
 extern "C" {
@@ -143,6 +152,8 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
     auto reducer = std::make_unique<c10d_reducer>();
     reducer->guard = group->guard;
     reducer->timeline = std::make_shared<Timeline>();
+    reducer->find_unused = find_unused != 0;
+    for (const auto& parameter : list) reducer->parameter_bytes += parameter.nbytes();
     reducer->reducer = std::make_unique<c10d::Reducer>(
         list, std::move(buckets), group->group, std::vector<bool>(list.size(), false), bucket_bytes,
         find_unused != 0, /*gradient_as_bucket_view=*/false, std::unordered_map<size_t, std::string>{},
@@ -166,12 +177,11 @@ int c10d_reducer_prepare(c10d_reducer* reducer, const c10d_tensor* outputs, size
 
 int c10d_reducer_finish(c10d_reducer* reducer, char** message) {
   return guarded(message, C10D_INVALID, [&] {
-    try {
-      reducer->reducer->check_finalized();
-    } catch (const c10::Error&) {
-      // PyTorch's words for it are about Python, and about the next step.
-      throw Failure(C10D_INVALID, "this rank's loss did not use every parameter, and `find_unused` is not set");
-    }
+    // Not c10d::Reducer's own check: it waits for the next step, and misses a loss that used no parameter at all.
+    if (reducer->timeline->bytes() == reducer->parameter_bytes) return;
+    throw Failure(C10D_INVALID, reducer->find_unused
+                                    ? "this rank's loss used no parameter at all"
+                                    : "this rank's loss did not use every parameter, and `find_unused` is not set");
   });
 }
 

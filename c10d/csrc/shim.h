@@ -101,7 +101,7 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
                      int64_t first_bucket_bytes, int64_t bucket_bytes, int find_unused, int mean,
                      c10d_reducer** out, char** message);
 int c10d_reducer_prepare(c10d_reducer* reducer, const c10d_tensor* outputs, size_t n_outputs, char** message);
-// After backward: whether all buckets have been reduced, and their gradients with them.
+// After backward: fails where not all buckets have been reduced.
 int c10d_reducer_finish(c10d_reducer* reducer, char** message);
 // The buckets reduced since the last prepare, times counted from it; at most `capacity`, and how many there are.
 size_t c10d_reducer_timeline(c10d_reducer* reducer, c10d_bucket_times* times, size_t capacity);

@@ -532,14 +532,10 @@ impl ProcessGroup {
         }
     }
 
-    /// Every rank's shapes, of which each may have any number.
+    /// Every rank's shapes, of which each has one or more.
     pub(crate) fn all_gather_shapes(&self, call: &'static str, own: &[Shape]) -> Result<Vec<Vec<Shape>>> {
         let rows: Vec<Tensor> = own.iter().map(Shape::to_tensor).collect();
-        let rows = match &rows[..] {
-            [] => Shape::no_tensors(),
-            rows => Tensor::stack(rows, 0),
-        };
-        let all = self.all_gather_unequal(&rows.to_device(self.device()))?;
+        let all = self.all_gather_unequal(&Tensor::stack(&rows, 0).to_device(self.device()))?;
         all.iter()
             .map(|rows| {
                 (0..rows.size()[0]).map(|row| Shape::from_tensor(call, &rows.select(0, row))).collect()

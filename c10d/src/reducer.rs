@@ -10,6 +10,8 @@ use crate::ffi;
 use crate::group::ProcessGroup;
 use crate::shape::Shape;
 
+const MAKING: &str = "making a reducer";
+
 /// How gradients are put together.
 ///
 /// ```
@@ -99,6 +101,7 @@ impl<'g> Reducer<'g> {
     /// Takes over the gradients of `parameters`. All ranks call it, with parameters alike in number, kind and shape;
     /// where they are not, that is every rank's error, which names the first that differs.
     pub fn new(group: &'g ProcessGroup, parameters: &[Tensor], options: ReducerOptions) -> Result<Self> {
+        check_parameters(group, parameters)?;
         check_alike(group, parameters)?;
         ffi::Reducer::new(
             group.raw(),
@@ -109,11 +112,13 @@ impl<'g> Reducer<'g> {
             options.reduction == GradientReduction::Mean,
         )
         .map(|inner| Self { inner, group })
-        .map_err(|failure| group.explain("making a reducer", failure))
+        .map_err(|failure| group.explain(MAKING, failure))
     }
 
     /// Computes the gradients of `loss` and reduces them. Every rank calls it, one with an empty share of the batch
-    /// too: its loss is then a sum over no rows, which must still depend on the parameters (or `find_unused` be set).
+    /// too: its loss is then a sum over no rows, which still depends on the parameters. Errors: also a loss that does
+    /// not depend on every parameter, or, with `find_unused`, on none; the other ranks wait for this one's share then,
+    /// so it is the end of the group.
     pub fn backward(&self, loss: &Tensor) -> Result<()> {
         self.group.agree("backward", String::new)?;
         self.inner.prepare(&[loss]).map_err(|failure| self.group.explain("backward", failure))?;
@@ -149,15 +154,32 @@ impl<'g> Reducer<'g> {
     }
 }
 
+/// What PyTorch's engine takes for granted.
+fn check_parameters(group: &ProcessGroup, parameters: &[Tensor]) -> Result<()> {
+    let invalid = |detail: String| Err(Error::Invalid { call: MAKING.to_owned(), detail });
+    if parameters.is_empty() {
+        return invalid("there are no parameters".to_owned());
+    }
+    for (at, parameter) in parameters.iter().enumerate() {
+        if !parameter.requires_grad() || !parameter.is_leaf() {
+            return invalid(format!("parameter {at} takes no gradient of its own"));
+        }
+        if parameter.device() != group.device() {
+            let (found, expected) = (parameter.device(), group.device());
+            return invalid(format!("parameter {at} is on {found:?}, and the group's are on {expected:?}"));
+        }
+    }
+    Ok(())
+}
+
 /// Compares the shapes of all ranks' parameters: ranks that do not agree would sum what does not belong together.
 fn check_alike(group: &ProcessGroup, parameters: &[Tensor]) -> Result<()> {
-    const CALL: &str = "making a reducer";
-    group.agree(CALL, String::new)?;
-    let invalid = |detail: String| Error::Invalid { call: CALL.to_owned(), detail };
+    group.agree(MAKING, String::new)?;
+    let invalid = |detail: String| Error::Invalid { call: MAKING.to_owned(), detail };
     let own = parameters.iter().map(Shape::of).collect::<Option<Vec<_>>>().ok_or_else(|| {
         invalid("a parameter is of a kind or a number of dimensions that is not known".to_owned())
     })?;
-    for (rank, others) in group.all_gather_shapes(CALL, &own)?.iter().enumerate() {
+    for (rank, others) in group.all_gather_shapes(MAKING, &own)?.iter().enumerate() {
         if own.len() != others.len() {
             let (own_rank, n_own, n_others) = (group.rank(), own.len(), others.len());
             return Err(invalid(format!(

@@ -48,11 +48,6 @@ impl Shape {
         Tensor::from_slice(&numbers)
     }
 
-    /// `[0, NUMBERS]`: the shapes of no tensors.
-    pub fn no_tensors() -> Tensor {
-        Tensor::zeros([0, NUMBERS as i64], (Kind::Int64, tch::Device::Cpu))
-    }
-
     /// `[NUMBERS]`: room for a shape.
     pub fn blank() -> Tensor {
         Tensor::zeros([NUMBERS as i64], (Kind::Int64, tch::Device::Cpu))

@@ -3,8 +3,10 @@
 
 mod ranks;
 
-use c10d::{GradientReduction, ProcessGroup, Reducer, ReducerOptions};
-use ranks::on_ranks;
+use std::time::Duration;
+
+use c10d::{Backend, GradientReduction, Launch, Options, ProcessGroup, Reducer, ReducerOptions, TcpStore};
+use ranks::{on_ranks, options};
 use tch::{Device, Kind, Tensor};
 
 const ROWS: i64 = 12;
@@ -197,6 +199,80 @@ fn a_parameter_that_a_rank_did_not_use_gets_the_others_gradient() {
             assert!(!model.never_used.grad().defined());
         }
     });
+}
+
+#[test]
+fn a_step_that_leaves_a_parameter_unused_is_an_error_at_once() {
+    on_ranks("a_step_that_leaves_a_parameter_unused_is_an_error_at_once", 2, |group| {
+        let (used, unused) = (weight_of(1.0), weight_of(2.0));
+        let parameters = [used.shallow_clone(), unused.shallow_clone()];
+        let reducer = Reducer::new(group, &parameters, many_buckets()).unwrap();
+
+        let refused = reducer.backward(&used.sum(Kind::Double)).unwrap_err();
+
+        assert_eq!(
+            refused.to_string(),
+            "backward: this rank's loss did not use every parameter, and `find_unused` is not set"
+        );
+        // The same where all are unused and that is allowed: nothing would begin to tell the other ranks.
+        let options = ReducerOptions { find_unused: true, ..many_buckets() };
+        let reducer = Reducer::new(group, &[unused], options).unwrap();
+        let refused = reducer.backward(&weight_of(1.0).sum(Kind::Double)).unwrap_err();
+        assert_eq!(refused.to_string(), "backward: this rank's loss used no parameter at all");
+    });
+}
+
+/// A reducer that is dropped after the group has failed leaves the model alone.
+#[test]
+fn a_model_outlives_a_reducer_that_failed() {
+    on_ranks("a_model_outlives_a_reducer_that_failed", 2, |group| {
+        let weight = weight_of(1.0);
+        let options = Options { name: "failing".to_owned(), timeout: Duration::from_secs(2), ..options() };
+        let store = store_of_launch();
+        let failing = ProcessGroup::new(&store, group.rank(), 2, Backend::Gloo, &options).unwrap();
+        let reducer = Reducer::new(&failing, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
+        if group.rank() == 0 {
+            // The other rank never comes.
+            assert!(reducer.backward(&weight.sum(Kind::Double)).is_err());
+        }
+        drop(reducer);
+        drop(failing);
+        group.barrier().unwrap();
+        let mut weight = weight;
+        weight.zero_grad();
+
+        let reducer = Reducer::new(group, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
+        reducer.backward(&weight.sum(Kind::Double)).unwrap();
+        assert_eq!(weight.grad(), Tensor::from_slice(&[2.0f64]));
+    });
+}
+
+#[test]
+fn what_is_no_parameter_is_refused() {
+    on_ranks("what_is_no_parameter_is_refused", 1, |group| {
+        let told = |parameters: &[Tensor]| {
+            Reducer::new(group, parameters, ReducerOptions::default()).unwrap_err().to_string()
+        };
+        // PyTorch's engine itself would crash.
+        assert_eq!(told(&[]), "making a reducer: there are no parameters");
+        assert_eq!(
+            told(&[weight_of(1.0), Tensor::from_slice(&[1.0f64])]),
+            "making a reducer: parameter 1 takes no gradient of its own"
+        );
+        let weight = weight_of(1.0);
+        let reducer = Reducer::new(group, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
+        assert!(reducer.backward(&Tensor::from_slice(&[1.0f64])).is_err());
+        reducer.backward(&weight.sum(Kind::Double)).unwrap();
+    });
+}
+
+fn weight_of(number: f64) -> Tensor {
+    Tensor::from_slice(&[number]).set_requires_grad(true)
+}
+
+fn store_of_launch() -> TcpStore {
+    let launch = Launch::from_env().unwrap();
+    TcpStore::connect(&launch.master_addr, launch.master_port, options().timeout).unwrap()
 }
 
 #[test]
