@@ -1,0 +1,171 @@
+//! The mathematics is PyTorch's: `bench/pytorch.py`, which has torch.nn.LSTM and torch.optim and shares no code with
+//! the trainer, comes to the same losses from the same weights and rows, and to the same answers with a saved model.
+#![allow(clippy::unwrap_used)]
+
+mod fixture;
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use corpus::record::Votes;
+use dataset::Row;
+use serde_json::Value;
+use tch::{Device, Kind, Tensor};
+use trainer::models::{Dropout, Lstm, LstmSettings, Pool};
+
+const N_ROWS: u32 = 500;
+const N_WORDS: u32 = 300;
+/// Cut to 20 tokens by both sides.
+const LENGTH_MAX: u32 = 30;
+const TOKENS: usize = 20;
+/// 25 steps an epoch of 400 rows or so, the last one short: 8 epochs are 200 steps and more.
+const SIZES: &[&str] =
+    &["--tokens", "20", "--batch", "17", "--embedding", "12", "--hidden", "8", "--linear", "6"];
+const N_STEPS: usize = 200;
+
+#[test]
+fn losses_are_pytorchs_for_200_steps() {
+    let Some(python) = python() else { return };
+    let (folder, dataset) = rows();
+    let first = folder.path().join("first");
+    fit(&dataset, &first, &["--precision", "f64", "--epochs", "1", "--rate", "1e-9"]);
+    let model = first.join("model");
+    let weights = model.join("model.safetensors");
+
+    let rules: &[(&str, &[&str])] = &[
+        ("adam", &[]),
+        ("sgd", &["--rate", "0.1", "--momentum", "0.9", "--weight-decay", "0.001"]),
+        ("adamw", &["--rate", "0.003", "--weight-decay", "0.1", "--clip", "0.5", "--decay", "cosine"]),
+        ("adam", &["--rate", "0.0005", "--weight-decay", "0.01", "--base-batch", "4", "--warm-up", "30"]),
+    ];
+    std::thread::scope(|scope| {
+        for (at, (rule, more)) in rules.iter().enumerate() {
+            let out = folder.path().join(format!("{at}"));
+            let (python, dataset, model, weights) = (&python, &dataset, &model, &weights);
+            let mut asked = vec!["--optimizer", rule, "--precision", "f64", "--epochs", "9", "--seed", "5"];
+            asked.extend(*more);
+            asked.extend(["--log-steps", "1"]);
+            scope.spawn(move || {
+                let mut ours = asked.clone();
+                ours.extend(["--init-from", model.to_str().unwrap()]);
+                fit(dataset, &out, &ours);
+                let ours = losses(&fs::read_to_string(out.join("metrics.jsonl")).unwrap());
+
+                asked.extend(["--steps", "200", "--init-from", weights.to_str().unwrap()]);
+                let theirs = losses(&script(python, dataset, &asked));
+
+                assert_eq!(theirs.len(), N_STEPS);
+                assert!(ours[0] > ours[N_STEPS - 1], "{rule} {more:?} learns nothing: {ours:?}");
+                for (step, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+                    let apart = (ours - theirs).abs() / theirs;
+                    assert!(apart < 1e-9, "{rule} {more:?}, step {step}: {ours}, PyTorch {theirs}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_saved_model_gives_pytorchs_answers() {
+    let Some(python) = python() else { return };
+    let (folder, dataset) = rows();
+    for (name, pool) in [("last", Pool::Last), ("mean-max", Pool::MeanMax)] {
+        let out = folder.path().join(name);
+        fit(&dataset, &out, &["--epochs", "3", "--rate", "0.01", "--pool", name]);
+        let weights = out.join("model/model.safetensors");
+
+        let ids = i64::from(N_WORDS) + 2;
+        let sizes = LstmSettings { ids, embedding: 12, hidden: 8, layers: 2, linear: 6, pool, outputs: 1 };
+        let mut model = Lstm::new(sizes, 0, Kind::Float, Device::Cpu);
+        model.parameters_mut().read(&weights).unwrap();
+        let (tokens, lengths) = batch_of_all();
+        let ours = model.forward(&tokens, &lengths, Dropout::default()).unwrap().squeeze_dim(1);
+        let ours: Vec<f64> = Vec::try_from(&ours.to_kind(Kind::Double)).unwrap();
+
+        let asked = ["--logits", "--pool", name, "--init-from", weights.to_str().unwrap()];
+        let theirs: Vec<f64> =
+            script(&python, &dataset, &asked).lines().map(|line| line.parse().unwrap()).collect();
+
+        assert_eq!(ours.len(), theirs.len());
+        assert!(ours.iter().any(|logit| *logit > 0.5) && ours.iter().any(|logit| *logit < -0.5), "{ours:?}");
+        for (row, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+            assert!((ours - theirs).abs() < 1e-5, "{name}, row {row}: {ours}, PyTorch {theirs}");
+        }
+    }
+}
+
+/// Rows of all lengths whose words say their label, mostly.
+fn rows() -> (tempfile::TempDir, PathBuf) {
+    fixture::dataset_of(N_ROWS, N_WORDS, row)
+}
+
+fn row(at: u32) -> Row {
+    let label = at / 3 % 2;
+    let length = at.wrapping_mul(2_654_435_761) % LENGTH_MAX + 1;
+    let tokens = (0..length).map(|n| {
+        let draw = (at * LENGTH_MAX + n).wrapping_mul(2_246_822_519) >> 8;
+        // Words of even ids for one label, of any id for the other.
+        2 + if label == 1 { draw % N_WORDS } else { draw % (N_WORDS / 2) * 2 }
+    });
+    Row {
+        hash: u64::from(at),
+        tokens: tokens.collect(),
+        votes: Votes(if label == 1 { [0, 0, 0, 0, 1] } else { [1, 0, 0, 0, 0] }),
+        label: label as u8,
+        split: (at * 7 % 1000) as u16,
+        source: 0,
+    }
+}
+
+/// All rows of the dataset as one batch: tokens, [B, T], and lengths, [B].
+fn batch_of_all() -> (Tensor, Tensor) {
+    let rows: Vec<Vec<u32>> = (0..N_ROWS).map(|at| row(at).tokens[..].to_vec()).collect();
+    let lengths: Vec<i64> = rows.iter().map(|row| row.len().min(TOKENS) as i64).collect();
+    let tokens: Vec<i64> = rows
+        .iter()
+        .flat_map(|row| (0..TOKENS).map(|place| row.get(place).map_or(0, |&token| i64::from(token))))
+        .collect();
+    let shape = [i64::from(N_ROWS), TOKENS as i64];
+    (Tensor::from_slice(&tokens).view(shape), Tensor::from_slice(&lengths))
+}
+
+/// The losses of steps among lines of metrics.
+fn losses(lines: &str) -> Vec<f64> {
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["event"] == "steps").map(|line| line["loss"].as_f64().unwrap()).collect()
+}
+
+fn fit(dataset: &Path, out: &Path, asked: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
+    command.arg("fit").arg(dataset).arg("--out").arg(out).args(SIZES).args(asked);
+    output(&mut command);
+}
+
+fn script(python: &Path, dataset: &Path, asked: &[&str]) -> String {
+    let mut command = Command::new(python);
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/pytorch.py")).arg(dataset);
+    String::from_utf8(output(command.args(SIZES).args(asked)).stdout).unwrap()
+}
+
+fn output(command: &mut Command) -> Output {
+    // Small tensors: more threads only wait for each other.
+    let output = command.env("OMP_NUM_THREADS", "1").output().unwrap();
+    assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// `None` where PyTorch for Python is not installed, which only a developer's machine may do without.
+fn python() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let python = root.join(".deps/torch/bin/python");
+    if !python.is_file() {
+        let skipped =
+            format!("SKIPPED pytorch: {} is missing; bootstrap/laptop.sh test installs it", python.display());
+        assert!(env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{skipped}");
+        eprintln!("{skipped}");
+        return None;
+    }
+    Some(python)
+}
