@@ -38,6 +38,10 @@ def main() -> None:
         dist.all_reduce(large, op=dist.ReduceOp.MAX)
         expect(bool((large == world_size - 1).all()), large)
     dist.barrier()
+    # The last to go: see python.rs.
+    for other in range(world_size):
+        if other != rank:
+            dist.recv(torch.zeros(1), src=other, tag=9)
     print("peer: done", flush=True)
     dist.destroy_process_group()
 

@@ -68,6 +68,12 @@ fn large_all_reduces(group: &ProcessGroup) {
     group.barrier().unwrap();
 }
 
+/// A Python rank closes its connections when it ends, and with them what others have not read yet. So it is the last to
+/// go: it waits for a word from each of the others.
+fn say_farewell(group: &ProcessGroup, python_rank: usize) {
+    group.send(&Tensor::ones([1], F32), python_rank, 9).unwrap();
+}
+
 /// Under torchrun, which serves the store: it starts this program three times, and rank 2 becomes Python.
 fn under_torchrun(test: &str, arguments: &[&str]) {
     let Some(python) = python() else { return };
@@ -78,6 +84,7 @@ fn under_torchrun(test: &str, arguments: &[&str]) {
         let group = group();
         collectives(&group, 2);
         large_all_reduces(&group);
+        say_farewell(&group, 2);
         println!("rust rank {}: done", group.rank());
         return;
     }
@@ -119,6 +126,7 @@ fn a_store_that_python_serves_is_joined() {
         let mut numbers = Tensor::from_slice(&[group.rank() as f64 + 1.0, 10.0]);
         group.all_reduce(&mut numbers, ReduceOp::Sum).unwrap();
         assert_eq!(numbers, Tensor::from_slice(&[6.0, 30.0]));
+        say_farewell(&group, 0);
         return;
     }
     let Some(python) = python() else { return };
@@ -129,7 +137,8 @@ fn a_store_that_python_serves_is_joined() {
          dist.init_process_group('gloo')\n\
          t = torch.tensor([1.0, 10.0], dtype=torch.float64)\n\
          dist.all_reduce(t)\n\
-         assert t.tolist() == [6.0, 30.0], t\n",
+         assert t.tolist() == [6.0, 30.0], t\n\
+         [dist.recv(torch.zeros(1), src=rank, tag=9) for rank in (1, 2)]\n",
     );
     let mut ranks = vec![Rank::start(0, placed(server, 0, 3, port))];
     ranks.extend([1, 2].map(|rank| Rank::start(rank, placed(program_of(TEST), rank, 3, port))));
