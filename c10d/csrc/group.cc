@@ -286,11 +286,10 @@ void choose_devices(c10d::ProcessGroupGloo::Options& options) {
   options.threads = static_cast<int>(options.devices.size()) * 2;
 }
 
-// The keys under which torch.distributed meets for its default group.
-c10::intrusive_ptr<c10d::Store> named(const c10d_store* store, const std::string& name, const char* device) {
-  auto group = c10::make_intrusive<c10d::PrefixStore>("default_pg", store->tcp);
-  auto inner = c10::make_intrusive<c10d::PrefixStore>(name + "/", group);
-  return c10::make_intrusive<c10d::PrefixStore>(std::string(device) + "/", inner);
+// As torch.distributed prefixes a group's keys.
+c10::intrusive_ptr<c10d::Store> prefixed(const c10d_store* store, const char* path, const char* device) {
+  auto group = c10::make_intrusive<c10d::PrefixStore>(path, store->tcp);
+  return c10::make_intrusive<c10d::PrefixStore>(std::string(device) + "/", group);
 }
 
 c10d_group* assemble(const c10d_store* store, int rank, int size, c10::DeviceType device,
@@ -378,13 +377,13 @@ char* c10d_loaded_version(void) {
   return shim::copy_text(settings.substr(begin, settings.find_first_of(", \n", begin) - begin));
 }
 
-int c10d_gloo_new(c10d_store* store, const char* name, int rank, int world_size, int64_t timeout_ms,
+int c10d_gloo_new(c10d_store* store, const char* path, int rank, int world_size, int64_t timeout_ms,
                   c10d_group** out, char** message) {
   return guarded(message, C10D_FAILED, [&] {
     auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::milliseconds(timeout_ms));
     shim::choose_devices(*options);
     auto guard = std::make_shared<Guard>();
-    auto backend = c10::make_intrusive<shim::GuardedGloo>(shim::named(store, name, "cpu"), rank, world_size,
+    auto backend = c10::make_intrusive<shim::GuardedGloo>(shim::prefixed(store, path, "cpu"), rank, world_size,
                                                           options, guard);
     *out = shim::assemble(store, rank, world_size, c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
                           backend, guard);
@@ -413,13 +412,13 @@ int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t n
   });
 }
 
-int c10d_nccl_new(c10d_store* store, const char* name, int rank, int world_size, int device, int64_t timeout_ms,
+int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size, int device, int64_t timeout_ms,
                   c10d_group** out, char** message) {
   return guarded(message, C10D_FAILED, [&] {
     TORCH_CHECK(shim::nccl_new != nullptr, "CUDA has not been loaded");
     auto guard = std::make_shared<Guard>();
     auto backend = c10::intrusive_ptr<c10d::Backend>::reclaim(
-        shim::nccl_new(shim::named(store, name, "cuda"), rank, world_size, device, timeout_ms));
+        shim::nccl_new(shim::prefixed(store, path, "cuda"), rank, world_size, device, timeout_ms));
     // Ends the kernels that wait for a dead peer, and with them the stream on which this process waits.
     guard->on_failure([backend] { backend->abort(); });
     *out = shim::assemble(store, rank, world_size, c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,

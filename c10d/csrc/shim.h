@@ -64,10 +64,10 @@ int c10d_store_delete(c10d_store* store, const char* key, int* deleted, char** m
 // CUDA: both libraries stay loaded. `nccl_part` is the library built from nccl.cc.
 int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t nccl_part_length, char** message);
 
-// Group. `name` is PyTorch's name of it: "0" for the default group of init_process_group.
-int c10d_gloo_new(c10d_store* store, const char* name, int rank, int world_size, int64_t timeout_ms,
+// Group. `path` stands before its keys in the store: "default_pg/0/" for the default group of init_process_group.
+int c10d_gloo_new(c10d_store* store, const char* path, int rank, int world_size, int64_t timeout_ms,
                   c10d_group** out, char** message);
-int c10d_nccl_new(c10d_store* store, const char* name, int rank, int world_size, int device, int64_t timeout_ms,
+int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size, int device, int64_t timeout_ms,
                   c10d_group** out, char** message);
 void c10d_group_free(c10d_group* group);
 // For another thread: what fails the group's pending and later calls with one message.

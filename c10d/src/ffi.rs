@@ -131,7 +131,7 @@ unsafe extern "C" {
 
     fn c10d_gloo_new(
         store: *mut CStore,
-        name: *const c_char,
+        path: *const c_char,
         rank: c_int,
         world_size: c_int,
         timeout_ms: i64,
@@ -140,7 +140,7 @@ unsafe extern "C" {
     ) -> c_int;
     fn c10d_nccl_new(
         store: *mut CStore,
-        name: *const c_char,
+        path: *const c_char,
         rank: c_int,
         world_size: c_int,
         device: c_int,
@@ -444,18 +444,18 @@ unsafe impl Send for Group {}
 impl Group {
     pub fn gloo(
         store: &Arc<Store>,
-        name: &str,
+        path: &str,
         rank: usize,
         world_size: usize,
         timeout_ms: i64,
     ) -> Result<Self> {
-        let name = c_text(name)?;
+        let path = c_text(path)?;
         let mut out = null_mut();
-        // SAFETY: the store is open, the name outlives the call, `out` is written on success.
+        // SAFETY: the store is open, the path outlives the call, `out` is written on success.
         call(|message| unsafe {
             c10d_gloo_new(
                 store.0.as_ptr(),
-                name.as_ptr(),
+                path.as_ptr(),
                 rank as c_int,
                 world_size as c_int,
                 timeout_ms,
@@ -468,19 +468,19 @@ impl Group {
 
     pub fn nccl(
         store: &Arc<Store>,
-        name: &str,
+        path: &str,
         rank: usize,
         world_size: usize,
         device: usize,
         timeout_ms: i64,
     ) -> Result<Self> {
-        let name = c_text(name)?;
+        let path = c_text(path)?;
         let mut out = null_mut();
         // SAFETY: as in `gloo`.
         call(|message| unsafe {
             c10d_nccl_new(
                 store.0.as_ptr(),
-                name.as_ptr(),
+                path.as_ptr(),
                 rank as c_int,
                 world_size as c_int,
                 device as c_int,

@@ -719,6 +719,11 @@ fn check_place(rank: usize, world_size: usize, options: &Options) -> Result<()> 
     Ok(())
 }
 
+/// Under which torch.distributed meets for its default group, before the name of the device.
+fn store_path(name: &str) -> String {
+    format!("default_pg/{name}/")
+}
+
 fn present_key(name: &str, rank: usize) -> String {
     format!("c10d/present/{name}/{rank}")
 }
@@ -731,11 +736,12 @@ fn join(
     backend: Backend,
     options: &Options,
 ) -> ffi::Result<ffi::Group> {
-    let (store, name, timeout_ms) =
-        (std::sync::Arc::clone(store.raw()), options.name.clone(), millis(options.timeout));
+    let timeout_ms = millis(options.timeout);
+    let path = store.full(&store_path(&options.name));
+    let store = std::sync::Arc::clone(store.raw());
     in_time(options.timeout.saturating_add(GRACE), move || match backend {
-        Backend::Gloo => ffi::Group::gloo(&store, &name, rank, world_size, timeout_ms),
-        Backend::Nccl { device } => ffi::Group::nccl(&store, &name, rank, world_size, device, timeout_ms),
+        Backend::Gloo => ffi::Group::gloo(&store, &path, rank, world_size, timeout_ms),
+        Backend::Nccl { device } => ffi::Group::nccl(&store, &path, rank, world_size, device, timeout_ms),
     })
 }
 
@@ -756,7 +762,7 @@ fn explain_absence(
     let is_there = |other: usize| {
         other == rank
             || store.is_set(&present_key(&options.name, other)).unwrap_or(false)
-            || store.is_set(&format!("default_pg/{}//cpu//0/{other}", options.name)).unwrap_or(false)
+            || store.is_set(&format!("{}/cpu//0/{other}", store_path(&options.name))).unwrap_or(false)
     };
     let missing: Vec<String> =
         (0..world_size).filter(|&other| !is_there(other)).map(|rank| rank.to_string()).collect();

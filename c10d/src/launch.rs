@@ -115,6 +115,14 @@ impl Launch {
     pub(crate) fn serves_store(&self) -> bool {
         !self.agent_store && self.rank == 0
     }
+
+    /// What stands before the store's keys. In the first round nothing, so that Python's ranks find them.
+    pub(crate) fn store_prefix(&self) -> String {
+        match (self.agent_store, self.restarts) {
+            (true, 1..) => format!("c10d/round/{}/", self.restarts),
+            _ => String::new(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -145,6 +153,10 @@ mod tests {
 
         assert_eq!((launch.rank, launch.local_rank, launch.world_size, launch.restarts), (3, 1, 4, 2));
         assert!(launch.agent_store && !launch.serves_store());
+        assert_eq!(launch.store_prefix(), "c10d/round/2/");
+        assert_eq!(Launch { restarts: 0, ..launch.clone() }.store_prefix(), "");
+        // Rank 0 of the new round serves a new store.
+        assert_eq!(Launch { agent_store: false, ..launch }.store_prefix(), "");
     }
 
     #[test]

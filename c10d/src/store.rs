@@ -34,6 +34,8 @@ pub struct TcpStore {
     inner: Arc<ffi::Store>,
     host: String,
     limit: Duration,
+    /// Before every key: what tells torchrun's rounds apart.
+    prefix: String,
 }
 
 impl std::fmt::Debug for TcpStore {
@@ -66,20 +68,22 @@ impl TcpStore {
     }
 
     /// The store of a launch: served by rank 0, or by torchrun's agent. Returns when every rank has it, as
-    /// `init_process_group` does; rank 0 waits for the others.
+    /// `init_process_group` does; rank 0 waits for the others. An agent's store outlives a round in which a rank died:
+    /// after a restart the keys of earlier rounds are out of sight.
     ///
     /// ```
     /// let store = c10d::TcpStore::from_launch(&c10d::Launch::alone(), std::time::Duration::from_secs(10))?;
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn from_launch(launch: &Launch, limit: Duration) -> Result<Self> {
-        Self::open(
+        let store = Self::open(
             &launch.master_addr,
             launch.master_port,
             launch.serves_store(),
             Some(launch.world_size),
             limit,
-        )
+        )?;
+        Ok(Self { prefix: launch.store_prefix(), ..store })
     }
 
     fn open(host: &str, port: u16, serve: bool, n_workers: Option<usize>, limit: Duration) -> Result<Self> {
@@ -93,7 +97,7 @@ impl TcpStore {
             call: if serve { "serve" } else { "connect" }.to_owned(),
             detail: failure.text,
         })?;
-        Ok(Self { inner: Arc::new(inner), host: host.to_owned(), limit })
+        Ok(Self { inner: Arc::new(inner), host: host.to_owned(), limit, prefix: String::new() })
     }
 
     /// The port it is served on.
@@ -108,7 +112,7 @@ impl TcpStore {
 
     /// Sets a key.
     pub fn set(&self, key: &str, value: &[u8]) -> Result<()> {
-        let (key, value) = (key.to_owned(), value.to_owned());
+        let (key, value) = (self.full(key), value.to_owned());
         self.call("set", self.limit, move |store| store.set(&key, &value))
     }
 
@@ -121,13 +125,13 @@ impl TcpStore {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn get(&self, key: &str) -> Result<Vec<u8>> {
-        let key = key.to_owned();
+        let key = self.full(key);
         self.call("get", self.limit, move |store| store.get(&key))
     }
 
     /// Adds to a key's number, 0 where it is not set, and returns the sum.
     pub fn add(&self, key: &str, amount: i64) -> Result<i64> {
-        let key = key.to_owned();
+        let key = self.full(key);
         self.call("add", self.limit, move |store| store.add(&key, amount))
     }
 
@@ -140,7 +144,7 @@ impl TcpStore {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn compare_set(&self, key: &str, expected: &[u8], desired: &[u8]) -> Result<Vec<u8>> {
-        let (key, expected, desired) = (key.to_owned(), expected.to_owned(), desired.to_owned());
+        let (key, expected, desired) = (self.full(key), expected.to_owned(), desired.to_owned());
         self.call("compare_set", self.limit, move |store| store.compare_set(&key, &expected, &desired))
     }
 
@@ -155,7 +159,7 @@ impl TcpStore {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn wait(&self, keys: &[&str], limit: Duration) -> Result<()> {
-        let keys: Vec<String> = keys.iter().map(|&key| key.to_owned()).collect();
+        let keys: Vec<String> = keys.iter().map(|key| self.full(key)).collect();
         self.call("wait", limit, move |store| store.wait(&keys, millis(limit)))
     }
 
@@ -170,18 +174,23 @@ impl TcpStore {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn is_set(&self, key: &str) -> Result<bool> {
-        let key = key.to_owned();
+        let key = self.full(key);
         self.call("check", self.limit, move |store| store.check(&key))
     }
 
     /// Removes a key; whether it was set.
     pub fn delete(&self, key: &str) -> Result<bool> {
-        let key = key.to_owned();
+        let key = self.full(key);
         self.call("delete", self.limit, move |store| store.delete(&key))
     }
 
     pub(crate) fn raw(&self) -> &Arc<ffi::Store> {
         &self.inner
+    }
+
+    /// A key as the server knows it.
+    pub(crate) fn full(&self, key: &str) -> String {
+        format!("{}{key}", self.prefix)
     }
 
     pub(crate) fn address(&self) -> String {

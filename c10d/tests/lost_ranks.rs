@@ -7,7 +7,7 @@ mod ranks;
 use std::time::{Duration, Instant};
 
 use c10d::{Backend, Error, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
-use ranks::{Rank, group, is_rank_of, on_ranks, start};
+use ranks::{Rank, group, is_rank_of, on_ranks, options, start};
 use rustix::process::Signal;
 use tch::{Device, Kind, Tensor};
 
@@ -123,30 +123,73 @@ fn lose(test: &str, signal: Signal, body: fn(&ProcessGroup) -> Result<(), Error>
         return;
     }
     for lost in [0, 2] {
-        let mut ranks = start(test, 3);
-        ranks.iter_mut().for_each(|rank| rank.wait_for("under way"));
-
-        let begin = Instant::now();
-        ranks[lost].signal(signal);
-
-        let how = if signal == Signal::KILL { "has died" } else { "has been silent for 5 s" };
-        for rank in ranks.iter_mut().filter(|rank| rank.rank != lost) {
-            let (code, output) = rank.end();
-            let took = begin.elapsed();
-            let output = output.join("\n");
-            assert_eq!(code, Some(0), "{output}");
-            assert!(
-                output.lines().any(|line| {
-                    line.starts_with("error: ")
-                        && line.contains(&format!(": rank {lost} ("))
-                        && line.contains(how)
-                }),
-                "rank {} did not name rank {lost}:\n{output}",
-                rank.rank
-            );
-            assert!(took < LIMIT, "rank {} took {took:?}", rank.rank);
-        }
+        lose_one_of(&mut start(test, 3), lost, signal);
     }
+}
+
+/// Loses a rank when all are under way. Each of the others is to print an error that names it, and to end well.
+fn lose_one_of(ranks: &mut [Rank], lost: usize, signal: Signal) {
+    for rank in &mut *ranks {
+        rank.wait_for("under way");
+    }
+    let begin = Instant::now();
+    ranks[lost].signal(signal);
+
+    let how = if signal == Signal::KILL { "has died" } else { "has been silent for 5 s" };
+    let named = format!(": rank {lost} (");
+    for rank in ranks.iter_mut().filter(|rank| rank.rank != lost) {
+        let (code, output) = rank.end();
+        let took = begin.elapsed();
+        let mut errors = output.iter().filter(|line| line.starts_with("error: "));
+        assert!(
+            errors.any(|line| line.contains(&named) && line.contains(how)),
+            "rank {} did not name rank {lost}:\n{}",
+            rank.rank,
+            output.join("\n")
+        );
+        assert_eq!(code, Some(0), "{}", output.join("\n"));
+        assert!(took < LIMIT, "rank {} took {took:?}", rank.rank);
+    }
+}
+
+/// The others hear of each other through rank 1, which came first. Rank 0 serves the store.
+#[test]
+fn whoever_leads_the_watch_any_rank_that_dies_is_named() {
+    const TEST: &str = "whoever_leads_the_watch_any_rank_that_dies_is_named";
+    if is_rank_of(TEST) {
+        let launch = Launch::from_env().unwrap();
+        let store = TcpStore::from_launch(&launch, options().timeout).unwrap();
+        if launch.rank != 1 {
+            store.wait(&["c10d/watch/0"], options().timeout).unwrap();
+        }
+        let group =
+            ProcessGroup::new(&store, launch.rank, launch.world_size, Backend::Gloo, &options()).unwrap();
+        println!("error: {}", all_reduce(&group).unwrap_err());
+        return;
+    }
+    for (lost, signal) in [(1, Signal::KILL), (1, Signal::STOP), (0, Signal::KILL), (2, Signal::STOP)] {
+        lose_one_of(&mut start(TEST, 3), lost, signal);
+    }
+}
+
+/// Gloo's connections are passed on to the programs that a rank starts, and outlive it there.
+#[test]
+fn a_rank_that_dies_and_leaves_a_child_behind_is_named() {
+    const TEST: &str = "a_rank_that_dies_and_leaves_a_child_behind_is_named";
+    if is_rank_of(TEST) {
+        let group = group();
+        if group.rank() == 0 {
+            let child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+            println!("child {}", child.id());
+        }
+        println!("error: {}", all_reduce(&group).unwrap_err());
+        return;
+    }
+    let mut ranks = start(TEST, 2);
+    let child: i32 = ranks[0].wait_for("child ").rsplit(' ').next().unwrap().parse().unwrap();
+    lose_one_of(&mut ranks, 0, Signal::KILL);
+    let child = rustix::process::Pid::from_raw(child).unwrap();
+    rustix::process::kill_process(child, Signal::KILL).unwrap();
 }
 
 #[test]

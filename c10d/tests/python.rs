@@ -8,8 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use c10d::{ProcessGroup, ReduceOp};
+use c10d::{Launch, ProcessGroup, ReduceOp};
 use ranks::{Rank, free_port, group, is_rank_of, placed, program_of, skipped};
+use rustix::process::{Signal, getpid, kill_process};
 use tch::{Device, Kind, Tensor};
 
 const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
@@ -88,15 +89,8 @@ fn under_torchrun(test: &str, arguments: &[&str]) {
         println!("rust rank {}: done", group.rank());
         return;
     }
-    let of_ranks = program_of(test);
-    let mut torchrun = Command::new(python);
-    torchrun.args(["-m", "torch.distributed.run", "--no-python", "--nproc-per-node", "3"]).args(arguments);
-    torchrun.arg(of_ranks.get_program()).args(of_ranks.get_args());
-    torchrun.envs(of_ranks.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let (code, output) = torchrun(test, python, arguments);
 
-    let (code, output) = Rank::start(0, torchrun).end();
-
-    let output = output.join("\n");
     assert_eq!(code, Some(0), "{output}");
     for line in ["rust rank 0: done", "rust rank 1: done", "peer: done"] {
         assert!(output.contains(line), "no {line:?} in:\n{output}");
@@ -113,6 +107,67 @@ fn so_they_do_where_torchrun_is_given_a_port() {
     let port = free_port().to_string();
     under_torchrun(
         "so_they_do_where_torchrun_is_given_a_port",
+        &["--master-addr", "127.0.0.1", "--master-port", &port],
+    );
+}
+
+/// Runs this program's test as three ranks under torchrun: its exit code and all that was printed.
+fn torchrun(test: &str, python: PathBuf, arguments: &[&str]) -> (Option<i32>, String) {
+    let of_ranks = program_of(test);
+    let mut torchrun = Command::new(python);
+    torchrun.args(["-m", "torch.distributed.run", "--no-python", "--nproc-per-node", "3"]).args(arguments);
+    torchrun.arg(of_ranks.get_program()).args(of_ranks.get_args());
+    torchrun.envs(of_ranks.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let (code, output) = Rank::start(0, torchrun).end();
+    (code, output.join("\n"))
+}
+
+/// Rank 1 kills itself in the midst of things, in the first of torchrun's rounds; the others say so and fail.
+fn die_once_under_torchrun(test: &str, arguments: &[&str]) {
+    let Some(python) = python() else { return };
+    if is_rank_of(test) {
+        let launch = Launch::from_env().unwrap();
+        let group = group();
+        let mut rows = Tensor::ones([1 << 10], F32);
+        for step in 0..100 {
+            if (launch.restarts, launch.rank, step) == (0, 1, 50) {
+                kill_process(getpid(), Signal::KILL).unwrap();
+            }
+            if let Err(error) = group.all_reduce(&mut rows, ReduceOp::Max) {
+                println!("rank {} of round {}: {error}", launch.rank, launch.restarts);
+                panic!("this rank fails too");
+            }
+        }
+        println!("rank {} of round {}: done", launch.rank, launch.restarts);
+        return;
+    }
+
+    // Time for the survivors to say their word: torchrun ends them when it sees that one is dead.
+    let (code, output) =
+        torchrun(test, python, &[&["--max-restarts", "1", "--monitor-interval", "3"], arguments].concat());
+
+    assert_eq!(code, Some(0), "{output}");
+    for rank in [0, 2] {
+        assert!(output.contains(&format!("rank {rank} of round 0: all_reduce: rank 1 (")), "{output}");
+    }
+    for rank in 0..3 {
+        assert!(output.contains(&format!("rank {rank} of round 1: done")), "{output}");
+    }
+}
+
+#[test]
+fn a_rank_that_dies_under_torchrun_is_named_and_all_start_again() {
+    die_once_under_torchrun(
+        "a_rank_that_dies_under_torchrun_is_named_and_all_start_again",
+        &["--standalone"],
+    );
+}
+
+#[test]
+fn so_they_do_at_the_same_port() {
+    let port = free_port().to_string();
+    die_once_under_torchrun(
+        "so_they_do_at_the_same_port",
         &["--master-addr", "127.0.0.1", "--master-port", &port],
     );
 }

@@ -101,6 +101,8 @@ pub fn program_of(test: &str) -> Command {
     command.args(["--exact", test, "--nocapture", "--include-ignored"]);
     // Ranks share the machine's cores; libtorch would give each all of them.
     command.env(TEST, test).env("OMP_NUM_THREADS", "1");
+    // The traces of three ranks hide what they say.
+    command.env("RUST_BACKTRACE", "0");
     command
 }
 
@@ -121,10 +123,13 @@ impl Rank {
         Self { rank, child, lines, seen: Vec::new() }
     }
 
-    /// Waits until it has printed a line that contains `text`.
-    pub fn wait_for(&mut self, text: &str) {
+    /// Waits until it has printed a line that contains `text`, and returns that.
+    pub fn wait_for(&mut self, text: &str) -> String {
         let deadline = Instant::now() + LIMIT;
-        while !self.seen.iter().any(|line| line.contains(text)) {
+        loop {
+            if let Some(line) = self.seen.iter().find(|line| line.contains(text)) {
+                return line.clone();
+            }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
                 Ok(line) => self.seen.push(line),
