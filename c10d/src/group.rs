@@ -161,17 +161,9 @@ impl std::fmt::Debug for ProcessGroup {
 
 impl ProcessGroup {
     /// The group of a launch, with its store.
-    ///
-    /// torchrun's agent keeps its store when it starts the ranks again, and with it what the dead ones left there. So
-    /// such a group meets under a name of its own. Python ranks do not; for a group with some of them, set
-    /// `TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1` where torchrun is to restart it, and every attempt has a new store.
     pub fn from_launch(launch: &Launch, backend: Backend, options: &Options) -> Result<Self> {
         let store = TcpStore::from_launch(launch, options.timeout)?;
-        let mut options = options.clone();
-        if launch.agent_store && launch.restarts > 0 {
-            options.name = format!("{}/attempt-{}", options.name, launch.restarts);
-        }
-        Self::new(&store, launch.rank, launch.world_size, backend, &options)
+        Self::new(&store, launch.rank, launch.world_size, backend, options)
     }
 
     /// Joins the group that meets in `store`. Returns when all ranks have joined.
