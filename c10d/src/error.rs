@@ -5,6 +5,15 @@ use std::time::Duration;
 use tch::TchError;
 
 /// A result of this crate.
+///
+/// ```
+/// fn port(launch: &c10d::Launch) -> c10d::Result<u16> {
+///     let store = c10d::TcpStore::from_launch(launch, std::time::Duration::from_secs(10))?;
+///     Ok(store.port())
+/// }
+/// assert!(port(&c10d::Launch::alone())? > 0);
+/// # Ok::<(), c10d::Error>(())
+/// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a call failed.
@@ -110,6 +119,14 @@ pub enum Error {
 impl Error {
     /// Whether the same program may succeed when all ranks start again: another rank or the network failed, and not
     /// this rank's arguments.
+    ///
+    /// ```
+    /// use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// let nobody = group.broadcast(&mut tch::Tensor::from_slice(&[1i64]), 7).unwrap_err();
+    /// assert!(!nobody.is_worth_retrying());
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn is_worth_retrying(&self) -> bool {
         matches!(
             self,
@@ -122,6 +139,13 @@ impl Error {
     }
 
     /// The rank that was lost, where it is known.
+    ///
+    /// ```
+    /// use c10d::{Cause, Error, Loss};
+    /// let loss = Loss { rank: 2, name: "worker-7, process 4711".to_owned(), cause: Cause::Ended };
+    /// let error = Error::PeerLost { call: "all_reduce".to_owned(), loss };
+    /// assert_eq!(error.lost_rank(), Some(2));
+    /// ```
     pub fn lost_rank(&self) -> Option<usize> {
         match self {
             Self::PeerLost { loss, .. } => Some(loss.rank),
@@ -138,6 +162,12 @@ impl Error {
 }
 
 /// A rank that the group lost.
+///
+/// ```
+/// use c10d::{Cause, Loss};
+/// let loss = Loss { rank: 2, name: "worker-7, process 4711".to_owned(), cause: Cause::Ended };
+/// assert_eq!(loss.to_string(), "rank 2 (worker-7, process 4711) has died: its connection ended");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Which.
@@ -149,6 +179,15 @@ pub struct Loss {
 }
 
 /// How a rank was lost.
+///
+/// ```
+/// use c10d::{Cause, Loss};
+/// let cause = Cause::Silent(std::time::Duration::from_secs(5));
+/// assert_eq!(
+///     Loss { rank: 0, name: "worker-3, process 12".to_owned(), cause }.to_string(),
+///     "rank 0 (worker-3, process 12) has been silent for 5 s: it is stopped, or its machine cannot be reached"
+/// );
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// Its connection ended: the process died or was killed.

@@ -81,6 +81,16 @@ impl Default for Options {
 }
 
 /// How values of several ranks become one.
+///
+/// ```
+/// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
+/// # use tch::Tensor;
+/// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+/// let mut slowest_s = Tensor::from_slice(&[0.25f64]);
+/// group.all_reduce(&mut slowest_s, ReduceOp::Max)?;
+/// assert_eq!(slowest_s, Tensor::from_slice(&[0.25f64]));
+/// # Ok::<(), c10d::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReduceOp {
     /// Their sum.
@@ -161,6 +171,13 @@ impl std::fmt::Debug for ProcessGroup {
 
 impl ProcessGroup {
     /// The group of a launch, with its store.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// assert_eq!(format!("{group:?}"), "ProcessGroup(Gloo, rank 0 of 1)");
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn from_launch(launch: &Launch, backend: Backend, options: &Options) -> Result<Self> {
         let store = TcpStore::from_launch(launch, options.timeout)?;
         Self::new(&store, launch.rank, launch.world_size, backend, options)
@@ -211,21 +228,49 @@ impl ProcessGroup {
     }
 
     /// This process's number, from 0.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// assert_eq!(group.rank(), 0);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn rank(&self) -> usize {
         self.rank
     }
 
     /// How many ranks there are.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// assert_eq!(group.world_size(), 1);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn world_size(&self) -> usize {
         self.world_size
     }
 
     /// What carries the tensors.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// assert_eq!(group.backend(), Backend::Gloo);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn backend(&self) -> Backend {
         self.backend
     }
 
     /// Where this group's tensors must be.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// assert_eq!(group.device(), tch::Device::Cpu);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn device(&self) -> Device {
         match self.backend {
             Backend::Gloo => Device::Cpu,
@@ -263,6 +308,7 @@ impl ProcessGroup {
     /// let work = group.start_all_reduce(&mut sum, ReduceOp::Sum)?;
     /// // ... something else ...
     /// work.wait()?;
+    /// assert_eq!(sum, Tensor::from_slice(&[1.0f32]));
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn start_all_reduce(&self, tensor: &mut Tensor, op: ReduceOp) -> Result<Work<'_>> {
@@ -418,15 +464,28 @@ impl ProcessGroup {
 
     /// Sends a tensor to another rank, which receives it by the same tag, from 0.
     ///
-    /// ```no_run
-    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
-    /// # use tch::{Device, Kind, Tensor};
-    /// let group = ProcessGroup::from_launch(&Launch::from_env()?, Backend::Gloo, &Options::default())?;
-    /// let mut rows = Tensor::zeros([4], (Kind::Int64, Device::Cpu));
-    /// match group.rank() {
-    ///     0 => group.send(&Tensor::arange(4, (Kind::Int64, Device::Cpu)), 1, 0)?,
-    ///     _ => group.receive(&mut rows, 0, 0)?,
-    /// }
+    /// ```
+    /// # use c10d::{Backend, Options, ProcessGroup, TcpStore};
+    /// # use std::{thread, time::Duration};
+    /// # use tch::Tensor;
+    /// # let server = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10))?;
+    /// # let port = server.port();
+    /// # let group_of_rank = move |rank| {
+    /// #     let store = TcpStore::connect("127.0.0.1", port, Duration::from_secs(10))?;
+    /// #     ProcessGroup::new(&store, rank, 2, Backend::Gloo, &Options::default())
+    /// # };
+    /// // Rank 1, here a thread:
+    /// let other = thread::spawn(move || {
+    ///     let group = group_of_rank(1)?;
+    ///     let mut rows = Tensor::from_slice(&[0i64, 0]);
+    ///     group.receive(&mut rows, 0, 7)?;
+    ///     c10d::Result::Ok(rows)
+    /// });
+    /// // Rank 0:
+    /// let group = group_of_rank(0)?;
+    /// group.send(&Tensor::from_slice(&[4i64, 5]), 1, 7)?;
+    /// drop(group);
+    /// assert_eq!(other.join().unwrap()?, Tensor::from_slice(&[4i64, 5]));
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn send(&self, tensor: &Tensor, to: usize, tag: u16) -> Result<()> {
@@ -434,6 +493,37 @@ impl ProcessGroup {
     }
 
     /// Starts [`send`](Self::send), so that two ranks can exchange tensors.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Options, ProcessGroup, TcpStore};
+    /// # use std::{thread, time::Duration};
+    /// # use tch::Tensor;
+    /// # let server = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10))?;
+    /// # let port = server.port();
+    /// # let group_of_rank = move |rank| {
+    /// #     let store = TcpStore::connect("127.0.0.1", port, Duration::from_secs(10))?;
+    /// #     ProcessGroup::new(&store, rank, 2, Backend::Gloo, &Options::default())
+    /// # };
+    /// // Rank 1, here a thread:
+    /// let other = thread::spawn(move || {
+    ///     let group = group_of_rank(1)?;
+    ///     let mut received = Tensor::from_slice(&[0i64]);
+    ///     let sent = group.start_send(&Tensor::from_slice(&[11i64]), 0, 3)?;
+    ///     group.receive(&mut received, 0, 3)?;
+    ///     sent.wait()?;
+    ///     c10d::Result::Ok(received)
+    /// });
+    /// // Rank 0:
+    /// let group = group_of_rank(0)?;
+    /// let mut received = Tensor::from_slice(&[0i64]);
+    /// let sent = group.start_send(&Tensor::from_slice(&[10i64]), 1, 3)?;
+    /// group.receive(&mut received, 1, 3)?;
+    /// sent.wait()?;
+    /// drop(group);
+    /// assert_eq!(received, Tensor::from_slice(&[11i64]));
+    /// assert_eq!(other.join().unwrap()?, Tensor::from_slice(&[10i64]));
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn start_send(&self, tensor: &Tensor, to: usize, tag: u16) -> Result<Work<'_>> {
         const CALL: &str = "send";
         self.check_device(CALL, tensor)?;
@@ -448,11 +538,29 @@ impl ProcessGroup {
     /// Receives into a tensor, of the sent one's shape and kind, from another rank.
     ///
     /// ```
-    /// # use c10d::{Backend, Launch, Options, ProcessGroup};
+    /// # use c10d::{Backend, Options, ProcessGroup, TcpStore};
+    /// # use std::{thread, time::Duration};
     /// # use tch::Tensor;
-    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-    /// let refused = group.receive(&mut Tensor::from_slice(&[0i64]), 0, 0).unwrap_err();
+    /// # let server = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10))?;
+    /// # let port = server.port();
+    /// # let group_of_rank = move |rank| {
+    /// #     let store = TcpStore::connect("127.0.0.1", port, Duration::from_secs(10))?;
+    /// #     ProcessGroup::new(&store, rank, 2, Backend::Gloo, &Options::default())
+    /// # };
+    /// // Rank 1, here a thread:
+    /// let other = thread::spawn(move || {
+    ///     let group = group_of_rank(1)?;
+    ///     group.send(&Tensor::from_slice(&[6.5f32]), 0, 0)
+    /// });
+    /// // Rank 0:
+    /// let group = group_of_rank(0)?;
+    /// let mut number = Tensor::from_slice(&[0.0f32]);
+    /// group.receive(&mut number, 1, 0)?;
+    /// assert_eq!(number, Tensor::from_slice(&[6.5f32]));
+    /// let refused = group.receive(&mut number, 0, 0).unwrap_err();
     /// assert_eq!(refused.to_string(), "receive: rank 0 is this process");
+    /// drop(group);
+    /// other.join().unwrap()?;
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn receive(&self, tensor: &mut Tensor, from: usize, tag: u16) -> Result<()> {
@@ -460,6 +568,39 @@ impl ProcessGroup {
     }
 
     /// Starts [`receive`](Self::receive); the tensor must be left alone until its work has been waited for.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Options, ProcessGroup, TcpStore};
+    /// # use std::{thread, time::Duration};
+    /// # use tch::Tensor;
+    /// # let server = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10))?;
+    /// # let port = server.port();
+    /// # let group_of_rank = move |rank| {
+    /// #     let store = TcpStore::connect("127.0.0.1", port, Duration::from_secs(10))?;
+    /// #     ProcessGroup::new(&store, rank, 2, Backend::Gloo, &Options::default())
+    /// # };
+    /// // Rank 1, here a thread:
+    /// let other = thread::spawn(move || {
+    ///     let group = group_of_rank(1)?;
+    ///     let mut received = [Tensor::from_slice(&[0i64]), Tensor::from_slice(&[0i64])];
+    ///     let [first, second] = &mut received;
+    ///     // What comes last is waited for first.
+    ///     let works = [group.start_receive(second, 0, 2)?, group.start_receive(first, 0, 1)?];
+    ///     works.into_iter().try_for_each(|work| work.wait())?;
+    ///     c10d::Result::Ok(received)
+    /// });
+    /// // Rank 0:
+    /// let group = group_of_rank(0)?;
+    /// let works = [
+    ///     group.start_send(&Tensor::from_slice(&[1i64]), 1, 1)?,
+    ///     group.start_send(&Tensor::from_slice(&[2i64]), 1, 2)?,
+    /// ];
+    /// works.into_iter().try_for_each(|work| work.wait())?;
+    /// drop(group);
+    /// let received = other.join().unwrap()?;
+    /// assert_eq!(received, [Tensor::from_slice(&[1i64]), Tensor::from_slice(&[2i64])]);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn start_receive(&self, tensor: &mut Tensor, from: usize, tag: u16) -> Result<Work<'_>> {
         const CALL: &str = "receive";
         self.check_device(CALL, tensor)?;
@@ -609,6 +750,20 @@ impl Drop for ProcessGroup {
 
 /// A communication that has been started. Its result is there when it has been waited for. One that is dropped instead
 /// is carried out all the same, and nobody learns whether it was.
+///
+/// ```
+/// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
+/// # use tch::Tensor;
+/// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+/// let (mut loss, mut rows) = (Tensor::from_slice(&[0.5f64]), Tensor::from_slice(&[32i64]));
+/// // Both at once; in the same order on every rank.
+/// let works = [
+///     group.start_all_reduce(&mut loss, ReduceOp::Sum)?,
+///     group.start_all_reduce(&mut rows, ReduceOp::Sum)?,
+/// ];
+/// works.into_iter().try_for_each(|work| work.wait())?;
+/// # Ok::<(), c10d::Error>(())
+/// ```
 #[must_use = "the result is there when the work has been waited for"]
 pub struct Work<'g> {
     group: &'g ProcessGroup,
@@ -627,6 +782,16 @@ enum Started {
 
 impl Work<'_> {
     /// Waits for its end. On a GPU the current stream waits, and not the processor.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// # let mut sum = tch::Tensor::from_slice(&[2.0f32]);
+    /// let work = group.start_all_reduce(&mut sum, ReduceOp::Mean)?;
+    /// work.wait()?;
+    /// assert_eq!(sum, tch::Tensor::from_slice(&[2.0f32]));
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn wait(self) -> Result<()> {
         let explain = |failure| self.group.explain(self.call, failure);
         if let Some(announcement) = self.announcement {
@@ -644,6 +809,19 @@ impl Work<'_> {
 
     /// Whether [`wait`](Self::wait) would return at once. Of a send or a receive over Gloo only waiting for it tells:
     /// it is never done before.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// # let mut sum = tch::Tensor::from_slice(&[2.0f32]);
+    /// let work = group.start_all_reduce(&mut sum, ReduceOp::Sum)?;
+    /// while !work.is_done() {
+    ///     // ... something else ...
+    ///     std::thread::yield_now();
+    /// }
+    /// work.wait()?;
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn is_done(&self) -> bool {
         match &self.inner {
             Started::Work(work) => work.is_done(),

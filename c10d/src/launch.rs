@@ -51,6 +51,11 @@ impl Launch {
     }
 
     /// The same from anything that knows the variables.
+    ///
+    /// ```
+    /// let missing = c10d::Launch::from_variables(|name| (name == "RANK").then(|| "0".to_owned())).unwrap_err();
+    /// assert!(missing.to_string().starts_with("WORLD_SIZE is not set: start the program by torchrun"));
+    /// ```
     pub fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self> {
         let needed = |name: &'static str| {
             variable(name).ok_or(Error::Environment {

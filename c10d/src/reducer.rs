@@ -44,6 +44,18 @@ impl Default for ReducerOptions {
 }
 
 /// What the gradients of the ranks become.
+///
+/// ```
+/// # use c10d::{Backend, GradientReduction, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
+/// # use tch::{Kind, Tensor};
+/// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+/// let weight = Tensor::from_slice(&[2.0f64, 3.0]).set_requires_grad(true);
+/// let options = ReducerOptions { reduction: GradientReduction::Mean, ..Default::default() };
+/// let reducer = Reducer::new(&group, &[weight.shallow_clone()], options)?;
+/// reducer.backward(&weight.sum(Kind::Double))?;
+/// assert_eq!(weight.grad(), Tensor::from_slice(&[1.0f64, 1.0]));
+/// # Ok::<(), c10d::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GradientReduction {
     /// Their sum: right for any split of a batch when each rank's loss is its own sum over the global count.
@@ -53,6 +65,13 @@ pub enum GradientReduction {
 }
 
 /// When a bucket of gradients was ready and when it was reduced, from the start of backward.
+///
+/// ```
+/// use std::time::Duration;
+/// let (ready, reduced) = (Duration::from_millis(3), Some(Duration::from_millis(5)));
+/// let bucket = c10d::BucketTimes { bytes: 1 << 20, ready, reduced };
+/// assert!(bucket.reduced.is_some_and(|reduced| reduced > bucket.ready));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketTimes {
     /// Its size.
@@ -100,6 +119,17 @@ impl std::fmt::Debug for Reducer<'_> {
 impl<'g> Reducer<'g> {
     /// Takes over the gradients of `parameters`. All ranks call it, with parameters alike in number, kind and shape;
     /// where they are not, that is every rank's error, which names the first that differs.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
+    /// # use tch::Tensor;
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// let weight = Tensor::from_slice(&[2.0f64, 3.0]).set_requires_grad(true);
+    /// let frozen = Tensor::from_slice(&[1.0f64]);
+    /// let refused = Reducer::new(&group, &[weight, frozen], ReducerOptions::default()).unwrap_err();
+    /// assert_eq!(refused.to_string(), "making a reducer: parameter 1 takes no gradient of its own");
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn new(group: &'g ProcessGroup, parameters: &[Tensor], options: ReducerOptions) -> Result<Self> {
         check_parameters(group, parameters)?;
         check_alike(group, parameters)?;
@@ -119,6 +149,23 @@ impl<'g> Reducer<'g> {
     /// too: its loss is then a sum over no rows, which still depends on the parameters. Errors: also a loss that does
     /// not depend on every parameter, or, with `find_unused`, on none; the other ranks wait for this one's share then,
     /// so it is the end of the group.
+    ///
+    /// ```
+    /// # use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
+    /// # use tch::{Kind, Tensor};
+    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
+    /// let weight = Tensor::from_slice(&[2.0f64, 3.0]).set_requires_grad(true);
+    /// let bias = Tensor::from_slice(&[1.0f64]).set_requires_grad(true);
+    /// let parameters = [weight.shallow_clone(), bias.shallow_clone()];
+    /// let reducer = Reducer::new(&group, &parameters, ReducerOptions::default())?;
+    ///
+    /// reducer.backward(&((&weight * &weight).sum(Kind::Double) + bias.sum(Kind::Double)))?;
+    /// assert_eq!(weight.grad(), Tensor::from_slice(&[4.0f64, 6.0]));
+    ///
+    /// let refused = reducer.backward(&weight.sum(Kind::Double)).unwrap_err();
+    /// assert!(refused.to_string().contains("did not use every parameter"));
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn backward(&self, loss: &Tensor) -> Result<()> {
         self.group.agree("backward", String::new)?;
         self.inner.prepare(&[loss]).map_err(|failure| self.group.explain("backward", failure))?;

@@ -73,6 +73,7 @@ impl TcpStore {
     ///
     /// ```
     /// let store = c10d::TcpStore::from_launch(&c10d::Launch::alone(), std::time::Duration::from_secs(10))?;
+    /// assert_eq!(store.host(), "127.0.0.1");
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn from_launch(launch: &Launch, limit: Duration) -> Result<Self> {
@@ -101,16 +102,35 @@ impl TcpStore {
     }
 
     /// The port it is served on.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
+    /// assert_ne!(store.port(), 0);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn port(&self) -> u16 {
         self.inner.port()
     }
 
     /// The host it was reached at.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
+    /// assert_eq!(store.host(), "127.0.0.1");
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn host(&self) -> &str {
         &self.host
     }
 
     /// Sets a key.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
+    /// store.set("vocabulary", b"50000 words")?;
+    /// assert_eq!(store.get("vocabulary")?, b"50000 words");
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn set(&self, key: &str, value: &[u8]) -> Result<()> {
         let (key, value) = (self.full(key), value.to_owned());
         self.call("set", self.limit, move |store| store.set(&key, &value))
@@ -130,6 +150,13 @@ impl TcpStore {
     }
 
     /// Adds to a key's number, 0 where it is not set, and returns the sum.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
+    /// assert_eq!(store.add("ranks that are ready", 1)?, 1);
+    /// assert_eq!(store.add("ranks that are ready", 1)?, 2);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn add(&self, key: &str, amount: i64) -> Result<i64> {
         let key = self.full(key);
         self.call("add", self.limit, move |store| store.add(&key, amount))
@@ -179,6 +206,14 @@ impl TcpStore {
     }
 
     /// Removes a key; whether it was set.
+    ///
+    /// ```
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
+    /// store.set("lock", b"rank 1")?;
+    /// assert!(store.delete("lock")?);
+    /// assert!(!store.delete("lock")?);
+    /// # Ok::<(), c10d::Error>(())
+    /// ```
     pub fn delete(&self, key: &str) -> Result<bool> {
         let key = self.full(key);
         self.call("delete", self.limit, move |store| store.delete(&key))
