@@ -1,0 +1,233 @@
+//! The thread of the rank that the others connect to: it hears them all, and tells all who is lost.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+use super::connection::{Arrival, drain, prepare, readable, receive, send};
+use super::frame::{Frame, Tag, Token};
+use super::{BEATS_PER_LIMIT, Place};
+use crate::error::Cause;
+
+/// Beats within which a connection shows the token. Half of the limit: a rank that has to wait until strangers have
+/// gone hears from the leader in time.
+const STRANGER_BEATS: u32 = BEATS_PER_LIMIT / 2;
+/// Connections that have not yet shown the token, beside one for each rank; more wait to be taken.
+const STRANGERS_MAX: usize = 64;
+
+pub(super) struct Leader {
+    place: Place,
+    listener: TcpListener,
+    /// Off for a beat when a connection could not be taken, as for want of descriptors: it would be tried without end.
+    accepts: bool,
+    token: Token,
+    members: Vec<Member>,
+}
+
+struct Member {
+    stream: TcpStream,
+    received: Vec<u8>,
+    /// None until it has shown the token.
+    rank: Option<usize>,
+    quiet_ticks: u32,
+}
+
+impl Leader {
+    pub(super) fn new(place: Place, listener: TcpListener, token: Token) -> Self {
+        Self { place, listener, accepts: true, token, members: Vec::new() }
+    }
+
+    pub(super) fn run(mut self, woken: &UnixStream) {
+        if self.listener.set_nonblocking(true).is_err() {
+            return;
+        }
+        let mut next_tick = Instant::now() + self.place.tick;
+        loop {
+            let n_members = self.members.len();
+            let ready = {
+                let mut descriptors: Vec<&dyn AsFd> = vec![woken];
+                descriptors.extend(self.members.iter().map(|member| &member.stream as &dyn AsFd));
+                if self.has_room() {
+                    descriptors.push(&self.listener);
+                }
+                readable(&descriptors, next_tick)
+            };
+            if ready[0] {
+                drain(woken);
+            }
+            self.tell_own();
+            if self.place.shared.state().is_over() {
+                return;
+            }
+            self.hear(&ready[1..=n_members]);
+            if ready.get(n_members + 1) == Some(&true) {
+                self.accept();
+            }
+            if Instant::now() >= next_tick {
+                // From now, not from when it was due: a pause of this process is one tick.
+                next_tick = Instant::now() + self.place.tick;
+                self.tick();
+            }
+        }
+    }
+
+    /// Says to the others what this rank has to say.
+    fn tell_own(&mut self) {
+        let frames = self.place.shared.state().to_tell.clone();
+        for frame in &frames {
+            self.obey(self.place.rank, frame);
+        }
+        if !frames.is_empty() {
+            self.place.shared.note_told(frames.len());
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let strangers = self.members.iter().filter(|member| member.rank.is_none()).count();
+        self.accepts && strangers < STRANGERS_MAX + self.place.world_size
+    }
+
+    fn accept(&mut self) {
+        while self.has_room() {
+            match self.listener.accept() {
+                Ok((stream, _)) if prepare(&stream).is_ok() => {
+                    self.members.push(Member { stream, received: Vec::new(), rank: None, quiet_ticks: 0 });
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    self.accepts = error.kind() == io::ErrorKind::WouldBlock;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, ready: &[bool]) {
+        let mut gone = Vec::new();
+        for (index, _) in ready.iter().enumerate().filter(|&(_, &ready)| ready) {
+            let member = &mut self.members[index];
+            if member.rank.is_some() {
+                member.quiet_ticks = 0;
+            }
+            match receive(&mut member.stream, &mut member.received) {
+                Arrival::Ended => gone.push(index),
+                Arrival::Frames(frames) => {
+                    for frame in frames {
+                        if !self.take(index, &frame) {
+                            gone.push(index);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        for index in gone.into_iter().rev() {
+            if let Some(rank) = self.members.remove(index).rank
+                && !self.place.shared.has_left(rank)
+            {
+                self.declare(rank, Cause::Ended);
+            }
+        }
+    }
+
+    /// Whether the connection may go on.
+    fn take(&mut self, index: usize, frame: &Frame) -> bool {
+        match (self.members[index].rank, frame.tag) {
+            (None, Tag::Hello) => self.welcome(index, frame),
+            (Some(rank), _) => self.obey(rank, frame),
+            (None, _) => false,
+        }
+    }
+
+    /// Does as a rank says, this one or another. Whether it may say so.
+    fn obey(&mut self, rank: usize, frame: &Frame) -> bool {
+        match frame.tag {
+            Tag::Beat => {}
+            Tag::Left => self.note_left(rank),
+            Tag::GaveUp => self.declare(rank, Cause::GaveUp),
+            Tag::Unwatched => {
+                let is_watched = self.place.shared.state().names.contains_key(&frame.rank);
+                if !is_watched && frame.rank < self.place.world_size {
+                    self.declare(frame.rank, Cause::Unwatched);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn welcome(&mut self, index: usize, hello: &Frame) -> bool {
+        let Some(name) = self.token.of_hello(&hello.text) else { return false };
+        let rank = hello.rank;
+        let known = self.place.shared.state().names.contains_key(&rank);
+        if known || rank >= self.place.world_size {
+            return false;
+        }
+        self.members[index].rank = Some(rank);
+        self.members[index].quiet_ticks = 0;
+        self.place.shared.note_joined(rank, name.to_owned());
+        // The newcomer hears of all, the others of it.
+        let names = self.place.shared.state().names.clone();
+        for (rank, name) in names {
+            send(&mut self.members[index].stream, &Frame::new(Tag::Joined, rank, &name));
+        }
+        self.tell_all(&Frame::new(Tag::Joined, rank, name));
+        true
+    }
+
+    fn note_left(&mut self, rank: usize) {
+        self.place.shared.note_left(rank);
+        self.tell_all(&Frame::new(Tag::Left, rank, ""));
+        self.close_after(self.place.world_size);
+    }
+
+    /// Sends everyone home where so many ranks have left.
+    fn close_after(&mut self, n_ranks: usize) {
+        {
+            let mut state = self.place.shared.state();
+            if state.everyone_left || state.left.len() < n_ranks {
+                return;
+            }
+            state.everyone_left = true;
+        }
+        self.tell_all(&Frame::new(Tag::EveryoneLeft, self.place.rank, ""));
+        self.place.shared.changed.notify_all();
+    }
+
+    fn tick(&mut self) {
+        self.tell_all(&Frame::new(Tag::Beat, self.place.rank, ""));
+        self.accepts = true;
+        let mut silent = None;
+        self.members.retain_mut(|member| {
+            member.quiet_ticks += 1;
+            match member.rank {
+                Some(rank) if member.quiet_ticks > BEATS_PER_LIMIT => {
+                    silent = silent.or(Some(rank));
+                    // It stays, so that what it does next is not news.
+                    true
+                }
+                Some(_) => true,
+                None => member.quiet_ticks <= STRANGER_BEATS,
+            }
+        });
+        if let Some(rank) = silent.filter(|&rank| !self.place.shared.has_left(rank)) {
+            self.declare(rank, Cause::Silent(self.place.limit));
+        }
+        // Beside ranks that are not watched. By now the hello of each that is has been read.
+        let n_watched = self.place.shared.state().names.len();
+        self.close_after(n_watched);
+    }
+
+    fn declare(&mut self, rank: usize, cause: Cause) {
+        let loss = self.place.shared.declare(rank, cause);
+        self.tell_all(&Frame::new(Tag::of_loss(loss.cause), loss.rank, ""));
+    }
+
+    fn tell_all(&mut self, frame: &Frame) {
+        for member in self.members.iter_mut().filter(|member| member.rank.is_some()) {
+            send(&mut member.stream, frame);
+        }
+    }
+}
