@@ -1,137 +1,31 @@
 //! Process groups and their collectives.
 
 mod check;
+mod join;
+mod options;
+mod work;
 
 use std::time::Duration;
 
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Tensor};
 
 use crate::cuda;
 use crate::error::{Cause, Error, Result};
 use crate::ffi::{self, Failure, Status};
 use crate::launch::Launch;
 use crate::shape::{DIMENSIONS_MAX, Shape};
-use crate::store::{TcpStore, in_time, millis};
+use crate::store::TcpStore;
 use crate::watch::Watch;
-use check::Announced;
+use join::{check_place, explain_absence, invalid_joining, join, present_key};
+pub use options::{Backend, Options, ReduceOp};
+pub use work::Work;
+use work::{CopyBack, Started};
 
 // After a connection failed, the time within which the watch names who is gone: its own connection to that rank
 // ends at the same moment.
 const VERDICT_LIMIT: Duration = Duration::from_secs(2);
 // How long a rank that is done waits for the others, whose last data may still be on the way from it.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
-// Ten beats of 10 ms: a busy machine keeps a thread waiting for longer than shorter ones.
-const SILENCE_MIN: Duration = Duration::from_millis(100);
-// What making a group may take beyond its own limit before it is given up.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// What carries the tensors.
-///
-/// ```
-/// use c10d::Backend;
-/// assert_ne!(Backend::Gloo, Backend::Nccl { device: 0 });
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// TCP between processors, for tensors on the CPU. `GLOO_SOCKET_IFNAME` chooses its interfaces.
-    Gloo,
-    /// NVIDIA's library, for tensors on this GPU. One rank a GPU.
-    Nccl {
-        /// The GPU's number on this machine: by custom the local rank.
-        device: usize,
-    },
-}
-
-/// How a group behaves.
-///
-/// ```
-/// use std::time::Duration;
-/// let options = c10d::Options { timeout: Duration::from_secs(60), ..Default::default() };
-/// assert_eq!(options.silence, Duration::from_secs(5));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The longest that a collective may take, and that ranks wait for each other at the start: what the slowest
-    /// healthy rank may be late by.
-    pub timeout: Duration,
-    /// After this long without a word from its thread a rank counts as lost. At least 0.1 s.
-    pub silence: Duration,
-    /// The group's name, the same on all its ranks and used once in a store. "0" is where the default group of
-    /// `torch.distributed.init_process_group` meets.
-    pub name: String,
-    /// Whether calls are compared before they are made: one more small collective for each, after which every rank
-    /// knows who is about to make another one, or the same with another shape or kind. Without it such calls end at
-    /// the time limit, give wrong values, or, where a message is longer than expected, end the process. Calls that
-    /// start work then wait until all ranks are in them, and receives of one tag from one rank are to be waited for
-    /// in their order. It takes effect where all ranks ask for it, which Python ranks do not.
-    ///
-    /// Off, but for debug builds and where `TORCH_DISTRIBUTED_DEBUG` is `DETAIL`, as for PyTorch's own groups.
-    pub checked: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_secs(600),
-            silence: Duration::from_secs(5),
-            name: "0".to_owned(),
-            checked: check::by_default(),
-        }
-    }
-}
-
-/// How values of several ranks become one.
-///
-/// ```
-/// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
-/// # use tch::Tensor;
-/// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-/// let mut slowest_s = Tensor::from_slice(&[0.25f64]);
-/// group.all_reduce(&mut slowest_s, ReduceOp::Max)?;
-/// assert_eq!(slowest_s, Tensor::from_slice(&[0.25f64]));
-/// # Ok::<(), c10d::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReduceOp {
-    /// Their sum.
-    Sum = 0,
-    /// Their sum divided by the number of ranks.
-    Mean = 1,
-    /// Their product.
-    Product = 2,
-    /// The least.
-    Min = 3,
-    /// The greatest.
-    Max = 4,
-    /// Bits set on every rank.
-    BitAnd = 5,
-    /// Bits set on some rank.
-    BitOr = 6,
-    /// Bits set on an odd number of ranks.
-    BitXor = 7,
-}
-
-impl ReduceOp {
-    /// Whether elements of this kind can be reduced so. Gloo knows no 16-bit integers, and truth values have no sum.
-    ///
-    /// ```
-    /// use c10d::ReduceOp;
-    /// use tch::Kind;
-    /// assert!(ReduceOp::Sum.takes(Kind::BFloat16) && ReduceOp::BitXor.takes(Kind::Int64));
-    /// assert!(!ReduceOp::BitXor.takes(Kind::Float) && !ReduceOp::Sum.takes(Kind::Bool));
-    /// ```
-    pub fn takes(self, kind: Kind) -> bool {
-        let integer = matches!(kind, Kind::Uint8 | Kind::Int8 | Kind::Int | Kind::Int64);
-        let real = matches!(kind, Kind::Half | Kind::BFloat16 | Kind::Float | Kind::Double);
-        let complex = matches!(kind, Kind::ComplexFloat | Kind::ComplexDouble);
-        match self {
-            Self::Sum => integer || real || complex,
-            Self::Mean => real || complex,
-            Self::Product | Self::Min | Self::Max => integer || real,
-            Self::BitAnd | Self::BitOr | Self::BitXor => integer,
-        }
-    }
-}
 
 /// A group of ranks that make the same calls in the same order.
 ///
@@ -748,94 +642,6 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// A communication that has been started. Its result is there when it has been waited for. One that is dropped instead
-/// is carried out all the same, and nobody learns whether it was.
-///
-/// ```
-/// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
-/// # use tch::Tensor;
-/// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-/// let (mut loss, mut rows) = (Tensor::from_slice(&[0.5f64]), Tensor::from_slice(&[32i64]));
-/// // Both at once; in the same order on every rank.
-/// let works = [
-///     group.start_all_reduce(&mut loss, ReduceOp::Sum)?,
-///     group.start_all_reduce(&mut rows, ReduceOp::Sum)?,
-/// ];
-/// works.into_iter().try_for_each(|work| work.wait())?;
-/// # Ok::<(), c10d::Error>(())
-/// ```
-#[must_use = "the result is there when the work has been waited for"]
-pub struct Work<'g> {
-    group: &'g ProcessGroup,
-    call: &'static str,
-    inner: Started,
-    copy_back: Option<CopyBack>,
-    /// Of a send in a group that is checked.
-    announcement: Option<ffi::Work>,
-}
-
-enum Started {
-    Work(ffi::Work),
-    /// A receive in a group that is checked.
-    Announced(Announced),
-}
-
-impl Work<'_> {
-    /// Waits for its end. On a GPU the current stream waits, and not the processor.
-    ///
-    /// ```
-    /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
-    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-    /// # let mut sum = tch::Tensor::from_slice(&[2.0f32]);
-    /// let work = group.start_all_reduce(&mut sum, ReduceOp::Mean)?;
-    /// work.wait()?;
-    /// assert_eq!(sum, tch::Tensor::from_slice(&[2.0f32]));
-    /// # Ok::<(), c10d::Error>(())
-    /// ```
-    pub fn wait(self) -> Result<()> {
-        let explain = |failure| self.group.explain(self.call, failure);
-        if let Some(announcement) = self.announcement {
-            announcement.wait().map_err(explain)?;
-        }
-        match self.inner {
-            Started::Work(work) => work.wait().map_err(explain)?,
-            Started::Announced(announced) => announced.receive(self.group)?,
-        }
-        if let Some(CopyBack { from, mut to }) = self.copy_back {
-            tch::no_grad(|| to.f_copy_(&from).map(drop)).map_err(|error| Error::torch(self.call, &error))?;
-        }
-        Ok(())
-    }
-
-    /// Whether [`wait`](Self::wait) would return at once. Of a send or a receive over Gloo only waiting for it tells:
-    /// it is never done before.
-    ///
-    /// ```
-    /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
-    /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-    /// # let mut sum = tch::Tensor::from_slice(&[2.0f32]);
-    /// let work = group.start_all_reduce(&mut sum, ReduceOp::Sum)?;
-    /// while !work.is_done() {
-    ///     // ... something else ...
-    ///     std::thread::yield_now();
-    /// }
-    /// work.wait()?;
-    /// # Ok::<(), c10d::Error>(())
-    /// ```
-    pub fn is_done(&self) -> bool {
-        match &self.inner {
-            Started::Work(work) => work.is_done(),
-            Started::Announced(_) => false,
-        }
-    }
-}
-
-/// A contiguous stand-in for a tensor that is not, and where its content is to go.
-struct CopyBack {
-    from: Tensor,
-    to: Tensor,
-}
-
 /// What the engine works on in the place of `tensor`.
 fn in_place(call: &str, tensor: &mut Tensor) -> Result<(Tensor, Option<CopyBack>)> {
     let to = tensor.shallow_clone();
@@ -864,93 +670,7 @@ fn invalid(call: &str, detail: String) -> Error {
     Error::Invalid { call: call.to_owned(), detail }
 }
 
-fn invalid_joining(detail: String) -> Error {
-    invalid("joining a group", detail)
-}
-
 /// A tensor as ranks compare it.
 fn shown(tensor: &Tensor) -> String {
     format!("shape {:?} and kind {:?}", tensor.size(), tensor.kind())
-}
-
-fn check_place(rank: usize, world_size: usize, options: &Options) -> Result<()> {
-    if rank >= world_size {
-        return Err(invalid_joining(format!("rank {rank} is not below the number of ranks, {world_size}")));
-    }
-    if i32::try_from(world_size).is_err() {
-        return Err(invalid_joining(format!("{world_size} ranks are more than PyTorch can count")));
-    }
-    if options.silence < SILENCE_MIN {
-        return Err(invalid_joining(format!(
-            "a limit of silence of {:?}, expected at least {SILENCE_MIN:?}",
-            options.silence
-        )));
-    }
-    Ok(())
-}
-
-/// Under which torch.distributed meets for its default group, before the name of the device.
-fn store_path(name: &str) -> String {
-    format!("default_pg/{name}/")
-}
-
-fn present_key(name: &str, rank: usize) -> String {
-    format!("c10d/present/{name}/{rank}")
-}
-
-/// Makes the group on a thread of its own: what waits for another rank's store has no time limit.
-fn join(
-    store: &TcpStore,
-    rank: usize,
-    world_size: usize,
-    backend: Backend,
-    options: &Options,
-) -> ffi::Result<ffi::Group> {
-    let timeout_ms = millis(options.timeout);
-    let path = store.full(&store_path(&options.name));
-    let store = std::sync::Arc::clone(store.raw());
-    in_time(options.timeout.saturating_add(GRACE), move || match backend {
-        Backend::Gloo => ffi::Group::gloo(&store, &path, rank, world_size, timeout_ms),
-        Backend::Nccl { device } => ffi::Group::nccl(&store, &path, rank, world_size, device, timeout_ms),
-    })
-}
-
-/// Why a group did not come about: a rank that died on the way, or that never came.
-fn explain_absence(
-    store: &TcpStore,
-    rank: usize,
-    world_size: usize,
-    options: &Options,
-    watch: &Watch,
-    failure: Failure,
-) -> Error {
-    let call = "joining a group".to_owned();
-    if let Some(loss) = watch.loss_within(Duration::ZERO) {
-        return Error::PeerLost { call, loss };
-    }
-    // Python ranks leave no such mark, but they do leave Gloo's.
-    let is_there = |other: usize| {
-        other == rank
-            || store.is_set(&present_key(&options.name, other)).unwrap_or(false)
-            || store.is_set(&format!("{}/cpu//0/{other}", store_path(&options.name))).unwrap_or(false)
-    };
-    let missing: Vec<String> =
-        (0..world_size).filter(|&other| !is_there(other)).map(|rank| rank.to_string()).collect();
-    match &missing[..] {
-        [] if failure.status == Status::Invalid => Error::Invalid { call, detail: failure.text },
-        [] => Error::Communication { call, detail: failure.text },
-        [one] => Error::Rendezvous {
-            detail: format!(
-                "rank {one} of {world_size} did not join the group within {} s: was it started, and does it reach this machine?",
-                options.timeout.as_secs_f64()
-            ),
-        },
-        several => Error::Rendezvous {
-            detail: format!(
-                "ranks {} of {world_size} did not join the group within {} s: were they started, and do they reach this machine?",
-                several.join(", "),
-                options.timeout.as_secs_f64()
-            ),
-        },
-    }
 }

@@ -1,0 +1,100 @@
+//! Ranks become a group, or learn who did not come.
+
+use std::time::Duration;
+
+use super::{Backend, Options, invalid};
+use crate::error::{Error, Result};
+use crate::ffi::{self, Failure, Status};
+use crate::store::{TcpStore, in_time, millis};
+use crate::watch::Watch;
+
+// Ten beats of 10 ms: a busy machine keeps a thread waiting for longer than shorter ones.
+const SILENCE_MIN: Duration = Duration::from_millis(100);
+// What making a group may take beyond its own limit before it is given up.
+const GRACE: Duration = Duration::from_secs(5);
+
+pub(super) fn check_place(rank: usize, world_size: usize, options: &Options) -> Result<()> {
+    if rank >= world_size {
+        return Err(invalid_joining(format!("rank {rank} is not below the number of ranks, {world_size}")));
+    }
+    if i32::try_from(world_size).is_err() {
+        return Err(invalid_joining(format!("{world_size} ranks are more than PyTorch can count")));
+    }
+    if options.silence < SILENCE_MIN {
+        return Err(invalid_joining(format!(
+            "a limit of silence of {:?}, expected at least {SILENCE_MIN:?}",
+            options.silence
+        )));
+    }
+    Ok(())
+}
+
+/// Under which torch.distributed meets for its default group, before the name of the device.
+fn store_path(name: &str) -> String {
+    format!("default_pg/{name}/")
+}
+
+pub(super) fn present_key(name: &str, rank: usize) -> String {
+    format!("c10d/present/{name}/{rank}")
+}
+
+/// Makes the group on a thread of its own: what waits for another rank's store has no time limit.
+pub(super) fn join(
+    store: &TcpStore,
+    rank: usize,
+    world_size: usize,
+    backend: Backend,
+    options: &Options,
+) -> ffi::Result<ffi::Group> {
+    let timeout_ms = millis(options.timeout);
+    let path = store.full(&store_path(&options.name));
+    let store = std::sync::Arc::clone(store.raw());
+    in_time(options.timeout.saturating_add(GRACE), move || match backend {
+        Backend::Gloo => ffi::Group::gloo(&store, &path, rank, world_size, timeout_ms),
+        Backend::Nccl { device } => ffi::Group::nccl(&store, &path, rank, world_size, device, timeout_ms),
+    })
+}
+
+/// Why a group did not come about: a rank that died on the way, or that never came.
+pub(super) fn explain_absence(
+    store: &TcpStore,
+    rank: usize,
+    world_size: usize,
+    options: &Options,
+    watch: &Watch,
+    failure: Failure,
+) -> Error {
+    let call = "joining a group".to_owned();
+    if let Some(loss) = watch.loss_within(Duration::ZERO) {
+        return Error::PeerLost { call, loss };
+    }
+    // Python ranks leave no such mark, but they do leave Gloo's.
+    let is_there = |other: usize| {
+        other == rank
+            || store.is_set(&present_key(&options.name, other)).unwrap_or(false)
+            || store.is_set(&format!("{}/cpu//0/{other}", store_path(&options.name))).unwrap_or(false)
+    };
+    let missing: Vec<String> =
+        (0..world_size).filter(|&other| !is_there(other)).map(|rank| rank.to_string()).collect();
+    match &missing[..] {
+        [] if failure.status == Status::Invalid => Error::Invalid { call, detail: failure.text },
+        [] => Error::Communication { call, detail: failure.text },
+        [one] => Error::Rendezvous {
+            detail: format!(
+                "rank {one} of {world_size} did not join the group within {} s: was it started, and does it reach this machine?",
+                options.timeout.as_secs_f64()
+            ),
+        },
+        several => Error::Rendezvous {
+            detail: format!(
+                "ranks {} of {world_size} did not join the group within {} s: were they started, and do they reach this machine?",
+                several.join(", "),
+                options.timeout.as_secs_f64()
+            ),
+        },
+    }
+}
+
+pub(super) fn invalid_joining(detail: String) -> Error {
+    invalid("joining a group", detail)
+}
