@@ -25,6 +25,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "oracle"))
 from order import order  # noqa: E402
 
+UNKNOWN = 1
 SAFETENSORS_TYPES = {"F32": "<f4", "F64": "<f8"}
 
 
@@ -85,11 +86,14 @@ class Classifier(nn.Module):
         self.lstm = nn.LSTM(asked.embedding, asked.hidden, asked.layers, batch_first=True, dropout=between)
         self.linear = nn.Linear(asked.hidden * (2 if asked.pool == "mean-max" else 1), asked.linear)
         self.output = nn.Linear(asked.linear, 1)
+        self.dropout_words = asked.dropout_words
         self.drop_embedding = nn.Dropout(asked.dropout_embedding)
         self.drop_head = nn.Dropout(asked.dropout_head)
         self.pool = asked.pool
 
     def forward(self, tokens: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        if self.training and self.dropout_words:
+            tokens = tokens.masked_fill(torch.rand(tokens.shape) < self.dropout_words, UNKNOWN)
         states, _ = self.lstm(self.drop_embedding(self.embedding(tokens)))  # [B, T, H]
         if self.pool == "last":
             pooled = states[torch.arange(len(lengths)), lengths - 1]  # [B, H]
@@ -212,6 +216,7 @@ def arguments() -> argparse.Namespace:
     flag("--momentum", type=float, default=0.9)
     flag("--weight-decay", type=float, default=0.0)
     flag("--clip", type=float)
+    flag("--dropout-words", type=float, default=0.0)
     flag("--dropout-embedding", type=float, default=0.0)
     flag("--dropout-layers", type=float, default=0.0)
     flag("--dropout-head", type=float, default=0.0)

@@ -132,6 +132,9 @@ pub struct Fit {
     /// The most that a step's gradients may have as their norm
     #[arg(long, value_name = "NORM", help_heading = "Optimisation")]
     pub clip: Option<f64>,
+    /// Words that are read as unknown ones in training
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
+    pub dropout_words: f64,
     /// Dropout of embedded words
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
     pub dropout_embedding: f64,

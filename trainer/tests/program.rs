@@ -167,7 +167,9 @@ fn an_evaluation_of_three_ranks_is_that_of_one() {
 /// Kills all ranks at a random step, again and again, and goes on from the last checkpoint each time.
 fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
     let job = Job::new();
-    let settings = ["--checkpoint-steps", "3", "--dropout-embedding", "0.2", "--validation-fraction", "0.1"];
+    let settings =
+        "--checkpoint-steps 3 --dropout-embedding 0.2 --dropout-words 0.1 --validation-fraction 0.1";
+    let settings: Vec<&str> = settings.split(' ').collect();
     job.train("whole", world_size, &settings);
 
     let steps: u64 = job.metrics("whole", "steps").len() as u64;

@@ -128,6 +128,7 @@ fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
     };
     schedule.check()?;
     let dropout = Dropout {
+        words: share("--dropout-words", arguments.dropout_words)?,
         embedding: share("--dropout-embedding", arguments.dropout_embedding)?,
         layers: share("--dropout-layers", arguments.dropout_layers)?,
         head: share("--dropout-head", arguments.dropout_head)?,

@@ -5,6 +5,7 @@
 //! What follows a row's last token never changes its result: states are read there, and those before it depend on no
 //! later one.
 
+use dataset::vocabulary::UNKNOWN;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
@@ -42,10 +43,13 @@ pub enum Pool {
     MeanMax,
 }
 
-/// The shares of numbers that are set to 0 in training, the others scaled up.
+/// What is left out at random in training: a share of the words; and of the numbers in three places, which are set to
+/// 0, the others scaled up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dropout {
+    /// Of the tokens, which are read as unknown words.
+    pub words: f64,
     /// Of embedded tokens.
     pub embedding: f64,
     /// Of the states between layers.
@@ -136,7 +140,8 @@ impl Lstm {
     /// Dropout is that of training; its masks come from PyTorch's generator.
     pub fn forward(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
         let weight = |place: usize| self.parameters.at(place);
-        let mut states = Tensor::f_embedding(weight(self.embedding), tokens, -1, false, false)?; // [B, T, E]
+        let tokens = drop_words(tokens, dropout.words)?;
+        let mut states = Tensor::f_embedding(weight(self.embedding), &tokens, -1, false, false)?; // [B, T, E]
         states = drop(states, dropout.embedding)?;
         let n_rows = tokens.size()[0];
         let start = Tensor::zeros([1, n_rows, self.settings.hidden], (states.kind(), states.device()));
@@ -155,6 +160,15 @@ impl Lstm {
         let head = drop(head, dropout.head)?;
         Ok(head.f_linear(weight(self.output[0]), Some(weight(self.output[1])))?) // [B, O]
     }
+}
+
+/// Padding may become an unknown word too: nothing of it is read.
+fn drop_words(tokens: &Tensor, share: f64) -> Result<Tensor> {
+    if share == 0.0 {
+        return Ok(tokens.shallow_clone());
+    }
+    let is_left_out = Tensor::f_rand(tokens.size(), (Kind::Float, tokens.device()))?.f_lt(share)?;
+    Ok(tokens.f_masked_fill(&is_left_out, i64::from(UNKNOWN))?)
 }
 
 fn drop(values: Tensor, share: f64) -> Result<Tensor> {
@@ -177,4 +191,22 @@ fn mean_and_maximum(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let mean = sum.f_div(&lengths.f_unsqueeze(1)?.f_to_kind(states.kind())?)?;
     let maximum = states.f_masked_fill(&is_padding, f64::NEG_INFINITY)?.f_amax(1, false)?;
     Ok(Tensor::f_cat(&[mean, maximum], 1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_words_that_are_left_out_is_the_one_asked_for() {
+        tch::manual_seed(1);
+        let tokens = Tensor::arange(10_000, (Kind::Int64, Device::Cpu)).view([100, 100]) + 2;
+        let left = drop_words(&tokens, 0.3).unwrap();
+        let n_unknown = left.eq(i64::from(UNKNOWN)).sum(Kind::Int64).int64_value(&[]);
+        let n_same = left.eq_tensor(&tokens).sum(Kind::Int64).int64_value(&[]);
+        // Five standard deviations of 46.
+        assert!((n_unknown - 3_000).abs() < 230, "{n_unknown}");
+        assert_eq!(n_unknown + n_same, 10_000);
+        assert_eq!(drop_words(&tokens, 0.0).unwrap(), tokens);
+    }
 }
