@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-EPOCHS = 3
+EPOCHS = 2
 LIMIT_S = 1800
 # Large blocks stay with the process, where they are otherwise mapped and unmapped in every step.
 ALLOCATOR = {
