@@ -47,6 +47,7 @@ def main() -> None:
     for _ in range(rounds):
         for kind, (command, environment) in kinds.items():
             speeds[kind].append(speed(command, environment))
+            print(f"{kind}: {speeds[kind][-1]:.0f}", file=sys.stderr)
 
     print(f"training of {dataset} {' '.join(flags)}: reviews/s, medians of {rounds} rounds in turn (least to most)")
     first = speeds["PyTorch"]
