@@ -1,5 +1,5 @@
 //! NCCL, in a group of one, where there is a GPU; and what a machine without one says, by the same program.
-#![allow(clippy::unwrap_used, clippy::print_stdout)]
+#![allow(clippy::unwrap_used)]
 
 mod ranks;
 
@@ -20,7 +20,11 @@ fn a_gpu_that_is_not_there_is_said_to_be_missing() {
     let known = [
         // The whole set is installed.
         format!("CUDA: there is no GPU 99: this machine shows {}", tch::Cuda::device_count()),
-        // The processor's part of PyTorch is.
+        // The processor's part of PyTorch is; the program was built with the whole,
+        "CUDA: libtorch_cuda.so was not found beside libtorch_cpu.so; \
+         install it by bootstrap/laptop.sh --cuda, or name it by C10D_LIBTORCH_CUDA"
+            .to_owned(),
+        // or with that part.
         "CUDA: this program was built without its NCCL part, since CUDA's headers were not found; \
          install them by bootstrap/laptop.sh --cuda and build again"
             .to_owned(),
