@@ -40,16 +40,27 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let test = arguments.test.as_deref().map(|path| open_test(path, &rows, arguments)).transpose()?;
     let recipe = recipe(arguments, &rows, device)?;
     let out = Out::new(&arguments.out, arguments.keep);
-    let mut training = begin(arguments, &recipe, &rows, &ranks, device, &out)?;
+    let job = Job { arguments, recipe: &recipe, rows: &rows, ranks: &ranks, device, out: &out };
 
-    let end = run(arguments, &recipe, &rows, &ranks, device, &out, &interrupts, &mut training)?;
-    if end == End::Stopped {
+    let mut training = job.begin()?;
+    if job.run(&interrupts, &mut training)? == End::Stopped {
         return Err(Error::Interrupted { resume: out.checkpoints_folder() });
     }
     if let Some(best) = &training.best {
         training.model.parameters_mut().put(best)?;
     }
-    finish(arguments, &recipe, &rows, test.as_ref(), &ranks, device, &out, training)
+    job.finish(test.as_ref().unwrap_or(&rows), training)
+}
+
+/// All that a training has, but for its state.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    arguments: &'a Fit,
+    recipe: &'a Recipe,
+    rows: &'a Rows,
+    ranks: &'a Ranks,
+    device: Device,
+    out: &'a Out,
 }
 
 /// Where a training leaves things.
@@ -216,156 +227,135 @@ fn not_negative(name: &'static str, value: f64) -> Result<f64> {
     }
 }
 
-/// A new training, or one that goes on from a checkpoint.
-fn begin(
-    arguments: &Fit,
-    recipe: &Recipe,
-    rows: &Rows,
-    ranks: &Ranks,
-    device: Device,
-    out: &Out,
-) -> Result<Training> {
-    let mut training = Training::new(recipe, device);
-    let Some(wanted) = &arguments.resume else {
-        if out.checkpoints.has_any() || out.model().exists() {
-            return Err(Error::Exists { path: out.folder.clone() });
+impl Job<'_> {
+    /// A new training, or one that goes on from a checkpoint.
+    fn begin(self) -> Result<Training> {
+        let Self { arguments, recipe, rows, ranks, device, out } = self;
+        let mut training = Training::new(recipe, device);
+        let Some(wanted) = &arguments.resume else {
+            if out.checkpoints.has_any() || out.model().exists() {
+                return Err(Error::Exists { path: out.folder.clone() });
+            }
+            if let Some(path) = &arguments.init_from {
+                init::from(path, &mut training.model, rows.vocabulary())?;
+            }
+            // What rank 0 drew is what all begin with, whatever their libraries.
+            ranks.broadcast(training.model.parameters().tensors())?;
+            return Ok(training);
+        };
+        let folder = if wanted.as_os_str() == "latest" {
+            // Only rank 0's answer counts; the others may not see the folder.
+            let newest = out.checkpoints.newest(|error| tell(&format!("passed over: {error}")));
+            if ranks.is_first() { newest? } else { newest.unwrap_or_default() }
+        } else {
+            Some(wanted.clone())
+        };
+        let mut has_checkpoint = [f64::from(u8::from(ranks.is_first() && folder.is_some()))];
+        ranks.sum_f64(&mut has_checkpoint)?;
+        if has_checkpoint == [0.0] {
+            // A job that is started again before its first checkpoint begins anew.
+            ranks.broadcast(training.model.parameters().tensors())?;
+            return Ok(training);
         }
-        if let Some(path) = &arguments.init_from {
-            init::from(path, &mut training.model, rows.vocabulary())?;
+        restore(&folder.unwrap_or_default(), recipe, rows.vocabulary(), &mut training, ranks)?;
+        if ranks.is_first() {
+            tell(&format!(
+                "resumes after step {}, in epoch {}",
+                training.position.steps,
+                training.position.epoch + 1
+            ));
         }
-        // What rank 0 drew is what all begin with, whatever their libraries.
-        ranks.broadcast(training.model.parameters().tensors())?;
-        return Ok(training);
-    };
-    let folder = if wanted.as_os_str() == "latest" {
-        // Only rank 0's answer counts; the others may not see the folder.
-        let newest = out.checkpoints.newest(|error| tell(&format!("passed over: {error}")));
-        if ranks.is_first() { newest? } else { newest.unwrap_or_default() }
-    } else {
-        Some(wanted.clone())
-    };
-    let mut has_checkpoint = [f64::from(u8::from(ranks.is_first() && folder.is_some()))];
-    ranks.sum_f64(&mut has_checkpoint)?;
-    if has_checkpoint == [0.0] {
-        // A job that is started again before its first checkpoint begins anew.
-        ranks.broadcast(training.model.parameters().tensors())?;
-        return Ok(training);
+        Ok(training)
     }
-    restore(&folder.unwrap_or_default(), recipe, rows.vocabulary(), &mut training, ranks)?;
-    if ranks.is_first() {
-        tell(&format!(
-            "resumes after step {}, in epoch {}",
-            training.position.steps,
-            training.position.epoch + 1
-        ));
-    }
-    Ok(training)
-}
 
-#[allow(clippy::too_many_arguments, reason = "it ties together all that fit has")]
-fn run(
-    arguments: &Fit,
-    recipe: &Recipe,
-    rows: &Rows,
-    ranks: &Ranks,
-    device: Device,
-    out: &Out,
-    interrupts: &Interrupts,
-    training: &mut Training,
-) -> Result<End> {
-    let steps_of_epoch =
-        steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
-    let mut progress = if ranks.is_first() {
-        std::fs::create_dir_all(&out.folder).map_err(|source| Error::io(&out.folder, source))?;
-        let steps = steps_of_epoch * u64::from(recipe.epochs);
-        Some(Progress::new(
-            steps,
-            training.position.steps,
-            steps_of_epoch,
-            arguments.log_steps,
-            &out.metrics(),
-        )?)
-    } else {
-        None
-    };
-    let interval = Duration::from_secs_f64(60.0 * arguments.checkpoint_minutes.clamp(0.0, 1e9));
-    let mut saved_at = Instant::now();
-    let mut asked = |position: &Position| {
-        let is_due =
-            arguments.checkpoint_steps.is_some_and(|every| (position.steps + 1).is_multiple_of(every));
-        // Only rank 0 looks at the clock; the ranks agree on what it says.
-        let is_time = ranks.is_first() && saved_at.elapsed() >= interval;
-        if is_time {
-            saved_at = Instant::now();
-        }
-        interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
-    };
-    let mut save = |training: &Training| {
-        if ranks.is_first() { out.checkpoints.save(recipe, rows.vocabulary(), training) } else { Ok(()) }
-    };
-    let mut on_event = |event: &crate::train::Event<'_>| {
-        if let Some(progress) = &mut progress {
-            progress.note(event);
-        }
-    };
-    let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save };
-    let options = Options {
-        device,
-        device_bytes: arguments.device_memory << 20,
-        loaders: usize::from(arguments.running.loaders),
-    };
-    let end = train(recipe, rows, ranks, options, training, &mut hooks)?;
-    progress.map_or(Ok(()), Progress::finish)?;
-    Ok(end)
-}
-
-/// Tests the model, and saves it.
-#[allow(clippy::too_many_arguments, reason = "it ties together all that fit has")]
-fn finish(
-    arguments: &Fit,
-    recipe: &Recipe,
-    rows: &Rows,
-    test: Option<&Rows>,
-    ranks: &Ranks,
-    device: Device,
-    out: &Out,
-    training: Training,
-) -> Result<()> {
-    let tested = test.unwrap_or(rows);
-    let metrics = if tested.census(Part::Test).rows > 0 {
-        let evaluation = Evaluation {
-            part: Part::Test,
-            batch_rows: recipe.batch_rows,
-            objective: recipe.objective,
-            positive_from: rows.settings().rows.positive_from,
+    /// Trains, shows how it goes, and saves checkpoints.
+    fn run(self, interrupts: &Interrupts, training: &mut Training) -> Result<End> {
+        let Self { arguments, recipe, rows, ranks, device, out } = self;
+        let steps_of_epoch =
+            steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
+        let mut progress = if ranks.is_first() {
+            std::fs::create_dir_all(&out.folder).map_err(|source| Error::io(&out.folder, source))?;
+            let steps = steps_of_epoch * u64::from(recipe.epochs);
+            Some(Progress::new(
+                steps,
+                training.position.steps,
+                steps_of_epoch,
+                arguments.log_steps,
+                &out.metrics(),
+            )?)
+        } else {
+            None
+        };
+        let interval = Duration::from_secs_f64(60.0 * arguments.checkpoint_minutes.clamp(0.0, 1e9));
+        let mut saved_at = Instant::now();
+        let mut asked = |position: &Position| {
+            let is_due =
+                arguments.checkpoint_steps.is_some_and(|every| (position.steps + 1).is_multiple_of(every));
+            // Only rank 0 looks at the clock; the ranks agree on what it says.
+            let is_time = ranks.is_first() && saved_at.elapsed() >= interval;
+            if is_time {
+                saved_at = Instant::now();
+            }
+            interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
+        };
+        let mut save = |training: &Training| {
+            if ranks.is_first() { out.checkpoints.save(recipe, rows.vocabulary(), training) } else { Ok(()) }
+        };
+        let mut on_event = |event: &crate::train::Event<'_>| {
+            if let Some(progress) = &mut progress {
+                progress.note(event);
+            }
+        };
+        let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save };
+        let options = Options {
             device,
+            device_bytes: arguments.device_memory << 20,
             loaders: usize::from(arguments.running.loaders),
         };
-        Some(evaluate(&training.model, tested, ranks, &evaluation)?)
-    } else {
-        None
-    };
-    if !ranks.is_first() {
-        return Ok(());
+        let end = train(recipe, rows, ranks, options, training, &mut hooks)?;
+        progress.map_or(Ok(()), Progress::finish)?;
+        Ok(end)
     }
-    let steps = training.position.steps;
-    let model = SavedModel { lstm: training.model, objective: recipe.objective, precision: recipe.precision };
-    let words = &rows.vocabulary().words;
-    let settings = rows.settings();
-    save_model(
-        &out.model(),
-        &model,
-        &settings.rows,
-        recipe.tokens_max,
-        rows.id_digest(),
-        words,
-        Existing::Replace,
-    )?;
-    tell(&format!("the model is in {}", out.model().display()));
-    if let Some(metrics) = metrics {
-        report(&metrics, steps, out)?;
+
+    /// Tests the model, and saves it.
+    fn finish(self, tested: &Rows, training: Training) -> Result<()> {
+        let Self { arguments, recipe, rows, ranks, device, out } = self;
+        let metrics = if tested.census(Part::Test).rows > 0 {
+            let evaluation = Evaluation {
+                part: Part::Test,
+                batch_rows: recipe.batch_rows,
+                objective: recipe.objective,
+                positive_from: rows.settings().rows.positive_from,
+                device,
+                loaders: usize::from(arguments.running.loaders),
+            };
+            Some(evaluate(&training.model, tested, ranks, &evaluation)?)
+        } else {
+            None
+        };
+        if !ranks.is_first() {
+            return Ok(());
+        }
+        let steps = training.position.steps;
+        let model =
+            SavedModel { lstm: training.model, objective: recipe.objective, precision: recipe.precision };
+        let words = &rows.vocabulary().words;
+        let settings = rows.settings();
+        save_model(
+            &out.model(),
+            &model,
+            &settings.rows,
+            recipe.tokens_max,
+            rows.id_digest(),
+            words,
+            Existing::Replace,
+        )?;
+        tell(&format!("the model is in {}", out.model().display()));
+        if let Some(metrics) = metrics {
+            report(&metrics, steps, out)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn report(metrics: &Metrics, steps: u64, out: &Out) -> Result<()> {
