@@ -178,19 +178,20 @@ fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
     with_resume.push("--resume");
     for kill in 0..n_kills {
         let name = format!("killed-{kill}");
-        // Twice in a row, mostly within one epoch.
-        let first = 1 + random.below(steps - 4);
-        let second = first + 1 + random.below(3);
-        for at in [first, second] {
+        // Twice in a row, mostly within one epoch. On a busy machine the ranks get further before they are killed, or
+        // even to their end.
+        let first = 1 + random.below(steps - 4) as usize;
+        let second = 1 + random.below(3) as usize;
+        for n_steps in [first, second] {
             let mut ranks = start(world_size, || job.fit(&name, &with_resume));
-            ranks[0].wait_for(&format!(" step {at}: "));
+            ranks[0].wait_for_lines(" step ", n_steps);
             ranks.iter().for_each(|rank| rank.signal(Signal::KILL));
             ranks.iter_mut().for_each(|rank| drop(rank.end()));
         }
         job.train(&name, world_size, &with_resume);
         assert!(
             job.weights(&name) == job.weights("whole"),
-            "{world_size} ranks, seed {seed}: killed after steps {first} and {second}"
+            "{world_size} ranks, seed {seed}: killed after {first} steps, and {second} more"
         );
         fs::remove_dir_all(job.out(&name)).unwrap();
     }
@@ -428,7 +429,7 @@ fn torchrun_restarts_a_job_that_lost_a_rank_and_it_ends_with_the_same_weights() 
         return;
     }
     let job = Job::new();
-    let settings = ["--checkpoint-steps", "5", "--epochs", "12"];
+    let settings = ["--checkpoint-steps", "5", "--epochs", "40"];
     job.train("whole", 2, &settings);
 
     let mut with_resume = settings.to_vec();
@@ -453,9 +454,9 @@ fn torchrun_restarts_a_job_that_lost_a_rank_and_it_ends_with_the_same_weights() 
 #[test]
 fn a_terminated_training_saves_a_checkpoint_and_goes_on_from_it() {
     let job = Job::new();
-    job.train("whole", 2, &["--epochs", "12"]);
+    job.train("whole", 2, &["--epochs", "40"]);
 
-    let mut ranks = start(2, || job.fit("out", &["--epochs", "12"]));
+    let mut ranks = start(2, || job.fit("out", &["--epochs", "40"]));
     ranks[0].wait_for(" step 30: ");
     // One rank is told; both end, after the same step.
     ranks[1].signal(Signal::TERM);
@@ -468,7 +469,7 @@ fn a_terminated_training_saves_a_checkpoint_and_goes_on_from_it() {
     assert!(checkpoints.join("latest").exists());
     assert!(!job.out("out").join("model").exists());
 
-    job.train("out", 2, &["--epochs", "12", "--resume"]);
+    job.train("out", 2, &["--epochs", "40", "--resume"]);
     assert!(job.weights("out") == job.weights("whole"));
 }
 

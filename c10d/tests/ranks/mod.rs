@@ -138,6 +138,18 @@ impl Rank {
         }
     }
 
+    /// Waits until it has printed so many lines that contain `text`, or has ended; which of the two.
+    pub fn wait_for_lines(&mut self, text: &str, n_lines: usize) -> bool {
+        let deadline = Instant::now() + LIMIT;
+        while self.seen.iter().filter(|line| line.contains(text)).count() < n_lines {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.seen.push(line),
+                Err(_) => return false,
+            }
+        }
+        true
+    }
+
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
