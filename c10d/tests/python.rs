@@ -9,26 +9,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use c10d::{Launch, ProcessGroup, ReduceOp};
-use ranks::{Rank, free_port, group, is_rank_of, placed, program_of, skipped};
+use ranks::{Rank, free_port, group, is_rank_of, placed, program_of, python};
 use rustix::process::{Signal, getpid, kill_process};
 use tch::{Device, Kind, Tensor};
 
 const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
-
-/// The Python that has PyTorch. None, with a line that says so, where bootstrap has not installed it.
-fn python() -> Option<PathBuf> {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.deps/torch/bin/python"));
-    if path.exists() {
-        return Some(path);
-    }
-    assert!(
-        env::var_os("CI").is_none(),
-        "{} is missing: bootstrap/laptop.sh test installs it",
-        path.display()
-    );
-    skipped("ranks in Python: bootstrap/laptop.sh test installs the one that has PyTorch");
-    None
-}
 
 fn peer(python: PathBuf) -> Command {
     let mut command = Command::new(python);
@@ -77,7 +62,7 @@ fn say_farewell(group: &ProcessGroup, python_rank: usize) {
 
 /// Under torchrun, which serves the store: it starts this program three times, and rank 2 becomes Python.
 fn under_torchrun(test: &str, arguments: &[&str]) {
-    let Some(python) = python() else { return };
+    let Some(python) = python("ranks in Python") else { return };
     if is_rank_of(test) {
         if env::var("RANK").unwrap() == "2" {
             panic!("the Python rank did not start: {}", peer(python).exec());
@@ -124,7 +109,7 @@ fn torchrun(test: &str, python: PathBuf, arguments: &[&str]) -> (Option<i32>, St
 
 /// Rank 1 kills itself in the midst of things, in the first of torchrun's rounds; the others say so and fail.
 fn die_once_under_torchrun(test: &str, arguments: &[&str]) {
-    let Some(python) = python() else { return };
+    let Some(python) = python("ranks in Python") else { return };
     if is_rank_of(test) {
         let launch = Launch::from_env().unwrap();
         let group = group();
@@ -184,7 +169,7 @@ fn a_store_that_python_serves_is_joined() {
         say_farewell(&group, 0);
         return;
     }
-    let Some(python) = python() else { return };
+    let Some(python) = python("ranks in Python") else { return };
     let port = free_port();
     let mut server = Command::new(python);
     server.arg("-c").arg(
@@ -215,7 +200,7 @@ fn a_python_rank_that_dies_is_named() {
         println!("error: {error}");
         return;
     }
-    let Some(python) = python() else { return };
+    let Some(python) = python("ranks in Python") else { return };
     let port = free_port();
     let mut dying = peer(python);
     dying.arg("die");

@@ -1,28 +1,16 @@
 //! The error file, as PyTorch's own code reads it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use std::env;
-use std::path::{Path, PathBuf};
+#[path = "../../c10d/tests/ranks/mod.rs"]
+mod ranks;
+
+use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
 use corpus::exit::Exit;
+use ranks::python;
 use trainer::failure;
-
-/// The Python that has PyTorch. None, with a line that says so, where bootstrap has not installed it.
-fn python() -> Option<PathBuf> {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.deps/torch/bin/python"));
-    if path.exists() {
-        return Some(path);
-    }
-    assert!(
-        env::var_os("CI").is_none(),
-        "{} is missing: bootstrap/laptop.sh test installs it",
-        path.display()
-    );
-    println!("SKIPPED PyTorch's reading of an error file: bootstrap/laptop.sh test installs it");
-    None
-}
 
 /// What torchrun does with ranks that ended with these exit codes (a signal's number negative) and wrote these files.
 fn torchrun_says(python: &Path, folder: &Path, exit_codes: [i32; 3]) -> String {
@@ -44,7 +32,7 @@ print(error)
 
 #[test]
 fn torchrun_shows_a_ranks_own_message_as_the_root_cause() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("PyTorch's reading of an error file") else { return };
     let folder = tempfile::tempdir().unwrap();
     let now = SystemTime::now();
     let write = |rank: usize, exit, message| {
@@ -64,7 +52,7 @@ fn torchrun_shows_a_ranks_own_message_as_the_root_cause() {
 /// It could write no file, so torchrun dates its end itself, at a moment after its peers'.
 #[test]
 fn torchrun_calls_a_killed_rank_the_root_cause() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("PyTorch's reading of an error file") else { return };
     let folder = tempfile::tempdir().unwrap();
     for rank in [0, 1] {
         let file = folder.path().join(format!("{rank}.json"));

@@ -418,16 +418,7 @@ fn ranks_below(out: &Path) -> Vec<rustix::process::Pid> {
 /// torchrun starts the ranks again by itself, and they go on from the last checkpoint.
 #[test]
 fn torchrun_restarts_a_job_that_lost_a_rank_and_it_ends_with_the_same_weights() {
-    let python = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.deps/torch/bin/python"));
-    if !python.exists() {
-        assert!(
-            env::var_os("CI").is_none(),
-            "{} is missing: bootstrap/laptop.sh test installs it",
-            python.display()
-        );
-        ranks::skipped("torchrun: bootstrap/laptop.sh test installs the Python that has PyTorch");
-        return;
-    }
+    let Some(python) = ranks::python("torchrun") else { return };
     let job = Job::new();
     let settings = ["--checkpoint-steps", "5", "--epochs", "40"];
     job.train("whole", 2, &settings);

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
+#[path = "../../c10d/tests/ranks/mod.rs"]
+mod ranks;
 
 use std::env;
 use std::fs;
@@ -11,6 +13,7 @@ use std::process::{Command, Output};
 
 use corpus::record::Votes;
 use dataset::Row;
+use ranks::python;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 use trainer::models::{Dropout, Lstm, LstmSettings, Pool};
@@ -27,7 +30,7 @@ const N_STEPS: usize = 200;
 
 #[test]
 fn losses_are_pytorchs_for_200_steps() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("the same training in PyTorch") else { return };
     let (folder, dataset) = rows();
     let first = folder.path().join("first");
     fit(&dataset, &first, &["--precision", "f64", "--epochs", "1", "--rate", "1e-9"]);
@@ -67,7 +70,7 @@ fn losses_are_pytorchs_for_200_steps() {
 
 #[test]
 fn a_saved_model_gives_pytorchs_answers() {
-    let Some(python) = python() else { return };
+    let Some(python) = python("the same training in PyTorch") else { return };
     let (folder, dataset) = rows();
     for (name, pool) in [("last", Pool::Last), ("mean-max", Pool::MeanMax)] {
         let out = folder.path().join(name);
@@ -152,18 +155,4 @@ fn output(command: &mut Command) -> Output {
     let output = command.env("OMP_NUM_THREADS", "1").output().unwrap();
     assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     output
-}
-
-/// `None` where PyTorch for Python is not installed, which only a developer's machine may do without.
-fn python() -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let python = root.join(".deps/torch/bin/python");
-    if !python.is_file() {
-        let skipped =
-            format!("SKIPPED pytorch: {} is missing; bootstrap/laptop.sh test installs it", python.display());
-        assert!(env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{skipped}");
-        eprintln!("{skipped}");
-        return None;
-    }
-    Some(python)
 }

@@ -8,6 +8,7 @@
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -184,4 +185,16 @@ impl Drop for Rank {
 pub fn skipped(why: &str) {
     let line = format!("SKIPPED {why}\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap();
+}
+
+/// The Python that has PyTorch. None, with a line that says so, where bootstrap has not installed it; an error in CI.
+pub fn python(tested: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.deps/torch/bin/python"));
+    if path.exists() {
+        return Some(path);
+    }
+    let missing = format!("{}: {} is missing; bootstrap/laptop.sh test installs it", tested, path.display());
+    assert!(env::var_os("CI").is_none(), "{missing}");
+    skipped(&missing);
+    None
 }
