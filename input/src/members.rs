@@ -1,0 +1,127 @@
+//! The members of a compressed file, one behind the other, as one stream of bytes.
+
+use std::io::{self, Read};
+
+use bzip2::bufread::BzDecoder;
+use flate2::bufread::GzDecoder;
+use zstd::stream::read::Decoder as ZstdDecoder;
+
+use crate::source::Source;
+use crate::{Compression, Damage, MAGIC_BYTES};
+
+/// Reads one member after the other.
+#[derive(Debug)]
+pub struct Members<R: Read> {
+    compression: Compression,
+    state: State<R>,
+    /// Where the last member begins.
+    member: u64,
+}
+
+enum State<R: Read> {
+    Between(Source<R>),
+    Within(Decoder<R>),
+    /// An error was found: there is nothing more to be had.
+    Broken,
+}
+
+enum Decoder<R: Read> {
+    Gzip(Box<GzDecoder<Source<R>>>),
+    Bzip2(BzDecoder<Source<R>>),
+    Zstd(ZstdDecoder<'static, Source<R>>),
+}
+
+impl<R: Read> Members<R> {
+    pub(crate) fn of(source: Source<R>, compression: Compression) -> Self {
+        Self { compression, state: State::Between(source), member: 0 }
+    }
+
+    /// Why the decoder failed: the file's damage, or the system's own error.
+    fn explain(&self, error: io::Error, end: u64) -> io::Error {
+        if error.raw_os_error().is_some() {
+            return error;
+        }
+        let (by, member) = (self.compression, self.member);
+        damaged(if error.kind() == io::ErrorKind::UnexpectedEof {
+            Damage::Cut { by, member, end }
+        } else {
+            Damage::Broken { by, member, found: error }
+        })
+    }
+}
+
+impl<R: Read> Read for Members<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        loop {
+            self.state = match std::mem::replace(&mut self.state, State::Broken) {
+                State::Broken => return Err(io::Error::other("a read after a failed one")),
+                State::Between(mut source) => {
+                    let at = source.offset();
+                    let beginning = source.peek(MAGIC_BYTES)?;
+                    if beginning.is_empty() {
+                        self.state = State::Between(source);
+                        return Ok(0);
+                    }
+                    if Compression::of(beginning) != Some(self.compression) {
+                        return Err(damaged(Damage::TrailingGarbage { by: self.compression, at }));
+                    }
+                    self.member = at;
+                    State::Within(Decoder::of(self.compression, source)?)
+                }
+                State::Within(mut decoder) => match decoder.read(buffer) {
+                    Ok(0) => State::Between(decoder.into_source()),
+                    Ok(bytes) => {
+                        self.state = State::Within(decoder);
+                        return Ok(bytes);
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => State::Within(decoder),
+                    Err(error) => return Err(self.explain(error, decoder.into_source().offset())),
+                },
+            }
+        }
+    }
+}
+
+fn damaged(damage: Damage) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, damage)
+}
+
+impl<R: Read> Decoder<R> {
+    fn of(compression: Compression, source: Source<R>) -> io::Result<Self> {
+        Ok(match compression {
+            Compression::Gzip => Self::Gzip(Box::new(GzDecoder::new(source))),
+            Compression::Bzip2 => Self::Bzip2(BzDecoder::new(source)),
+            Compression::Zstd => Self::Zstd(ZstdDecoder::with_buffer(source)?.single_frame()),
+        })
+    }
+
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Gzip(decoder) => decoder.read(buffer),
+            Self::Bzip2(decoder) => decoder.read(buffer),
+            Self::Zstd(decoder) => decoder.read(buffer),
+        }
+    }
+
+    /// What lies behind the member.
+    fn into_source(self) -> Source<R> {
+        match self {
+            Self::Gzip(decoder) => decoder.into_inner(),
+            Self::Bzip2(decoder) => decoder.into_inner(),
+            Self::Zstd(decoder) => decoder.finish(),
+        }
+    }
+}
+
+impl<R: Read> std::fmt::Debug for State<R> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Between(_) => "Between",
+            Self::Within(_) => "Within",
+            Self::Broken => "Broken",
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! A reader with a buffer that can be looked into ahead, and that knows how far it was read.
+
+use std::io::{self, BufRead, Read};
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// What lies behind a buffer.
+#[derive(Debug)]
+pub struct Source<R> {
+    reader: R,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    offset: u64,
+}
+
+impl<R: Read> Source<R> {
+    pub(crate) fn of(reader: R) -> Self {
+        Self { reader, buffer: vec![0; BUFFER_BYTES].into(), start: 0, end: 0, offset: 0 }
+    }
+
+    /// How many bytes were consumed.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// The next bytes, as many as asked for unless the end is nearer, which stay unread.
+    pub(crate) fn peek(&mut self, bytes: usize) -> io::Result<&[u8]> {
+        debug_assert!(bytes <= self.buffer.len());
+        if self.end - self.start < bytes {
+            self.buffer.copy_within(self.start..self.end, 0);
+            self.end -= self.start;
+            self.start = 0;
+            while self.end < bytes && self.read_more()? > 0 {}
+        }
+        Ok(&self.buffer[self.start..self.end.min(self.start + bytes)])
+    }
+
+    fn read_more(&mut self) -> io::Result<usize> {
+        loop {
+            match self.reader.read(&mut self.buffer[self.end..]) {
+                Ok(bytes) => {
+                    self.end += bytes;
+                    return Ok(bytes);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+impl<R: Read> BufRead for Source<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            self.read_more()?;
+        }
+        Ok(&self.buffer[self.start..self.end])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.offset += bytes as u64;
+    }
+}
+
+impl<R: Read> Read for Source<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.start == self.end && buffer.len() >= self.buffer.len() {
+            let bytes = self.reader.read(buffer)?;
+            self.offset += bytes as u64;
+            return Ok(bytes);
+        }
+        let bytes = self.fill_buf()?.read(buffer)?;
+        self.consume(bytes);
+        Ok(bytes)
+    }
+}
