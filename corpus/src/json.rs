@@ -8,7 +8,8 @@
 //! Lines of one file look alike: what stands between two values (`, "overall": `) is one of a few strings of bytes.
 //! They are remembered with their meaning, which spares most of the work that is not the text's.
 
-use crate::review::{DEPTH_MAX, Entry, Fields, Rating, Reject};
+use crate::format::Fields;
+use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
 use sonic_rs::parser::{ParseStatus, Parser, Reference};
 use sonic_rs::reader::{Read, Reader};
 

@@ -172,6 +172,8 @@ pub struct Share(f64);
 impl Share {
     /// The share of bad lines that is accepted if nothing else is said.
     pub const OF_BAD_LINES: Self = Self(0.05);
+    /// Everything.
+    pub const ALL: Self = Self(1.0);
 }
 
 impl FromStr for Share {

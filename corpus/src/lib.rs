@@ -6,12 +6,15 @@
 pub mod clean;
 pub mod digest;
 pub mod exit;
+mod fasttext;
+pub mod format;
 pub mod group;
 pub mod json;
 pub mod ledger;
 pub mod lines;
 pub mod literal;
 pub mod partition;
+mod polarity_csv;
 pub mod record;
 pub mod review;
 pub mod settings;

@@ -4,7 +4,8 @@
 //! leaves out: bytes, sets, complex numbers, comments, `\N{…}`, nesting deeper than `DEPTH_MAX` (parentheses
 //! count). A pair of surrogates becomes the character it stands for, as in JSON; a lone one becomes U+FFFD.
 
-use crate::review::{DEPTH_MAX, Entry, Fields, Rating, Reject};
+use crate::format::Fields;
+use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
 
 mod number;
 mod string;

@@ -4,26 +4,14 @@
 //! has it, uncleaned, but it is always valid Unicode: a lone UTF-16 surrogate in an escape and each invalid UTF-8
 //! sequence has become U+FFFD.
 
-use crate::{json::JsonParser, literal::LiteralParser};
+use crate::fasttext::FastTextParser;
+use crate::format::Format;
+use crate::json::JsonParser;
+use crate::literal::LiteralParser;
+use crate::polarity_csv::PolarityCsvParser;
 
 /// How deep a line may nest; the object that is the line is the first level.
 pub const DEPTH_MAX: usize = 128;
-
-/// The names of the two fields that are read, without escapes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// The field with the review's text.
-    pub text: String,
-    /// The field with the number of stars.
-    pub rating: String,
-}
-
-impl Default for Fields {
-    /// Those of the Amazon review files of 2014 and 2018.
-    fn default() -> Self {
-        Self { text: "reviewText".into(), rating: "overall".into() }
-    }
-}
 
 /// A number of stars, 1 to 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -68,22 +56,33 @@ pub enum Reject {
 /// Reads one line after another, keeping its memory between them.
 #[derive(Debug)]
 pub struct ReviewParser {
-    json: JsonParser,
-    literal: LiteralParser,
+    parser: Parser,
     repaired: String,
 }
 
+#[derive(Debug)]
+enum Parser {
+    Json { json: JsonParser, literal: LiteralParser },
+    PolarityCsv(PolarityCsvParser),
+    FastText(FastTextParser),
+}
+
 impl ReviewParser {
-    /// A parser of JSON lines, and of the Python literals of older dumps where a line is not JSON.
-    pub fn new(fields: Fields) -> Self {
-        Self {
-            json: JsonParser::new(fields.clone()),
-            literal: LiteralParser::new(fields),
-            repaired: String::new(),
-        }
+    /// A parser of lines of this format.
+    pub fn new(format: Format) -> Self {
+        let parser = match format {
+            Format::Json(fields) => {
+                Parser::Json { json: JsonParser::new(fields.clone()), literal: LiteralParser::new(fields) }
+            }
+            Format::PolarityCsv { ratings, with_title } => {
+                Parser::PolarityCsv(PolarityCsvParser::new(ratings, with_title))
+            }
+            Format::FastText { ratings } => Parser::FastText(FastTextParser { ratings }),
+        };
+        Self { parser, repaired: String::new() }
     }
 
-    /// Reads one line without its end. Bytes that are not UTF-8 are harmless inside of strings.
+    /// Reads one line without its end. Bytes that are not UTF-8 are harmless inside of texts.
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Review<'a>, Reject> {
         self.entry(line)?.review()
     }
@@ -97,16 +96,20 @@ impl ReviewParser {
         let line = match simdutf8::basic::from_utf8(line) {
             Ok(line) => line,
             Err(_) => {
-                // Whatever stands for the invalid bytes is no part of either format outside of a string.
+                // Whatever stands for the invalid bytes is no part of any format's notation.
                 self.repaired = String::from_utf8_lossy(line).into_owned();
                 &self.repaired
             }
         };
-        match self.json.parse(line) {
-            Err(Reject::BadLine) if line.trim_start_matches([' ', '\t']).starts_with('{') => {
-                self.literal.parse(line)
-            }
-            result => result,
+        match &mut self.parser {
+            Parser::Json { json, literal } => match json.parse(line) {
+                Err(Reject::BadLine) if line.trim_start_matches([' ', '\t']).starts_with('{') => {
+                    literal.parse(line)
+                }
+                result => result,
+            },
+            Parser::PolarityCsv(parser) => parser.parse(line),
+            Parser::FastText(parser) => parser.parse(line),
         }
     }
 }
@@ -115,6 +118,12 @@ impl Rating {
     /// A rating of this many stars, if there is one.
     pub fn new(stars: u8) -> Option<Self> {
         (1..=5).contains(&stars).then_some(Self(stars))
+    }
+
+    /// A rating of these stars, which are known to be 1 to 5.
+    pub(crate) const fn of(stars: u8) -> Self {
+        assert!(1 <= stars && stars <= 5);
+        Self(stars)
     }
 
     /// The number of stars.
@@ -141,6 +150,7 @@ impl Rating {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::ClassRatings;
 
     #[test]
     fn a_rating_is_a_whole_number_from_one_to_five() {
@@ -164,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_line_of_either_notation_is_read() {
-        let mut parser = ReviewParser::new(Fields::default());
+        let mut parser = ReviewParser::new(Format::default());
         let expected = Ok(Review { text: "it's", rating: Rating(4) });
         assert_eq!(parser.parse(br#" {"reviewText": "it's", "overall": 4}"#), expected);
         assert_eq!(parser.parse(br#" {'reviewText': "it's", 'overall': 4,}"#), expected);
@@ -173,7 +183,7 @@ mod tests {
 
     #[test]
     fn the_first_reason_in_the_ledgers_order_is_given() {
-        let mut parser = ReviewParser::new(Fields::default());
+        let mut parser = ReviewParser::new(Format::default());
         assert_eq!(parser.parse(b"{"), Err(Reject::BadLine));
         assert_eq!(parser.parse(b"{}"), Err(Reject::NoText));
         assert_eq!(parser.parse(br#"{"reviewText": "x"}"#), Err(Reject::BadRating));
@@ -183,7 +193,7 @@ mod tests {
 
     #[test]
     fn invalid_bytes_are_replaced_inside_of_strings_and_bad_outside() {
-        let mut parser = ReviewParser::new(Fields::default());
+        let mut parser = ReviewParser::new(Format::default());
         let review =
             parser.parse(b"{\"reviewText\": \"a\xFF\xE2\x82b\xC3\", \"overall\": 5, \"\xFF\": \"\xFF\"}");
         assert_eq!(review.unwrap().text, "a\u{FFFD}\u{FFFD}b\u{FFFD}");
@@ -191,5 +201,9 @@ mod tests {
         assert_eq!(review.unwrap().text, "a\u{FFFD}b");
         assert_eq!(parser.parse(b"{\"reviewText\": \"a\", \"overall\": 5}\xFF"), Err(Reject::BadLine));
         assert_eq!(parser.parse(b"{'reviewText': 'a', \xFF'overall': 5}"), Err(Reject::BadLine));
+        let mut parser = ReviewParser::new(Format::FastText { ratings: ClassRatings::default() });
+        assert_eq!(parser.parse(b"__label__1 a\xFFb").unwrap().text, "a\u{FFFD}b");
+        assert_eq!(parser.parse(b"__label__\xFF1 a"), Err(Reject::BadRating));
+        assert_eq!(parser.parse(b"\xFF__label__1 a"), Err(Reject::BadLine));
     }
 }

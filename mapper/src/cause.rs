@@ -1,15 +1,15 @@
 //! Many bad lines → what is probably the matter, and what to do.
 
+use corpus::format::{Format, FormatName};
 use corpus::ledger::MapperCounts;
 use corpus::lines::Content;
-use corpus::review::Fields;
+use input::Compression;
 
 /// So many bytes of the first line are looked at.
-const BEGINNING_BYTES: usize = 8;
+const BEGINNING_BYTES: usize = 16;
 
-/// The first bytes of compressed files.
-const MAGIC: [(&[u8], &str); 4] =
-    [(b"\x1f\x8b", "gzip"), (b"BZh", "bzip2"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ", "xz")];
+/// The first bytes of what was packed in ways that are not read here.
+const PACKED: [(&[u8], &str); 3] = [(b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"PAR1", "Parquet")];
 
 /// What of the input's first line a guess is made from.
 pub(crate) fn beginning(line: Content<'_>) -> &[u8] {
@@ -20,25 +20,64 @@ pub(crate) fn beginning(line: Content<'_>) -> &[u8] {
 }
 
 /// Guesses from the input's first bytes and from which reason is the most frequent.
-pub(crate) fn likely(counts: &MapperCounts, beginning: &[u8], fields: &Fields) -> String {
-    if let Some((_, name)) = MAGIC.iter().find(|(magic, _)| beginning.starts_with(magic)) {
-        return format!("the input is compressed by {name}: unpack it before the mapper");
+pub(crate) fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format) -> String {
+    if Compression::of(beginning).is_some() {
+        return "the input is compressed: give it as a file, by --input, or unpack it before the mapper"
+            .to_owned();
     }
-    if beginning.trim_ascii_start().starts_with(b"[") {
-        return "the input looks like one JSON array: write one object a line".to_owned();
+    if let Some((_, name)) = PACKED.iter().find(|(magic, _)| beginning.starts_with(magic)) {
+        return format!("the input is a file of {name}: unpack it before the mapper");
     }
     let most = counts.bad_line.max(counts.line_too_long).max(counts.no_text).max(counts.bad_rating);
-    if counts.no_text == most {
-        format!("most lines have no text in the field {:?}: name it by --text-field", fields.text)
-    } else if counts.bad_rating == most {
-        format!(
-            "most lines have no rating from 1 to 5 in the field {:?}: name it by --rating-field",
-            fields.rating
-        )
-    } else if counts.line_too_long == most {
-        "most lines are too long: does each line hold one review?".to_owned()
-    } else {
-        "most lines are not in the format json: does each line hold one JSON object?".to_owned()
+    if counts.bad_line == most && counts.no_text < most && counts.bad_rating < most {
+        return of_another_format(beginning, format);
+    }
+    match format {
+        Format::Json(fields) if counts.no_text == most => {
+            format!("most lines have no text in the field {:?}: name it by --text-field", fields.text)
+        }
+        Format::Json(fields) if counts.bad_rating == most => {
+            format!(
+                "most lines have no rating from 1 to 5 in the field {:?}: name it by --rating-field",
+                fields.rating
+            )
+        }
+        Format::PolarityCsv { ratings, .. } | Format::FastText { ratings } if counts.bad_rating == most => {
+            format!(
+                "most lines are of classes without a rating (those of {ratings} have one): name them by --class-ratings"
+            )
+        }
+        _ => "most lines are too long: does each line hold one review?".to_owned(),
+    }
+}
+
+fn of_another_format(beginning: &[u8], format: &Format) -> String {
+    let name = format.name();
+    let beginning = beginning.trim_ascii_start();
+    let other = match beginning {
+        [b'{', ..] => Some(FormatName::Json),
+        [b'"', ..] => Some(FormatName::PolarityCsv),
+        _ if beginning.starts_with(b"__label__") => Some(FormatName::FastText),
+        _ => None,
+    };
+    match (other, name) {
+        (Some(other), _) if other != name => {
+            format!("the input looks like {other}: say so by --format {other}")
+        }
+        (_, FormatName::Json) if beginning.starts_with(b"[") => {
+            "the input looks like one JSON array: write one object a line".to_owned()
+        }
+        (_, FormatName::Json) => {
+            "most lines are not in the format json: does each line hold one JSON object?".to_owned()
+        }
+        (_, FormatName::PolarityCsv) => {
+            "most lines are not in the format polarity-csv: does each line hold a class, a \
+            comma and a text, quoted where it holds a comma or a quote?"
+                .to_owned()
+        }
+        (_, FormatName::FastText) => {
+            "most lines are not in the format fasttext: does each line begin with __label__?".to_owned()
+        }
     }
 }
 
@@ -47,18 +86,31 @@ mod tests {
     use super::*;
 
     fn likely_for(counts: MapperCounts, beginning: &[u8]) -> String {
-        likely(&counts, beginning, &Fields::default())
+        likely(&counts, beginning, &Format::default())
     }
 
     #[test]
     fn the_cause_is_named_from_what_is_seen() {
         let bad_lines = MapperCounts { bad_line: 9, ..MapperCounts::default() };
-        assert!(likely_for(bad_lines, b"\x1f\x8b\x08").contains("gzip"));
+        assert!(likely_for(bad_lines, b"\x1f\x8b\x08").contains("--input"));
+        assert!(likely_for(bad_lines, b"PK\x03\x04").contains("zip"));
         assert!(likely_for(bad_lines, b" [{\"a\"").contains("JSON array"));
         assert!(likely_for(bad_lines, b"a,b").contains("format json"));
+        assert!(likely_for(bad_lines, b"\"1\",\"ok\"").contains("--format polarity-csv"));
+        assert!(likely_for(bad_lines, b"__label__1 ok").contains("--format fasttext"));
         let no_text = MapperCounts { no_text: 9, ..bad_lines };
         assert!(likely_for(no_text, b"{").contains("\"reviewText\""));
         let bad_rating = MapperCounts { bad_rating: 10, ..no_text };
         assert!(likely_for(bad_rating, b"{").contains("\"overall\""));
+    }
+
+    #[test]
+    fn classes_without_a_rating_are_the_cause_where_there_are_classes() {
+        let format = Format::FastText { ratings: "a=1,b=5".parse().unwrap() };
+        let bad_rating = MapperCounts { bad_rating: 9, ..MapperCounts::default() };
+        assert!(likely(&bad_rating, b"__label__1", &format).contains("those of a=1,b=5 have one"));
+        let bad_line = MapperCounts { bad_line: 9, ..MapperCounts::default() };
+        assert!(likely(&bad_line, b"{\"a", &format).contains("--format json"));
+        assert!(likely(&bad_line, b"label", &format).contains("__label__"));
     }
 }

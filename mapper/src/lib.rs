@@ -1,19 +1,24 @@
 //! Raw review lines to records, every line accounted for.
 //!
 //! A line that is no review is counted by the first reason that fits it, and the first few of each reason are told
-//! with their place. None of them stops the work; too many of them fail it at its end, with a guess at the cause.
+//! with their place; the bad ones can be had themselves, in place of the records. None of them stops the work; too
+//! many of them fail it at its end, with a guess at the cause.
 
 mod cause;
+mod rejects;
 
 use std::io::{self, Read, Write};
 
 use corpus::clean::Cleaner;
 use corpus::exit::Exit;
+use corpus::format::Format;
 use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad, report_counters};
-use corpus::lines::{Content, LineReader, is_blank};
+use corpus::lines::{Content, Line, LineReader, is_blank};
 use corpus::record::{Votes, write_record};
-use corpus::review::{Fields, Rating, ReviewParser};
+use corpus::review::{Rating, ReviewParser};
 use thiserror::Error;
+
+use crate::rejects::write_reject;
 
 /// Output goes out in pieces of about this size.
 const WRITE_BYTES: usize = 256 << 10;
@@ -23,22 +28,45 @@ const TOLD: u64 = 3;
 /// What a mapper is to do.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The names of the fields to read.
-    pub fields: Fields,
+    /// How a line holds a review.
+    pub format: Format,
     /// The longest line that is read.
     pub line_bytes_max: usize,
     /// The share of lines, blank ones aside, that may be bad.
     pub bad_lines_max: Share,
-    /// What the input is called in messages.
+    /// What is written.
+    pub output: Output,
+}
+
+/// What a mapper writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A record for each review.
+    Records,
+    /// A JSON object for each bad line.
+    Rejects,
+}
+
+/// Where lines come from, as messages and rejects name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file's name; `-` is standard input.
     pub file: String,
+    /// Where in the file the mapper's part of it begins, if it was given a part.
+    pub split_start: Option<u64>,
 }
 
 /// Why a mapper failed.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The input could not be read.
-    #[error("cannot read lines")]
-    Read(#[source] io::Error),
+    #[error("{file}: cannot read lines")]
+    Read {
+        /// Its name.
+        file: String,
+        /// Why not.
+        source: io::Error,
+    },
     /// The output could not be written; a reader that went away is lost output.
     #[error("cannot write records")]
     Write(#[source] io::Error),
@@ -59,61 +87,109 @@ impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Read(_) | Self::Write(_) | Self::Log(_) => Exit::Io,
+            Self::Read { source, .. } if input::damage(source).is_some() => Exit::BadInput,
+            Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
+            Self::Read { .. } | Self::Write(_) | Self::Log(_) => Exit::Io,
             Self::BadLines { .. } => Exit::BadInput,
         }
     }
 }
 
-/// Reads all lines of `input`, writes a record for each review to `output`, and counters and notices to `log`.
-pub fn run(
-    input: impl Read,
-    mut output: impl Write,
-    mut log: impl Write,
-    options: &Options,
-) -> Result<MapperCounts, Error> {
-    let mut lines = LineReader::new(input, options.line_bytes_max);
-    let mut reviews = Reviews::of(options);
-    let mut counts = MapperCounts::default();
-    let mut beginning = Vec::new();
-    let mut records = Vec::with_capacity(2 * WRITE_BYTES);
-    while let Some(line) = lines.next_line().map_err(Error::Read)? {
-        counts.lines += 1;
-        if counts.lines == 1 {
-            beginning.extend_from_slice(cause::beginning(line.content));
+/// Reads lines, one input after the other; writes a record for each review to `output`, or its bad lines, and counters
+/// and notices to `log`.
+#[derive(Debug)]
+pub struct Mapper<W, L> {
+    options: Options,
+    output: W,
+    log: L,
+    reviews: Reviews,
+    counts: MapperCounts,
+    /// How the first line of all begins.
+    beginning: Vec<u8>,
+    /// What is not written yet.
+    written: Vec<u8>,
+}
+
+impl<W: Write, L: Write> Mapper<W, L> {
+    /// A mapper that has read nothing.
+    pub fn new(output: W, log: L, options: Options) -> Self {
+        Self {
+            reviews: Reviews::of(options.format.clone()),
+            options,
+            output,
+            log,
+            counts: MapperCounts::default(),
+            beginning: Vec::new(),
+            written: Vec::with_capacity(2 * WRITE_BYTES),
         }
-        match reviews.read(line.content) {
-            Ok((text, rating)) => {
-                counts.reviews += 1;
-                write_record(&mut records, text, Votes::one(rating.stars()));
+    }
+
+    /// Reads all lines of an input.
+    pub fn read(&mut self, input: impl Read, place: &Place) -> Result<(), Error> {
+        let mut lines = LineReader::new(input, self.options.line_bytes_max);
+        let unreadable = |source| Error::Read { file: place.file.clone(), source };
+        while let Some(line) = lines.next_line().map_err(unreadable)? {
+            if self.counts.lines == 0 {
+                self.beginning.extend_from_slice(cause::beginning(line.content));
             }
-            Err(fate) => {
-                let so_far = counts.count(fate);
-                if fate.is_bad() && so_far <= TOLD {
-                    tell(fate, so_far, line.offset, options, &mut log)?;
+            self.counts.lines += 1;
+            match self.reviews.read(line.content) {
+                Ok((text, rating)) => {
+                    self.counts.reviews += 1;
+                    if self.options.output == Output::Records {
+                        write_record(&mut self.written, text, Votes::one(rating.stars()));
+                    }
                 }
+                Err(fate) => self.refuse(fate, line, place)?,
+            }
+            if self.written.len() >= WRITE_BYTES {
+                self.output.write_all(&self.written).map_err(Error::Write)?;
+                self.written.clear();
             }
         }
-        if records.len() >= WRITE_BYTES {
-            output.write_all(&records).map_err(Error::Write)?;
-            records.clear();
+        Ok(())
+    }
+
+    /// Writes what is left and judges the whole.
+    pub fn finish(mut self) -> Result<MapperCounts, Error> {
+        self.output.write_all(&self.written).and_then(|()| self.output.flush()).map_err(Error::Write)?;
+        let counts = self.counts;
+        report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
+        let cause = || cause::likely(&counts, &self.beginning, &self.options.format);
+        counts
+            .judge(self.options.bad_lines_max)
+            .map_err(|found| Error::BadLines { found, cause: cause() })?;
+        // Too few lines to fail for, and yet hardly what anybody wanted.
+        if counts.reviews == 0 && counts.bad() > 0 {
+            let notice = format!("mapper: no line is a review; {}\n", cause());
+            self.log.write_all(notice.as_bytes()).map_err(Error::Log)?;
         }
+        Ok(counts)
     }
-    output.write_all(&records).and_then(|()| output.flush()).map_err(Error::Write)?;
-    report_counters(&mut log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
-    counts.judge(options.bad_lines_max).map_err(|found| Error::BadLines {
-        found,
-        cause: cause::likely(&counts, &beginning, &options.fields),
-    })?;
-    // Too few lines to fail for, and yet hardly what anybody wanted.
-    if counts.reviews == 0 && counts.bad() > 0 {
-        let cause = cause::likely(&counts, &beginning, &options.fields);
-        log.write_all(format!("mapper: no line is a review; {cause}\n").as_bytes()).map_err(Error::Log)?;
+
+    #[cold]
+    fn refuse(&mut self, fate: Fate, line: Line<'_>, place: &Place) -> Result<(), Error> {
+        let so_far = self.counts.count(fate);
+        if !fate.is_bad() {
+            return Ok(());
+        }
+        if self.options.output == Output::Rejects {
+            write_reject(&mut self.written, fate, line, place);
+        }
+        if so_far <= TOLD { self.tell(fate, so_far, line.offset, place) } else { Ok(()) }
     }
-    Ok(counts)
+
+    /// Tells the place of one of the first few bad lines. The line itself stays out of the log: logs are kept by
+    /// others than those who may read reviews.
+    fn tell(&mut self, fate: Fate, so_far: u64, offset: u64, place: &Place) -> Result<(), Error> {
+        let more = if so_far == TOLD { " (further ones are counted only)" } else { "" };
+        let notice = format!("mapper: {} at byte {offset} of {}{more}\n", fate.counter(), place.file);
+        self.log.write_all(notice.as_bytes()).map_err(Error::Log)
+    }
 }
 
 /// Lines to cleaned texts, through buffers that are used again.
+#[derive(Debug)]
 struct Reviews {
     parser: ReviewParser,
     cleaner: Cleaner,
@@ -121,12 +197,8 @@ struct Reviews {
 }
 
 impl Reviews {
-    fn of(options: &Options) -> Self {
-        Self {
-            parser: ReviewParser::new(options.fields.clone()),
-            cleaner: Cleaner::default(),
-            text: Vec::new(),
-        }
+    fn of(format: Format) -> Self {
+        Self { parser: ReviewParser::new(format), cleaner: Cleaner::default(), text: Vec::new() }
     }
 
     /// The cleaned text and the rating of a line, or what else becomes of it.
@@ -147,30 +219,28 @@ impl Reviews {
     }
 }
 
-/// Tells the place of one of the first few bad lines. The line itself stays out of the log: logs are kept by others
-/// than those who may read reviews.
-fn tell(fate: Fate, so_far: u64, offset: u64, options: &Options, log: &mut impl Write) -> Result<(), Error> {
-    let more = if so_far == TOLD { " (further ones are counted only)" } else { "" };
-    let notice = format!("mapper: {} at byte {offset} of {}{more}\n", fate.counter(), options.file);
-    log.write_all(notice.as_bytes()).map_err(Error::Log)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn options() -> Options {
         Options {
-            fields: Fields::default(),
+            format: Format::default(),
             line_bytes_max: 4 << 20,
             bad_lines_max: Share::OF_BAD_LINES,
-            file: "-".to_owned(),
+            output: Output::Records,
         }
     }
 
     fn mapped(input: &str) -> (Result<MapperCounts, Error>, String, String) {
+        mapped_by(options(), input.as_bytes())
+    }
+
+    fn mapped_by(options: Options, input: &[u8]) -> (Result<MapperCounts, Error>, String, String) {
         let (mut output, mut log) = (Vec::new(), Vec::new());
-        let counts = run(input.as_bytes(), &mut output, &mut log, &options());
+        let mut mapper = Mapper::new(&mut output, &mut log, options);
+        let place = Place { file: "-".to_owned(), split_start: None };
+        let counts = mapper.read(input, &place).and_then(|()| mapper.finish());
         (counts, String::from_utf8(output).unwrap(), String::from_utf8(log).unwrap())
     }
 
@@ -233,5 +303,41 @@ mod tests {
         assert_eq!(counts.unwrap().bad_line, 999);
         assert!(log.contains("mapper: no line is a review; most lines are not in the format json"), "{log}");
         assert!(mapped(&"x\n".repeat(1000)).0.is_err());
+    }
+
+    #[test]
+    fn each_bad_line_is_had_itself_and_no_other() {
+        let input = b"{\"reviewText\": \"ok\", \"overall\": 4}\n\n\xEF\xBB\xBFno \"json\"\r\na\xFF\n{\"overall\": 4}\n\
+            {\"reviewText\": \"ok\"}\n{\"reviewText\": \"5\", \"overall\": 4}\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+        let (counts, output, _) =
+            mapped_by(Options { output: Output::Rejects, line_bytes_max: 39, ..options() }, input);
+        let expected = [
+            r#"{"reason":"bad_line","file":"-","offset":36,"line":"no \"json\""}"#,
+            r#"{"reason":"bad_line","file":"-","offset":50,"line_base64":"Yf8="}"#,
+            r#"{"reason":"no_text","file":"-","offset":53,"line":"{\"overall\": 4}"}"#,
+            r#"{"reason":"bad_rating","file":"-","offset":68,"line":"{\"reviewText\": \"ok\"}"}"#,
+            r#"{"reason":"line_too_long","file":"-","offset":123,"line_bytes":40}"#,
+        ];
+        assert_eq!(output.lines().collect::<Vec<_>>(), expected);
+        let counts = counts.unwrap();
+        assert_eq!((counts.reviews, counts.blank, counts.empty_text, counts.bad()), (1, 1, 1, 5));
+        assert_eq!(counts.check(), Ok(()));
+    }
+
+    #[test]
+    fn inputs_are_read_one_after_the_other_each_with_its_own_places() {
+        let (mut output, mut log) = (Vec::new(), Vec::new());
+        let mut mapper = Mapper::new(&mut output, &mut log, options());
+        for file in ["a", "b"] {
+            let lines = &b"{\"reviewText\": \"ok\", \"overall\": 4}\nx"[..];
+            mapper.read(lines, &Place { file: file.to_owned(), split_start: None }).unwrap();
+        }
+        let counts = mapper.finish().unwrap();
+        assert_eq!((counts.lines, counts.bad_line, counts.reviews), (4, 2, 2));
+        let log = String::from_utf8(log).unwrap();
+        assert!(
+            log.starts_with("mapper: bad_line at byte 35 of a\nmapper: bad_line at byte 35 of b\n"),
+            "{log}"
+        );
     }
 }

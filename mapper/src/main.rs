@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use corpus::exit::{Exit, chain, usage};
+use corpus::format::{Asked, ClassRatings, FormatName, Preset};
 use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::record::RECORD_BYTES_MAX;
-use corpus::review::Fields;
-use mapper::Options;
+use mapper::{Error, Mapper, Options, Output, Place};
 
 /// Cleaning makes a text up to half as long again (Ⱥ has two bytes, ⱥ three), and the record has to stay below the
 /// limit of those who read it.
@@ -21,20 +21,38 @@ const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// Field of the text
-    #[arg(long, value_name = "NAME", default_value = "reviewText")]
-    text_field: String,
-    /// Field of the rating
-    #[arg(long, value_name = "NAME", default_value = "overall")]
-    rating_field: String,
-    /// Longest line that is read; longer ones are counted as line_too_long
+    /// Read files, plain or by gzip, bzip2 or zstd, not standard input
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    input: Vec<PathBuf>,
+    /// Format of the lines: json, polarity-csv or fasttext
+    #[arg(long, value_name = "NAME", default_value_t)]
+    format: FormatName,
+    /// json: fields of amazon2014, amazon2018, amazon2023 or yelp
+    #[arg(long, value_name = "NAME")]
+    preset: Option<Preset>,
+    /// json: field of the text [default: reviewText]
+    #[arg(long, value_name = "NAME")]
+    text_field: Option<String>,
+    /// json: field of the rating [default: overall]
+    #[arg(long, value_name = "NAME")]
+    rating_field: Option<String>,
+    /// Other formats: stars of classes [default: 1=1,2=5]
+    #[arg(long, value_name = "CLASS=STARS")]
+    class_ratings: Option<ClassRatings>,
+    /// polarity-csv: put the column before the text in front
+    #[arg(long)]
+    with_title: bool,
+    /// Longest line that is read
     #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX as u64,
         value_parser = clap::value_parser!(u64).range(1..=LINE_BYTES_LARGEST))]
     line_bytes_max: u64,
-    /// Share of bad lines above which the mapper fails at its end
-    #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES)]
-    bad_lines_max: Share,
-    /// Write this mapper's part of the ledger to a file, as JSON
+    /// Share of bad lines to fail above [default: 0.05; 1 with --rejects]
+    #[arg(long, value_name = "SHARE")]
+    bad_lines_max: Option<Share>,
+    /// Write bad lines, with reason and place, instead of records
+    #[arg(long)]
+    rejects: bool,
+    /// Write this mapper's part of the ledger to a file
     #[arg(long, value_name = "FILE")]
     counts: Option<PathBuf>,
 }
@@ -44,27 +62,22 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage("mapper", &error.render(), error.use_stderr()),
     };
-    match run(&arguments) {
+    match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err((exit, message)) => exit.end("mapper", &message),
     }
 }
 
-fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
-    let options = Options {
-        fields: Fields { text: arguments.text_field.clone(), rating: arguments.rating_field.clone() },
-        line_bytes_max: arguments.line_bytes_max as usize,
-        bad_lines_max: arguments.bad_lines_max,
-        file: input_name(),
-    };
-    if let Some(path) = &arguments.counts {
+fn run(arguments: Arguments) -> Result<(), (Exit, String)> {
+    let Arguments { input, counts: counts_file, .. } = &arguments;
+    let (inputs, counts_file) = (input.clone(), counts_file.clone());
+    let options = options(arguments)?;
+    if let Some(path) = &counts_file {
         // Counts of an earlier run must not pass for those of a mapper that fails.
         let _ = fs::remove_file(path);
     }
-    // Pieces larger than the buffers of standard input and output pass them by.
-    let counts = mapper::run(io::stdin().lock(), io::stdout().lock(), io::stderr(), &options)
-        .map_err(|error| (error.exit(), chain(&error)))?;
-    match &arguments.counts {
+    let counts = mapped(&inputs, options).map_err(|error| (error.exit(), chain(&error)))?;
+    match &counts_file {
         Some(path) => write_counts(path, &counts).map_err(|error| {
             let remedy = "check the path, its permissions and the free space";
             (Exit::Io, format!("{}: cannot write the counts; {remedy}: {error}", path.display()))
@@ -73,10 +86,50 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     }
 }
 
-/// The file that Hadoop feeds this mapper, else `-`.
-fn input_name() -> String {
-    let names = ["mapreduce_map_input_file", "map_input_file"];
-    names.iter().find_map(|name| std::env::var(name).ok()).unwrap_or_else(|| "-".to_owned())
+fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
+    let asked = Asked {
+        name: arguments.format,
+        preset: arguments.preset,
+        text_field: arguments.text_field,
+        rating_field: arguments.rating_field,
+        class_ratings: arguments.class_ratings,
+        with_title: arguments.with_title,
+    };
+    let (output, accepted) = if arguments.rejects {
+        (Output::Rejects, Share::ALL)
+    } else {
+        (Output::Records, Share::OF_BAD_LINES)
+    };
+    Ok(Options {
+        format: asked.format().map_err(|error| (Exit::Usage, format!("{error}; --help tells more")))?,
+        line_bytes_max: arguments.line_bytes_max as usize,
+        bad_lines_max: arguments.bad_lines_max.unwrap_or(accepted),
+        output,
+    })
+}
+
+fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
+    // Pieces larger than the buffers of standard input and output pass them by.
+    let mut mapper = Mapper::new(io::stdout().lock(), io::stderr(), options);
+    if inputs.is_empty() {
+        mapper.read(io::stdin().lock(), &standard_input())?;
+    }
+    for path in inputs {
+        let file = path.display().to_string();
+        let input = input::open(path).map_err(|source| Error::Read { file: file.clone(), source })?;
+        mapper.read(input, &Place { file, split_start: None })?;
+    }
+    mapper.finish()
+}
+
+/// The part of a file that Hadoop feeds this mapper, else `-`.
+fn standard_input() -> Place {
+    let variable = |names: [&str; 2]| names.iter().find_map(|name| std::env::var(name).ok());
+    Place {
+        file: variable(["mapreduce_map_input_file", "map_input_file"]).unwrap_or_else(|| "-".to_owned()),
+        split_start: variable(["mapreduce_map_input_start", "map_input_start"])
+            .and_then(|start| start.parse().ok()),
+    }
 }
 
 fn write_counts(path: &PathBuf, counts: &MapperCounts) -> io::Result<()> {

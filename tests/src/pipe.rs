@@ -20,6 +20,8 @@ pub struct Pipe {
     pub passes_after_sort: u32,
     /// Who gives each reducer its partition.
     pub splitter: Splitter,
+    /// More arguments of the mapper.
+    pub mapper: Vec<String>,
     /// More arguments of each reducer.
     pub reducer: Vec<String>,
     /// More arguments of merge.
@@ -43,6 +45,7 @@ impl Default for Pipe {
             passes_before_sort: vec![0],
             passes_after_sort: 0,
             splitter: Splitter::Hadoop,
+            mapper: Vec::new(),
             reducer: Vec::new(),
             merge: Vec::new(),
         }
@@ -54,7 +57,7 @@ impl Pipe {
     pub fn dataset(&self, raw: &[u8], folder: &Path) -> PathBuf {
         fs::create_dir_all(folder).expect("a test can make a folder");
         let counts = folder.join("mapper.json");
-        let records = mapped(raw, &counts);
+        let records = mapped_with(&self.mapper, raw, &counts);
         self.reduce(&self.sorted(&records), &folder.join("run"));
         self.merged(folder, &["--counts", text_of(&counts)])
     }
@@ -109,7 +112,12 @@ impl Pipe {
 
 /// Raw lines through the mapper, whose counts go to a file.
 pub fn mapped(raw: &[u8], counts: &Path) -> Vec<u8> {
-    run(program("mapper").arg("--counts").arg(counts), raw).succeeded().stdout
+    mapped_with(&[], raw, counts)
+}
+
+/// Raw lines through a mapper with more arguments.
+pub fn mapped_with(more: &[String], raw: &[u8], counts: &Path) -> Vec<u8> {
+    run(program("mapper").arg("--counts").arg(counts).args(more), raw).succeeded().stdout
 }
 
 /// Records through the combiner.

@@ -15,7 +15,7 @@ pub fn raw(name: &str) -> Option<Vec<u8>> {
 
 /// The compressed file of one input, as [`raw`].
 pub fn file(name: &str) -> Option<PathBuf> {
-    let endings = [".json.gz", ".jsonl.gz"];
+    let endings = [".json.gz", ".jsonl.gz", ".csv.gz"];
     let found = folder().and_then(|folder| {
         endings.iter().map(|ending| folder.join(format!("{name}{ending}"))).find(|file| file.is_file())
     });

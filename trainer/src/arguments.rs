@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use corpus::format::{FormatName, Preset};
 use corpus::lines::LINE_BYTES_MAX;
-use corpus::review::Fields;
+use thiserror::Error;
 
 use crate::batches::RowWeight;
 use crate::models::Pool;
@@ -181,7 +183,7 @@ pub struct Fit {
 }
 
 /// How a command runs.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Running {
     /// Where to compute: auto takes a GPU where there is one
     #[arg(long, value_enum, default_value_t = DeviceName::Auto, help_heading = "Running")]
@@ -216,16 +218,22 @@ pub struct Evaluate {
 }
 
 /// What is predicted, and by which model.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Predict {
     /// The folder of a saved model
     pub model: PathBuf,
-    /// What a line holds
-    #[arg(long, value_enum, default_value_t = FormatName::Review)]
-    pub format: FormatName,
-    /// Field of the text
-    #[arg(long, value_name = "NAME", default_value_t = Fields::default().text)]
-    pub text_field: String,
+    /// Format of the lines: json, polarity-csv, fasttext as the mapper has them, or text, a text and nothing else
+    #[arg(long, value_name = "NAME", default_value = "json")]
+    pub format: LineFormat,
+    /// json: the field of the text in amazon2014, amazon2018, amazon2023 or yelp
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<Preset>,
+    /// json: field of the text [default: reviewText]
+    #[arg(long, value_name = "NAME")]
+    pub text_field: Option<String>,
+    /// polarity-csv: put the column before the text in front of it
+    #[arg(long)]
+    pub with_title: bool,
     /// Longest line that is read
     #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX)]
     pub line_bytes_max: usize,
@@ -265,13 +273,29 @@ pub struct Launch {
 }
 
 /// `--format`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum FormatName {
-    /// A review, in any notation that the mapper reads
-    Review,
-    /// A text and nothing else
+#[derive(Clone, Copy, Debug)]
+pub enum LineFormat {
+    /// A review, in a format of the mapper.
+    Review(FormatName),
+    /// A text and nothing else.
     Text,
 }
+
+impl FromStr for LineFormat {
+    type Err = UnknownLineFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLineFormat> {
+        match name {
+            "text" => Ok(Self::Text),
+            _ => name.parse().map(Self::Review).map_err(|_| UnknownLineFormat),
+        }
+    }
+}
+
+/// A name of no format.
+#[derive(Clone, Debug, Error)]
+#[error("expected json, polarity-csv, fasttext or text")]
+pub struct UnknownLineFormat;
 
 /// Kinds of model.
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -69,6 +69,9 @@ pub enum Error {
         /// What it may be.
         expected: String,
     },
+    /// An option is of another format of lines.
+    #[error("{0}; --help tells more")]
+    Misplaced(#[from] corpus::format::Misplaced),
     /// The model answered with something that is no number.
     #[error(
         "{found} of {rows} rows have a loss or a score that is no finite number; the training diverged: lower the \
@@ -199,6 +202,7 @@ impl Error {
     /// The exit code of a program that ends with this.
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Misplaced(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::TooManyRows { .. }
             | Self::NoRows { .. }

@@ -31,7 +31,7 @@ use std::io::{self, Read, Write};
 use corpus::exit::Exit;
 use corpus::ledger::Fate;
 use corpus::lines::{Content, LineReader, is_blank};
-use corpus::review::{Fields, ReviewParser};
+use corpus::review::ReviewParser;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -44,8 +44,8 @@ use crate::metrics::Scoring;
 /// What a line holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A review, in any notation that the mapper reads.
-    Review(Fields),
+    /// A review, in any format that the mapper reads.
+    Review(corpus::format::Format),
     /// A text and nothing else.
     Text,
 }
@@ -202,7 +202,7 @@ enum Parser {
 impl Parser {
     fn of(format: &Format) -> Self {
         match format {
-            Format::Review(fields) => Self::Review(Box::new(ReviewParser::new(fields.clone()))),
+            Format::Review(format) => Self::Review(Box::new(ReviewParser::new(format.clone()))),
             Format::Text => Self::Text,
         }
     }

@@ -9,7 +9,6 @@ use std::path::Path;
 use corpus::digest::text_hash;
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
-use corpus::review::Fields;
 use corpus::settings::{Keep, Settings};
 use dataset::WordList;
 use dataset::dataset_file::DatasetReader;
@@ -25,13 +24,15 @@ use trainer::predict::{Error, Format, Options, Texts, Tokenizer, run};
 /// The records of these lines.
 fn mapped(lines: &str) -> Vec<u8> {
     let options = mapper::Options {
-        fields: Fields::default(),
+        format: corpus::format::Format::default(),
         line_bytes_max: LINE_BYTES_MAX,
         bad_lines_max: Share::OF_BAD_LINES,
-        file: "-".to_owned(),
+        output: mapper::Output::Records,
     };
     let mut records = Vec::new();
-    mapper::run(lines.as_bytes(), &mut records, io::sink(), &options).unwrap();
+    let mut mapper = mapper::Mapper::new(&mut records, io::sink(), options);
+    mapper.read(lines.as_bytes(), &mapper::Place { file: "-".to_owned(), split_start: None }).unwrap();
+    mapper.finish().unwrap();
     records
 }
 
@@ -178,7 +179,7 @@ proptest! {
             .iter()
             .map(|text| expected(&review(text), &dataset, tokens_max).map_err(str::to_owned))
             .collect();
-        prop_assert_eq!(said(&lines, Format::Review(Fields::default()), &mut tokenizer), &expected[..]);
+        prop_assert_eq!(said(&lines, Format::Review(corpus::format::Format::default()), &mut tokenizer), &expected[..]);
         prop_assert_eq!(said(&(texts.join("\n") + "\n"), Format::Text, &mut tokenizer), expected);
     }
 }

@@ -3,13 +3,15 @@
 use std::fs;
 
 use dataset::Row;
-use tests::pipe::{Pipe, Splitter};
+use tests::pipe::{self, Pipe, Splitter};
+use tests::programs::{program, run};
 use tests::{lines, oracle, real_data};
 
 use crate::demo::{assert_same_bytes, commits, manifest, open};
 
 struct Expected {
     input: &'static str,
+    format: &'static str,
     lines: u64,
     no_text: u64,
     empty_text: u64,
@@ -26,6 +28,7 @@ struct Expected {
 
 const ALL_BEAUTY: Expected = Expected {
     input: "amazon/All_Beauty_5",
+    format: "json",
     lines: 5_269,
     no_text: 5,
     empty_text: 6,
@@ -42,6 +45,7 @@ const ALL_BEAUTY: Expected = Expected {
 
 const GIFT_CARDS: Expected = Expected {
     input: "amazon/Gift_Cards_5",
+    format: "json",
     lines: 2_972,
     no_text: 6,
     empty_text: 5,
@@ -58,6 +62,7 @@ const GIFT_CARDS: Expected = Expected {
 
 const IMDB_TRAIN: Expected = Expected {
     input: "imdb/train",
+    format: "json",
     lines: 25_000,
     no_text: 0,
     empty_text: 0,
@@ -74,6 +79,7 @@ const IMDB_TRAIN: Expected = Expected {
 
 const IMDB_TEST: Expected = Expected {
     input: "imdb/test",
+    format: "json",
     lines: 25_000,
     no_text: 0,
     empty_text: 0,
@@ -86,6 +92,23 @@ const IMDB_TEST: Expected = Expected {
     row_digest: "870b58c0c745c04620c521cca45f3f65",
     id_digest: "345a41ccfc971034d4f19ccb7570c8cf",
     vocabulary_digest: "0fae0bf39288710c67ef586c269b5971",
+};
+
+const YELP_SENTENCES: Expected = Expected {
+    input: "yelp/sentences_polarity",
+    format: "polarity-csv",
+    lines: 190_153,
+    no_text: 0,
+    empty_text: 12,
+    distinct: 165_421,
+    only_stopwords: 108,
+    rows: 165_313,
+    label_1: 96_528,
+    kept_words: 720_441,
+    distinct_words: 8_922,
+    row_digest: "66427baf22f9e6c750d1ac42e8fa524d",
+    id_digest: "763a9640f3f3a255ebc4063d30739e11",
+    vocabulary_digest: "77f496b7f7d02e046d033cb2c7e45b13",
 };
 
 #[test]
@@ -108,11 +131,31 @@ fn imdb_test_becomes_the_known_dataset() {
     check_numbers(&IMDB_TEST);
 }
 
+#[test]
+fn yelp_sentences_become_the_known_dataset() {
+    check_numbers(&YELP_SENTENCES);
+}
+
+#[test]
+fn a_compressed_file_gives_the_records_of_its_content() {
+    let (Some(file), Some(raw)) = (real_data::file(GIFT_CARDS.input), real_data::raw(GIFT_CARDS.input))
+    else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let records = pipe::mapped(&raw, &folder.path().join("counts.json"));
+
+    let inflated = run(program("mapper").arg("--input").arg(&file), b"").succeeded();
+
+    assert!(inflated.stdout == records);
+}
+
 fn check_numbers(expected: &Expected) {
     let Some(raw) = real_data::raw(expected.input) else { return };
     let folder = tempfile::tempdir().unwrap();
 
-    let path = Pipe::default().dataset(&raw, folder.path());
+    let mapper = ["--format", expected.format].map(str::to_owned).to_vec();
+    let path = Pipe { mapper, ..Pipe::default() }.dataset(&raw, folder.path());
 
     let counts: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("mapper.json")).unwrap()).unwrap();

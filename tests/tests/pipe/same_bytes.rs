@@ -201,7 +201,7 @@ proptest! {
             passes_after_sort,
             splitter: if select { Splitter::Select } else { Splitter::Hadoop },
             reducer: if spills { vec!["--memory=1MiB".to_owned()] } else { Vec::new() },
-            merge: Vec::new(),
+            ..Pipe::default()
         };
         let folder = tempfile::tempdir().unwrap();
         let dataset = pipe.dataset(&shuffled(&DEMO.raw, seed), folder.path());

@@ -258,8 +258,9 @@ fn hostname() -> String {
 /// What programs say of their progress, to people and to Hadoop.
 fn is_notice(line: &str) -> bool {
     let stages = ["checking shards", "summing dictionaries", "merging rows"];
+    let reasons = ["line_too_long", "bad_line", "no_text", "bad_rating"];
     line.starts_with("reporter:")
-        || (line.starts_with("mapper: ") && line.contains(" at byte "))
+        || reasons.iter().any(|reason| line.starts_with(&format!("mapper: {reason} at byte ")))
         || stages.iter().any(|stage| line.starts_with(&format!("merge: {stage} (")))
 }
 

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use corpus::review::Fields;
+use corpus::format::{Asked, Misplaced};
 use tch::{Device, Tensor};
 
 use super::device;
-use crate::arguments::{FormatName, Predict};
+use crate::arguments::{LineFormat, Predict};
 use crate::error::{Error, Result};
 use crate::inputs::whole_numbers;
 use crate::models::{Dropout, read_model};
@@ -14,17 +14,13 @@ use crate::predict::{Format, Options, Texts, Tokenizer, run};
 
 /// Answers line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
+    let format = format(arguments)?;
     let device = device::choose(&arguments.running)?;
     let (model, words, config) = read_model(&arguments.model, device)?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &words, config.tokens_max).map_err(Error::Predict)?;
     let options = Options {
-        format: match arguments.format {
-            FormatName::Review => {
-                Format::Review(Fields { text: arguments.text_field.clone(), ..Fields::default() })
-            }
-            FormatName::Text => Format::Text,
-        },
+        format,
         line_bytes_max: arguments.line_bytes_max,
         batch_rows: arguments.batch as usize,
         scoring: config.scoring,
@@ -39,4 +35,26 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     };
     run(io::stdin().lock(), io::stdout().lock(), &mut tokenizer, &options, answer)?;
     Ok(())
+}
+
+/// What was asked for, before anything is read. The rating and the class of a line play no part.
+fn format(arguments: &Predict) -> Result<Format> {
+    let Predict { preset, text_field, with_title, .. } = arguments.clone();
+    match arguments.format {
+        LineFormat::Review(name) => {
+            let asked = Asked { name, preset, text_field, with_title, ..Asked::default() };
+            Ok(Format::Review(asked.format()?))
+        }
+        LineFormat::Text => {
+            let given = [
+                ("--preset", preset.is_some(), "json"),
+                ("--text-field", text_field.is_some(), "json"),
+                ("--with-title", with_title, "polarity-csv"),
+            ];
+            match given.into_iter().find(|(_, given, _)| *given) {
+                None => Ok(Format::Text),
+                Some((option, _, expected)) => Err(Misplaced { option, found: "text", expected }.into()),
+            }
+        }
+    }
 }

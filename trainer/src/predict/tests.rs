@@ -2,6 +2,7 @@ use std::io::{BufReader, pipe};
 use std::thread;
 
 use corpus::exit::chain;
+use corpus::format::ClassRatings;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
 use dataset::WordList;
@@ -22,7 +23,7 @@ fn options(format: Format, scoring: Scoring) -> Options {
 }
 
 fn reviews() -> Options {
-    options(Format::Review(Fields::default()), Scoring::Logit)
+    options(Format::Review(corpus::format::Format::default()), Scoring::Logit)
 }
 
 fn texts() -> Options {
@@ -48,6 +49,19 @@ fn said(scoring: Scoring, outputs: &[f64]) -> String {
     let model = |_: &Texts| Ok::<_, Error>(vec![outputs.to_vec()]);
     run(&b"good"[..], &mut output, &mut tokenizer(), &options(Format::Text, scoring), model).unwrap();
     String::from_utf8(output).unwrap()
+}
+
+#[test]
+fn a_line_is_read_in_the_mappers_formats() {
+    let polarity = corpus::format::Format::PolarityCsv { ratings: ClassRatings::default(), with_title: true };
+    let (output, _) = predicted(
+        b"\"9\",\"Bad\",\"very \\\"good\\\"\"\n2,x\n",
+        &options(Format::Review(polarity), Scoring::Logit),
+    );
+    assert_eq!(
+        output,
+        "{\"line\":1,\"label\":0,\"score\":0.0,\"probability\":0.5}\n{\"line\":2,\"error\":\"bad_line\"}\n"
+    );
 }
 
 #[test]

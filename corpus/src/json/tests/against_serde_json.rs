@@ -1,8 +1,9 @@
 //! A property: the parser answers each line, whole or broken, as serde_json would.
 
 use super::{Answer, answer};
+use crate::format::Fields;
 use crate::json::JsonParser;
-use crate::review::{DEPTH_MAX, Fields, Reject};
+use crate::review::{DEPTH_MAX, Reject};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

@@ -1,0 +1,317 @@
+//! The formats of raw lines, and which of a review's parts stand where in them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use crate::review::Rating;
+
+/// How a line holds a review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A JSON object, or the Python literal of an older dump.
+    Json(Fields),
+    /// Columns: the class first, the text last.
+    PolarityCsv {
+        /// What the classes mean.
+        ratings: ClassRatings,
+        /// Whether the column before the text is put in front of it.
+        with_title: bool,
+    },
+    /// `__label__CLASS text`.
+    FastText {
+        /// What the classes mean.
+        ratings: ClassRatings,
+    },
+}
+
+impl Format {
+    /// The name among the options.
+    pub fn name(&self) -> FormatName {
+        match self {
+            Self::Json(_) => FormatName::Json,
+            Self::PolarityCsv { .. } => FormatName::PolarityCsv,
+            Self::FastText { .. } => FormatName::FastText,
+        }
+    }
+}
+
+impl Default for Format {
+    fn default() -> Self {
+        Self::Json(Fields::default())
+    }
+}
+
+/// The names of the two fields that are read, without escapes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// The field with the review's text.
+    pub text: String,
+    /// The field with the number of stars.
+    pub rating: String,
+}
+
+impl Default for Fields {
+    /// Those of the Amazon review files of 2014 and 2018.
+    fn default() -> Self {
+        Self { text: "reviewText".into(), rating: "overall".into() }
+    }
+}
+
+/// Which rating a class stands for. A class that is not named here has none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassRatings(Vec<(String, Rating)>);
+
+impl ClassRatings {
+    /// The rating of a class.
+    pub fn rating(&self, class: &str) -> Option<Rating> {
+        self.0.iter().find(|(named, _)| named == class).map(|&(_, rating)| rating)
+    }
+}
+
+impl Default for ClassRatings {
+    /// Those of the Yelp and Amazon polarity files: 1 is negative, 2 positive.
+    fn default() -> Self {
+        Self([(1, 1), (2, 5)].map(|(class, stars)| (class.to_string(), Rating::of(stars))).to_vec())
+    }
+}
+
+/// `1=1,2=5`: class, `=`, stars. A class may hold `=`, but no comma.
+impl FromStr for ClassRatings {
+    type Err = NoClassRatings;
+
+    fn from_str(list: &str) -> Result<Self, NoClassRatings> {
+        let mut ratings = Self(Vec::new());
+        for pair in list.split(',') {
+            let (class, stars) =
+                pair.rsplit_once('=').ok_or_else(|| NoClassRatings::Pair(pair.to_owned()))?;
+            let rating = stars.parse().ok().and_then(Rating::new);
+            let rating = rating.ok_or_else(|| NoClassRatings::Pair(pair.to_owned()))?;
+            if ratings.rating(class).is_some() {
+                return Err(NoClassRatings::Twice(class.to_owned()));
+            }
+            ratings.0.push((class.to_owned(), rating));
+        }
+        Ok(ratings)
+    }
+}
+
+impl fmt::Display for ClassRatings {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs: Vec<_> =
+            self.0.iter().map(|(class, rating)| format!("{class}={}", rating.stars())).collect();
+        out.write_str(&pairs.join(","))
+    }
+}
+
+/// What is no list of classes and their ratings.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum NoClassRatings {
+    /// Not a class and its stars.
+    #[error("{0:?} is no class and its stars, 1 to 5, expected as in 1=1,2=5")]
+    Pair(String),
+    /// A class with two ratings.
+    #[error("the class {0:?} has two ratings, expected one")]
+    Twice(String),
+}
+
+/// The formats by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FormatName {
+    /// [`Format::Json`]
+    #[default]
+    Json,
+    /// [`Format::PolarityCsv`]
+    PolarityCsv,
+    /// [`Format::FastText`]
+    FastText,
+}
+
+impl FormatName {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::PolarityCsv => "polarity-csv",
+            Self::FastText => "fasttext",
+        }
+    }
+}
+
+impl fmt::Display for FormatName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl FromStr for FormatName {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let all = [Self::Json, Self::PolarityCsv, Self::FastText];
+        all.into_iter().find(|format| format.name() == name).ok_or(UnknownFormat)
+    }
+}
+
+/// A name of no format.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("expected json, polarity-csv or fasttext")]
+pub struct UnknownFormat;
+
+/// Well-known review files whose fields have names of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preset {
+    /// Amazon's reviews of 2014 and of 2018.
+    Amazon2014,
+    /// Amazon's reviews of 2023.
+    Amazon2023,
+    /// Yelp's open dataset.
+    Yelp,
+}
+
+impl Preset {
+    /// The fields of such a file.
+    pub fn fields(self) -> Fields {
+        let (text, rating) = match self {
+            Self::Amazon2014 => return Fields::default(),
+            Self::Amazon2023 => ("text", "rating"),
+            Self::Yelp => ("text", "stars"),
+        };
+        Fields { text: text.to_owned(), rating: rating.to_owned() }
+    }
+}
+
+impl FromStr for Preset {
+    type Err = UnknownPreset;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPreset> {
+        match name {
+            "amazon2014" | "amazon2018" => Ok(Self::Amazon2014),
+            "amazon2023" => Ok(Self::Amazon2023),
+            "yelp" => Ok(Self::Yelp),
+            _ => Err(UnknownPreset),
+        }
+    }
+}
+
+/// A name of no preset.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("expected amazon2014, amazon2018, amazon2023 or yelp")]
+pub struct UnknownPreset;
+
+/// What was said of a format, option by option; each program has its own that a user can give.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// The format.
+    pub name: FormatName,
+    /// Whose fields.
+    pub preset: Option<Preset>,
+    /// The field of the text, instead of the preset's.
+    pub text_field: Option<String>,
+    /// The field of the rating, instead of the preset's.
+    pub rating_field: Option<String>,
+    /// What classes mean.
+    pub class_ratings: Option<ClassRatings>,
+    /// Whether a title is put in front of the text.
+    pub with_title: bool,
+}
+
+impl Asked {
+    /// The format, if all that was said belongs to it.
+    pub fn format(self) -> Result<Format, Misplaced> {
+        let has_classes = self.name != FormatName::Json;
+        let given = [
+            ("--preset", self.preset.is_some(), has_classes, "json"),
+            ("--text-field", self.text_field.is_some(), has_classes, "json"),
+            ("--rating-field", self.rating_field.is_some(), has_classes, "json"),
+            ("--class-ratings", self.class_ratings.is_some(), !has_classes, "polarity-csv or fasttext"),
+            ("--with-title", self.with_title, self.name != FormatName::PolarityCsv, "polarity-csv"),
+        ];
+        if let Some(&(option, _, _, expected)) =
+            given.iter().find(|(_, given, foreign, _)| *given && *foreign)
+        {
+            return Err(Misplaced { option, found: self.name.name(), expected });
+        }
+        let ratings = self.class_ratings.unwrap_or_default();
+        Ok(match self.name {
+            FormatName::Json => {
+                let preset = self.preset.map(Preset::fields).unwrap_or_default();
+                Format::Json(Fields {
+                    text: self.text_field.unwrap_or(preset.text),
+                    rating: self.rating_field.unwrap_or(preset.rating),
+                })
+            }
+            FormatName::PolarityCsv => Format::PolarityCsv { ratings, with_title: self.with_title },
+            FormatName::FastText => Format::FastText { ratings },
+        })
+    }
+}
+
+/// An option of another format.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error(
+    "{option} is of no use for the format {found}, expected {expected}; leave it out or give another --format"
+)]
+pub struct Misplaced {
+    /// The option.
+    pub option: &'static str,
+    /// The format that was asked for.
+    pub found: &'static str,
+    /// The formats that have the option.
+    pub expected: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_have_the_ratings_that_were_given_and_others_none() {
+        let stars =
+            |list: &str, class: &str| list.parse::<ClassRatings>().unwrap().rating(class).map(Rating::stars);
+        assert_eq!(
+            [stars("1=1,2=5", "1"), stars("1=1,2=5", "2"), stars("1=1,2=5", "3")],
+            [Some(1), Some(5), None]
+        );
+        assert_eq!([stars("a=b=4,=3", "a=b"), stars("a=b=4,=3", "")], [Some(4), Some(3)]);
+        assert_eq!("1=1,2=5".parse(), Ok(ClassRatings::default()));
+        assert_eq!(ClassRatings::default().to_string(), "1=1,2=5");
+    }
+
+    #[test]
+    fn what_is_no_list_of_classes_is_refused_by_its_part() {
+        for (list, part) in
+            [("", ""), ("1", "1"), ("1=1,", ""), ("1=6", "1=6"), ("1=1.0", "1=1.0"), ("1=1 ,2=5", "1=1 ")]
+        {
+            assert_eq!(list.parse::<ClassRatings>(), Err(NoClassRatings::Pair(part.to_owned())), "{list}");
+        }
+        assert_eq!("1=1,1=2".parse::<ClassRatings>(), Err(NoClassRatings::Twice("1".to_owned())));
+    }
+
+    #[test]
+    fn a_field_that_is_named_stands_before_the_presets() {
+        let asked = Asked {
+            preset: "yelp".parse().ok(),
+            rating_field: Some("useful".to_owned()),
+            ..Asked::default()
+        };
+        let fields = Fields { text: "text".to_owned(), rating: "useful".to_owned() };
+        assert_eq!(asked.format(), Ok(Format::Json(fields)));
+        assert_eq!(Asked::default().format(), Ok(Format::default()));
+    }
+
+    #[test]
+    fn an_option_of_another_format_is_refused() {
+        let titles = Asked { with_title: true, ..Asked::default() };
+        assert_eq!(
+            titles.format().unwrap_err().to_string(),
+            "--with-title is of no use for the format json, expected polarity-csv; leave it out or give another --format"
+        );
+        let name = FormatName::FastText;
+        let fields = Asked { name, text_field: Some("text".to_owned()), ..Asked::default() };
+        assert_eq!(
+            fields.format(),
+            Err(Misplaced { option: "--text-field", found: "fasttext", expected: "json" })
+        );
+    }
+}
