@@ -95,6 +95,9 @@ pub enum RecordError {
     /// All five numbers are zero.
     #[error("all five votes are zero")]
     NoVotes,
+    /// The input ends within the line: its last number may have had more digits.
+    #[error("the input was cut off in it, before its line end")]
+    CutOff,
 }
 
 /// Reads one line, given without its LF. One tab behind the votes is skipped: Hadoop writes it behind a key
@@ -189,21 +192,23 @@ impl<R: Read> RecordReader<R> {
         self.lines
     }
 
-    /// The next record, or `None` at the end of the stream. A last line without LF counts.
+    /// The next record, or `None` at the end of the stream. A last line without LF was cut off.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let mut searched = 0;
         let length = loop {
             match memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
                 Some(found) => break searched + found,
                 None if self.ended && self.start == self.end => return Ok(None),
-                None if self.ended => break self.end - self.start,
+                None if self.ended => {
+                    return Err(ReadError::Record { line: self.lines + 1, reason: RecordError::CutOff });
+                }
                 None => searched = self.end - self.start,
             }
             self.fill()?;
         };
         self.lines += 1;
         let line = &self.buffer[self.start..self.start + length];
-        self.start = (self.start + length + 1).min(self.end);
+        self.start += length + 1;
         parse_record(line).map(Some).map_err(|reason| ReadError::Record { line: self.lines, reason })
     }
 
@@ -299,26 +304,34 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_survive_the_round_trip(
+        fn records_survive_the_round_trip_and_one_that_is_cut_off_is_noticed(
             records in prop::collection::vec(("[a-zé' ]{1,40}", prop::array::uniform5(0u32..=u32::MAX)), 0..20),
             step in 1usize..50,
-            last_end in any::<bool>(),
+            cut in any::<prop::sample::Index>(),
         ) {
             let records: Vec<_> = records.into_iter().filter(|(_, votes)| votes.iter().any(|&n| n > 0)).collect();
-            let mut bytes = Vec::new();
+            let (mut bytes, mut ends) = (Vec::new(), vec![0]);
             for (text, votes) in &records {
                 write_record(&mut bytes, text.as_bytes(), Votes(*votes));
+                ends.push(bytes.len());
             }
-            if !last_end {
-                bytes.pop();
-            }
-            let mut reader = RecordReader::new(Drip(&bytes, step));
-            for (text, votes) in &records {
+            let cut = cut.index(bytes.len() + 1);
+            let whole = ends.iter().filter(|&&end| end <= cut).count() - 1;
+
+            let mut reader = RecordReader::new(Drip(&bytes[..cut], step));
+
+            for (text, votes) in &records[..whole] {
                 let record = reader.next_record().unwrap().unwrap();
                 prop_assert_eq!(record.text, text.as_bytes());
                 prop_assert_eq!(record.votes, Votes(*votes));
             }
-            prop_assert!(reader.next_record().unwrap().is_none());
+            let end = reader.next_record();
+            if ends[whole] == cut {
+                prop_assert!(end.unwrap().is_none());
+            } else {
+                let is_cut_off = matches!(end, Err(ReadError::Record { reason: RecordError::CutOff, .. }));
+                prop_assert!(is_cut_off);
+            }
         }
     }
 }

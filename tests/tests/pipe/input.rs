@@ -75,11 +75,12 @@ fn a_tab_behind_every_record_changes_no_byte() {
 #[test]
 fn records_that_the_reducer_cannot_trust_are_refused() {
     let unsorted = b"b\t0,0,0,0,1\na\t0,0,0,0,1\n";
-    let refused: [(&[u8], &str); 6] = [
+    let refused: [(&[u8], &str); 7] = [
         (unsorted, "sort with LC_ALL=C"),
         (b"a\t0,0,0,0,1\nnonsense\n", "line 2 is no record"),
         (b"a\t0,0,0,0\n", "line 1 is no record"),
         (b"a\t0,0,0,0,0\n", "line 1 is no record"),
+        (b"a\t0,0,0,0,1\nb\t0,0,0,0,1", "line 2 is no record: the input was cut off in it"),
         (b"\t0,0,0,0,1\n", "line 1 is no record"),
         (b"\xff\t0,0,0,0,1\n", "line 1: the text is not UTF-8"),
     ];
