@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 
 pub mod corpus;
+pub mod hadoop;
 pub mod lines;
 pub mod oracle;
 pub mod pipe;

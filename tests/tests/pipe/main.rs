@@ -11,3 +11,4 @@ mod merge_again;
 mod real_data;
 mod same_bytes;
 mod settings;
+mod streaming;

@@ -1,0 +1,132 @@
+//! The programs as Hadoop Streaming has them: what it hears on standard error, what it puts into the environment, how
+//! it hands over a command.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+use proptest::prelude::*;
+use rustix::pipe::{PipeFlags, pipe_with};
+use tests::hadoop::{Heard, split_args};
+use tests::lines::sorted_as_c;
+use tests::pipe::reducer;
+use tests::programs::{Finished, program, run};
+
+use crate::demo::DEMO;
+
+/// What a pipe holds that nobody reads from: Hadoop reads standard error from the first record on.
+const PIPE_BYTES: usize = 65_536;
+
+const LINES: [&str; 10] = [
+    "",
+    "[1]",
+    "{}",
+    "reporter:counter:mapper,lines,9",
+    "reporter:status:x",
+    r#"{"reviewText": "ok, fine", "overall": 5}"#,
+    r#"{"reviewText": "reporter:counter:a,b,1", "overall": 1}"#,
+    r#"{"reviewText": "the", "overall": 2}"#,
+    r#"{"reviewText": "5", "overall": 2}"#,
+    r#"{"reviewText": "x"}"#,
+];
+
+/// How mapper, combiner and reducer ended over these lines, and what the mapper counted.
+fn mapped_and_reduced(raw: &[u8]) -> ([Finished; 3], BTreeMap<String, i64>) {
+    let folder = tempfile::tempdir().unwrap();
+    let counts = folder.path().join("counts.json");
+    let map = run(program("mapper").args(["--bad-lines-max", "1", "--counts"]).arg(&counts), raw).succeeded();
+    let sorted = sorted_as_c(&map.stdout);
+    let combine = run(&mut program("combiner"), &sorted).succeeded();
+    let reduce = run(&mut reducer(folder.path(), 0, 1), &sorted).succeeded();
+    ([map, combine, reduce], serde_json::from_slice(&fs::read(counts).unwrap()).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn hadoop_counts_what_the_programs_count_and_loses_no_line(
+        lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..40),
+    ) {
+        let (finished, counts) = mapped_and_reduced(lines.join("\n").as_bytes());
+        let [map, combine, reduce] = finished.map(|finished| Heard::of(&finished.stderr));
+
+        prop_assert!(counts.iter().map(|(name, &sum)| (name.as_str(), sum)).eq(map.group("mapper")));
+        prop_assert_eq!(map.group("mapper")["reviews"], reduce.group("reducer")["reviews"]);
+        prop_assert_eq!((map.counters.len(), reduce.counters.len()), (8, 4));
+        prop_assert_eq!(combine, Heard::default());
+        prop_assert!(map.lost.is_empty() && reduce.lost.is_empty());
+        prop_assert!(map.log.iter().all(|line| line.starts_with("mapper: ")), "{:?}", map.log);
+        prop_assert!(reduce.log.is_empty(), "{:?}", reduce.log);
+    }
+}
+
+#[test]
+fn what_programs_say_fits_in_a_pipe_that_nobody_reads() {
+    let bad: String = (0..100_000).map(|line| format!("{}\n", LINES[line % LINES.len()])).collect();
+    for raw in [&b""[..], bad.as_bytes(), &DEMO.raw] {
+        for finished in mapped_and_reduced(raw).0 {
+            assert!(finished.stderr.len() < PIPE_BYTES, "{} bytes", finished.stderr.len());
+        }
+    }
+}
+
+#[test]
+fn each_line_on_standard_error_is_one_write() {
+    // A line in two pieces can have another program's line, or the JVM's, between them.
+    let folder = tempfile::tempdir().unwrap();
+    let sorted = sorted_as_c(&DEMO.records);
+    let cases = [(program("mapper"), &DEMO.raw), (reducer(folder.path(), 0, 1), &sorted)];
+    for (mut program, input) in cases {
+        // Such a pipe keeps writes apart: a read gives one of them.
+        let (packets, stderr) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC).unwrap();
+        let mut child = program.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
+        // The command holds the pipe's other end as well.
+        drop(program);
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        let mut packets = File::from(packets);
+        let mut packet = [0; 4096];
+        let mut n_lines = 0;
+        loop {
+            let bytes = packets.read(&mut packet).unwrap();
+            if bytes == 0 {
+                break;
+            }
+            let text = str::from_utf8(&packet[..bytes]).unwrap();
+            assert!(text.ends_with('\n'), "{text:?} is no whole line");
+            n_lines += text.lines().count();
+        }
+        assert!(child.wait().unwrap().success());
+        assert!(n_lines >= 5, "{n_lines} lines");
+    }
+}
+
+#[test]
+fn two_megabytes_of_environment_change_nothing() {
+    // Hadoop puts the whole configuration of a job there. Linux takes 128 KiB a variable.
+    let settings: Vec<(String, String)> =
+        (0..20).map(|n| (format!("mapreduce_job_setting_{n}"), "x".repeat(100_000))).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let with_settings = |mut command: std::process::Command, input: &[u8]| {
+        run(command.envs(settings.iter().map(|(name, value)| (name, value))), input).succeeded()
+    };
+    let map = with_settings(program("mapper"), &DEMO.raw);
+    assert!(map.stdout == DEMO.records);
+    let sorted = sorted_as_c(&map.stdout);
+    let combined = with_settings(program("combiner"), &sorted);
+    assert!(combined.stdout == run(&mut program("combiner"), &sorted).stdout);
+    let reduced = with_settings(reducer(folder.path(), 0, 1), &sorted);
+    for said in [map.stderr, reduced.stderr, reduced.stdout.escape_ascii().to_string()] {
+        assert!(!said.contains("xxxx"), "the environment is shown");
+    }
+}
+
+#[test]
+fn arguments_come_through_hadoops_splitting_of_commands() {
+    let command =
+        r#"mapper --text-field 'review text' --rating-field "reviewer's stars" --bad-lines-max 0.5"#;
+    let line = br#"{"review text": "ok", "reviewer's stars": 4}"#;
+    let arguments = split_args(command);
+    let mapped = run(program(&arguments[0]).args(&arguments[1..]), line).succeeded();
+    assert_eq!(mapped.said(), "ok\t0,0,0,1,0\n");
+}
