@@ -1,7 +1,7 @@
 """The same training in PyTorch: torch.nn.Embedding, torch.nn.LSTM and two torch.nn.Linear on the same dataset.
 
 What `trainer fit` is compared with. It shares no code with it: rows come by h5py, their order from
-tests/oracle/order.py, first weights from a model.safetensors or from PyTorch's own initialisation. Flags are those of
+tests/oracle/order.py, first weights from a model.safetensors, a .vec text or PyTorch's own initialisation. Flags are those of
 `trainer fit`. To standard output one JSON object a line: with --log-steps each step's loss, each epoch's loss and
 reviews/s, and at the end the test part's metrics; or, with --logits, the logit of each row of the dataset, in order.
 
@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "oracle")
 from order import order  # noqa: E402
 
 UNKNOWN = 1
+FIRST_WORD = 2
 SAFETENSORS_TYPES = {"F32": "<f4", "F64": "<f8"}
 
 
@@ -35,7 +36,9 @@ def main() -> None:
     torch.manual_seed(asked.seed)
     file = h5py.File(asked.dataset)
     model = Classifier(len(file["vocabulary/offsets"]) + 1, asked)
-    if asked.init_from:
+    if asked.init_from and Path(asked.init_from).suffix == ".vec":
+        read_vectors(asked.init_from, model.embedding.weight, words(file))
+    elif asked.init_from:
         model.load_state_dict(read_safetensors(asked.init_from))
     if asked.logits:
         for logit in logits(model, Rows(file, asked.tokens), asked.batch).tolist():
@@ -188,6 +191,22 @@ def read_safetensors(path: str) -> dict[str, torch.Tensor]:
     return tensors
 
 
+def words(file: h5py.File) -> list[bytes]:
+    """The vocabulary; the first word has the id FIRST_WORD."""
+    content, offsets = file["vocabulary/bytes"][:].tobytes(), file["vocabulary/offsets"][:].tolist()
+    return [content[begin:end] for begin, end in zip(offsets, offsets[1:])]
+
+
+def read_vectors(path: str, embedding: torch.Tensor, vocabulary: list[bytes]) -> None:
+    """Puts each word's vector in its row of `embedding`; the file's first line is counts."""
+    ids = {word: id for id, word in enumerate(vocabulary, FIRST_WORD)}
+    with open(path, "rb") as file, torch.no_grad():
+        for line in list(file)[1:]:
+            word, *numbers = line.split(b" ")
+            if word in ids:
+                embedding[ids[word]] = torch.tensor([float(number) for number in numbers])
+
+
 def say(line: object) -> None:
     print(json.dumps(line), flush=True)
 
@@ -205,7 +224,7 @@ def arguments() -> argparse.Namespace:
     flag("--layers", type=int, default=2)
     flag("--linear", type=int, default=32)
     flag("--pool", choices=["last", "mean-max"], default="last")
-    flag("--init-from", help="a model.safetensors with weights to begin with")
+    flag("--init-from", help="weights to begin with: a model.safetensors, or word vectors in .vec text")
     flag("--epochs", type=int, default=5)
     flag("--batch", type=int, default=512)
     flag("--optimizer", choices=["sgd", "adam", "adamw"], default="adam")
