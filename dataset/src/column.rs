@@ -1,146 +1,148 @@
-//! One column of a file: elements in order in, any element out, a chunk at a time.
+//! A column as it is read: by any number of threads at once, chunk by chunk, without the HDF5 library.
+//!
+//! The library has one lock for all of a process. It is asked once where the chunks lie ([`crate::chunk_index`]);
+//! from then on a chunk is read at its place in the file, held against its digest, and only then decoded
+//! ([`crate::chunk`]), each by the thread that wants it.
 
-use std::fs;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::marker::PhantomData;
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::sync::Arc;
+use std::thread;
 
 use corpus::digest::Digest;
 
-use crate::chunk::{Decoder, Encoder, Scalar};
-use crate::error::{At, Error, Result};
-use crate::ffi;
+use crate::chunk::{Decoder, Scalar};
+use crate::chunk_index::StoredChunk;
+use crate::error::{Error, Result};
 use crate::file::Layout;
+use crate::stored_file::StoredFile;
 
-/// Gathers elements and stores each chunk as soon as it is full.
-pub(crate) struct ColumnWriter<T> {
-    path: PathBuf,
-    dataset: hdf5::Dataset,
+/// A column of an open file. Copies share the file, and may be read at the same time.
+#[derive(Clone, Debug)]
+pub struct Column<T> {
+    file: Arc<StoredFile>,
     layout: Layout,
-    elements: Vec<T>,
-    digests: Vec<Digest>,
+    chunks: Arc<[StoredChunk]>,
+    elements: PhantomData<T>,
 }
 
-impl<T: Scalar> ColumnWriter<T> {
-    pub(crate) fn new(path: PathBuf, dataset: hdf5::Dataset, layout: Layout) -> Self {
-        Self { path, dataset, layout, elements: Vec::new(), digests: Vec::new() }
-    }
-
-    /// Takes the next elements; of a column with a width, whole rows.
-    pub(crate) fn push(&mut self, encoder: &mut Encoder, mut elements: &[T]) -> Result<()> {
-        let capacity = self.layout.chunk_rows * self.layout.width;
-        while !elements.is_empty() {
-            let (now, later) = elements.split_at(elements.len().min(capacity - self.elements.len()));
-            self.elements.extend_from_slice(now);
-            elements = later;
-            if self.elements.len() == capacity {
-                self.store(encoder)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn store(&mut self, encoder: &mut Encoder) -> Result<()> {
-        let stored = encoder.encode(&self.elements, self.layout.chunk_rows * self.layout.width);
-        let mut offset = vec![0; self.layout.dimensions()];
-        offset[0] = (self.digests.len() * self.layout.chunk_rows) as u64;
-        self.digests.push(Digest::of(stored));
-        self.elements.clear();
-        ffi::write_chunk(&self.dataset, &offset, stored).at(&self.path, "write a chunk")
-    }
-
-    /// Stores the last chunk; gives what the table of digests says of this column.
-    pub(crate) fn finish(mut self, encoder: &mut Encoder) -> Result<(String, Vec<Digest>)> {
-        let written = self.digests.len() * self.layout.chunk_rows * self.layout.width + self.elements.len();
-        if written != self.layout.rows * self.layout.width {
-            let Layout { name, rows, width, .. } = &self.layout;
-            let promise = format!("{written} elements were written to {name} of {rows} rows of {width}");
-            return Err(Error::Internal { path: self.path, promise });
-        }
-        if !self.elements.is_empty() {
-            self.store(encoder)?;
-        }
-        Ok((self.layout.description::<T>(), self.digests))
-    }
-}
-
-/// Reads a column chunk by chunk: each is read from the file by its address, held against its digest, and only
-/// then decoded. One chunk is held at a time.
-pub(crate) struct ColumnReader<T> {
-    path: Arc<Path>,
-    file: Arc<fs::File>,
-    layout: Layout,
-    chunks: Vec<StoredChunk>,
-    decoder: Decoder,
+/// What a thread needs for reading chunks; used again, it saves memory from being taken again.
+#[derive(Default)]
+pub struct Scratch {
     stored: Vec<u8>,
-    held: Option<usize>,
-    elements: Vec<T>,
+    decoder: Decoder,
 }
 
-#[derive(Clone, Copy)]
-struct StoredChunk {
-    address: u64,
-    bytes: u64,
-    digest: Digest,
-}
-
-impl<T: Scalar> ColumnReader<T> {
-    pub(crate) fn open(
-        path: Arc<Path>,
-        file: Arc<fs::File>,
-        dataset: &hdf5::Dataset,
-        layout: Layout,
-        digests: Vec<Digest>,
-    ) -> Result<Self> {
-        let damaged = || Error::Damaged {
-            path: path.to_path_buf(),
-            part: format!("the chunk index of {}", layout.name),
-        };
-        let n_chunks = layout.rows.div_ceil(layout.chunk_rows);
-        if digests.len() != n_chunks {
-            return Err(damaged());
-        }
-        let mut found = vec![None; n_chunks];
-        if n_chunks > 0 {
-            dataset
-                .chunks_visit(|chunk| {
-                    let at = chunk.offset[0] as usize / layout.chunk_rows;
-                    if chunk.filter_mask == 0 && at < n_chunks {
-                        found[at] = Some((chunk.addr, chunk.size));
-                    }
-                    0
-                })
-                .map_err(|_| damaged())?;
-        }
-        // Deflate never grows a chunk by more than a few bytes in a thousand.
-        let bytes_max = 2 * (layout.chunk_rows * layout.width * T::BYTES) as u64 + 1024;
-        let chunks: Option<Vec<_>> = found
-            .into_iter()
-            .zip(digests)
-            .map(|(place, digest)| match place {
-                Some((address, bytes)) if bytes <= bytes_max => Some(StoredChunk { address, bytes, digest }),
-                _ => None,
-            })
-            .collect();
-        let chunks = chunks.ok_or_else(damaged)?;
-        let decoder = Decoder::default();
-        Ok(Self { path, file, layout, chunks, decoder, stored: Vec::new(), held: None, elements: Vec::new() })
+impl<T: Scalar> Column<T> {
+    pub(crate) fn new(file: Arc<StoredFile>, layout: Layout, chunks: Vec<StoredChunk>) -> Self {
+        Self { file, layout, chunks: chunks.into(), elements: PhantomData }
     }
 
     /// The number of rows.
-    pub(crate) fn rows(&self) -> usize {
+    pub fn n_rows(&self) -> usize {
         self.layout.rows
+    }
+
+    /// The elements of a row.
+    pub fn width(&self) -> usize {
+        self.layout.width
+    }
+
+    /// The number of chunks.
+    pub fn n_chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The rows of a chunk; the last one may have fewer than the others.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    pub fn rows_of_chunk(&self, chunk: usize) -> Range<usize> {
+        assert!(chunk < self.n_chunks(), "chunk {chunk} of {}", self.n_chunks());
+        let first = chunk * self.layout.chunk_rows;
+        first..(first + self.layout.chunk_rows).min(self.n_rows())
+    }
+
+    /// Fills `elements` with those of a chunk's rows.
+    ///
+    /// # Panics
+    /// If there is no such chunk, or `elements` has not the length of its rows.
+    pub fn read_chunk(&self, chunk: usize, scratch: &mut Scratch, elements: &mut [T]) -> Result<()> {
+        assert_eq!(elements.len(), self.rows_of_chunk(chunk).len() * self.width());
+        let StoredChunk { address, bytes, digest } = self.chunks[chunk];
+        let Scratch { stored, decoder } = scratch;
+        let damaged = || self.file.damaged(&format!("chunk {chunk} of {}", self.layout.name));
+        stored.resize(bytes, 0);
+        self.file.read(address, stored)?.ok_or_else(damaged)?;
+        if Digest::of(stored) != digest {
+            return Err(damaged());
+        }
+        decoder.decode(stored, self.layout.chunk_elements(), elements).ok_or_else(damaged)
+    }
+
+    /// All elements, row by row, read by so many threads.
+    pub fn read(&self, threads: NonZeroUsize) -> Result<Vec<T>> {
+        let mut elements = vec![T::default(); self.n_rows() * self.width()];
+        // Each thread has every `threads`-th chunk.
+        let mut hands: Vec<Vec<(usize, &mut [T])>> = (0..threads.get()).map(|_| Vec::new()).collect();
+        for (chunk, part) in elements.chunks_mut(self.layout.chunk_elements()).enumerate() {
+            hands[chunk % threads].push((chunk, part));
+        }
+        let own = hands.pop().expect("there is a thread");
+        let read = |hand: Vec<(usize, &mut [T])>| {
+            let mut scratch = Scratch::default();
+            hand.into_iter().try_for_each(|(chunk, part)| {
+                self.read_chunk(chunk, &mut scratch, part).map_err(|error| (chunk, error))
+            })
+        };
+        let ends: Vec<_> = thread::scope(|scope| {
+            let started: Vec<_> = hands.into_iter().map(|hand| scope.spawn(move || read(hand))).collect();
+            let own = read(own);
+            let others = started.into_iter().map(|thread| thread.join().expect("a reader does not panic"));
+            others.chain([own]).collect()
+        });
+        // The first in the file, so that nothing depends on which thread was faster.
+        let first_error =
+            ends.into_iter().filter_map(std::result::Result::err).min_by_key(|(chunk, _)| *chunk);
+        first_error.map_or(Ok(elements), |(_, error)| Err(error))
+    }
+
+    /// The error of a column whose elements cannot be.
+    pub(crate) fn damaged(&self) -> Error {
+        self.file.damaged(&self.layout.name)
+    }
+
+    /// A place in this column, for one thread.
+    pub(crate) fn reader(&self) -> ColumnReader<T> {
+        ColumnReader { column: self.clone(), scratch: Scratch::default(), held: 0..0, elements: Vec::new() }
+    }
+}
+
+/// One thread's place in a column: any row out, and the chunk it lies in is held for the next.
+pub(crate) struct ColumnReader<T> {
+    column: Column<T>,
+    scratch: Scratch,
+    /// The rows whose elements are held.
+    held: Range<usize>,
+    elements: Vec<T>,
+}
+
+impl<T: Scalar> ColumnReader<T> {
+    /// The column.
+    pub(crate) fn column(&self) -> &Column<T> {
+        &self.column
     }
 
     /// The elements of one row.
     #[inline]
     pub(crate) fn row(&mut self, row: usize) -> Result<&[T]> {
-        let chunk = row / self.layout.chunk_rows;
-        if self.held != Some(chunk) {
-            self.load(chunk)?;
+        if !self.held.contains(&row) {
+            self.hold(row)?;
         }
-        let at = (row % self.layout.chunk_rows) * self.layout.width;
-        Ok(&self.elements[at..at + self.layout.width])
+        let width = self.column.layout.width;
+        let at = (row - self.held.start) * width;
+        Ok(&self.elements[at..at + width])
     }
 
     /// The element of one row of a column of single elements.
@@ -149,37 +151,29 @@ impl<T: Scalar> ColumnReader<T> {
         Ok(self.row(row)?[0])
     }
 
-    /// Appends the elements of the rows from `from` up to `to` of a column of single elements.
-    pub(crate) fn extend(&mut self, from: usize, to: usize, out: &mut Vec<T>) -> Result<()> {
+    /// Gives the elements of the rows from `from` up to `to` of a column of single elements, in as many pieces as
+    /// there are chunks.
+    #[inline]
+    pub(crate) fn pieces(&mut self, from: usize, to: usize, mut take: impl FnMut(&[T])) -> Result<()> {
         let mut from = from;
         while from < to {
-            self.row(from)?;
-            let at = from % self.layout.chunk_rows;
-            let n = (to - from).min(self.layout.chunk_rows - at);
-            out.extend_from_slice(&self.elements[at..at + n]);
-            from += n;
+            if !self.held.contains(&from) {
+                self.hold(from)?;
+            }
+            let end = to.min(self.held.end);
+            take(&self.elements[from - self.held.start..end - self.held.start]);
+            from = end;
         }
         Ok(())
     }
 
-    fn load(&mut self, at: usize) -> Result<()> {
-        let chunk = self.chunks[at];
-        self.held = None;
-        self.stored.resize(chunk.bytes as usize, 0);
-        let damaged = || Error::Damaged {
-            path: self.path.to_path_buf(),
-            part: format!("chunk {at} of {}", self.layout.name),
-        };
-        match self.file.read_exact_at(&mut self.stored, chunk.address) {
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => return Err(damaged()),
-            read => read.at(&self.path, "read a chunk")?,
-        }
-        if Digest::of(&self.stored) != chunk.digest {
-            return Err(damaged());
-        }
-        let capacity = self.layout.chunk_rows * self.layout.width;
-        self.decoder.decode(&self.stored, capacity, &mut self.elements).ok_or_else(damaged)?;
-        self.held = Some(at);
+    fn hold(&mut self, row: usize) -> Result<()> {
+        let chunk = row / self.column.layout.chunk_rows;
+        let rows = self.column.rows_of_chunk(chunk);
+        self.held = 0..0;
+        self.elements.resize(rows.len() * self.column.width(), T::default());
+        self.column.read_chunk(chunk, &mut self.scratch, &mut self.elements)?;
+        self.held = rows;
         Ok(())
     }
 }

@@ -1,6 +1,9 @@
 //! A dataset: the rows of a whole run, with ids of one vocabulary.
 
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use corpus::digest::{Digest, RowDigester};
 use corpus::settings::Settings;
@@ -10,12 +13,18 @@ use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
-use crate::rows::{Row, RowsReader, RowsWriter, TokenType};
+use crate::in_order::in_order;
+use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType};
 use crate::schema::{DATASET, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT};
+use crate::stored_file::StoredFile;
 use crate::vocabulary::{PADDING, UNKNOWN, Vocabulary};
 use crate::words::{WordsReader, WordsWriter};
 
 const VOCABULARY: &str = "vocabulary";
+
+/// Rows that a thread reads in one go. Chunks of the larger columns begin with a block, so that no more is decoded twice
+/// than small ones, and a chunk of tokens between two blocks.
+const BLOCK_ROWS: u64 = 32 << 10;
 
 /// Every setting that decides a dataset's content.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -95,12 +104,13 @@ fn write_dataset_settings(file: &mut FileWriter, settings: &DatasetSettings) -> 
 }
 
 /// A dataset, opened; its table of digests, attributes, layout and vocabulary have been checked, the chunks of its
-/// rows are as they are read.
+/// rows are as they are read. Any number of threads can read it at the same time, each by its own [`RowsReader`].
+#[derive(Debug)]
 pub struct DatasetReader {
-    file: FileReader,
+    file: Arc<StoredFile>,
     settings: DatasetSettings,
     digests: Digests,
-    rows: RowsReader,
+    columns: RowColumns,
     vocabulary: Vocabulary,
 }
 
@@ -120,16 +130,17 @@ impl DatasetReader {
             without: digest(WITHOUT)?,
         };
         let digests = read_digests(&file)?;
-        let rows = RowsReader::open(&mut file)?;
-        let vocabulary = read_vocabulary(&mut WordsReader::open(&mut file, VOCABULARY)?)?;
-        file.check_no_more()?;
+        let columns = RowColumns::open(&mut file)?;
+        let mut words = WordsReader::open(&mut file, VOCABULARY)?;
+        let file = file.finish()?;
+        let vocabulary = read_vocabulary(&mut words)?;
         if vocabulary.digest() != digests.vocabulary_digest {
             return Err(file.damaged("the vocabulary digest"));
         }
-        if rows.token_type() != vocabulary.token_type() {
+        if columns.token_type() != vocabulary.token_type() {
             return Err(file.damaged("the type of tokens"));
         }
-        Ok(Self { file, settings, digests, rows, vocabulary })
+        Ok(Self { file, settings, digests, columns, vocabulary })
     }
 
     /// The settings it was made with.
@@ -149,47 +160,103 @@ impl DatasetReader {
 
     /// The number of rows.
     pub fn n_rows(&self) -> u64 {
-        self.rows.n_rows()
+        self.columns.n_rows()
     }
 
     /// The number of tokens of all rows.
     pub fn n_tokens(&self) -> u64 {
-        self.rows.n_tokens()
+        self.columns.tokens.n_tokens() as u64
     }
 
-    /// Reads the row at this place into `row`.
-    pub fn row(&mut self, at: u64, row: &mut Row) -> Result<()> {
-        self.rows.read(at, row)
+    /// The columns of its rows.
+    pub fn columns(&self) -> &RowColumns {
+        &self.columns
     }
 
-    /// The hash of the row at this place.
-    pub fn hash(&mut self, at: u64) -> Result<u64> {
-        self.rows.hash(at)
+    /// A place among its rows, for one thread.
+    pub fn rows(&self) -> RowsReader {
+        self.columns.reader()
     }
 
     /// Reads everything once and checks it: all chunks by their digests, order, labels and ids of the rows, and the
     /// id digest. The row digest cannot be worked out again: a dataset does not hold the words it does not know.
     /// `each` sees every row, in order.
-    pub fn verify(&mut self, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+    pub fn verify(&self, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+        let all = self.verify_rows(0..self.n_rows(), |_, row| each(row))?;
+        self.check_id_digest(all.id_digest)
+    }
+
+    /// The same by several threads, in blocks: for each `empty` makes something that `each`
+    /// adds the block's rows and their places to, and `take` gets all of these in order. Besides what `take` has there
+    /// is one of them a thread at a time.
+    pub fn verify_blocks<B: Send>(
+        &self,
+        threads: NonZeroUsize,
+        empty: impl Fn() -> B + Sync,
+        each: impl Fn(&mut B, u64, &Row) + Sync,
+        mut take: impl FnMut(B),
+    ) -> Result<()> {
+        let verify = |block: usize| {
+            let from = block as u64 * BLOCK_ROWS;
+            let mut made = empty();
+            let rows = self.verify_rows(from..(from + BLOCK_ROWS).min(self.n_rows()), |at, row| {
+                each(&mut made, at, row);
+                Ok(())
+            })?;
+            Ok((rows, made))
+        };
+        let (mut id_digest, mut last_hash) = (Digest::default(), 0);
+        let n_blocks = self.n_rows().div_ceil(BLOCK_ROWS) as usize;
+        in_order(n_blocks, threads, verify, |(rows, made)| {
+            if rows.first_hash < last_hash {
+                return Err(self.file.damaged("the order of rows"));
+            }
+            last_hash = rows.last_hash;
+            id_digest += rows.id_digest;
+            take(made);
+            Ok(())
+        })?;
+        self.check_id_digest(id_digest)
+    }
+
+    fn verify_rows(
+        &self,
+        places: Range<u64>,
+        mut each: impl FnMut(u64, &Row) -> Result<()>,
+    ) -> Result<VerifiedRows> {
+        let mut reader = self.rows();
         let mut digester = RowDigester::default();
-        let mut sum = Digest::default();
         let mut row = Row::default();
-        let mut hash_before = 0;
         let ids = u64::from(UNKNOWN)..self.vocabulary.largest_id() + 1;
-        for at in 0..self.rows.n_rows() {
-            self.rows.read(at, &mut row)?;
-            if row.hash < hash_before {
+        let mut verified = VerifiedRows::default();
+        for at in places.clone() {
+            reader.read(at, &mut row)?;
+            if at == places.start {
+                verified.first_hash = row.hash;
+            } else if row.hash < verified.last_hash {
                 return Err(self.file.damaged("the order of rows"));
             }
             if let Some(fault) = row.fault(&self.settings.rows, ids.clone()) {
                 return Err(self.file.damaged(fault));
             }
-            hash_before = row.hash;
-            sum += digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
-            each(&row)?;
+            verified.last_hash = row.hash;
+            verified.id_digest += digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
+            each(at, &row)?;
         }
-        if sum == self.digests.id_digest { Ok(()) } else { Err(self.file.damaged("the id digest")) }
+        Ok(verified)
     }
+
+    fn check_id_digest(&self, found: Digest) -> Result<()> {
+        if found == self.digests.id_digest { Ok(()) } else { Err(self.file.damaged("the id digest")) }
+    }
+}
+
+/// What is known of neighbouring rows once they are verified.
+#[derive(Default)]
+struct VerifiedRows {
+    id_digest: Digest,
+    first_hash: u64,
+    last_hash: u64,
 }
 
 fn read_vocabulary(words: &mut WordsReader) -> Result<Vocabulary> {
@@ -204,12 +271,12 @@ fn read_vocabulary(words: &mut WordsReader) -> Result<Vocabulary> {
 
 /// Writes a copy of a dataset that other programs can load as a table: `rows` has `length` ids a row, cut or filled
 /// with zeros, and the label as last column.
-pub fn write_padded(dataset: &mut DatasetReader, path: &Path, length: usize) -> Result<()> {
+pub fn write_padded(dataset: &DatasetReader, path: &Path, length: usize) -> Result<()> {
     let mut file = FileWriter::create(path)?;
     write_format(&mut file, DATASET)?;
-    write_dataset_settings(&mut file, &dataset.settings.clone())?;
+    write_dataset_settings(&mut file, &dataset.settings)?;
     write_digests(&mut file, dataset.digests)?;
-    match dataset.rows.token_type() {
+    match dataset.columns.token_type() {
         TokenType::U16 => write_padded_rows(dataset, &mut file, length, |id| id as u16)?,
         TokenType::U32 => write_padded_rows(dataset, &mut file, length, |id| id)?,
     }
@@ -217,7 +284,7 @@ pub fn write_padded(dataset: &mut DatasetReader, path: &Path, length: usize) -> 
 }
 
 fn write_padded_rows<T: crate::chunk::Scalar>(
-    dataset: &mut DatasetReader,
+    dataset: &DatasetReader,
     file: &mut FileWriter,
     length: usize,
     narrowed: impl Fn(u32) -> T,
@@ -228,10 +295,11 @@ fn write_padded_rows<T: crate::chunk::Scalar>(
     let mut votes = file.column(VOTES, n, Some(5))?;
     let mut hash = file.column(HASH, n, None)?;
     let mut split = file.column(SPLIT, n, None)?;
+    let mut reader = dataset.rows();
     let mut padded = Vec::with_capacity(length + 1);
     let mut row = Row::default();
     for at in 0..dataset.n_rows() {
-        dataset.row(at, &mut row)?;
+        reader.read(at, &mut row)?;
         padded.clear();
         padded.extend(row.tokens.iter().take(length).map(|&id| narrowed(id)));
         padded.resize_with(length, || narrowed(PADDING));

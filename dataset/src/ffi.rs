@@ -1,11 +1,19 @@
-//! The three calls of the HDF5 library that have no safe wrapper: a finished chunk out, attribute bytes out and in.
+//! The calls of the HDF5 library that have no safe wrapper: a finished chunk out, attribute bytes out and in, and the
+//! descriptor of an open file.
 //!
 //! This is the only module of the crate with `unsafe`. It knows nothing of formats.
 #![allow(unsafe_code)]
 
-use hdf5::{Attribute, Dataset};
+use std::ffi::c_int;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::ptr;
+
+use hdf5::{Attribute, Dataset, File};
 use hdf5_sys::h5a::{H5Aread, H5Awrite};
 use hdf5_sys::h5d::H5Dwrite_chunk;
+use hdf5_sys::h5f::H5Fget_vfd_handle;
 use hdf5_sys::h5p::H5P_DEFAULT;
 
 /// Stores one chunk whose filters have all been applied. `offset` is the chunk's first element in each dimension.
@@ -39,4 +47,25 @@ pub(crate) fn read_attribute(attribute: &Attribute) -> hdf5::Result<Vec<u8>> {
     let status =
         hdf5::sync::sync(|| unsafe { H5Aread(attribute.id(), dtype.id(), value.as_mut_ptr().cast()) });
     hdf5::h5check(status).map(|_| value)
+}
+
+/// Opens a file for reading; beside it a descriptor of the same open file.
+pub(crate) fn open(path: &Path) -> hdf5::Result<(File, io::Result<OwnedFd>)> {
+    let file = File::with_options()
+        // Not locked: a file has its name when it is whole and is never written again, and some file systems have no
+        // locks. A child process that inherited the writer's descriptor would keep its lock, too. The driver is named
+        // because the environment could ask for another.
+        .with_fapl(|access| access.sec2().file_locking(false))
+        .open(path)?;
+    let mut descriptor: *mut c_int = ptr::null_mut();
+    // SAFETY: the file's handle is open while it is borrowed, and the library writes one pointer; the lock of the
+    // library is held.
+    let status = hdf5::sync::sync(|| unsafe {
+        H5Fget_vfd_handle(file.id(), H5P_DEFAULT, ptr::from_mut(&mut descriptor).cast())
+    });
+    hdf5::h5check(status)?;
+    // SAFETY: with the driver named above the handle is a pointer to the descriptor, in memory of the open file, and
+    // the descriptor is open as long as that is.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(*descriptor) }.try_clone_to_owned();
+    Ok((file, descriptor))
 }

@@ -6,25 +6,28 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use corpus::digest::Digest;
+use hdf5::filters::Filter;
 use hdf5::plist::file_access::LibraryVersion;
 use hdf5::types::{IntSize, TypeDescriptor};
 
 use crate::chunk::{Encoder, Scalar};
-use crate::column::{ColumnReader, ColumnWriter};
+use crate::chunk_index::{Places, stored_chunks};
+use crate::column::Column;
+use crate::column_writer::ColumnWriter;
 use crate::digest_table::{DigestTable, Digests, attribute_digest, describe_column};
 use crate::error::{At, Error, Result};
 use crate::ffi;
 use crate::schema::{DEFLATE_LEVEL, DIGESTS, chunk_rows};
+use crate::stored_file::StoredFile;
 
 /// The largest attribute that is read: room for a list of a million stop words.
 const ATTRIBUTE_BYTES_MAX: usize = 16 << 20;
 /// The largest table of digests that is read: it would describe some 500 GB of tokens.
-const TABLE_BYTES_MAX: usize = 256 << 20;
+const TABLE_BYTES_MAX: u64 = 256 << 20;
 
 /// A new file. It is complete only after [`FileWriter::finish`].
 pub(crate) struct FileWriter {
@@ -187,7 +190,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    fn of(name: &str, rows: usize, width: Option<usize>) -> Self {
+    pub(crate) fn of(name: &str, rows: usize, width: Option<usize>) -> Self {
         let chunk_rows = chunk_rows(name, width.unwrap_or(1)).min(rows.max(1));
         let dimensions = |first: usize| std::iter::once(first).chain(width).collect::<Vec<_>>();
         Self {
@@ -205,66 +208,59 @@ impl Layout {
         describe_column(&self.name, T::NAME, &self.shape, &self.chunk)
     }
 
+    /// The number of chunks.
+    pub(crate) fn n_chunks(&self) -> usize {
+        self.rows.div_ceil(self.chunk_rows)
+    }
+
+    /// The elements of a chunk, those that fill up the last one included.
+    pub(crate) fn chunk_elements(&self) -> usize {
+        self.chunk_rows * self.width
+    }
+
     /// The number of dimensions.
     pub(crate) fn dimensions(&self) -> usize {
         self.shape.len()
     }
 }
 
-/// A finished file, opened for reading. Whatever the library does not understand in it is damage: the system's own
-/// errors of reading come from the file beside it.
+/// A finished file, opened for reading, while the HDF5 library is asked about it. Whatever the library does not
+/// understand is damage: the system's own errors of reading come from the file beside it.
 pub(crate) struct FileReader {
-    path: Arc<Path>,
-    file: hdf5::File,
-    bytes: Arc<fs::File>,
+    library: hdf5::File,
+    file: Arc<StoredFile>,
     digests: Digests,
     attributes: BTreeMap<String, Value>,
     /// The columns opened so far.
     columns: Vec<String>,
+    places: Places,
 }
 
 impl FileReader {
     /// Opens a file and checks its table of digests and its attributes.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        // The system's own error says more than the library's when the file is missing or may not be read.
-        let bytes = match fs::File::open(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::Missing { path: path.to_owned() });
-            }
-            opened => opened.at(path, "open the file")?,
-        };
-        // Not locked: a file has its name when it is whole and is never written again, and some file systems have no
-        // locks. A child process that inherited the writer's descriptor would keep its lock, too.
-        let opened = hdf5::File::with_options().with_fapl(|access| access.file_locking(false)).open(path);
-        let file = opened.map_err(|_| Error::Unexpected {
-            path: path.to_owned(),
-            thing: "the file".to_owned(),
-            found: "not readable as HDF5".to_owned(),
-            expected: "a whole HDF5 file of this project".to_owned(),
-            remedy: "it is another file, or was cut or damaged; fetch or make it again",
-        })?;
-        let damaged = |part: &str| Error::Damaged { path: path.to_owned(), part: part.to_owned() };
-        let table = file.dataset(DIGESTS).map_err(|_| Error::Unexpected {
+        let (library, file) = StoredFile::open(path)?;
+        let table = library.dataset(DIGESTS).map_err(|_| Error::Unexpected {
             path: path.to_owned(),
             thing: "the dataset `digests`".to_owned(),
             found: "absent".to_owned(),
             expected: "a table of digests".to_owned(),
             remedy: "only files written by reducer and merge are read; of a padded copy, name the dataset beside it",
         })?;
-        let is_table = table.size() <= TABLE_BYTES_MAX && !table.is_chunked();
-        let table: Vec<u8> =
-            is_table.then(|| table.read_raw().ok()).flatten().ok_or_else(|| damaged(DIGESTS))?;
-        let digests = Digests::parse(&table).ok_or_else(|| damaged(DIGESTS))?;
-        let (path, bytes) = (path.into(), Arc::new(bytes));
-        let mut reader =
-            Self { path, file, bytes, digests, attributes: BTreeMap::new(), columns: Vec::new() };
+        // No larger than the file: one that was never stored would be read as zeros.
+        let bytes_max = file.bytes().min(TABLE_BYTES_MAX);
+        let is_table = table.size() as u64 <= bytes_max && !table.is_chunked();
+        let table: Option<Vec<u8>> = is_table.then(|| table.read_raw().ok()).flatten();
+        let digests = table.as_deref().and_then(Digests::parse).ok_or_else(|| file.damaged(DIGESTS))?;
+        let (attributes, columns, places) = (BTreeMap::new(), Vec::new(), Places::default());
+        let mut reader = Self { library, file: Arc::new(file), digests, attributes, columns, places };
         reader.read_attributes()?;
         Ok(reader)
     }
 
     fn read_attributes(&mut self) -> Result<()> {
-        for name in self.file.attr_names().map_err(|_| self.damaged("the list of attributes"))? {
-            let value = self.file.attr(&name).ok().as_ref().and_then(Value::read);
+        for name in self.library.attr_names().map_err(|_| self.damaged("the list of attributes"))? {
+            let value = self.library.attr(&name).ok().as_ref().and_then(Value::read);
             let whole = value.filter(|value| {
                 self.digests.attribute(&name) == Some(attribute_digest(&value.type_name(), &value.bytes()))
             });
@@ -308,35 +304,39 @@ impl FileReader {
 
     /// The number of rows of a column.
     pub(crate) fn rows(&self, name: &str) -> Result<usize> {
-        let dataset = self.file.dataset(name).map_err(|_| self.unexpected(name, "absent", "a dataset"))?;
+        let dataset = self.library.dataset(name).map_err(|_| self.unexpected(name, "absent", "a dataset"))?;
         dataset.shape().first().copied().ok_or_else(|| self.unexpected(name, "a scalar", "a column"))
     }
 
     /// Whether a column has elements of this type.
     pub(crate) fn has_type<T: Scalar>(&self, name: &str) -> bool {
-        self.file.dataset(name).and_then(|dataset| dataset.dtype()).is_ok_and(|dtype| dtype.is::<T>())
+        self.library.dataset(name).and_then(|dataset| dataset.dtype()).is_ok_and(|dtype| dtype.is::<T>())
     }
 
     /// Opens a column, which must be described by the table of digests as this project would write it. Each column
     /// is opened once.
-    pub(crate) fn column<T: Scalar>(&mut self, name: &str, width: Option<usize>) -> Result<ColumnReader<T>> {
+    pub(crate) fn column<T: Scalar>(&mut self, name: &str, width: Option<usize>) -> Result<Column<T>> {
         let rows = self.rows(name)?;
         let layout = Layout::of(name, rows, width);
-        let dataset = self.file.dataset(name).map_err(|_| self.damaged(name))?;
+        let dataset = self.library.dataset(name).map_err(|_| self.damaged(name))?;
         let as_written = self.has_type::<T>(name)
             && dataset.shape() == layout.shape
-            && dataset.chunk().as_deref() == Some(&layout.chunk[..]);
+            && dataset.chunk().as_deref() == Some(&layout.chunk[..])
+            && matches!(dataset.filters()[..], [Filter::Shuffle, Filter::Deflate(_), Filter::Fletcher32]);
         let digests = self.digests.take_column(&layout.description::<T>()).filter(|_| as_written);
         let digests = digests.ok_or_else(|| self.damaged(&format!("the layout of {name}")))?;
+        let chunks = stored_chunks::<T>(&self.file, &dataset, &layout, digests)?;
         self.columns.push(name.to_owned());
-        ColumnReader::open(self.path.clone(), self.bytes.clone(), &dataset, layout, digests)
+        self.places.take(name, &chunks);
+        Ok(Column::new(self.file.clone(), layout, chunks))
     }
 
-    /// Checks, after all columns have been opened, that neither the table of digests nor the file has another.
-    pub(crate) fn check_no_more(&self) -> Result<()> {
+    /// Ends the asking, after all columns have been opened: neither the table of digests nor the file has another, and
+    /// no two chunks share a place. The file stays open for its columns.
+    pub(crate) fn finish(self) -> Result<Arc<StoredFile>> {
         let mut found = Vec::new();
-        for member in self.file.member_names().map_err(|_| self.damaged("the list of datasets"))? {
-            match self.file.group(&member).and_then(|group| group.member_names()) {
+        for member in self.library.member_names().map_err(|_| self.damaged("the list of datasets"))? {
+            match self.library.group(&member).and_then(|group| group.member_names()) {
                 Ok(inner) => found.extend(inner.iter().map(|name| format!("{member}/{name}"))),
                 Err(_) => found.push(member),
             }
@@ -345,31 +345,25 @@ impl FileReader {
         found.sort_unstable();
         let mut expected = self.columns.clone();
         expected.sort_unstable();
-        if found == expected && self.digests.n_columns() == 0 {
-            Ok(())
-        } else {
-            Err(self.damaged("the list of datasets"))
+        if found != expected || self.digests.n_columns() > 0 {
+            return Err(self.damaged("the list of datasets"));
         }
+        self.places.check(&self.file)?;
+        Ok(self.file)
     }
 
     /// The error of a part that does not match its digest.
     pub(crate) fn damaged(&self, part: &str) -> Error {
-        Error::Damaged { path: self.path.to_path_buf(), part: part.to_owned() }
+        self.file.damaged(part)
     }
 
     /// The error of a part that is whole, but not what the format says.
     pub(crate) fn unexpected(&self, thing: &str, found: &str, expected: &str) -> Error {
-        Error::Unexpected {
-            path: self.path.to_path_buf(),
-            thing: thing.to_owned(),
-            found: found.to_owned(),
-            expected: expected.to_owned(),
-            remedy: "was it written by another version or another program?",
-        }
+        self.file.unexpected(thing, found, expected)
     }
 
     /// Where the file lies.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 }

@@ -1,14 +1,18 @@
 #![doc = include_str!("../FORMAT.md")]
 
 mod chunk;
+mod chunk_index;
 mod column;
+mod column_writer;
 mod digest_table;
 mod error;
 mod ffi;
 mod file;
 mod header;
+mod in_order;
 mod rows;
 mod schema;
+mod stored_file;
 mod words;
 
 pub mod commit;
@@ -20,8 +24,10 @@ pub mod shard;
 pub mod spool;
 pub mod vocabulary;
 
+pub use chunk::Scalar;
+pub use column::{Column, Scratch};
 pub use error::{Error, Result};
 pub use header::Digests;
-pub use rows::{Row, TokenType};
+pub use rows::{Row, RowColumns, RowsReader, TokenColumn, TokenType};
 pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
 pub use words::{WordList, WordsReader};

@@ -6,8 +6,9 @@ use corpus::digest::SPLITS;
 use corpus::record::Votes;
 use corpus::settings::Settings;
 
-use crate::column::{ColumnReader, ColumnWriter};
-use crate::error::{Error, Result};
+use crate::column::{Column, ColumnReader};
+use crate::column_writer::ColumnWriter;
+use crate::error::Result;
 use crate::file::{FileReader, FileWriter};
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
 
@@ -136,13 +137,104 @@ impl RowsWriter {
     }
 }
 
+/// The columns of rows of an open file. Any number of threads can read them at the same time.
+#[derive(Clone, Debug)]
+pub struct RowColumns {
+    /// The tokens of all rows, one row after the other.
+    pub tokens: TokenColumn,
+    /// Where each row's tokens begin, and where the last one's end.
+    pub offsets: Column<u64>,
+    /// Labels.
+    pub label: Column<u8>,
+    /// Votes, five a row.
+    pub votes: Column<u32>,
+    /// Hashes.
+    pub hash: Column<u64>,
+    /// Splits.
+    pub split: Column<u16>,
+}
+
+/// Tokens, as wide as they are stored.
+#[derive(Clone, Debug)]
+pub enum TokenColumn {
+    /// In 16 bits.
+    U16(Column<u16>),
+    /// In 32 bits.
+    U32(Column<u32>),
+}
+
+impl TokenColumn {
+    /// The number of tokens.
+    pub fn n_tokens(&self) -> usize {
+        match self {
+            Self::U16(column) => column.n_rows(),
+            Self::U32(column) => column.n_rows(),
+        }
+    }
+
+    fn reader(&self) -> TokensReader {
+        match self {
+            Self::U16(column) => TokensReader::U16(column.reader()),
+            Self::U32(column) => TokensReader::U32(column.reader()),
+        }
+    }
+}
+
+impl RowColumns {
+    pub(crate) fn open(file: &mut FileReader) -> Result<Self> {
+        let columns = Self {
+            tokens: if file.has_type::<u16>(TOKENS) {
+                TokenColumn::U16(file.column(TOKENS, None)?)
+            } else {
+                TokenColumn::U32(file.column(TOKENS, None)?)
+            },
+            offsets: file.column(OFFSETS, None)?,
+            label: file.column(LABEL, None)?,
+            votes: file.column(VOTES, Some(5))?,
+            hash: file.column(HASH, None)?,
+            split: file.column(SPLIT, None)?,
+        };
+        let n = columns.hash.n_rows();
+        let Self { offsets, label, votes, split, .. } = &columns;
+        let lengths = [label.n_rows(), votes.n_rows(), split.n_rows(), offsets.n_rows().wrapping_sub(1)];
+        if lengths != [n; 4] || offsets.reader().get(n)? != columns.tokens.n_tokens() as u64 {
+            return Err(file.damaged(OFFSETS));
+        }
+        Ok(columns)
+    }
+
+    pub(crate) fn n_rows(&self) -> u64 {
+        self.hash.n_rows() as u64
+    }
+
+    pub(crate) fn token_type(&self) -> TokenType {
+        match self.tokens {
+            TokenColumn::U16(_) => TokenType::U16,
+            TokenColumn::U32(_) => TokenType::U32,
+        }
+    }
+
+    /// A place among the rows, for one thread.
+    pub(crate) fn reader(&self) -> RowsReader {
+        RowsReader {
+            tokens: self.tokens.reader(),
+            offsets: self.offsets.reader(),
+            label: self.label.reader(),
+            votes: self.votes.reader(),
+            hash: self.hash.reader(),
+            split: self.split.reader(),
+            n_tokens: self.tokens.n_tokens() as u64,
+        }
+    }
+}
+
 enum TokensReader {
-    U16(ColumnReader<u16>, Vec<u16>),
+    U16(ColumnReader<u16>),
     U32(ColumnReader<u32>),
 }
 
-/// Reads rows by their place. Reading them in order is cheap; each change of place may decode chunks again.
-pub(crate) struct RowsReader {
+/// One thread's reading of rows by their place. In order it is cheap; each change of place may decode chunks again.
+pub struct RowsReader {
     tokens: TokensReader,
     offsets: ColumnReader<u64>,
     label: ColumnReader<u8>,
@@ -150,61 +242,21 @@ pub(crate) struct RowsReader {
     hash: ColumnReader<u64>,
     split: ColumnReader<u16>,
     n_tokens: u64,
-    damage: Box<dyn Fn() -> Error + Send>,
 }
 
 impl RowsReader {
-    pub(crate) fn open(file: &mut FileReader) -> Result<Self> {
-        let tokens = if file.has_type::<u16>(TOKENS) {
-            TokensReader::U16(file.column(TOKENS, None)?, Vec::new())
-        } else {
-            TokensReader::U32(file.column(TOKENS, None)?)
-        };
-        let n_tokens = match &tokens {
-            TokensReader::U16(column, _) => column.rows(),
-            TokensReader::U32(column) => column.rows(),
-        };
-        let path = file.path().to_owned();
-        let mut rows = Self {
-            tokens,
-            offsets: file.column(OFFSETS, None)?,
-            label: file.column(LABEL, None)?,
-            votes: file.column(VOTES, Some(5))?,
-            hash: file.column(HASH, None)?,
-            split: file.column(SPLIT, None)?,
-            n_tokens: n_tokens as u64,
-            damage: Box::new(move || Error::Damaged { path: path.clone(), part: OFFSETS.to_owned() }),
-        };
-        let n = rows.hash.rows();
-        let lengths =
-            [rows.label.rows(), rows.votes.rows(), rows.split.rows(), rows.offsets.rows().wrapping_sub(1)];
-        if lengths != [n; 4] || rows.offsets.get(n)? != rows.n_tokens {
-            return Err((rows.damage)());
-        }
-        Ok(rows)
+    /// The number of rows.
+    pub fn n_rows(&self) -> u64 {
+        self.hash.column().n_rows() as u64
     }
 
-    pub(crate) fn n_rows(&self) -> u64 {
-        self.hash.rows() as u64
-    }
-
-    pub(crate) fn n_tokens(&self) -> u64 {
-        self.n_tokens
-    }
-
-    pub(crate) fn token_type(&self) -> TokenType {
-        match self.tokens {
-            TokensReader::U16(..) => TokenType::U16,
-            TokensReader::U32(_) => TokenType::U32,
-        }
-    }
-
-    pub(crate) fn hash(&mut self, at: u64) -> Result<u64> {
+    /// The hash of the row at this place.
+    pub fn hash(&mut self, at: u64) -> Result<u64> {
         self.hash.get(at as usize)
     }
 
     /// Reads the row at this place into `row`, all but its source.
-    pub(crate) fn read(&mut self, at: u64, row: &mut Row) -> Result<()> {
+    pub fn read(&mut self, at: u64, row: &mut Row) -> Result<()> {
         let at = at as usize;
         row.hash = self.hash.get(at)?;
         row.label = self.label.get(at)?;
@@ -212,18 +264,15 @@ impl RowsReader {
         row.votes.0.copy_from_slice(self.votes.row(at)?);
         let (from, to) = (self.offsets.get(at)?, self.offsets.get(at + 1)?);
         if from > to || to > self.n_tokens {
-            return Err((self.damage)());
+            return Err(self.offsets.column().damaged());
         }
         let (from, to) = (from as usize, to as usize);
         row.tokens.clear();
         match &mut self.tokens {
-            TokensReader::U16(column, narrow) => {
-                narrow.clear();
-                column.extend(from, to, narrow)?;
-                row.tokens.extend(narrow.iter().map(|&id| u32::from(id)));
-                Ok(())
+            TokensReader::U16(column) => {
+                column.pieces(from, to, |ids| row.tokens.extend(ids.iter().map(|&id| u32::from(id))))
             }
-            TokensReader::U32(column) => column.extend(from, to, &mut row.tokens),
+            TokensReader::U32(column) => column.pieces(from, to, |ids| row.tokens.extend_from_slice(ids)),
         }
     }
 }

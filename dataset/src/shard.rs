@@ -1,6 +1,7 @@
 //! A shard: the rows of one reduce partition, with a dictionary of its own.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use corpus::digest::{Digest, RowDigester, VocabularyDigester, split};
 use corpus::settings::Settings;
@@ -10,8 +11,9 @@ use crate::file::{FileReader, FileWriter};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
-use crate::rows::{Row, RowsReader, RowsWriter, TokenType};
+use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType};
 use crate::schema::SHARD;
+use crate::stored_file::StoredFile;
 use crate::words::{WordList, WordsReader, WordsWriter};
 
 const DICTIONARY: &str = "dictionary";
@@ -81,10 +83,11 @@ impl ShardWriter {
 
 /// A shard, opened; its table of digests, attributes and layout have been checked, its chunks are as they are read.
 pub struct ShardReader {
-    file: FileReader,
+    file: Arc<StoredFile>,
     settings: Settings,
     digests: Digests,
     rows: RowsReader,
+    n_tokens: u64,
     dictionary: WordsReader,
     kept_dictionary: Option<WordList>,
     digester: RowDigester,
@@ -97,11 +100,18 @@ impl ShardReader {
         check_format(&file, SHARD)?;
         let settings = read_settings(&file)?;
         let digests = read_digests(&file)?;
-        let rows = RowsReader::open(&mut file)?;
+        let rows = RowColumns::open(&mut file)?;
         let dictionary = WordsReader::open(&mut file, DICTIONARY)?;
-        file.check_no_more()?;
-        let digester = RowDigester::default();
-        Ok(Self { file, settings, digests, rows, dictionary, kept_dictionary: None, digester })
+        Ok(Self {
+            file: file.finish()?,
+            settings,
+            digests,
+            rows: rows.reader(),
+            n_tokens: rows.tokens.n_tokens() as u64,
+            dictionary,
+            kept_dictionary: None,
+            digester: RowDigester::default(),
+        })
     }
 
     /// The settings it was made with.
@@ -118,7 +128,7 @@ impl ShardReader {
     pub fn size(&self) -> ShardSize {
         ShardSize {
             rows: self.rows.n_rows(),
-            tokens: self.rows.n_tokens(),
+            tokens: self.n_tokens,
             words: self.dictionary.n_words(),
             word_bytes: self.dictionary.n_bytes(),
         }

@@ -1,6 +1,7 @@
 //! Words with their counts: the dictionary of a shard, the vocabulary of a dataset.
 
-use crate::column::{ColumnReader, ColumnWriter};
+use crate::column::ColumnReader;
+use crate::column_writer::ColumnWriter;
 use crate::error::Result;
 use crate::file::{FileReader, FileWriter};
 use crate::schema::{COUNT, OFFSETS, WORD_BYTES};
@@ -51,12 +52,12 @@ pub struct WordsReader {
 impl WordsReader {
     pub(crate) fn open(file: &mut FileReader, group: &str) -> Result<Self> {
         let mut words = Self {
-            bytes: file.column(&format!("{group}/{WORD_BYTES}"), None)?,
-            offsets: file.column(&format!("{group}/{OFFSETS}"), None)?,
-            count: file.column(&format!("{group}/{COUNT}"), None)?,
+            bytes: file.column(&format!("{group}/{WORD_BYTES}"), None)?.reader(),
+            offsets: file.column(&format!("{group}/{OFFSETS}"), None)?.reader(),
+            count: file.column(&format!("{group}/{COUNT}"), None)?.reader(),
         };
-        let n = words.count.rows();
-        if words.offsets.rows() != n + 1 || words.offsets.get(n)? != words.bytes.rows() as u64 {
+        let n = words.count.column().n_rows();
+        if words.offsets.column().n_rows() != n + 1 || words.offsets.get(n)? != words.n_bytes() {
             return Err(file.damaged(&format!("{group}/{OFFSETS}")));
         }
         Ok(words)
@@ -64,12 +65,12 @@ impl WordsReader {
 
     /// The number of words.
     pub fn n_words(&self) -> u64 {
-        self.count.rows() as u64
+        self.count.column().n_rows() as u64
     }
 
     /// The bytes of all words together.
     pub fn n_bytes(&self) -> u64 {
-        self.bytes.rows() as u64
+        self.bytes.column().n_rows() as u64
     }
 
     /// Reads the word at this place into `word`; gives its count.
@@ -78,7 +79,8 @@ impl WordsReader {
         let (from, to) = (self.offsets.get(at)? as usize, self.offsets.get(at + 1)? as usize);
         word.clear();
         // The digests say that these are the bytes we wrote; a wild offset of our own would still not be followed.
-        self.bytes.extend(from, to.min(self.bytes.rows()), word)?;
+        let to = to.min(self.bytes.column().n_rows());
+        self.bytes.pieces(from, to, |bytes| word.extend_from_slice(bytes))?;
         self.count.get(at)
     }
 }

@@ -23,12 +23,12 @@ struct Summary {
 }
 
 /// Reads and checks a whole dataset, and describes it.
-pub fn describe(dataset: &mut DatasetReader) -> Result<String> {
+pub fn describe(dataset: &DatasetReader) -> Result<String> {
     let summary = summarise(dataset)?;
     Ok(card(dataset, &summary))
 }
 
-fn summarise(dataset: &mut DatasetReader) -> Result<Summary> {
+fn summarise(dataset: &DatasetReader) -> Result<Summary> {
     let mut summary =
         Summary { rows: 0, positive: 0, votes: [0; 5], tokens: 0, unknown: 0, lengths: Vec::new() };
     dataset.verify(|row| {

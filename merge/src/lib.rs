@@ -16,7 +16,9 @@ pub mod gc;
 pub mod progress;
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, Share, check_run};
@@ -92,14 +94,14 @@ pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outc
         check_sealed(store, sealed, &seal)?;
     }
     check_ledger(&seal.ledger, options)?;
-    let mut others = Others::open(options, &seal.settings)?;
+    let others = Others::open(options, &seal.settings)?;
     let settings = others.settings(&seal.settings, options);
     let places = Places::of(&options.out);
     if let Some(manifest) = there_already(&places, &seal, &settings, options)? {
         return Ok(Outcome::Unchanged(Box::new(manifest)));
     }
     let shards = verify_all(store, &commits, options, progress)?;
-    let built = build(&shards, &seal, &settings, &mut others, &places, options, progress)?;
+    let built = build(&shards, &seal, &settings, &others, &places, options, progress)?;
     let manifest = finish(store, seal, settings, built, &places, options)?;
     Ok(Outcome::Made(Box::new(manifest)))
 }
@@ -258,7 +260,7 @@ fn build(
     shards: &[VerifiedShard],
     seal: &Seal,
     settings: &DatasetSettings,
-    others: &mut Others,
+    others: &Others,
     places: &Places,
     options: &Options,
     progress: &Progress,
@@ -266,7 +268,7 @@ fn build(
     let mut spool = Spool::create(&options.scratch)?;
     let vocabulary = cut_vocabulary(shards, &mut spool, settings, others, progress)?;
     let mut left_out = LeftOut::default();
-    if let Some(without) = &mut others.without {
+    if let Some(without) = &others.without {
         for shard in shards {
             add_left_out(shard, &mut Hashes::of(without), &mut left_out)?;
         }
@@ -279,7 +281,7 @@ fn build(
     let file = places.temporary()?;
     let mut dataset = DatasetWriter::create(&file, settings, &vocabulary, n_rows, n_tokens)?;
     let bar = progress.stage("merging rows", n_rows);
-    let mut without = others.without.as_mut().map(Hashes::of);
+    let mut without = others.without.as_ref().map(Hashes::of);
     each_row(shards, &Ids::of(&vocabulary.words), &mut spool, |row| {
         if let Some(hashes) = &mut without
             && hashes.contains(row.hash)?
@@ -291,7 +293,7 @@ fn build(
     })?;
     let digests = dataset.finish(row_digest)?;
     bar.finish_and_clear();
-    let mut written = DatasetReader::open(&file)?;
+    let written = DatasetReader::open(&file)?;
     if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
         return Err(Error::Unverified { path: file.to_path_buf() });
     }
@@ -315,7 +317,7 @@ fn cut_vocabulary(
     Ok(vocabulary)
 }
 
-fn add_left_out(shard: &VerifiedShard, hashes: &mut Hashes<'_>, left_out: &mut LeftOut) -> Result<()> {
+fn add_left_out(shard: &VerifiedShard, hashes: &mut Hashes, left_out: &mut LeftOut) -> Result<()> {
     let mut reader = shard.open()?;
     reader.keep_dictionary(DICTIONARY_BYTES_MAX)?;
     let mut row = Row::default();
@@ -342,7 +344,7 @@ fn finish(
     let mut padded = None;
     if let Some(length) = options.padded {
         let file = places.temporary()?;
-        write_padded(&mut DatasetReader::open(&built.file)?, &file, length as usize)?;
+        write_padded(&DatasetReader::open(&built.file)?, &file, length as usize)?;
         let file = Finished::of(file)?;
         file.check_place(&places.padded)?;
         padded = Some(file);
@@ -378,8 +380,9 @@ pub struct Checked {
 
 /// Reads a whole dataset and checks all that it holds; where its manifest lies beside it, every byte of the file.
 pub fn check(file: &Path) -> Result<Checked> {
-    let mut dataset = DatasetReader::open(file)?;
-    dataset.verify(|_| Ok(()))?;
+    let dataset = DatasetReader::open(file)?;
+    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    dataset.verify_blocks(threads, || (), |(), _, _| (), |()| ())?;
     let manifest = Places::of(file).read_manifest()?;
     if let Some(manifest) = &manifest {
         let found = at(file, "read the dataset", dataset::sha256::of_file(file))?;

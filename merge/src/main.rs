@@ -136,7 +136,7 @@ fn check(file: &Path) -> Result<(), Error> {
 }
 
 fn describe(file: &Path) -> Result<(), Error> {
-    print(&merge::describe(&mut DatasetReader::open(file)?)?)
+    print(&merge::describe(&DatasetReader::open(file)?)?)
 }
 
 fn collect_garbage(run: &str, delete: bool) -> Result<(), Error> {

@@ -1,9 +1,9 @@
 //! The shards' rows → the dataset's rows, in one order whatever the shards.
 
-use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use dataset::merge_sorted::merge_sorted;
 use dataset::spool::Spool;
+use dataset::{Row, RowsReader};
 
 use crate::FAN_IN;
 use crate::error::{Error, Result};
@@ -112,20 +112,20 @@ fn by_words(alike: &[Row], shards: &[VerifiedShard], ids: &Ids<'_>) -> Result<Ve
 }
 
 /// The hashes of another dataset, asked for in ascending order.
-pub(crate) struct Hashes<'a> {
-    dataset: &'a mut DatasetReader,
+pub(crate) struct Hashes {
+    rows: RowsReader,
     at: u64,
 }
 
-impl<'a> Hashes<'a> {
-    pub(crate) fn of(dataset: &'a mut DatasetReader) -> Self {
-        Self { dataset, at: 0 }
+impl Hashes {
+    pub(crate) fn of(dataset: &DatasetReader) -> Self {
+        Self { rows: dataset.rows(), at: 0 }
     }
 
     /// Whether the dataset holds this hash, which is not less than the one asked for before.
     pub(crate) fn contains(&mut self, hash: u64) -> Result<bool> {
-        while self.at < self.dataset.n_rows() {
-            let there = self.dataset.hash(self.at)?;
+        while self.at < self.rows.n_rows() {
+            let there = self.rows.hash(self.at)?;
             if there >= hash {
                 return Ok(there == hash);
             }

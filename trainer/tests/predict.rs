@@ -71,7 +71,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
         scratch: folder.to_owned(),
     };
     merge::run(&store, &options, &Progress::to_stderr()).unwrap();
-    let mut reader = DatasetReader::open(&options.out).unwrap();
+    let reader = DatasetReader::open(&options.out).unwrap();
     let mut rows = HashMap::new();
     reader
         .verify(|row| {

@@ -174,7 +174,7 @@ fn check_numbers(expected: &Expected) {
     );
     assert_eq!(commits(&folder.path().join("run"))[0].distinct_words, expected.distinct_words);
 
-    let mut dataset = open(&path);
+    let dataset = open(&path);
     let mut positive = 0;
     dataset
         .verify(|row: &Row| {

@@ -13,11 +13,11 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dataset::dataset_file::DatasetReader;
-use dataset::{CHUNK_ROWS, Row, TokenType};
+use dataset::{CHUNK_ROWS, Row, RowsReader, TokenType};
 use serde::{Deserialize, Serialize};
 
 use super::division::Part;
@@ -61,9 +61,9 @@ impl BlockSize {
     }
 }
 
-/// A dataset that is read in blocks. All that read it at the same time share its open file.
+/// A dataset that is read in blocks, by any number of threads at the same time.
 pub(crate) struct Blocks {
-    reader: Mutex<DatasetReader>,
+    dataset: DatasetReader,
     reading: Reading,
     sizes: Vec<[BlockSize; 3]>,
     n_rows: u64,
@@ -79,9 +79,9 @@ impl Blocks {
     }
 
     /// Blocks of a dataset that was verified, and what each holds of each part.
-    pub(crate) fn new(reader: DatasetReader, reading: Reading, sizes: Vec<[BlockSize; 3]>) -> Self {
-        let (n_rows, token_type) = (reader.n_rows(), reader.vocabulary().token_type());
-        Self { reader: Mutex::new(reader), reading, sizes, n_rows, token_type }
+    pub(crate) fn new(dataset: DatasetReader, reading: Reading, sizes: Vec<[BlockSize; 3]>) -> Self {
+        let (n_rows, token_type) = (dataset.n_rows(), dataset.vocabulary().token_type());
+        Self { dataset, reading, sizes, n_rows, token_type }
     }
 
     fn size(&self, block: usize, part: Part) -> BlockSize {
@@ -91,11 +91,6 @@ impl Blocks {
     /// The blocks that hold rows of this part.
     fn of_part(&self, part: Part) -> Vec<usize> {
         (0..self.sizes.len()).filter(|&block| self.size(block, part).rows > 0).collect()
-    }
-
-    /// A reader that panicked has changed nothing that the next one would rely on.
-    fn reader(&self) -> MutexGuard<'_, DatasetReader> {
-        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// As many blocks at once as this memory holds in two windows, each with the rows it is left and those it leaves.
@@ -131,11 +126,10 @@ impl Blocks {
     }
 
     /// Appends the rows of a part of one block.
-    fn read(&self, block: usize, part: Part, table: &mut Table) -> Result<()> {
-        let mut reader = self.reader();
+    fn read(&self, reader: &mut RowsReader, block: usize, part: Part, table: &mut Table) -> Result<()> {
         let mut row = Row::default();
         for at in self.rows_of(block) {
-            reader.row(at, &mut row)?;
+            reader.read(at, &mut row)?;
             if self.reading.division.part(row.split) == part {
                 table.push(at as u32, &row, self.reading.read_of(&row));
             }
@@ -233,11 +227,12 @@ impl Windows {
         let mut table =
             self.blocks.empty_table(rows + carried.n_rows() as u64, tokens + carried.tokens().len() as u64);
         table.extend(carried, 0..carried.n_rows());
+        let mut reader = self.blocks.dataset.rows();
         for &block in blocks {
             if stop.load(Ordering::Relaxed) {
                 return Ok(None);
             }
-            self.blocks.read(block, self.part, &mut table)?;
+            self.blocks.read(&mut reader, block, self.part, &mut table)?;
         }
         Ok(Some(table))
     }

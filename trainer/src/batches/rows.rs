@@ -1,11 +1,13 @@
 //! A dataset as rows to train on and to evaluate: checked once from end to end, divided into parts, each row cut to
-//! what a model reads; in memory where it fits, else in blocks.
+//! what a model reads; in memory where it fits, else in blocks. Several threads read and check it.
 //!
 //! Whether it fits is judged before a row is read, by the dataset's head: all rows with all their tokens, or with as
 //! many as are read, whichever is less. So ranks that are told the same decide the same.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 use corpus::digest::Digest;
 use dataset::Row;
@@ -16,6 +18,9 @@ use super::blocks::{BlockSize, Blocks, Plan};
 use super::division::{Division, Part};
 use super::table::{ROW_BYTES, Table, token_bytes};
 use crate::error::{Error, Result};
+
+/// Threads that read a dataset when it is opened: each holds a block of rows, and ranks of one machine open it together.
+const READING_THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4).expect("4 is more than 0");
 
 /// How a dataset is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +54,13 @@ impl Census {
         self.ratings[usize::from(row.votes.mode()) - 1] += 1;
     }
 
+    fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.positive += other.positive;
+        self.tokens += other.tokens;
+        self.ratings.iter_mut().zip(other.ratings).for_each(|(sum, n)| *sum += n);
+    }
+
     /// The `pos_weight` with which both labels weigh the same: negative rows / positive rows; `None` without positive
     /// rows.
     pub fn balanced_pos_weight(&self) -> Option<f64> {
@@ -79,7 +91,7 @@ impl Rows {
     /// Opens a dataset, reads it once and checks all that [`DatasetReader::verify`] does, so that each token is an id
     /// of the vocabulary and no row is empty.
     pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
-        let mut reader = DatasetReader::open(path)?;
+        let reader = DatasetReader::open(path)?;
         if u32::try_from(reader.n_rows()).is_err() {
             return Err(Error::TooManyRows { path: path.to_owned(), found: reader.n_rows() });
         }
@@ -88,9 +100,9 @@ impl Rows {
         let vocabulary = reader.vocabulary().clone();
         let mut census = [Census::default(); 3];
         let source = if memory_bytes(&reader, reading.tokens_max) <= reading.memory_bytes {
-            Source::Memory(read_tables(&mut reader, reading, &mut census)?.map(Arc::new))
+            Source::Memory(read_tables(&reader, reading, &mut census)?.map(Arc::new))
         } else {
-            let sizes = measure_blocks(&mut reader, reading, &mut census)?;
+            let sizes = measure_blocks(&reader, reading, &mut census)?;
             Source::Blocks(Arc::new(Blocks::new(reader, *reading, sizes)))
         };
         let memory_bytes = reading.memory_bytes;
@@ -172,47 +184,63 @@ fn memory_bytes(reader: &DatasetReader, tokens_max: u32) -> u64 {
     reader.n_rows() * ROW_BYTES + n_tokens * token_bytes(reader.vocabulary().token_type())
 }
 
-fn read_tables(
-    reader: &mut DatasetReader,
-    reading: &Reading,
-    census: &mut [Census; 3],
-) -> Result<[Table; 3]> {
+fn read_tables(reader: &DatasetReader, reading: &Reading, census: &mut [Census; 3]) -> Result<[Table; 3]> {
     let token_type = reader.vocabulary().token_type();
-    let mut tables = Part::ALL.map(|_| Table::with_capacity(token_type, 0, 0));
-    each_row(reader, reading, |at, row, part, tokens| {
-        census[part as usize].count(row, tokens);
+    let empty = || Part::ALL.map(|_| Table::with_capacity(token_type, 0, 0));
+    let push = |tables: &mut [Table; 3], at, row: &Row, part, tokens: &[u32]| {
         tables[part as usize].push(at, row, tokens);
+    };
+    let mut tables = empty();
+    each_block(reader, reading, census, empty, push, |block| {
+        tables.iter_mut().zip(&block).for_each(|(table, of_block)| table.append(of_block));
     })?;
     tables.iter_mut().for_each(Table::shrink);
     Ok(tables)
 }
 
 fn measure_blocks(
-    reader: &mut DatasetReader,
+    reader: &DatasetReader,
     reading: &Reading,
     census: &mut [Census; 3],
 ) -> Result<Vec<[BlockSize; 3]>> {
-    let block_rows = Blocks::rows_of_a_block();
-    let mut sizes = vec![<[BlockSize; 3]>::default(); reader.n_rows().div_ceil(block_rows) as usize];
-    each_row(reader, reading, |at, row, part, tokens| {
-        census[part as usize].count(row, tokens);
-        sizes[(u64::from(at) / block_rows) as usize][part as usize].count(tokens);
-    })?;
+    let block_rows = Blocks::rows_of_a_block() as u32;
+    let mut sizes = Vec::new();
+    // What is read in one go begins with a block of ours and may have several.
+    let count = |sizes: &mut Vec<[BlockSize; 3]>, at: u32, _: &Row, part, tokens: &[u32]| {
+        if at.is_multiple_of(block_rows) {
+            sizes.push(<[BlockSize; 3]>::default());
+        }
+        sizes.last_mut().expect("a block has begun")[part as usize].count(tokens);
+    };
+    each_block(reader, reading, census, Vec::new, count, |of_blocks| sizes.extend(of_blocks))?;
     Ok(sizes)
 }
 
-/// Visits all rows with their place, part and the tokens that are read, and verifies the dataset by the way.
-fn each_row(
-    reader: &mut DatasetReader,
+/// Verifies the dataset by several threads and counts its rows. `add` puts each row, with its place, part and the
+/// tokens that are read, into what `empty` made for its block; `take` gets that of one block after the other.
+fn each_block<B: Send>(
+    reader: &DatasetReader,
     reading: &Reading,
-    mut visit: impl FnMut(u32, &Row, Part, &[u32]),
+    census: &mut [Census; 3],
+    empty: impl Fn() -> B + Sync,
+    add: impl Fn(&mut B, u32, &Row, Part, &[u32]) + Sync,
+    mut take: impl FnMut(B),
 ) -> Result<()> {
-    let mut at = 0;
-    reader.verify(|row| {
-        visit(at, row, reading.division.part(row.split), reading.read_of(row));
-        at += 1;
-        Ok(())
-    })?;
+    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(READING_THREADS_MAX);
+    let each = |(census, block): &mut ([Census; 3], B), at, row: &Row| {
+        let (part, tokens) = (reading.division.part(row.split), reading.read_of(row));
+        census[part as usize].count(row, tokens);
+        add(block, at as u32, row, part, tokens);
+    };
+    reader.verify_blocks(
+        threads,
+        || (<[Census; 3]>::default(), empty()),
+        each,
+        |(of_block, block)| {
+            census.iter_mut().zip(of_block).for_each(|(sum, counted)| sum.add(counted));
+            take(block);
+        },
+    )?;
     Ok(())
 }
 

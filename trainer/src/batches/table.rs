@@ -80,6 +80,21 @@ impl Table {
         }
     }
 
+    /// Appends all rows of another table of the same type of tokens.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let n_tokens = self.tokens.len() as u64;
+        match (&mut self.tokens, &other.tokens) {
+            (Tokens::U16(all), Tokens::U16(others)) => all.extend_from_slice(others),
+            (Tokens::U32(all), Tokens::U32(others)) => all.extend_from_slice(others),
+            _ => unreachable!("a dataset has tokens of one type"),
+        }
+        self.rows.extend_from_slice(&other.rows);
+        self.ends.extend(other.ends.iter().map(|end| n_tokens + end));
+        self.labels.extend_from_slice(&other.labels);
+        self.ratings.extend_from_slice(&other.ratings);
+        self.n_votes.extend_from_slice(&other.n_votes);
+    }
+
     /// Gives back memory that was taken for rows that did not come.
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
@@ -203,5 +218,9 @@ mod tests {
         let mut back = Table::with_capacity(TokenType::U16, 0, 0);
         back.extend(&other, [1, 0].into_iter());
         assert_eq!(back, table);
+        let (mut appended, mut extended) = (back.clone(), back);
+        appended.append(&other);
+        extended.extend(&other, 0..2);
+        assert_eq!(appended, extended);
     }
 }

@@ -1,0 +1,68 @@
+//! How fast a dataset's columns are read: by this crate with one thread and with two, and by the HDF5 library.
+//!
+//! usage: read DATASET ROUNDS
+//!
+//! Prints, for each round, a line for each reader: its name and the seconds it took, the file's opening included,
+//! behind a first line with the bytes of all elements. `tests/bench.py` sets h5py beside them.
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, not a program of the project")]
+
+use std::env;
+use std::hint::black_box;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Instant;
+
+use dataset::TokenColumn;
+use dataset::dataset_file::DatasetReader;
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [path, rounds] = &arguments[..] else { panic!("usage: read DATASET ROUNDS") };
+    let (path, rounds): (&Path, usize) = (path.as_ref(), rounds.parse().unwrap());
+    println!("bytes {}", with_threads(path, 1));
+    for _ in 0..rounds {
+        timed("1 thread", || with_threads(path, 1));
+        timed("2 threads", || with_threads(path, 2));
+        timed("HDF5 library", || with_library(path));
+    }
+}
+
+fn timed(name: &str, read: impl FnOnce() -> usize) {
+    let begin = Instant::now();
+    black_box(read());
+    println!("{name}\t{}", begin.elapsed().as_secs_f64());
+}
+
+/// Reads all columns of rows; gives the bytes of their elements.
+fn with_threads(path: &Path, threads: usize) -> usize {
+    let threads = NonZeroUsize::new(threads).unwrap();
+    let dataset = DatasetReader::open(path).unwrap();
+    let columns = dataset.columns();
+    let tokens = match &columns.tokens {
+        TokenColumn::U16(column) => size_of_val(&column.read(threads).unwrap()[..]),
+        TokenColumn::U32(column) => size_of_val(&column.read(threads).unwrap()[..]),
+    };
+    tokens
+        + size_of_val(&columns.offsets.read(threads).unwrap()[..])
+        + size_of_val(&columns.label.read(threads).unwrap()[..])
+        + size_of_val(&columns.votes.read(threads).unwrap()[..])
+        + size_of_val(&columns.hash.read(threads).unwrap()[..])
+        + size_of_val(&columns.split.read(threads).unwrap()[..])
+}
+
+fn with_library(path: &Path) -> usize {
+    let file = hdf5::File::open(path).unwrap();
+    let column = |name: &str| file.dataset(name).unwrap();
+    let tokens = column("tokens");
+    let tokens = if tokens.dtype().unwrap().is::<u16>() {
+        size_of_val(&tokens.read_raw::<u16>().unwrap()[..])
+    } else {
+        size_of_val(&tokens.read_raw::<u32>().unwrap()[..])
+    };
+    tokens
+        + size_of_val(&column("offsets").read_raw::<u64>().unwrap()[..])
+        + size_of_val(&column("label").read_raw::<u8>().unwrap()[..])
+        + size_of_val(&column("votes").read_raw::<u32>().unwrap()[..])
+        + size_of_val(&column("hash").read_raw::<u64>().unwrap()[..])
+        + size_of_val(&column("split").read_raw::<u16>().unwrap()[..])
+}

@@ -1,0 +1,76 @@
+//! The bytes of an open file, read at any place by any number of threads at once.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use std::os::unix::fs::FileExt;
+
+use crate::error::{At, Error, Result};
+use crate::ffi;
+
+/// A file that the HDF5 library has found readable. Its bytes come through the library's own descriptor: whatever the
+/// path names by now, they are those of the file that the library has told the structure of.
+#[derive(Debug)]
+pub(crate) struct StoredFile {
+    path: PathBuf,
+    file: fs::File,
+    bytes: u64,
+}
+
+impl StoredFile {
+    /// Opens a file for the library and for threads.
+    pub(crate) fn open(path: &Path) -> Result<(hdf5::File, Self)> {
+        // The system's own error says more than the library's when the file is missing or may not be read.
+        match fs::File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::Missing { path: path.to_owned() });
+            }
+            opened => opened.at(path, "open the file")?,
+        };
+        let (library, descriptor) = ffi::open(path).map_err(|_| Error::Unexpected {
+            path: path.to_owned(),
+            thing: "the file".to_owned(),
+            found: "not readable as HDF5".to_owned(),
+            expected: "a whole HDF5 file of this project".to_owned(),
+            remedy: "it is another file, or was cut or damaged; fetch or make it again",
+        })?;
+        let file = descriptor.map(fs::File::from).at(path, "open the file a second time")?;
+        let bytes = file.metadata().at(path, "look up the file")?.len();
+        Ok((library, Self { path: path.to_owned(), file, bytes }))
+    }
+
+    /// Where the file lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its size when it was opened.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Fills `into` with the bytes from `address` on; `None` where the file ends before.
+    pub(crate) fn read(&self, address: u64, into: &mut [u8]) -> Result<Option<()>> {
+        match self.file.read_exact_at(into, address) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            read => read.at(&self.path, "read a chunk").map(Some),
+        }
+    }
+
+    /// The error of a part that does not match its digest.
+    pub(crate) fn damaged(&self, part: &str) -> Error {
+        Error::Damaged { path: self.path.clone(), part: part.to_owned() }
+    }
+
+    /// The error of a part that is whole, but not what the format says.
+    pub(crate) fn unexpected(&self, thing: &str, found: &str, expected: &str) -> Error {
+        Error::Unexpected {
+            path: self.path.clone(),
+            thing: thing.to_owned(),
+            found: found.to_owned(),
+            expected: expected.to_owned(),
+            remedy: "was it written by another version or another program?",
+        }
+    }
+}
