@@ -1,9 +1,9 @@
 //! How fast a dataset's columns are read: by this crate with one thread and with two, and by the HDF5 library.
 //!
-//! usage: read DATASET ROUNDS
+//! usage: read DATASET
 //!
-//! Prints, for each round, a line for each reader: its name and the seconds it took, the file's opening included,
-//! behind a first line with the bytes of all elements. `tests/bench.py` sets h5py beside them.
+//! Prints `bytes` and the size of all elements, then the name of each reader and the seconds it took, the opening of
+//! the file included; TABs between. `dataset/bench/compare.py` sets h5py beside them.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, not a program of the project")]
 
 use std::env;
@@ -17,14 +17,12 @@ use dataset::dataset_file::DatasetReader;
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [path, rounds] = &arguments[..] else { panic!("usage: read DATASET ROUNDS") };
-    let (path, rounds): (&Path, usize) = (path.as_ref(), rounds.parse().unwrap());
-    println!("bytes {}", with_threads(path, 1));
-    for _ in 0..rounds {
-        timed("1 thread", || with_threads(path, 1));
-        timed("2 threads", || with_threads(path, 2));
-        timed("HDF5 library", || with_library(path));
-    }
+    let [path] = &arguments[..] else { panic!("usage: read DATASET") };
+    let path: &Path = path.as_ref();
+    println!("bytes\t{}", with_threads(path, 1));
+    timed("1 thread", || with_threads(path, 1));
+    timed("2 threads", || with_threads(path, 2));
+    timed("HDF5 library", || with_library(path));
 }
 
 fn timed(name: &str, read: impl FnOnce() -> usize) {

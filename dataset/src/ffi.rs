@@ -1,4 +1,4 @@
-//! The calls of the HDF5 library that have no safe wrapper: a finished chunk out, attribute bytes out and in, and the
+//! The four calls of the HDF5 library that have no safe wrapper: a finished chunk out, attribute bytes out and in, and the
 //! descriptor of an open file.
 //!
 //! This is the only module of the crate with `unsafe`. It knows nothing of formats.
