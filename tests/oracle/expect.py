@@ -44,16 +44,25 @@ def arguments() -> argparse.ArgumentParser:
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("raw", nargs="*", help="raw review files, gzip by name; standard input without any")
+    parser.add_argument("--format", choices=spec.FORMATS, default="json")
     parser.add_argument("--preset", choices=spec.PRESETS, default="amazon2018")
     parser.add_argument("--text-field")
     parser.add_argument("--rating-field")
+    parser.add_argument("--with-title", action="store_true", help="of polarity-csv: the title, then the text")
+    parser.add_argument("--class-ratings", type=class_ratings_of, default="1=1,2=5", metavar="CLASS=RATING,...")
     parser.add_argument("--line-bytes-max", type=int, default=spec.LINE_BYTES_MAX)
 
 
 def fields_of(options: argparse.Namespace) -> spec.Fields:
     preset = spec.PRESETS[options.preset]
     text, rating = options.text_field or preset.text, options.rating_field or preset.rating
-    return spec.Fields(text, rating, options.line_bytes_max)
+    how = (options.format, options.with_title, options.class_ratings)
+    return spec.Fields(text, rating, options.line_bytes_max, *how)
+
+
+def class_ratings_of(pairs: str) -> tuple:
+    split = (pair.rsplit("=", 1) for pair in pairs.split(","))
+    return tuple((name, int(rating)) for name, rating in split)
 
 
 def settings_of(options: argparse.Namespace) -> spec.Settings:

@@ -19,7 +19,8 @@ from importlib.util import find_spec
 
 import spec
 import xxhash
-from cases import CLEANED, GOOD, JAVA_HASHES, JUDGED, KEPT, LINES, MODES, RATED
+from cases import CLEANED, GOOD, JAVA_HASHES, KEPT, LINES, MODES, RATED
+from cases import JUDGED, JUDGED_CSV, JUDGED_FASTTEXT, JUDGED_TITLED
 
 HAS_H5PY = find_spec("h5py") is not None
 HAS_DATASETS = find_spec("datasets") is not None
@@ -53,9 +54,22 @@ class Reading(unittest.TestCase):
                 self.assertEqual(list(spec.read_lines(io.BytesIO(content))), lines)
 
     def test_each_line_has_one_reason(self):
-        for line, judged in JUDGED:
-            with self.subTest(line=line[:80]):
-                self.assertEqual(spec.judge(line, spec.Fields())[:3], judged)
+        formats = (
+            (spec.Fields(), JUDGED),
+            (spec.Fields(format="polarity-csv"), JUDGED_CSV),
+            (spec.Fields(format="polarity-csv", with_title=True), JUDGED_TITLED),
+            (spec.Fields(format="fasttext"), JUDGED_FASTTEXT),
+        )
+        for fields, cases in formats:
+            for line, judged in cases:
+                with self.subTest(fields=fields, line=line[:80]):
+                    self.assertEqual(spec.judge(line, fields)[:3], judged)
+
+    def test_classes_have_the_ratings_that_were_named(self):
+        for named, line in (("polarity-csv", b'"good","ok"'), ("fasttext", b"__label__good ok")):
+            fields = spec.Fields(format=named, class_ratings=(("good", 4),))
+            self.assertEqual(spec.judge(line, fields)[:3], ("reviews", "ok", 4))
+            self.assertEqual(spec.judge(line.replace(b"good", b"1"), fields)[0], "bad_rating")
 
     def test_length_limit_counts_the_line_without_its_end(self):
         fields = spec.Fields(line_bytes_max=len(GOOD))
@@ -207,6 +221,17 @@ class CommandLine(unittest.TestCase):
         lines = b'{"text":"b","stars":1}\n{"text":"A!","stars":5}\n{"text":"a","stars":4}\n'
         records = self.run_expect("--records", "--preset", "yelp", standard_input=lines)
         self.assertEqual(records, b"a\t0,0,0,1,1\nb\t1,0,0,0,0\n")
+
+    def test_formats_are_named(self):
+        csv = (("--format", "polarity-csv", "--class-ratings", "a=b=2,2=4"), b'"a=b","A","!"\n2,b,c\n')
+        titled = ((*csv[0], "--with-title"), csv[1])
+        fasttext = (("--format", "fasttext"), b"__label__1 b\n__label__2 c\n")
+        for (arguments, lines), expected in (
+            (csv, b"c\t0,0,0,1,0\n"),
+            (titled, b"a\t0,1,0,0,0\nb c\t0,0,0,1,0\n"),
+            (fasttext, b"b\t1,0,0,0,0\nc\t0,0,0,0,1\n"),
+        ):
+            self.assertEqual(self.run_expect("--records", *arguments, standard_input=lines), expected)
 
     def run_expect(self, *arguments: str, standard_input: bytes) -> bytes:
         command = [sys.executable, os.path.join(HERE, "expect.py"), *arguments]

@@ -35,11 +35,14 @@ LEDGER = ("lines", "blank", *BAD_REASONS, "empty_text", "reviews")
 
 @dataclass(frozen=True)
 class Fields:
-    """Which fields of a line are its text and its rating, and how long a line may be."""
+    """The format of a line, what in it is its text and its rating, and how long it may be."""
 
     text: str = "reviewText"
     rating: str = "overall"
     line_bytes_max: int = LINE_BYTES_MAX
+    format: str = "json"
+    with_title: bool = False
+    class_ratings: tuple = (("1", 1), ("2", 5))
 
 
 PRESETS = {
@@ -139,10 +142,9 @@ def judge(line: bytes, fields: Fields) -> tuple:
     if too_long:
         return "line_too_long", None, None, True
     try:
-        review = parse_line(line.decode("utf-8", "replace"))
+        text, rating = FORMATS[fields.format](line.decode("utf-8", "replace"), fields)
     except ValueError:
         return "bad_line", None, None, True
-    text, rating = review.get(fields.text), rating_of(review.get(fields.rating))
     if not isinstance(text, str):
         return "no_text", None, None, True
     if rating is None:
@@ -152,6 +154,11 @@ def judge(line: bytes, fields: Fields) -> tuple:
 
 
 # ---- the `json` format
+
+
+def review_in_json(line: str, fields: Fields) -> tuple:
+    review = parse_line(line)
+    return review.get(fields.text), rating_of(review.get(fields.rating))
 
 
 def parse_line(line: str) -> dict:
@@ -201,8 +208,9 @@ def parse_python_literal(line: str) -> dict:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an unknown escape keeps its backslash; Python only warns
             tree = ast.parse(line, mode="eval")
+        refuse_what_no_dump_holds(tree)
         refuse_names_and_comments(line)
-        value = literal(tree.body, 1)
+        value = ast.literal_eval(tree)
     except (SyntaxError, TypeError, RecursionError, MemoryError, tokenize.TokenError) as error:
         raise ValueError(str(error)) from error
     if not isinstance(value, dict):
@@ -221,27 +229,25 @@ def refuse_names_and_comments(line: str) -> None:
             raise ValueError("a named character")
 
 
-def literal(node: ast.AST, depth: int):
-    """The value of str, int, float, True, False, None, list, tuple and dict; a number may carry a sign."""
-    if isinstance(node, ast.Constant) and (node.value is None or type(node.value) in (str, int, float, bool)):
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
-        return signed(node)
-    if depth > DEPTH_MAX:
+LITERAL_NODES = (ast.Expression, ast.Dict, ast.List, ast.Tuple, ast.Load, ast.UnaryOp, ast.UAdd, ast.USub)
+
+
+def refuse_what_no_dump_holds(tree: ast.Expression) -> None:
+    """Leaves str, int, float, True, False, None, list, tuple and dict; a number may carry a sign."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant):
+            allowed = node.value is None or type(node.value) in (str, int, float, bool)
+        else:
+            allowed = isinstance(node, LITERAL_NODES)
+        if not allowed:
+            raise ValueError("not a literal of a review")
+    if literal_depth(tree.body) > DEPTH_MAX:
         raise ValueError("nested too deep")
-    if isinstance(node, (ast.List, ast.Tuple)):
-        values = [literal(element, depth + 1) for element in node.elts]
-        return values if isinstance(node, ast.List) else tuple(values)
-    if isinstance(node, ast.Dict):
-        return {literal(key, depth + 1): literal(value, depth + 1) for key, value in zip(node.keys, node.values)}
-    raise ValueError("not a literal of a review")
 
 
-def signed(node: ast.UnaryOp):
-    number = getattr(node.operand, "value", None)
-    if type(number) not in (int, float):
-        raise ValueError("a sign before no number")
-    return -number if isinstance(node.op, ast.USub) else number
+def literal_depth(node: ast.AST) -> int:
+    deepest = max(map(literal_depth, ast.iter_child_nodes(node)), default=0)
+    return deepest + isinstance(node, (ast.Dict, ast.List, ast.Tuple))
 
 
 RATING = re.compile(r"[ \t]*([1-5])(?:\.0*)?[ \t]*")
@@ -257,18 +263,77 @@ def rating_of(value) -> Optional[int]:
     return None
 
 
+# ---- the `polarity-csv` format
+
+
+def review_in_csv(line: str, fields: Fields) -> tuple:
+    columns = parse_columns(line)
+    if len(columns) < (3 if fields.with_title else 2):
+        raise ValueError("too few columns")
+    text = f"{columns[-2]} {columns[-1]}" if fields.with_title else columns[-1]
+    return text, dict(fields.class_ratings).get(columns[0])
+
+
+def parse_columns(line: str) -> list:
+    columns, position = [], 0
+    while True:
+        column = QUOTED.match(line, position) or UNQUOTED.match(line, position)
+        columns.append(column.group())
+        position = column.end() + 1
+        if column.end() == len(line):
+            return [without_quotes(column) for column in columns]
+        if line[column.end()] != ",":
+            raise ValueError("a quote left open, one inside of an unquoted column, or more behind the closing one")
+
+
+# A backslash before any other character is itself.
+QUOTED = re.compile(r'"(?:""|\\["n\\]|\\(?!["n\\])|[^"\\])*"')
+UNQUOTED = re.compile(r'[^",]*')
+ESCAPED = re.compile(r'""|\\["n\\]')
+ESCAPES = {'""': '"', '\\"': '"', "\\n": "\n", "\\\\": "\\"}
+
+
+def without_quotes(column: str) -> str:
+    if not column.startswith('"'):
+        return column
+    return ESCAPED.sub(lambda match: ESCAPES[match.group()], column[1:-1])
+
+
+# ---- the `fasttext` format
+
+
+LABEL = re.compile(r"__label__([^ ]*)(?: |\Z)")
+
+
+def review_in_fasttext(line: str, fields: Fields) -> tuple:
+    first = label = LABEL.match(line)
+    if first is None:
+        raise ValueError("no label at the head of the line")
+    while label is not None:
+        line = line[label.end():]
+        label = LABEL.match(line)
+    return line, dict(fields.class_ratings).get(first.group(1))
+
+
+FORMATS = {"json": review_in_json, "polarity-csv": review_in_csv, "fasttext": review_in_fasttext}
+
+
 # ---- cleaning
 
 
 def clean(text: str) -> str:
     """The cleaned text: words of letters, marks and inner apostrophes, with one space between."""
-    text = without_tags(decode_references(SURROGATE.sub(REPLACEMENT, text)))
+    text = without_tags(decode_references(join_surrogates(text)))
     return trim_words(letters_alone(text.replace("\u2019", "'").lower()))
 
 
-SURROGATE = re.compile("[\ud800-\udfff]")
 REFERENCE = re.compile("&(?:#([0-9]+)|#[xX]([0-9A-Fa-f]+)|([A-Za-z][A-Za-z0-9]*));")
 TAG = re.compile("<[A-Za-z/!][^<>]*>")
+
+
+def join_surrogates(text: str) -> str:
+    """A pair is the character it stands for (json joins it, Python's literals do not); a lone one is U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def decode_references(text: str) -> str:

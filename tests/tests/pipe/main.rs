@@ -5,6 +5,7 @@ mod broken_pipe;
 mod demo;
 mod empty;
 mod exactly_once;
+mod formats;
 mod hadoop;
 mod input;
 mod merge_again;

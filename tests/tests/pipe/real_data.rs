@@ -1,5 +1,6 @@
 //! Real reviews become the numbers that an independent reading of the contract gave.
 
+use std::ffi::OsStr;
 use std::fs;
 
 use dataset::Row;
@@ -243,4 +244,17 @@ fn the_oracle_agrees_about_amazon_reviews() {
 
         oracle::agrees(&dataset, &[&file], &[]);
     }
+}
+
+#[test]
+fn the_oracle_agrees_about_yelp_sentences() {
+    let input = YELP_SENTENCES.input;
+    let (Some(file), Some(raw)) = (real_data::file(input), real_data::raw(input)) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let format = ["--format", YELP_SENTENCES.format];
+    let mapper = format.map(str::to_owned).to_vec();
+
+    let dataset = Pipe { partitions: 3, mapper, ..Pipe::default() }.dataset(&raw, folder.path());
+
+    oracle::agrees(&dataset, &[&file], &format.map(OsStr::new));
 }

@@ -1,0 +1,90 @@
+//! The same reviews in any format become the same dataset, and the oracle reads each format as the mapper does.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tests::oracle;
+use tests::pipe::Pipe;
+
+use crate::demo::{DEMO, assert_same_bytes};
+
+const ALL_STARS: [&str; 2] = ["--class-ratings", "1=1,2=2,3=3,4=4,5=5"];
+
+#[test]
+fn polarity_files_give_the_dataset_of_the_same_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &["--format", "polarity-csv"], |number, text, stars| {
+        let unread = ["", "\"in, between\",", "plain,", ","][number % 4];
+        let class = [format!("{stars}"), format!("\"{stars}\"")];
+        format!("{},{unread}{}", class[number % 2], quoted(number, text))
+    });
+    assert_same_bytes(&dataset, &dataset_of_json(folder.path()), "polarity-csv");
+}
+
+#[test]
+fn a_title_is_put_in_front_of_the_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--format", "polarity-csv", "--with-title"];
+    let dataset = agreed(folder.path(), &arguments, |number, text, stars| {
+        // What is parted at a space and joined by one is whole again.
+        let (title, rest) = text.split_once(' ').unwrap_or((text, ""));
+        format!("\"{stars}\",{},{}", quoted(number / 2, title), quoted(number, rest))
+    });
+    assert_same_bytes(&dataset, &dataset_of_json(folder.path()), "polarity-csv with titles");
+}
+
+#[test]
+fn fasttext_files_give_the_dataset_of_the_same_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = agreed(folder.path(), &["--format", "fasttext"], |number, text, stars| {
+        let more = ["", "__label__electronics ", "__label__1 __label__2 "][number % 3];
+        format!("__label__{stars} {more}{}", text.replace('\n', " "))
+    });
+    assert_same_bytes(&dataset, &dataset_of_json(folder.path()), "fasttext");
+}
+
+/// The text and the stars of each ordinary review of the demo corpus; no format but JSON has a CR within a line.
+fn reviews() -> Vec<(String, u64)> {
+    let lines = DEMO.raw.split(|&byte| byte == b'\n');
+    let review = |line| {
+        let review: Value = serde_json::from_slice(line).ok()?;
+        let stars =
+            review["overall"].as_f64().filter(|stars| (1.0..=5.0).contains(stars) && stars.fract() == 0.0)?;
+        Some((review["reviewText"].as_str()?.replace('\r', " "), stars as u64))
+    };
+    let reviews: Vec<_> = lines.filter_map(review).collect();
+    assert!(reviews.len() as u64 > DEMO.facts.reviews * 99 / 100, "{}", reviews.len());
+    reviews
+}
+
+fn dataset_of_json(folder: &Path) -> Vec<u8> {
+    let line = |(text, stars)| json!({"reviewText": text, "overall": stars}).to_string() + "\n";
+    let raw: String = reviews().into_iter().map(line).collect();
+    fs::read(Pipe::default().dataset(raw.as_bytes(), &folder.join("json"))).unwrap()
+}
+
+/// The dataset of the reviews in lines that `line` writes, agreed by the oracle.
+fn agreed(folder: &Path, format: &[&str], line: impl Fn(usize, &str, u64) -> String) -> PathBuf {
+    let raw: String = reviews()
+        .iter()
+        .enumerate()
+        .map(|(number, (text, stars))| line(number, text, *stars) + "\n")
+        .collect();
+    let file = folder.join("raw");
+    fs::write(&file, &raw).unwrap();
+    let arguments = [format, &ALL_STARS].concat();
+    let mapper = arguments.iter().map(|&argument| argument.to_owned()).collect();
+
+    let dataset = Pipe { mapper, ..Pipe::default() }.dataset(raw.as_bytes(), folder);
+
+    oracle::agrees(&dataset, &[&file], &arguments.iter().map(OsStr::new).collect::<Vec<_>>());
+    dataset
+}
+
+/// A column of a polarity file, escaped in one of the ways that such files have.
+fn quoted(number: usize, text: &str) -> String {
+    let quote = ["\"\"", "\\\""][number % 2];
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', quote).replace('\n', "\\n"))
+}
