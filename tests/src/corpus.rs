@@ -10,7 +10,7 @@
 
 mod awkward;
 mod encode;
-pub(crate) mod random;
+pub mod random;
 mod review;
 mod sentences;
 mod words;

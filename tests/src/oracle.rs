@@ -12,7 +12,7 @@ use crate::say;
 pub fn agrees(dataset: &Path, raw: &[&Path], arguments: &[&OsStr]) {
     let raw = raw.iter().map(|path| path.as_os_str());
     let all = [dataset.as_os_str()].into_iter().chain(raw).chain(arguments.iter().copied());
-    let Some(verdict) = python("compare.py", all) else { return };
+    let Some(verdict) = python("compare.py", all, b"") else { return };
     let agreement = verdict.succeeded().said();
     assert!(agreement.ends_with("agree; 0 reviews undecided\n"), "{agreement}");
 }
@@ -20,14 +20,41 @@ pub fn agrees(dataset: &Path, raw: &[&Path], arguments: &[&OsStr]) {
 /// Checks that a padded file holds the rows of its dataset.
 #[track_caller]
 pub fn padded_agrees(padded: &Path, dataset: &Path) {
-    let Some(verdict) = python("padded.py", [padded.as_os_str(), dataset.as_os_str()]) else { return };
+    let Some(verdict) = python("padded.py", [padded.as_os_str(), dataset.as_os_str()], b"") else { return };
     let agreement = verdict.succeeded().said();
     assert!(agreement.contains("agree, by h5py"), "{agreement}");
 }
 
+/// A line's entry in the ledger, and its record if it is a review; `None` where a character is too new for the oracle.
+pub type Judgement = Option<(String, Option<String>)>;
+
+/// What becomes of each of these lines; `None` where the oracle is not installed.
+#[track_caller]
+pub fn judged(lines: &[u8], arguments: &[&str]) -> Option<Vec<Judgement>> {
+    let judged = python("judge.py", arguments.iter().map(OsStr::new), lines)?.succeeded();
+    let parsed = judged.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(|line| {
+        let judged: Option<(String, Option<String>, Option<u8>)> =
+            serde_json::from_slice(line).expect("the oracle prints a list of three for each line");
+        judged.map(|(entry, text, rating)| {
+            let review = text.zip(rating).filter(|(text, _)| !text.is_empty());
+            (entry, review.map(|(text, rating)| record(&text, rating)))
+        })
+    });
+    Some(parsed.collect())
+}
+
+fn record(text: &str, rating: u8) -> String {
+    let votes = [1, 2, 3, 4, 5].map(|stars| if stars == rating { "1" } else { "0" });
+    format!("{text}\t{}", votes.join(","))
+}
+
 /// `None` where its Python packages are not installed, which only a developer's machine may do.
 #[track_caller]
-fn python<'a>(script: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> Option<Finished> {
+fn python<'a>(
+    script: &str,
+    arguments: impl IntoIterator<Item = &'a OsStr>,
+    input: &[u8],
+) -> Option<Finished> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let python = tests.with_file_name(".deps").join("test/bin/python");
     if !python.is_file() {
@@ -39,5 +66,5 @@ fn python<'a>(script: &str, arguments: impl IntoIterator<Item = &'a OsStr>) -> O
     }
     // -B: no compiled files beside the sources.
     let mut command = without_hadoop(&python);
-    Some(run(command.arg("-B").arg(tests.join("oracle").join(script)).args(arguments), b""))
+    Some(run(command.arg("-B").arg(tests.join("oracle").join(script)).args(arguments), input))
 }

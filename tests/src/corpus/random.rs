@@ -1,12 +1,14 @@
 //! SplitMix64 (Steele, Lea and Flood, 2014): the same integers from a seed on every platform.
 
 /// A sequence of random integers.
-pub(crate) struct Random {
+#[derive(Debug)]
+pub struct Random {
     state: u64,
 }
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Random {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }
 
@@ -19,25 +21,27 @@ impl Random {
     }
 
     /// Uniform in `0..end`.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
     /// True once in `n` draws.
-    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+    pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    pub(crate) fn percent(&mut self, percent: usize) -> bool {
+    /// True in so many of a hundred draws.
+    pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    pub(crate) fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+    /// One of the choices, each as likely.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 
     /// An index into `weights`, as often as its weight says.
-    pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
+    pub fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (index, &weight) in weights.iter().enumerate() {
             if left < weight {
@@ -49,7 +53,7 @@ impl Random {
     }
 
     /// A rank in `1..2^bits`, each as often as Zipf's law has it: each doubling of the rank is as likely.
-    pub(crate) fn zipf(&mut self, bits: usize) -> u64 {
+    pub fn zipf(&mut self, bits: usize) -> u64 {
         let octave = self.below(bits);
         (1 << octave) + self.below(1 << octave) as u64
     }

@@ -1,0 +1,82 @@
+//! Malformed input, class by class: each class breaks good lines in one way, 200 times from a seed, and what becomes
+//! of every line is known from its class and, independently, from the oracle. Lines broken at random, of which the
+//! oracle alone tells, come on top.
+//!
+//! The real programs read the cases, many to a process, between lines of reviews that must come to no harm.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+mod fasttext;
+mod grammar;
+mod json;
+mod literal;
+mod mapper;
+mod notation;
+mod polarity_csv;
+mod record;
+
+use tests::corpus::random::Random;
+
+/// Cases of each class.
+const CASES: u64 = 200;
+
+/// Lines that are scratched, or made, at random and may be good or bad; with PROVE=1 ten times as many.
+fn random_lines() -> u64 {
+    if std::env::var_os("PROVE").is_some() { 40_000 } else { 4_000 }
+}
+
+/// What becomes of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Becomes {
+    Blank,
+    TooLong,
+    BadLine,
+    NoText,
+    BadRating,
+    EmptyText,
+    Review,
+    /// Some of the class are good lines: the oracle alone says which.
+    Either,
+}
+
+impl Becomes {
+    /// The line's entry in the ledger.
+    fn entry(self) -> Option<&'static str> {
+        match self {
+            Self::Blank => Some("blank"),
+            Self::TooLong => Some("line_too_long"),
+            Self::BadLine => Some("bad_line"),
+            Self::NoText => Some("no_text"),
+            Self::BadRating => Some("bad_rating"),
+            Self::EmptyText => Some("empty_text"),
+            Self::Review => Some("reviews"),
+            Self::Either => None,
+        }
+    }
+}
+
+/// One way to break a line, or to make it look broken.
+struct Class {
+    name: &'static str,
+    becomes: Becomes,
+    line: fn(&mut Random) -> Vec<u8>,
+}
+
+const fn class(name: &'static str, becomes: Becomes, line: fn(&mut Random) -> Vec<u8>) -> Class {
+    Class { name, becomes, line }
+}
+
+fn lines_of(class: &Class, cases: u64) -> impl Iterator<Item = Vec<u8>> {
+    (0..cases).map(|case| (class.line)(&mut random_of(class.name, case)))
+}
+
+/// Each case of a class has a seed of its own.
+fn random_of(class: &str, case: u64) -> Random {
+    let name = class.bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+    Random::new(name ^ (case << 40))
+}
+
+/// The bytes as one may read them in a message.
+fn shown(line: &[u8]) -> String {
+    let (start, more) = line.split_at(line.len().min(400));
+    format!("{}{}", start.escape_ascii(), if more.is_empty() { "" } else { "..." })
+}
