@@ -3,7 +3,8 @@
 use corpus::record::Votes;
 use dataset::{Result, Row};
 
-use crate::dictionary::{Dictionary, Word};
+use crate::dictionary::{Counted, Dictionary};
+use crate::words::Span;
 
 /// Rows as they come, with the numbers that words were given as they appeared; after [`Buffer::sort`], rows and words
 /// in the order of a shard.
@@ -45,10 +46,10 @@ impl Buffer {
         }
     }
 
-    /// Looks up the word that is the first `length` bytes of `text`, and counts it.
-    #[inline]
-    pub fn count(&mut self, text: &[u8], length: usize) -> Word {
-        self.dictionary.count(text, length)
+    /// Looks up these words of `text`, and counts them; puts those that are no stop words into `counted`, in place of
+    /// what was there.
+    pub fn count(&mut self, text: &[u8], words: &[Span], counted: &mut Vec<Counted>) {
+        self.dictionary.count(text, words, counted);
     }
 
     /// Takes a row whose tokens are numbers of words; those in `row` itself are not looked at.
@@ -68,6 +69,11 @@ impl Buffer {
     /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// Whether another text might not find numbers for its words.
+    pub fn is_full(&self) -> bool {
+        self.dictionary.is_full()
     }
 
     /// The memory that rows and words take, and that sorting them will take besides.

@@ -2,17 +2,21 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use hashbrown::HashTable;
+use corpus::record::RECORD_BYTES_MAX;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::words::Span;
 
 /// All words seen since the last [`Dictionary::clear`], behind the stop words, which are never forgotten.
 ///
-/// Looking a word up is the reducer's most frequent act, and its cost is that of memory not in a cache: a short word
-/// lies in the table itself, so that one place is read to find it, not the three of table, entry and bytes.
+/// Looking a word up is the reducer's most frequent act, and its cost is that of memory not in a cache. So a short
+/// word lies in the table itself with its count, in half a line of a cache; and words are looked up many at a time,
+/// first all of them where they are expected, so that the processor waits for several lines at once.
 pub struct Dictionary {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    table: HashTable<Slot>,
+    /// Open addressing: a word is looked for from the slot of its hash on. The length is a power of two.
+    table: Vec<Slot>,
     /// Keys are hashed with a seed, so that nobody can write reviews whose words all meet in one slot. The table's
     /// order never reaches the output.
     seed: [u64; 2],
@@ -25,6 +29,9 @@ struct Entry {
     length: u32,
 }
 
+/// A slot of the table; one whose count is zero is empty.
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
 struct Slot {
     key: Key,
     count: u64,
@@ -33,43 +40,73 @@ struct Slot {
 }
 
 /// A word of up to [`SHORT_BYTES`] bytes as it is, with its length in the last byte; of a longer one a hash, with
-/// [`LONG`] there.
-type Key = [u64; 2];
+/// [`LONG`] there. Two numbers, as those stay in registers.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Key {
+    first: u64,
+    last: u64,
+}
 
 const SHORT_BYTES: usize = 15;
 const LONG: u64 = 0xff << 56;
 
-/// The key of the word that is the first `length` bytes of `text`.
-#[inline]
-fn key(text: &[u8], length: usize, seed: &[u64; 2]) -> Key {
-    if length > SHORT_BYTES {
-        let hash = xxh3_128_with_seed(&text[..length], seed[0]);
-        return [hash as u64, (hash >> 64) as u64 | LONG];
+/// The bits of a key that a short word of each length has.
+const MASKS: [Key; SHORT_BYTES + 1] = {
+    let mut masks = [Key { first: 0, last: 0 }; SHORT_BYTES + 1];
+    let mut length = 1;
+    while length <= SHORT_BYTES {
+        let mask = u128::MAX >> (128 - 8 * length);
+        masks[length] = Key { first: mask as u64, last: (mask >> 64) as u64 };
+        length += 1;
     }
-    // A load of known length is cheap; at the end of the text it would read too far.
-    let bytes = text.first_chunk().copied().unwrap_or_else(|| {
-        let mut padded = [0; SHORT_BYTES + 1];
-        padded[..length].copy_from_slice(&text[..length]);
-        padded
-    });
-    let word = u128::from_le_bytes(bytes) & !(u128::MAX << (8 * length));
-    [word as u64, (word >> 64) as u64 | (length as u64) << 56]
+    masks
+};
+
+/// The key of a word that these bytes begin with.
+#[inline]
+fn key(text: &[u8], span: Span, bytes: [u8; 16], seed: &[u64; 2]) -> Key {
+    let word = u128::from_le_bytes(bytes);
+    match MASKS.get(span.length as usize) {
+        Some(mask) => Key {
+            first: word as u64 & mask.first,
+            last: (word >> 64) as u64 & mask.last | u64::from(span.length) << 56,
+        },
+        None => long_key(span.of(text), seed),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn long_key(word: &[u8], seed: &[u64; 2]) -> Key {
+    let hash = xxh3_128_with_seed(word, seed[0]);
+    Key { first: hash as u64, last: (hash >> 64) as u64 | LONG }
 }
 
 /// Multiplies both halves of a key into one number and folds it, as wyhash does.
 #[inline]
-fn hash(key: &Key, seed: &[u64; 2]) -> u64 {
-    let product = u128::from(key[0] ^ seed[0]) * u128::from(key[1] ^ seed[1]);
-    product as u64 ^ (product >> 64) as u64
+fn hash(key: Key, seed: &[u64; 2]) -> usize {
+    let product = u128::from(key.first ^ seed[0]) * u128::from(key.last ^ seed[1]);
+    (product as u64 ^ (product >> 64) as u64) as usize
 }
 
-/// What a word is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word {
-    /// One to be left out.
-    Stop,
-    /// One to be kept, by its number in order of appearance.
-    Number(u32),
+/// A word of a text that is no stop word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Its number in order of appearance.
+    pub number: u32,
+    /// Where it lies in the text.
+    pub span: Span,
+}
+
+/// So many words are looked up together.
+const TOGETHER: usize = 128;
+
+/// Where words are expected in the table.
+struct Expected {
+    keys: [Key; TOGETHER],
+    slots: [u32; TOGETHER],
+    /// The first halves of the keys that are there.
+    firsts: [u64; TOGETHER],
 }
 
 impl Dictionary {
@@ -78,46 +115,110 @@ impl Dictionary {
         let mut dictionary = Self {
             bytes: Vec::new(),
             entries: Vec::new(),
-            table: HashTable::new(),
+            table: vec![Slot::default(); 4 * TOGETHER],
             seed: [0, 1].map(|n| RandomState::new().hash_one(n)),
             stop_words: 0,
             stop_bytes: 0,
         };
         for word in stop_words {
-            dictionary.place(word.as_bytes(), word.len());
+            let span = Span { from: 0, length: word.len() as u32 };
+            dictionary.count(word.as_bytes(), &[span], &mut Vec::new());
         }
         dictionary.stop_words = dictionary.entries.len();
         dictionary.stop_bytes = dictionary.bytes.len();
         dictionary
     }
 
-    /// Looks up the word that is the first `length` bytes of `text`, and counts it.
+    /// Looks up these words of `text`, and counts them; puts those that are no stop words into `counted`, in place of
+    /// what was there.
+    pub fn count(&mut self, text: &[u8], words: &[Span], counted: &mut Vec<Counted>) {
+        counted.resize(words.len(), Counted::default());
+        let mut n_counted = 0;
+        let mut expected =
+            Expected { keys: [Key::default(); TOGETHER], slots: [0; TOGETHER], firsts: [0; TOGETHER] };
+        for words in words.chunks(TOGETHER) {
+            self.reserve(words.len());
+            self.expect(text, words, &mut expected);
+            for (i, &span) in words.iter().enumerate() {
+                let (key, mut at) = (expected.keys[i], expected.slots[i] as usize);
+                let is_there = expected.firsts[i] == key.first && self.table[at].key.last == key.last;
+                if !is_there || span.length as usize > SHORT_BYTES {
+                    at = self.find_or_insert(key, at, span.of(text));
+                }
+                let slot = &mut self.table[at];
+                slot.count += 1;
+                let place = slot.place as usize;
+                // Whether a word is a stop word cannot be foretold, so that no branch asks.
+                counted[n_counted] = Counted { number: place.wrapping_sub(self.stop_words) as u32, span };
+                n_counted += usize::from(place >= self.stop_words);
+            }
+        }
+        counted.truncate(n_counted);
+    }
+
+    /// Looks where each word is expected.
     #[inline]
-    pub fn count(&mut self, text: &[u8], length: usize) -> Word {
-        match self.place(text, length).checked_sub(self.stop_words) {
-            None => Word::Stop,
-            Some(number) => Word::Number(number as u32),
+    fn expect(&self, text: &[u8], words: &[Span], expected: &mut Expected) {
+        // The text's end with zeros behind it, so that sixteen bytes can be read wherever a word begins.
+        let tail_from = text.len().saturating_sub(16);
+        let mut tail = [0; 32];
+        tail[..text.len() - tail_from].copy_from_slice(&text[tail_from..]);
+        for (i, &span) in words.iter().enumerate() {
+            let from = span.from as usize;
+            let bytes = match text[from..].first_chunk() {
+                Some(&bytes) => bytes,
+                None => *tail[from - tail_from..].first_chunk().expect("a word begins before the text's end"),
+            };
+            let key = key(text, span, bytes, &self.seed);
+            expected.keys[i] = key;
+            expected.slots[i] = (hash(key, &self.seed) & (self.table.len() - 1)) as u32;
+        }
+        // A loop of few instructions: the processor looks far ahead and waits for many slots at once.
+        for (first, &slot) in expected.firsts.iter_mut().zip(&expected.slots[..words.len()]) {
+            *first = self.table[slot as usize].key.first;
         }
     }
 
-    #[inline]
-    fn place(&mut self, text: &[u8], length: usize) -> usize {
-        let Self { bytes, entries, table, seed, .. } = self;
-        let key = key(text, length, seed);
-        let same = |slot: &Slot| {
-            slot.key == key
-                && (length <= SHORT_BYTES || entries[slot.place as usize].of(bytes) == &text[..length])
-        };
-        if let Some(slot) = table.find_mut(hash(&key, seed), same) {
-            slot.count += 1;
-            return slot.place as usize;
+    /// The slot of a word of this key, looked for from a slot on; of a new word that of its own.
+    #[inline(never)]
+    fn find_or_insert(&mut self, key: Key, from: usize, word: &[u8]) -> usize {
+        let mut at = from;
+        loop {
+            let slot = &mut self.table[at];
+            if slot.count == 0 {
+                *slot = Slot { key, count: 0, place: self.entries.len() as u32 };
+                self.entries.push(Entry { start: self.bytes.len(), length: word.len() as u32 });
+                self.bytes.extend_from_slice(word);
+                return at;
+            }
+            let is_same = slot.key == key
+                && (word.len() <= SHORT_BYTES || self.entries[slot.place as usize].of(&self.bytes) == word);
+            if is_same {
+                return at;
+            }
+            at = (at + 1) & (self.table.len() - 1);
         }
-        let place = entries.len();
-        entries.push(Entry { start: bytes.len(), length: length as u32 });
-        bytes.extend_from_slice(&text[..length]);
-        let slot = Slot { key, count: 1, place: place as u32 };
-        table.insert_unique(hash(&key, seed), slot, |slot| hash(&slot.key, seed));
-        place
+    }
+
+    /// Makes room for so many new words.
+    fn reserve(&mut self, n_words: usize) {
+        if self.entries.len() + n_words > most_words(self.table.len()) {
+            let larger = vec![Slot::default(); 2 * self.table.len()];
+            for slot in std::mem::replace(&mut self.table, larger) {
+                self.put(slot);
+            }
+        }
+    }
+
+    /// Puts a slot of another table into this one.
+    fn put(&mut self, slot: Slot) {
+        if slot.count > 0 {
+            let mut at = hash(slot.key, &self.seed) & (self.table.len() - 1);
+            while self.table[at].count > 0 {
+                at = (at + 1) & (self.table.len() - 1);
+            }
+            self.table[at] = slot;
+        }
     }
 
     /// The word with this number.
@@ -128,7 +229,7 @@ impl Dictionary {
     /// How often each word was counted, by number.
     pub fn counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.n_words()];
-        for slot in &self.table {
+        for slot in self.table.iter().filter(|slot| slot.count > 0) {
             if let Some(number) = (slot.place as usize).checked_sub(self.stop_words) {
                 counts[number] = slot.count;
             }
@@ -141,6 +242,11 @@ impl Dictionary {
         self.entries.len() - self.stop_words
     }
 
+    /// Whether another text could have more new words than there are numbers left.
+    pub fn is_full(&self) -> bool {
+        self.entries.len() > u32::MAX as usize - RECORD_BYTES_MAX
+    }
+
     /// The numbers of all words, in the words' byte order.
     pub fn in_byte_order(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = (0..self.n_words() as u32).collect();
@@ -148,25 +254,29 @@ impl Dictionary {
         numbers
     }
 
-    /// The memory that the words take.
+    /// The memory that the words take; where the table is almost full, that of the next one besides.
     pub fn memory_bytes(&self) -> usize {
-        // Each slot of the table has a control byte besides, and at most 7 of 8 slots are taken.
+        let is_almost_full = self.entries.len() > most_words(self.table.len()) / 16 * 15;
+        let tables = if is_almost_full { 3 } else { 1 };
         self.bytes.len()
             + self.entries.len() * size_of::<Entry>()
-            + self.table.capacity() * 8 / 7 * (size_of::<Slot>() + 1)
+            + tables * self.table.len() * size_of::<Slot>()
     }
 
     /// Forgets all words but the stop words.
     pub fn clear(&mut self) {
         self.entries.truncate(self.stop_words);
         self.bytes.truncate(self.stop_bytes);
-        let Self { table, seed, stop_words, .. } = self;
-        let mut kept = Vec::with_capacity(*stop_words);
-        kept.extend(table.drain().filter(|slot| (slot.place as usize) < *stop_words));
-        for slot in kept {
-            table.insert_unique(hash(&slot.key, seed), slot, |slot| hash(&slot.key, seed));
-        }
+        let is_kept = |slot: &&Slot| slot.count > 0 && (slot.place as usize) < self.stop_words;
+        let kept: Vec<Slot> = self.table.iter().filter(is_kept).copied().collect();
+        self.table.fill(Slot::default());
+        kept.into_iter().for_each(|slot| self.put(slot));
     }
+}
+
+/// So many words a table of this length takes.
+fn most_words(slots: usize) -> usize {
+    slots / 4 * 3
 }
 
 impl Entry {
@@ -183,16 +293,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::words::find_words;
 
-    fn count(dictionary: &mut Dictionary, word: &str) -> Word {
-        dictionary.count(word.as_bytes(), word.len())
+    /// The word's number, `None` for a stop word.
+    fn count(dictionary: &mut Dictionary, word: &str) -> Option<u32> {
+        let mut counted = Vec::new();
+        dictionary.count(word.as_bytes(), &[Span { from: 0, length: word.len() as u32 }], &mut counted);
+        counted.first().map(|word| word.number)
     }
 
     #[test]
     fn words_are_numbered_and_counted_and_stop_words_are_known() {
         let mut dictionary = Dictionary::new(&["the".to_owned(), "a".to_owned()]);
         let words = ["the", "good", "a", "fit", "good"].map(|word| count(&mut dictionary, word));
-        assert_eq!(words, [Word::Stop, Word::Number(0), Word::Stop, Word::Number(1), Word::Number(0)]);
+        assert_eq!(words, [None, Some(0), None, Some(1), Some(0)]);
         assert_eq!((dictionary.get(0), dictionary.counts()), (&b"good"[..], vec![2, 1]));
         assert_eq!(dictionary.in_byte_order(), [1, 0]);
     }
@@ -206,21 +320,25 @@ mod tests {
         }
         dictionary.clear();
         assert_eq!(dictionary.n_words(), 0);
-        assert!(stop_words.iter().all(|word| count(&mut dictionary, word) == Word::Stop));
-        assert_eq!(count(&mut dictionary, "word5"), Word::Number(0));
+        assert!(stop_words.iter().all(|word| count(&mut dictionary, word) == None));
+        assert_eq!(count(&mut dictionary, "word5"), Some(0));
         assert_eq!((dictionary.get(0), dictionary.counts()), (&b"word5"[..], vec![1]));
     }
 
     proptest! {
         #[test]
-        fn counting_equals_a_map_of_counts(text in "(a|b|é|aaaaaaaa|bbbbbbb| ){0,60}") {
+        fn counting_equals_a_map_of_counts(text in "(a|b|é|aaaaaaaa|bbbbbbb|\0| ){0,60}") {
             let mut expected: HashMap<&str, u64> = HashMap::new();
-            let mut dictionary = Dictionary::new(&[]);
+            let mut dictionary = Dictionary::new(&["é".to_owned()]);
             for word in text.split(' ').filter(|word| !word.is_empty()) {
                 *expected.entry(word).or_default() += 1;
-                // Words are looked up where they lie, with the rest of the text behind them.
-                let from = word.as_ptr() as usize - text.as_ptr() as usize;
-                dictionary.count(&text.as_bytes()[from..], word.len());
+            }
+            expected.remove("é");
+            let (mut words, mut counted) = (Vec::new(), Vec::new());
+            find_words(text.as_bytes(), &mut words);
+            dictionary.count(text.as_bytes(), &words, &mut counted);
+            for word in counted {
+                prop_assert_eq!(dictionary.get(word.number), word.span.of(text.as_bytes()));
             }
             prop_assert_eq!(dictionary.n_words(), expected.len());
             for (number, count) in (0..).zip(dictionary.counts()) {

@@ -10,6 +10,7 @@ mod commit;
 mod dictionary;
 mod runs;
 pub mod task;
+mod words;
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -1,0 +1,111 @@
+//! A text → its words: where each begins and how long it is.
+
+/// A word in a text, which is no longer than a record line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// The word's first byte.
+    pub from: u32,
+    /// Its bytes.
+    pub length: u32,
+}
+
+impl Span {
+    /// The word itself.
+    #[inline]
+    pub fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.from as usize..][..self.length as usize]
+    }
+}
+
+/// Bytes whose spaces fill one `u64`.
+const BLOCK: usize = 64;
+/// So many words are written at once, whether they are there or not: most blocks have no more.
+const STRIDE: usize = 12;
+
+/// Puts the words of `text`, which are what spaces separate, into `words` in place of those that were there.
+pub fn find_words(text: &[u8], words: &mut Vec<Span>) {
+    // Each word but the last has a space behind it.
+    words.resize(text.len() / 2 + 1 + STRIDE, Span::default());
+    let (blocks, rest) = text.as_chunks::<BLOCK>();
+    let mut found = Found { words, n_words: 0, from: 0 };
+    for (block, begin) in blocks.iter().zip((0..).step_by(BLOCK)) {
+        found.add(begin, spaces(block));
+    }
+    let mut last = [b' '; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    found.add((BLOCK * blocks.len()) as u32, spaces(&last));
+    let n_words = found.n_words;
+    words.truncate(n_words);
+}
+
+struct Found<'a> {
+    words: &'a mut [Span],
+    n_words: usize,
+    /// Where the next word begins.
+    from: u32,
+}
+
+impl Found<'_> {
+    /// Ends a word at each space of the block that begins here.
+    #[inline]
+    fn add(&mut self, begin: u32, mut spaces: u64) {
+        let n_spaces = spaces.count_ones() as usize;
+        let mut done = 0;
+        while done < n_spaces {
+            for _ in 0..STRIDE {
+                // Behind the last space there is nothing more to be counted.
+                let is_space = spaces != 0;
+                let to = begin + (spaces.trailing_zeros() & (BLOCK as u32 - 1));
+                let length = to.wrapping_sub(self.from);
+                self.words[self.n_words] = Span { from: self.from, length };
+                self.n_words += usize::from(is_space & (length != 0));
+                self.from = if is_space { to + 1 } else { self.from };
+                spaces &= spaces.wrapping_sub(1);
+            }
+            done += STRIDE;
+        }
+    }
+}
+
+/// Which bytes of a block are spaces: bit i tells of byte i. Eight bytes are looked at together.
+#[inline]
+fn spaces(block: &[u8; BLOCK]) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    // The product moves the lowest bit of byte i to bit 56 + i, and no two bits meet.
+    const GATHER: u64 = 0x0102_0408_1020_4080;
+    block.as_chunks::<8>().0.iter().rev().fold(0, |mask, &bytes| {
+        let other = u64::from_le_bytes(bytes) ^ (ONES * b' ' as u64);
+        // The highest bit of each byte that is no space.
+        let other = ((other & (ONES * 0x7f)) + (ONES * 0x7f)) | other;
+        mask << 8 | (!other >> 7 & ONES).wrapping_mul(GATHER) >> 56
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn words_are_what_spaces_separate(text in "( |!|a|é|aaaaaaaaaaaaaaa){0,40}|[a ]{0,300}") {
+            let mut words = vec![Span { from: 7, length: 7 }];
+            find_words(text.as_bytes(), &mut words);
+            let found: Vec<&[u8]> = words.iter().map(|word| word.of(text.as_bytes())).collect();
+            let expected: Vec<&[u8]> =
+                text.split(' ').filter(|word| !word.is_empty()).map(str::as_bytes).collect();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
+        fn spaces_are_told_from_all_other_bytes(block in prop::array::uniform32(any::<u8>()), spread in any::<u64>()) {
+            let mut bytes = [0; BLOCK];
+            for (i, byte) in bytes.iter_mut().enumerate() {
+                *byte = if spread >> i & 1 == 1 { b' ' } else { block[i / 2] };
+            }
+            let found: Vec<bool> = (0..BLOCK).map(|i| spaces(&bytes) >> i & 1 == 1).collect();
+            prop_assert_eq!(found, bytes.map(|byte| byte == b' '));
+        }
+    }
+}
