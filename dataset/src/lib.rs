@@ -10,6 +10,7 @@ mod ffi;
 mod file;
 mod header;
 mod in_order;
+mod kept_words;
 mod rows;
 mod schema;
 mod stored_file;

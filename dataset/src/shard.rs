@@ -11,10 +11,11 @@ use crate::file::{FileReader, FileWriter};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
+use crate::kept_words::KeptWords;
 use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType};
 use crate::schema::SHARD;
 use crate::stored_file::StoredFile;
-use crate::words::{WordList, WordsReader, WordsWriter};
+use crate::words::{WordsReader, WordsWriter};
 
 const DICTIONARY: &str = "dictionary";
 
@@ -89,7 +90,7 @@ pub struct ShardReader {
     rows: RowsReader,
     n_tokens: u64,
     dictionary: WordsReader,
-    kept_dictionary: Option<WordList>,
+    kept_dictionary: Option<KeptWords>,
     digester: RowDigester,
 }
 
@@ -164,10 +165,10 @@ impl ShardReader {
     /// it is not kept, which is slow, but takes no memory.
     pub fn keep_dictionary(&mut self, bytes_max: u64) -> Result<()> {
         let ShardSize { words, word_bytes, .. } = self.size();
-        if word_bytes + words * size_of::<u64>() as u64 > bytes_max {
+        if KeptWords::memory_bytes(words, word_bytes) > bytes_max {
             return Ok(());
         }
-        let mut kept = WordList::default();
+        let mut kept = KeptWords::with_capacity(words as usize);
         let mut word = Vec::new();
         for at in 0..words {
             self.dictionary.read(at, &mut word)?;
@@ -180,17 +181,15 @@ impl ShardReader {
     /// Writes the words of a row of this shard into `joined`, a space between. Words hold no byte as small as a
     /// space, so that joined words are ordered as the words are.
     pub fn join_words(&mut self, row: &Row, joined: &mut Vec<u8>) -> Result<()> {
+        if let Some(kept) = &self.kept_dictionary {
+            kept.join(&row.tokens, joined);
+            return Ok(());
+        }
         joined.clear();
-        let mut read = Vec::new();
+        let mut word = Vec::new();
         for &token in &row.tokens {
-            let word = match &self.kept_dictionary {
-                Some(kept) => kept.get(token as usize),
-                None => {
-                    self.dictionary.read(u64::from(token), &mut read)?;
-                    &read
-                }
-            };
-            joined.extend_from_slice(word);
+            self.dictionary.read(u64::from(token), &mut word)?;
+            joined.extend_from_slice(&word);
             joined.push(b' ');
         }
         joined.pop();

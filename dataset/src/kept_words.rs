@@ -1,0 +1,105 @@
+//! A dictionary in memory, for putting rows' words together quickly.
+
+/// Words by their place. A short one lies where it is looked up, so that one place in memory is read for it, not two.
+#[derive(Default)]
+pub(crate) struct KeptWords {
+    words: Vec<KeptWord>,
+    /// Long words, one after the other.
+    long: Vec<u8>,
+}
+
+/// A word of up to [`SHORT_BYTES`] bytes, its length behind them; of a longer one, where it lies: from a u64 on, so
+/// many bytes as a u32 says, little-endian, and [`LONG`] for the length.
+#[derive(Clone, Copy, Default)]
+#[repr(align(16))]
+struct KeptWord([u8; WORD_BYTES]);
+
+const WORD_BYTES: usize = 16;
+const SHORT_BYTES: usize = WORD_BYTES - 1;
+const LONG: u8 = 0xff;
+
+/// So many words are fetched together: the processor waits for all of them at once.
+const TOGETHER: usize = 64;
+
+impl KeptWords {
+    /// The memory that words take at most, which have so many bytes together.
+    pub(crate) fn memory_bytes(words: u64, word_bytes: u64) -> u64 {
+        words * size_of::<KeptWord>() as u64 + word_bytes
+    }
+
+    /// No words yet, and room for so many.
+    pub(crate) fn with_capacity(words: usize) -> Self {
+        Self { words: Vec::with_capacity(words), long: Vec::new() }
+    }
+
+    /// Appends a word.
+    pub(crate) fn push(&mut self, word: &[u8]) {
+        let mut kept = [0; WORD_BYTES];
+        if word.len() <= SHORT_BYTES {
+            kept[..word.len()].copy_from_slice(word);
+            kept[SHORT_BYTES] = word.len() as u8;
+        } else {
+            kept[..8].copy_from_slice(&(self.long.len() as u64).to_le_bytes());
+            kept[8..12].copy_from_slice(&(word.len() as u32).to_le_bytes());
+            kept[SHORT_BYTES] = LONG;
+            self.long.extend_from_slice(word);
+        }
+        self.words.push(KeptWord(kept));
+    }
+
+    /// Writes the words at these places into `joined`, a space between.
+    pub(crate) fn join(&self, places: &[u32], joined: &mut Vec<u8>) {
+        // A short word and its space take at most as much as is copied at once; long ones ask for more.
+        joined.resize(WORD_BYTES * places.len(), 0);
+        let mut end = 0;
+        let mut fetched = [KeptWord::default(); TOGETHER];
+        for places in places.chunks(TOGETHER) {
+            for (word, &place) in fetched.iter_mut().zip(places) {
+                *word = self.words[place as usize];
+            }
+            for KeptWord(word) in &fetched[..places.len()] {
+                let mut length = usize::from(word[SHORT_BYTES]);
+                if length <= SHORT_BYTES {
+                    joined[end..][..WORD_BYTES].copy_from_slice(word);
+                } else {
+                    let word = self.long(word);
+                    length = word.len();
+                    joined.resize(joined.len() + length, 0);
+                    joined[end..][..length].copy_from_slice(word);
+                }
+                joined[end + length] = b' ';
+                end += length + 1;
+            }
+        }
+        joined.truncate(end.saturating_sub(1));
+    }
+
+    fn long(&self, word: &[u8; WORD_BYTES]) -> &[u8] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *word;
+        let from = u64::from_le_bytes([a, b, c, d, e, f, g, h]) as usize;
+        &self.long[from..][..u32::from_le_bytes([i, j, k, l]) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn joined_words_equal_those_of_a_list(
+            words in prop::collection::vec("[a-zé]{1,6}|[a-zé]{5,40}", 1..20),
+            places in prop::collection::vec(any::<prop::sample::Index>(), 0..200),
+        ) {
+            let mut kept = KeptWords::with_capacity(words.len());
+            words.iter().for_each(|word| kept.push(word.as_bytes()));
+            let places: Vec<usize> = places.iter().map(|place| place.index(words.len())).collect();
+            let expected: Vec<&str> = places.iter().map(|&place| words[place].as_str()).collect();
+            let mut joined = b"what was there before".to_vec();
+            kept.join(&places.iter().map(|&place| place as u32).collect::<Vec<_>>(), &mut joined);
+            prop_assert_eq!(String::from_utf8(joined).unwrap(), expected.join(" "));
+        }
+    }
+}
