@@ -51,10 +51,10 @@ prove: dist ## all tests with their full counts, and the released programs
 	PROVE=1 $(MAKE) test
 
 # What is measured is built as what is shipped.
-bench: ## times and peak memory of each stage; reading and all-reduces beside Python's
-	@bootstrap/laptop.sh build test $(TORCH_SET)
+bench: ## 1 GB through each stage and through the job in Python; reading and all-reduces beside Python's
+	@bootstrap/laptop.sh build test bench $(TORCH_SET)
 	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins
-	python3 tests/bench.py $(TARGET)/dist
+	python3 tests/bench.py $(TARGET)/dist .deps/bench/bin/python
 	cargo build --profile dist $(LOCKED) -p dataset --example read
 	.deps/test/bin/python dataset/bench/compare.py $(TARGET)/dist/examples/read $(TARGET)/dist/bench/reviews.h5
 ifeq ($(TORCH),yes)

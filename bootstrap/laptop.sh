@@ -2,12 +2,13 @@
 # Installs below .deps/ what building and testing need beyond a Rust toolchain, a C++ compiler and
 # Python 3. Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|check|dist ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|bench|check|dist ...
 #   build   a cmake new enough for HDF5: the system's, or PyPI's
 #   torch   the part of PyTorch that c10d and trainer are compiled with, for a CPU: 0.5 GB
 #   --cuda  torch, and all of PyTorch for a GPU: 4 GB
 #   test    the Python packages of the oracle, which knows none of the project's code; and --cuda,
 #           unless the environment has TORCH=no
+#   bench   the Python packages of the job in Python, beside which it is measured
 #   check   cargo-deny and shellcheck
 #   dist    zig, which links programs for an older glibc
 set -euo pipefail
@@ -38,6 +39,7 @@ main() {
             --cuda) torch=whole ;;
             # The Python peer in tests of groups of ranks does not start without its CUDA libraries.
             test) python_set test; [ "${TORCH:-yes}" = no ] || torch=whole ;;
+            bench) python_set bench ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_deny ;;
             dist) python_set dist; link_zig ;;
             *) usage ;;

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
 """Times each stage of the pipe, the whole pipe and merge, beside what a machine can do at best with the
-same bytes (cat, wc, sort). Prints medians, the spread, and the peak memory of the largest process (bash,
-which starts each of them, has about 4 MiB itself).
+same bytes (cat, wc, sort), and beside the same job in tuned Python (tests/python/). All take turns, so that a
+slow minute of the machine meets each. Prints medians, the spread, processor time and the peak memory of the
+largest process (bash, which starts each of them, has about 4 MiB itself).
 
-usage: tests/bench.py PROGRAMS   (the folder of the programs)
-REVIEWS (200000) and RUNS (5) come from the environment.
+usage: tests/bench.py PROGRAMS [PYTHON]
+  PROGRAMS  the folder of the programs
+  PYTHON    one with numpy, h5py and orjson; without it the job in Python is left out
+REVIEWS (2200000, about 1 GB) and RUNS (5) come from the environment; INPUT names a file of reviews to take
+in place of made-up ones.
 """
 
 import os
@@ -14,28 +18,51 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+PYTHON = pathlib.Path(sys.argv[2]).absolute() if len(sys.argv) > 2 else None
 BENCH = PROGRAMS / "bench"
-REVIEWS = int(os.environ.get("REVIEWS", 200_000))
+PEER = pathlib.Path(__file__).resolve().parent / "python"
+REVIEWS = int(os.environ.get("REVIEWS", 2_200_000))
 RUNS = int(os.environ.get("RUNS", 5))
+INPUT = os.environ.get("INPUT")
 
+SORT_MIB = 2048
+SORT = f"sort -S {SORT_MIB}M --parallel=2 -T ."
 REDUCE = f"reducer --run file://{BENCH}/run --partition 0 --partitions 1 >/dev/null"
-# Name, the file whose bytes it reads, the command. In this order: a stage leaves the next one's file.
-STAGES = [
-    ("cat", "reviews", "cat reviews >/dev/null"),
-    ("wc -l", "reviews", "wc -l reviews >/dev/null"),
-    ("mapper", "reviews", "mapper <reviews >mapped"),
-    ("sort", "mapped", "sort mapped >sorted"),
-    ("combiner", "sorted", "combiner <sorted >records"),
-    ("reducer", "records", f"{REDUCE} <records"),
-    ("whole pipe", "reviews", f"mapper <reviews | sort | combiner | {REDUCE}"),
-    ("merge", "run", f"merge --run file://{BENCH}/run --out reviews.h5 >/dev/null"),
-]
-
-
 # Not our own wait4: a child's peak begins at that of the process it was forked from, and Python's is 14 MiB.
 GNU_TIME = "/usr/bin/time"
+
+
+@dataclass
+class Stage:
+    """A command and the file whose bytes it reads."""
+
+    name: str
+    source: str
+    command: str
+    seconds: list = field(default_factory=list)
+    processor_seconds: list = field(default_factory=list)
+    peak_kib: int = 0
+
+    @property
+    def median(self):
+        return statistics.median(self.seconds)
+
+
+# In this order: a stage leaves the next one's file.
+STAGES = [
+    Stage("cat", "reviews", "cat reviews >/dev/null"),
+    Stage("wc -l", "reviews", "wc -l reviews >/dev/null"),
+    Stage("mapper", "reviews", "mapper <reviews >/dev/null"),
+    Stage("sort", "mapped", f"{SORT} mapped >sorted"),
+    Stage("combiner", "sorted", "combiner <sorted >/dev/null"),
+    Stage("reducer", "sorted", f"{REDUCE} <sorted"),
+    Stage("pipe", "reviews", f"mapper <reviews | {SORT} | {REDUCE}"),
+    Stage("merge", "run", f"merge --run file://{BENCH}/run --out reviews.h5 >/dev/null"),
+]
+IN_PYTHON = Stage("in Python", "reviews", f"{PEER}/pipe.sh {PYTHON} reviews stop_words python.h5")
 
 
 def main():
@@ -43,34 +70,65 @@ def main():
         sys.exit(f"bench: {GNU_TIME} was not found: apt-get install time")
     shutil.rmtree(BENCH, ignore_errors=True)
     BENCH.mkdir(parents=True)
+    os.environ |= {"LC_ALL": "C", "PATH": f"{PROGRAMS}:{os.environ['PATH']}", "SORT_MIB": str(SORT_MIB)}
+    source = f"cat {pathlib.Path(INPUT).resolve()}" if INPUT else f"demo-corpus --seed 1 --reviews {REVIEWS}"
     os.chdir(BENCH)
-    environment = os.environ | {"LC_ALL": "C", "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
-    bash(f"demo-corpus --seed 1 --reviews {REVIEWS} >reviews", environment)
+    bash(f"{source} >reviews")
+    bash("mapper <reviews >mapped 2>mapper.log")
 
-    print(f"{REVIEWS} reviews, {size('reviews') / 1e6:.1f} MB; median of {RUNS} runs on {os.cpu_count()} cores")
-    print(f"{'':12}{'s':>8}{'fastest':>9}{'slowest':>9}{'MB/s':>8}{'peak MiB':>10}")
-    for name, source, command in STAGES:
-        times, peaks = zip(*(measure(command, environment) for _ in range(RUNS)))
-        middle = statistics.median(times)
-        speed = size(source) / 1e6 / middle
-        print(f"{name:12}{middle:8.3f}{min(times):9.3f}{max(times):9.3f}{speed:8.0f}{max(peaks) / 1024:10.1f}", flush=True)
+    print(f"{size('reviews') / 1e6:.1f} MB of reviews; median of {RUNS} runs in turn on {os.cpu_count()} cores")
+    for run in range(RUNS):
+        for stage in STAGES:
+            measure(stage)
+        if PYTHON and run == 0:
+            bash(f"{PYTHON} {PEER}/stop_words.py reviews.h5 >stop_words")
+        if PYTHON:
+            measure(IN_PYTHON)
+    print(f"{'':12}{'s':>8}{'fastest':>9}{'slowest':>9}{'CPU s':>8}{'MB/s':>8}{'peak MiB':>10}")
+    for stage in STAGES + [IN_PYTHON] * bool(PYTHON):
+        speed = size(stage.source) / 1e6 / stage.median
+        fastest, slowest = min(stage.seconds), max(stage.seconds)
+        cpu, peak_mib = statistics.median(stage.processor_seconds), stage.peak_kib / 1024
+        print(f"{stage.name:12}{stage.median:8.3f}{fastest:9.3f}{slowest:9.3f}{cpu:8.2f}{speed:8.0f}{peak_mib:10.1f}")
+    if PYTHON:
+        compare()
 
 
-def measure(command, environment):
-    """Seconds, and the peak resident KiB of the largest process that the command started."""
-    # A partition that was committed before is not written again.
-    if "reducer" in command:
+def compare():
+    """Whether both made the same rows, and how much longer Python took, run by run."""
+    bash(f"{PYTHON} {PEER}/agree.py reviews.h5 python.h5")
+    by_name = {stage.name: stage for stage in STAGES}
+
+    def ratio(times):
+        ours = [pipe + merge for pipe, merge in zip(times(by_name["pipe"]), times(by_name["merge"]))]
+        ratios = sorted(python / our for python, our in zip(times(IN_PYTHON), ours))
+        return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+
+    wall, cpu = ratio(lambda stage: stage.seconds), ratio(lambda stage: stage.processor_seconds)
+    print(f"time of Python / (pipe + merge): {wall}; of processors: {cpu}")
+
+
+def measure(stage):
+    # A partition that was committed before is not written again, nor is a dataset.
+    if "reducer" in stage.command:
         shutil.rmtree("run", ignore_errors=True)
-    pathlib.Path("reviews.h5").unlink(missing_ok=True)
+    if stage.name == "merge":
+        pathlib.Path("reviews.h5").unlink(missing_ok=True)
+        pathlib.Path("reviews.manifest.json").unlink(missing_ok=True)
     begin = time.perf_counter()
-    bash(command, environment)
-    return time.perf_counter() - begin, int(pathlib.Path("peak").read_text())
+    bash(stage.command)
+    stage.seconds.append(time.perf_counter() - begin)
+    user, system, peak_kib = pathlib.Path("measured").read_text().split()
+    stage.processor_seconds.append(float(user) + float(system))
+    stage.peak_kib = max(stage.peak_kib, int(peak_kib))
 
 
-def bash(command, environment):
-    watched = [GNU_TIME, "--format=%M", "--output=peak", "bash", "-o", "pipefail", "-c", command]
-    if (code := subprocess.call(watched, env=environment)) != 0:
-        sys.exit(f"bench: failed with {code}: {command}")
+def bash(command):
+    watched = [GNU_TIME, "--format=%U %S %M", "--output=measured", "bash", "-o", "pipefail", "-c", command]
+    with open("log", "wb") as log:
+        code = subprocess.call(watched, stderr=log)
+    if code != 0:
+        sys.exit(f"bench: failed with {code}: {command}\n{pathlib.Path('log').read_text()[-2000:]}")
 
 
 def size(path):
