@@ -51,40 +51,41 @@ compile_error!("HDF5's native types are taken for little-endian ones");
 /// The size of the checksum behind each chunk.
 const CHECKSUM_BYTES: usize = 4;
 
-/// Makes stored chunks, through buffers that are used again.
+/// The shuffled bytes of a chunk of `capacity` elements of which the first are given and the rest are zero.
+pub(crate) fn shuffle<T: Scalar>(elements: &[T], capacity: usize, shuffled: &mut Vec<u8>) {
+    shuffled.clear();
+    shuffled.resize(capacity * T::BYTES, 0);
+    for (i, plane) in shuffled.chunks_exact_mut(capacity).enumerate() {
+        for (to, element) in plane.iter_mut().zip(elements) {
+            *to = element.byte(i);
+        }
+    }
+}
+
+/// Makes stored chunks of shuffled bytes.
 pub(crate) struct Encoder {
     compressor: Compressor,
-    shuffled: Vec<u8>,
-    stored: Vec<u8>,
 }
 
 impl Encoder {
     /// Compresses with this level of deflate, from 1 to 9.
     pub(crate) fn new(deflate_level: u8) -> Self {
         let level = CompressionLvl::new(i32::from(deflate_level)).expect("deflate has levels 1 to 9");
-        Self { compressor: Compressor::new(level), shuffled: Vec::new(), stored: Vec::new() }
+        Self { compressor: Compressor::new(level) }
     }
 
-    /// The stored bytes of a chunk of `capacity` elements of which the first are given and the rest are zero, as
-    /// in the last chunk of a column.
-    pub(crate) fn encode<T: Scalar>(&mut self, elements: &[T], capacity: usize) -> &[u8] {
-        self.shuffled.clear();
-        self.shuffled.resize(capacity * T::BYTES, 0);
-        for (i, plane) in self.shuffled.chunks_exact_mut(capacity).enumerate() {
-            for (to, element) in plane.iter_mut().zip(elements) {
-                *to = element.byte(i);
-            }
-        }
-        let most = self.compressor.zlib_compress_bound(self.shuffled.len());
-        self.stored.resize(most + CHECKSUM_BYTES, 0);
-        let n = self
-            .compressor
-            .zlib_compress(&self.shuffled, &mut self.stored)
-            .expect("the buffer has the size that the compressor asked for");
-        let checksum = fletcher32(&self.stored[..n]);
-        self.stored.truncate(n);
-        self.stored.extend_from_slice(&checksum.to_le_bytes());
-        &self.stored
+    /// No stored chunk of so many shuffled bytes has more: deflate adds five to each five thousand at worst.
+    pub(crate) fn stored_bytes_max(shuffled_bytes: usize) -> usize {
+        shuffled_bytes + shuffled_bytes / 512 + 64 + CHECKSUM_BYTES
+    }
+
+    /// Puts the stored bytes of a chunk into `stored`, which has [`Encoder::stored_bytes_max`] bytes.
+    pub(crate) fn encode(&mut self, shuffled: &[u8], stored: &mut Vec<u8>) {
+        let n =
+            self.compressor.zlib_compress(shuffled, stored).expect("compressed bytes are no more than that");
+        let checksum = fletcher32(&stored[..n]);
+        stored.truncate(n);
+        stored.extend_from_slice(&checksum.to_le_bytes());
     }
 }
 
@@ -147,9 +148,17 @@ mod tests {
 
     use super::*;
 
+    fn encoded<T: Scalar>(level: u8, elements: &[T], capacity: usize) -> Vec<u8> {
+        let mut shuffled = Vec::new();
+        shuffle(elements, capacity, &mut shuffled);
+        let mut stored = vec![0; Encoder::stored_bytes_max(shuffled.len())];
+        Encoder::new(level).encode(&shuffled, &mut stored);
+        stored
+    }
+
     fn round_trip<T: Scalar + PartialEq + std::fmt::Debug>(elements: &[T], spare: usize) {
         let capacity = elements.len() + spare;
-        let stored = Encoder::new(6).encode(elements, capacity).to_vec();
+        let stored = encoded(6, elements, capacity);
         let mut read = vec![T::default(); capacity];
         Decoder::default().decode(&stored, capacity, &mut read).unwrap();
         assert_eq!(&read[..elements.len()], elements);
@@ -176,7 +185,7 @@ mod tests {
             elements in prop::collection::vec(0u32..100, 1..300),
             bit in any::<usize>(),
         ) {
-            let mut stored = Encoder::new(1).encode(&elements, elements.len()).to_vec();
+            let mut stored = encoded(1, &elements, elements.len());
             let bit = bit % (8 * stored.len());
             stored[bit / 8] ^= 1 << (bit % 8);
             let mut read = vec![0u32; elements.len()];

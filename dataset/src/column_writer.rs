@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use corpus::digest::Digest;
 
-use crate::chunk::{Encoder, Scalar};
-use crate::error::{At, Error, Result};
-use crate::ffi;
+use crate::chunk::Scalar;
+use crate::chunk_writer::ChunkWriter;
+use crate::error::{Error, Result};
 use crate::file::Layout;
 
 /// Gathers elements and stores each chunk as soon as it is full.
@@ -15,48 +15,51 @@ pub(crate) struct ColumnWriter<T> {
     dataset: hdf5::Dataset,
     layout: Layout,
     elements: Vec<T>,
-    digests: Vec<Digest>,
+    /// The number of this column.
+    number: usize,
+    n_chunks: usize,
 }
 
 impl<T: Scalar> ColumnWriter<T> {
-    pub(crate) fn new(path: PathBuf, dataset: hdf5::Dataset, layout: Layout) -> Self {
-        Self { path, dataset, layout, elements: Vec::new(), digests: Vec::new() }
+    pub(crate) fn new(path: PathBuf, dataset: hdf5::Dataset, layout: Layout, number: usize) -> Self {
+        Self { path, dataset, layout, elements: Vec::new(), number, n_chunks: 0 }
     }
 
     /// Takes the next elements; of a column with a width, whole rows.
-    pub(crate) fn push(&mut self, encoder: &mut Encoder, mut elements: &[T]) -> Result<()> {
+    pub(crate) fn push(&mut self, chunks: &mut ChunkWriter, mut elements: &[T]) -> Result<()> {
         let capacity = self.layout.chunk_elements();
         while !elements.is_empty() {
             let (now, later) = elements.split_at(elements.len().min(capacity - self.elements.len()));
             self.elements.extend_from_slice(now);
             elements = later;
             if self.elements.len() == capacity {
-                self.store(encoder)?;
+                self.store(chunks)?;
             }
         }
         Ok(())
     }
 
-    fn store(&mut self, encoder: &mut Encoder) -> Result<()> {
-        let stored = encoder.encode(&self.elements, self.layout.chunk_elements());
+    fn store(&mut self, chunks: &mut ChunkWriter) -> Result<()> {
         let mut offset = vec![0; self.layout.dimensions()];
-        offset[0] = (self.digests.len() * self.layout.chunk_rows) as u64;
-        self.digests.push(Digest::of(stored));
+        offset[0] = (self.n_chunks * self.layout.chunk_rows) as u64;
+        let capacity = self.layout.chunk_elements();
+        chunks.store(self.number, &self.dataset, offset, &self.elements, capacity)?;
+        self.n_chunks += 1;
         self.elements.clear();
-        ffi::write_chunk(&self.dataset, &offset, stored).at(&self.path, "write a chunk")
+        Ok(())
     }
 
     /// Stores the last chunk; gives what the table of digests says of this column.
-    pub(crate) fn finish(mut self, encoder: &mut Encoder) -> Result<(String, Vec<Digest>)> {
-        let written = self.digests.len() * self.layout.chunk_elements() + self.elements.len();
+    pub(crate) fn finish(mut self, chunks: &mut ChunkWriter) -> Result<(String, Vec<Digest>)> {
+        let written = self.n_chunks * self.layout.chunk_elements() + self.elements.len();
         if written != self.layout.rows * self.layout.width {
             let Layout { name, rows, width, .. } = &self.layout;
             let promise = format!("{written} elements were written to {name} of {rows} rows of {width}");
             return Err(Error::Internal { path: self.path, promise });
         }
         if !self.elements.is_empty() {
-            self.store(encoder)?;
+            self.store(chunks)?;
         }
-        Ok((self.layout.description::<T>(), self.digests))
+        Ok((self.layout.description::<T>(), chunks.finish_column(self.number)?))
     }
 }

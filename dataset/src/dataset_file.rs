@@ -304,12 +304,12 @@ fn write_padded_rows<T: crate::chunk::Scalar>(
         padded.extend(row.tokens.iter().take(length).map(|&id| narrowed(id)));
         padded.resize_with(length, || narrowed(PADDING));
         padded.push(narrowed(u32::from(row.label)));
-        let encoder = &mut file.encoder;
-        rows.push(encoder, &padded)?;
-        label.push(encoder, &[row.label])?;
-        votes.push(encoder, &row.votes.0)?;
-        hash.push(encoder, &[row.hash])?;
-        split.push(encoder, &[row.split])?;
+        let chunks = &mut file.chunks;
+        rows.push(chunks, &padded)?;
+        label.push(chunks, &[row.label])?;
+        votes.push(chunks, &row.votes.0)?;
+        hash.push(chunks, &[row.hash])?;
+        split.push(chunks, &[row.split])?;
     }
     file.finish_column(rows)?;
     file.finish_column(label)?;

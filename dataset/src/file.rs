@@ -14,8 +14,9 @@ use hdf5::filters::Filter;
 use hdf5::plist::file_access::LibraryVersion;
 use hdf5::types::{IntSize, TypeDescriptor};
 
-use crate::chunk::{Encoder, Scalar};
+use crate::chunk::Scalar;
 use crate::chunk_index::{Places, stored_chunks};
+use crate::chunk_writer::ChunkWriter;
 use crate::column::Column;
 use crate::column_writer::ColumnWriter;
 use crate::digest_table::{DigestTable, Digests, attribute_digest, describe_column};
@@ -33,7 +34,7 @@ const TABLE_BYTES_MAX: u64 = 256 << 20;
 pub(crate) struct FileWriter {
     path: PathBuf,
     file: hdf5::File,
-    pub(crate) encoder: Encoder,
+    pub(crate) chunks: ChunkWriter,
     table: DigestTable,
 }
 
@@ -46,13 +47,13 @@ impl FileWriter {
             .with_fcpl(|creation| creation.obj_track_times(false))
             .create_excl(path)
             .at(path, "create the file")?;
-        let encoder = Encoder::new(DEFLATE_LEVEL);
-        Ok(Self { path: path.to_owned(), file, encoder, table: DigestTable::default() })
+        let chunks = ChunkWriter::new(path, DEFLATE_LEVEL)?;
+        Ok(Self { path: path.to_owned(), file, chunks, table: DigestTable::default() })
     }
 
     /// Creates a column of `rows` rows of `width` elements each, `None` for a column of single elements.
     pub(crate) fn column<T: Scalar>(
-        &self,
+        &mut self,
         name: &str,
         rows: usize,
         width: Option<usize>,
@@ -70,7 +71,7 @@ impl FileWriter {
             .obj_track_times(false)
             .create(name)
             .at(&self.path, "create a dataset")?;
-        Ok(ColumnWriter::new(self.path.clone(), dataset, layout))
+        Ok(ColumnWriter::new(self.path.clone(), dataset, layout, self.chunks.new_column()))
     }
 
     /// Creates a group, so that columns can be named `group/column`.
@@ -85,7 +86,7 @@ impl FileWriter {
 
     /// Ends a column: all its rows must have been written.
     pub(crate) fn finish_column<T: Scalar>(&mut self, column: ColumnWriter<T>) -> Result<()> {
-        let (description, digests) = column.finish(&mut self.encoder)?;
+        let (description, digests) = column.finish(&mut self.chunks)?;
         self.table.add_column(&description, &digests);
         Ok(())
     }

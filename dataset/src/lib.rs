@@ -2,6 +2,7 @@
 
 mod chunk;
 mod chunk_index;
+mod chunk_writer;
 mod column;
 mod column_writer;
 mod digest_table;

@@ -90,7 +90,7 @@ impl RowsWriter {
     ) -> Result<Self> {
         let (n_rows, n_tokens) = (rows as usize, tokens as usize);
         let mut offsets = file.column(OFFSETS, n_rows + 1, None)?;
-        offsets.push(&mut file.encoder, &[0])?;
+        offsets.push(&mut file.chunks, &[0])?;
         Ok(Self {
             tokens: match token_type {
                 TokenType::U16 => TokensWriter::U16(file.column(TOKENS, n_tokens, None)?),
@@ -107,21 +107,21 @@ impl RowsWriter {
     }
 
     pub(crate) fn push(&mut self, file: &mut FileWriter, row: &Row) -> Result<()> {
-        let encoder = &mut file.encoder;
+        let chunks = &mut file.chunks;
         match &mut self.tokens {
             TokensWriter::U16(column) => {
                 self.narrow.clear();
                 self.narrow.extend(row.tokens.iter().map(|&id| id as u16));
-                column.push(encoder, &self.narrow)?;
+                column.push(chunks, &self.narrow)?;
             }
-            TokensWriter::U32(column) => column.push(encoder, &row.tokens)?,
+            TokensWriter::U32(column) => column.push(chunks, &row.tokens)?,
         }
         self.n_tokens += row.tokens.len() as u64;
-        self.offsets.push(encoder, &[self.n_tokens])?;
-        self.label.push(encoder, &[row.label])?;
-        self.votes.push(encoder, &row.votes.0)?;
-        self.hash.push(encoder, &[row.hash])?;
-        self.split.push(encoder, &[row.split])
+        self.offsets.push(chunks, &[self.n_tokens])?;
+        self.label.push(chunks, &[row.label])?;
+        self.votes.push(chunks, &row.votes.0)?;
+        self.hash.push(chunks, &[row.hash])?;
+        self.split.push(chunks, &[row.split])
     }
 
     pub(crate) fn finish(self, file: &mut FileWriter) -> Result<()> {

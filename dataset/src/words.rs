@@ -19,7 +19,7 @@ impl WordsWriter {
     pub(crate) fn create(file: &mut FileWriter, group: &str, words: u64, bytes: u64) -> Result<Self> {
         file.group(group)?;
         let mut offsets = file.column(&format!("{group}/{OFFSETS}"), words as usize + 1, None)?;
-        offsets.push(&mut file.encoder, &[0])?;
+        offsets.push(&mut file.chunks, &[0])?;
         Ok(Self {
             bytes: file.column(&format!("{group}/{WORD_BYTES}"), bytes as usize, None)?,
             offsets,
@@ -30,9 +30,9 @@ impl WordsWriter {
 
     pub(crate) fn push(&mut self, file: &mut FileWriter, word: &[u8], count: u64) -> Result<()> {
         self.n_bytes += word.len() as u64;
-        self.bytes.push(&mut file.encoder, word)?;
-        self.offsets.push(&mut file.encoder, &[self.n_bytes])?;
-        self.count.push(&mut file.encoder, &[count])
+        self.bytes.push(&mut file.chunks, word)?;
+        self.offsets.push(&mut file.chunks, &[self.n_bytes])?;
+        self.count.push(&mut file.chunks, &[count])
     }
 
     pub(crate) fn finish(self, file: &mut FileWriter) -> Result<()> {

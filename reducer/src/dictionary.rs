@@ -254,10 +254,11 @@ impl Dictionary {
         numbers
     }
 
-    /// The memory that the words take; where the table is almost full, that of the next one besides.
+    /// The memory that the words take; where a large table is almost full, that of the next one besides.
     pub fn memory_bytes(&self) -> usize {
         let is_almost_full = self.entries.len() > most_words(self.table.len()) / 16 * 15;
-        let tables = if is_almost_full { 3 } else { 1 };
+        // Small tables grow within what any program has; spilling before they do would make many small runs.
+        let tables = if is_almost_full && self.table.len() >= LARGE_SLOTS { 3 } else { 1 };
         self.bytes.len()
             + self.entries.len() * size_of::<Entry>()
             + tables * self.table.len() * size_of::<Slot>()
@@ -273,6 +274,9 @@ impl Dictionary {
         kept.into_iter().for_each(|slot| self.put(slot));
     }
 }
+
+/// From so many slots on, 16 MiB, the memory for the next table is asked for before it is needed.
+const LARGE_SLOTS: usize = 1 << 19;
 
 /// So many words a table of this length takes.
 fn most_words(slots: usize) -> usize {
@@ -320,7 +324,7 @@ mod tests {
         }
         dictionary.clear();
         assert_eq!(dictionary.n_words(), 0);
-        assert!(stop_words.iter().all(|word| count(&mut dictionary, word) == None));
+        assert!(stop_words.iter().all(|word| count(&mut dictionary, word).is_none()));
         assert_eq!(count(&mut dictionary, "word5"), Some(0));
         assert_eq!((dictionary.get(0), dictionary.counts()), (&b"word5"[..], vec![1]));
     }
