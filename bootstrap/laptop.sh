@@ -6,8 +6,8 @@
 #   build   a cmake new enough for HDF5: the system's, or PyPI's
 #   torch   the part of PyTorch that c10d and trainer are compiled with, for a CPU: 0.5 GB
 #   --cuda  torch, and all of PyTorch for a GPU: 4 GB
-#   test    the Python packages of the oracle, which knows none of the project's code; and --cuda,
-#           unless the environment has TORCH=no
+#   test    the Python packages of the oracle, which knows none of the project's code; an S3 server;
+#           and --cuda, unless the environment has TORCH=no
 #   bench   the Python packages of the job in Python, beside which it is measured
 #   check   cargo-deny and shellcheck
 #   dist    zig, which links programs for an older glibc
@@ -38,7 +38,7 @@ main() {
             torch) torch=${torch:-part} ;;
             --cuda) torch=whole ;;
             # The Python peer in tests of groups of ranks does not start without its CUDA libraries.
-            test) python_set test; [ "${TORCH:-yes}" = no ] || torch=whole ;;
+            test) python_set test; python_set s3; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             bench) python_set bench ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_deny ;;
             dist) python_set dist; link_zig ;;

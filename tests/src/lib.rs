@@ -4,12 +4,14 @@
 use std::io::{self, Write};
 
 pub mod corpus;
+pub mod fault_proxy;
 pub mod hadoop;
 pub mod lines;
 pub mod oracle;
 pub mod pipe;
 pub mod programs;
 pub mod real_data;
+pub mod s3_server;
 
 /// Says, past the harness, which keeps what a passing test prints, that something was not tested or how it went.
 pub fn say(text: &str) {

@@ -1,0 +1,229 @@
+//! A proxy before an HTTP service that does to requests and answers what networks and services do to them: an answer
+//! that is lost although the work was done, a reset, "come back later", a body cut short or dripping.
+//!
+//! It also gives a service what some S3 servers lack: of conditional puts of one name it lets one through at a time.
+//! One request a connection; bodies are held whole.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// What happens to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// The connection ends before the service has heard of it.
+    Reset,
+    /// The service is answered for by a status of our own and hears nothing.
+    Status(u16),
+    /// The service does its work, and its answer is lost.
+    LoseAnswer,
+    /// The answer's body ends after so many bytes.
+    CutAnswer(usize),
+    /// The answer comes in pieces of so many bytes with a pause after each.
+    Drip(usize, Duration),
+    /// The service hears of it a little later.
+    Delay(Duration),
+    /// The service does not see the condition.
+    DropCondition,
+}
+
+/// A request as a plan of faults sees it.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// `PUT`.
+    pub method: String,
+    /// `/bucket/name?query`.
+    pub target: String,
+    /// Whether it carries `If-None-Match: *`.
+    pub is_conditional: bool,
+    /// How many requests of this method and target came before.
+    pub earlier: usize,
+}
+
+/// Decides what happens to each request.
+pub type Plan = dyn Fn(&Request) -> Fault + Send + Sync;
+
+/// A proxy, which ends with the test.
+pub struct FaultProxy {
+    address: SocketAddr,
+    seen: Arc<Mutex<Vec<(Request, Fault)>>>,
+}
+
+struct Shared {
+    service: SocketAddr,
+    plan: Box<Plan>,
+    seen: Arc<Mutex<Vec<(Request, Fault)>>>,
+    /// A lock for each name that is put under a condition.
+    names: Mutex<HashMap<String, Arc<Mutex<()>>>>,
+}
+
+impl FaultProxy {
+    /// A proxy before the service at this address.
+    pub fn start(
+        service: SocketAddr,
+        plan: impl Fn(&Request) -> Fault + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (plan, names) = (Box::new(plan), Mutex::new(HashMap::new()));
+        let shared = Arc::new(Shared { service, plan, seen: Arc::clone(&seen), names });
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (Ok(client), shared) = (client, Arc::clone(&shared)) else { return };
+                // A connection that breaks is the client's to notice.
+                thread::spawn(move || serve(&shared, &client));
+            }
+        });
+        Ok(Self { address, seen })
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What came by so far, and what happened to it.
+    pub fn seen(&self) -> Vec<(Request, Fault)> {
+        locked(&self.seen).clone()
+    }
+}
+
+fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
+    let Some((head, body)) = read_request(client)? else { return Ok(()) };
+    let (request, fault) = shared.decide(&head);
+    let lock = request.is_conditional.then(|| shared.lock_of(&request));
+    let _one_at_a_time = lock.as_ref().map(|lock| locked(lock));
+    match fault {
+        Fault::Reset => return client.shutdown(Shutdown::Both),
+        Fault::Status(status) => return refuse(client, status),
+        Fault::Delay(pause) => thread::sleep(pause),
+        _ => {}
+    }
+    let answer = shared.ask(&head, &body, fault)?;
+    match fault {
+        Fault::LoseAnswer => client.shutdown(Shutdown::Both),
+        Fault::CutAnswer(bytes) => write(client, &answer[..(head_bytes(&answer) + bytes).min(answer.len())]),
+        Fault::Drip(bytes, pause) => answer.chunks(bytes).try_for_each(|piece| {
+            thread::sleep(pause);
+            write(client, piece)
+        }),
+        _ => write(client, &answer),
+    }
+}
+
+impl Shared {
+    fn decide(&self, head: &[String]) -> (Request, Fault) {
+        let mut words = head[0].split(' ').map(str::to_owned);
+        let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let is_conditional = head.iter().any(|line| is_header(line, "if-none-match"));
+        let mut seen = locked(&self.seen);
+        let alike = |(other, _): &&(Request, Fault)| other.method == method && other.target == target;
+        let earlier = seen.iter().filter(alike).count();
+        let request = Request { method, target, is_conditional, earlier };
+        let fault = (self.plan)(&request);
+        seen.push((request.clone(), fault));
+        (request, fault)
+    }
+
+    fn lock_of(&self, request: &Request) -> Arc<Mutex<()>> {
+        let name = request.target.split('?').next().unwrap_or_default();
+        Arc::clone(locked(&self.names).entry(name.to_owned()).or_default())
+    }
+
+    /// The service's whole answer.
+    fn ask(&self, head: &[String], body: &[u8], fault: Fault) -> io::Result<Vec<u8>> {
+        let own = ["connection", "expect", "content-length", "transfer-encoding"];
+        let passed = head.iter().filter(|line| !own.iter().any(|name| is_header(line, name)));
+        let passed = passed.filter(|line| fault != Fault::DropCondition || !is_header(line, "if-none-match"));
+        let mut asked: Vec<u8> = passed.flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
+        asked.extend_from_slice(
+            format!("Connection: close\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes(),
+        );
+        asked.extend_from_slice(body);
+        let mut service = TcpStream::connect(self.service)?;
+        service.write_all(&asked)?;
+        let mut answer = Vec::new();
+        service.read_to_end(&mut answer)?;
+        Ok(answer)
+    }
+}
+
+/// The lines of a request's head, and its body.
+fn read_request(client: &TcpStream) -> io::Result<Option<(Vec<String>, Vec<u8>)>> {
+    let mut reader = BufReader::new(client);
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        match line.trim_end() {
+            "" => break,
+            line => head.push(line.to_owned()),
+        }
+    }
+    if head.iter().any(|line| is_header(line, "expect")) {
+        write(client, b"HTTP/1.1 100 Continue\r\n\r\n")?;
+    }
+    let mut body = Vec::new();
+    if head.iter().any(|line| is_header(line, "transfer-encoding")) {
+        read_chunked(&mut reader, &mut body)?;
+    } else {
+        let length = head.iter().find(|line| is_header(line, "content-length"));
+        let length = length.and_then(|line| line.split(':').nth(1)?.trim().parse().ok()).unwrap_or(0);
+        reader.take(length).read_to_end(&mut body)?;
+    }
+    Ok(Some((head, body)))
+}
+
+fn read_chunked(reader: &mut impl BufRead, body: &mut Vec<u8>) -> io::Result<()> {
+    loop {
+        let mut size = String::new();
+        reader.read_line(&mut size)?;
+        let size = u64::from_str_radix(size.trim(), 16).map_err(io::Error::other)?;
+        reader.take(size).read_to_end(body)?;
+        let mut end = String::new();
+        reader.read_line(&mut end)?;
+        if size == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// An answer in the words of S3.
+fn refuse(client: &TcpStream, status: u16) -> io::Result<()> {
+    let code = match status {
+        403 => "AccessDenied",
+        409 => "ConditionalRequestConflict",
+        503 => "SlowDown",
+        _ => "InternalError",
+    };
+    let body = format!("<Error><Code>{code}</Code><Message>said the proxy</Message></Error>");
+    let length = body.len();
+    let head = format!("HTTP/1.1 {status} {code}\r\nConnection: close\r\nContent-Type: application/xml\r\n");
+    write(client, format!("{head}Content-Length: {length}\r\n\r\n{body}").as_bytes())
+}
+
+fn is_header(line: &str, name: &str) -> bool {
+    line.split_once(':').is_some_and(|(named, _)| named.eq_ignore_ascii_case(name))
+}
+
+fn head_bytes(answer: &[u8]) -> usize {
+    const END: &[u8] = b"\r\n\r\n";
+    answer.windows(END.len()).position(|window| window == END).map_or(answer.len(), |at| at + END.len())
+}
+
+fn write(mut client: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+    client.write_all(bytes)
+}
+
+/// A thread that panicked while it held a lock left nothing half done here.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
