@@ -12,7 +12,7 @@ use crate::key::{KEY_BYTES_MAX, SEGMENT_BYTES_MAX};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// `--run` names no place that this store can open.
-    #[error("{run:?}: {found}; name a run as file:///folder or by a path")]
+    #[error("{run:?}: {found}; name a run as file:///folder, s3://bucket/prefix, or by a path")]
     BadRun {
         /// The name as given.
         run: String,
@@ -21,7 +21,7 @@ pub enum Error {
     },
 
     /// `--run` names a kind of storage that this build does not have.
-    #[error("{run:?}: no store for {scheme}:// is built in, only file://; name a folder")]
+    #[error("{run:?}: no store for {scheme}:// is built in, only file:// and s3://; name a run there")]
     NoSuchStore {
         /// The name as given.
         run: String,
@@ -73,6 +73,53 @@ pub enum Error {
         source: io::Error,
     },
 
+    /// The service takes a second put of a name, whatever the condition.
+    #[error(
+        "{run}: the store ignores If-None-Match, so it would let attempts overwrite each other; use one that knows \
+         conditional puts"
+    )]
+    IgnoresCondition {
+        /// The run's URL.
+        run: String,
+    },
+
+    /// There is nobody to be.
+    #[error(
+        "{run}: no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID, or run on a machine with a role that may use the bucket"
+    )]
+    NoCredentials {
+        /// The run's URL.
+        run: String,
+        /// Where they were looked for.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+
+    /// Other puts of the same name went on and on.
+    #[error("{object}: {tries} puts met another put of this name; try again")]
+    Conflicts {
+        /// Its URL.
+        object: String,
+        /// How often it was tried.
+        tries: u32,
+    },
+
+    /// The service gave no answer, or none that helps.
+    #[error("{object}: cannot {doing}: {found}; {}", why.remedy())]
+    S3 {
+        /// The object's or the run's URL.
+        object: String,
+        /// What was being done.
+        doing: &'static str,
+        /// What the service or the client said.
+        found: String,
+        /// What it means.
+        why: S3Failure,
+    },
+
+    /// The part of this program that waits for answers failed.
+    #[error("cannot talk to the store")]
+    Runtime(#[source] io::Error),
+
     /// The caller's own file could not be read.
     #[error("{}: cannot read the file to store as {object}", file.display())]
     Source {
@@ -96,6 +143,30 @@ pub enum Error {
     },
 }
 
+/// What an answer of S3 that does not help means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum S3Failure {
+    /// The service knows the caller or the bucket's rules, and says no.
+    Refused,
+    /// The bucket is not there.
+    NoBucket,
+    /// No answer, or one that says to come back later, after all tries.
+    Unavailable,
+    /// Anything else.
+    Other,
+}
+
+impl S3Failure {
+    fn remedy(self) -> &'static str {
+        match self {
+            S3Failure::Refused => "check the credentials, and what their policy and the bucket's allow",
+            S3Failure::NoBucket => "check the name of the bucket, its region and the endpoint",
+            S3Failure::Unavailable => "check the network and the endpoint, or try again later",
+            S3Failure::Other => "check the bucket and the endpoint",
+        }
+    }
+}
+
 impl Error {
     /// The exit code of a program that ends because of this.
     pub fn exit(&self) -> Exit {
@@ -104,7 +175,14 @@ impl Error {
             Error::BadKey { .. } | Error::TooLarge { .. } => Exit::BadInput,
             Error::Missing { .. } | Error::NotAnObject { .. } => Exit::MissingInput,
             Error::Source { .. } | Error::Io { .. } => Exit::Io,
-            Error::NoExclusiveCreate { .. } => Exit::Settings,
+            Error::NoExclusiveCreate { .. }
+            | Error::IgnoresCondition { .. }
+            | Error::NoCredentials { .. }
+            | Error::S3 { why: S3Failure::Refused, .. } => Exit::Settings,
+            Error::S3 { why: S3Failure::NoBucket, .. } => Exit::MissingInput,
+            Error::S3 { why: S3Failure::Unavailable, .. } => Exit::Unavailable,
+            Error::S3 { why: S3Failure::Other, .. } | Error::Runtime(_) => Exit::Io,
+            Error::Conflicts { .. } => Exit::TryAgain,
         }
     }
 }

@@ -8,21 +8,27 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::rand::{GetRandomFlags, getrandom};
-
 use crate::key::folder_of_prefix;
-use crate::naming::{give_name, sync_folder};
-use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, run_url};
+use crate::naming::{Hidden, give_name, sync_folder};
+use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Progress, Put, run_url};
+
+/// What is copied between two signs of progress.
+const COPY_BYTES: u64 = 16 << 20;
 
 /// A run in a folder of this machine, or one that it mounts (NFS included).
 #[derive(Debug, Clone)]
 pub struct FileStore {
     folder: PathBuf,
+    progress: Progress,
 }
 
 impl FileStore {
     pub(crate) fn new(folder: PathBuf) -> FileStore {
-        FileStore { folder }
+        FileStore { folder, progress: Progress::default() }
+    }
+
+    pub(crate) fn reporting(self, progress: Progress) -> FileStore {
+        FileStore { progress, ..self }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -36,8 +42,8 @@ impl FileStore {
 
         let hidden =
             Hidden::new(folder).map_err(|source| self.io_error(key, "name a hidden file", source))?;
-        let bytes = self.write(key, &hidden.path, content)?;
-        let put = match give_name(&hidden.path, &path) {
+        let bytes = self.write(key, hidden.path(), content)?;
+        let put = match give_name(hidden.path(), &path) {
             Ok(()) => Put::Stored(ObjectInfo { bytes, etag: None }),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 self.metadata(key)?;
@@ -72,7 +78,7 @@ impl FileStore {
 
     pub(crate) fn local_copy(&self, key: &Key) -> Result<LocalObject, Error> {
         match self.metadata(key)? {
-            Some(metadata) => Ok(LocalObject { path: self.path(key), bytes: metadata.len() }),
+            Some(metadata) => Ok(LocalObject::lasting(self.path(key), metadata.len())),
             None => Err(Error::Missing { object: self.object(key) }),
         }
     }
@@ -147,13 +153,24 @@ impl FileStore {
                 let source_error =
                     |source| Error::Source { file: file.to_owned(), object: self.object(key), source };
                 let mut input = File::open(file).map_err(source_error)?;
-                // Inside the kernel where both ends allow it, as a clone where the file system shares blocks.
-                io::copy(&mut input, &mut output)
+                self.copy(&mut input, &mut output)
                     .map_err(|source| self.io_error(key, "copy the local file to it", source))?
             }
         };
         output.sync_all().map_err(|source| self.io_error(key, "sync it", source))?;
         Ok(bytes)
+    }
+
+    /// Inside the kernel where both ends allow it, piece by piece so that a slow one is seen to go on.
+    fn copy(&self, input: &mut File, output: &mut File) -> io::Result<u64> {
+        let mut copied = 0;
+        loop {
+            match io::copy(&mut input.take(COPY_BYTES), output)? {
+                0 => return Ok(copied),
+                bytes => copied += bytes,
+            }
+            self.progress.advance(COPY_BYTES);
+        }
     }
 
     /// Syncs the folders from the object up to the run: another writer may have made one and not synced it
@@ -193,27 +210,6 @@ impl FileStore {
             }
         }
         Ok(found)
-    }
-}
-
-/// A file no listing shows, removed when dropped; once it is renamed there is nothing left to remove.
-struct Hidden {
-    path: PathBuf,
-}
-
-impl Hidden {
-    /// Names, and does not yet make, a file in `folder`. Random, as writers on other machines may share it.
-    fn new(folder: &Path) -> io::Result<Hidden> {
-        let mut random = [0; 8];
-        getrandom(&mut random, GetRandomFlags::empty())?;
-        Ok(Hidden { path: folder.join(format!(".put-{:016x}", u64::from_ne_bytes(random))) })
-    }
-}
-
-impl Drop for Hidden {
-    fn drop(&mut self) {
-        // The error that led here is the one to report.
-        let _ = fs::remove_file(&self.path);
     }
 }
 

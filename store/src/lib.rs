@@ -1,6 +1,6 @@
 //! The place of one run: named objects that appear whole, at most once, and never change.
 //!
-//! A run is `file:///data/run-7`; its objects are `data/part-00007.host.attempt.h5`,
+//! A run is `file:///data/run-7` or `s3://bucket/run-7`; its objects are `data/part-00007.host.attempt.h5`,
 //! `commit/part-00007.json`, `manifest.json`. Every put is a put-if-absent: of all writers of one name,
 //! whatever the process or the machine, exactly one is told [`Put::Stored`] and readers see its content whole
 //! or nothing. There is no put that overwrites; the exactly-once commit of the reducer and the seal of
@@ -25,22 +25,31 @@
 mod error;
 mod file;
 mod key;
+mod options;
 mod run_url;
+mod s3;
 
 pub mod naming;
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-pub use error::Error;
+pub use error::{Error, S3Failure};
 pub use file::FileStore;
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
+pub use options::{BadOption, PART_BYTES_MIN, Progress, S3Options};
+pub use s3::S3Store;
+
+use naming::Hidden;
+use run_url::Run;
 
 /// The objects of one run, by the kind of storage under them.
 #[derive(Debug, Clone)]
 pub enum Store {
     /// A folder of this machine, or one that it mounts.
     File(FileStore),
+    /// A prefix of a bucket.
+    S3(Box<S3Store>),
 }
 
 /// What to store.
@@ -87,16 +96,44 @@ pub struct Listed {
 pub struct LocalObject {
     path: PathBuf,
     bytes: u64,
+    /// Removes the file where it is a copy.
+    _copy: Option<Hidden>,
 }
 
 impl Store {
-    /// Opens the place of one run: `file:///folder`, or a plain path, relative to the working folder.
-    ///
-    /// A URL is percent-decoded, a plain path is not. Nothing is made before the first put, so the run need
-    /// not exist yet. Refused as usage errors: a host, another scheme, `..`, a query or fragment, the root
+    /// Opens the place of one run: `file:///folder`, `s3://bucket/prefix`, or a plain path, relative to the working
     /// folder.
+    ///
+    /// The URL of a file is percent-decoded, any other name is not. Nothing is made before the first put, so the run
+    /// need not exist yet. Refused as usage errors: a host, another scheme, `..`, a query or fragment, the root
+    /// folder, a whole bucket.
     pub fn open(run: &str) -> Result<Store, Error> {
-        Ok(Store::File(FileStore::new(run_url::folder(run)?)))
+        Store::open_with(run, &S3Options::default())
+    }
+
+    /// Opens a run with options for the case that it is in S3.
+    pub fn open_with(run: &str, options: &S3Options) -> Result<Store, Error> {
+        match run_url::place(run)? {
+            Run::Folder(folder) => Ok(Store::File(FileStore::new(folder))),
+            Run::Bucket(place) => Ok(Store::S3(Box::new(S3Store::open(place, options)?))),
+        }
+    }
+
+    /// The same store, whose work is seen in `progress`.
+    pub fn reporting(self, progress: Progress) -> Store {
+        match self {
+            Store::File(files) => Store::File(files.reporting(progress)),
+            Store::S3(s3) => Store::S3(Box::new(s3.reporting(progress))),
+        }
+    }
+
+    /// Finds out, before any work is done, whether the store can be reached and keeps the promise of puts.
+    pub fn probe(&self) -> Result<(), Error> {
+        match self {
+            // A folder is tried by every put.
+            Store::File(_) => Ok(()),
+            Store::S3(s3) => s3.probe(),
+        }
     }
 
     /// The run as records write it, `file:///folder`, without a slash at the end; [`Store::open`] reads it
@@ -104,6 +141,7 @@ impl Store {
     pub fn url(&self) -> String {
         match self {
             Store::File(files) => files.url(),
+            Store::S3(s3) => s3.url(),
         }
     }
 
@@ -114,6 +152,7 @@ impl Store {
     pub fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
         match self {
             Store::File(files) => files.put_if_absent(key, content),
+            Store::S3(s3) => s3.put_if_absent(key, content),
         }
     }
 
@@ -121,14 +160,16 @@ impl Store {
     pub fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
         match self {
             Store::File(files) => files.get_small(key, limit_bytes),
+            Store::S3(s3) => s3.get_small(key, limit_bytes),
         }
     }
 
     /// Gives an object of any size as a local file. A folder's objects lie there already; a remote store
     /// copies into `folder`, which has to hold them.
-    pub fn local_copy(&self, key: &Key, _folder: &Path) -> Result<LocalObject, Error> {
+    pub fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
         match self {
             Store::File(files) => files.local_copy(key),
+            Store::S3(s3) => s3.local_copy(key, folder),
         }
     }
 
@@ -136,6 +177,7 @@ impl Store {
     pub fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
         match self {
             Store::File(files) => files.head(key),
+            Store::S3(s3) => s3.head(key),
         }
     }
 
@@ -144,6 +186,7 @@ impl Store {
     pub fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
         match self {
             Store::File(files) => files.list(prefix),
+            Store::S3(s3) => s3.list(prefix),
         }
     }
 
@@ -151,11 +194,22 @@ impl Store {
     pub fn delete(&self, key: &Key) -> Result<(), Error> {
         match self {
             Store::File(files) => files.delete(key),
+            Store::S3(s3) => s3.delete(key),
         }
     }
 }
 
 impl LocalObject {
+    /// A file that stays.
+    fn lasting(path: PathBuf, bytes: u64) -> LocalObject {
+        LocalObject { path, bytes, _copy: None }
+    }
+
+    /// A copy that goes with this value.
+    fn temporary(copy: Hidden, bytes: u64) -> LocalObject {
+        LocalObject { path: copy.path().to_owned(), bytes, _copy: Some(copy) }
+    }
+
     /// Where the object lies, as long as this value lives.
     pub fn path(&self) -> &Path {
         &self.path

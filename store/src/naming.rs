@@ -3,10 +3,11 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
 
 /// Gives a written file its name: `AlreadyExists` where the name is taken, `Unsupported` where the file
 /// system has no way to do it that never overwrites.
@@ -48,6 +49,32 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
         // Some network file systems have no such operation; their entries are on the server already.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Ok(()),
         synced_or_not => synced_or_not,
+    }
+}
+
+/// A file no listing shows, removed when dropped; once it is renamed there is nothing left to remove.
+#[derive(Debug)]
+pub(crate) struct Hidden {
+    path: PathBuf,
+}
+
+impl Hidden {
+    /// Names, and does not yet make, a file in `folder`. Random, as writers on other machines may share it.
+    pub(crate) fn new(folder: &Path) -> io::Result<Hidden> {
+        let mut random = [0; 8];
+        getrandom(&mut random, GetRandomFlags::empty())?;
+        Ok(Hidden { path: folder.join(format!(".put-{:016x}", u64::from_ne_bytes(random))) })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // The error that led here is the one to report.
+        let _ = fs::remove_file(&self.path);
     }
 }
 

@@ -9,6 +9,54 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf, absolute};
 
 use crate::Error;
+use crate::key::KEY_BYTES_MAX;
+use crate::s3::Place;
+
+/// Where a run is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Run {
+    /// An absolute folder.
+    Folder(PathBuf),
+    /// A prefix of a bucket.
+    Bucket(Place),
+}
+
+/// The place that `run` names. `s3a` and `s3n` are Hadoop's names of S3.
+pub(crate) fn place(run: &str) -> Result<Run, Error> {
+    match scheme(run) {
+        Some(scheme @ ("s3" | "s3a" | "s3n")) => {
+            let place = place_in_bucket(&run[scheme.len() + "://".len()..]);
+            place.map(Run::Bucket).map_err(|found| Error::BadRun { run: run.to_owned(), found })
+        }
+        _ => folder(run).map(Run::Folder),
+    }
+}
+
+/// S3 allows names of 1,024 bytes; an object's name within the run comes behind the prefix.
+const PREFIX_BYTES_MAX: usize = 1_024 - KEY_BYTES_MAX - 1;
+
+/// Bucket and prefix as they are written: an S3 URL is not percent-coded.
+fn place_in_bucket(rest: &str) -> Result<Place, &'static str> {
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    if !(3..=255).contains(&bucket.len()) || !bucket.bytes().all(is_name) {
+        return Err("the bucket's name is none");
+    }
+    let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
+    if prefix.is_empty() {
+        return Err("it is a whole bucket, expected a prefix of the run's own");
+    }
+    if prefix.len() > PREFIX_BYTES_MAX {
+        return Err("the prefix is longer than 511 bytes");
+    }
+    if prefix.split('/').any(|segment| matches!(segment, "" | "." | "..")) {
+        return Err("a segment of the prefix is empty, . or ..");
+    }
+    if prefix.contains(|character: char| character.is_control() || "\\?#".contains(character)) {
+        return Err("the prefix has a control character, a backslash, a ? or a #");
+    }
+    Ok(Place { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+}
 
 /// The absolute folder that `run` names, without `.` and doubled slashes.
 pub(crate) fn folder(run: &str) -> Result<PathBuf, Error> {
@@ -136,10 +184,36 @@ mod tests {
     #[test]
     fn another_storage_is_refused_by_its_name() {
         for (run, expected) in
-            [("s3://bucket/run", "s3"), ("hdfs://name/run", "hdfs"), ("FILE:///run", "FILE")]
+            [("gs://bucket/run", "gs"), ("hdfs://name/run", "hdfs"), ("FILE:///run", "FILE")]
         {
             let Err(Error::NoSuchStore { scheme, .. }) = folder(run) else { panic!("{run} was accepted") };
             assert_eq!(scheme, expected);
+        }
+    }
+
+    #[test]
+    fn a_run_in_a_bucket_has_one_url() {
+        for (run, expected) in [
+            ("s3://bucket/run-7", "s3://bucket/run-7"),
+            ("s3a://my.bucket/a b/run=7/", "s3://my.bucket/a b/run=7"),
+            ("s3n://bucket/é%20", "s3://bucket/é%20"),
+        ] {
+            let Ok(Run::Bucket(place)) = place(run) else { panic!("{run} was refused") };
+            assert_eq!(place.url(), expected);
+            assert_eq!(super::place(expected).unwrap(), Run::Bucket(place), "{run} read back");
+        }
+    }
+
+    #[test]
+    fn a_run_that_names_no_prefix_of_a_bucket_is_refused() {
+        let long = format!("s3://bucket/{}", "a".repeat(512));
+        #[rustfmt::skip]
+        let refused = [
+            "s3://", "s3://b/run", "s3://bucket", "s3://bucket/", "s3://bucket//", "s3://bucket//run", "s3://bucket/run//",
+            "s3://bucket/../run", "s3://bucket/./run", "s3://bucket/a\nb", "s3://bucket/a?b", "s3://user:key@bucket/run", &long,
+        ];
+        for run in refused {
+            assert!(matches!(place(run), Err(Error::BadRun { .. })), "{run:?}");
         }
     }
 }

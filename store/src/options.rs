@@ -1,0 +1,139 @@
+//! How to reach S3, as far as the environment does not say it.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Options of runs in S3. What is not given here comes from where all of Amazon's tools look: the environment
+/// (`AWS_REGION`, `AWS_PROFILE`, `AWS_ENDPOINT_URL_S3`), `~/.aws`, the role of the machine.
+#[derive(Debug, Clone)]
+pub struct S3Options {
+    /// The bucket's region.
+    pub region: Option<String>,
+    /// A profile of `~/.aws`.
+    pub profile: Option<String>,
+    /// The URL of a compatible store.
+    pub endpoint: Option<String>,
+    /// Name the bucket in the path, not the host; so it is done where an endpoint is named.
+    pub path_style: bool,
+    /// The key of SSE-KMS that objects are encrypted by.
+    pub kms_key: Option<String>,
+    /// The account that the bucket must belong to.
+    pub bucket_owner: Option<String>,
+    /// A larger object is sent and fetched in parts of this size.
+    pub part_bytes: u64,
+    /// So many parts go at once; each of them is held in memory.
+    pub parts_at_once: usize,
+}
+
+/// The least size of a part but the last, by S3's rules.
+pub const PART_BYTES_MIN: u64 = 5 << 20;
+
+impl Default for S3Options {
+    fn default() -> Self {
+        S3Options {
+            region: None,
+            profile: None,
+            endpoint: None,
+            path_style: false,
+            kms_key: None,
+            bucket_owner: None,
+            part_bytes: 8 << 20,
+            parts_at_once: 4,
+        }
+    }
+}
+
+/// A list as a user gives it: `endpoint=https://s3.example,path-style,parts=16`.
+impl FromStr for S3Options {
+    type Err = BadOption;
+
+    fn from_str(list: &str) -> Result<S3Options, BadOption> {
+        let mut options = S3Options::default();
+        for option in list.split(',') {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let text = (!value.is_empty()).then(|| value.to_owned());
+            match (name, &text) {
+                ("path-style", None) if option == name => options.path_style = true,
+                ("region", Some(_)) => options.region = text,
+                ("profile", Some(_)) => options.profile = text,
+                ("endpoint", Some(_)) => options.endpoint = text,
+                ("kms-key", Some(_)) => options.kms_key = text,
+                ("bucket-owner", Some(_)) => options.bucket_owner = text,
+                ("part-mib", Some(_)) => {
+                    let mib =
+                        value.parse().ok().filter(|mib| (PART_BYTES_MIN >> 20..=PART_MIB_MAX).contains(mib));
+                    options.part_bytes = mib.ok_or_else(|| BadOption(option.to_owned()))? << 20;
+                }
+                ("parts", Some(_)) => {
+                    let parts = value.parse().ok().filter(|parts| (1..=PARTS_AT_ONCE_MAX).contains(parts));
+                    options.parts_at_once = parts.ok_or_else(|| BadOption(option.to_owned()))?;
+                }
+                _ => return Err(BadOption(option.to_owned())),
+            }
+        }
+        Ok(options)
+    }
+}
+
+const PART_MIB_MAX: u64 = 1 << 10;
+const PARTS_AT_ONCE_MAX: usize = 64;
+
+/// Something that is no option of S3.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no option; expected region=, profile=, endpoint=, path-style, kms-key=, bucket-owner=, part-mib=5 to 1024 \
+     or parts=1 to 64, separated by commas"
+)]
+pub struct BadOption(pub String);
+
+/// How far the work of a store has come, for one who watches: bytes sent and fetched so far, tries that failed among
+/// them.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// The bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Adds bytes that were moved, here or by the caller's own work on the same thing.
+    pub fn advance(&self, bytes: u64) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_a_list() {
+        let options: S3Options =
+            "endpoint=https://s3.example:9000,path-style,kms-key=arn:aws:kms:eu:1:key/a=b,part-mib=16,parts=2"
+                .parse()
+                .unwrap();
+        assert_eq!(options.endpoint.as_deref(), Some("https://s3.example:9000"));
+        assert_eq!(options.kms_key.as_deref(), Some("arn:aws:kms:eu:1:key/a=b"));
+        assert_eq!((options.path_style, options.part_bytes, options.parts_at_once), (true, 16 << 20, 2));
+    }
+
+    #[test]
+    fn what_is_no_option_is_named() {
+        for list in [
+            "",
+            "secret=x",
+            "region",
+            "region=",
+            "path-style=no",
+            "parts=0",
+            "parts=65",
+            "part-mib=4",
+            "parts=1,",
+        ] {
+            let wrong = list.rsplit(',').next().unwrap_or_default();
+            assert_eq!(list.parse::<S3Options>().err(), Some(BadOption(wrong.to_owned())), "{list:?}");
+        }
+    }
+}

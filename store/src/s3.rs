@@ -1,0 +1,189 @@
+//! A run below a prefix of a bucket, in S3 or what speaks its language.
+//!
+//! A put carries `If-None-Match: *`, so that the service itself decides who is first, and a random mark in its
+//! metadata: an answer that was lost makes the client ask again, and the 412 of that second try names an object that
+//! carries our mark. All calls are tried again where that can help, a bounded number of times, and end in an error that
+//! says whether the service stayed away, refused, or lacks something.
+
+mod body;
+mod connect;
+mod download;
+mod failure;
+mod upload;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use aws_sdk_s3::Client;
+use aws_sdk_s3::error::SdkError;
+use tokio::runtime::Runtime;
+
+use crate::key::folder_of_prefix;
+use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Progress, Put, S3Options};
+
+/// The segment of objects that no listing shows, as no key can have it.
+const PROBE: &str = ".conditional-put";
+
+/// A run in a bucket.
+#[derive(Debug, Clone)]
+pub struct S3Store {
+    client: Client,
+    /// Driven by the caller's thread alone.
+    runtime: Arc<Runtime>,
+    place: Place,
+    options: S3Options,
+    progress: Progress,
+}
+
+/// `s3://bucket/prefix`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub bucket: String,
+    /// Without a slash at either end.
+    pub prefix: String,
+}
+
+impl S3Store {
+    pub(crate) fn open(place: Place, options: &S3Options) -> Result<S3Store, Error> {
+        let runtime = connect::runtime()?;
+        let client = runtime.block_on(connect::client(&place, options))?;
+        let (runtime, options) = (Arc::new(runtime), options.clone());
+        Ok(S3Store { client, runtime, place, options, progress: Progress::default() })
+    }
+
+    pub(crate) fn reporting(self, progress: Progress) -> S3Store {
+        S3Store { progress, ..self }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.place.url()
+    }
+
+    /// Two conditional puts of one name: a service that takes the second ignores the condition.
+    pub(crate) fn probe(&self) -> Result<(), Error> {
+        let object = format!("{}/{PROBE}", self.url());
+        let content = b"A put with If-None-Match: * made this object, and a second one was refused.\n";
+        for _ in 0..2 {
+            let put = self.runtime.block_on(self.put_bytes(&object, &self.name_of(PROBE), content))?;
+            if put == Put::AlreadyThere {
+                return Ok(());
+            }
+        }
+        Err(Error::IgnoresCondition { run: self.url() })
+    }
+
+    pub(crate) fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+        let (object, name) = (self.object(key), self.name(key));
+        self.runtime.block_on(async {
+            match content {
+                Content::Bytes(bytes) => self.put_bytes(&object, &name, bytes).await,
+                Content::File(file) => self.put_file(&object, &name, file).await,
+            }
+        })
+    }
+
+    pub(crate) fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.runtime.block_on(self.read_small(&self.object(key), &self.name(key), limit_bytes))
+    }
+
+    pub(crate) fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
+        self.runtime.block_on(self.download(&self.object(key), &self.name(key), folder))
+    }
+
+    pub(crate) fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
+        let found = self.runtime.block_on(self.look_up(&self.object(key), &self.name(key)))?;
+        Ok(found.map(|found| found.info))
+    }
+
+    pub(crate) fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
+        folder_of_prefix(prefix)?;
+        self.runtime.block_on(self.list_all(prefix))
+    }
+
+    pub(crate) fn delete(&self, key: &Key) -> Result<(), Error> {
+        let object = self.object(key);
+        let request = self.client.delete_object().bucket(&self.place.bucket).key(self.name(key));
+        let owned = request.set_expected_bucket_owner(self.options.bucket_owner.clone());
+        match self.runtime.block_on(owned.send()) {
+            Ok(_) => Ok(()),
+            Err(error) if failure::is_absence(&error) => Ok(()),
+            Err(error) => Err(failure::explain(object, "delete it", &error)),
+        }
+    }
+
+    /// The whole name of an object in its bucket.
+    fn name(&self, key: &Key) -> String {
+        self.name_of(key.as_str())
+    }
+
+    fn name_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.place.prefix)
+    }
+
+    fn object(&self, key: &Key) -> String {
+        format!("{}/{key}", self.url())
+    }
+
+    async fn look_up(&self, object: &str, name: &str) -> Result<Option<Found>, Error> {
+        let request = self.client.head_object().bucket(&self.place.bucket).key(name);
+        let request = request.set_expected_bucket_owner(self.options.bucket_owner.clone());
+        let head = match request.checksum_mode(aws_sdk_s3::types::ChecksumMode::Enabled).send().await {
+            Ok(head) => head,
+            Err(error) if failure::is_absence(&error) => return Ok(None),
+            Err(error) => return Err(failure::explain(object.to_owned(), "look it up", &error)),
+        };
+        let bytes = head.content_length().and_then(|bytes| u64::try_from(bytes).ok());
+        let bytes = bytes.ok_or_else(|| failure::nonsense(object, "look it up", "no Content-Length"))?;
+        Ok(Some(Found {
+            info: ObjectInfo { bytes, etag: head.e_tag().map(str::to_owned) },
+            mark: head.metadata().and_then(|metadata| metadata.get(upload::MARK)).cloned(),
+            // Some compatible stores put another checksum there.
+            crc64: head
+                .checksum_crc64_nvme()
+                .filter(|crc64| crc64.len() == upload::ENCODED_BYTES)
+                .map(str::to_owned),
+        }))
+    }
+
+    async fn list_all(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
+        let root = format!("{}/", self.place.prefix);
+        let request =
+            self.client.list_objects_v2().bucket(&self.place.bucket).prefix(format!("{root}{prefix}"));
+        let request = request.set_expected_bucket_owner(self.options.bucket_owner.clone());
+        let mut pages = request.into_paginator().send();
+        let mut listed = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page =
+                page.map_err(|error| failure::explain(format!("{}/{prefix}", self.url()), "list", &error))?;
+            for object in page.contents() {
+                let name = object.key().and_then(|name| name.strip_prefix(&root));
+                let Some(Ok(key)) = name.map(Key::new) else { continue };
+                let bytes = object.size().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
+                let modified = object.last_modified().map_or(0, |time| time.secs().max(0)) as u64;
+                let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(modified);
+                listed.push(Listed { key, bytes, modified });
+            }
+        }
+        listed.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        Ok(listed)
+    }
+}
+
+/// What a look at an object tells.
+struct Found {
+    info: ObjectInfo,
+    /// That of the put which made it.
+    mark: Option<String>,
+    /// CRC-64/NVME of the whole, in base64.
+    crc64: Option<String>,
+}
+
+impl Place {
+    pub(crate) fn url(&self) -> String {
+        format!("s3://{}/{}", self.bucket, self.prefix)
+    }
+}
+
+/// An answer of the client.
+type Answer<T, E> = Result<T, SdkError<E>>;

@@ -1,0 +1,75 @@
+//! Options and the environment → a client.
+
+use std::time::Duration;
+
+use aws_config::{BehaviorVersion, Region};
+use aws_sdk_s3::Client;
+use aws_sdk_s3::config::retry::RetryConfig;
+use aws_sdk_s3::config::timeout::TimeoutConfig;
+use aws_sdk_s3::config::{ProvideCredentials, RequestChecksumCalculation};
+use aws_smithy_http_client::Builder;
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use tokio::runtime::{self, Runtime};
+
+use super::{Place, failure};
+use crate::{Error, S3Options};
+
+/// So often a call is tried, with pauses that double: over half a minute in all.
+const ATTEMPTS: u32 = 7;
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// For the first byte of an answer; a body that stalls is noticed by itself.
+const READ_LIMIT: Duration = Duration::from_secs(60);
+/// Amazon's own region where nothing names one; compatible stores mostly do not care.
+const REGION: &str = "us-east-1";
+
+pub(super) fn runtime() -> Result<Runtime, Error> {
+    runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)
+}
+
+/// The client for a bucket. Region, profile, endpoint and credentials come from where all of Amazon's tools look:
+/// environment, `~/.aws`, the role of the instance or container.
+pub(super) async fn client(place: &Place, options: &S3Options) -> Result<Client, Error> {
+    let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT_LIMIT).read_timeout(READ_LIMIT).build();
+    let retries = RetryConfig::standard()
+        .with_max_attempts(ATTEMPTS)
+        .with_initial_backoff(FIRST_PAUSE)
+        .with_max_backoff(LONGEST_PAUSE);
+    let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        .http_client(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https())
+        .timeout_config(timeouts)
+        .retry_config(retries);
+    if let Some(region) = &options.region {
+        loader = loader.region(Region::new(region.clone()));
+    }
+    if let Some(profile) = &options.profile {
+        loader = loader.profile_name(profile);
+    }
+    if let Some(endpoint) = &options.endpoint {
+        loader = loader.endpoint_url(endpoint);
+    }
+    let shared = loader.load().await;
+    let credentials = shared.credentials_provider();
+    let none = |source: String| Error::NoCredentials { run: place.url(), source: source.into() };
+    match credentials {
+        None => return Err(none("no place to look for them".to_owned())),
+        Some(provider) => {
+            let found = provider.provide_credentials().await;
+            found.map_err(|error| none(failure::chain_of(&error)))?
+        }
+    };
+    let config = aws_sdk_s3::config::Builder::from(&shared)
+        // Compatible stores know their buckets by path; Amazon's know both, and want names.
+        .force_path_style(options.path_style || is_elsewhere(&shared))
+        // What needs a checksum gets CRC-64/NVME from us.
+        .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
+        .region(shared.region().cloned().or_else(|| Some(Region::from_static(REGION))));
+    Ok(Client::from_conf(config.build()))
+}
+
+/// Whether an endpoint was named, by an option or for all of Amazon's tools.
+fn is_elsewhere(shared: &aws_config::SdkConfig) -> bool {
+    let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
+    shared.endpoint_url().is_some() || named.iter().any(|name| std::env::var_os(name).is_some())
+}

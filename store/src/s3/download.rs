@@ -1,0 +1,199 @@
+//! An object → bytes in memory, or a file of this machine, in ranges side by side.
+//!
+//! All ranges are asked for under the mark of one version, and the whole is held against the service's CRC-64/NVME
+//! where it has one: what comes out is one object, whole.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_s3::primitives::ByteStream;
+use crc_fast::{Digest, checksum_combine};
+use tokio::task::JoinSet;
+
+use super::upload::{CRC64, encoded};
+use super::{S3Store, failure};
+use crate::naming::Hidden;
+use crate::{Error, LocalObject, S3Failure};
+
+/// So often a range is fetched whose answer broke off.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// A range that has come.
+struct Range {
+    offset: u64,
+    bytes: u64,
+    crc64: u64,
+}
+
+impl S3Store {
+    pub(super) async fn read_small(
+        &self,
+        object: &str,
+        name: &str,
+        limit_bytes: u64,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let doing = "read it";
+        let mut broken = String::new();
+        for _ in 0..TRIES {
+            let request = self.client.get_object().bucket(&self.place.bucket).key(name);
+            let answer =
+                match request.set_expected_bucket_owner(self.options.bucket_owner.clone()).send().await {
+                    Ok(answer) => answer,
+                    Err(error) if failure::is_absence(&error) => return Ok(None),
+                    Err(error) => return Err(failure::explain(object.to_owned(), doing, &error)),
+                };
+            let expected = answer.content_length().and_then(|bytes| u64::try_from(bytes).ok());
+            let too_large = || Error::TooLarge { object: object.to_owned(), limit_bytes };
+            if expected.is_some_and(|bytes| bytes > limit_bytes) {
+                return Err(too_large());
+            }
+            let mut content = Vec::new();
+            let mut body = answer.body;
+            loop {
+                match body.next().await {
+                    Some(Ok(bytes)) => content.extend_from_slice(&bytes),
+                    Some(Err(error)) => {
+                        broken = error.to_string();
+                        break;
+                    }
+                    None if expected.is_none_or(|bytes| bytes == content.len() as u64) => {
+                        return Ok(Some(content));
+                    }
+                    None => {
+                        broken =
+                            format!("{} bytes, expected {}", content.len(), expected.unwrap_or_default());
+                        break;
+                    }
+                }
+                if content.len() as u64 > limit_bytes {
+                    return Err(too_large());
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(unavailable(object, doing, broken))
+    }
+
+    pub(super) async fn download(
+        &self,
+        object: &str,
+        name: &str,
+        folder: &Path,
+    ) -> Result<LocalObject, Error> {
+        let found = self.look_up(object, name).await?;
+        let found = found.ok_or_else(|| Error::Missing { object: object.to_owned() })?;
+        let failed =
+            |source| Error::Io { object: object.to_owned(), doing: "copy it to this machine", source };
+        let hidden = Hidden::new(folder).map_err(failed)?;
+        let file = Arc::new(File::create_new(hidden.path()).map_err(failed)?);
+        let ranges =
+            self.fetch_ranges(object, name, found.info.bytes, found.info.etag.clone(), &file).await?;
+        let crc64 =
+            ranges.iter().fold(0, |crc64, range| checksum_combine(CRC64, crc64, range.crc64, range.bytes));
+        match found.crc64 {
+            Some(expected) if expected != encoded(crc64) => Err(unavailable(
+                object,
+                "copy it to this machine",
+                "other bytes than its CRC-64 is of".to_owned(),
+            )),
+            _ => Ok(LocalObject::temporary(hidden, found.info.bytes)),
+        }
+    }
+
+    async fn fetch_ranges(
+        &self,
+        object: &str,
+        name: &str,
+        bytes: u64,
+        etag: Option<String>,
+        file: &Arc<File>,
+    ) -> Result<Vec<Range>, Error> {
+        let part_bytes = self.options.part_bytes;
+        let mut offsets = (0..bytes.div_ceil(part_bytes)).map(|part| part * part_bytes);
+        let mut fetched = Vec::new();
+        let mut underway = JoinSet::new();
+        loop {
+            while underway.len() < self.options.parts_at_once {
+                let Some(offset) = offsets.next() else { break };
+                let range = Range { offset, bytes: part_bytes.min(bytes - offset), crc64: 0 };
+                let (store, object, name) = (self.clone(), object.to_owned(), name.to_owned());
+                underway.spawn(store.fetch_range(object, name, range, etag.clone(), Arc::clone(file)));
+            }
+            match underway.join_next().await {
+                None => break,
+                Some(range) => fetched.push(range.map_err(|error| Error::Runtime(error.into()))??),
+            }
+        }
+        fetched.sort_unstable_by_key(|range: &Range| range.offset);
+        Ok(fetched)
+    }
+
+    async fn fetch_range(
+        self,
+        object: String,
+        name: String,
+        range: Range,
+        etag: Option<String>,
+        file: Arc<File>,
+    ) -> Result<Range, Error> {
+        let doing = "copy it to this machine";
+        let mut broken = String::new();
+        for _ in 0..TRIES {
+            let (first, last) = (range.offset, range.offset + range.bytes - 1);
+            let request = self.client.get_object().bucket(&self.place.bucket).key(&name);
+            let answer = request
+                .range(format!("bytes={first}-{last}"))
+                .set_if_match(etag.clone())
+                .set_expected_bucket_owner(self.options.bucket_owner.clone())
+                .send()
+                .await
+                .map_err(|error| failure::explain(object.clone(), doing, &error))?;
+            let io_error = |source| Error::Io { object: object.clone(), doing, source };
+            match self.take_range(&range, answer.body, &file).await.map_err(io_error)? {
+                Ok(crc64) => return Ok(Range { crc64, ..range }),
+                Err(why) => broken = why,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(unavailable(&object, doing, broken))
+    }
+
+    /// Writes a range as it comes; its CRC-64, or how it broke off.
+    async fn take_range(
+        &self,
+        range: &Range,
+        mut body: ByteStream,
+        file: &File,
+    ) -> std::io::Result<Result<u64, String>> {
+        let mut crc64 = Digest::new(CRC64);
+        let mut taken = 0;
+        while let Some(piece) = body.next().await {
+            let piece = match piece {
+                Ok(piece) => piece,
+                Err(error) => return Ok(Err(error.to_string())),
+            };
+            if taken + piece.len() as u64 > range.bytes {
+                return Ok(Err(format!("more than the {} bytes that were asked for", range.bytes)));
+            }
+            file.write_all_at(&piece, range.offset + taken)?;
+            crc64.update(&piece);
+            taken += piece.len() as u64;
+            self.progress.advance(piece.len() as u64);
+        }
+        let is_whole = taken == range.bytes;
+        Ok(if is_whole {
+            Ok(crc64.finalize())
+        } else {
+            Err(format!("{taken} bytes, expected {}", range.bytes))
+        })
+    }
+}
+
+/// What came back was broken, again and again.
+fn unavailable(object: &str, doing: &'static str, found: String) -> Error {
+    Error::S3 { object: object.to_owned(), doing, found, why: S3Failure::Unavailable }
+}

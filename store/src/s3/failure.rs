@@ -1,0 +1,68 @@
+//! An answer that is none → an error that says what it means and what to do.
+
+use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::operation::RequestId;
+
+use crate::{Error, S3Failure};
+
+const PRECONDITION_FAILED: u16 = 412;
+const CONFLICT: u16 = 409;
+const NOT_FOUND: u16 = 404;
+
+fn status<E>(error: &SdkError<E>) -> Option<u16> {
+    error.raw_response().map(|response| response.status().as_u16())
+}
+
+/// The object was there already.
+pub(super) fn is_taken<E>(error: &SdkError<E>) -> bool {
+    status(error) == Some(PRECONDITION_FAILED)
+}
+
+/// Another conditional put of this name is under way.
+pub(super) fn is_conflict<E>(error: &SdkError<E>) -> bool {
+    status(error) == Some(CONFLICT)
+}
+
+/// The multipart upload is gone: it was completed or aborted.
+pub(super) fn is_gone<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    error.code() == Some("NoSuchUpload")
+}
+
+/// The object, in a bucket that is there, is not.
+pub(super) fn is_absence<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
+    status(error) == Some(NOT_FOUND) && !matches!(error.code(), Some("NoSuchBucket" | "NoSuchUpload"))
+}
+
+pub(super) fn explain<E>(object: String, doing: &'static str, error: &SdkError<E>) -> Error
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+    SdkError<E>: RequestId,
+{
+    let why = match status(error) {
+        Some(401 | 403) => S3Failure::Refused,
+        Some(NOT_FOUND) => S3Failure::NoBucket,
+        Some(429 | 500..) | None => S3Failure::Unavailable,
+        Some(_) => S3Failure::Other,
+    };
+    let found = match (error.code(), error.message()) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        _ => match status(error) {
+            Some(status) => format!("status {status}"),
+            None => chain_of(error),
+        },
+    };
+    let request = error.request_id().map(|id| format!(", request {id}")).unwrap_or_default();
+    Error::S3 { object, doing, found: format!("{found}{request}"), why }
+}
+
+/// An answer that the protocol does not allow.
+pub(super) fn nonsense(object: &str, doing: &'static str, found: &str) -> Error {
+    Error::S3 { object: object.to_owned(), doing, found: found.to_owned(), why: S3Failure::Other }
+}
+
+/// The chain of causes, without the value behind it as a programmer would see it.
+pub(super) fn chain_of(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = DisplayErrorContext(error).to_string();
+    chain.split(" (").next().unwrap_or(&chain).to_owned()
+}

@@ -1,0 +1,328 @@
+//! Bytes or a file → an object that was not there before, in one request or in parts.
+//!
+//! Every request carries CRC-64/NVME of what it sends, worked out here, and a multipart upload that of the whole when it
+//! is completed: the service stores nothing that was altered on the way.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_s3::operation::complete_multipart_upload::CompleteMultipartUploadError;
+use aws_sdk_s3::primitives::ByteStream;
+use aws_sdk_s3::types::{
+    ChecksumAlgorithm, ChecksumType, CompletedMultipartUpload, CompletedPart, ServerSideEncryption,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use crc_fast::{CrcAlgorithm, checksum, checksum_combine};
+use rustix::rand::{GetRandomFlags, getrandom};
+use tokio::task::JoinSet;
+
+use super::{Answer, S3Store, body, failure};
+use crate::{Error, ObjectInfo, Put};
+
+pub(super) const CRC64: CrcAlgorithm = CrcAlgorithm::Crc64Nvme;
+/// The length of a CRC-64 as headers have it, in base64.
+pub(super) const ENCODED_BYTES: usize = 12;
+/// The name of a put's mark among the metadata of its object.
+pub(super) const MARK: &str = "put";
+/// A file of so many parts or more is sent in parts.
+const PARTS_MIN: u64 = 2;
+/// S3's own limit.
+const PARTS_MAX: u64 = 10_000;
+/// So often a put is tried that met another one of its name.
+const CONFLICTS_MAX: u32 = 8;
+const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
+
+/// How one try of a put ended.
+enum Tried {
+    Stored(ObjectInfo),
+    /// The name is taken, perhaps by ourselves.
+    Taken,
+    /// Another put of the name is under way.
+    Conflict,
+}
+
+impl S3Store {
+    pub(super) async fn put_bytes(&self, object: &str, name: &str, bytes: &[u8]) -> Result<Put, Error> {
+        let bytes = Bytes::copy_from_slice(bytes);
+        let mark = new_mark(object)?;
+        let put = async || self.try_put(object, name, &mark, bytes.clone()).await;
+        self.until_decided(object, name, &mark, put).await
+    }
+
+    pub(super) async fn put_file(&self, object: &str, name: &str, path: &Path) -> Result<Put, Error> {
+        let unreadable = |source| Error::Source { file: path.to_owned(), object: object.to_owned(), source };
+        let file = File::open(path).map_err(unreadable)?;
+        let bytes = file.metadata().map_err(unreadable)?.len();
+        if bytes < PARTS_MIN * self.options.part_bytes {
+            let content = read_range(&file, 0, bytes).map_err(unreadable)?;
+            let mark = new_mark(object)?;
+            let put = async || self.try_put(object, name, &mark, content.clone()).await;
+            return self.until_decided(object, name, &mark, put).await;
+        }
+        let mark = new_mark(object)?;
+        let local = Local { path: path.to_owned(), file: Arc::new(file), bytes };
+        let put = async || self.try_put_in_parts(object, name, &mark, &local).await;
+        self.until_decided(object, name, &mark, put).await
+    }
+
+    /// Tries a put until the service has decided who made the object.
+    async fn until_decided(
+        &self,
+        object: &str,
+        name: &str,
+        mark: &str,
+        put: impl AsyncFn() -> Result<Tried, Error>,
+    ) -> Result<Put, Error> {
+        let mut pause = CONFLICT_PAUSE;
+        for _ in 0..CONFLICTS_MAX {
+            match put().await? {
+                Tried::Stored(info) => return Ok(Put::Stored(info)),
+                Tried::Taken => {
+                    // Deleted meanwhile: it was taken, and that is what counts.
+                    let Some(found) = self.look_up(object, name).await? else { return Ok(Put::AlreadyThere) };
+                    let is_ours = found.mark.as_deref() == Some(mark);
+                    return Ok(if is_ours { Put::Stored(found.info) } else { Put::AlreadyThere });
+                }
+                Tried::Conflict => {
+                    tokio::time::sleep(pause.mul_f64(0.5 + random_share(object)?)).await;
+                    pause *= 2;
+                }
+            }
+        }
+        Err(Error::Conflicts { object: object.to_owned(), tries: CONFLICTS_MAX })
+    }
+
+    async fn try_put(&self, object: &str, name: &str, mark: &str, bytes: Bytes) -> Result<Tried, Error> {
+        let size = bytes.len() as u64;
+        let request = self.client.put_object().bucket(&self.place.bucket).key(name).if_none_match("*");
+        let request = request
+            .metadata(MARK, mark)
+            .content_length(size as i64)
+            .checksum_crc64_nvme(encoded(checksum(CRC64, &bytes)))
+            .set_server_side_encryption(self.encryption())
+            .set_ssekms_key_id(self.options.kms_key.clone())
+            .set_expected_bucket_owner(self.options.bucket_owner.clone())
+            .body(self.body(bytes));
+        match request.send().await {
+            Ok(put) => Ok(Tried::Stored(ObjectInfo { bytes: size, etag: put.e_tag().map(str::to_owned) })),
+            Err(error) if failure::is_taken(&error) => Ok(Tried::Taken),
+            Err(error) if failure::is_conflict(&error) => Ok(Tried::Conflict),
+            Err(error) => Err(failure::explain(object.to_owned(), "put it", &error)),
+        }
+    }
+
+    async fn try_put_in_parts(
+        &self,
+        object: &str,
+        name: &str,
+        mark: &str,
+        local: &Local,
+    ) -> Result<Tried, Error> {
+        let upload = self.begin(object, name, mark).await?;
+        let completed = async {
+            let parts = self.send_parts(object, name, &upload, local).await?;
+            let crc64 =
+                parts.iter().fold(0, |crc64, part| checksum_combine(CRC64, crc64, part.crc64, part.bytes));
+            let answer = self.complete(name, &upload, &parts, crc64, local.bytes).await;
+            self.judge(object, name, mark, local.bytes, answer).await
+        };
+        let tried = completed.await;
+        if !matches!(tried, Ok(Tried::Stored(_))) {
+            // Parts that stay are paid for. Where this fails the bucket's own rule has to remove them.
+            let request = self.client.abort_multipart_upload().bucket(&self.place.bucket).key(name);
+            let owner = self.options.bucket_owner.clone();
+            let _ = request.upload_id(&upload).set_expected_bucket_owner(owner).send().await;
+        }
+        tried
+    }
+
+    async fn begin(&self, object: &str, name: &str, mark: &str) -> Result<String, Error> {
+        let request = self.client.create_multipart_upload().bucket(&self.place.bucket).key(name);
+        let begun = request
+            .metadata(MARK, mark)
+            .checksum_algorithm(ChecksumAlgorithm::Crc64Nvme)
+            .checksum_type(ChecksumType::FullObject)
+            .set_server_side_encryption(self.encryption())
+            .set_ssekms_key_id(self.options.kms_key.clone())
+            .set_expected_bucket_owner(self.options.bucket_owner.clone())
+            .send()
+            .await
+            .map_err(|error| failure::explain(object.to_owned(), "begin to put it", &error))?;
+        let upload = begun.upload_id().map(str::to_owned);
+        upload.ok_or_else(|| failure::nonsense(object, "begin to put it", "an answer without an upload's id"))
+    }
+
+    /// Sends all parts, several at a time.
+    async fn send_parts(
+        &self,
+        object: &str,
+        name: &str,
+        upload: &str,
+        local: &Local,
+    ) -> Result<Vec<Part>, Error> {
+        let part_bytes = self.options.part_bytes.max(local.bytes.div_ceil(PARTS_MAX));
+        let n_parts = local.bytes.div_ceil(part_bytes);
+        let mut sent = Vec::new();
+        let mut underway = JoinSet::new();
+        let mut next = 0;
+        loop {
+            while next < n_parts && underway.len() < self.options.parts_at_once {
+                let offset = next * part_bytes;
+                let bytes = part_bytes.min(local.bytes - offset);
+                let content = read_range(&local.file, offset, bytes).map_err(|source| Error::Source {
+                    file: local.path.clone(),
+                    object: object.to_owned(),
+                    source,
+                })?;
+                next += 1;
+                underway.spawn(self.clone().send_part(
+                    object.to_owned(),
+                    name.to_owned(),
+                    upload.to_owned(),
+                    next as i32,
+                    content,
+                ));
+            }
+            match underway.join_next().await {
+                None => break,
+                Some(part) => sent.push(part.map_err(|error| Error::Runtime(error.into()))??),
+            }
+        }
+        sent.sort_unstable_by_key(|part: &Part| part.number);
+        Ok(sent)
+    }
+
+    async fn send_part(
+        self,
+        object: String,
+        name: String,
+        upload: String,
+        number: i32,
+        content: Bytes,
+    ) -> Result<Part, Error> {
+        let (bytes, crc64) = (content.len() as u64, checksum(CRC64, &content));
+        let request = self.client.upload_part().bucket(&self.place.bucket).key(name).upload_id(upload);
+        let sent = request
+            .part_number(number)
+            .content_length(bytes as i64)
+            .checksum_crc64_nvme(encoded(crc64))
+            .set_expected_bucket_owner(self.options.bucket_owner.clone())
+            .body(self.body(content))
+            .send()
+            .await
+            .map_err(|error| failure::explain(object, "put a part of it", &error))?;
+        Ok(Part { number, bytes, crc64, etag: sent.e_tag().map(str::to_owned) })
+    }
+
+    async fn complete(
+        &self,
+        name: &str,
+        upload: &str,
+        parts: &[Part],
+        crc64: u64,
+        bytes: u64,
+    ) -> Answer<Option<String>, CompleteMultipartUploadError> {
+        let listed = parts.iter().map(|part| {
+            CompletedPart::builder()
+                .part_number(part.number)
+                .set_e_tag(part.etag.clone())
+                .checksum_crc64_nvme(encoded(part.crc64))
+                .build()
+        });
+        let parts = CompletedMultipartUpload::builder().set_parts(Some(listed.collect())).build();
+        let request = self.client.complete_multipart_upload().bucket(&self.place.bucket).key(name);
+        let completed = request
+            .upload_id(upload)
+            .multipart_upload(parts)
+            .checksum_crc64_nvme(encoded(crc64))
+            .checksum_type(ChecksumType::FullObject)
+            .mpu_object_size(bytes as i64)
+            .if_none_match("*")
+            .set_expected_bucket_owner(self.options.bucket_owner.clone())
+            .send()
+            .await?;
+        Ok(completed.e_tag().map(str::to_owned))
+    }
+
+    /// What the answer to the last request of a multipart upload means.
+    async fn judge(
+        &self,
+        object: &str,
+        name: &str,
+        mark: &str,
+        bytes: u64,
+        answer: Answer<Option<String>, CompleteMultipartUploadError>,
+    ) -> Result<Tried, Error> {
+        match answer {
+            Ok(etag) => Ok(Tried::Stored(ObjectInfo { bytes, etag })),
+            Err(error) if failure::is_taken(&error) || failure::is_gone(&error) => {
+                // The answer to an earlier try may have been lost: then the object is ours.
+                match self.look_up(object, name).await? {
+                    Some(found) if found.mark.as_deref() == Some(mark) => Ok(Tried::Stored(found.info)),
+                    Some(_) => Ok(Tried::Taken),
+                    None => Err(failure::explain(object.to_owned(), "complete it", &error)),
+                }
+            }
+            Err(error) if failure::is_conflict(&error) => Ok(Tried::Conflict),
+            Err(error) => Err(failure::explain(object.to_owned(), "complete it", &error)),
+        }
+    }
+
+    fn encryption(&self) -> Option<ServerSideEncryption> {
+        self.options.kms_key.as_ref().map(|_| ServerSideEncryption::AwsKms)
+    }
+
+    fn body(&self, bytes: Bytes) -> ByteStream {
+        body::counted(bytes, &self.progress)
+    }
+}
+
+/// A file to send.
+struct Local {
+    path: std::path::PathBuf,
+    file: Arc<File>,
+    bytes: u64,
+}
+
+/// A part that was sent.
+struct Part {
+    number: i32,
+    bytes: u64,
+    crc64: u64,
+    etag: Option<String>,
+}
+
+fn read_range(file: &File, offset: u64, bytes: u64) -> io::Result<Bytes> {
+    let mut content = vec![0; bytes as usize];
+    file.read_exact_at(&mut content, offset)?;
+    Ok(content.into())
+}
+
+/// A CRC-64 as headers have it.
+pub(super) fn encoded(crc64: u64) -> String {
+    STANDARD.encode(crc64.to_be_bytes())
+}
+
+fn new_mark(object: &str) -> Result<String, Error> {
+    Ok(format!("{:016x}{:016x}", random(object)?, random(object)?))
+}
+
+fn random_share(object: &str) -> Result<f64, Error> {
+    Ok((random(object)? >> 11) as f64 / (1u64 << 53) as f64)
+}
+
+fn random(object: &str) -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|errno| Error::Io {
+        object: object.to_owned(),
+        doing: "draw a random mark for it",
+        source: errno.into(),
+    })?;
+    Ok(u64::from_le_bytes(bytes))
+}
