@@ -11,7 +11,7 @@ use dataset::dataset_file::DatasetReader;
 use merge::gc::Garbage;
 use merge::progress::Progress;
 use merge::{Error, Options, Outcome, VocabularyFrom, counts, gc};
-use store::Store;
+use store::{S3Options, Store};
 
 const VOCABULARY_SIZE: u64 = 10_000;
 
@@ -27,9 +27,12 @@ struct Arguments {
 
 #[derive(Args)]
 struct MergeArguments {
-    /// Folder of the run: file:///data/run1 or a plain path
+    /// Place of the run: s3://bucket/run1, file:///data/run1 or a plain path
     #[arg(long, value_name = "URL", requires = "out")]
     run: Option<String>,
+    /// For S3: endpoint=, region=, profile=, path-style, kms-key=, bucket-owner=, parts=, part-mib=
+    #[arg(long, value_name = "LIST", requires = "run")]
+    s3: Option<S3Options>,
     /// The dataset to make; its manifest goes beside it
     #[arg(long, value_name = "FILE", requires = "run")]
     out: Option<PathBuf>,
@@ -64,9 +67,12 @@ struct MergeArguments {
 enum Command {
     /// List the objects of a run that no commit names; with --delete, remove them
     Gc {
-        /// Folder of the run
+        /// Place of the run
         #[arg(long, value_name = "URL")]
         run: String,
+        /// For S3, as of merge
+        #[arg(long, value_name = "LIST")]
+        s3: Option<S3Options>,
         /// Remove them, if all partitions are committed
         #[arg(long)]
         delete: bool,
@@ -79,7 +85,7 @@ fn main() -> ExitCode {
         Err(error) => return usage("merge", &error.render(), error.use_stderr()),
     };
     let result = match (&arguments.command, &arguments.merge) {
-        (Some(Command::Gc { run, delete }), _) => collect_garbage(run, *delete),
+        (Some(Command::Gc { run, s3, delete }), _) => collect_garbage(run, s3.as_ref(), *delete),
         (None, MergeArguments { check: Some(file), .. }) => check(file),
         (None, MergeArguments { describe: Some(file), .. }) => describe(file),
         (None, MergeArguments { run: Some(run), out: Some(out), .. }) => merge(run, out, &arguments.merge),
@@ -95,7 +101,8 @@ fn main() -> ExitCode {
 }
 
 fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error> {
-    let store = Store::open(run)?;
+    let store = Store::open_with(run, &arguments.s3.clone().unwrap_or_default())?;
+    store.probe()?;
     let options = Options {
         out: out.to_owned(),
         vocabulary: match &arguments.vocabulary {
@@ -139,8 +146,8 @@ fn describe(file: &Path) -> Result<(), Error> {
     print(&merge::describe(&DatasetReader::open(file)?)?)
 }
 
-fn collect_garbage(run: &str, delete: bool) -> Result<(), Error> {
-    let store = Store::open(run)?;
+fn collect_garbage(run: &str, s3: Option<&S3Options>, delete: bool) -> Result<(), Error> {
+    let store = Store::open_with(run, &s3.cloned().unwrap_or_default())?;
     let Garbage { orphans, refusal } = gc::find(&store)?;
     for orphan in &orphans {
         print(&format!("{} {} bytes\n", orphan.key, orphan.bytes))?;

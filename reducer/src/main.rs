@@ -10,16 +10,19 @@ use corpus::settings::Settings;
 use corpus::{settings, stop_words};
 use reducer::task::{ATTEMPT, JOB, Others, PARTITION, PARTITIONS, Task};
 use reducer::task::{from_hadoop, host, in_names, random_attempt};
-use store::Store;
+use store::{S3Options, Store};
 
 /// Turns sorted records on standard input into one shard, committed to the run's folder exactly once. What a flag
 /// leaves open comes from Hadoop's environment.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// Folder of the run: file:///data/run1 or a plain path
+    /// Place of the run: s3://bucket/run1, file:///data/run1 or a plain path
     #[arg(long, value_name = "URL")]
     run: String,
+    /// For S3: endpoint=, region=, profile=, path-style, kms-key=, bucket-owner=, parts=, part-mib=
+    #[arg(long, value_name = "LIST")]
+    s3: Option<S3Options>,
     /// This reducer's partition, from 0 [Hadoop: mapreduce_task_partition]
     #[arg(long, value_name = "P")]
     partition: Option<u32>,
@@ -68,7 +71,10 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let failed = |error: reducer::Error| (error.exit(), chain(&error));
-    let store = Store::open(&arguments.run).map_err(|error| failed(error.into()))?;
+    let options = arguments.s3.clone().unwrap_or_default();
+    let store = Store::open_with(&arguments.run, &options).map_err(|error| failed(error.into()))?;
+    // Before hours of work: is there such a place, and does it keep the promise that the commit stands on?
+    store.probe().map_err(|error| failed(error.into()))?;
     let task = task(arguments)?;
     // Pieces larger than the buffer of standard input pass it by.
     reducer::run(io::stdin().lock(), io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;

@@ -7,6 +7,7 @@ mod empty;
 mod exactly_once;
 mod formats;
 mod hadoop;
+mod in_s3;
 mod input;
 mod merge_again;
 mod real_data;

@@ -167,7 +167,7 @@ fn arguments_that_make_no_sense_are_refused() {
         ),
         (
             &["--run", "hdfs://name/run", "--out", "out.h5"],
-            "\"hdfs://name/run\": no store for hdfs:// is built in, only file://; name a folder",
+            "\"hdfs://name/run\": no store for hdfs:// is built in, only file:// and s3://; name a run there",
         ),
     ] {
         refused(&job, arguments, 64, message);

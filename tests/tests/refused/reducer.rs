@@ -176,14 +176,14 @@ fn settings_that_make_no_sense_are_refused() {
 fn a_run_that_cannot_be_written_is_refused() {
     let job = Job::mapped(1);
     job.refuses(
-        || job.reducer("s3://bucket/run", 0, &[], job.read("sorted")),
+        || job.reducer("gs://bucket/run", 0, &[], job.read("sorted")),
         64,
-        "reducer: \"s3://bucket/run\": no store for s3:// is built in, only file://; name a folder",
+        "reducer: \"gs://bucket/run\": no store for gs:// is built in, only file:// and s3://; name a run there",
     );
     job.refuses(
         || job.reducer("../run", 0, &[], job.read("sorted")),
         64,
-        "reducer: \"../run\": a segment is .., expected the folder's own name; name a run as file:///folder or by a path",
+        "reducer: \"../run\": a segment is .., expected the folder's own name; name a run as file:///folder, s3://bucket/prefix, or by a path",
     );
     job.refuses(
         || job.reducer("reviews.json/run", 0, &[], job.read("sorted")),

@@ -1,0 +1,78 @@
+//! The job with its run in S3: the same dataset as in a folder, and nothing secret in what anybody said.
+
+use std::process::Command;
+
+use tests::fault_proxy::{Fault, FaultProxy};
+use tests::lines::sorted_as_c;
+use tests::programs::{Finished, program, run};
+use tests::s3_server::S3Server;
+
+use crate::demo::{DEMO, assert_same_bytes};
+
+const SECRET: &str = "canary-secret-0123456789";
+
+fn with_s3(mut command: Command, endpoint: &str) -> Command {
+    command.env("AWS_ENDPOINT_URL_S3", endpoint).env("AWS_REGION", "eu-central-1");
+    command.env("AWS_ACCESS_KEY_ID", "canary-key").env("AWS_SECRET_ACCESS_KEY", SECRET);
+    command
+}
+
+fn reducer(endpoint: &str, partition: u32, attempt: &str) -> Command {
+    let mut reducer = with_s3(program("reducer"), endpoint);
+    reducer.args(["--run", "s3://bucket/runs/one", "--select", "--partitions", "2", "--attempt", attempt]);
+    reducer.args(["--partition", &partition.to_string()]);
+    reducer
+}
+
+fn silent_about_secrets(finished: &Finished) {
+    assert!(!finished.stderr.contains(SECRET) && !finished.said().contains(SECRET));
+}
+
+#[test]
+fn a_run_in_s3_becomes_the_same_dataset() {
+    let Some(server) = S3Server::start() else { return };
+    // The first answer to each request is lost on its way.
+    let proxy = FaultProxy::start(server.address(), |request| {
+        if request.earlier == 0 { Fault::LoseAnswer } else { Fault::None }
+    })
+    .unwrap();
+    let sorted = sorted_as_c(&DEMO.records);
+    for (partition, attempt) in [(0, "first"), (1, "first"), (1, "second")] {
+        let reduced = run(&mut reducer(&proxy.url(), partition, attempt), &sorted).succeeded();
+        assert!(reduced.said().contains("\"attempt\":\"first\""), "{}", reduced.said());
+        silent_about_secrets(&reduced);
+    }
+
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = folder.path().join("reviews.h5");
+    let mut merge = with_s3(program("merge"), &proxy.url());
+    let merged = run(merge.args(["--run", "s3a://bucket/runs/one/", "--out"]).arg(&dataset), b"").succeeded();
+
+    silent_about_secrets(&merged);
+    assert_same_bytes(&dataset, &DEMO.dataset, "a run in S3");
+}
+
+#[test]
+fn a_store_that_cannot_keep_the_promise_is_refused_before_any_record_is_read() {
+    let Some(server) = S3Server::start() else { return };
+    let proxy = FaultProxy::start(server.address(), |_| Fault::DropCondition).unwrap();
+    let refused = run(&mut reducer(&proxy.url(), 0, "first"), b"not sorted, not even records").with_code(78);
+    assert_eq!(
+        refused.stderr,
+        "reducer: s3://bucket/runs/one: the store ignores If-None-Match, so it would let attempts overwrite each other; \
+         use one that knows conditional puts\n"
+    );
+}
+
+#[test]
+fn without_credentials_a_reducer_says_so_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut reducer = reducer("http://127.0.0.1:9", 0, "first");
+    reducer.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
+    reducer.env("HOME", folder.path()).env("AWS_EC2_METADATA_DISABLED", "true");
+    let refused = run(&mut reducer, b"").with_code(78);
+    let expected = "reducer: s3://bucket/runs/one: no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID, or run on a machine \
+                    with a role that may use the bucket: ";
+    assert!(refused.stderr.starts_with(expected), "{}", refused.stderr);
+    assert_eq!(refused.stderr.lines().count(), 1, "{}", refused.stderr);
+}
