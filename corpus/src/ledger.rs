@@ -14,7 +14,7 @@ use crate::review::Reject;
 
 /// What became of the mapper's lines. Each line is counted once, by the first of these that fits it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct MapperCounts {
     /// All lines.
     pub lines: u64,
@@ -33,6 +33,8 @@ pub struct MapperCounts {
     /// Lines that became a record.
     pub reviews: u64,
 }
+
+crate::read_from_objects!(MapperCounts, ReducerCounts);
 
 /// What becomes of a line that is no review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +213,7 @@ pub struct TooManyBad {
 
 /// What became of the reducer's records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct ReducerCounts {
     /// All votes.
     pub reviews: u64,

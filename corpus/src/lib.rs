@@ -13,6 +13,7 @@ pub mod json;
 pub mod ledger;
 pub mod lines;
 pub mod literal;
+mod objects;
 pub mod partition;
 mod polarity_csv;
 pub mod record;

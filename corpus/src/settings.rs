@@ -10,7 +10,7 @@ use crate::stop_words;
 /// Everything that decides a row's content. Shards of one dataset agree on all of it, and a saved model carries
 /// it, so that a sentence to predict is read as the training rows were.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Settings {
     /// Version of the cleaning rules.
     pub cleaning_version: u32,
@@ -25,6 +25,8 @@ pub struct Settings {
     /// The smallest rating, 1 to 5, whose label is 1.
     pub positive_from: u8,
 }
+
+crate::read_from_objects!(Settings);
 
 impl Default for Settings {
     /// The original system's choices, which cost accuracy; [`Settings::modern`] does not.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// What a reducer says of the shard it has put into the store: one small JSON object, put if absent, which elects
 /// one attempt of a partition. An object in the store counts only when a commit names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Commit {
     /// The version of this record and of the shard's format.
     pub schema_version: u32,
@@ -45,6 +45,8 @@ pub struct Commit {
     /// The settings it was made with.
     pub settings: Settings,
 }
+
+corpus::read_from_objects!(Commit);
 
 /// The largest record or manifest that is read: settings may hold a long list of stop words.
 pub const RECORD_BYTES_MAX: u64 = 64 << 20;

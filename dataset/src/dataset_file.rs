@@ -28,7 +28,7 @@ const BLOCK_ROWS: u64 = 32 << 10;
 
 /// Every setting that decides a dataset's content.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct DatasetSettings {
     /// Those of its shards.
     pub rows: Settings,
@@ -39,6 +39,8 @@ pub struct DatasetSettings {
     /// The id digest of the dataset whose texts were left out, where one was.
     pub without: Option<Digest>,
 }
+
+corpus::read_from_objects!(DatasetSettings);
 
 /// Writes a dataset.
 pub struct DatasetWriter {

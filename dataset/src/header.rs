@@ -13,7 +13,7 @@ use crate::schema::{
 
 /// The three digests of a shard or a dataset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Digests {
     /// Of the rows' words.
     pub row_digest: Digest,
@@ -22,6 +22,8 @@ pub struct Digests {
     /// Of the words and counts: a dataset's vocabulary, a shard's dictionary.
     pub vocabulary_digest: Digest,
 }
+
+corpus::read_from_objects!(Digests);
 
 pub(crate) fn write_digests(file: &mut FileWriter, digests: Digests) -> Result<()> {
     file.attribute(ROW_DIGEST, &Value::Text(digests.row_digest.to_string()))?;

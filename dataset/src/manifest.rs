@@ -11,7 +11,7 @@ use crate::header::Digests;
 
 /// The seal of a run: which shards it consists of, once and for all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Seal {
     /// The version of this record.
     pub schema_version: u32,
@@ -29,7 +29,7 @@ pub struct Seal {
 
 /// One shard of a sealed run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct SealedShard {
     /// Its name in the run's folder.
     pub object: String,
@@ -66,7 +66,7 @@ impl From<&Commit> for SealedShard {
 
 /// Every line and every text of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Ledger {
     /// The mappers' part, where it was given.
     pub mapper: Option<MapperCounts>,
@@ -76,7 +76,7 @@ pub struct Ledger {
 
 /// The manifest beside a dataset, `reviews.manifest.json` beside `reviews.h5`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct DatasetManifest {
     /// The version of this record and of the dataset's format.
     pub schema_version: u32,
@@ -99,3 +99,5 @@ pub struct DatasetManifest {
     /// Its digests.
     pub digests: Digests,
 }
+
+corpus::read_from_objects!(Seal, SealedShard, Ledger, DatasetManifest);

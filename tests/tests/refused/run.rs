@@ -268,6 +268,9 @@ fn a_commit_that_is_no_record_of_this_version_is_refused() {
     };
     job.with_content(&commit(1), b"", || refused("EOF while parsing a value at line 1 column 0"));
     job.with_content(&commit(1), b"no JSON\n", || refused("expected ident at line 1 column 2"));
+    job.with_content(&commit(1), b"[1]", || {
+        refused("invalid type: sequence, expected an object at line 1 column 0");
+    });
     job.with_content(&commit(1), b"{}", || refused("missing field `schema_version` at line 1 column 2"));
     job.with_json(&commit(1), |commit| commit["schema_version"] = 2.into(), || refused("schema version 2"));
     job.with_content(&commit(1), b"{", || refused("EOF while parsing an object at line 1 column 1"));
