@@ -52,7 +52,7 @@ impl JsonParser {
     }
 
     /// Reads one line without its end. A lone UTF-16 surrogate in an escape becomes U+FFFD.
-    pub(crate) fn parse<'a>(&'a mut self, line: &'a str) -> Result<Entry<'a>, Reject> {
+    pub fn parse<'a>(&'a mut self, line: &'a str) -> Result<Entry<'a>, Reject> {
         let found = self.find(line).ok_or(Reject::BadLine)?;
         let text = match found.text {
             Text::Absent => return Err(Reject::NoText),

@@ -69,7 +69,8 @@ impl<R: Read> LineReader<R> {
         Self::with_buffer_bytes(source, line_bytes_max, BUFFER_BYTES)
     }
 
-    fn with_buffer_bytes(source: R, line_bytes_max: usize, buffer_bytes: usize) -> Self {
+    /// The same through a buffer that begins with this size; it grows as lines ask for it.
+    pub fn with_buffer_bytes(source: R, line_bytes_max: usize, buffer_bytes: usize) -> Self {
         Self {
             source,
             line_bytes_max,

@@ -41,7 +41,7 @@ impl LiteralParser {
     }
 
     /// Reads one line without its end.
-    pub(crate) fn parse<'a>(&'a mut self, line: &str) -> Result<Entry<'a>, Reject> {
+    pub fn parse<'a>(&'a mut self, line: &str) -> Result<Entry<'a>, Reject> {
         let (has_text, rating) = self.find(line).ok_or(Reject::BadLine)?;
         if !has_text {
             return Err(Reject::NoText);

@@ -184,7 +184,12 @@ pub enum ReadError {
 impl<R: Read> RecordReader<R> {
     /// Reads from `input` in large pieces; it needs no buffer of its own.
     pub fn new(input: R) -> Self {
-        Self { input, buffer: vec![0; READ_BYTES], start: 0, end: 0, ended: false, lines: 0 }
+        Self::with_buffer_bytes(input, READ_BYTES)
+    }
+
+    /// The same through a buffer that begins with this size, which is not 0; it grows as lines ask for it.
+    pub fn with_buffer_bytes(input: R, buffer_bytes: usize) -> Self {
+        Self { input, buffer: vec![0; buffer_bytes], start: 0, end: 0, ended: false, lines: 0 }
     }
 
     /// The number of lines read so far.

@@ -28,12 +28,15 @@ pub struct Review<'a> {
 
 /// What a parser found in a line: a text, and a rating where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entry<'a> {
+pub struct Entry<'a> {
+    /// The text as it was written, maybe empty.
     pub text: &'a str,
+    /// The stars, where they are 1 to 5.
     pub rating: Option<Rating>,
 }
 
 impl<'a> Entry<'a> {
+    /// The review, if there is a rating.
     pub fn review(self) -> Result<Review<'a>, Reject> {
         Ok(Review { text: self.text, rating: self.rating.ok_or(Reject::BadRating)? })
     }

@@ -43,8 +43,11 @@ fn by_sse2(block: &[u8]) -> Masks {
     masks
 }
 
-#[cfg(any(not(target_arch = "x86_64"), test))]
-fn by_words(block: &[u8]) -> Masks {
+#[cfg_attr(
+    target_arch = "x86_64",
+    allow(dead_code, reason = "here only tests and the fuzz target `clean` call it")
+)]
+pub(super) fn by_words(block: &[u8]) -> Masks {
     const LOWEST: u64 = 0x0101_0101_0101_0101;
     // The product moves the lowest bit of byte i to bit 56 + i, and no two bits meet.
     const GATHER: u64 = 0x0102_0408_1020_4080;

@@ -3,6 +3,7 @@
 use super::*;
 
 mod against_serde_json;
+mod oracle;
 
 type Answer = Result<(String, u8), Reject>;
 

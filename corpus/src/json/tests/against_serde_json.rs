@@ -1,12 +1,10 @@
 //! A property: the parser answers each line, whole or broken, as serde_json would.
 
-use super::{Answer, answer};
+use super::answer;
+use super::oracle::oracle;
 use crate::format::Fields;
 use crate::json::JsonParser;
-use crate::review::{DEPTH_MAX, Reject};
 use proptest::prelude::*;
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
@@ -20,80 +18,6 @@ proptest! {
             let line = changed(&line, &changes);
             prop_assert_eq!(answer(&mut parser, &line), oracle(&line), "{}", line);
         }
-    }
-}
-
-/// The same question put to serde_json: each top-level value as it is written, then looked at by itself.
-fn oracle(line: &str) -> Answer {
-    // Asked for bytes, serde_json lets control characters pass, so the grammar is a question of its own.
-    let _: serde::de::IgnoredAny = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
-    let members: BTreeMap<Bytes, &RawValue> = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
-    if naive_depth(line) > DEPTH_MAX {
-        return Err(Reject::BadLine);
-    }
-    let member = |name: &str| members.get(&Bytes(name.as_bytes().to_vec())).map(|raw| raw.get());
-    let string = |raw: &str| {
-        serde_json::from_str::<Bytes>(raw).ok().filter(|_| raw.starts_with('"')).map(|b| b.lossy())
-    };
-    let text = member("reviewText").and_then(string).ok_or(Reject::NoText)?;
-    let rating = member("overall").and_then(|raw| match string(raw) {
-        Some(spelled) => [1, 2, 3, 4, 5].into_iter().find(|stars| {
-            let trimmed = spelled.trim_matches([' ', '\t']);
-            trimmed
-                .split_once('.')
-                .map_or(trimmed, |(whole, zeros)| if zeros.trim_matches('0').is_empty() { whole } else { "" })
-                == stars.to_string()
-        }),
-        None => [1, 2, 3, 4, 5].into_iter().find(|&stars| raw.parse() == Ok(f64::from(stars))),
-    });
-    Ok((text, rating.ok_or(Reject::BadRating)?))
-}
-
-fn naive_depth(line: &str) -> usize {
-    let (mut depth, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
-    for character in line.chars() {
-        match character {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '"' => in_string = !in_string,
-            '[' | '{' if !in_string => depth += 1,
-            ']' | '}' if !in_string => depth -= 1,
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
-/// A string as serde_json gives it when asked for bytes: lone surrogates are three bytes each.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Bytes(Vec<u8>);
-
-impl Bytes {
-    fn lossy(&self) -> String {
-        let mut bytes = self.0.clone();
-        for at in 0..bytes.len().saturating_sub(2) {
-            if bytes[at] == 0xED && bytes[at + 1] >= 0xA0 {
-                bytes[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
-            }
-        }
-        String::from_utf8(bytes).unwrap()
-    }
-}
-
-impl<'de> serde::Deserialize<'de> for Bytes {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Bytes;
-            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                formatter.write_str("a string")
-            }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                Ok(Bytes(bytes.to_vec()))
-            }
-        }
-        deserializer.deserialize_bytes(Visitor)
     }
 }
 
