@@ -52,7 +52,7 @@ compile_error!("HDF5's native types are taken for little-endian ones");
 const CHECKSUM_BYTES: usize = 4;
 
 /// The shuffled bytes of a chunk of `capacity` elements of which the first are given and the rest are zero.
-pub(crate) fn shuffle<T: Scalar>(elements: &[T], capacity: usize, shuffled: &mut Vec<u8>) {
+pub fn shuffle<T: Scalar>(elements: &[T], capacity: usize, shuffled: &mut Vec<u8>) {
     shuffled.clear();
     shuffled.resize(capacity * T::BYTES, 0);
     for (i, plane) in shuffled.chunks_exact_mut(capacity).enumerate() {
@@ -63,24 +63,24 @@ pub(crate) fn shuffle<T: Scalar>(elements: &[T], capacity: usize, shuffled: &mut
 }
 
 /// Makes stored chunks of shuffled bytes.
-pub(crate) struct Encoder {
+pub struct Encoder {
     compressor: Compressor,
 }
 
 impl Encoder {
     /// Compresses with this level of deflate, from 1 to 9.
-    pub(crate) fn new(deflate_level: u8) -> Self {
+    pub fn new(deflate_level: u8) -> Self {
         let level = CompressionLvl::new(i32::from(deflate_level)).expect("deflate has levels 1 to 9");
         Self { compressor: Compressor::new(level) }
     }
 
     /// No stored chunk of so many shuffled bytes has more: deflate adds five to each five thousand at worst.
-    pub(crate) fn stored_bytes_max(shuffled_bytes: usize) -> usize {
+    pub fn stored_bytes_max(shuffled_bytes: usize) -> usize {
         shuffled_bytes + shuffled_bytes / 512 + 64 + CHECKSUM_BYTES
     }
 
     /// Puts the stored bytes of a chunk into `stored`, which has [`Encoder::stored_bytes_max`] bytes.
-    pub(crate) fn encode(&mut self, shuffled: &[u8], stored: &mut Vec<u8>) {
+    pub fn encode(&mut self, shuffled: &[u8], stored: &mut Vec<u8>) {
         let n =
             self.compressor.zlib_compress(shuffled, stored).expect("compressed bytes are no more than that");
         let checksum = fletcher32(&stored[..n]);
@@ -90,7 +90,7 @@ impl Encoder {
 }
 
 /// Reads stored chunks, through a buffer that is used again.
-pub(crate) struct Decoder {
+pub struct Decoder {
     decompressor: Decompressor,
     shuffled: Vec<u8>,
 }
@@ -106,7 +106,7 @@ impl Decoder {
     ///
     /// The checksum is for other programs, and is not worked out again: whoever calls has held all stored bytes, it
     /// included, against a digest of 128 bits. (It would take a fifth of the time that inflating takes.)
-    pub(crate) fn decode<T: Scalar>(
+    pub fn decode<T: Scalar>(
         &mut self,
         stored: &[u8],
         capacity: usize,

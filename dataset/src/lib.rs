@@ -1,6 +1,5 @@
 #![doc = include_str!("../FORMAT.md")]
 
-mod chunk;
 mod chunk_index;
 mod chunk_writer;
 mod column;
@@ -17,6 +16,7 @@ mod schema;
 mod stored_file;
 mod words;
 
+pub mod chunk;
 pub mod commit;
 pub mod dataset_file;
 pub mod manifest;
