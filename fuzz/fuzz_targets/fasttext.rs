@@ -1,0 +1,29 @@
+//! Lines of a fastText file, each as a reader says that cuts them at their spaces.
+#![no_main]
+
+use corpus::format::Format;
+use corpus::review::{Reject, ReviewParser};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| {
+    let ratings = "1=1,2=5,=3".parse().expect("these are classes and their stars");
+    let mut parser = ReviewParser::new(Format::FastText { ratings });
+    for line in data.split(|byte| matches!(byte, b'\n' | b'\r')) {
+        let review = parser.parse(line).map(|review| (review.text.to_owned(), review.rating.stars()));
+        let line = String::from_utf8_lossy(line);
+        assert_eq!(review, naive(&line), "{line:?}");
+    }
+});
+
+fn naive(line: &str) -> Result<(String, u8), Reject> {
+    let pieces: Vec<&str> = line.split(' ').collect();
+    let n_labels = pieces.iter().take_while(|piece| piece.starts_with("__label__")).count();
+    let (labels, text) = pieces.split_at(n_labels);
+    match labels {
+        [] => Err(Reject::BadLine),
+        ["__label__1", ..] => Ok((text.join(" "), 1)),
+        ["__label__2", ..] => Ok((text.join(" "), 5)),
+        ["__label__", ..] => Ok((text.join(" "), 3)),
+        _ => Err(Reject::BadRating),
+    }
+}

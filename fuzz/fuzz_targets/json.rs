@@ -1,0 +1,19 @@
+//! Lines of JSON, one after the other through one parser: each is answered as serde_json answers it.
+#![no_main]
+
+use corpus::format::Fields;
+use corpus::json::JsonParser;
+use corpus::review::{DEPTH_MAX, Entry, Reject};
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../corpus/src/json/tests/oracle.rs"]
+mod oracle;
+
+fuzz_target!(|data: &[u8]| {
+    let mut parser = JsonParser::new(Fields::default());
+    for line in String::from_utf8_lossy(data).split(['\n', '\r']) {
+        let review = parser.parse(line).and_then(Entry::review);
+        let review = review.map(|review| (review.text.to_owned(), review.rating.stars()));
+        assert_eq!(review, oracle::oracle(line), "{line:?}");
+    }
+});

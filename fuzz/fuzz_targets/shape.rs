@@ -1,0 +1,103 @@
+//! The shapes of records as FORMAT.md has them, told apart from the types that read them.
+
+use Shape::{Digest, Keep, List, Object, OrNull, Text, U8, U32, U64};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::fmt::Debug;
+
+/// What a JSON value has to be.
+pub enum Shape {
+    U8,
+    U32,
+    U64,
+    Text,
+    /// `first`, `last` or `ends`.
+    Keep,
+    /// 32 lower-case hexadecimal digits.
+    Digest,
+    /// It may be absent as well.
+    OrNull(&'static Shape),
+    List(&'static Shape),
+    /// These members and no others.
+    Object(&'static [(&'static str, Shape)]),
+}
+
+pub const SETTINGS: Shape = Object(&[
+    ("cleaning_version", U32),
+    ("unicode_version", Text),
+    ("stop_words", List(&Text)),
+    ("max_tokens", U32),
+    ("keep", Keep),
+    ("positive_from", U8),
+]);
+
+pub const REDUCER_COUNTS: Shape =
+    Object(&[("reviews", U64), ("distinct", U64), ("only_stopwords", U64), ("rows", U64)]);
+
+/// Checks that bytes are read as a record just where they have its shape, and that what was read is what is written.
+pub fn check<T: DeserializeOwned + Serialize + PartialEq + Debug>(bytes: &[u8], shape: &Shape) {
+    let record: Option<T> = serde_json::from_slice(bytes).ok();
+    let value: Option<Value> = serde_json::from_slice(bytes).ok();
+    match (record, value) {
+        (None, None) => {}
+        (Some(record), Some(value)) => {
+            assert!(shape.fits(&value), "this was read: {value}");
+            let mut written = serde_json::to_vec_pretty(&record).expect("a record is JSON");
+            written.push(b'\n');
+            let again: T = serde_json::from_slice(&written).expect("what was written is a record");
+            assert_eq!(again, record);
+            let written: Value = serde_json::from_slice(&written).expect("what was written is JSON");
+            assert_eq!(shape.without_nulls(written), shape.without_nulls(value));
+        }
+        // No record has two members of one name. Of a value the last one counts, so they are gone now.
+        (None, Some(value)) if shape.fits(&value) => {
+            let found = serde_json::from_slice::<T>(value.to_string().as_bytes());
+            found.expect("a value of the shape is a record");
+        }
+        (None, Some(_)) => {}
+        (Some(record), None) => panic!("this was no JSON: {record:?}"),
+    }
+}
+
+impl Shape {
+    fn fits(&self, value: &Value) -> bool {
+        let at_most = |max| value.as_u64().is_some_and(|number| number <= max);
+        match self {
+            U8 => at_most(u8::MAX.into()),
+            U32 => at_most(u32::MAX.into()),
+            U64 => at_most(u64::MAX),
+            Text => value.is_string(),
+            Keep => matches!(value.as_str(), Some("first" | "last" | "ends")),
+            Digest => value.as_str().is_some_and(|hex| {
+                hex.len() == 32 && hex.bytes().all(|digit| b"0123456789abcdef".contains(&digit))
+            }),
+            OrNull(shape) => value.is_null() || shape.fits(value),
+            List(shape) => value.as_array().is_some_and(|list| list.iter().all(|value| shape.fits(value))),
+            Object(shapes) => value.as_object().is_some_and(|members| {
+                members.keys().all(|name| shapes.iter().any(|(known, _)| known == name))
+                    && shapes
+                        .iter()
+                        .all(|(name, shape)| shape.fits(members.get(*name).unwrap_or(&Value::Null)))
+            }),
+        }
+    }
+
+    /// A value that fits, without the members that may be absent and are null.
+    fn without_nulls(&self, value: Value) -> Value {
+        match (self, value) {
+            (OrNull(shape), value) if !value.is_null() => shape.without_nulls(value),
+            (List(shape), Value::Array(list)) => {
+                list.into_iter().map(|value| shape.without_nulls(value)).collect()
+            }
+            (Object(shapes), Value::Object(mut members)) => {
+                let member = |(name, shape): &(&str, Shape)| {
+                    let value = members.remove(*name).filter(|value| !value.is_null())?;
+                    Some((name.to_string(), shape.without_nulls(value)))
+                };
+                Value::Object(shapes.iter().filter_map(member).collect::<Map<_, _>>())
+            }
+            (_, value) => value,
+        }
+    }
+}

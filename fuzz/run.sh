@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs fuzz targets one after the other, each from the inputs that are kept in fuzz/corpus/ and those that earlier
+# runs found. An input that fails is kept below fuzz/artifacts/, and the end of the log says how to run it again.
+#
+# usage: fuzz/run.sh CARGO_FUZZ FOLDER SECONDS [TARGET ...]   (all targets, where none is named)
+#   FOLDER   where things are compiled, and logs and new inputs kept
+#   SECONDS  for each target
+set -euo pipefail
+
+usage() {
+    sed -n '/^# usage/,/^set /s/^# \{0,1\}//p' fuzz/run.sh >&2
+    exit 64
+}
+
+cd "$(dirname "$0")/.."
+[ $# -ge 3 ] && [[ $3 =~ ^[1-9][0-9]*$ ]] || usage
+cargo_fuzz=$1 seconds=$3
+mkdir -p "$2"
+folder=$(cd "$2" && pwd)
+shift 3
+# These link HDF5.
+dataset=(chunk commit manifest)
+all=(json literal "${dataset[@]}" clean record polarity_csv fasttext lines)
+[ $# -gt 0 ] || set -- "${all[@]}"
+for target in "$@"; do
+    [[ " ${all[*]} " = *" $target "* ]] ||
+        { echo "fuzz/run.sh: there is no target $target, expected one of ${all[*]}" >&2; exit 64; }
+done
+
+# cargo-fuzz wants a nightly compiler for the flags it gives it; by this any other takes them too.
+export RUSTC_BOOTSTRAP=1
+# Inputs are a few kilobytes: what takes seconds or much memory is a fault of its own. Leaks are not looked for, since
+# that needs ptrace, which containers forbid.
+options=(-max_total_time="$seconds" -timeout=10 -malloc_limit_mb=64 -detect_leaks=0 -print_final_stats=1)
+failed=()
+for target in "$@"; do
+    features=()
+    [[ " ${dataset[*]} " != *" $target "* ]] || features=(--features dataset)
+    mkdir -p "$folder/corpus/$target"
+    log=$folder/$target.log
+    if "$cargo_fuzz" run "${features[@]}" --target-dir "$folder" "$target" "$folder/corpus/$target" \
+        "fuzz/corpus/$target" -- -dict="fuzz/dictionaries/$target" "${options[@]}" >"$log" 2>&1; then
+        runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+        places=$(sed -n 's/.*DONE *cov: \([0-9]*\) .*/\1/p' "$log")
+        echo "fuzz $target: $runs runs in $seconds s, $places places of the code reached, nothing found"
+    else
+        tail -n 40 "$log"
+        echo "fuzz $target: FAILED, $log has the whole"
+        failed+=("$target")
+    fi
+done
+[ ${#failed[@]} -eq 0 ] || { echo "fuzz/run.sh: failed: ${failed[*]}" >&2; exit 1; }
