@@ -1,7 +1,7 @@
 # The project's commands. `make help` lists them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test prove bench check deny dist clean
+.PHONY: help setup build demo test prove fuzz bench check deny dist clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # A developer's change of Cargo.toml may change Cargo.lock; CI's and a release's may not.
@@ -47,8 +47,18 @@ test: setup ## all tests
 	cargo test --release $(LOCKED) $(WORKSPACE) --no-fail-fast
 	$(LEFT_OUT)
 
-prove: dist ## all tests with their full counts, and the released programs
+prove: dist ## all tests with their full counts, the released programs, a minute of fuzzing
 	PROVE=1 $(MAKE) test
+	$(MAKE) fuzz
+
+# Which targets, all of them if none is named, and how long each.
+FUZZ :=
+SECONDS := 6
+fuzz: ## what reads bytes from elsewhere, by libFuzzer; FUZZ="json clean" SECONDS=1200
+	@bootstrap/laptop.sh build
+	@if bootstrap/laptop.sh fuzz; \
+	then fuzz/run.sh .deps/bin/cargo-fuzz $(TARGET)/fuzz $(SECONDS) $(FUZZ); \
+	else echo "SKIPPED fuzz: cargo-fuzz could not be installed; the lines above say why"; fi
 
 # What is measured is built as what is shipped.
 bench: ## 1 GB through each stage and through the job in Python; reading and all-reduces beside Python's
@@ -67,7 +77,9 @@ endif
 check: ## format, lints, documentation, licences, scripts
 	@bootstrap/laptop.sh build check $(TORCH_SET)
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --release $(LOCKED) $(WORKSPACE) --all-targets -- -D warnings
+	cargo clippy --release $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release $(LOCKED) $(WORKSPACE) --no-deps --document-private-items --quiet
 	.deps/bin/shellcheck $$(git ls-files -- '*.sh' bootstrap/cmake .ci/run)
 	$(MAKE) --no-print-directory deny

@@ -2,7 +2,7 @@
 # Installs below .deps/ what building and testing need beyond a Rust toolchain, a C++ compiler and
 # Python 3. Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|bench|check|dist ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|bench|check|dist|fuzz ...
 #   build   a cmake new enough for HDF5: the system's, or PyPI's
 #   torch   the part of PyTorch that c10d and trainer are compiled with, for a CPU: 0.5 GB
 #   --cuda  torch, and all of PyTorch for a GPU: 4 GB
@@ -11,12 +11,14 @@
 #   bench   the Python packages of the job in Python, beside which it is measured
 #   check   cargo-deny and shellcheck
 #   dist    zig, which links programs for an older glibc
+#   fuzz    cargo-fuzz
 set -euo pipefail
 
 CMAKE_AT_LEAST=3.26
 PYTHON_AT_LEAST=3.10
 PYTHON_AT_MOST=3.14
 CARGO_DENY=0.20.2
+CARGO_FUZZ=0.13.2
 PYTHON=${PYTHON:-python3}
 # In site-packages, what a program that uses PyTorch on a CPU is linked with and loads.
 LIBTORCH_FILES=(torch/lib/lib{torch_cpu,c10}.so torch/lib/libgomp.so.1 nvidia/cu13/lib/lib{cudart,cupti}.so.13)
@@ -40,8 +42,9 @@ main() {
             # The Python peer in tests of groups of ranks does not start without its CUDA libraries.
             test) python_set test; python_set s3; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             bench) python_set bench ;;
-            check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_deny ;;
+            check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
             dist) python_set dist; link_zig ;;
+            fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
             *) usage ;;
         esac
     done
@@ -77,15 +80,16 @@ link_zig() {
     link_tool cargo-zigbuild dist/bin/cargo-zigbuild
 }
 
-cargo_deny() {
-    [ "$("$deps/bin/cargo-deny" --version 2>/dev/null)" = "cargo-deny $CARGO_DENY" ] && return
+# cargo_tool NAME VERSION: .deps/bin/NAME, compiled from the package of that name.
+cargo_tool() {
+    [ "$("$deps/bin/$1" --version 2>/dev/null)" = "$1 $2" ] && return
     need cargo "a Rust toolchain (rustup.rs)"
-    say "compiling cargo-deny $CARGO_DENY, once, in a few minutes"
-    # It reads one lock file: its own speed is nothing beside the time to optimise it.
-    CARGO_TARGET_DIR="$deps/cargo-deny-target" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
+    say "compiling $1 $2, once, in a few minutes"
+    # It reads a few files: its own speed is nothing beside the time to optimise it.
+    CARGO_TARGET_DIR="$deps/$1-target" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
         CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-        cargo install cargo-deny --version "=$CARGO_DENY" --locked --root "$deps" --force --quiet
-    rm -rf "$deps/cargo-deny-target"
+        cargo install "$1" --version "=$2" --locked --root "$deps" --force --quiet
+    rm -rf "$deps/$1-target"
 }
 
 # pytorch part|whole: .deps/libtorch, laid out as PyTorch's own download for C++ is, and for the whole

@@ -7,7 +7,7 @@
 
 use std::fmt::Debug;
 
-use dataset::chunk::{Decoder, Encoder, Scalar};
+use dataset::chunk::{Decoder, Encoder, Scalar, shuffle};
 use flate2::{Decompress, FlushDecompress, Status};
 use libfuzzer_sys::fuzz_target;
 
@@ -35,7 +35,7 @@ fn check<T: Scalar + Debug + PartialEq, const N: usize>(
         2 => with_checksum(framed(rest, capacity * N)),
         _ => {
             let mut elements: Vec<T> = rest.as_chunks().0.iter().take(capacity).copied().map(of).collect();
-            let stored = Encoder::new(kind / 4 % 9 + 1).encode(&elements, capacity).to_vec();
+            let stored = encode(kind / 4 % 9 + 1, &elements, capacity);
             elements.resize(capacity, T::default());
             assert_eq!(decode(&stored, capacity), Some(elements));
             stored
@@ -46,6 +46,14 @@ fn check<T: Scalar + Debug + PartialEq, const N: usize>(
     if decoded.is_some() || !may_have_any_checksum {
         assert_eq!(decoded, naive(&stored, capacity, of));
     }
+}
+
+fn encode<T: Scalar>(deflate_level: u8, elements: &[T], capacity: usize) -> Vec<u8> {
+    let mut shuffled = Vec::new();
+    shuffle(elements, capacity, &mut shuffled);
+    let mut stored = vec![0; Encoder::stored_bytes_max(shuffled.len())];
+    Encoder::new(deflate_level).encode(&shuffled, &mut stored);
+    stored
 }
 
 fn decode<T: Scalar>(stored: &[u8], capacity: usize) -> Option<Vec<T>> {
