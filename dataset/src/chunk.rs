@@ -106,12 +106,7 @@ impl Decoder {
     ///
     /// The checksum is for other programs, and is not worked out again: whoever calls has held all stored bytes, it
     /// included, against a digest of 128 bits. (It would take a fifth of the time that inflating takes.)
-    pub fn decode<T: Scalar>(
-        &mut self,
-        stored: &[u8],
-        capacity: usize,
-        elements: &mut [T],
-    ) -> Option<()> {
+    pub fn decode<T: Scalar>(&mut self, stored: &[u8], capacity: usize, elements: &mut [T]) -> Option<()> {
         let compressed = &stored[..stored.len().checked_sub(CHECKSUM_BYTES)?];
         self.shuffled.resize(capacity * T::BYTES, 0);
         let n = self.decompressor.zlib_decompress(compressed, &mut self.shuffled).ok()?;
