@@ -19,6 +19,11 @@ fn main() -> ExitCode {
     // Pieces larger than the buffers of standard input and output pass them by.
     match combiner::run(io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.exit().end("combiner", &chain(&error)),
+        Err(error) => {
+            // Hadoop's newer name for the attempt, and its older one.
+            let names = ["mapreduce_task_attempt_id", "mapred_task_id"];
+            let under_hadoop = names.iter().any(|name| std::env::var_os(name).is_some());
+            error.exit().end_task("combiner", &chain(&error), under_hadoop)
+        }
     }
 }

@@ -40,6 +40,15 @@ impl Exit {
         let _ = writeln!(io::stderr(), "{program}: {}", one_line(why));
         self.into()
     }
+
+    /// Ends a program that may be a task of Hadoop, whose operator is shown a task's status and the end of its log: then
+    /// both say why.
+    pub fn end_task(self, program: &str, why: &str, under_hadoop: bool) -> ExitCode {
+        if under_hadoop {
+            let _ = writeln!(io::stderr(), "reporter:status:FATAL {program}: {}", one_line(why));
+        }
+        self.end(program, why)
+    }
 }
 
 /// Ends a program whose arguments were refused, or whose help was asked for; `said` is what the parser of arguments

@@ -17,6 +17,9 @@ use mapper::{Error, Mapper, Options, Output, Place};
 /// limit of those who read it.
 const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
 
+/// Hadoop's names for the attempt.
+const ATTEMPT: [&str; 2] = ["mapreduce_task_attempt_id", "mapred_task_id"];
+
 /// Turns review lines on standard input into records on standard output: cleaned text, tab, votes.
 #[derive(Parser)]
 #[command(version)]
@@ -64,7 +67,7 @@ fn main() -> ExitCode {
     };
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => exit.end("mapper", &message),
+        Err((exit, message)) => exit.end_task("mapper", &message, variable(ATTEMPT).is_some()),
     }
 }
 
@@ -124,12 +127,16 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
 
 /// The part of a file that Hadoop feeds this mapper, else `-`.
 fn standard_input() -> Place {
-    let variable = |names: [&str; 2]| names.iter().find_map(|name| std::env::var(name).ok());
     Place {
         file: variable(["mapreduce_map_input_file", "map_input_file"]).unwrap_or_else(|| "-".to_owned()),
         split_start: variable(["mapreduce_map_input_start", "map_input_start"])
             .and_then(|start| start.parse().ok()),
     }
+}
+
+/// The value of the first of these environment variables that is set. Hadoop sets newer and older names.
+fn variable(names: [&str; 2]) -> Option<String> {
+    names.iter().find_map(|name| std::env::var(name).ok())
 }
 
 fn write_counts(path: &PathBuf, counts: &MapperCounts) -> io::Result<()> {

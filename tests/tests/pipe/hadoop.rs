@@ -107,3 +107,25 @@ fn a_bad_line_is_told_with_the_file_that_hadoop_names() {
         );
     }
 }
+
+#[test]
+fn a_failing_task_says_why_by_its_status_and_by_its_last_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let (nonsense, lines) = (&b"nonsense\n"[..], b"x\n".repeat(1000));
+    let tasks = [
+        (program("mapper"), &lines[..]),
+        (program("combiner"), nonsense),
+        (tests::pipe::reducer(folder.path(), 0, 1), nonsense),
+    ];
+    for (mut task, input) in tasks {
+        for name in ["mapreduce_task_attempt_id", "mapred_task_id"] {
+            let failed = run(task.env_clear().env(name, "attempt_1_0001_r_000000_0"), input).with_code(65);
+            let heard = tests::hadoop::Heard::of(&failed.stderr);
+            let (status, last) = (heard.statuses.last().unwrap(), heard.log.last().unwrap());
+            assert_eq!(status, &format!("FATAL {last}"));
+            assert!(failed.stderr.ends_with(&format!("{last}\n")));
+        }
+        let failed = run(task.env_clear(), input).with_code(65);
+        assert!(!failed.stderr.contains("FATAL"), "outside of Hadoop a message is said once");
+    }
+}
