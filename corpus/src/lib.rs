@@ -16,6 +16,7 @@ pub mod literal;
 mod objects;
 pub mod partition;
 mod polarity_csv;
+pub mod progress;
 pub mod record;
 pub mod review;
 pub mod settings;

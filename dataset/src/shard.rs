@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use corpus::digest::{Digest, RowDigester, VocabularyDigester, split};
+use corpus::progress::Progress;
 use corpus::settings::Settings;
 
 use crate::error::Result;
@@ -40,6 +41,7 @@ pub struct ShardWriter {
     id_digester: RowDigester,
     id_digest: Digest,
     dictionary_digester: VocabularyDigester,
+    progress: Progress,
 }
 
 impl ShardWriter {
@@ -57,17 +59,25 @@ impl ShardWriter {
             id_digester: RowDigester::default(),
             id_digest: Digest::default(),
             dictionary_digester: VocabularyDigester::default(),
+            progress: Progress::default(),
         })
+    }
+
+    /// The same writer, each word and row of which is a step.
+    pub fn reporting(self, progress: Progress) -> Self {
+        Self { progress, ..self }
     }
 
     /// The next word of the dictionary, with its count over all distinct texts.
     pub fn word(&mut self, word: &[u8], count: u64) -> Result<()> {
+        self.progress.advance(1);
         self.dictionary_digester.add(word, count);
         self.dictionary.push(&mut self.file, word, count)
     }
 
     /// The next row; its tokens are places in the dictionary.
     pub fn row(&mut self, row: &Row) -> Result<()> {
+        self.progress.advance(1);
         self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
         self.rows.push(&mut self.file, row)
     }

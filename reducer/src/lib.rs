@@ -8,6 +8,7 @@ mod buffer;
 mod collect;
 mod commit;
 mod dictionary;
+pub mod heartbeat;
 mod runs;
 pub mod task;
 mod words;
@@ -21,6 +22,7 @@ use corpus::exit::Exit;
 use corpus::group::{GroupError, Groups, Order};
 use corpus::ledger::{ReducerCounts, report_counters, report_status};
 use corpus::partition::partition;
+use corpus::progress::Progress;
 use corpus::record::ReadError;
 use dataset::commit::{Commit, shard_key};
 use dataset::sha256;
@@ -204,7 +206,7 @@ fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collecti
     let folder =
         folder.map_err(|error| Error::Scratch { path: task.scratch.clone(), source: error.kind().into() })?;
     let path = folder.path().join("shard.h5");
-    let distinct_words = write_shard(&path, task, collection)?.words;
+    let distinct_words = write_shard(&path, task, collection, store.progress())?.words;
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
     let sha256 = sha256::of_file(&path).map_err(unreadable)?;
@@ -222,9 +224,9 @@ fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collecti
 }
 
 /// Writes the shard, closes it, and reads all of it back; gives its size.
-fn write_shard(path: &Path, task: &Task, collection: Collection) -> Result<ShardSize> {
+fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Progress) -> Result<ShardSize> {
     let (size, totals) = (collection.size(), collection.totals);
-    let mut shard = ShardWriter::create(path, &task.settings, size)?;
+    let mut shard = ShardWriter::create(path, &task.settings, size)?.reporting(progress.clone());
     collection.write(&mut shard)?;
     shard.finish(totals.row_digest)?;
     let mut written = ShardReader::open(path).map_err(|error| Error::Unverified(error.to_string()))?;
@@ -234,8 +236,12 @@ fn write_shard(path: &Path, task: &Task, collection: Collection) -> Result<Shard
     if !same {
         return Err(Error::Unverified("other sizes, settings or digest".to_owned()));
     }
-    let verified =
-        written.keep_dictionary(task.memory_bytes as u64).and_then(|()| written.verify(|_| Ok(())));
+    let verified = written.keep_dictionary(task.memory_bytes as u64).and_then(|()| {
+        written.verify(|_| {
+            progress.advance(1);
+            Ok(())
+        })
+    });
     verified.map_err(|error| Error::Unverified(error.to_string()))?;
     Ok(size)
 }

@@ -8,6 +8,7 @@ use clap::Parser;
 use corpus::exit::{Exit, chain, usage};
 use corpus::settings::Settings;
 use corpus::{settings, stop_words};
+use reducer::heartbeat::{Heartbeat, TIMEOUT, silence};
 use reducer::task::{ATTEMPT, JOB, Others, PARTITION, PARTITIONS, Task};
 use reducer::task::{from_hadoop, host, in_names, random_attempt};
 use store::{S3Options, Store};
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => exit.end("reducer", &message),
+        Err((exit, message)) => exit.end_task("reducer", &message, from_hadoop(ATTEMPT).is_some()),
     }
 }
 
@@ -76,8 +77,12 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     // Before hours of work: is there such a place, and does it keep the promise that the commit stands on?
     store.probe().map_err(|error| failed(error.into()))?;
     let task = task(arguments)?;
+    let silence = silence(from_hadoop(TIMEOUT).as_deref());
+    let heartbeat = Heartbeat::start(store.progress().clone(), silence, io::stderr())
+        .map_err(|error| (Exit::Io, format!("cannot start a thread: {error}")))?;
     // Pieces larger than the buffer of standard input pass it by.
     reducer::run(io::stdin().lock(), io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
+    drop(heartbeat);
     Ok(())
 }
 

@@ -8,9 +8,11 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use corpus::progress::Progress;
+
 use crate::key::folder_of_prefix;
 use crate::naming::{Hidden, give_name, sync_folder};
-use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Progress, Put, run_url};
+use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, run_url};
 
 /// What is copied between two signs of progress.
 const COPY_BYTES: u64 = 16 << 20;
@@ -29,6 +31,10 @@ impl FileStore {
 
     pub(crate) fn reporting(self, progress: Progress) -> FileStore {
         FileStore { progress, ..self }
+    }
+
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     pub(crate) fn url(&self) -> String {

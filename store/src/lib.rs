@@ -34,10 +34,12 @@ pub mod naming;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use corpus::progress::Progress;
+
 pub use error::{Error, S3Failure};
 pub use file::FileStore;
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
-pub use options::{BadOption, PART_BYTES_MIN, Progress, S3Options};
+pub use options::{BadOption, PART_BYTES_MIN, S3Options};
 pub use s3::S3Store;
 
 use naming::Hidden;
@@ -124,6 +126,14 @@ impl Store {
         match self {
             Store::File(files) => Store::File(files.reporting(progress)),
             Store::S3(s3) => Store::S3(Box::new(s3.reporting(progress))),
+        }
+    }
+
+    /// Where its work is seen.
+    pub fn progress(&self) -> &Progress {
+        match self {
+            Store::File(files) => files.progress(),
+            Store::S3(s3) => s3.progress(),
         }
     }
 

@@ -1,8 +1,6 @@
 //! How to reach S3, as far as the environment does not say it.
 
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Options of runs in S3. What is not given here comes from where all of Amazon's tools look: the environment
 /// (`AWS_REGION`, `AWS_PROFILE`, `AWS_ENDPOINT_URL_S3`), `~/.aws`, the role of the machine.
@@ -86,23 +84,6 @@ const PARTS_AT_ONCE_MAX: usize = 64;
      or parts=1 to 64, separated by commas"
 )]
 pub struct BadOption(pub String);
-
-/// How far the work of a store has come, for one who watches: bytes sent and fetched so far, tries that failed among
-/// them.
-#[derive(Debug, Clone, Default)]
-pub struct Progress(Arc<AtomicU64>);
-
-impl Progress {
-    /// The bytes so far.
-    pub fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Adds bytes that were moved, here or by the caller's own work on the same thing.
-    pub fn advance(&self, bytes: u64) {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
-    }
-}
 
 #[cfg(test)]
 mod tests {

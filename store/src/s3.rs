@@ -17,10 +17,11 @@ use std::time::{Duration, SystemTime};
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;
+use corpus::progress::Progress;
 use tokio::runtime::Runtime;
 
 use crate::key::folder_of_prefix;
-use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Progress, Put, S3Options};
+use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, S3Options};
 
 /// The segment of objects that no listing shows, as no key can have it.
 const PROBE: &str = ".conditional-put";
@@ -54,6 +55,10 @@ impl S3Store {
 
     pub(crate) fn reporting(self, progress: Progress) -> S3Store {
         S3Store { progress, ..self }
+    }
+
+    pub(crate) fn progress(&self) -> &Progress {
+        &self.progress
     }
 
     pub(crate) fn url(&self) -> String {

@@ -298,8 +298,8 @@ fn progress_is_seen_while_a_file_is_put() {
 #[ignore = "the other side of in_s3"]
 fn progress_is_seen() {
     let Some(store) = store() else { return };
-    let progress = store::Progress::default();
+    let progress = corpus::progress::Progress::default();
     let store = store.reporting(progress.clone());
     put_large(&store);
-    assert!(progress.bytes() > 2 * PART_BYTES_MIN, "{} bytes", progress.bytes());
+    assert!(progress.steps() > 2 * PART_BYTES_MIN, "{} steps", progress.steps());
 }

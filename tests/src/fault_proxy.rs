@@ -26,6 +26,8 @@ pub enum Fault {
     CutAnswer(usize),
     /// The answer comes in pieces of so many bytes with a pause after each.
     Drip(usize, Duration),
+    /// The request's body is taken in pieces of so many bytes with a pause before each.
+    SlowRead(usize, Duration),
     /// The service hears of it a little later.
     Delay(Duration),
     /// The service does not see the condition.
@@ -95,8 +97,13 @@ impl FaultProxy {
 }
 
 fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
-    let Some((head, body)) = read_request(client)? else { return Ok(()) };
+    let mut reader = BufReader::new(client);
+    let Some(head) = read_head(&mut reader)? else { return Ok(()) };
     let (request, fault) = shared.decide(&head);
+    if head.iter().any(|line| is_header(line, "expect")) {
+        write(client, b"HTTP/1.1 100 Continue\r\n\r\n")?;
+    }
+    let body = read_body(&mut reader, &head, fault)?;
     let lock = request.is_conditional.then(|| shared.lock_of(&request));
     let _one_at_a_time = lock.as_ref().map(|lock| locked(lock));
     match fault {
@@ -154,9 +161,8 @@ impl Shared {
     }
 }
 
-/// The lines of a request's head, and its body.
-fn read_request(client: &TcpStream) -> io::Result<Option<(Vec<String>, Vec<u8>)>> {
-    let mut reader = BufReader::new(client);
+/// The lines of a request's head.
+fn read_head(reader: &mut impl BufRead) -> io::Result<Option<Vec<String>>> {
     let mut head = Vec::new();
     loop {
         let mut line = String::new();
@@ -164,22 +170,32 @@ fn read_request(client: &TcpStream) -> io::Result<Option<(Vec<String>, Vec<u8>)>
             return Ok(None);
         }
         match line.trim_end() {
-            "" => break,
+            "" => return Ok(Some(head)),
             line => head.push(line.to_owned()),
         }
     }
-    if head.iter().any(|line| is_header(line, "expect")) {
-        write(client, b"HTTP/1.1 100 Continue\r\n\r\n")?;
-    }
+}
+
+fn read_body(reader: &mut impl BufRead, head: &[String], fault: Fault) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     if head.iter().any(|line| is_header(line, "transfer-encoding")) {
-        read_chunked(&mut reader, &mut body)?;
-    } else {
-        let length = head.iter().find(|line| is_header(line, "content-length"));
-        let length = length.and_then(|line| line.split(':').nth(1)?.trim().parse().ok()).unwrap_or(0);
-        reader.take(length).read_to_end(&mut body)?;
+        read_chunked(reader, &mut body)?;
+        return Ok(body);
     }
-    Ok(Some((head, body)))
+    let length = head.iter().find(|line| is_header(line, "content-length"));
+    let length: u64 = length.and_then(|line| line.split(':').nth(1)?.trim().parse().ok()).unwrap_or(0);
+    let (piece_bytes, pause) = match fault {
+        Fault::SlowRead(bytes, pause) => (bytes as u64, pause),
+        _ => (length, Duration::ZERO),
+    };
+    while (body.len() as u64) < length {
+        thread::sleep(pause);
+        let piece = piece_bytes.min(length - body.len() as u64);
+        if reader.take(piece).read_to_end(&mut body)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(body)
 }
 
 fn read_chunked(reader: &mut impl BufRead, body: &mut Vec<u8>) -> io::Result<()> {

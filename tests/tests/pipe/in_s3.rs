@@ -1,8 +1,10 @@
 //! The job with its run in S3: the same dataset as in a folder, and nothing secret in what anybody said.
 
 use std::process::Command;
+use std::time::Duration;
 
 use tests::fault_proxy::{Fault, FaultProxy};
+use tests::hadoop::Heard;
 use tests::lines::sorted_as_c;
 use tests::programs::{Finished, program, run};
 use tests::s3_server::S3Server;
@@ -50,6 +52,35 @@ fn a_run_in_s3_becomes_the_same_dataset() {
 
     silent_about_secrets(&merged);
     assert_same_bytes(&dataset, &DEMO.dataset, "a run in S3");
+}
+
+#[test]
+fn a_slow_upload_is_never_silent_for_long() {
+    let Some(server) = S3Server::start() else { return };
+    // So many bytes that the operating system's own buffers do not take all of them at once.
+    let proxy = FaultProxy::start(server.address(), |request| {
+        let is_shard = request.method == "PUT" && request.target.contains("/data/");
+        if is_shard { Fault::SlowRead(1_000_000, Duration::from_millis(300)) } else { Fault::None }
+    })
+    .unwrap();
+    let texts = (0..1_000_000_u32).map(|n| format!("{}\t0,0,0,0,1\n", word_of(n)));
+    let sorted = sorted_as_c(texts.collect::<String>().as_bytes());
+    let mut reducer = reducer(&proxy.url(), 0, "first");
+    // A sixth of it, less a little, is 450 ms.
+    reducer.env("mapreduce_task_timeout", "3000");
+
+    let reduced = run(&mut reducer, &sorted).succeeded();
+
+    let heard = Heard::of(&reduced.stderr);
+    let put = heard.statuses.iter().position(|status| status.starts_with("putting ")).unwrap();
+    let signs = heard.statuses[put..].iter().filter(|status| status.starts_with("at work: ")).count();
+    assert!(signs >= 3, "{:?}", heard.statuses);
+}
+
+/// A word of its own for each number: its digits as letters, in an order that no compressor foresees.
+fn word_of(number: u32) -> String {
+    let mixed = u64::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
 #[test]
