@@ -29,10 +29,6 @@ impl FileStore {
         FileStore { folder, progress: Progress::default() }
     }
 
-    pub(crate) fn reporting(self, progress: Progress) -> FileStore {
-        FileStore { progress, ..self }
-    }
-
     pub(crate) fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -173,9 +169,11 @@ impl FileStore {
         loop {
             match io::copy(&mut input.take(COPY_BYTES), output)? {
                 0 => return Ok(copied),
-                bytes => copied += bytes,
+                bytes => {
+                    copied += bytes;
+                    self.progress.advance(bytes);
+                }
             }
-            self.progress.advance(COPY_BYTES);
         }
     }
 

@@ -121,14 +121,6 @@ impl Store {
         }
     }
 
-    /// The same store, whose work is seen in `progress`.
-    pub fn reporting(self, progress: Progress) -> Store {
-        match self {
-            Store::File(files) => Store::File(files.reporting(progress)),
-            Store::S3(s3) => Store::S3(Box::new(s3.reporting(progress))),
-        }
-    }
-
     /// Where its work is seen.
     pub fn progress(&self) -> &Progress {
         match self {

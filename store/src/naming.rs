@@ -61,9 +61,7 @@ pub(crate) struct Hidden {
 impl Hidden {
     /// Names, and does not yet make, a file in `folder`. Random, as writers on other machines may share it.
     pub(crate) fn new(folder: &Path) -> io::Result<Hidden> {
-        let mut random = [0; 8];
-        getrandom(&mut random, GetRandomFlags::empty())?;
-        Ok(Hidden { path: folder.join(format!(".put-{:016x}", u64::from_ne_bytes(random))) })
+        Ok(Hidden { path: folder.join(format!(".put-{:016x}", random()?)) })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -76,6 +74,13 @@ impl Drop for Hidden {
         // The error that led here is the one to report.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// A number that no other writer draws.
+pub(crate) fn random() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
 }
 
 #[cfg(test)]

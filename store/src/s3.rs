@@ -5,6 +5,7 @@
 //! carries our mark. All calls are tried again where that can help, a bounded number of times, and end in an error that
 //! says whether the service stayed away, refused, or lacks something.
 
+mod at_once;
 mod body;
 mod connect;
 mod download;
@@ -17,6 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;
+use bytes::Bytes;
 use corpus::progress::Progress;
 use tokio::runtime::Runtime;
 
@@ -53,10 +55,6 @@ impl S3Store {
         Ok(S3Store { client, runtime, place, options, progress: Progress::default() })
     }
 
-    pub(crate) fn reporting(self, progress: Progress) -> S3Store {
-        S3Store { progress, ..self }
-    }
-
     pub(crate) fn progress(&self) -> &Progress {
         &self.progress
     }
@@ -67,11 +65,12 @@ impl S3Store {
 
     /// Two conditional puts of one name: a service that takes the second ignores the condition.
     pub(crate) fn probe(&self) -> Result<(), Error> {
-        let object = format!("{}/{PROBE}", self.url());
+        let (object, name) = (format!("{}/{PROBE}", self.url()), self.name_of(PROBE));
         let content = b"A put with If-None-Match: * made this object, and a second one was refused.\n";
+        let content = Bytes::from_static(content);
         for _ in 0..2 {
-            let put = self.runtime.block_on(self.put_bytes(&object, &self.name_of(PROBE), content))?;
-            if put == Put::AlreadyThere {
+            let put = self.put_bytes(&object, &name, content.clone());
+            if self.runtime.block_on(put)? == Put::AlreadyThere {
                 return Ok(());
             }
         }
@@ -82,7 +81,7 @@ impl S3Store {
         let (object, name) = (self.object(key), self.name(key));
         self.runtime.block_on(async {
             match content {
-                Content::Bytes(bytes) => self.put_bytes(&object, &name, bytes).await,
+                Content::Bytes(bytes) => self.put_bytes(&object, &name, Bytes::copy_from_slice(bytes)).await,
                 Content::File(file) => self.put_file(&object, &name, file).await,
             }
         })

@@ -9,7 +9,6 @@
 mod claims;
 
 use std::fs::Permissions;
-use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::{env, fs};
@@ -18,7 +17,7 @@ use corpus::exit::Exit;
 use store::{Content, Error, Put, Store};
 use tempfile::TempDir;
 
-use crate::claims::{CLAIMS, key, one_line, put, race};
+use crate::claims::{CLAIMS, key, one_line, put};
 
 #[test]
 fn a_folder_keeps_the_contract() {
@@ -29,15 +28,6 @@ fn a_folder_keeps_the_contract() {
         check(&store);
         assert_eq!(hidden_files(&folder), Vec::<String>::new(), "left behind");
     }
-}
-
-#[test]
-#[ignore = "the other side of of_racing_processes_one_wins_each_name, which starts it"]
-fn one_racing_process() {
-    let (Ok(run), Ok(racer)) = (env::var("RACE_RUN"), env::var("RACER")) else { return };
-    let store = Store::open(&run).unwrap();
-    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
-    race(&store, racer.parse().unwrap());
 }
 
 #[test]

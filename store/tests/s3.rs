@@ -10,7 +10,6 @@
 mod claims;
 
 use std::env;
-use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ use store::{Content, Error, PART_BYTES_MIN, Put, S3Options, Store};
 use tests::fault_proxy::{Fault, FaultProxy, Request};
 use tests::s3_server::S3Server;
 
-use crate::claims::{CLAIMS, key, put, race};
+use crate::claims::{CLAIMS, key, put};
 
 /// Runs one of the ignored tests below in a process of its own, whose environment says where S3 is: a process has one.
 fn in_s3(test: &str, endpoint: &str, run: &str) -> Output {
@@ -95,15 +94,6 @@ fn all_claims() {
         println!("{claim}");
         check(&Store::open(&format!("{}/{number}", base.url())).unwrap());
     }
-}
-
-#[test]
-#[ignore = "the other side of of_racing_processes_one_wins_each_name, which starts it"]
-fn one_racing_process() {
-    let (Ok(run), Ok(racer)) = (env::var("RACE_RUN"), env::var("RACER")) else { return };
-    let store = Store::open(&run).unwrap();
-    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
-    race(&store, racer.parse().unwrap());
 }
 
 /// A proxy whose faults depend on method and target.
@@ -298,8 +288,7 @@ fn progress_is_seen_while_a_file_is_put() {
 #[ignore = "the other side of in_s3"]
 fn progress_is_seen() {
     let Some(store) = store() else { return };
-    let progress = corpus::progress::Progress::default();
-    let store = store.reporting(progress.clone());
     put_large(&store);
-    assert!(progress.steps() > 2 * PART_BYTES_MIN, "{} steps", progress.steps());
+    let steps = store.progress().steps();
+    assert!(steps > 2 * PART_BYTES_MIN, "{steps} steps");
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_s3::primitives::ByteStream;
-use crc_fast::{Digest, checksum_combine};
-use tokio::task::JoinSet;
+use crc_fast::Digest;
 
-use super::upload::{CRC64, encoded};
+use super::at_once::several_at_once;
+use super::upload::{CRC64, combined, encoded};
 use super::{S3Store, failure};
 use crate::naming::Hidden;
 use crate::{Error, LocalObject, S3Failure};
@@ -92,8 +92,7 @@ impl S3Store {
         let file = Arc::new(File::create_new(hidden.path()).map_err(failed)?);
         let ranges =
             self.fetch_ranges(object, name, found.info.bytes, found.info.etag.clone(), &file).await?;
-        let crc64 =
-            ranges.iter().fold(0, |crc64, range| checksum_combine(CRC64, crc64, range.crc64, range.bytes));
+        let crc64 = combined(ranges.iter().map(|range| (range.crc64, range.bytes)));
         match found.crc64 {
             Some(expected) if expected != encoded(crc64) => Err(unavailable(
                 object,
@@ -113,23 +112,13 @@ impl S3Store {
         file: &Arc<File>,
     ) -> Result<Vec<Range>, Error> {
         let part_bytes = self.options.part_bytes;
-        let mut offsets = (0..bytes.div_ceil(part_bytes)).map(|part| part * part_bytes);
-        let mut fetched = Vec::new();
-        let mut underway = JoinSet::new();
-        loop {
-            while underway.len() < self.options.parts_at_once {
-                let Some(offset) = offsets.next() else { break };
-                let range = Range { offset, bytes: part_bytes.min(bytes - offset), crc64: 0 };
-                let (store, object, name) = (self.clone(), object.to_owned(), name.to_owned());
-                underway.spawn(store.fetch_range(object, name, range, etag.clone(), Arc::clone(file)));
-            }
-            match underway.join_next().await {
-                None => break,
-                Some(range) => fetched.push(range.map_err(|error| Error::Runtime(error.into()))??),
-            }
-        }
-        fetched.sort_unstable_by_key(|range: &Range| range.offset);
-        Ok(fetched)
+        let ranges = (0..bytes.div_ceil(part_bytes)).map(|part| {
+            let offset = part * part_bytes;
+            let range = Range { offset, bytes: part_bytes.min(bytes - offset), crc64: 0 };
+            let (store, object, name) = (self.clone(), object.to_owned(), name.to_owned());
+            Ok(store.fetch_range(object, name, range, etag.clone(), Arc::clone(file)))
+        });
+        several_at_once(self.options.parts_at_once, ranges).await
     }
 
     async fn fetch_range(

@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use aws_sdk_s3::operation::complete_multipart_upload::CompleteMultipartUploadError;
@@ -19,10 +18,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, checksum, checksum_combine};
-use rustix::rand::{GetRandomFlags, getrandom};
-use tokio::task::JoinSet;
 
+use super::at_once::several_at_once;
 use super::{Answer, S3Store, body, failure};
+use crate::naming::random;
 use crate::{Error, ObjectInfo, Put};
 
 pub(super) const CRC64: CrcAlgorithm = CrcAlgorithm::Crc64Nvme;
@@ -40,19 +39,16 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How one try of a put ended.
 enum Tried {
-    Stored(ObjectInfo),
-    /// The name is taken, perhaps by ourselves.
-    Taken,
+    Decided(Put),
     /// Another put of the name is under way.
     Conflict,
 }
 
 impl S3Store {
-    pub(super) async fn put_bytes(&self, object: &str, name: &str, bytes: &[u8]) -> Result<Put, Error> {
-        let bytes = Bytes::copy_from_slice(bytes);
+    pub(super) async fn put_bytes(&self, object: &str, name: &str, bytes: Bytes) -> Result<Put, Error> {
         let mark = new_mark(object)?;
         let put = async || self.try_put(object, name, &mark, bytes.clone()).await;
-        self.until_decided(object, name, &mark, put).await
+        until_decided(object, put).await
     }
 
     pub(super) async fn put_file(&self, object: &str, name: &str, path: &Path) -> Result<Put, Error> {
@@ -61,41 +57,12 @@ impl S3Store {
         let bytes = file.metadata().map_err(unreadable)?.len();
         if bytes < PARTS_MIN * self.options.part_bytes {
             let content = read_range(&file, 0, bytes).map_err(unreadable)?;
-            let mark = new_mark(object)?;
-            let put = async || self.try_put(object, name, &mark, content.clone()).await;
-            return self.until_decided(object, name, &mark, put).await;
+            return self.put_bytes(object, name, content).await;
         }
         let mark = new_mark(object)?;
-        let local = Local { path: path.to_owned(), file: Arc::new(file), bytes };
+        let local = Local { path, file, bytes };
         let put = async || self.try_put_in_parts(object, name, &mark, &local).await;
-        self.until_decided(object, name, &mark, put).await
-    }
-
-    /// Tries a put until the service has decided who made the object.
-    async fn until_decided(
-        &self,
-        object: &str,
-        name: &str,
-        mark: &str,
-        put: impl AsyncFn() -> Result<Tried, Error>,
-    ) -> Result<Put, Error> {
-        let mut pause = CONFLICT_PAUSE;
-        for _ in 0..CONFLICTS_MAX {
-            match put().await? {
-                Tried::Stored(info) => return Ok(Put::Stored(info)),
-                Tried::Taken => {
-                    // Deleted meanwhile: it was taken, and that is what counts.
-                    let Some(found) = self.look_up(object, name).await? else { return Ok(Put::AlreadyThere) };
-                    let is_ours = found.mark.as_deref() == Some(mark);
-                    return Ok(if is_ours { Put::Stored(found.info) } else { Put::AlreadyThere });
-                }
-                Tried::Conflict => {
-                    tokio::time::sleep(pause.mul_f64(0.5 + random_share(object)?)).await;
-                    pause *= 2;
-                }
-            }
-        }
-        Err(Error::Conflicts { object: object.to_owned(), tries: CONFLICTS_MAX })
+        until_decided(object, put).await
     }
 
     async fn try_put(&self, object: &str, name: &str, mark: &str, bytes: Bytes) -> Result<Tried, Error> {
@@ -110,11 +77,24 @@ impl S3Store {
             .set_expected_bucket_owner(self.options.bucket_owner.clone())
             .body(self.body(bytes));
         match request.send().await {
-            Ok(put) => Ok(Tried::Stored(ObjectInfo { bytes: size, etag: put.e_tag().map(str::to_owned) })),
-            Err(error) if failure::is_taken(&error) => Ok(Tried::Taken),
+            Ok(put) => Ok(stored(size, put.e_tag())),
+            Err(error) if failure::is_taken(&error) => {
+                // Deleted meanwhile: it was taken, and that is what counts.
+                let put = self.whose(object, name, mark).await?.unwrap_or(Put::AlreadyThere);
+                Ok(Tried::Decided(put))
+            }
             Err(error) if failure::is_conflict(&error) => Ok(Tried::Conflict),
             Err(error) => Err(failure::explain(object.to_owned(), "put it", &error)),
         }
+    }
+
+    /// Whether the object that took a name is that of this put, whose first answer was lost; `None` where there is
+    /// none.
+    async fn whose(&self, object: &str, name: &str, mark: &str) -> Result<Option<Put>, Error> {
+        let found = self.look_up(object, name).await?;
+        Ok(found.map(|found| {
+            if found.mark.as_deref() == Some(mark) { Put::Stored(found.info) } else { Put::AlreadyThere }
+        }))
     }
 
     async fn try_put_in_parts(
@@ -122,18 +102,17 @@ impl S3Store {
         object: &str,
         name: &str,
         mark: &str,
-        local: &Local,
+        local: &Local<'_>,
     ) -> Result<Tried, Error> {
         let upload = self.begin(object, name, mark).await?;
         let completed = async {
             let parts = self.send_parts(object, name, &upload, local).await?;
-            let crc64 =
-                parts.iter().fold(0, |crc64, part| checksum_combine(CRC64, crc64, part.crc64, part.bytes));
+            let crc64 = combined(parts.iter().map(|part| (part.crc64, part.bytes)));
             let answer = self.complete(name, &upload, &parts, crc64, local.bytes).await;
             self.judge(object, name, mark, local.bytes, answer).await
         };
         let tried = completed.await;
-        if !matches!(tried, Ok(Tried::Stored(_))) {
+        if !matches!(tried, Ok(Tried::Decided(Put::Stored(_)))) {
             // Parts that stay are paid for. Where this fails the bucket's own rule has to remove them.
             let request = self.client.abort_multipart_upload().bucket(&self.place.bucket).key(name);
             let owner = self.options.bucket_owner.clone();
@@ -164,38 +143,21 @@ impl S3Store {
         object: &str,
         name: &str,
         upload: &str,
-        local: &Local,
+        local: &Local<'_>,
     ) -> Result<Vec<Part>, Error> {
         let part_bytes = self.options.part_bytes.max(local.bytes.div_ceil(PARTS_MAX));
-        let n_parts = local.bytes.div_ceil(part_bytes);
-        let mut sent = Vec::new();
-        let mut underway = JoinSet::new();
-        let mut next = 0;
-        loop {
-            while next < n_parts && underway.len() < self.options.parts_at_once {
-                let offset = next * part_bytes;
-                let bytes = part_bytes.min(local.bytes - offset);
-                let content = read_range(&local.file, offset, bytes).map_err(|source| Error::Source {
-                    file: local.path.clone(),
-                    object: object.to_owned(),
-                    source,
-                })?;
-                next += 1;
-                underway.spawn(self.clone().send_part(
-                    object.to_owned(),
-                    name.to_owned(),
-                    upload.to_owned(),
-                    next as i32,
-                    content,
-                ));
-            }
-            match underway.join_next().await {
-                None => break,
-                Some(part) => sent.push(part.map_err(|error| Error::Runtime(error.into()))??),
-            }
-        }
-        sent.sort_unstable_by_key(|part: &Part| part.number);
-        Ok(sent)
+        let parts = (0..local.bytes.div_ceil(part_bytes)).map(|part| {
+            let offset = part * part_bytes;
+            let content = read_range(&local.file, offset, part_bytes.min(local.bytes - offset));
+            let content = content.map_err(|source| Error::Source {
+                file: local.path.to_owned(),
+                object: object.to_owned(),
+                source,
+            })?;
+            let (object, name, upload) = (object.to_owned(), name.to_owned(), upload.to_owned());
+            Ok(self.clone().send_part(object, name, upload, part as i32 + 1, content))
+        });
+        several_at_once(self.options.parts_at_once, parts).await
     }
 
     async fn send_part(
@@ -260,14 +222,11 @@ impl S3Store {
         answer: Answer<Option<String>, CompleteMultipartUploadError>,
     ) -> Result<Tried, Error> {
         match answer {
-            Ok(etag) => Ok(Tried::Stored(ObjectInfo { bytes, etag })),
+            Ok(etag) => Ok(stored(bytes, etag.as_deref())),
             Err(error) if failure::is_taken(&error) || failure::is_gone(&error) => {
-                // The answer to an earlier try may have been lost: then the object is ours.
-                match self.look_up(object, name).await? {
-                    Some(found) if found.mark.as_deref() == Some(mark) => Ok(Tried::Stored(found.info)),
-                    Some(_) => Ok(Tried::Taken),
-                    None => Err(failure::explain(object.to_owned(), "complete it", &error)),
-                }
+                let put = self.whose(object, name, mark).await?;
+                let lost = || failure::explain(object.to_owned(), "complete it", &error);
+                Ok(Tried::Decided(put.ok_or_else(lost)?))
             }
             Err(error) if failure::is_conflict(&error) => Ok(Tried::Conflict),
             Err(error) => Err(failure::explain(object.to_owned(), "complete it", &error)),
@@ -284,9 +243,9 @@ impl S3Store {
 }
 
 /// A file to send.
-struct Local {
-    path: std::path::PathBuf,
-    file: Arc<File>,
+struct Local<'a> {
+    path: &'a Path,
+    file: File,
     bytes: u64,
 }
 
@@ -296,6 +255,25 @@ struct Part {
     bytes: u64,
     crc64: u64,
     etag: Option<String>,
+}
+
+/// Tries a put until the service has decided who made the object.
+async fn until_decided(object: &str, put: impl AsyncFn() -> Result<Tried, Error>) -> Result<Put, Error> {
+    let mut pause = CONFLICT_PAUSE;
+    for _ in 0..CONFLICTS_MAX {
+        match put().await? {
+            Tried::Decided(put) => return Ok(put),
+            Tried::Conflict => {
+                tokio::time::sleep(pause.mul_f64(0.5 + random_share(object)?)).await;
+                pause *= 2;
+            }
+        }
+    }
+    Err(Error::Conflicts { object: object.to_owned(), tries: CONFLICTS_MAX })
+}
+
+fn stored(bytes: u64, etag: Option<&str>) -> Tried {
+    Tried::Decided(Put::Stored(ObjectInfo { bytes, etag: etag.map(str::to_owned) }))
 }
 
 fn read_range(file: &File, offset: u64, bytes: u64) -> io::Result<Bytes> {
@@ -309,20 +287,20 @@ pub(super) fn encoded(crc64: u64) -> String {
     STANDARD.encode(crc64.to_be_bytes())
 }
 
+/// The CRC-64 of a whole from those of its parts and their lengths, in order.
+pub(super) fn combined(parts: impl Iterator<Item = (u64, u64)>) -> u64 {
+    parts.fold(0, |whole, (crc64, bytes)| checksum_combine(CRC64, whole, crc64, bytes))
+}
+
 fn new_mark(object: &str) -> Result<String, Error> {
-    Ok(format!("{:016x}{:016x}", random(object)?, random(object)?))
+    Ok(format!("{:016x}{:016x}", random_for(object)?, random_for(object)?))
 }
 
 fn random_share(object: &str) -> Result<f64, Error> {
-    Ok((random(object)? >> 11) as f64 / (1u64 << 53) as f64)
+    Ok((random_for(object)? >> 11) as f64 / (1u64 << 53) as f64)
 }
 
-fn random(object: &str) -> Result<u64, Error> {
-    let mut bytes = [0; 8];
-    getrandom(&mut bytes, GetRandomFlags::empty()).map_err(|errno| Error::Io {
-        object: object.to_owned(),
-        doing: "draw a random mark for it",
-        source: errno.into(),
-    })?;
-    Ok(u64::from_le_bytes(bytes))
+fn random_for(object: &str) -> Result<u64, Error> {
+    let doing = "draw a random mark for it";
+    random().map_err(|source| Error::Io { object: object.to_owned(), doing, source })
 }

@@ -1,6 +1,7 @@
 //! What every store promises, as claims over a fresh `Store`.
 
 use std::collections::BTreeMap;
+use std::io::{self, Read};
 use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -193,7 +194,7 @@ fn of_racing_processes_one_wins_each_name(store: &Store) {
     let mut racers: Vec<_> = (0..RACERS)
         .map(|racer| {
             Command::new(env::current_exe().unwrap())
-                .args(["--exact", "one_racing_process", "--ignored"])
+                .args(["--exact", "claims::one_racing_process", "--ignored"])
                 .env("RACE_RUN", store.url())
                 .env("RACER", racer.to_string())
                 .stdin(Stdio::piped())
@@ -210,8 +211,17 @@ fn of_racing_processes_one_wins_each_name(store: &Store) {
     assert_each_name_has_one_winner(store);
 }
 
+#[test]
+#[ignore = "the other side of of_racing_processes_one_wins_each_name, which starts it"]
+fn one_racing_process() {
+    let (Ok(run), Ok(racer)) = (env::var("RACE_RUN"), env::var("RACER")) else { return };
+    let store = Store::open(&run).unwrap();
+    io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    race(&store, racer.parse().unwrap());
+}
+
 /// Puts every name, and then the list of those won, as an object of its own.
-pub fn race(store: &Store, racer: usize) {
+fn race(store: &Store, racer: usize) {
     let won: Vec<String> = (0..raced_names(store))
         .map(|name| format!("commit/part-{name:05}.json"))
         .filter(|name| matches!(put(store, &key(name), &content_of(racer)), Put::Stored(_)))
