@@ -1,5 +1,6 @@
 //! The program `combiner`: standard input to standard output, exit code out.
 
+use std::env;
 use std::io;
 use std::process::ExitCode;
 
@@ -19,11 +20,6 @@ fn main() -> ExitCode {
     // Pieces larger than the buffers of standard input and output pass them by.
     match combiner::run(io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Hadoop's newer name for the attempt, and its older one.
-            let names = ["mapreduce_task_attempt_id", "mapred_task_id"];
-            let under_hadoop = names.iter().any(|name| std::env::var_os(name).is_some());
-            error.exit().end_task("combiner", &chain(&error), under_hadoop)
-        }
+        Err(error) => error.exit().end_task("combiner", &chain(&error), env::var_os::<&str>),
     }
 }

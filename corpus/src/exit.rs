@@ -1,6 +1,7 @@
 //! How all programs end: with an exit code after BSD's sysexits, and what went wrong on one line, once.
 
 use std::error::Error;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -42,14 +43,22 @@ impl Exit {
     }
 
     /// Ends a program that may be a task of Hadoop, whose operator is shown a task's status and the end of its log: then
-    /// both say why.
-    pub fn end_task(self, program: &str, why: &str, under_hadoop: bool) -> ExitCode {
-        if under_hadoop {
+    /// both say why. `variable` looks into the environment.
+    pub fn end_task(
+        self,
+        program: &str,
+        why: &str,
+        variable: impl Fn(&'static str) -> Option<OsString>,
+    ) -> ExitCode {
+        if ATTEMPT.into_iter().any(|name| variable(name).is_some_and(|attempt| !attempt.is_empty())) {
             let _ = writeln!(io::stderr(), "reporter:status:FATAL {program}: {}", one_line(why));
         }
         self.end(program, why)
     }
 }
+
+/// Hadoop's names for the attempt of a task, the newer and the older one.
+pub const ATTEMPT: [&str; 2] = ["mapreduce_task_attempt_id", "mapred_task_id"];
 
 /// Ends a program whose arguments were refused, or whose help was asked for; `said` is what the parser of arguments
 /// has to say about it. Of a refusal the list of all options is left to `--help`.

@@ -219,19 +219,7 @@ pub struct Asked {
 impl Asked {
     /// The format, if all that was said belongs to it.
     pub fn format(self) -> Result<Format, Misplaced> {
-        let has_classes = self.name != FormatName::Json;
-        let given = [
-            ("--preset", self.preset.is_some(), has_classes, "json"),
-            ("--text-field", self.text_field.is_some(), has_classes, "json"),
-            ("--rating-field", self.rating_field.is_some(), has_classes, "json"),
-            ("--class-ratings", self.class_ratings.is_some(), !has_classes, "polarity-csv or fasttext"),
-            ("--with-title", self.with_title, self.name != FormatName::PolarityCsv, "polarity-csv"),
-        ];
-        if let Some(&(option, _, _, expected)) =
-            given.iter().find(|(_, given, foreign, _)| *given && *foreign)
-        {
-            return Err(Misplaced { option, found: self.name.name(), expected });
-        }
+        self.refuse(self.name.name(), |formats| !formats.contains(&self.name))?;
         let ratings = self.class_ratings.unwrap_or_default();
         Ok(match self.name {
             FormatName::Json => {
@@ -244,6 +232,35 @@ impl Asked {
             FormatName::PolarityCsv => Format::PolarityCsv { ratings, with_title: self.with_title },
             FormatName::FastText => Format::FastText { ratings },
         })
+    }
+
+    /// Refuses whatever was said, for a format that has no options; this is its name.
+    pub fn nothing_for(&self, found: &'static str) -> Result<(), Misplaced> {
+        self.refuse(found, |_| true)
+    }
+
+    /// Refuses the first option that was given and is one of foreign formats.
+    fn refuse(
+        &self,
+        found: &'static str,
+        are_foreign: impl Fn(&[FormatName]) -> bool,
+    ) -> Result<(), Misplaced> {
+        use FormatName::{FastText, Json, PolarityCsv};
+        let options: [(&str, bool, &[FormatName], &str); 5] = [
+            ("--preset", self.preset.is_some(), &[Json], "json"),
+            ("--text-field", self.text_field.is_some(), &[Json], "json"),
+            ("--rating-field", self.rating_field.is_some(), &[Json], "json"),
+            (
+                "--class-ratings",
+                self.class_ratings.is_some(),
+                &[PolarityCsv, FastText],
+                "polarity-csv or fasttext",
+            ),
+            ("--with-title", self.with_title, &[PolarityCsv], "polarity-csv"),
+        ];
+        let misplaced =
+            options.into_iter().find(|(_, is_given, formats, _)| *is_given && are_foreign(formats));
+        misplaced.map_or(Ok(()), |(option, _, _, expected)| Err(Misplaced { option, found, expected }))
     }
 }
 

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::lines::{Content, is_blank};
 use crate::review::Reject;
 
 /// What became of the mapper's lines. Each line is counted once, by the first of these that fits it.
@@ -59,6 +60,16 @@ impl Fate {
             Self::Rejected(Reject::NoText) => "no_text",
             Self::Rejected(Reject::BadRating) => "bad_rating",
             Self::EmptyText => "empty_text",
+        }
+    }
+
+    /// The bytes of a line that is neither blank nor too long to be held, which are the first things to be looked for.
+    pub fn held(line: Content<'_>) -> Result<&[u8], Self> {
+        match line {
+            Content::TooLong { blank: true, .. } => Err(Self::Blank),
+            Content::TooLong { .. } => Err(Self::TooLong),
+            Content::Bytes(bytes) if is_blank(bytes) => Err(Self::Blank),
+            Content::Bytes(bytes) => Ok(bytes),
         }
     }
 

@@ -13,7 +13,7 @@ use corpus::clean::Cleaner;
 use corpus::exit::Exit;
 use corpus::format::Format;
 use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad, report_counters};
-use corpus::lines::{Content, Line, LineReader, is_blank};
+use corpus::lines::{Content, Line, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::review::{Rating, ReviewParser};
 use thiserror::Error;
@@ -203,13 +203,7 @@ impl Reviews {
 
     /// The cleaned text and the rating of a line, or what else becomes of it.
     fn read(&mut self, line: Content<'_>) -> Result<(&[u8], Rating), Fate> {
-        let bytes = match line {
-            Content::TooLong { blank: true, .. } => return Err(Fate::Blank),
-            Content::TooLong { .. } => return Err(Fate::TooLong),
-            Content::Bytes(bytes) if is_blank(bytes) => return Err(Fate::Blank),
-            Content::Bytes(bytes) => bytes,
-        };
-        let review = self.parser.parse(bytes).map_err(Fate::Rejected)?;
+        let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
         self.text.clear();
         if self.cleaner.clean(review.text, &mut self.text) {
             Ok((&self.text, review.rating))

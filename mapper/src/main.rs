@@ -1,5 +1,6 @@
 //! The program `mapper`: standard input to standard output, counts to a file, exit code out.
 
+use std::env;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -16,9 +17,6 @@ use mapper::{Error, Mapper, Options, Output, Place};
 /// Cleaning makes a text up to half as long again (Ⱥ has two bytes, ⱥ three), and the record has to stay below the
 /// limit of those who read it.
 const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
-
-/// Hadoop's names for the attempt.
-const ATTEMPT: [&str; 2] = ["mapreduce_task_attempt_id", "mapred_task_id"];
 
 /// Turns review lines on standard input into records on standard output: cleaned text, tab, votes.
 #[derive(Parser)]
@@ -67,7 +65,7 @@ fn main() -> ExitCode {
     };
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => exit.end_task("mapper", &message, variable(ATTEMPT).is_some()),
+        Err((exit, message)) => exit.end_task("mapper", &message, env::var_os::<&str>),
     }
 }
 
@@ -127,16 +125,12 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
 
 /// The part of a file that Hadoop feeds this mapper, else `-`.
 fn standard_input() -> Place {
+    let variable = |names: [&str; 2]| names.iter().find_map(|name| env::var(name).ok());
     Place {
         file: variable(["mapreduce_map_input_file", "map_input_file"]).unwrap_or_else(|| "-".to_owned()),
         split_start: variable(["mapreduce_map_input_start", "map_input_start"])
             .and_then(|start| start.parse().ok()),
     }
-}
-
-/// The value of the first of these environment variables that is set. Hadoop sets newer and older names.
-fn variable(names: [&str; 2]) -> Option<String> {
-    names.iter().find_map(|name| std::env::var(name).ok())
 }
 
 fn write_counts(path: &PathBuf, counts: &MapperCounts) -> io::Result<()> {

@@ -1,15 +1,16 @@
 //! The program `reducer`: arguments and environment in, exit code out.
 
+use std::env;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{Exit, chain, usage};
+use corpus::exit::{ATTEMPT, Exit, chain, usage};
 use corpus::settings::Settings;
 use corpus::{settings, stop_words};
 use reducer::heartbeat::{Heartbeat, TIMEOUT, silence};
-use reducer::task::{ATTEMPT, JOB, Others, PARTITION, PARTITIONS, Task};
+use reducer::task::{JOB, Others, PARTITION, PARTITIONS, Task};
 use reducer::task::{from_hadoop, host, in_names, random_attempt};
 use store::{S3Options, Store};
 
@@ -66,7 +67,7 @@ fn main() -> ExitCode {
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => exit.end_task("reducer", &message, from_hadoop(ATTEMPT).is_some()),
+        Err((exit, message)) => exit.end_task("reducer", &message, env::var_os::<&str>),
     }
 }
 
@@ -114,7 +115,7 @@ fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
         job: from_hadoop(JOB),
         settings: content_settings(arguments)?,
         memory_bytes: arguments.memory,
-        scratch: std::env::temp_dir(),
+        scratch: env::temp_dir(),
     })
 }
 

@@ -48,8 +48,6 @@ pub fn from_hadoop(names: [&str; 2]) -> Option<String> {
 pub const PARTITION: [&str; 2] = ["mapreduce_task_partition", "mapred_task_partition"];
 /// Hadoop's names for the number of reducers.
 pub const PARTITIONS: [&str; 2] = ["mapreduce_job_reduces", "mapred_reduce_tasks"];
-/// Hadoop's names for the attempt.
-pub const ATTEMPT: [&str; 2] = ["mapreduce_task_attempt_id", "mapred_task_id"];
 /// Hadoop's names for the job.
 pub const JOB: [&str; 2] = ["mapreduce_job_id", "mapred_job_id"];
 

@@ -30,7 +30,7 @@ use std::io::{self, Read, Write};
 
 use corpus::exit::Exit;
 use corpus::ledger::Fate;
-use corpus::lines::{Content, LineReader, is_blank};
+use corpus::lines::{Content, LineReader};
 use corpus::review::ReviewParser;
 use serde::Serialize;
 use thiserror::Error;
@@ -214,12 +214,7 @@ fn ids<'a>(
     tokenizer: &'a mut Tokenizer,
     line: Content<'_>,
 ) -> Result<&'a [u32], Refusal> {
-    let bytes = match line {
-        Content::TooLong { blank: true, .. } => return Err(Refusal::Line(Fate::Blank)),
-        Content::TooLong { .. } => return Err(Refusal::Line(Fate::TooLong)),
-        Content::Bytes(bytes) if is_blank(bytes) => return Err(Refusal::Line(Fate::Blank)),
-        Content::Bytes(bytes) => bytes,
-    };
+    let bytes = Fate::held(line).map_err(Refusal::Line)?;
     match parser {
         Parser::Review(parser) => {
             let text = parser.parse_text(bytes).map_err(|reject| Refusal::Line(Fate::Rejected(reject)))?;

@@ -69,6 +69,20 @@ pub struct Recipe {
     pub stop_loss: Option<f64>,
 }
 
+impl Recipe {
+    /// How a part of these rows is evaluated.
+    pub fn evaluation(&self, part: Part, rows: &Rows, device: Device, loaders: usize) -> Evaluation {
+        Evaluation {
+            part,
+            batch_rows: self.batch_rows,
+            objective: self.objective,
+            positive_from: rows.settings().rows.positive_from,
+            device,
+            loaders,
+        }
+    }
+}
+
 /// How numbers are held.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -404,14 +418,7 @@ fn end_epoch(
 
     let mut validation = None;
     if recipe.validation_fraction > 0.0 {
-        let evaluation = Evaluation {
-            part: Part::Validation,
-            batch_rows: recipe.batch_rows,
-            objective: recipe.objective,
-            positive_from: rows.settings().rows.positive_from,
-            device,
-            loaders,
-        };
+        let evaluation = recipe.evaluation(Part::Validation, rows, device, loaders);
         let metrics = evaluate(&training.model, rows, ranks, &evaluation)?;
         if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {
             training.position.best = Some((metrics.loss, training.position.epoch));

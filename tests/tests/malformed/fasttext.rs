@@ -4,7 +4,7 @@ use tests::corpus::random::Random;
 
 use crate::json::invalid_utf8;
 use crate::mapper::{LINE_BYTES_MAX, check};
-use crate::{Becomes::*, CASES, Class, class, random_lines};
+use crate::{Becomes::*, CASES, Class, class, random_lines, scratch};
 
 const FORMAT: [&str; 2] = ["--format", "fasttext"];
 
@@ -18,14 +18,8 @@ fn fasttext_lines_scratched_anywhere_are_read_as_the_oracle_reads_them() {
     let scratched = [class("scratched", Either, |random| {
         let mut line = line(random);
         const PIECES: [&[u8]; 8] = [b" ", b"  ", b"_", b"__label__", b"__label__2 ", b"\t", b"\xFF", b"1"];
-        for _ in 0..1 + random.below(3) {
-            let place = random.below(line.len().min(40));
-            match random.below(3) {
-                0 => drop(line.remove(place)),
-                1 => line.insert(place, line[place]),
-                _ => drop(line.splice(place..place, random.pick(&PIECES).iter().copied())),
-            }
-        }
+        let times = 1 + random.below(3);
+        scratch(&mut line, times, 40, &PIECES, random);
         line
     })];
     check(&FORMAT, &scratched, random_lines(), review);

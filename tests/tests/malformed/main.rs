@@ -75,6 +75,18 @@ fn random_of(class: &str, case: u64) -> Random {
     Random::new(name ^ (case << 40))
 }
 
+/// Takes a byte away, doubles one or puts a piece in, so many times, at places before `reach`.
+fn scratch(line: &mut Vec<u8>, times: usize, reach: usize, pieces: &[&[u8]], random: &mut Random) {
+    for _ in 0..times {
+        let place = random.below(line.len().min(reach));
+        match random.below(3) {
+            0 => drop(line.remove(place)),
+            1 => line.insert(place, line[place]),
+            _ => drop(line.splice(place..place, random.pick(pieces).iter().copied())),
+        }
+    }
+}
+
 /// The bytes as one may read them in a message.
 fn shown(line: &[u8]) -> String {
     let (start, more) = line.split_at(line.len().min(400));

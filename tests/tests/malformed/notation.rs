@@ -2,6 +2,8 @@
 
 use tests::corpus::random::Random;
 
+use crate::scratch;
+
 pub const TEXT: &str = "reviewText";
 pub const RATING: &str = "overall";
 
@@ -299,13 +301,7 @@ pub fn scratched(notation: Notation, random: &mut Random) -> Vec<u8> {
         b"\"", b"'", b"\\", b"{", b"}", b"[", b"]", b"(", b")", b",", b":", b"u", b"r", b"b", b"0", b"1",
         b".", b"e", b"-", b"_", b"#", b" ", b"\x01", b"\0", b"\xFF", b"\\u00", b"null", b"None",
     ];
-    for _ in 0..1 + random.below(3) {
-        let place = random.below(line.len());
-        match random.below(3) {
-            0 => drop(line.remove(place)),
-            1 => line.insert(place, line[place]),
-            _ => drop(line.splice(place..place, random.pick(&PIECES).iter().copied())),
-        }
-    }
+    let times = 1 + random.below(3);
+    scratch(&mut line, times, usize::MAX, &PIECES, random);
     line
 }

@@ -4,7 +4,7 @@ use tests::corpus::random::Random;
 
 use crate::json::invalid_utf8;
 use crate::mapper::{LINE_BYTES_MAX, check};
-use crate::{Becomes::*, CASES, Class, class, random_lines};
+use crate::{Becomes::*, CASES, Class, class, random_lines, scratch};
 
 const FORMAT: [&str; 2] = ["--format", "polarity-csv"];
 
@@ -44,14 +44,8 @@ fn polarity_lines_scratched_anywhere_are_read_as_the_oracle_reads_them() {
         let mut line = line(random, b"");
         const PIECES: [&[u8]; 10] =
             [b"\"", b"\"\"", b"\\", b"\\\"", b",", b"\\n", b" ", b"\0", b"\xFF", b"2"];
-        for _ in 0..1 + random.below(4) {
-            let place = random.below(line.len());
-            match random.below(3) {
-                0 => drop(line.remove(place)),
-                1 => line.insert(place, line[place]),
-                _ => drop(line.splice(place..place, random.pick(&PIECES).iter().copied())),
-            }
-        }
+        let times = 1 + random.below(4);
+        scratch(&mut line, times, usize::MAX, &PIECES, random);
         line
     })];
     check(&FORMAT, &scratched, random_lines(), review);

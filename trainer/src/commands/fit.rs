@@ -11,7 +11,7 @@ use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight, Runni
 use crate::batches::{Division, Part, Reading, Rows};
 use crate::checkpoint::{Checkpoints, restore};
 use crate::error::{Error, Result};
-use crate::evaluate::{Evaluation, evaluate};
+use crate::evaluate::evaluate;
 use crate::interrupt::{Asked, Interrupts};
 use crate::loss::Objective;
 use crate::metrics::Metrics;
@@ -321,14 +321,8 @@ impl Job<'_> {
     fn finish(self, tested: &Rows, training: Training) -> Result<()> {
         let Self { arguments, recipe, rows, ranks, device, out } = self;
         let metrics = if tested.census(Part::Test).rows > 0 {
-            let evaluation = Evaluation {
-                part: Part::Test,
-                batch_rows: recipe.batch_rows,
-                objective: recipe.objective,
-                positive_from: rows.settings().rows.positive_from,
-                device,
-                loaders: usize::from(arguments.running.loaders),
-            };
+            let loaders = usize::from(arguments.running.loaders);
+            let evaluation = recipe.evaluation(Part::Test, rows, device, loaders);
             Some(evaluate(&training.model, tested, ranks, &evaluation)?)
         } else {
             None

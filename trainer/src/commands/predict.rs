@@ -2,7 +2,7 @@
 
 use std::io;
 
-use corpus::format::{Asked, Misplaced};
+use corpus::format::Asked;
 use tch::{Device, Tensor};
 
 use super::device;
@@ -40,21 +40,12 @@ pub fn predict(arguments: &Predict) -> Result<()> {
 /// What was asked for, before anything is read. The rating and the class of a line play no part.
 fn format(arguments: &Predict) -> Result<Format> {
     let Predict { preset, text_field, with_title, .. } = arguments.clone();
-    match arguments.format {
-        LineFormat::Review(name) => {
-            let asked = Asked { name, preset, text_field, with_title, ..Asked::default() };
-            Ok(Format::Review(asked.format()?))
-        }
+    let asked = Asked { preset, text_field, with_title, ..Asked::default() };
+    Ok(match arguments.format {
+        LineFormat::Review(name) => Format::Review(Asked { name, ..asked }.format()?),
         LineFormat::Text => {
-            let given = [
-                ("--preset", preset.is_some(), "json"),
-                ("--text-field", text_field.is_some(), "json"),
-                ("--with-title", with_title, "polarity-csv"),
-            ];
-            match given.into_iter().find(|(_, given, _)| *given) {
-                None => Ok(Format::Text),
-                Some((option, _, expected)) => Err(Misplaced { option, found: "text", expected }.into()),
-            }
+            asked.nothing_for("text")?;
+            Format::Text
         }
-    }
+    })
 }
