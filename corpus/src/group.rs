@@ -55,6 +55,9 @@ pub enum GroupError {
     },
 }
 
+/// Most texts have no more bytes.
+const TEXT_BYTES: usize = 4 << 10;
+
 /// Reads groups from a stream of records.
 pub struct Groups<R> {
     records: RecordReader<R>,
@@ -69,7 +72,8 @@ impl<R: Read> Groups<R> {
     /// Reads from `input` in large pieces; it needs no buffer of its own.
     pub fn new(input: R, order: Order) -> Self {
         let records = RecordReader::new(input);
-        Self { records, order, text: Vec::new(), ahead: Vec::new(), ahead_votes: Votes::default() }
+        let (text, ahead) = (Vec::with_capacity(TEXT_BYTES), Vec::with_capacity(TEXT_BYTES));
+        Self { records, order, text, ahead, ahead_votes: Votes::default() }
     }
 
     /// The next group, or `None` at the end of the stream.

@@ -1,9 +1,11 @@
-//! Chunks on their way into a file: compressed by a thread beside the one that fills them, stored in order.
+//! Chunks on their way into a file: compressed by threads beside the one that fills them, stored in order.
 //!
-//! Compressing is a third of what writing a file takes. The library lays chunks one behind the other as they are stored,
+//! Compressing is most of what writing a file takes. The library lays chunks one behind the other as they are stored,
 //! so that they are stored here in the order in which they came, whoever was faster.
 
 use std::collections::VecDeque;
+use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -13,22 +15,32 @@ use corpus::digest::Digest;
 use crate::chunk::{Encoder, Scalar, shuffle};
 use crate::error::{At, Result};
 use crate::ffi;
+use crate::in_order::threads;
 
+/// So many threads compress, at most: together they are as fast as the one that feeds them.
+const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more than 0");
 /// So many chunks are under way at most.
-const UNDER_WAY_MAX: usize = 4;
-/// The thread holds nothing of size on its stack.
+const UNDER_WAY_MAX: usize = 8;
+/// A thread holds nothing of size on its stack.
 const STACK_BYTES: usize = 256 << 10;
 
 /// Stores the chunks of all columns of a file.
 pub(crate) struct ChunkWriter {
     path: PathBuf,
-    /// Each chunk goes there and comes back. Its buffers are this thread's, so that the other one takes no memory.
-    there: SyncSender<Buffers>,
-    back: Receiver<Buffers>,
+    /// They take turns.
+    compressors: Vec<Compressor>,
+    next: usize,
     under_way: VecDeque<Place>,
     spare: Vec<Buffers>,
     /// Of each column, those of its chunks stored so far.
     digests: Vec<Vec<Digest>>,
+}
+
+/// A thread that compresses. Each chunk goes there and comes back. Its buffers are the feeding thread's, so that this
+/// one takes no memory.
+struct Compressor {
+    there: SyncSender<Buffers>,
+    back: Receiver<Buffers>,
 }
 
 #[derive(Default)]
@@ -39,14 +51,15 @@ struct Buffers {
 
 /// Where a chunk belongs.
 struct Place {
+    /// Who compresses it.
+    compressor: usize,
     column: usize,
     dataset: hdf5::Dataset,
     offset: Vec<u64>,
 }
 
-impl ChunkWriter {
-    /// For the file of this path; compresses with this level of deflate, from 1 to 9.
-    pub(crate) fn new(path: &Path, deflate_level: u8) -> Result<Self> {
+impl Compressor {
+    fn start(deflate_level: u8) -> io::Result<Self> {
         let mut encoder = Encoder::new(deflate_level);
         let (there, to_do) = sync_channel::<Buffers>(UNDER_WAY_MAX);
         let (done, back) = sync_channel(UNDER_WAY_MAX);
@@ -59,10 +72,20 @@ impl ChunkWriter {
                 }
             }
         };
-        let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(compress);
-        started.at(path, "start a thread that compresses")?;
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(compress)?;
+        Ok(Self { there, back })
+    }
+}
+
+const ENDS_LATER: &str = "a thread that compresses ends after the one that feeds it";
+
+impl ChunkWriter {
+    /// For the file of this path; compresses with this level of deflate, from 1 to 9.
+    pub(crate) fn new(path: &Path, deflate_level: u8) -> Result<Self> {
+        let started = (0..threads(THREADS_MAX).get()).map(|_| Compressor::start(deflate_level));
+        let compressors = started.collect::<io::Result<_>>().at(path, "start a thread that compresses")?;
         let (under_way, spare, digests) = (VecDeque::new(), Vec::new(), Vec::new());
-        Ok(Self { path: path.to_owned(), there, back, under_way, spare, digests })
+        Ok(Self { path: path.to_owned(), compressors, next: 0, under_way, spare, digests })
     }
 
     /// A number for a new column.
@@ -84,15 +107,19 @@ impl ChunkWriter {
         let mut chunk = self.spare.pop().unwrap_or_default();
         shuffle(elements, capacity, &mut chunk.shuffled);
         chunk.stored.resize(Encoder::stored_bytes_max(chunk.shuffled.len()), 0);
-        self.there.send(chunk).expect("the thread that compresses ends after this one");
-        self.under_way.push_back(Place { column, dataset: dataset.clone(), offset });
+        let compressor = self.next;
+        self.next = (self.next + 1) % self.compressors.len();
+        self.compressors[compressor].there.send(chunk).expect(ENDS_LATER);
+        self.under_way.push_back(Place { compressor, column, dataset: dataset.clone(), offset });
         if self.under_way.len() == UNDER_WAY_MAX { self.store_next() } else { Ok(()) }
     }
 
     /// Stores the chunk that has been under way longest.
     fn store_next(&mut self) -> Result<()> {
-        let Some(Place { column, dataset, offset }) = self.under_way.pop_front() else { return Ok(()) };
-        let chunk = self.back.recv().expect("the thread that compresses ends after this one");
+        let Some(Place { compressor, column, dataset, offset }) = self.under_way.pop_front() else {
+            return Ok(());
+        };
+        let chunk = self.compressors[compressor].back.recv().expect(ENDS_LATER);
         self.digests[column].push(Digest::of(&chunk.stored));
         ffi::write_chunk(&dataset, &offset, &chunk.stored).at(&self.path, "write a chunk")?;
         self.spare.push(chunk);

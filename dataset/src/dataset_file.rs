@@ -14,17 +14,13 @@ use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
 use crate::in_order::in_order;
-use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType};
+use crate::rows::{BLOCK_ROWS, Row, RowColumns, RowsReader, RowsWriter, TokenType};
 use crate::schema::{DATASET, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT};
 use crate::stored_file::StoredFile;
 use crate::vocabulary::{PADDING, UNKNOWN, Vocabulary};
 use crate::words::{WordsReader, WordsWriter};
 
 const VOCABULARY: &str = "vocabulary";
-
-/// Rows that a thread reads in one go. Chunks of the larger columns begin with a block, so that no more is decoded twice
-/// than small ones, and a chunk of tokens between two blocks.
-const BLOCK_ROWS: u64 = 32 << 10;
 
 /// Every setting that decides a dataset's content.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

@@ -4,6 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
+/// As many threads as there are cores, and at most so many: for reading what takes longer to decode than to fetch.
+pub fn threads(most: NonZeroUsize) -> NonZeroUsize {
+    thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(most)
+}
+
 /// Does pieces 0 to `n_pieces` - 1 of some work, each on one of so many threads, and gives the results to `take` on
 /// the calling thread in the order of the pieces. Ends with the first error in that order. Besides what `take` has
 /// there is one result a thread at a time.
@@ -46,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    fn threads(n: usize) -> NonZeroUsize {
+    fn of(n: usize) -> NonZeroUsize {
         NonZeroUsize::new(n).unwrap()
     }
 
@@ -60,7 +65,7 @@ mod tests {
                     taken.push(square);
                     Ok(())
                 };
-                in_order(n_pieces, threads(n_threads), work, take).unwrap();
+                in_order(n_pieces, of(n_threads), work, take).unwrap();
                 assert_eq!(taken, (0..n_pieces).map(|piece| piece * piece).collect::<Vec<_>>());
             }
         }
@@ -79,10 +84,10 @@ mod tests {
                 n_taken += 1;
                 Ok(())
             };
-            assert_eq!(in_order(1000, threads(n_threads), work, take), Err(5));
+            assert_eq!(in_order(1000, of(n_threads), work, take), Err(5));
             assert_eq!(n_taken, 5);
             assert!(begun.into_inner() <= 6 + 2 * n_threads);
-            assert_eq!(in_order(1000, threads(n_threads), Ok::<usize, usize>, Err), Err(0));
+            assert_eq!(in_order(1000, of(n_threads), Ok::<usize, usize>, Err), Err(0));
         }
     }
 }

@@ -12,6 +12,10 @@ use crate::error::Result;
 use crate::file::{FileReader, FileWriter};
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
 
+/// Rows that a thread reads in one go. Chunks of the larger columns begin with a block, so that no more is decoded twice
+/// than small ones, and a chunk of tokens between two blocks.
+pub(crate) const BLOCK_ROWS: u64 = 32 << 10;
+
 /// One row: a distinct text. Rows are ordered by hash; where hashes are equal, by tokens, then by votes, so that
 /// the order does not depend on who sorts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,7 @@
 //! A shard: the rows of one reduce partition, with a dictionary of its own.
 
+use std::num::NonZeroUsize;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,8 +14,9 @@ use crate::file::{FileReader, FileWriter};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
+use crate::in_order::in_order;
 use crate::kept_words::KeptWords;
-use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType};
+use crate::rows::{BLOCK_ROWS, Row, RowColumns, RowsReader, RowsWriter, TokenType};
 use crate::schema::SHARD;
 use crate::stored_file::StoredFile;
 use crate::words::{WordsReader, WordsWriter};
@@ -97,8 +100,8 @@ pub struct ShardReader {
     file: Arc<StoredFile>,
     settings: Settings,
     digests: Digests,
+    columns: RowColumns,
     rows: RowsReader,
-    n_tokens: u64,
     dictionary: WordsReader,
     kept_dictionary: Option<KeptWords>,
     digester: RowDigester,
@@ -111,14 +114,14 @@ impl ShardReader {
         check_format(&file, SHARD)?;
         let settings = read_settings(&file)?;
         let digests = read_digests(&file)?;
-        let rows = RowColumns::open(&mut file)?;
+        let columns = RowColumns::open(&mut file)?;
         let dictionary = WordsReader::open(&mut file, DICTIONARY)?;
         Ok(Self {
             file: file.finish()?,
             settings,
             digests,
-            rows: rows.reader(),
-            n_tokens: rows.tokens.n_tokens() as u64,
+            rows: columns.reader(),
+            columns,
             dictionary,
             kept_dictionary: None,
             digester: RowDigester::default(),
@@ -130,7 +133,7 @@ impl ShardReader {
         &self.settings
     }
 
-    /// The digests that it claims; [`ShardReader::verify`] holds them against rows and words.
+    /// The digests that it claims; [`ShardReader::verify_blocks`] holds them against rows and words.
     pub fn digests(&self) -> Digests {
         self.digests
     }
@@ -138,8 +141,8 @@ impl ShardReader {
     /// How much it holds.
     pub fn size(&self) -> ShardSize {
         ShardSize {
-            rows: self.rows.n_rows(),
-            tokens: self.n_tokens,
+            rows: self.columns.n_rows(),
+            tokens: self.columns.tokens.n_tokens() as u64,
             words: self.dictionary.n_words(),
             word_bytes: self.dictionary.n_bytes(),
         }
@@ -156,7 +159,7 @@ impl ShardReader {
     }
 
     /// The places of the rows with this hash.
-    pub fn rows_with_hash(&mut self, hash: u64) -> Result<std::ops::Range<u64>> {
+    pub fn rows_with_hash(&mut self, hash: u64) -> Result<Range<u64>> {
         let from = self.first_row_where(|other| other >= hash)?;
         let to = self.first_row_where(|other| other > hash)?;
         Ok(from..to)
@@ -215,39 +218,76 @@ impl ShardReader {
 
     /// Reads everything once and checks it: all chunks by their digests, the order of words and rows, each row by the
     /// settings, and the digests of dictionary and ids. The row digest and the rows' splits are worked out again
-    /// from the rows' own words where the dictionary is kept in memory. `each` sees every row, in order.
-    pub fn verify(&mut self, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
+    /// from the rows' own words where the dictionary is kept in memory.
+    ///
+    /// It is done by several threads, in blocks: for each `empty` makes something that `each` adds the block's rows to,
+    /// and `take` gets all of these in order. Besides what `take` has there is one of them a thread at a time.
+    pub fn verify_blocks<B: Send>(
+        &mut self,
+        threads: NonZeroUsize,
+        empty: impl Fn() -> B + Sync,
+        each: impl Fn(&mut B, &Row) + Sync,
+        mut take: impl FnMut(B),
+    ) -> Result<()> {
         self.verify_dictionary()?;
+        let shard = &*self;
+        let n_rows = shard.columns.n_rows();
+        let verify = |block: usize| {
+            let from = block as u64 * BLOCK_ROWS;
+            let mut made = empty();
+            let rows =
+                shard.verify_rows(from..(from + BLOCK_ROWS).min(n_rows), |row| each(&mut made, row))?;
+            Ok((rows, made))
+        };
         let (mut id_digest, mut row_digest) = (Digest::default(), Digest::default());
-        let (mut row, mut before) = (Row::default(), Row::default());
-        let mut joined = Vec::new();
-        for at in 0..self.rows.n_rows() {
-            self.rows.read(at, &mut row)?;
-            if at > 0 && row < before {
+        let mut last = None;
+        in_order(n_rows.div_ceil(BLOCK_ROWS) as usize, threads, verify, |(rows, made)| {
+            if last.as_ref().is_some_and(|last| rows.first < *last) {
+                return Err(shard.file.damaged("the order of rows"));
+            }
+            last = Some(rows.last);
+            id_digest += rows.id_digest;
+            row_digest += rows.row_digest;
+            take(made);
+            Ok(())
+        })?;
+        if id_digest != shard.digests.id_digest {
+            return Err(shard.file.damaged("the id digest"));
+        }
+        if shard.kept_dictionary.is_some() && row_digest != shard.digests.row_digest {
+            return Err(shard.file.damaged("the row digest"));
+        }
+        Ok(())
+    }
+
+    fn verify_rows(&self, places: Range<u64>, mut each: impl FnMut(&Row)) -> Result<VerifiedRows> {
+        let n_words = self.dictionary.n_words();
+        let (mut reader, mut digester) = (self.columns.reader(), RowDigester::default());
+        let (mut row, mut joined) = (Row::default(), Vec::new());
+        let mut verified = VerifiedRows::default();
+        for at in places.clone() {
+            reader.read(at, &mut row)?;
+            if at == places.start {
+                verified.first.clone_from(&row);
+            } else if row < verified.last {
                 return Err(self.file.damaged("the order of rows"));
             }
-            if let Some(fault) = row.fault(&self.settings, 0..self.dictionary.n_words()) {
+            if let Some(fault) = row.fault(&self.settings, 0..n_words) {
                 return Err(self.file.damaged(fault));
             }
-            id_digest += self.digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
-            if self.kept_dictionary.is_some() {
-                self.join_words(&row, &mut joined)?;
+            verified.id_digest += digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
+            if let Some(kept) = &self.kept_dictionary {
+                kept.join(&row.tokens, &mut joined);
                 if row.split != split(&joined) {
                     return Err(self.file.damaged("the split of a row"));
                 }
                 let n_words = row.tokens.len();
-                row_digest += self.digester.of_words(row.hash, row.label, row.votes, n_words, &joined);
+                verified.row_digest += digester.of_words(row.hash, row.label, row.votes, n_words, &joined);
             }
-            each(&row)?;
-            std::mem::swap(&mut row, &mut before);
+            each(&row);
+            std::mem::swap(&mut row, &mut verified.last);
         }
-        if id_digest != self.digests.id_digest {
-            return Err(self.file.damaged("the id digest"));
-        }
-        if self.kept_dictionary.is_some() && row_digest != self.digests.row_digest {
-            return Err(self.file.damaged("the row digest"));
-        }
-        Ok(())
+        Ok(verified)
     }
 
     fn verify_dictionary(&mut self) -> Result<()> {
@@ -267,4 +307,14 @@ impl ShardReader {
             Err(self.file.damaged("the dictionary digest"))
         }
     }
+}
+
+/// What is known of neighbouring rows once they are verified.
+#[derive(Default)]
+struct VerifiedRows {
+    id_digest: Digest,
+    /// Zero where no dictionary is kept.
+    row_digest: Digest,
+    first: Row,
+    last: Row,
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use dataset::dataset_file::DatasetReader;
 use dataset::shard::ShardReader;
 use dataset::{Error, Row};
-use fixture::{many_rows, rows, write_dataset, write_shard};
+use fixture::{many_rows, push, rows, write_dataset, write_shard};
 use hdf5::filters::Filter;
 
 /// A file, and how all of it is read.
@@ -31,10 +31,7 @@ type Read = fn(&Path, &mut Vec<Row>) -> Result<(), Error>;
 fn read_shard(path: &Path, seen: &mut Vec<Row>) -> Result<(), Error> {
     let mut shard = ShardReader::open(path)?;
     shard.keep_dictionary(1 << 20)?;
-    shard.verify(|row| {
-        seen.push(row.clone());
-        Ok(())
-    })
+    shard.verify_blocks(NonZeroUsize::new(2).unwrap(), Vec::new, push, |block| seen.extend(block))
 }
 
 fn read_dataset(path: &Path, seen: &mut Vec<Row>) -> Result<(), Error> {

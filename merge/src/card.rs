@@ -3,15 +3,18 @@
 use std::fmt::Write;
 
 use corpus::settings::Keep;
+use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::UNKNOWN;
 
+use crate::THREADS_MAX;
 use crate::error::Result;
 
 /// So many of the most frequent words are shown.
 const WORDS_SHOWN: usize = 20;
 
-/// What the rows add up to.
+/// What rows add up to.
+#[derive(Default)]
 struct Summary {
     rows: u64,
     positive: u64,
@@ -29,24 +32,38 @@ pub fn describe(dataset: &DatasetReader) -> Result<String> {
 }
 
 fn summarise(dataset: &DatasetReader) -> Result<Summary> {
-    let mut summary =
-        Summary { rows: 0, positive: 0, votes: [0; 5], tokens: 0, unknown: 0, lengths: Vec::new() };
-    dataset.verify(|row| {
-        summary.rows += 1;
-        summary.positive += u64::from(row.label);
-        for (sum, n) in summary.votes.iter_mut().zip(row.votes.0) {
-            *sum += u64::from(n);
-        }
-        let length = row.tokens.len();
-        summary.tokens += length as u64;
-        summary.unknown += row.tokens.iter().filter(|&&id| id == UNKNOWN).count() as u64;
-        if summary.lengths.len() <= length {
-            summary.lengths.resize(length + 1, 0);
-        }
-        summary.lengths[length] += 1;
-        Ok(())
-    })?;
+    let mut summary = Summary::default();
+    let count = |block: &mut Summary, _, row: &Row| block.count(row);
+    dataset
+        .verify_blocks(dataset::threads(THREADS_MAX), Summary::default, count, |block| summary.add(block))?;
     Ok(summary)
+}
+
+impl Summary {
+    fn count(&mut self, row: &Row) {
+        self.rows += 1;
+        self.positive += u64::from(row.label);
+        add_each(&mut self.votes, row.votes.0.map(u64::from));
+        let length = row.tokens.len();
+        self.tokens += length as u64;
+        self.unknown += row.tokens.iter().filter(|&&id| id == UNKNOWN).count() as u64;
+        self.lengths.resize(self.lengths.len().max(length + 1), 0);
+        self.lengths[length] += 1;
+    }
+
+    fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.positive += other.positive;
+        add_each(&mut self.votes, other.votes);
+        self.tokens += other.tokens;
+        self.unknown += other.unknown;
+        self.lengths.resize(self.lengths.len().max(other.lengths.len()), 0);
+        add_each(&mut self.lengths, other.lengths);
+    }
+}
+
+fn add_each(sums: &mut [u64], numbers: impl IntoIterator<Item = u64>) {
+    sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
 }
 
 fn card(dataset: &DatasetReader, summary: &Summary) -> String {

@@ -18,7 +18,6 @@ pub mod progress;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, Share, check_run};
@@ -43,6 +42,9 @@ use crate::vocabulary::{Ids, most_frequent, recounted};
 
 /// The most shards that are read side by side; more are merged in groups first.
 const FAN_IN: usize = 64;
+
+/// Threads that read a shard or a dataset: each holds a chunk of every column.
+const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("8 is more than 0");
 
 /// The dictionary of one shard is kept in memory up to this size while the shard is checked.
 const DICTIONARY_BYTES_MAX: u64 = 96 << 20;
@@ -78,8 +80,8 @@ pub enum VocabularyFrom {
 /// How a merge ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A dataset was made.
-    Made(Box<DatasetManifest>),
+    /// A dataset was made; this is its card.
+    Made(Box<DatasetManifest>, String),
     /// It was there already, whole and with the same settings.
     Unchanged(Box<DatasetManifest>),
 }
@@ -101,9 +103,10 @@ pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outc
         return Ok(Outcome::Unchanged(Box::new(manifest)));
     }
     let shards = verify_all(store, &commits, options, progress)?;
-    let built = build(&shards, &seal, &settings, &others, &places, options, progress)?;
+    let mut built = build(&shards, &seal, &settings, &others, &places, options, progress)?;
+    let card = std::mem::take(&mut built.card);
     let manifest = finish(store, seal, settings, built, &places, options)?;
-    Ok(Outcome::Made(Box::new(manifest)))
+    Ok(Outcome::Made(Box::new(manifest), card))
 }
 
 /// The other datasets that this one is made after.
@@ -243,6 +246,8 @@ fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
 /// A dataset that is finished but for its name.
 struct Built {
     file: TempPath,
+    /// Its card; making one reads and checks all of it.
+    card: String,
     digests: Digests,
     rows: u64,
     left_out: u64,
@@ -297,8 +302,8 @@ fn build(
     if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
         return Err(Error::Unverified { path: file.to_path_buf() });
     }
-    written.verify(|_| Ok(()))?;
-    Ok(Built { file, digests, rows: n_rows, left_out: left_out.rows })
+    let card = describe(&written)?;
+    Ok(Built { file, card, digests, rows: n_rows, left_out: left_out.rows })
 }
 
 fn cut_vocabulary(
@@ -381,8 +386,7 @@ pub struct Checked {
 /// Reads a whole dataset and checks all that it holds; where its manifest lies beside it, every byte of the file.
 pub fn check(file: &Path) -> Result<Checked> {
     let dataset = DatasetReader::open(file)?;
-    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    dataset.verify_blocks(threads, || (), |(), _, _| (), |()| ())?;
+    dataset.verify_blocks(dataset::threads(THREADS_MAX), || (), |(), _, _| (), |()| ())?;
     let manifest = Places::of(file).read_manifest()?;
     if let Some(manifest) = &manifest {
         let found = at(file, "read the dataset", dataset::sha256::of_file(file))?;

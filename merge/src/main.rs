@@ -115,16 +115,14 @@ fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error>
         bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
         scratch: std::env::temp_dir(),
     };
-    let manifest = match merge::run(&store, &options, &Progress::to_stderr())? {
-        Outcome::Made(manifest) => manifest,
+    match merge::run(&store, &options, &Progress::to_stderr())? {
+        Outcome::Made(manifest, card) => print(&(merge::ledger_lines(&manifest) + &card)),
         Outcome::Unchanged(manifest) => {
             let there = format!("{} is there already, whole and of these settings", out.display());
-            print(&format!("{there}: nothing to do\n"))?;
-            manifest
+            print(&format!("{there}: nothing to do\n{}", merge::ledger_lines(&manifest)))?;
+            describe(out)
         }
-    };
-    print(&merge::ledger_lines(&manifest))?;
-    describe(out)
+    }
 }
 
 fn check(file: &Path) -> Result<(), Error> {

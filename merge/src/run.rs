@@ -14,6 +14,7 @@ use dataset::shard::ShardReader;
 use serde::de::DeserializeOwned;
 use store::{KEY_BYTES_MAX, Key, LocalObject, Store};
 
+use crate::THREADS_MAX;
 use crate::error::{Error, Result, at};
 
 /// All commit records of a run, by partition.
@@ -257,10 +258,12 @@ pub(crate) fn verify(
     }
     shard.keep_dictionary(memory_bytes)?;
     let mut votes = 0;
-    shard.verify(|row| {
-        votes += row.votes.total();
-        Ok(())
-    })?;
+    shard.verify_blocks(
+        dataset::threads(THREADS_MAX),
+        || 0,
+        |sum, row| *sum += row.votes.total(),
+        |sum| votes += sum,
+    )?;
     // Texts of stop words only have at least one vote each and stand in no shard.
     let (reviews, dropped) = (commit.counts.reviews, commit.counts.only_stopwords);
     if reviews.saturating_sub(dropped) < votes || (dropped == 0 && reviews != votes) {

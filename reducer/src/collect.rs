@@ -1,11 +1,10 @@
-//! Groups → rows in the order of a shard, in bounded memory.
+//! Texts → rows in the order of a shard, in bounded memory.
 //!
 //! Rows gather in memory; when that is full, what is there is sorted and goes to disk as one run.
 
 use std::path::{Path, PathBuf};
 
-use corpus::digest::{Digest, RowDigester, split, text_hash};
-use corpus::group::Group;
+use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use dataset::shard::{ShardSize, ShardWriter};
@@ -13,8 +12,9 @@ use dataset::{Result, Row};
 
 use crate::buffer::Buffer;
 use crate::dictionary::Counted;
+use crate::reading::Text;
 use crate::runs::{MergedRuns, Runs};
-use crate::words::{Span, find_words};
+use crate::words::Span;
 
 /// What the rows add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Totals {
     pub row_digest: Digest,
 }
 
-/// Turns groups into rows.
+/// Turns texts into rows.
 pub struct Collector {
     settings: Settings,
     memory_bytes: usize,
@@ -36,9 +36,7 @@ pub struct Collector {
     runs: Option<Runs>,
     totals: Totals,
     digester: RowDigester,
-    /// The words of one text.
-    words: Vec<Span>,
-    /// Those of them that are no stop words.
+    /// The words of one text that are no stop words.
     counted: Vec<Counted>,
     /// The kept ones of these joined by spaces.
     joined: Vec<u8>,
@@ -57,37 +55,35 @@ impl Collector {
             runs: None,
             totals: Totals::default(),
             digester: RowDigester::default(),
-            words: Vec::new(),
             counted: Vec::new(),
             joined: Vec::new(),
         }
     }
 
     /// Takes the next text with all its votes.
-    pub fn add(&mut self, group: Group<'_>) -> Result<()> {
+    pub fn add(&mut self, text: Text<'_>) -> Result<()> {
         let counts = &mut self.totals.counts;
         counts.distinct += 1;
-        counts.reviews += group.votes.total();
-        find_words(group.text, &mut self.words);
-        self.buffer.count(group.text, &self.words, &mut self.counted);
+        counts.reviews += text.votes.total();
+        self.buffer.count(text.bytes, text.words, &mut self.counted);
         if self.counted.is_empty() {
             counts.only_stopwords += 1;
             return Ok(());
         }
         counts.rows += 1;
-        self.push_row(group);
+        self.push_row(text);
         let is_full = self.buffer.is_full() || self.buffer.memory_bytes() > self.memory_bytes;
         if is_full { self.spill() } else { Ok(()) }
     }
 
-    fn push_row(&mut self, group: Group<'_>) {
+    fn push_row(&mut self, text: Text<'_>) {
         let (front, back) = self.settings.kept(&self.counted);
         let kept = front.iter().chain(back);
-        join_words(group.text, kept.clone().map(|word| word.span), &mut self.joined);
+        join_words(text.bytes, kept.clone().map(|word| word.span), &mut self.joined);
         let row = Row {
-            hash: text_hash(group.text),
-            votes: group.votes,
-            label: self.settings.label(group.votes),
+            hash: text.hash,
+            votes: text.votes,
+            label: self.settings.label(text.votes),
             split: split(&self.joined),
             ..Row::default()
         };
@@ -186,18 +182,33 @@ impl Collection {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::num::NonZeroUsize;
 
+    use corpus::digest::text_hash;
     use corpus::record::Votes;
     use proptest::prelude::*;
 
     use super::*;
+    use crate::words::{find_words, room};
+
+    fn words_of(text: &[u8]) -> Vec<Span> {
+        let mut words = vec![Span::default(); room(text.len())];
+        let n_words = find_words(text, &mut words);
+        words.truncate(n_words);
+        words
+    }
+
+    fn add(collector: &mut Collector, text: &str, votes: [u32; 5]) {
+        let (bytes, votes) = (text.as_bytes(), Votes(votes));
+        collector.add(Text { bytes, words: &words_of(bytes), hash: text_hash(bytes), votes }).unwrap();
+    }
 
     /// The bytes of the shard that a collector with this much memory makes of these texts.
     fn shard_bytes(texts: &BTreeMap<String, [u32; 5]>, settings: &Settings, memory_bytes: usize) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let mut collector = Collector::new(settings.clone(), memory_bytes, folder.path());
         for (text, &votes) in texts {
-            collector.add(Group { text: text.as_bytes(), votes: Votes(votes), line: 1 }).unwrap();
+            add(&mut collector, text, votes);
         }
         let collection = collector.finish().unwrap();
         let path = folder.path().join("shard.h5");
@@ -207,7 +218,7 @@ mod tests {
         shard.finish(totals.row_digest).unwrap();
         let mut written = dataset::shard::ShardReader::open(&path).unwrap();
         written.keep_dictionary(1 << 20).unwrap();
-        written.verify(|_| Ok(())).unwrap();
+        written.verify_blocks(NonZeroUsize::MIN, || (), |(), _| (), |()| ()).unwrap();
         std::fs::read(path).unwrap()
     }
 
@@ -221,8 +232,7 @@ mod tests {
     #[test]
     fn joined_words_have_a_space_between() {
         let text = b"a fitting word and a notwithstandingness of length";
-        let mut words = Vec::new();
-        find_words(text, &mut words);
+        let words = words_of(text);
         let mut joined = b"before".to_vec();
         join_words(text, [words[0], words[2], words[5], words[7]].into_iter(), &mut joined);
         assert_eq!(joined, b"a word notwithstandingness length");
@@ -245,7 +255,7 @@ mod tests {
         let stop_words = (0..10_000).map(|n| format!("stop{n}")).collect();
         let settings = Settings { stop_words, ..Settings::default() };
         let mut collector = Collector::new(settings, 10_000, Path::new("/nowhere"));
-        collector.add(Group { text: b"nice fit", votes: Votes::one(5), line: 1 }).unwrap();
+        add(&mut collector, "nice fit", [0, 0, 0, 0, 1]);
         assert_eq!(collector.finish().unwrap().size().rows, 1);
     }
 
@@ -253,8 +263,8 @@ mod tests {
     fn texts_of_stop_words_only_are_counted_and_dropped() {
         let settings = Settings { stop_words: vec!["the".to_owned()], ..Settings::default() };
         let mut collector = Collector::new(settings, usize::MAX, Path::new("/"));
-        collector.add(Group { text: b"the the", votes: Votes([0, 0, 0, 0, 2]), line: 1 }).unwrap();
-        collector.add(Group { text: b"the fit", votes: Votes([0, 1, 0, 0, 0]), line: 2 }).unwrap();
+        add(&mut collector, "the the", [0, 0, 0, 0, 2]);
+        add(&mut collector, "the fit", [0, 1, 0, 0, 0]);
         let counts = collector.finish().unwrap().totals.counts;
         assert_eq!(counts, ReducerCounts { reviews: 3, distinct: 2, only_stopwords: 1, rows: 1 });
     }

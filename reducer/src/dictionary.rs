@@ -297,7 +297,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::words::find_words;
+    use crate::words::{find_words, room};
 
     /// The word's number, `None` for a stop word.
     fn count(dictionary: &mut Dictionary, word: &str) -> Option<u32> {
@@ -338,9 +338,9 @@ mod tests {
                 *expected.entry(word).or_default() += 1;
             }
             expected.remove("é");
-            let (mut words, mut counted) = (Vec::new(), Vec::new());
-            find_words(text.as_bytes(), &mut words);
-            dictionary.count(text.as_bytes(), &words, &mut counted);
+            let (mut words, mut counted) = (vec![Span::default(); room(text.len())], Vec::new());
+            let n_words = find_words(text.as_bytes(), &mut words);
+            dictionary.count(text.as_bytes(), &words[..n_words], &mut counted);
             for word in counted {
                 prop_assert_eq!(dictionary.get(word.number), word.span.of(text.as_bytes()));
             }

@@ -9,19 +9,20 @@ mod collect;
 mod commit;
 mod dictionary;
 pub mod heartbeat;
+mod reading;
 mod runs;
 pub mod task;
 mod words;
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use corpus::exit::Exit;
-use corpus::group::{GroupError, Groups, Order};
+use corpus::group::GroupError;
 use corpus::ledger::{ReducerCounts, report_counters, report_status};
-use corpus::partition::partition;
 use corpus::progress::Progress;
 use corpus::record::ReadError;
 use dataset::commit::{Commit, shard_key};
@@ -32,7 +33,11 @@ use thiserror::Error;
 
 use crate::collect::{Collection, Collector, Totals};
 use crate::commit::{Outcome, agree, earlier, elect, put_shard};
-use crate::task::{Others, Task};
+use crate::reading::Reading;
+use crate::task::Task;
+
+/// Threads that check a shard: a container of Hadoop has a core or two, whatever the machine has.
+const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more than 0");
 
 /// Why a reducer failed.
 #[derive(Debug, Error)]
@@ -121,6 +126,9 @@ pub enum Error {
         /// Its value there.
         theirs: String,
     },
+    /// The thread that reads could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
     /// Standard output or standard error failed.
     #[error("cannot write the result")]
     Output(#[source] io::Error),
@@ -131,6 +139,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Group(GroupError::Read(ReadError::Io(_)))
+            | Self::Thread(_)
             | Self::Output(_)
             | Self::Scratch { .. }
             | Self::Unverified(_) => Exit::Io,
@@ -149,7 +158,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// Reads all records of `input`, commits their shard, and echoes the commit record to `output`. Counters and
 /// status lines go to `log`.
 pub fn run(
-    input: impl Read,
+    input: impl Read + Send + 'static,
     mut output: impl Write,
     mut log: impl Write,
     store: &Store,
@@ -174,27 +183,9 @@ pub fn run(
     Ok(totals.counts)
 }
 
-fn collect(input: impl Read, task: &Task) -> Result<Collection> {
-    let mut groups = Groups::new(input, Order::Ascending);
+fn collect(input: impl Read + Send + 'static, task: &Task) -> Result<Collection> {
     let mut collector = Collector::new(task.settings.clone(), task.memory_bytes, &task.scratch);
-    while let Some(group) = groups.next_group()? {
-        let line = group.line;
-        if std::str::from_utf8(group.text).is_err() {
-            return Err(Error::NotUtf8 { line });
-        }
-        let found = partition(group.text, task.partitions);
-        if found != task.partition {
-            match task.others {
-                Others::Refuse => {
-                    let (expected, partitions) = (task.partition, task.partitions);
-                    return Err(Error::WrongPartition { line, found, expected, partitions });
-                }
-                Others::LeaveOut => continue,
-                Others::Take => {}
-            }
-        }
-        collector.add(group)?;
-    }
+    Reading::start(input, task)?.each(|text| Ok(collector.add(text)?))?;
     Ok(collector.finish()?)
 }
 
@@ -237,10 +228,7 @@ fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Prog
         return Err(Error::Unverified("other sizes, settings or digest".to_owned()));
     }
     let verified = written.keep_dictionary(task.memory_bytes as u64).and_then(|()| {
-        written.verify(|_| {
-            progress.advance(1);
-            Ok(())
-        })
+        written.verify_blocks(dataset::threads(THREADS_MAX), || (), |(), _| progress.advance(1), |()| ())
     });
     verified.map_err(|error| Error::Unverified(error.to_string()))?;
     Ok(size)

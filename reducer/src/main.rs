@@ -82,7 +82,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let heartbeat = Heartbeat::start(store.progress().clone(), silence, io::stderr())
         .map_err(|error| (Exit::Io, format!("cannot start a thread: {error}")))?;
     // Pieces larger than the buffer of standard input pass it by.
-    reducer::run(io::stdin().lock(), io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
+    reducer::run(io::stdin(), io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
     drop(heartbeat);
     Ok(())
 }

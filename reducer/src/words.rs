@@ -22,10 +22,15 @@ const BLOCK: usize = 64;
 /// So many words are written at once, whether they are there or not: most blocks have no more.
 const STRIDE: usize = 12;
 
-/// Puts the words of `text`, which are what spaces separate, into `words` in place of those that were there.
-pub fn find_words(text: &[u8], words: &mut Vec<Span>) {
+/// The room that the words of a text of so many bytes need at most while they are looked for.
+pub fn room(text_bytes: usize) -> usize {
     // Each word but the last has a space behind it.
-    words.resize(text.len() / 2 + 1 + STRIDE, Span::default());
+    text_bytes / 2 + 1 + STRIDE
+}
+
+/// Puts the words of `text`, which are what spaces separate, at the beginning of `words`, where there is
+/// [`room`] for them; gives their number.
+pub fn find_words(text: &[u8], words: &mut [Span]) -> usize {
     let (blocks, rest) = text.as_chunks::<BLOCK>();
     let mut found = Found { words, n_words: 0, from: 0 };
     for (block, begin) in blocks.iter().zip((0..).step_by(BLOCK)) {
@@ -34,8 +39,7 @@ pub fn find_words(text: &[u8], words: &mut Vec<Span>) {
     let mut last = [b' '; BLOCK];
     last[..rest.len()].copy_from_slice(rest);
     found.add((BLOCK * blocks.len()) as u32, spaces(&last));
-    let n_words = found.n_words;
-    words.truncate(n_words);
+    found.n_words
 }
 
 struct Found<'a> {
@@ -90,9 +94,9 @@ mod tests {
     proptest! {
         #[test]
         fn words_are_what_spaces_separate(text in "( |!|a|é|aaaaaaaaaaaaaaa){0,40}|[a ]{0,300}") {
-            let mut words = vec![Span { from: 7, length: 7 }];
-            find_words(text.as_bytes(), &mut words);
-            let found: Vec<&[u8]> = words.iter().map(|word| word.of(text.as_bytes())).collect();
+            let mut words = vec![Span { from: 7, length: 7 }; room(text.len())];
+            let n_words = find_words(text.as_bytes(), &mut words);
+            let found: Vec<&[u8]> = words[..n_words].iter().map(|word| word.of(text.as_bytes())).collect();
             let expected: Vec<&[u8]> =
                 text.split(' ').filter(|word| !word.is_empty()).map(str::as_bytes).collect();
             prop_assert_eq!(found, expected);

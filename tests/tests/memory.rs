@@ -1,9 +1,8 @@
 //! Memory is bounded, whatever the input.
 //!
-//! Each program runs under `ulimit -v`: the kernel refuses it more address space than that, and it fails. What is
-//! resident is part of the address space, so a program that ends well never had more resident. The measure is
-//! stricter than resident memory (code, libraries and untouched pages count) and leaves out what is not the
-//! program's own: the kernel's cache of files.
+//! Each program runs under `ulimit -d`: the kernel refuses it more memory of its own that it may write to, and it
+//! fails. The measure is stricter than what of that is resident, as untouched pages count, and leaves out what is not
+//! the program's own: its code, and the kernel's cache of files.
 //!
 //! With PROVE=1 the inputs are 1 GB of reviews and 200 MB of words that each occur once, else a tenth of that and
 //! less, where the reducer gets less memory too, so that it spills.
@@ -22,16 +21,16 @@ use tests::programs::{Finished, finish, program, run, without_hadoop};
 use tests::say;
 
 /// What mapper and combiner may take: they share a node of a cluster with many others.
-const STREAMING_MIB: u64 = 32;
+const STREAMING_MIB: u64 = 12;
 /// What reducer and merge may take.
-const SHARDS_MIB: u64 = 256;
+const SHARDS_MIB: u64 = 224;
 /// What a reducer may take that is told to spare memory.
 const SPARING_MIB: u64 = 48;
 
-/// The command, as it is, under a limit of its address space.
+/// The command, as it is, under a limit of the memory that it may write to.
 fn limited(command: &Command, mib: u64) -> Command {
     let mut bash = without_hadoop(Path::new("bash"));
-    bash.args(["-c", "ulimit -v \"$1\" && shift && exec \"$@\"", "bash", &(mib << 10).to_string()]);
+    bash.args(["-c", "ulimit -d \"$1\" && shift && exec \"$@\"", "bash", &(mib << 10).to_string()]);
     bash.arg(command.get_program()).args(command.get_args());
     bash
 }
@@ -44,7 +43,7 @@ fn stream(name: &str, command: &Command, mib: u64, input: &Path, output: &Path) 
     let finished = finish(command.spawn().unwrap(), name).succeeded();
     let input_mb = fs::metadata(input).unwrap().len() as f64 / 1e6;
     let seconds = begin.elapsed().as_secs_f64();
-    say(&format!("{name}: {input_mb:.0} MB in {seconds:.1} s within {mib} MiB of address space"));
+    say(&format!("{name}: {input_mb:.0} MB in {seconds:.1} s within {mib} MiB of memory"));
     finished
 }
 

@@ -59,7 +59,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
             memory_bytes: 64 << 20,
             scratch: folder.to_owned(),
         };
-        reducer::run(&*sorted.concat(), io::sink(), io::sink(), &store, &task).unwrap();
+        reducer::run(io::Cursor::new(sorted.concat()), io::sink(), io::sink(), &store, &task).unwrap();
     }
     let options = merge::Options {
         out: folder.join("reviews.h5"),

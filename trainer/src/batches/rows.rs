@@ -7,7 +7,6 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use corpus::digest::Digest;
 use dataset::Row;
@@ -226,7 +225,7 @@ fn each_block<B: Send>(
     add: impl Fn(&mut B, u32, &Row, Part, &[u32]) + Sync,
     mut take: impl FnMut(B),
 ) -> Result<()> {
-    let threads = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(READING_THREADS_MAX);
+    let threads = dataset::threads(READING_THREADS_MAX);
     let each = |(census, block): &mut ([Census; 3], B), at, row: &Row| {
         let (part, tokens) = (reading.division.part(row.split), reading.read_of(row));
         census[part as usize].count(row, tokens);

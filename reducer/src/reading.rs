@@ -1,0 +1,177 @@
+//! Records to texts with their words, by a thread beside the one that collects these.
+//!
+//! Reading, grouping and finding words takes a third of the time that goes by until a reducer's input ends; looking
+//! words up takes most of the rest, so that two threads are enough.
+
+use std::io::Read;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use corpus::digest::text_hash;
+use corpus::group::{Group, Groups, Order};
+use corpus::partition::partition;
+use corpus::record::Votes;
+
+use crate::task::{Others, Task};
+use crate::words::{Span, find_words, room};
+use crate::{Error, Result};
+
+/// So many batches are under way: one is filled while one is collected, and one waits.
+const BATCHES: usize = 3;
+/// Texts go from thread to thread as soon as they have so many bytes together.
+const BATCH_BYTES: usize = 128 << 10;
+/// The thread holds nothing of size on its stack.
+const STACK_BYTES: usize = 256 << 10;
+
+/// A distinct text with all its votes.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// What was cleaned.
+    pub bytes: &'a [u8],
+    /// Its words.
+    pub words: &'a [Span],
+    /// XXH3-64 of it.
+    pub hash: u64,
+    /// The sum of its records' votes.
+    pub votes: Votes,
+}
+
+/// Neighbouring texts.
+#[derive(Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    /// The words of all texts; behind these, room for more.
+    words: Vec<Span>,
+    texts: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    bytes_end: usize,
+    words_end: usize,
+    hash: u64,
+    votes: Votes,
+}
+
+impl Batch {
+    /// Room for as much as a batch has at most, but for one long text. It is taken here, by the thread that asks:
+    /// another one would take an arena of its own for it.
+    fn with_room() -> Self {
+        Self {
+            bytes: Vec::with_capacity(2 * BATCH_BYTES),
+            words: vec![Span::default(); room(2 * BATCH_BYTES)],
+            texts: Vec::with_capacity(BATCH_BYTES / 64),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.texts.clear();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
+    fn push(&mut self, text: &[u8], votes: Votes) {
+        let words_from = self.texts.last().map_or(0, |last| last.words_end);
+        let needed = words_from + room(text.len());
+        if self.words.len() < needed {
+            self.words.resize(needed, Span::default());
+        }
+        let words_end = words_from + find_words(text, &mut self.words[words_from..]);
+        self.bytes.extend_from_slice(text);
+        self.texts.push(Entry { bytes_end: self.bytes.len(), words_end, hash: text_hash(text), votes });
+    }
+
+    /// Its texts in order.
+    pub fn texts(&self) -> impl Iterator<Item = Text<'_>> {
+        let (mut bytes_from, mut words_from) = (0, 0);
+        self.texts.iter().map(move |entry| {
+            let bytes = &self.bytes[std::mem::replace(&mut bytes_from, entry.bytes_end)..entry.bytes_end];
+            let words = &self.words[std::mem::replace(&mut words_from, entry.words_end)..entry.words_end];
+            Text { bytes, words, hash: entry.hash, votes: entry.votes }
+        })
+    }
+}
+
+/// Reads a task's texts ahead of whoever asks for them.
+pub struct Reading {
+    /// Batches in order; an empty one is the end.
+    filled: Receiver<Result<Batch>>,
+    spare: SyncSender<Batch>,
+}
+
+impl Reading {
+    /// Starts to read records. The thread ends with its input, or with the program.
+    pub fn start(input: impl Read + Send + 'static, task: &Task) -> Result<Self> {
+        let (there, filled) = sync_channel(BATCHES);
+        let (spare, back) = sync_channel(BATCHES);
+        for _ in 0..BATCHES {
+            spare.send(Batch::with_room()).expect("both ends are here");
+        }
+        let mut reader = Reader {
+            groups: Groups::new(input, Order::Ascending),
+            others: task.others,
+            partition: task.partition,
+            partitions: task.partitions,
+        };
+        let read = move || {
+            for mut batch in back {
+                let filled = reader.fill(&mut batch).map(|()| batch);
+                let is_last = filled.as_ref().map_or(true, Batch::is_empty);
+                if there.send(filled).is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new().stack_size(STACK_BYTES).spawn(read).map_err(Error::Thread)?;
+        Ok(Self { filled, spare })
+    }
+
+    /// Gives all texts to `each`, in order.
+    pub fn each(self, mut each: impl FnMut(Text<'_>) -> Result<()>) -> Result<()> {
+        loop {
+            let batch = self.filled.recv().expect("the thread sends an end, unless it panics")?;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            batch.texts().try_for_each(&mut each)?;
+            // Nobody takes it where the input has ended.
+            let _ = self.spare.send(batch);
+        }
+    }
+}
+
+struct Reader<R> {
+    groups: Groups<R>,
+    others: Others,
+    partition: u32,
+    partitions: u32,
+}
+
+impl<R: Read> Reader<R> {
+    /// Fills a batch with texts of this partition; leaves it empty where there are no more.
+    fn fill(&mut self, batch: &mut Batch) -> Result<()> {
+        batch.clear();
+        while batch.bytes.len() < BATCH_BYTES {
+            let Some(Group { text, votes, line }) = self.groups.next_group()? else { break };
+            if std::str::from_utf8(text).is_err() {
+                return Err(Error::NotUtf8 { line });
+            }
+            let found = partition(text, self.partitions);
+            if found != self.partition {
+                match self.others {
+                    Others::Refuse => {
+                        let (expected, partitions) = (self.partition, self.partitions);
+                        return Err(Error::WrongPartition { line, found, expected, partitions });
+                    }
+                    Others::LeaveOut => continue,
+                    Others::Take => {}
+                }
+            }
+            batch.push(text, votes);
+        }
+        Ok(())
+    }
+}
