@@ -7,7 +7,9 @@
 
 use std::array;
 
-use libdeflater::{CompressionLvl, Compressor, Decompressor};
+use libdeflater::Decompressor;
+
+use crate::deflate::Deflater;
 
 /// A type of element. Files are little-endian, whatever the machine.
 pub trait Scalar: hdf5::H5Type + Copy + Default + Send + Sync {
@@ -63,26 +65,21 @@ pub fn shuffle<T: Scalar>(elements: &[T], capacity: usize, shuffled: &mut Vec<u8
 }
 
 /// Makes stored chunks of shuffled bytes.
+#[derive(Default)]
 pub struct Encoder {
-    compressor: Compressor,
+    deflater: Deflater,
 }
 
 impl Encoder {
-    /// Compresses with this level of deflate, from 1 to 9.
-    pub fn new(deflate_level: u8) -> Self {
-        let level = CompressionLvl::new(i32::from(deflate_level)).expect("deflate has levels 1 to 9");
-        Self { compressor: Compressor::new(level) }
-    }
-
-    /// No stored chunk of so many shuffled bytes has more: deflate adds five to each five thousand at worst.
+    /// No stored chunk of so many shuffled bytes has more.
     pub fn stored_bytes_max(shuffled_bytes: usize) -> usize {
-        shuffled_bytes + shuffled_bytes / 512 + 64 + CHECKSUM_BYTES
+        Deflater::bytes_max(shuffled_bytes) + CHECKSUM_BYTES
     }
 
-    /// Puts the stored bytes of a chunk into `stored`, which has [`Encoder::stored_bytes_max`] bytes.
-    pub fn encode(&mut self, shuffled: &[u8], stored: &mut Vec<u8>) {
-        let n =
-            self.compressor.zlib_compress(shuffled, stored).expect("compressed bytes are no more than that");
+    /// Puts the stored bytes of a chunk of `capacity` elements into `stored`, which has [`Encoder::stored_bytes_max`]
+    /// bytes.
+    pub fn encode(&mut self, shuffled: &[u8], capacity: usize, stored: &mut Vec<u8>) {
+        let n = self.deflater.zlib(shuffled, capacity, stored);
         let checksum = fletcher32(&stored[..n]);
         stored.truncate(n);
         stored.extend_from_slice(&checksum.to_le_bytes());
@@ -143,17 +140,17 @@ mod tests {
 
     use super::*;
 
-    fn encoded<T: Scalar>(level: u8, elements: &[T], capacity: usize) -> Vec<u8> {
+    fn encoded<T: Scalar>(elements: &[T], capacity: usize) -> Vec<u8> {
         let mut shuffled = Vec::new();
         shuffle(elements, capacity, &mut shuffled);
         let mut stored = vec![0; Encoder::stored_bytes_max(shuffled.len())];
-        Encoder::new(level).encode(&shuffled, &mut stored);
+        Encoder::default().encode(&shuffled, capacity, &mut stored);
         stored
     }
 
     fn round_trip<T: Scalar + PartialEq + std::fmt::Debug>(elements: &[T], spare: usize) {
         let capacity = elements.len() + spare;
-        let stored = encoded(6, elements, capacity);
+        let stored = encoded(elements, capacity);
         let mut read = vec![T::default(); capacity];
         Decoder::default().decode(&stored, capacity, &mut read).unwrap();
         assert_eq!(&read[..elements.len()], elements);
@@ -180,7 +177,7 @@ mod tests {
             elements in prop::collection::vec(0u32..100, 1..300),
             bit in any::<usize>(),
         ) {
-            let mut stored = encoded(1, &elements, elements.len());
+            let mut stored = encoded(&elements, elements.len());
             let bit = bit % (8 * stored.len());
             stored[bit / 8] ^= 1 << (bit % 8);
             let mut read = vec![0u32; elements.len()];

@@ -45,6 +45,8 @@ struct Compressor {
 
 #[derive(Default)]
 struct Buffers {
+    /// The chunk's elements.
+    capacity: usize,
     shuffled: Vec<u8>,
     stored: Vec<u8>,
 }
@@ -59,14 +61,14 @@ struct Place {
 }
 
 impl Compressor {
-    fn start(deflate_level: u8) -> io::Result<Self> {
-        let mut encoder = Encoder::new(deflate_level);
+    fn start() -> io::Result<Self> {
+        let mut encoder = Encoder::default();
         let (there, to_do) = sync_channel::<Buffers>(UNDER_WAY_MAX);
         let (done, back) = sync_channel(UNDER_WAY_MAX);
         // It ends when the other end of either channel does.
         let compress = move || {
             for mut chunk in to_do {
-                encoder.encode(&chunk.shuffled, &mut chunk.stored);
+                encoder.encode(&chunk.shuffled, chunk.capacity, &mut chunk.stored);
                 if done.send(chunk).is_err() {
                     return;
                 }
@@ -80,9 +82,9 @@ impl Compressor {
 const ENDS_LATER: &str = "a thread that compresses ends after the one that feeds it";
 
 impl ChunkWriter {
-    /// For the file of this path; compresses with this level of deflate, from 1 to 9.
-    pub(crate) fn new(path: &Path, deflate_level: u8) -> Result<Self> {
-        let started = (0..threads(THREADS_MAX).get()).map(|_| Compressor::start(deflate_level));
+    /// For the file of this path.
+    pub(crate) fn new(path: &Path) -> Result<Self> {
+        let started = (0..threads(THREADS_MAX).get()).map(|_| Compressor::start());
         let compressors = started.collect::<io::Result<_>>().at(path, "start a thread that compresses")?;
         let (under_way, spare, digests) = (VecDeque::new(), Vec::new(), Vec::new());
         Ok(Self { path: path.to_owned(), compressors, next: 0, under_way, spare, digests })
@@ -105,6 +107,7 @@ impl ChunkWriter {
         capacity: usize,
     ) -> Result<()> {
         let mut chunk = self.spare.pop().unwrap_or_default();
+        chunk.capacity = capacity;
         shuffle(elements, capacity, &mut chunk.shuffled);
         chunk.stored.resize(Encoder::stored_bytes_max(chunk.shuffled.len()), 0);
         let compressor = self.next;

@@ -47,7 +47,7 @@ impl FileWriter {
             .with_fcpl(|creation| creation.obj_track_times(false))
             .create_excl(path)
             .at(path, "create the file")?;
-        let chunks = ChunkWriter::new(path, DEFLATE_LEVEL)?;
+        let chunks = ChunkWriter::new(path)?;
         Ok(Self { path: path.to_owned(), file, chunks, table: DigestTable::default() })
     }
 

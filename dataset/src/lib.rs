@@ -4,6 +4,7 @@ mod chunk_index;
 mod chunk_writer;
 mod column;
 mod column_writer;
+mod deflate;
 mod digest_table;
 mod error;
 mod ffi;

@@ -35,7 +35,7 @@ fn check<T: Scalar + Debug + PartialEq, const N: usize>(
         2 => with_checksum(framed(rest, capacity * N)),
         _ => {
             let mut elements: Vec<T> = rest.as_chunks().0.iter().take(capacity).copied().map(of).collect();
-            let stored = encode(kind / 4 % 9 + 1, &elements, capacity);
+            let stored = encode(&elements, capacity);
             elements.resize(capacity, T::default());
             assert_eq!(decode(&stored, capacity), Some(elements));
             stored
@@ -48,11 +48,11 @@ fn check<T: Scalar + Debug + PartialEq, const N: usize>(
     }
 }
 
-fn encode<T: Scalar>(deflate_level: u8, elements: &[T], capacity: usize) -> Vec<u8> {
+fn encode<T: Scalar>(elements: &[T], capacity: usize) -> Vec<u8> {
     let mut shuffled = Vec::new();
     shuffle(elements, capacity, &mut shuffled);
     let mut stored = vec![0; Encoder::stored_bytes_max(shuffled.len())];
-    Encoder::new(deflate_level).encode(&shuffled, &mut stored);
+    Encoder::default().encode(&shuffled, capacity, &mut stored);
     stored
 }
 
