@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use corpus::exit::{chain, usage};
+use corpus::pipe::widen;
 
 /// Adds up neighbouring records of one text, from standard input to standard output. It may run any number of times,
 /// before the sort or after it: no result changes.
@@ -17,6 +18,8 @@ fn main() -> ExitCode {
     if let Err(error) = Arguments::try_parse() {
         return usage("combiner", &error.render(), error.use_stderr());
     }
+    widen(io::stdin());
+    widen(io::stdout());
     // Pieces larger than the buffers of standard input and output pass them by.
     match combiner::run(io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,

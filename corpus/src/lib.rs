@@ -1,7 +1,7 @@
 //! What crosses the pipe between the programs: raw lines in, records and kept words out.
 //!
-//! Everything here is pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner and the
-//! reducer call the same functions, so they cannot disagree.
+//! All but [`exit`] and [`pipe`] is pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner
+//! and the reducer call the same functions, so they cannot disagree.
 
 pub mod clean;
 pub mod digest;
@@ -15,6 +15,7 @@ pub mod lines;
 pub mod literal;
 mod objects;
 pub mod partition;
+pub mod pipe;
 mod polarity_csv;
 pub mod progress;
 pub mod record;

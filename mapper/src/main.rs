@@ -11,6 +11,7 @@ use corpus::exit::{Exit, chain, usage};
 use corpus::format::{Asked, ClassRatings, FormatName, Preset};
 use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
+use corpus::pipe::widen;
 use corpus::record::RECORD_BYTES_MAX;
 use mapper::{Error, Mapper, Options, Output, Place};
 
@@ -110,6 +111,8 @@ fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
 }
 
 fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
+    widen(io::stdin());
+    widen(io::stdout());
     // Pieces larger than the buffers of standard input and output pass them by.
     let mut mapper = Mapper::new(io::stdout().lock(), io::stderr(), options);
     if inputs.is_empty() {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use corpus::exit::{ATTEMPT, Exit, chain, usage};
+use corpus::pipe::widen;
 use corpus::settings::Settings;
 use corpus::{settings, stop_words};
 use reducer::heartbeat::{Heartbeat, TIMEOUT, silence};
@@ -81,6 +82,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let silence = silence(from_hadoop(TIMEOUT).as_deref());
     let heartbeat = Heartbeat::start(store.progress().clone(), silence, io::stderr())
         .map_err(|error| (Exit::Io, format!("cannot start a thread: {error}")))?;
+    widen(io::stdin());
     // Pieces larger than the buffer of standard input pass it by.
     reducer::run(io::stdin(), io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
     drop(heartbeat);
