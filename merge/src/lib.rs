@@ -46,6 +46,9 @@ const FAN_IN: usize = 64;
 /// Threads that read a shard or a dataset: each holds a chunk of every column.
 const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("8 is more than 0");
 
+/// A bar moves after so many rows.
+const ROWS_SHOWN: u64 = 1 << 10;
+
 /// The dictionary of one shard is kept in memory up to this size while the shard is checked.
 const DICTIONARY_BYTES_MAX: u64 = 96 << 20;
 
@@ -286,6 +289,7 @@ fn build(
     let file = places.temporary()?;
     let mut dataset = DatasetWriter::create(&file, settings, &vocabulary, n_rows, n_tokens)?;
     let bar = progress.stage("merging rows", n_rows);
+    let mut n_written = 0;
     let mut without = others.without.as_ref().map(Hashes::of);
     each_row(shards, &Ids::of(&vocabulary.words), &mut spool, |row| {
         if let Some(hashes) = &mut without
@@ -293,7 +297,10 @@ fn build(
         {
             return Ok(());
         }
-        bar.inc(1);
+        n_written += 1;
+        if n_written % ROWS_SHOWN == 0 {
+            bar.set_position(n_written);
+        }
         Ok(dataset.row(row)?)
     })?;
     let digests = dataset.finish(row_digest)?;
