@@ -4,7 +4,7 @@
 //! The first bytes of the input are no part of the stream: the size of the buffer, eight sizes of reads.
 #![no_main]
 
-use corpus::record::{ReadError, Record, RecordReader, Votes, parse_record, write_record};
+use corpus::record::{ReadError, Record, RecordError, RecordReader, Votes, parse_record, write_record};
 use libfuzzer_sys::fuzz_target;
 
 mod trickle;
@@ -16,8 +16,10 @@ fuzz_target!(|data: &[u8]| {
     let Some((read_bytes, stream)) = data.split_first_chunk() else { return };
     let source = Trickle::new(stream, *read_bytes);
     let mut reader = RecordReader::with_buffer_bytes(source, usize::from(buffer_bytes).max(1));
-    let lines = stream.strip_suffix(b"\n").unwrap_or(stream).split(|&byte| byte == b'\n');
-    for (line, number) in lines.filter(|_| !stream.is_empty()).zip(1..) {
+    let mut lines: Vec<&[u8]> = stream.split(|&byte| byte == b'\n').collect();
+    let cut_off = lines.pop().expect("what is split has a part");
+    let n_lines = lines.len() as u64;
+    for (line, number) in lines.into_iter().zip(1..) {
         match (reader.next_record(), naive(line)) {
             (Ok(Some(record)), Some(expected)) => {
                 assert_eq!(record, expected);
@@ -28,7 +30,13 @@ fuzz_target!(|data: &[u8]| {
         }
         assert_eq!(reader.lines(), number);
     }
-    assert!(matches!(reader.next_record(), Ok(None)));
+    match reader.next_record() {
+        Ok(None) => assert!(cut_off.is_empty()),
+        Err(ReadError::Record { line, reason: RecordError::CutOff }) => {
+            assert_eq!((line, cut_off.is_empty()), (n_lines + 1, false));
+        }
+        found => panic!("{found:?} at the end of {n_lines} lines and {cut_off:?}"),
+    }
 });
 
 fn check_round_trip(record: Record<'_>) {
