@@ -216,7 +216,7 @@ def arguments() -> argparse.Namespace:
     flag = parser.add_argument
     flag("dataset")
     flag("--test", help="train on all rows of DATASET and test on all of this one")
-    flag("--test-fraction", type=float, default=0.2)
+    flag("--test-fraction", type=float, default=0.1)
     flag("--validation-fraction", type=float, default=0.0)
     flag("--tokens", type=int, default=100)
     flag("--embedding", type=int, default=100)

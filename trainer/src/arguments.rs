@@ -54,7 +54,7 @@ pub struct Fit {
     #[arg(long, value_name = "FILE", conflicts_with = "test_fraction")]
     pub test: Option<PathBuf>,
     /// The share of rows that is for testing
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     pub test_fraction: f64,
     /// The share of rows that is for validation, after every epoch
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
