@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs below .deps/ what building and testing need beyond a Rust toolchain, a C++ compiler and
-# Python 3. Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
+# Python 3 (and, for Hadoop, Java and Maven). Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|bench|check|dist|fuzz ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|bench|check|dist|fuzz ...
 #   build   a cmake new enough for HDF5: the system's, or PyPI's
 #   torch   the part of PyTorch that c10d and trainer are compiled with, for a CPU: 0.5 GB
 #   --cuda  torch, and all of PyTorch for a GPU: 4 GB
 #   test    the Python packages of the oracle, which knows none of the project's code; an S3 server;
 #           and --cuda, unless the environment has TORCH=no
+#   hadoop  Hadoop's jars, of which bootstrap/hadoop/cluster.sh makes a cluster on this machine: 93 MB
 #   bench   the Python packages of the job in Python, beside which it is measured
 #   check   cargo-deny and shellcheck
 #   dist    zig, which links programs for an older glibc
@@ -17,6 +18,7 @@ set -euo pipefail
 CMAKE_AT_LEAST=3.26
 PYTHON_AT_LEAST=3.10
 PYTHON_AT_MOST=3.14
+JAVA_AT_LEAST=11
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
 PYTHON=${PYTHON:-python3}
@@ -41,6 +43,7 @@ main() {
             --cuda) torch=whole ;;
             # The Python peer in tests of groups of ranks does not start without its CUDA libraries.
             test) python_set test; python_set s3; [ "${TORCH:-yes}" = no ] || torch=whole ;;
+            hadoop) hadoop ;;
             bench) python_set bench ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
             dist) python_set dist; link_zig ;;
@@ -78,6 +81,33 @@ cmake_for_hdf5() {
 link_zig() {
     link_tool zig dist/lib/python3.*/site-packages/ziglang/zig
     link_tool cargo-zigbuild dist/bin/cargo-zigbuild
+}
+
+# .deps/hadoop/jars, as bootstrap/hadoop/pom.xml has them. Maven holds each file against the repository's checksum, and
+# the list of what they were when they were chosen says whether that repository is to be believed.
+hadoop() {
+    local wanted="$root/bootstrap/hadoop" stamp
+    need java "Java $JAVA_AT_LEAST or newer (apt-get install openjdk-17-jre-headless)"
+    stamp=$(cat "$wanted/pom.xml" "$wanted/jars.sha256" | sha256sum)
+    [ "$(cat hadoop/stamp 2>/dev/null)" = "$stamp" ] && return
+    at_least "$JAVA_AT_LEAST" "$(java_version)" ||
+        fail "java is version $(java_version), and Hadoop needs $JAVA_AT_LEAST or newer: apt-get install openjdk-17-jre-headless"
+    need mvn "Maven (apt-get install maven)"
+    say "installing Hadoop's jars from bootstrap/hadoop/pom.xml, a download of 93 MB"
+    rm -rf hadoop
+    # Quiet but for errors. Its own repository would be outside of .deps/.
+    mvn --batch-mode --quiet --strict-checksums -Dstyle.color=never --file "$wanted/pom.xml" -Dmaven.repo.local="$deps/downloads/maven" \
+        -DoutputDirectory="$deps/hadoop/jars" -DincludeScope=runtime dependency:copy-dependencies >&2 ||
+        fail "Maven could not install bootstrap/hadoop/pom.xml, and says why above. It needs Maven Central or a mirror of" \
+            "it (~/.m2/settings.xml)"
+    (cd hadoop/jars && sha256sum --check --strict --quiet "$wanted/jars.sha256" >&2) ||
+        fail "$deps/hadoop/jars does not hold what bootstrap/hadoop/jars.sha256 lists; is Maven's mirror to be trusted?"
+    # Last, so that an interrupted install is done again.
+    echo "$stamp" >hadoop/stamp
+}
+
+java_version() {
+    java -XshowSettings:properties -version 2>&1 | sed -n 's/^ *java.specification.version = //p'
 }
 
 # cargo_tool NAME VERSION: .deps/bin/NAME, compiled from the package of that name.

@@ -1,0 +1,241 @@
+#!/usr/bin/env bash
+# A real Hadoop on this machine alone: HDFS, and YARN with two nodes, on addresses of the loopback device. It needs
+# `bootstrap/laptop.sh hadoop` and some 1.5 GB of memory, and keeps everything in one folder.
+#
+# usage: cluster.sh COMMAND FOLDER [ARGUMENT ...]
+#   start [FILE:NAME=VALUE ...]  a new cluster in a new folder, with settings of one's own: mapred:mapreduce.map.memory.mb=512
+#   serve [FILE:NAME=VALUE ...]  the same, for as long as somebody holds standard input open; it says `ready`
+#   stop                         ends all its processes, tasks too
+#   kill-node N                  ends node 1 or 2 with all that runs there, as a power cut does
+#   settings                     the cluster's configuration folder, for HADOOP_CONF_DIR
+#   fs, streaming, job, logs, application ARGUMENT ...
+#                                Hadoop's own clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `mapred job`,
+#                                `yarn logs`, `yarn application`
+# HADOOP_PORT is the first of 20 ports that are free; without it they are looked for.
+set -euo pipefail
+
+NODES=2
+PORTS=20
+START_LIMIT_S=120
+# Hadoop 3.4 reaches into what Java has locked since version 16.
+OPENS=()
+for package in lang lang.reflect net nio io util util.concurrent; do
+    OPENS+=("--add-opens=java.base/java.$package=ALL-UNNAMED")
+done
+# Short-lived processes on few cores: a slower compiler and collector are the faster ones.
+SMALL=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k)
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+jars=$root/.deps/hadoop/jars
+
+main() {
+    [ $# -ge 2 ] || usage
+    local command=$1
+    folder=$(realpath -m "$2")
+    shift 2
+    [ -d "$jars" ] || fail "$jars is missing; bootstrap/laptop.sh hadoop installs it"
+    case $command in
+        start) start "$@" ;;
+        serve)
+            # However who started it ends, its end of standard input is closed.
+            trap stop EXIT
+            start "$@"
+            echo ready
+            cat >/dev/null
+            ;;
+        stop) stop ;;
+        kill-node) kill_all "SENTIMILL_NODE=$folder/node$1" ;;
+        settings) echo "$folder/conf" ;;
+        fs) client org.apache.hadoop.fs.FsShell "$@" ;;
+        streaming) client org.apache.hadoop.streaming.HadoopStreaming "$@" ;;
+        job) client org.apache.hadoop.mapred.JobClient "$@" ;;
+        logs) client org.apache.hadoop.yarn.client.cli.LogsCLI "$@" ;;
+        application) client org.apache.hadoop.yarn.client.cli.ApplicationCLI application "$@" ;;
+        *) usage ;;
+    esac
+}
+
+usage() {
+    sed -n '/^# usage/,/^set /s/^# \{0,1\}//p' "$here/cluster.sh" >&2
+    exit 64
+}
+
+start() {
+    local node
+    [ ! -e "$folder/conf" ] || fail "$folder has a cluster already; stop it and remove the folder"
+    mkdir -p "$folder/work"
+    java_home
+    port=${HADOOP_PORT:-$(free_ports)}
+    conf conf 127.0.0.1 "$@"
+    echo "$JAVA_HOME" >"$folder/java"
+    cd "$folder/work"
+    java_of conf org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >"$folder/format.log" 2>&1 ||
+        fail "the NameNode could not be formatted; $folder/format.log says why"
+    daemon namenode conf org.apache.hadoop.hdfs.server.namenode.NameNode
+    daemon datanode conf org.apache.hadoop.hdfs.server.datanode.DataNode
+    daemon resourcemanager conf org.apache.hadoop.yarn.server.resourcemanager.ResourceManager
+    for node in $(seq $NODES); do
+        conf "node$node" "127.0.0.$((node + 1))" "$@"
+        SENTIMILL_NODE=$folder/node$node daemon "nodemanager$node" "node$node" \
+            org.apache.hadoop.yarn.server.nodemanager.NodeManager
+    done
+    until_up HDFS "http://127.0.0.1:$((port + 1))/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState" \
+        '"NumLiveDataNodes" : 1'
+    until_up YARN "http://127.0.0.1:$((port + 9))/ws/v1/cluster/metrics" "\"activeNodes\":$NODES"
+}
+
+# stop: tasks outlive a killed node, so what a cluster started is known by its environment.
+stop() {
+    kill_all "SENTIMILL_CLUSTER=$folder"
+}
+
+# kill_all VARIABLE=VALUE: all processes with this in their environment, until there are none.
+kill_all() {
+    local found
+    for _ in $(seq 100); do
+        found=$(grep -lzxFs -- "$1" /proc/[0-9]*/environ | cut -d / -f 3) || true
+        [ -n "$found" ] || return 0
+        # shellcheck disable=SC2086 # Numbers, one an argument.
+        kill -9 $found 2>/dev/null || true
+        sleep 0.1
+    done
+    fail "processes" "$found" "do not end"
+}
+
+java_home() {
+    local java=java
+    [ -z "${JAVA_HOME:-}" ] || return 0
+    command -v java >/dev/null || fail "java was not found: apt-get install openjdk-17-jre-headless"
+    JAVA_HOME=$("$java" -XshowSettings:properties -version 2>&1 | sed -n 's/^ *java.home = //p')
+    export JAVA_HOME
+}
+
+# java_of CONF CLASS [ARGUMENT ...]
+java_of() {
+    local conf=$1
+    shift
+    "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m -cp "$folder/$conf:$jars/*" "$@"
+}
+
+client() {
+    [ -e "$folder/java" ] || fail "$folder has no cluster; start one there"
+    JAVA_HOME=$(cat "$folder/java")
+    java_of conf "$@"
+}
+
+# daemon NAME CONF CLASS
+daemon() {
+    SENTIMILL_CLUSTER=$folder setsid "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m \
+        -cp "$folder/$2:$jars/*" "$3" >"$folder/$1.log" 2>&1 </dev/null &
+}
+
+# until_up WHAT URL EXPECTED: until its own word is that it is complete.
+until_up() {
+    local begin=$SECONDS
+    until curl --silent --fail --max-time 5 "$2" | grep -qF -- "$3"; do
+        [ $((SECONDS - begin)) -lt $START_LIMIT_S ] ||
+            fail "$1 did not come up in $START_LIMIT_S s; the logs are in $folder"
+        sleep 0.2
+    done
+}
+
+# The first of PORTS free ones in a row, below those that the system gives to connections. Who looks at the same time
+# begins elsewhere.
+free_ports() {
+    local first used
+    used=$(awk '$4 == "0A" { sub(".*:", "", $2); print $2 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+    for _ in $(seq 200); do
+        first=$((20000 + RANDOM % 590 * PORTS))
+        # shellcheck disable=SC2046 # Numbers, one an argument.
+        if ! grep -qxF "$(printf '%04X\n' $(seq $first $((first + PORTS - 1))))" <<<"$used"; then
+            echo $first
+            return
+        fi
+    done
+    fail "no $PORTS free ports in a row between 20000 and 32000; name the first of some by HADOOP_PORT"
+}
+
+# conf NAME HOST [FILE:NAME=VALUE ...]: the folder of one daemon's configuration; HOST is a node's own address.
+conf() {
+    local conf=$folder/$1 host=$2 file
+    shift 2
+    # Where its web pages would be; two daemons look for the folders.
+    mkdir -p "$conf/webapps/hdfs" "$conf/webapps/datanode"
+    cp "$here/log4j.properties" "$conf/"
+    for file in core hdfs yarn mapred capacity-scheduler; do
+        {
+            echo '<configuration>'
+            { settings "$host"; printf '%s\n' "${@/=/ }"; } | sed -n "s/^$file://p" | sed \
+                's,^\([^ ]*\) \(.*\)$,<property><name>\1</name><value>\2</value></property>,'
+            echo '</configuration>'
+        } >"$conf/$(if [ $file = capacity-scheduler ]; then echo $file; else echo $file-site; fi).xml"
+    done
+}
+
+# settings HOST: what differs from Hadoop's defaults.
+settings() {
+    local task_java="-Xmx160m ${SMALL[*]} ${OPENS[*]}"
+    cat <<END
+core:fs.defaultFS hdfs://127.0.0.1:$port
+core:hadoop.tmp.dir $folder/tmp
+hdfs:dfs.replication 1
+hdfs:dfs.namenode.name.dir file://$folder/name
+hdfs:dfs.datanode.data.dir file://$folder/data
+hdfs:dfs.namenode.http-address 127.0.0.1:$((port + 1))
+hdfs:dfs.datanode.address 127.0.0.1:$((port + 2))
+hdfs:dfs.datanode.http.address 127.0.0.1:$((port + 3))
+hdfs:dfs.datanode.ipc.address 127.0.0.1:$((port + 4))
+yarn:yarn.resourcemanager.hostname 127.0.0.1
+yarn:yarn.resourcemanager.address 127.0.0.1:$((port + 5))
+yarn:yarn.resourcemanager.scheduler.address 127.0.0.1:$((port + 6))
+yarn:yarn.resourcemanager.resource-tracker.address 127.0.0.1:$((port + 7))
+yarn:yarn.resourcemanager.admin.address 127.0.0.1:$((port + 8))
+yarn:yarn.resourcemanager.webapp.address 127.0.0.1:$((port + 9))
+yarn:yarn.resourcemanager.nodemanagers.heartbeat-interval-ms 100
+yarn:yarn.nm.liveness-monitor.expiry-interval-ms 15000
+yarn:yarn.resourcemanager.scheduler.class org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler
+capacity-scheduler:yarn.scheduler.capacity.root.queues default
+capacity-scheduler:yarn.scheduler.capacity.root.default.capacity 100
+capacity-scheduler:yarn.scheduler.capacity.maximum-am-resource-percent 0.5
+yarn:yarn.scheduler.minimum-allocation-mb 64
+yarn:yarn.nodemanager.hostname $1
+yarn:yarn.nodemanager.bind-host $1
+yarn:yarn.nodemanager.address $1:$((port + 10))
+yarn:yarn.nodemanager.localizer.address $1:$((port + 11))
+yarn:yarn.nodemanager.webapp.address $1:$((port + 12))
+yarn:yarn.nodemanager.collector-service.address $1:$((port + 13))
+yarn:yarn.nodemanager.local-dirs $conf/local
+yarn:yarn.nodemanager.log-dirs $conf/logs
+yarn:yarn.nodemanager.remote-app-log-dir /logs
+yarn:yarn.log-aggregation-enable true
+yarn:yarn.nodemanager.aux-services mapreduce_shuffle
+yarn:yarn.nodemanager.resource.memory-mb 4096
+yarn:yarn.nodemanager.vmem-check-enabled false
+yarn:yarn.nodemanager.env-whitelist JAVA_HOME,SENTIMILL_CLUSTER,SENTIMILL_NODE
+yarn:yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage 99.5
+yarn:yarn.application.classpath $jars/*
+mapred:mapreduce.application.classpath $jars/*
+mapred:mapreduce.framework.name yarn
+mapred:mapreduce.shuffle.port 0
+mapred:mapreduce.jobhistory.address 127.0.0.1:$((port + 14))
+mapred:yarn.app.mapreduce.am.staging-dir /staging
+mapred:yarn.app.mapreduce.am.resource.mb 384
+mapred:yarn.app.mapreduce.am.command-opts -Xmx256m ${SMALL[*]} ${OPENS[*]}
+mapred:yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms 100
+mapred:mapreduce.client.completion.pollinterval 200
+mapred:mapreduce.client.progressmonitor.pollinterval 200
+mapred:mapreduce.map.memory.mb 384
+mapred:mapreduce.reduce.memory.mb 512
+mapred:mapreduce.map.java.opts $task_java
+mapred:mapreduce.reduce.java.opts $task_java
+mapred:mapreduce.task.io.sort.mb 32
+END
+}
+
+fail() {
+    echo "cluster: error: $*" >&2
+    exit 1
+}
+
+main "$@"
