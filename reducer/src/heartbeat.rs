@@ -9,9 +9,6 @@ use std::time::Duration;
 use corpus::ledger::report_status;
 use corpus::progress::Progress;
 
-/// Hadoop's names for the silence after which it kills a task, in milliseconds; 0 is never.
-pub const TIMEOUT: [&str; 2] = ["mapreduce_task_timeout", "mapred_task_timeout"];
-
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 /// So many signs come within Hadoop's limit: it looks at times of its own, and a machine may be busy.
 const SIGNS_WITHIN_LIMIT: u32 = 6;

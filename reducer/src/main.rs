@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{ATTEMPT, Exit, chain, usage};
+use corpus::exit::{ATTEMPT, Exit, TIMEOUT, chain, usage};
 use corpus::pipe::widen;
 use corpus::settings::Settings;
 use corpus::{settings, stop_words};
-use reducer::heartbeat::{Heartbeat, TIMEOUT, silence};
+use reducer::heartbeat::{Heartbeat, silence};
 use reducer::task::{JOB, Others, PARTITION, PARTITIONS, Task};
 use reducer::task::{from_hadoop, host, in_names, random_attempt};
 use store::{S3Options, Store};

@@ -1,5 +1,7 @@
 //! Under Hadoop, partition, attempt and job come from the environment.
 
+use std::time::{Duration, Instant};
+
 use tests::lines::sorted_as_c;
 use tests::pipe::{merge, reducer, split_by_hadoop};
 use tests::programs::{program, run};
@@ -119,7 +121,12 @@ fn a_failing_task_says_why_by_its_status_and_by_its_last_line() {
     ];
     for (mut task, input) in tasks {
         for name in ["mapreduce_task_attempt_id", "mapred_task_id"] {
-            let failed = run(task.env_clear().env(name, "attempt_1_0001_r_000000_0"), input).with_code(65);
+            task.env_clear().env(name, "attempt_1_0001_r_000000_0");
+            // A failing task stays until Hadoop has passed its status on.
+            task.env("mapreduce_task_progress_report_interval", "200");
+            let begin = Instant::now();
+            let failed = run(&mut task, input).with_code(65);
+            assert!(begin.elapsed() > Duration::from_millis(400));
             let heard = tests::hadoop::Heard::of(&failed.stderr);
             let (status, last) = (heard.statuses.last().unwrap(), heard.log.last().unwrap());
             assert_eq!(status, &format!("FATAL {last}"));
