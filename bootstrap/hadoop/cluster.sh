@@ -6,8 +6,9 @@
 #   start [FILE:NAME=VALUE ...]  a new cluster in a new folder, with settings of one's own: mapred:mapreduce.map.memory.mb=512
 #   serve [FILE:NAME=VALUE ...]  the same, for as long as somebody holds standard input open; it says `ready`
 #   stop                         ends all its processes, tasks too
-#   kill-node N                  ends node 1 or 2 with all that runs there, as a power cut does
+#   kill-node N, start-node N    ends node 1 or 2 with all that runs there, as a power cut does; brings it back
 #   settings                     the cluster's configuration folder, for HADOOP_CONF_DIR
+#   web                          the address of YARN's web pages
 #   fs, streaming, job, logs, application ARGUMENT ...
 #                                Hadoop's own clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `mapred job`,
 #                                `yarn logs`, `yarn application`
@@ -38,15 +39,17 @@ main() {
     case $command in
         start) start "$@" ;;
         serve)
-            # However who started it ends, its end of standard input is closed.
             trap stop EXIT
             start "$@"
             echo ready
+            # However it ends who started this, its end of standard input is closed then.
             cat >/dev/null
             ;;
         stop) stop ;;
         kill-node) kill_all "SENTIMILL_NODE=$folder/node$1" ;;
+        start-node) of_running && start_node "$1" ;;
         settings) echo "$folder/conf" ;;
+        web) of_running && echo "http://127.0.0.1:$((port + 9))" ;;
         fs) client org.apache.hadoop.fs.FsShell "$@" ;;
         streaming) client org.apache.hadoop.streaming.HadoopStreaming "$@" ;;
         job) client org.apache.hadoop.mapred.JobClient "$@" ;;
@@ -68,7 +71,7 @@ start() {
     java_home
     port=${HADOOP_PORT:-$(free_ports)}
     conf conf 127.0.0.1 "$@"
-    echo "$JAVA_HOME" >"$folder/java"
+    printf 'JAVA_HOME=%q\nport=%s\n' "$JAVA_HOME" "$port" >"$folder/running"
     cd "$folder/work"
     java_of conf org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >"$folder/format.log" 2>&1 ||
         fail "the NameNode could not be formatted; $folder/format.log says why"
@@ -77,12 +80,16 @@ start() {
     daemon resourcemanager conf org.apache.hadoop.yarn.server.resourcemanager.ResourceManager
     for node in $(seq $NODES); do
         conf "node$node" "127.0.0.$((node + 1))" "$@"
-        SENTIMILL_NODE=$folder/node$node daemon "nodemanager$node" "node$node" \
-            org.apache.hadoop.yarn.server.nodemanager.NodeManager
+        start_node "$node"
     done
     until_up HDFS "http://127.0.0.1:$((port + 1))/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState" \
         '"NumLiveDataNodes" : 1'
     until_up YARN "http://127.0.0.1:$((port + 9))/ws/v1/cluster/metrics" "\"activeNodes\":$NODES"
+}
+
+start_node() {
+    cd "$folder/work"
+    SENTIMILL_NODE=$folder/node$1 daemon "nodemanager$1" "node$1" org.apache.hadoop.yarn.server.nodemanager.NodeManager
 }
 
 # stop: tasks outlive a killed node, so what a cluster started is known by its environment.
@@ -119,15 +126,23 @@ java_of() {
 }
 
 client() {
-    [ -e "$folder/java" ] || fail "$folder has no cluster; start one there"
-    JAVA_HOME=$(cat "$folder/java")
+    of_running
     java_of conf "$@"
+}
+
+of_running() {
+    [ -e "$folder/running" ] || fail "$folder has no cluster; start one there"
+    # shellcheck disable=SC1091 # JAVA_HOME and port, written by start.
+    . "$folder/running"
+    export JAVA_HOME
 }
 
 # daemon NAME CONF CLASS
 daemon() {
     SENTIMILL_CLUSTER=$folder setsid "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m \
         -cp "$folder/$2:$jars/*" "$3" >"$folder/$1.log" 2>&1 </dev/null &
+    # The shell would tell of its end.
+    disown
 }
 
 # until_up WHAT URL EXPECTED: until its own word is that it is complete.

@@ -37,8 +37,12 @@ impl S3Server {
         // Free now, and soon its own.
         let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let address = address.expect("this machine has a free port");
-        let mut process = Command::new(program)
+        // However this process ends, standard input is closed then, and the server ends.
+        let mut process = Command::new("bash")
+            .args(["-c", "\"$@\" & trap 'kill -9 $!' EXIT; cat", "bash"])
+            .arg(program)
             .args(["-H", "127.0.0.1", "-p", &address.port().to_string()])
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -74,7 +78,7 @@ impl S3Server {
 
 impl Drop for S3Server {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }

@@ -1,0 +1,271 @@
+//! A job of Hadoop Streaming as one types it, and what came of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use dataset::commit::Commit;
+use dataset::manifest::DatasetManifest;
+use tests::fault_proxy::FaultProxy;
+use tests::pipe::text_of;
+use tests::programs::{Finished, program, run};
+use tests::say;
+
+use crate::cluster::{Cluster, until};
+use crate::given::Given;
+use crate::left_behind::{KEY_ID, SECRET, no_key_is_left, no_text_is_in_logs};
+
+/// A job, ready to run.
+pub struct Job<'a> {
+    cluster: &'a Cluster,
+    name: &'static str,
+    input: &'static str,
+    reduces: u32,
+    settings: Vec<String>,
+    mapper: String,
+    reducer: Option<String>,
+    endpoint: String,
+}
+
+/// How a job ended.
+pub struct Ran<'a> {
+    cluster: &'a Cluster,
+    /// Its folder for whatever belongs to it.
+    pub folder: PathBuf,
+    /// `job_1700000000000_0001`.
+    pub id: String,
+    pub run_url: String,
+    /// What the job client printed, counters too.
+    pub said: String,
+    reduces: u32,
+    endpoint: String,
+    output: String,
+}
+
+impl<'a> Job<'a> {
+    /// `mapper`, `combiner` and `reducer` over an input, by so many reducers, into a run in S3 of the job's name.
+    pub fn new(cluster: &'a Cluster, name: &'static str, input: &'static str, reduces: u32) -> Self {
+        let reducer = Some(format!("reducer --run {}", run_url(name)));
+        let endpoint = format!("http://{}", cluster.s3.address());
+        Self {
+            cluster,
+            name,
+            input,
+            reduces,
+            settings: Vec::new(),
+            mapper: "mapper".to_owned(),
+            reducer,
+            endpoint,
+        }
+    }
+
+    /// More arguments of the reducer.
+    pub fn reducer(mut self, more: &str) -> Self {
+        self.reducer = self.reducer.map(|reducer| format!("{reducer} {more}"));
+        self
+    }
+
+    /// A job of maps alone.
+    pub fn of_maps(cluster: &'a Cluster, name: &'static str, input: &'static str, mapper: &str) -> Self {
+        Self { mapper: mapper.to_owned(), reducer: None, ..Self::new(cluster, name, input, 0) }
+    }
+
+    /// Another setting of Hadoop's, `name=value`.
+    pub fn with(mut self, setting: &str) -> Self {
+        self.settings.push(setting.to_owned());
+        self
+    }
+
+    /// The S3 server behind a proxy.
+    pub fn by(mut self, proxy: &FaultProxy) -> Self {
+        self.endpoint = proxy.url();
+        self
+    }
+
+    /// Reducers, or the mappers of a job of maps alone, with luck of their own: `0.1` is attempt 1 of task 0.
+    pub fn with_luck(mut self, of: &[(&str, &str)]) -> Self {
+        let folder = self.folder();
+        for (attempt, luck) in of {
+            fs::write(folder.join(attempt), luck).unwrap();
+        }
+        let program = self.reducer.as_mut().unwrap_or(&mut self.mapper);
+        *program = format!("unlucky.sh {} {program}", text_of(&folder));
+        self
+    }
+
+    /// Where luck is told, and attempts leave what can be seen of them.
+    pub fn folder(&self) -> PathBuf {
+        self.cluster.own_folder(self.name)
+    }
+
+    /// Runs it to its end, whichever that is.
+    pub fn run(self) -> Ran<'a> {
+        let begin = Instant::now();
+        let folder = self.folder();
+        let mut client = self.cluster.command("streaming");
+        let own =
+            [format!("mapreduce.job.name={}", self.name), format!("mapreduce.job.reduces={}", self.reduces)];
+        for setting in own.iter().chain(&self.settings) {
+            client.args(["-D", setting]);
+        }
+        let files =
+            ["mapper", "combiner", "reducer", "unlucky.sh"].map(|name| format!("hdfs:///programs/{name}"));
+        client.args(["-files", &files.join(","), "-mapper", &self.mapper]);
+        if let Some(reducer) = &self.reducer {
+            client.args(["-combiner", "combiner", "-reducer", reducer]);
+        }
+        let credentials = text_of(&self.cluster.credentials()).to_owned();
+        for (name, value) in [
+            ("AWS_SHARED_CREDENTIALS_FILE", &credentials[..]),
+            ("AWS_ENDPOINT_URL_S3", &self.endpoint),
+            ("AWS_REGION", "eu-central-1"),
+        ] {
+            client.args(["-cmdenv", &format!("{name}={value}")]);
+        }
+        let output = format!("/out/{}", self.name);
+        let ended = run(client.args(["-input", &format!("/in/{}", self.input), "-output", &output]), b"");
+        fs::write(folder.join("job.log"), &ended.stderr).unwrap();
+        say(&format!(
+            "job {}: exit code {} after {:.0} s",
+            self.name,
+            ended.code,
+            begin.elapsed().as_secs_f64()
+        ));
+        let said = ended.stderr;
+        let id = said.split("Running job: ").nth(1).and_then(|rest| rest.lines().next());
+        let id = id.unwrap_or_else(|| panic!("no job was started:\n{said}")).to_owned();
+        no_text_is_in_logs(self.cluster, &id);
+        no_key_is_left(self.cluster, &id);
+        let (reduces, endpoint) = (self.reduces, self.endpoint);
+        Ran {
+            cluster: self.cluster,
+            folder,
+            id,
+            run_url: run_url(self.name),
+            said,
+            reduces,
+            endpoint,
+            output,
+        }
+    }
+}
+
+fn run_url(name: &str) -> String {
+    format!("s3://bucket/runs/{name}")
+}
+
+impl Ran<'_> {
+    /// Panics where the job failed.
+    #[track_caller]
+    pub fn succeeded(self) -> Self {
+        assert!(self.said.contains("completed successfully"), "job {} failed:\n{}", self.id, self.said);
+        self
+    }
+
+    /// Merges the run with the job client's output as counts, and compares with what the pipe made.
+    #[track_caller]
+    pub fn is_the_same_dataset(&self, given: &Given) {
+        let dataset = self.folder.join("reviews.h5");
+        let mut merge = self.with_s3("merge");
+        merge.args(["--run", &self.run_url, "--counts"]).arg(self.folder.join("job.log"));
+        run(merge.arg("--out").arg(&dataset), b"").succeeded();
+        assert!(fs::read(&dataset).unwrap() == given.dataset, "{}: not the same file", dataset.display());
+        let manifest = fs::read(dataset.with_extension("manifest.json")).unwrap();
+        let manifest: DatasetManifest = serde_json::from_slice(&manifest).unwrap();
+        assert_eq!(manifest.seal.ledger, given.ledger);
+    }
+
+    /// The counters of one group in the job's report.
+    pub fn counters(&self, group: &str) -> BTreeMap<String, u64> {
+        let mut lines = self.said.lines().skip_while(|line| line.trim() != group).skip(1);
+        let counters = std::iter::from_fn(|| lines.next()?.trim().split_once('='));
+        counters.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+    }
+
+    /// What the tasks printed: the job's output in HDFS.
+    pub fn output(&self) -> String {
+        self.cluster.fs(&["-cat", &format!("{}/part-*", self.output)])
+    }
+
+    /// The commits of the run, by partition. Each was echoed by a reducer, but for those without any record: Hadoop does
+    /// not listen to their standard output.
+    pub fn commits(&self) -> Vec<Commit> {
+        let names = self.objects("commit/");
+        let commits: Vec<Commit> =
+            names.iter().map(|name| serde_json::from_str(&self.object(name)).unwrap()).collect();
+        let partitions: Vec<_> = commits.iter().map(|commit| commit.partition).collect();
+        assert_eq!(partitions, (0..self.reduces).collect::<Vec<_>>());
+        let output = self.output();
+        let read = |line: &str| -> Commit { serde_json::from_str(line.split_once('\t').unwrap().1).unwrap() };
+        let mut echoed: Vec<_> = output.lines().map(read).collect();
+        echoed.sort_by_key(|commit| commit.partition);
+        let with_records: Vec<_> = commits.iter().filter(|commit| commit.counts.reviews > 0).collect();
+        assert_eq!(echoed.iter().collect::<Vec<_>>(), with_records);
+        commits
+    }
+
+    /// The attempts whose shards are in the store, as `TASK.ATTEMPT`, in byte order.
+    pub fn shards(&self) -> Vec<String> {
+        let attempt = |name: &String| {
+            let (_, attempt) = name.strip_suffix(".h5").unwrap().rsplit_once("_r_").unwrap();
+            let (task, number) = attempt.split_once('_').unwrap();
+            format!("{}.{number}", task.parse::<u32>().unwrap())
+        };
+        self.objects("data/").iter().map(attempt).collect()
+    }
+
+    /// The names of the run's objects that begin so.
+    fn objects(&self, prefix: &str) -> Vec<String> {
+        let root = self.run_url.strip_prefix("s3://bucket/").unwrap();
+        let listed = self.get(&format!("/bucket?list-type=2&prefix={root}/{prefix}"));
+        let names = listed.split("<Key>").skip(1).map(|rest| rest.split('<').next().unwrap());
+        names.map(|name| name[root.len() + 1..].to_owned()).collect()
+    }
+
+    fn object(&self, name: &str) -> String {
+        self.get(&format!("/{}/{name}", self.run_url.strip_prefix("s3://").unwrap()))
+    }
+
+    fn get(&self, target: &str) -> String {
+        let mut stream = TcpStream::connect(self.cluster.s3.address()).unwrap();
+        write!(stream, "GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n").unwrap();
+        // It shows objects to whoever has a signature, and looks at none.
+        write!(stream, "Authorization: AWS4-HMAC-SHA256 Credential=any/20300101/any/s3/aws4_request\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{target}: {head}");
+        body.to_owned()
+    }
+
+    /// A program on this machine, as the owner of the keys.
+    pub fn with_s3(&self, name: &str) -> std::process::Command {
+        let mut command = program(name);
+        command.env("AWS_ENDPOINT_URL_S3", &self.endpoint).env("AWS_REGION", "eu-central-1");
+        command.env("AWS_ACCESS_KEY_ID", KEY_ID).env("AWS_SECRET_ACCESS_KEY", SECRET);
+        command
+    }
+
+    /// What `yarn logs` has of the job, when it is complete.
+    pub fn logs(&self) -> String {
+        let application = self.id.replace("job_", "application_");
+        until("the logs", || {
+            let logs = run(self.cluster.command("logs").args(["-applicationId", &application]), b"");
+            (logs.code == 0 && logs.stdout.len() > 1000).then(|| logs.said())
+        })
+    }
+}
+
+/// A finished process that printed JSON.
+pub fn json(finished: &Finished) -> Option<serde_json::Value> {
+    (finished.code == 0).then(|| serde_json::from_slice(&finished.stdout).ok())?
+}
+
+/// A path's content, when it is there.
+pub fn content_of(path: &Path) -> Option<String> {
+    fs::read_to_string(path).ok()
+}

@@ -1,0 +1,78 @@
+//! Everything that can be in a file of reviews, through the job as it should go.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tests::programs::{program, run};
+
+use crate::cluster::cluster;
+use crate::given::{FEW, FEW_PARTITIONS, WHOLE};
+use crate::job::Job;
+use crate::left_behind::MARK;
+
+#[test]
+fn a_job_makes_the_same_dataset_as_a_pipe() {
+    let Some(cluster) = cluster() else { return };
+    let _nodes = cluster.nodes.read();
+
+    let ran = Job::new(cluster, "whole", "whole", 3).run().succeeded();
+
+    ran.is_the_same_dataset(&WHOLE);
+    let mapper: BTreeMap<String, u64> =
+        WHOLE.counts.counters().map(|(name, value)| (name.to_owned(), value)).into();
+    assert_eq!(ran.counters("mapper"), mapper);
+    let reducer: BTreeMap<String, u64> =
+        WHOLE.ledger.reducer.counters().map(|(name, value)| (name.to_owned(), value)).into();
+    assert_eq!(ran.counters("reducer"), reducer);
+    let framework = ran.counters("Map-Reduce Framework");
+    assert!(framework["Combine output records"] < framework["Combine input records"], "{framework:?}");
+    assert!(ran.counters("Job Counters")["Launched map tasks"] > WHOLE.files.len() as u64);
+    assert_eq!(ran.commits().len(), 3);
+}
+
+#[test]
+fn an_empty_partition_is_committed() {
+    let Some(cluster) = cluster() else { return };
+    let _nodes = cluster.nodes.read();
+
+    let ran = Job::new(cluster, "empty", "few", FEW_PARTITIONS).run().succeeded();
+
+    let commits = ran.commits();
+    assert_eq!(commits.len(), FEW_PARTITIONS as usize);
+    assert_eq!(commits.last().unwrap().counts.reviews, 0);
+    ran.is_the_same_dataset(&FEW);
+}
+
+#[test]
+fn rejects_are_a_job_of_maps_alone_and_kept_once() {
+    let Some(cluster) = cluster() else { return };
+    let _nodes = cluster.nodes.read();
+
+    let job = Job::of_maps(cluster, "rejects", "whole", "mapper --rejects");
+    let ran = job.with_luck(&[("0.0", "dies-reading")]).run().succeeded();
+
+    assert_eq!(ran.counters("Job Counters")["Failed map tasks"], 1);
+    let mut expected = Vec::new();
+    for (name, bytes) in &WHOLE.files {
+        let file = ran.folder.join(name);
+        std::fs::write(&file, bytes).unwrap();
+        let rejected = run(program("mapper").args(["--rejects", "--input"]).arg(&file), b"").succeeded();
+        expected.extend(facts(&rejected.said()));
+    }
+    let mut found = facts(&ran.output());
+    expected.sort();
+    found.sort();
+    assert!(found.iter().any(|facts| facts.contains(MARK)));
+    assert_eq!(found, expected);
+    assert_eq!(found.len() as u64, ran.counters("Map-Reduce Framework")["Map output records"]);
+}
+
+/// Of each reject what does not depend on who read it: the name of its file, the reason, and the line.
+fn facts(rejects: &str) -> Vec<String> {
+    let fact = |line: &str| {
+        let reject: Value = serde_json::from_str(line).unwrap();
+        let file = reject["file"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+        format!("{file} {} {}{}", reject["reason"], reject["line"], reject["line_base64"])
+    };
+    rejects.lines().map(fact).collect()
+}
