@@ -1,7 +1,7 @@
 # The project's commands. `make help` lists them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test prove fuzz bench check deny dist clean
+.PHONY: help setup build demo hadoop-demo test prove fuzz bench check deny dist clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # A developer's change of Cargo.toml may change Cargo.lock; CI's and a release's may not.
@@ -25,7 +25,7 @@ PROGRAMS := mapper combiner reducer merge
 GLIBC := 2.34
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 	@echo "  TORCH=no leaves out c10d and trainer, and the download of PyTorch that they need."
 
 setup: ## what building and testing need, below .deps/
@@ -40,6 +40,12 @@ build: ## the programs, into target/release/
 
 demo: build ## a small corpus, all the way to a dataset
 	tests/demo.sh $(TARGET)/release
+
+# Without PyTorch, which the Python packages for tests would bring.
+hadoop-demo: ## the same as a job of Hadoop, on two nodes of this machine
+	@TORCH=no bootstrap/laptop.sh build test hadoop
+	cargo build --release $(LOCKED) $(PROGRAMS:%=-p %) -p tests --bins
+	tests/hadoop-demo.sh $(TARGET)/release .deps/s3/bin/moto_server
 
 # Everything in the release profile, so that HDF5 is compiled once.
 test: setup ## all tests
