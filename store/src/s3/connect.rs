@@ -6,7 +6,7 @@ use aws_config::{BehaviorVersion, Region};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::retry::RetryConfig;
 use aws_sdk_s3::config::timeout::TimeoutConfig;
-use aws_sdk_s3::config::{ProvideCredentials, RequestChecksumCalculation};
+use aws_sdk_s3::config::{ProvideCredentials, RequestChecksumCalculation, StalledStreamProtectionConfig};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use tokio::runtime::{self, Runtime};
@@ -19,8 +19,11 @@ const ATTEMPTS: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// For the first byte of an answer; a body that stalls is noticed by itself.
+/// For the first byte of an answer, and for a body that stands still. The operating
+/// system takes megabytes at once, and on a slow line asks for more after a while only.
 const READ_LIMIT: Duration = Duration::from_secs(60);
+/// An answer comes behind all that was asked: so many bytes make it that much later.
+const BYTES_IN_READ_LIMIT: u64 = 4 << 20;
 /// Amazon's own region where nothing names one; compatible stores mostly do not care.
 const REGION: &str = "us-east-1";
 
@@ -31,14 +34,14 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
 /// The client for a bucket. Region, profile, endpoint and credentials come from where all of Amazon's tools look:
 /// environment, `~/.aws`, the role of the instance or container.
 pub(super) async fn client(place: &Place, options: &S3Options) -> Result<Client, Error> {
-    let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT_LIMIT).read_timeout(READ_LIMIT).build();
     let retries = RetryConfig::standard()
         .with_max_attempts(ATTEMPTS)
         .with_initial_backoff(FIRST_PAUSE)
         .with_max_backoff(LONGEST_PAUSE);
     let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
         .http_client(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https())
-        .timeout_config(timeouts)
+        .timeout_config(timeouts(0))
+        .stalled_stream_protection(StalledStreamProtectionConfig::enabled().grace_period(READ_LIMIT).build())
         .retry_config(retries);
     if let Some(region) = &options.region {
         loader = loader.region(Region::new(region.clone()));
@@ -66,6 +69,19 @@ pub(super) async fn client(place: &Place, options: &S3Options) -> Result<Client,
         .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
         .region(shared.region().cloned().or_else(|| Some(Region::from_static(REGION))));
     Ok(Client::from_conf(config.build()))
+}
+
+/// What differs for a request that carries so many bytes.
+pub(super) fn with_time_for(bytes: u64) -> aws_sdk_s3::config::Builder {
+    aws_sdk_s3::Config::builder().timeout_config(timeouts(bytes))
+}
+
+fn timeouts(bytes: u64) -> TimeoutConfig {
+    let limits = u32::try_from(1 + bytes / BYTES_IN_READ_LIMIT).unwrap_or(u32::MAX);
+    TimeoutConfig::builder()
+        .connect_timeout(CONNECT_LIMIT)
+        .read_timeout(READ_LIMIT.saturating_mul(limits))
+        .build()
 }
 
 /// Whether an endpoint was named, by an option or for all of Amazon's tools.

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, checksum, checksum_combine};
 
 use super::at_once::several_at_once;
+use super::connect::with_time_for;
 use super::{Answer, S3Store, body, failure};
 use crate::naming::random;
 use crate::{Error, ObjectInfo, Put};
@@ -76,7 +77,7 @@ impl S3Store {
             .set_ssekms_key_id(self.options.kms_key.clone())
             .set_expected_bucket_owner(self.options.bucket_owner.clone())
             .body(self.body(bytes));
-        match request.send().await {
+        match request.customize().config_override(with_time_for(size)).send().await {
             Ok(put) => Ok(stored(size, put.e_tag())),
             Err(error) if failure::is_taken(&error) => {
                 // Deleted meanwhile: it was taken, and that is what counts.
@@ -176,6 +177,8 @@ impl S3Store {
             .checksum_crc64_nvme(encoded(crc64))
             .set_expected_bucket_owner(self.options.bucket_owner.clone())
             .body(self.body(content))
+            .customize()
+            .config_override(with_time_for(bytes))
             .send()
             .await
             .map_err(|error| failure::explain(object, "put a part of it", &error))?;

@@ -112,8 +112,8 @@ fn reducers_killed_whenever_commit_once() {
         let mut random = Random::new(seed);
         let attempts =
             (0..PARTITIONS).flat_map(|task| (0..3).map(move |attempt| format!("{task}.{attempt}")));
-        let luck: Vec<_> =
-            attempts.map(|attempt| (attempt, format!("dies-after 0.{:03}", random.below(300)))).collect();
+        let mut luck_of = |attempt| (attempt, format!("dies-after 0.{:03}", random.below(1000)));
+        let luck: Vec<_> = attempts.map(&mut luck_of).collect();
         let luck: Vec<_> = luck.iter().map(|(attempt, luck)| (&attempt[..], &luck[..])).collect();
 
         let ran = Job::new(cluster, name, "many", PARTITIONS).with_luck(&luck).run().succeeded();

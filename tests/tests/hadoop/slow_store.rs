@@ -1,8 +1,8 @@
 //! An upload that takes longer than Hadoop waits for a silent task.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use tests::fault_proxy::{Fault, FaultProxy};
+use tests::fault_proxy::{Fault, FaultProxy, Request};
 
 use crate::cluster::cluster;
 use crate::given::TALL;
@@ -10,6 +10,10 @@ use crate::job::Job;
 
 /// The shortest that is supported.
 const TIMEOUT: Duration = Duration::from_secs(60);
+/// A part of an upload, and how fast the store takes it: in 64 s.
+const PART_BYTES: u64 = 8 << 20;
+const PIECE_BYTES: usize = 65_000;
+const PAUSE: Duration = Duration::from_millis(500);
 
 #[test]
 fn an_upload_longer_than_hadoops_time_limit_is_left_alone() {
@@ -20,16 +24,23 @@ fn an_upload_longer_than_hadoops_time_limit_is_left_alone() {
     let Some(cluster) = cluster() else { return };
     let _nodes = cluster.nodes.read();
     let proxy = FaultProxy::start(cluster.s3.address(), |request| {
-        let is_shard = request.method == "PUT" && request.target.contains("/data/");
-        if is_shard { Fault::SlowRead(100_000, Duration::from_secs(1)) } else { Fault::None }
+        if is_shard(request) { Fault::SlowRead(PIECE_BYTES, PAUSE) } else { Fault::None }
     })
     .unwrap();
-    let begin = Instant::now();
-
     let limit = format!("mapreduce.task.timeout={}", TIMEOUT.as_millis());
-    let ran = Job::new(cluster, "slow", "tall", 1).by(&proxy).with(&limit).run().succeeded();
+    let one_map = "mapreduce.input.fileinputformat.split.minsize=1000000000";
+    let ran = Job::new(cluster, "slow", "tall", 1).by(&proxy).with(&limit).with(one_map).run().succeeded();
 
-    assert!(begin.elapsed() > TIMEOUT, "the upload took too little for a proof");
+    let sent = proxy.seen().iter().filter(|(request, _)| is_shard(request)).count() as u64;
+    assert!(
+        sent > 1 && sent == ran.commits()[0].bytes.div_ceil(PART_BYTES),
+        "{sent} parts: each is sent once"
+    );
+    assert!(PAUSE * (PART_BYTES / PIECE_BYTES as u64) as u32 > TIMEOUT);
     assert!(!ran.counters("Job Counters").contains_key("Failed reduce tasks"), "{}", ran.said);
     ran.is_the_same_dataset(&TALL);
+}
+
+fn is_shard(request: &Request) -> bool {
+    request.method == "PUT" && request.target.contains("/data/")
 }
