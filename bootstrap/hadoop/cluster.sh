@@ -7,11 +7,10 @@
 #   serve [FILE:NAME=VALUE ...]  the same, for as long as somebody holds standard input open; it says `ready`
 #   stop                         ends all its processes, tasks too
 #   kill-node N, start-node N    ends node 1 or 2 with all that runs there, as a power cut does; brings it back
-#   settings                     the cluster's configuration folder, for HADOOP_CONF_DIR
 #   web                          the address of YARN's web pages
-#   fs, streaming, job, logs, application ARGUMENT ...
-#                                Hadoop's own clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `mapred job`,
-#                                `yarn logs`, `yarn application`
+#   fs, streaming, logs, application ARGUMENT ...
+#                                Hadoop's own clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `yarn logs` and
+#                                `yarn application`
 # HADOOP_PORT is the first of 20 ports that are free; without it they are looked for.
 set -euo pipefail
 
@@ -37,9 +36,11 @@ main() {
     shift 2
     [ -d "$jars" ] || fail "$jars is missing; bootstrap/laptop.sh hadoop installs it"
     case $command in
-        start) start "$@" ;;
+        start)
+            start "$@"
+            trap - EXIT
+            ;;
         serve)
-            trap stop EXIT
             start "$@"
             echo ready
             # However it ends who started this, its end of standard input is closed then.
@@ -48,11 +49,9 @@ main() {
         stop) stop ;;
         kill-node) kill_all "SENTIMILL_NODE=$folder/node$1" ;;
         start-node) of_running && start_node "$1" ;;
-        settings) echo "$folder/conf" ;;
         web) of_running && echo "http://127.0.0.1:$((port + 9))" ;;
         fs) client org.apache.hadoop.fs.FsShell "$@" ;;
         streaming) client org.apache.hadoop.streaming.HadoopStreaming "$@" ;;
-        job) client org.apache.hadoop.mapred.JobClient "$@" ;;
         logs) client org.apache.hadoop.yarn.client.cli.LogsCLI "$@" ;;
         application) client org.apache.hadoop.yarn.client.cli.ApplicationCLI application "$@" ;;
         *) usage ;;
@@ -66,8 +65,11 @@ usage() {
 
 start() {
     local node
+    command -v curl >/dev/null || fail "curl was not found: apt-get install curl"
     [ ! -e "$folder/conf" ] || fail "$folder has a cluster already; stop it and remove the folder"
     mkdir -p "$folder/work"
+    # Half a cluster is none.
+    trap stop EXIT
     java_home
     port=${HADOOP_PORT:-$(free_ports)}
     conf conf 127.0.0.1 "$@"
@@ -208,7 +210,6 @@ yarn:yarn.resourcemanager.resource-tracker.address 127.0.0.1:$((port + 7))
 yarn:yarn.resourcemanager.admin.address 127.0.0.1:$((port + 8))
 yarn:yarn.resourcemanager.webapp.address 127.0.0.1:$((port + 9))
 yarn:yarn.resourcemanager.nodemanagers.heartbeat-interval-ms 100
-yarn:yarn.nm.liveness-monitor.expiry-interval-ms 15000
 yarn:yarn.resourcemanager.scheduler.class org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler
 capacity-scheduler:yarn.scheduler.capacity.root.queues default
 capacity-scheduler:yarn.scheduler.capacity.root.default.capacity 100

@@ -22,8 +22,12 @@ use crate::left_behind::{KEY_ID, SECRET};
 /// Time for anything that is waited for, but for a job.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// Containers are left behind after their job, so that there is something to search.
-const SETTINGS: [&str; 1] = ["yarn:yarn.nodemanager.delete.debug-delay-sec=3600"];
+const SETTINGS: [&str; 2] = [
+    // Containers are left behind after their job, so that there is something to search.
+    "yarn:yarn.nodemanager.delete.debug-delay-sec=3600",
+    // A node that is silent for so long is lost.
+    "yarn:yarn.nm.liveness-monitor.expiry-interval-ms=20000",
+];
 
 /// A running Hadoop, and an S3 server.
 pub struct Cluster {

@@ -19,7 +19,7 @@ fn a_failing_reducer_says_why_in_its_status_its_log_and_its_code() {
     let _nodes = cluster.nodes.read();
     // It fails at one of its first texts, and Hadoop has many more for it.
     let job = Job::new(cluster, "failing-reducer", "many", 1).reducer("--partition 0 --partitions 2");
-    let job = job.with("mapreduce.input.fileinputformat.split.minsize=4000000");
+    let job = job.with("mapreduce.input.fileinputformat.split.minsize=100000000");
     let message = "reducer: line ";
     says_why(
         cluster,

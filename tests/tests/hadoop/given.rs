@@ -42,10 +42,10 @@ pub static WHOLE: LazyLock<Given> = LazyLock::new(|| {
     given(files, &[windows, unix, zipped, unusual].concat())
 });
 
-/// Enough for six reducers of 100 kB and more, in one file.
+/// Enough for six reducers of 500 kB and more, in one file.
 pub static MANY: LazyLock<Given> = LazyLock::new(|| {
     let mut lines = Vec::new();
-    made_up::write(8000, 5, &mut lines).unwrap();
+    made_up::write(30_000, 5, &mut lines).unwrap();
     given(vec![("many.json", lines.clone())], &lines)
 });
 

@@ -22,6 +22,7 @@ use crate::left_behind::{KEY_ID, SECRET, no_key_is_left, no_text_is_in_logs};
 pub struct Job<'a> {
     cluster: &'a Cluster,
     name: &'static str,
+    run_name: &'static str,
     input: &'static str,
     reduces: u32,
     settings: Vec<String>,
@@ -53,6 +54,7 @@ impl<'a> Job<'a> {
         Self {
             cluster,
             name,
+            run_name: name,
             input,
             reduces,
             settings: Vec::new(),
@@ -60,6 +62,11 @@ impl<'a> Job<'a> {
             reducer,
             endpoint,
         }
+    }
+
+    /// Its reducers, as they are without more arguments or luck, go on with the run of another job.
+    pub fn into_run_of(self, other: &'static str) -> Self {
+        Self { run_name: other, reducer: Some(format!("reducer --run {}", run_url(other))), ..self }
     }
 
     /// More arguments of the reducer.
@@ -144,7 +151,7 @@ impl<'a> Job<'a> {
             cluster: self.cluster,
             folder,
             id,
-            run_url: run_url(self.name),
+            run_url: run_url(self.run_name),
             said,
             reduces,
             endpoint,
@@ -190,12 +197,21 @@ impl Ran<'_> {
         self.cluster.fs(&["-cat", &format!("{}/part-*", self.output)])
     }
 
-    /// The commits of the run, by partition. Each was echoed by a reducer, but for those without any record: Hadoop does
-    /// not listen to their standard output.
+    /// The commits of the run, by partition, after a look whether any object of it holds a key. Each was echoed by a
+    /// reducer, but for those without any record: Hadoop does not listen to their standard output.
     pub fn commits(&self) -> Vec<Commit> {
+        for name in self.objects("") {
+            let object = self.object(&name);
+            for key in [KEY_ID, SECRET] {
+                assert!(
+                    !object.windows(key.len()).any(|bytes| bytes == key.as_bytes()),
+                    "{key} is in {name}"
+                );
+            }
+        }
         let names = self.objects("commit/");
         let commits: Vec<Commit> =
-            names.iter().map(|name| serde_json::from_str(&self.object(name)).unwrap()).collect();
+            names.iter().map(|name| serde_json::from_slice(&self.object(name)).unwrap()).collect();
         let partitions: Vec<_> = commits.iter().map(|commit| commit.partition).collect();
         assert_eq!(partitions, (0..self.reduces).collect::<Vec<_>>());
         let output = self.output();
@@ -221,25 +237,26 @@ impl Ran<'_> {
     fn objects(&self, prefix: &str) -> Vec<String> {
         let root = self.run_url.strip_prefix("s3://bucket/").unwrap();
         let listed = self.get(&format!("/bucket?list-type=2&prefix={root}/{prefix}"));
+        let listed = String::from_utf8(listed).unwrap();
         let names = listed.split("<Key>").skip(1).map(|rest| rest.split('<').next().unwrap());
         names.map(|name| name[root.len() + 1..].to_owned()).collect()
     }
 
-    fn object(&self, name: &str) -> String {
+    fn object(&self, name: &str) -> Vec<u8> {
         self.get(&format!("/{}/{name}", self.run_url.strip_prefix("s3://").unwrap()))
     }
 
-    fn get(&self, target: &str) -> String {
+    fn get(&self, target: &str) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.cluster.s3.address()).unwrap();
         write!(stream, "GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n").unwrap();
         // It shows objects to whoever has a signature, and looks at none.
         write!(stream, "Authorization: AWS4-HMAC-SHA256 Credential=any/20300101/any/s3/aws4_request\r\n\r\n")
             .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 200"), "{target}: {head}");
-        body.to_owned()
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 200"), "{target}: {}", String::from_utf8_lossy(&answer));
+        let head = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+        answer.split_off(head + 4)
     }
 
     /// A program on this machine, as the owner of the keys.

@@ -21,8 +21,9 @@ const AFTER_COMMIT: u32 = 4;
 const TWINS: u32 = 5;
 const PARTITIONS: u32 = 6;
 
-/// So that a reducer which stands still is tried a second time beside itself, soon.
-const SPECULATION: [&str; 5] = [
+/// Two maps, and a reducer which stands still is tried a second time beside itself, soon.
+const SPECULATION: [&str; 6] = [
+    "mapreduce.input.fileinputformat.split.minsize=8000000",
     "mapreduce.map.speculative=false",
     "mapreduce.job.speculative.minimum-allowed-tasks=1",
     "mapreduce.job.speculative.slowtaskthreshold=0.1",

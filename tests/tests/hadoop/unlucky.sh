@@ -11,7 +11,8 @@
 set -uo pipefail
 
 BYTES=100000
-LIMIT_S=120
+# Hadoop speculates on a task when its like have long been done, and a machine may be busy.
+LIMIT_S=400
 
 # shellcheck disable=SC2154 # Hadoop's own.
 folder=$1 attempt=${mapreduce_task_attempt_id##*_} task=$mapreduce_task_partition

@@ -44,6 +44,23 @@ fn an_empty_partition_is_committed() {
 }
 
 #[test]
+fn a_job_that_is_started_again_commits_nothing_twice() {
+    if std::env::var_os("PROVE").is_none() {
+        tests::say("SKIPPED a job that is started again: PROVE=1 has the time");
+        return;
+    }
+    let Some(cluster) = cluster() else { return };
+    let _nodes = cluster.nodes.read();
+
+    let first = Job::new(cluster, "first", "few", FEW_PARTITIONS).run().succeeded();
+    let again = Job::new(cluster, "again", "few", FEW_PARTITIONS).into_run_of("first").run().succeeded();
+
+    again.is_the_same_dataset(&FEW);
+    assert!(again.commits().iter().all(|commit| commit.job.as_ref() == Some(&first.id)));
+    assert_eq!(again.shards().len(), FEW_PARTITIONS as usize);
+}
+
+#[test]
 fn rejects_are_a_job_of_maps_alone_and_kept_once() {
     let Some(cluster) = cluster() else { return };
     let _nodes = cluster.nodes.read();
