@@ -1,7 +1,7 @@
 # The project's commands. `make help` lists them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo hadoop-demo test prove fuzz bench check deny dist clean
+.PHONY: help setup build demo hadoop-demo test prove fuzz bench hadoop-bench check deny dist clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # A developer's change of Cargo.toml may change Cargo.lock; CI's and a release's may not.
@@ -81,6 +81,11 @@ ifeq ($(TORCH),yes)
 	python3 c10d/bench/compare.py $(TARGET)/dist/examples/all_reduce .deps/torch/bin/python
 endif
 	$(LEFT_OUT)
+
+hadoop-bench: ## 1 GB through the job on Hadoop, beside the same in Python
+	@TORCH=no bootstrap/laptop.sh build test bench hadoop
+	cargo build --profile dist $(LOCKED) $(PROGRAMS:%=-p %) -p tests --bins
+	python3 tests/hadoop_bench.py $(TARGET)/dist .deps/bench/bin/python
 
 check: ## format, lints, documentation, licences, scripts
 	@bootstrap/laptop.sh build check $(TORCH_SET)

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Times the job on a Hadoop of this machine, with our programs and with those of tests/python/, by turns. Hadoop reads,
+sorts and moves the same bytes for both; as many maps and reducers run at a time as there are cores. Prints wall time
+from the job client's start to its end and of merge, and of the programs alone, without Hadoop's Java, processor time
+and the peak memory of the largest.
+
+usage: tests/hadoop_bench.py PROGRAMS PYTHON
+  PROGRAMS  the folder of the programs
+  PYTHON    one with numpy, h5py and orjson
+REVIEWS (2200000, about 1 GB) and RUNS (3) come from the environment; INPUT names a file of reviews to take in place of
+made-up ones.
+"""
+
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CLUSTER = ROOT / "bootstrap/hadoop/cluster.sh"
+PEER = ROOT / "tests/python"
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+PYTHON = pathlib.Path(sys.argv[2]).absolute()
+BENCH = PROGRAMS / "hadoop-bench"
+REVIEWS = int(os.environ.get("REVIEWS", 2_200_000))
+RUNS = int(os.environ.get("RUNS", 3))
+INPUT = os.environ.get("INPUT")
+CORES = os.cpu_count()
+GNU_TIME = "/usr/bin/time"
+# A task's own line of user and system seconds, peak KiB, by the attempt's name.
+MEASURED = f'#!/bin/sh\nfolder=$1; shift\nexec {GNU_TIME} -f "%U %S %M" -o "$folder/$mapreduce_task_attempt_id" "$@"\n'
+SETTINGS = {
+    "mapreduce.job.reduces": CORES,
+    "mapreduce.job.running.map.limit": CORES,
+    "mapreduce.job.running.reduce.limit": CORES,
+    "mapreduce.job.reduce.slowstart.completedmaps": 1,
+    "mapreduce.map.speculative": "false",
+    "mapreduce.reduce.speculative": "false",
+    "mapreduce.map.memory.mb": 1024,
+    "mapreduce.reduce.memory.mb": 2048,
+    "mapreduce.task.io.sort.mb": 100,
+    "mapreduce.map.java.opts": "-Xmx256m",
+}
+
+
+def main():
+    shutil.rmtree(BENCH, ignore_errors=True)
+    BENCH.mkdir(parents=True)
+    os.chdir(BENCH)
+    os.environ |= {"LC_ALL": "C", "PYTHONUTF8": "1", "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
+    source = f"cat {pathlib.Path(INPUT).resolve()}" if INPUT else f"demo-corpus --seed 1 --reviews {REVIEWS}"
+    shell(f"{source} >reviews")
+    pathlib.Path("measured.sh").write_text(MEASURED)
+    for program in ("mapper", "combiner", "reducer"):
+        shell(f"strip -o {program} {PROGRAMS}/{program}")
+    cluster("start")
+    try:
+        cluster("fs", "-mkdir", "/programs", "/reviews")
+        cluster("fs", "-put", "reviews", "/reviews")
+        cluster("fs", "-put", "mapper", "combiner", "reducer", "measured.sh", "/programs")
+        figures = {"Rust": [], "Python": []}
+        for run in range(RUNS):
+            figures["Rust"].append(rust(run))
+            if run == 0:
+                shell(f"{PYTHON} {PEER}/stop_words.py reviews.h5 >stop_words")
+            figures["Python"].append(python(run))
+    finally:
+        cluster("stop")
+    shell(f"{PYTHON} {PEER}/agree.py reviews.h5 python.h5", stdout=None)
+    report(figures)
+
+
+def rust(run):
+    folder = task_folder(f"rust-{run}")
+    files = ",".join(f"hdfs:///programs/{name}" for name in ("mapper", "combiner", "reducer", "measured.sh"))
+    measured = f"measured.sh {folder} ./"
+    job_s = job(f"rust-{run}", files, f"{measured}mapper", f"{measured}reducer --run file://{folder}/run", "-combiner", "combiner")
+    pathlib.Path("reviews.h5").unlink(missing_ok=True)
+    pathlib.Path("reviews.manifest.json").unlink(missing_ok=True)
+    merge = f"merge --run file://{folder}/run --counts rust-{run}.log --out reviews.h5 >card"
+    return {"job": job_s, "merge": timed(lambda: shell(merge)), **tasks(folder)}
+
+
+def python(run):
+    folder = task_folder(f"python-{run}")
+    measured = f"measured.sh {folder} {PYTHON} {PEER}"
+    reducer = f"{measured}/reducer.py {BENCH}/stop_words 100 {folder}/shard"
+    # A name of its own for each reducer, which takes it as an argument.
+    pathlib.Path("python-reducer.sh").write_text(f"#!/bin/sh\nexec ./{reducer}$mapreduce_task_partition\n")
+    files = f"hdfs:///programs/measured.sh,file://{BENCH}/python-reducer.sh"
+    job_s = job(f"python-{run}", files, f"{measured}/mapper.py /dev/stdout", "python-reducer.sh")
+    shards = " ".join(f"{folder}/shard{partition}" for partition in range(CORES))
+    merge = f"{PYTHON} {PEER}/merge.py stop_words 10000 python.h5 {shards}"
+    return {"job": job_s, "merge": timed(lambda: shell(merge)), **tasks(folder)}
+
+
+def job(name, files, mapper, reducer, *more):
+    settings = [word for setting in SETTINGS.items() for word in ("-D", "%s=%s" % setting)]
+    roles = ["-mapper", mapper, "-reducer", reducer, *more]
+    streaming = ["streaming", *settings, "-files", files, *roles, "-input", "/reviews", "-output", f"/out/{name}"]
+    return timed(lambda: cluster(*streaming, log=f"{name}.log"))
+
+
+def task_folder(name):
+    folder = BENCH / name
+    folder.mkdir()
+    return folder
+
+
+def tasks(folder):
+    """Processor seconds of all maps and reducers, and the peak of the largest in MiB."""
+    found = {}
+    for kind, name in (("m", "map"), ("r", "reduce")):
+        # That of an attempt which was killed is empty.
+        lines = [text.split() for path in folder.glob(f"attempt_*_{kind}_*") if (text := path.read_text())]
+        found[f"{name} CPU"] = sum(float(user) + float(system) for user, system, _ in lines)
+        found[f"{name} MiB"] = max(int(peak) for _, _, peak in lines) / 1024
+    return found
+
+
+def report(figures):
+    size_mb = pathlib.Path("reviews").stat().st_size / 1e6
+    print(f"{size_mb:.1f} MB of reviews, {CORES} reducers, median of {RUNS} runs by turns (fastest-slowest)")
+    print(f"{'':12}{'Rust':>24}{'Python':>24}{'Python / Rust':>16}")
+    for what in figures["Rust"][0]:
+        of = {who: [run[what] for run in runs] for who, runs in figures.items()}
+        ratio = statistics.median(python / rust for rust, python in zip(of["Rust"], of["Python"]))
+        cells = [f"{statistics.median(all):.2f} ({min(all):.2f}-{max(all):.2f})" for all in of.values()]
+        print(f"{what:12}{cells[0]:>24}{cells[1]:>24}{ratio:16.2f}")
+
+
+def timed(work):
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def cluster(command, *arguments, log="cluster.log"):
+    call = [CLUSTER, command, BENCH / "cluster", *arguments]
+    with open(log, "wb") as output:
+        code = subprocess.call(call, stdout=output, stderr=output)
+    if code != 0:
+        sys.exit(f"hadoop_bench: {command} failed with {code}; {BENCH}/{log} says why")
+
+
+def shell(command, stdout=subprocess.DEVNULL):
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], stdout=stdout, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        sys.exit(f"hadoop_bench: failed with {done.returncode}: {command}\n{done.stderr.decode()[-2000:]}")
+
+
+if __name__ == "__main__":
+    main()
