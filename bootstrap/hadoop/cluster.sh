@@ -94,7 +94,7 @@ start_node() {
     SENTIMILL_NODE=$folder/node$1 daemon "nodemanager$1" "node$1" org.apache.hadoop.yarn.server.nodemanager.NodeManager
 }
 
-# stop: tasks outlive a killed node, so what a cluster started is known by its environment.
+# stop: tasks outlive a killed node, and clients wait for a cluster that is gone, so all are known by their environment.
 stop() {
     kill_all "SENTIMILL_CLUSTER=$folder"
 }
@@ -129,7 +129,7 @@ java_of() {
 
 client() {
     of_running
-    java_of conf "$@"
+    SENTIMILL_CLUSTER=$folder java_of conf "$@"
 }
 
 of_running() {
