@@ -4,17 +4,26 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use corpus::progress::Progress;
 use sha2::{Digest, Sha256};
 
 /// The SHA-256 of a file's bytes, in hexadecimal digits.
 pub fn of_file(path: &Path) -> io::Result<String> {
+    of_file_reporting(path, &Progress::default())
+}
+
+/// The same, each byte of which is a step.
+pub fn of_file_reporting(path: &Path, progress: &Progress) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 256 << 10];
     loop {
         match file.read(&mut buffer)? {
             0 => break,
-            n => hasher.update(&buffer[..n]),
+            n => {
+                hasher.update(&buffer[..n]);
+                progress.advance(n as u64);
+            }
         }
     }
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
@@ -31,5 +40,15 @@ mod tests {
         std::fs::write(&path, "abc").unwrap();
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(of_file(&path).unwrap(), expected);
+    }
+
+    #[test]
+    fn each_byte_is_a_step() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large");
+        std::fs::write(&path, vec![7; 600_000]).unwrap();
+        let progress = Progress::default();
+        assert_eq!(of_file_reporting(&path, &progress).unwrap(), of_file(&path).unwrap());
+        assert_eq!(progress.steps(), 600_000);
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
+use corpus::progress::Progress;
 use corpus::settings::Settings;
 use dataset::shard::{ShardSize, ShardWriter};
 use dataset::{Result, Row};
@@ -36,6 +37,7 @@ pub struct Collector {
     runs: Option<Runs>,
     totals: Totals,
     digester: RowDigester,
+    progress: Progress,
     /// The words of one text that are no stop words.
     counted: Vec<Counted>,
     /// The kept ones of these joined by spaces.
@@ -55,9 +57,15 @@ impl Collector {
             runs: None,
             totals: Totals::default(),
             digester: RowDigester::default(),
+            progress: Progress::default(),
             counted: Vec::new(),
             joined: Vec::new(),
         }
+    }
+
+    /// The same collector; what it does after the last text, before there is a shard to write, is seen there.
+    pub fn reporting(self, progress: Progress) -> Self {
+        Self { progress, ..self }
     }
 
     /// Takes the next text with all its votes.
@@ -117,7 +125,7 @@ impl Collector {
             }
             Some(runs) => {
                 drop(self.buffer);
-                Content::Disk(runs.merge_words(self.memory_bytes)?)
+                Content::Disk(runs.merge_words(self.memory_bytes, self.progress)?)
             }
         };
         Ok(Collection { totals: self.totals, content })
@@ -248,6 +256,25 @@ mod tests {
             prop_assert!(shard_bytes(&texts, &settings, 0) == in_memory);
             prop_assert!(shard_bytes(&texts, &settings, memory_bytes) == in_memory);
         }
+    }
+
+    #[test]
+    fn merging_runs_is_seen_as_progress() {
+        let folder = tempfile::tempdir().unwrap();
+        let progress = Progress::default();
+        let settings = Settings { stop_words: Vec::new(), ..Settings::default() };
+        let mut collector = Collector::new(settings.clone(), 0, folder.path()).reporting(progress.clone());
+        // Without memory each text is a run, and the places of so many do not fit together.
+        (0..900).for_each(|n| add(&mut collector, &format!("nice fit of {n}"), [0, 0, 0, 0, 1]));
+        assert_eq!(progress.steps(), 0);
+
+        let collection = collector.finish().unwrap();
+
+        assert_eq!(progress.steps(), 4 * 900, "a step for each word of each run");
+        let mut shard =
+            ShardWriter::create(&folder.path().join("shard.h5"), &settings, collection.size()).unwrap();
+        collection.write(&mut shard).unwrap();
+        assert_eq!(progress.steps(), 4 * 900 + 900, "a step for each row of each run that is rewritten");
     }
 
     #[test]

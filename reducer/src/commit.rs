@@ -45,7 +45,7 @@ pub fn put_shard(
         Put::AlreadyThere => {
             let there = store.local_copy(&key, shard.parent().unwrap_or(Path::new(".")))?;
             let info = store.head(&key)?;
-            let sha256 = sha256::of_file(there.path());
+            let sha256 = sha256::of_file_reporting(there.path(), store.progress());
             let sha256 = sha256.map_err(|source| Error::Scratch { path: there.path().to_owned(), source })?;
             if there.bytes() == bytes && sha256 == digest {
                 Ok(info.and_then(|info| info.etag))

@@ -165,7 +165,7 @@ pub fn run(
     task: &Task,
 ) -> Result<ReducerCounts> {
     let before = earlier(store, task.partition)?;
-    let collection = collect(input, task)?;
+    let collection = collect(input, task, store.progress())?;
     let totals = collection.totals;
     let elected = match before {
         Some(before) => {
@@ -183,8 +183,9 @@ pub fn run(
     Ok(totals.counts)
 }
 
-fn collect(input: impl Read + Send + 'static, task: &Task) -> Result<Collection> {
-    let mut collector = Collector::new(task.settings.clone(), task.memory_bytes, &task.scratch);
+fn collect(input: impl Read + Send + 'static, task: &Task, progress: &Progress) -> Result<Collection> {
+    let mut collector =
+        Collector::new(task.settings.clone(), task.memory_bytes, &task.scratch).reporting(progress.clone());
     Reading::start(input, task)?.each(|text| Ok(collector.add(text)?))?;
     Ok(collector.finish()?)
 }
@@ -200,7 +201,7 @@ fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collecti
     let distinct_words = write_shard(&path, task, collection, store.progress())?.words;
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
-    let sha256 = sha256::of_file(&path).map_err(unreadable)?;
+    let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(unreadable)?;
     say(log, &format!("putting {bytes} bytes into the store"))?;
     let object = shard_key(task.partition, &task.host, &task.attempt);
     let etag = put_shard(store, &object, &path, bytes, &sha256)?;

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use corpus::progress::Progress;
 use dataset::merge_sorted::{merge_sorted, sum_words};
 use dataset::shard::ShardWriter;
 use dataset::spool::{Run, Spool};
@@ -45,8 +46,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Merges the words of all runs, and notes where each run's words went.
-    pub fn merge_words(mut self, memory_bytes: usize) -> Result<MergedRuns> {
+    /// Merges the words of all runs, and notes where each run's words went; each word of each run is a step.
+    pub fn merge_words(mut self, memory_bytes: usize, progress: Progress) -> Result<MergedRuns> {
         let buffer_bytes = buffer_bytes(memory_bytes, self.runs.len());
         let mut places: Vec<_> =
             self.runs.iter().map(|run| self.spool.reserve_numbers(run.n_words)).collect();
@@ -54,6 +55,7 @@ impl Runs {
         let (mut n_words, mut word_bytes) = (0, 0);
         let mut merged = self.spool.append();
         let met = |run: usize, number| {
+            progress.advance(1);
             let number = u32::try_from(number).expect("words of a shard are numbered in 32 bits");
             places[run].push(number)
         };
@@ -67,7 +69,7 @@ impl Runs {
             Ok(MappedRun { rows: run.rows, places: places.finish()?, n_places: run.n_words })
         });
         let runs = runs.collect::<Result<_>>()?;
-        Ok(MergedRuns { spool: self.spool, memory_bytes, words, n_words, word_bytes, runs })
+        Ok(MergedRuns { spool: self.spool, memory_bytes, progress, words, n_words, word_bytes, runs })
     }
 }
 
@@ -75,6 +77,7 @@ impl Runs {
 pub struct MergedRuns {
     spool: Spool,
     memory_bytes: usize,
+    progress: Progress,
     words: Run,
     /// Distinct words of all runs.
     pub n_words: u64,
@@ -109,6 +112,7 @@ impl MergedRuns {
             let rows = mapped_rows(&self.spool, run, buffer_bytes)?;
             let mut out = self.spool.append();
             for row in rows {
+                self.progress.advance(1);
                 out.row(&row?)?;
             }
             rewritten.push(out.finish()?);
