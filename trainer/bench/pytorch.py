@@ -1,9 +1,9 @@
 """The same training in PyTorch: torch.nn.Embedding, torch.nn.LSTM and two torch.nn.Linear on the same dataset.
 
 What `trainer fit` is compared with. It shares no code with it: rows come by h5py, their order from
-tests/oracle/order.py, first weights from a model.safetensors, a .vec text or PyTorch's own initialisation. Flags are those of
-`trainer fit`. To standard output one JSON object a line: with --log-steps each step's loss, each epoch's loss and
-reviews/s, and at the end the test part's metrics; or, with --logits, the logit of each row of the dataset, in order.
+tests/oracle/order.py, first weights from a model.safetensors, a .vec text or PyTorch's own initialisation. Flags are
+those of `trainer fit`. To standard output one JSON object a line: with --log-steps each step's loss, each epoch's loss
+and reviews/s, and at the end the test part's metrics; or, with --logits, the logit of each row of the dataset, in order.
 
 B rows of a batch, T tokens of its longest row, E numbers of an embedding, H of a state.
 """
