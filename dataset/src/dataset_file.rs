@@ -13,8 +13,7 @@ use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
-use crate::in_order::in_order;
-use crate::rows::{BLOCK_ROWS, Row, RowColumns, RowsReader, RowsWriter, TokenType};
+use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType, in_blocks};
 use crate::schema::{DATASET, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT};
 use crate::stored_file::StoredFile;
 use crate::vocabulary::{PADDING, UNKNOWN, Vocabulary};
@@ -194,18 +193,14 @@ impl DatasetReader {
         each: impl Fn(&mut B, u64, &Row) + Sync,
         mut take: impl FnMut(B),
     ) -> Result<()> {
-        let verify = |block: usize| {
-            let from = block as u64 * BLOCK_ROWS;
-            let mut made = empty();
-            let rows = self.verify_rows(from..(from + BLOCK_ROWS).min(self.n_rows()), |at, row| {
-                each(&mut made, at, row);
+        let verify = |places, made: &mut B| {
+            self.verify_rows(places, |at, row| {
+                each(made, at, row);
                 Ok(())
-            })?;
-            Ok((rows, made))
+            })
         };
         let (mut id_digest, mut last_hash) = (Digest::default(), 0);
-        let n_blocks = self.n_rows().div_ceil(BLOCK_ROWS) as usize;
-        in_order(n_blocks, threads, verify, |(rows, made)| {
+        in_blocks(self.n_rows(), threads, empty, verify, |rows, made| {
             if rows.first_hash < last_hash {
                 return Err(self.file.damaged("the order of rows"));
             }

@@ -1,5 +1,6 @@
 //! The six columns of rows that shards and datasets share.
 
+use std::num::NonZeroUsize;
 use std::ops::Range;
 
 use corpus::digest::SPLITS;
@@ -10,11 +11,30 @@ use crate::column::{Column, ColumnReader};
 use crate::column_writer::ColumnWriter;
 use crate::error::Result;
 use crate::file::{FileReader, FileWriter};
+use crate::in_order::in_order;
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
 
 /// Rows that a thread reads in one go. Chunks of the larger columns begin with a block, so that no more is decoded twice
 /// than small ones, and a chunk of tokens between two blocks.
-pub(crate) const BLOCK_ROWS: u64 = 32 << 10;
+const BLOCK_ROWS: u64 = 32 << 10;
+
+/// Reads so many rows by several threads, in blocks: for each `empty` makes something that `read` may add to while it
+/// reads the block's rows, and `take` gets both results of every block, in order.
+pub(crate) fn in_blocks<R: Send, B: Send>(
+    n_rows: u64,
+    threads: NonZeroUsize,
+    empty: impl Fn() -> B + Sync,
+    read: impl Fn(Range<u64>, &mut B) -> Result<R> + Sync,
+    mut take: impl FnMut(R, B) -> Result<()>,
+) -> Result<()> {
+    let read_block = |block: usize| {
+        let from = block as u64 * BLOCK_ROWS;
+        let mut made = empty();
+        let rows = read(from..(from + BLOCK_ROWS).min(n_rows), &mut made)?;
+        Ok((rows, made))
+    };
+    in_order(n_rows.div_ceil(BLOCK_ROWS) as usize, threads, read_block, |(rows, made)| take(rows, made))
+}
 
 /// One row: a distinct text. Rows are ordered by hash; where hashes are equal, by tokens, then by votes, so that
 /// the order does not depend on who sorts them.

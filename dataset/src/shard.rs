@@ -14,9 +14,8 @@ use crate::file::{FileReader, FileWriter};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
-use crate::in_order::in_order;
 use crate::kept_words::KeptWords;
-use crate::rows::{BLOCK_ROWS, Row, RowColumns, RowsReader, RowsWriter, TokenType};
+use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType, in_blocks};
 use crate::schema::SHARD;
 use crate::stored_file::StoredFile;
 use crate::words::{WordsReader, WordsWriter};
@@ -231,17 +230,10 @@ impl ShardReader {
     ) -> Result<()> {
         self.verify_dictionary()?;
         let shard = &*self;
-        let n_rows = shard.columns.n_rows();
-        let verify = |block: usize| {
-            let from = block as u64 * BLOCK_ROWS;
-            let mut made = empty();
-            let rows =
-                shard.verify_rows(from..(from + BLOCK_ROWS).min(n_rows), |row| each(&mut made, row))?;
-            Ok((rows, made))
-        };
+        let verify = |places, made: &mut B| shard.verify_rows(places, |row| each(made, row));
         let (mut id_digest, mut row_digest) = (Digest::default(), Digest::default());
         let mut last = None;
-        in_order(n_rows.div_ceil(BLOCK_ROWS) as usize, threads, verify, |(rows, made)| {
+        in_blocks(shard.columns.n_rows(), threads, empty, verify, |rows, made| {
             if last.as_ref().is_some_and(|last| rows.first < *last) {
                 return Err(shard.file.damaged("the order of rows"));
             }

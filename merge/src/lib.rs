@@ -106,8 +106,7 @@ pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outc
         return Ok(Outcome::Unchanged(Box::new(manifest)));
     }
     let shards = verify_all(store, &commits, options, progress)?;
-    let mut built = build(&shards, &seal, &settings, &others, &places, options, progress)?;
-    let card = std::mem::take(&mut built.card);
+    let (built, card) = build(&shards, &seal, &settings, &others, &places, options, progress)?;
     let manifest = finish(store, seal, settings, built, &places, options)?;
     Ok(Outcome::Made(Box::new(manifest), card))
 }
@@ -249,8 +248,6 @@ fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
 /// A dataset that is finished but for its name.
 struct Built {
     file: TempPath,
-    /// Its card; making one reads and checks all of it.
-    card: String,
     digests: Digests,
     rows: u64,
     left_out: u64,
@@ -264,6 +261,7 @@ struct LeftOut {
     row_digest: Digest,
 }
 
+/// Writes a dataset under a name of its own, and verifies it; gives its card too.
 fn build(
     shards: &[VerifiedShard],
     seal: &Seal,
@@ -272,7 +270,7 @@ fn build(
     places: &Places,
     options: &Options,
     progress: &Progress,
-) -> Result<Built> {
+) -> Result<(Built, String)> {
     let mut spool = Spool::create(&options.scratch)?;
     let vocabulary = cut_vocabulary(shards, &mut spool, settings, others, progress)?;
     let mut left_out = LeftOut::default();
@@ -309,8 +307,9 @@ fn build(
     if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
         return Err(Error::Unverified { path: file.to_path_buf() });
     }
+    // Making the card reads and checks all of it.
     let card = describe(&written)?;
-    Ok(Built { file, card, digests, rows: n_rows, left_out: left_out.rows })
+    Ok((Built { file, digests, rows: n_rows, left_out: left_out.rows }, card))
 }
 
 fn cut_vocabulary(

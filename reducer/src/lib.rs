@@ -126,7 +126,7 @@ pub enum Error {
         /// Its value there.
         theirs: String,
     },
-    /// The thread that reads could not be started.
+    /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
     /// Standard output or standard error failed.

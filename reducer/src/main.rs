@@ -81,7 +81,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let task = task(arguments)?;
     let silence = silence(from_hadoop(TIMEOUT).as_deref());
     let heartbeat = Heartbeat::start(store.progress().clone(), silence, io::stderr())
-        .map_err(|error| (Exit::Io, format!("cannot start a thread: {error}")))?;
+        .map_err(|error| failed(reducer::Error::Thread(error)))?;
     widen(io::stdin());
     // Pieces larger than the buffer of standard input pass it by.
     reducer::run(io::stdin(), io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
