@@ -110,8 +110,7 @@ impl Fifo {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut mkfifo = Command::new("mkfifo");
-        // Nobody writes to the second: who reads it waits.
-        mkfifo.args(["fifo", "fifo.silent"]).current_dir(folder.path());
+        mkfifo.arg("fifo").current_dir(folder.path());
         assert!(mkfifo.status().unwrap().success());
         Self { folder }
     }
@@ -321,11 +320,14 @@ fn what_a_rank_leaves_running_does_not_hold_the_end_up() {
     kill_process(left.unwrap(), Signal::KILL).unwrap();
 }
 
-/// Ranks that write into the pipe what they hear, and stop with the code in `$CODE`; without one they go on.
-const LISTENS: &str = "exec 9>$FIFO 8<>$FIFO.silent; \
+/// Ranks that write into the pipe what they hear, and stop with the code in `$CODE`; without one they go on, for
+/// [`SLEEP_S`] seconds. They wait in short sleeps: a shell that is about to wait long, in `read` say, does not see the
+/// signal of just before.
+const LISTENS: &str = "exec 9>$FIFO; \
      trap 'echo $RANK saves >&9' USR1; \
      trap 'echo $RANK stops >&9; [ -z $CODE ] || exit $CODE' TERM; \
-     trap '' INT; echo $RANK ready >&9; while :; do read line <&8; done";
+     trap '' INT; echo $RANK ready >&9; \
+     n=0; while [ $n -lt $((SLEEP_S * 50)) ]; do sleep 0.02; n=$((n + 1)); done";
 
 #[test]
 fn a_stop_is_passed_on_and_ends_with_the_ranks_code() {
