@@ -12,32 +12,33 @@ use corpus::progress::Progress;
 
 use crate::key::folder_of_prefix;
 use crate::naming::{Hidden, give_name, sync_folder};
-use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, run_url};
+use crate::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, run_url};
 
 /// What is copied between two signs of progress.
 const COPY_BYTES: u64 = 16 << 20;
 
 /// A run in a folder of this machine, or one that it mounts (NFS included).
 #[derive(Debug, Clone)]
-pub struct FileStore {
+pub(crate) struct FileStore {
     folder: PathBuf,
     progress: Progress,
 }
 
-impl FileStore {
-    pub(crate) fn new(folder: PathBuf) -> FileStore {
-        FileStore { folder, progress: Progress::default() }
-    }
-
-    pub(crate) fn progress(&self) -> &Progress {
+impl Backend for FileStore {
+    fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// A folder is tried by every put.
+    fn probe(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn url(&self) -> String {
         run_url::url(&self.folder)
     }
 
-    pub(crate) fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
         let path = self.path(key);
         let folder = path.parent().expect("an object lies below the run's folder");
         make_folder(folder).map_err(|source| self.io_error(key, "make its folder", source))?;
@@ -61,7 +62,7 @@ impl FileStore {
         Ok(put)
     }
 
-    pub(crate) fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
+    fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
         if self.metadata(key)?.is_none() {
             return Ok(None);
         }
@@ -78,18 +79,18 @@ impl FileStore {
         }
     }
 
-    pub(crate) fn local_copy(&self, key: &Key) -> Result<LocalObject, Error> {
+    fn local_copy(&self, key: &Key, _: &Path) -> Result<LocalObject, Error> {
         match self.metadata(key)? {
             Some(metadata) => Ok(LocalObject::lasting(self.path(key), metadata.len())),
             None => Err(Error::Missing { object: self.object(key) }),
         }
     }
 
-    pub(crate) fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
+    fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
         Ok(self.metadata(key)?.map(|metadata| ObjectInfo { bytes: metadata.len(), etag: None }))
     }
 
-    pub(crate) fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
+    fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
         let mut listed = Vec::new();
         let mut folders = vec![folder_of_prefix(prefix)?.to_owned()];
         while let Some(folder) = folders.pop() {
@@ -111,7 +112,7 @@ impl FileStore {
         Ok(listed)
     }
 
-    pub(crate) fn delete(&self, key: &Key) -> Result<(), Error> {
+    fn delete(&self, key: &Key) -> Result<(), Error> {
         if self.metadata(key)?.is_none() {
             return Ok(());
         }
@@ -119,6 +120,12 @@ impl FileStore {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(self.io_error(key, "delete it", error)),
             _ => Ok(()),
         }
+    }
+}
+
+impl FileStore {
+    pub(crate) fn new(folder: PathBuf) -> FileStore {
+        FileStore { folder, progress: Progress::default() }
     }
 
     fn path(&self, key: &Key) -> PathBuf {

@@ -31,27 +31,49 @@ mod s3;
 
 pub mod naming;
 
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use corpus::progress::Progress;
 
 pub use error::{Error, S3Failure};
-pub use file::FileStore;
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
 pub use options::{BadOption, PART_BYTES_MIN, S3Options};
-pub use s3::S3Store;
 
+use file::FileStore;
 use naming::Hidden;
 use run_url::Run;
+use s3::S3Store;
 
-/// The objects of one run, by the kind of storage under them.
+/// The objects of one run. A clone is the same store.
 #[derive(Debug, Clone)]
-pub enum Store {
-    /// A folder of this machine, or one that it mounts.
-    File(FileStore),
-    /// A prefix of a bucket.
-    S3(Box<S3Store>),
+pub struct Store {
+    backend: Arc<dyn Backend>,
+}
+
+/// What keeps a run's objects: a folder, a bucket, or what a caller makes of them. The methods are those of [`Store`],
+/// which says what each promises.
+pub trait Backend: Debug + Send + Sync {
+    /// Where its work is seen.
+    fn progress(&self) -> &Progress;
+    /// See [`Store::probe`].
+    fn probe(&self) -> Result<(), Error>;
+    /// See [`Store::url`].
+    fn url(&self) -> String;
+    /// See [`Store::put_if_absent`].
+    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error>;
+    /// See [`Store::get_small`].
+    fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error>;
+    /// See [`Store::local_copy`].
+    fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error>;
+    /// See [`Store::head`].
+    fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error>;
+    /// See [`Store::list`].
+    fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error>;
+    /// See [`Store::delete`].
+    fn delete(&self, key: &Key) -> Result<(), Error>;
 }
 
 /// What to store.
@@ -115,36 +137,31 @@ impl Store {
 
     /// Opens a run with options for the case that it is in S3.
     pub fn open_with(run: &str, options: &S3Options) -> Result<Store, Error> {
-        match run_url::place(run)? {
-            Run::Folder(folder) => Ok(Store::File(FileStore::new(folder))),
-            Run::Bucket(place) => Ok(Store::S3(Box::new(S3Store::open(place, options)?))),
-        }
+        Ok(match run_url::place(run)? {
+            Run::Folder(folder) => Store::of(FileStore::new(folder)),
+            Run::Bucket(place) => Store::of(S3Store::open(place, options)?),
+        })
+    }
+
+    /// The run that this keeps.
+    pub fn of(backend: impl Backend + 'static) -> Store {
+        Store { backend: Arc::new(backend) }
     }
 
     /// Where its work is seen.
     pub fn progress(&self) -> &Progress {
-        match self {
-            Store::File(files) => files.progress(),
-            Store::S3(s3) => s3.progress(),
-        }
+        self.backend.progress()
     }
 
     /// Finds out, before any work is done, whether the store can be reached and keeps the promise of puts.
     pub fn probe(&self) -> Result<(), Error> {
-        match self {
-            // A folder is tried by every put.
-            Store::File(_) => Ok(()),
-            Store::S3(s3) => s3.probe(),
-        }
+        self.backend.probe()
     }
 
     /// The run as records write it, `file:///folder`, without a slash at the end; [`Store::open`] reads it
     /// back.
     pub fn url(&self) -> String {
-        match self {
-            Store::File(files) => files.url(),
-            Store::S3(s3) => s3.url(),
-        }
+        self.backend.url()
     }
 
     /// Stores an object unless one of that name exists; never overwrites, and decides in one atomic step.
@@ -152,58 +169,40 @@ impl Store {
     /// After an error the object is either absent or whole; the same put may be tried again, and an
     /// [`Put::AlreadyThere`] may then be this writer's own first try.
     pub fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
-        match self {
-            Store::File(files) => files.put_if_absent(key, content),
-            Store::S3(s3) => s3.put_if_absent(key, content),
-        }
+        self.backend.put_if_absent(key, content)
     }
 
     /// Reads a small object whole, `None` where there is none; one of more than `limit_bytes` is an error.
     pub fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
-        match self {
-            Store::File(files) => files.get_small(key, limit_bytes),
-            Store::S3(s3) => s3.get_small(key, limit_bytes),
-        }
+        self.backend.get_small(key, limit_bytes)
     }
 
     /// Gives an object of any size as a local file. A folder's objects lie there already; a remote store
     /// copies into `folder`, which has to hold them.
     pub fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
-        match self {
-            Store::File(files) => files.local_copy(key),
-            Store::S3(s3) => s3.local_copy(key, folder),
-        }
+        self.backend.local_copy(key, folder)
     }
 
     /// What is known of an object, `None` where there is none.
     pub fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
-        match self {
-            Store::File(files) => files.head(key),
-            Store::S3(s3) => s3.head(key),
-        }
+        self.backend.head(key)
     }
 
     /// Lists the objects whose names begin with `prefix` (`""`, `data/`, `data/part-00007.`), by bytewise
     /// name. Unfinished puts, and files whose names no key can have, are not objects and do not appear.
     pub fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
-        match self {
-            Store::File(files) => files.list(prefix),
-            Store::S3(s3) => s3.list(prefix),
-        }
+        self.backend.list(prefix)
     }
 
     /// Removes an object; one that is not there is no error.
     pub fn delete(&self, key: &Key) -> Result<(), Error> {
-        match self {
-            Store::File(files) => files.delete(key),
-            Store::S3(s3) => s3.delete(key),
-        }
+        self.backend.delete(key)
     }
 }
 
 impl LocalObject {
     /// A file that stays.
-    fn lasting(path: PathBuf, bytes: u64) -> LocalObject {
+    pub fn lasting(path: PathBuf, bytes: u64) -> LocalObject {
         LocalObject { path, bytes, _copy: None }
     }
 

@@ -23,14 +23,14 @@ use corpus::progress::Progress;
 use tokio::runtime::Runtime;
 
 use crate::key::folder_of_prefix;
-use crate::{Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, S3Options};
+use crate::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, S3Options};
 
 /// The segment of objects that no listing shows, as no key can have it.
 const PROBE: &str = ".conditional-put";
 
 /// A run in a bucket.
 #[derive(Debug, Clone)]
-pub struct S3Store {
+pub(crate) struct S3Store {
     client: Client,
     /// Driven by the caller's thread alone.
     runtime: Arc<Runtime>,
@@ -47,24 +47,17 @@ pub(crate) struct Place {
     pub prefix: String,
 }
 
-impl S3Store {
-    pub(crate) fn open(place: Place, options: &S3Options) -> Result<S3Store, Error> {
-        let runtime = connect::runtime()?;
-        let client = runtime.block_on(connect::client(&place, options))?;
-        let (runtime, options) = (Arc::new(runtime), options.clone());
-        Ok(S3Store { client, runtime, place, options, progress: Progress::default() })
-    }
-
-    pub(crate) fn progress(&self) -> &Progress {
+impl Backend for S3Store {
+    fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    pub(crate) fn url(&self) -> String {
+    fn url(&self) -> String {
         self.place.url()
     }
 
     /// Two conditional puts of one name: a service that takes the second ignores the condition.
-    pub(crate) fn probe(&self) -> Result<(), Error> {
+    fn probe(&self) -> Result<(), Error> {
         let (object, name) = (format!("{}/{PROBE}", self.url()), self.name_of(PROBE));
         let content = b"A put with If-None-Match: * made this object, and a second one was refused.\n";
         let content = Bytes::from_static(content);
@@ -77,7 +70,7 @@ impl S3Store {
         Err(Error::IgnoresCondition { run: self.url() })
     }
 
-    pub(crate) fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
         let (object, name) = (self.object(key), self.name(key));
         self.runtime.block_on(async {
             match content {
@@ -87,25 +80,25 @@ impl S3Store {
         })
     }
 
-    pub(crate) fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
+    fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
         self.runtime.block_on(self.read_small(&self.object(key), &self.name(key), limit_bytes))
     }
 
-    pub(crate) fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
+    fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
         self.runtime.block_on(self.download(&self.object(key), &self.name(key), folder))
     }
 
-    pub(crate) fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
+    fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
         let found = self.runtime.block_on(self.look_up(&self.object(key), &self.name(key)))?;
         Ok(found.map(|found| found.info))
     }
 
-    pub(crate) fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
+    fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
         folder_of_prefix(prefix)?;
         self.runtime.block_on(self.list_all(prefix))
     }
 
-    pub(crate) fn delete(&self, key: &Key) -> Result<(), Error> {
+    fn delete(&self, key: &Key) -> Result<(), Error> {
         let object = self.object(key);
         let request = self.client.delete_object().bucket(&self.place.bucket).key(self.name(key));
         let owned = request.set_expected_bucket_owner(self.options.bucket_owner.clone());
@@ -114,6 +107,15 @@ impl S3Store {
             Err(error) if failure::is_absence(&error) => Ok(()),
             Err(error) => Err(failure::explain(object, "delete it", &error)),
         }
+    }
+}
+
+impl S3Store {
+    pub(crate) fn open(place: Place, options: &S3Options) -> Result<S3Store, Error> {
+        let runtime = connect::runtime()?;
+        let client = runtime.block_on(connect::client(&place, options))?;
+        let (runtime, options) = (Arc::new(runtime), options.clone());
+        Ok(S3Store { client, runtime, place, options, progress: Progress::default() })
     }
 
     /// The whole name of an object in its bucket.
