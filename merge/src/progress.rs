@@ -6,20 +6,35 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Tells what is being done.
 pub struct Progress {
-    on_terminal: bool,
+    shown: Shown,
+}
+
+enum Shown {
+    Bars,
+    Lines,
+    Nothing,
 }
 
 impl Progress {
     /// A bar where standard error is a terminal, else lines.
     pub fn to_stderr() -> Self {
-        Self { on_terminal: stderr().is_terminal() }
+        Self { shown: if stderr().is_terminal() { Shown::Bars } else { Shown::Lines } }
+    }
+
+    /// For a caller who tells of it in another way.
+    pub fn to_nobody() -> Self {
+        Self { shown: Shown::Nothing }
     }
 
     /// Begins a part of the work, of so many units.
     pub(crate) fn stage(&self, doing: &str, units: u64) -> ProgressBar {
-        if !self.on_terminal {
-            eprintln!("merge: {doing} ({units})");
-            return ProgressBar::hidden();
+        match self.shown {
+            Shown::Bars => {}
+            Shown::Lines => {
+                eprintln!("merge: {doing} ({units})");
+                return ProgressBar::hidden();
+            }
+            Shown::Nothing => return ProgressBar::hidden(),
         }
         let style = ProgressStyle::with_template("{msg:24} {wide_bar} {pos}/{len} {eta:>5}");
         let bar = ProgressBar::new(units).with_message(doing.to_owned());

@@ -1,0 +1,118 @@
+//! Attempts of a reducer and merges as calls, and what has to come out of them.
+
+use std::fs;
+use std::path::Path;
+
+use corpus::ledger::MapperCounts;
+use corpus::settings::Settings;
+use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, commit_key};
+use dataset::sha256;
+use merge::gc;
+use merge::progress::Progress;
+use merge::{Options, Outcome, VocabularyFrom};
+use reducer::task::{Others, Task};
+use store::{Key, Store};
+
+use crate::hadoop::Maps;
+use crate::scratch;
+
+/// Words of the vocabulary: fewer than a corpus has, so that the cut is tested too.
+const VOCABULARY_SIZE: u64 = 150;
+/// Enough for a small corpus, and little enough to be had thousands of times.
+const MEMORY_BYTES: usize = 1 << 20;
+
+/// Raw lines, and the dataset that they have to become.
+pub struct Corpus {
+    /// The lines.
+    pub lines: Vec<u8>,
+    dataset: Vec<u8>,
+}
+
+impl Corpus {
+    /// Made-up reviews, and their dataset by the shortest way: one mapper, one reducer, nothing in its way.
+    pub fn of(n_lines: u64, seed: u64) -> Self {
+        let mut lines = Vec::new();
+        tests::corpus::write(n_lines, seed, &mut lines).unwrap();
+        let folder = scratch();
+        let store = Store::open(folder.path().join("run").to_str().unwrap()).unwrap();
+        let maps = Maps::of(&lines, 1, 1);
+        let input = maps.input(0, &mut tests::corpus::random::Random::new(0));
+        reduce(&store, input, &task(0, 1, "only", folder.path())).unwrap();
+        let out = folder.path().join("reviews.h5");
+        merged(&store, &out, maps.counts, folder.path()).unwrap();
+        Self { lines, dataset: fs::read(out).unwrap() }
+    }
+
+    /// Panics where the file is not this corpus's dataset, byte for byte.
+    pub fn assert_is_dataset(&self, file: &Path) {
+        assert!(fs::read(file).unwrap() == self.dataset, "{} is another dataset", file.display());
+    }
+
+    /// Panics unless the run has one commit a partition and nothing else counts: each names an object that is what it
+    /// says, merge makes the dataset, and what `gc` removes is not missed.
+    pub fn assert_whole(&self, store: &Store, partitions: u32, counts: MapperCounts, folder: &Path) {
+        let commits = store.list(COMMIT_PREFIX).unwrap();
+        let names: Vec<_> = commits.iter().map(|listed| listed.key.to_string()).collect();
+        assert_eq!(names, (0..partitions).map(commit_key).collect::<Vec<_>>());
+        for partition in 0..partitions {
+            let commit = elected(store, partition).unwrap();
+            let object = store.local_copy(&Key::new(&commit.object).unwrap(), folder).unwrap();
+            assert_eq!(sha256::of_file(object.path()).unwrap(), commit.sha256, "{}", commit.object);
+        }
+        let out = folder.join("whole.h5");
+        merged(store, &out, counts, folder).unwrap();
+        self.assert_is_dataset(&out);
+        let garbage = gc::find(store).unwrap();
+        assert!(garbage.refusal.is_none(), "{:?}", garbage.refusal);
+        garbage.orphans.iter().for_each(|orphan| store.delete(&orphan.key).unwrap());
+        assert_eq!(store.list(DATA_PREFIX).unwrap().len(), partitions as usize);
+        let again = merged(store, &out, counts, folder).unwrap();
+        assert!(matches!(again, Outcome::Unchanged(_)), "{again:?}");
+        let afresh = folder.join("afresh.h5");
+        merged(store, &afresh, counts, folder).unwrap();
+        self.assert_is_dataset(&afresh);
+    }
+}
+
+/// What an attempt of a reducer is to do.
+pub fn task(partition: u32, partitions: u32, attempt: &str, scratch: &Path) -> Task {
+    Task {
+        partition,
+        partitions,
+        others: Others::Refuse,
+        host: "host".to_owned(),
+        attempt: attempt.to_owned(),
+        job: None,
+        settings: Settings::default(),
+        memory_bytes: MEMORY_BYTES,
+        scratch: scratch.to_owned(),
+    }
+}
+
+/// An attempt of a reducer; gives the commit that it echoes.
+pub fn reduce(store: &Store, input: Vec<u8>, task: &Task) -> reducer::Result<Commit> {
+    let mut echo = Vec::new();
+    reducer::run(std::io::Cursor::new(input), &mut echo, std::io::sink(), store, task)?;
+    let (_, record) = std::str::from_utf8(&echo).unwrap().split_once('\t').expect("a name and a record");
+    Ok(serde_json::from_str(record).unwrap())
+}
+
+/// A merge of the run.
+pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -> merge::Result<Outcome> {
+    let options = Options {
+        out: out.to_owned(),
+        vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE),
+        without: None,
+        padded: None,
+        mapper: Some(counts),
+        bad_lines_max: corpus::ledger::Share::ALL,
+        scratch: scratch.to_owned(),
+    };
+    merge::run(store, &options, &Progress::to_nobody())
+}
+
+/// The commit of a partition, if it has one.
+pub fn elected(store: &Store, partition: u32) -> Option<Commit> {
+    let record = store.get_small(&Key::new(&commit_key(partition)).unwrap(), RECORD_BYTES_MAX).unwrap()?;
+    Some(serde_json::from_slice(&record).unwrap())
+}

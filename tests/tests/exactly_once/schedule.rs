@@ -1,0 +1,346 @@
+//! One job as a cluster may run it, decided by a seed: attempts that overlap, are killed, forgotten and woken late,
+//! calls that fail or lose their answer, merges that come too early or while a forgotten attempt lives.
+
+mod judge;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use corpus::exit::Exit;
+use dataset::commit::Commit;
+use merge::Outcome;
+use store::Store;
+use tempfile::TempDir;
+use tests::corpus::random::Random;
+
+use crate::attempts::{Corpus, elected, merged, reduce, task};
+use crate::hadoop::{Maps, with_a_review_more};
+use crate::scratch;
+use crate::world::{Fate, World};
+
+/// How often each thing happened.
+pub type Tally = BTreeMap<String, u64>;
+
+const FAULTS: [Fate; 5] =
+    [Fate::Refused, Fate::AnswerLost, Fate::Twice, Fate::KilledBefore, Fate::KilledAfter];
+
+/// A job under way.
+pub struct Schedule<'a> {
+    random: Random,
+    corpus: &'a Corpus,
+    maps: Maps,
+    partitions: u32,
+    folder: TempDir,
+    world: Arc<World>,
+    attempts: Vec<Attempt>,
+    /// Partitions of which an attempt has ended well.
+    done: Vec<bool>,
+    /// A partition some of whose attempts read something else.
+    betrayed: Option<u32>,
+    faults_left: usize,
+    at_once_max: usize,
+    /// Merges that may still begin before all partitions are done, and reruns of those that are.
+    extras_left: usize,
+    tally: Tally,
+    told: Vec<String>,
+}
+
+/// An attempt, at the seat of its number.
+struct Attempt {
+    work: Work,
+    /// It reads something else than the others.
+    is_wrong: bool,
+    /// It was refused, killed or lied to, so that it may fail.
+    is_hit: bool,
+    /// Nobody waits for it any more, and it waits for the store.
+    is_forgotten: bool,
+    thread: Option<JoinHandle<Ended>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Work {
+    Reduce(u32),
+    Merge { out: PathBuf, was_complete: bool },
+}
+
+enum Ended {
+    Reduced(Box<reducer::Result<Commit>>),
+    Merged(Box<merge::Result<Outcome>>),
+}
+
+enum Next {
+    Start(Work),
+    Answer(usize, String),
+    Wake(usize),
+}
+
+impl<'a> Schedule<'a> {
+    /// The job of a seed over these lines.
+    pub fn new(corpus: &'a Corpus, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let partitions = random.pick(&[1, 2, 3]);
+        let maps = Maps::of(&corpus.lines, 1 + random.below(3), partitions);
+        let folder = scratch();
+        let objects = Store::open(folder.path().join("run").to_str().unwrap()).unwrap();
+        Self {
+            betrayed: random.one_in(6).then(|| random.below(partitions as usize) as u32),
+            faults_left: random.below(8),
+            at_once_max: random.pick(&[1, 2, 2, 4, 8]),
+            extras_left: random.below(3),
+            random,
+            corpus,
+            maps,
+            partitions,
+            folder,
+            world: World::new(objects),
+            attempts: Vec::new(),
+            done: vec![false; partitions as usize],
+            tally: Tally::new(),
+            told: Vec::new(),
+        }
+    }
+
+    /// Plays it to its end and judges it.
+    pub fn play(mut self) -> Tally {
+        while !self.is_done() {
+            self.step();
+        }
+        match self.betrayed {
+            Some(partition) => self.expect_disagreement(partition),
+            None => self.merge_beside_the_forgotten(),
+        }
+        self.wake_all();
+        let was_betrayed = self.betrayed.is_some_and(|partition| self.elected_is_wrong(partition));
+        let (store, folder) = (self.world.objects(), self.folder.path());
+        assert_eq!(self.world.stored_twice(), Vec::<String>::new());
+        if was_betrayed {
+            // A review too many: the ledger does not balance.
+            let refused = merged(store, &folder.join("wrong.h5"), self.maps.counts, folder).unwrap_err();
+            assert_eq!(refused.exit(), Exit::BadInput, "{refused}");
+        } else {
+            self.corpus.assert_whole(store, self.partitions, self.maps.counts, folder);
+        }
+        self.count(if was_betrayed { "wrong runs refused" } else { "datasets" });
+        self.tally
+    }
+
+    /// Waits until all attempts wait or have ended, and lets one thing happen.
+    fn step(&mut self) {
+        let asking = self.settled();
+        if self.is_done() {
+            return;
+        }
+        match self.choose(asking) {
+            Next::Start(work) => self.start(work),
+            Next::Wake(seat) => self.attempts[seat].is_forgotten = false,
+            Next::Answer(seat, what) => {
+                let fate = self.fate();
+                match fate {
+                    None => {
+                        self.attempts[seat].is_forgotten = true;
+                        self.tell(format!("{seat} {what}: forgotten"), "forgotten attempts");
+                    }
+                    Some(fate) => self.answer(seat, &what, fate),
+                }
+            }
+        }
+    }
+
+    fn choose(&mut self, asking: Vec<(usize, String)>) -> Next {
+        let mut choices = Vec::new();
+        for partition in 0..self.partitions {
+            let alive = self.attempts.iter().filter(|attempt| {
+                attempt.work == Work::Reduce(partition) && attempt.thread.is_some() && !attempt.is_forgotten
+            });
+            let (alive, is_done) = (alive.count(), self.done[partition as usize]);
+            let weight = match alive {
+                _ if is_done => usize::from(self.extras_left > 0),
+                0 => 6,
+                alive => usize::from(alive < self.at_once_max),
+            };
+            choices.push((weight, Next::Start(Work::Reduce(partition))));
+        }
+        if self.extras_left > 0 {
+            choices.push((1, Next::Start(self.merge())));
+        }
+        for (seat, what) in asking {
+            choices.push(match self.attempts[seat].is_forgotten {
+                true => (1, Next::Wake(seat)),
+                false => (5, Next::Answer(seat, what)),
+            });
+        }
+        let weights: Vec<usize> = choices.iter().map(|(weight, _)| *weight).collect();
+        choices.swap_remove(self.random.weighted(&weights)).1
+    }
+
+    /// `None` to forget the attempt.
+    fn fate(&mut self) -> Option<Fate> {
+        if self.faults_left == 0 || !self.random.one_in(3) {
+            return Some(Fate::Done);
+        }
+        self.faults_left -= 1;
+        if self.random.one_in(4) { None } else { Some(self.random.pick(&FAULTS)) }
+    }
+
+    fn answer(&mut self, seat: usize, what: &str, fate: Fate) {
+        self.attempts[seat].is_hit |= !matches!(fate, Fate::Done | Fate::Twice);
+        self.tell(format!("{seat} {what}: {fate:?}"), &format!("{fate:?}"));
+        self.world.answer(seat, fate);
+    }
+
+    fn merge(&mut self) -> Work {
+        let name = self.random.pick(&["reviews.h5", "again.h5"]);
+        Work::Merge { out: self.folder.path().join(name), was_complete: self.is_complete() }
+    }
+
+    fn is_complete(&self) -> bool {
+        (0..self.partitions).all(|partition| elected(self.world.objects(), partition).is_some())
+    }
+
+    fn start(&mut self, work: Work) {
+        let is_extra = match work {
+            Work::Reduce(partition) => self.done[partition as usize],
+            Work::Merge { .. } => true,
+        };
+        if is_extra {
+            self.extras_left = self.extras_left.saturating_sub(1);
+        }
+        let is_wrong = work == Work::Reduce(self.betrayed.unwrap_or(u32::MAX)) && self.random.one_in(2);
+        self.start_as(work, is_wrong);
+    }
+
+    fn start_as(&mut self, work: Work, is_wrong: bool) {
+        let (desk, seat) = self.world.desk();
+        let mut is_really_wrong = false;
+        let folder = self.folder.path().to_owned();
+        let thread = match work.clone() {
+            Work::Reduce(partition) => {
+                let mut input = self.maps.input(partition, &mut self.random);
+                if is_wrong && let Some(wrong) = with_a_review_more(&input, &mut self.random) {
+                    (input, is_really_wrong) = (wrong, true);
+                }
+                let task = task(partition, self.partitions, &format!("attempt-{seat}"), &folder);
+                thread::spawn(move || Ended::Reduced(Box::new(reduce(&Store::of(desk), input, &task))))
+            }
+            Work::Merge { out, .. } => {
+                let counts = self.maps.counts;
+                thread::spawn(move || {
+                    Ended::Merged(Box::new(merged(&Store::of(desk), &out, counts, &folder)))
+                })
+            }
+        };
+        self.tell(format!("{seat} starts: {work:?}, wrong: {is_really_wrong}"), "starts");
+        let (is_hit, is_forgotten) = (false, false);
+        self.attempts.push(Attempt {
+            work,
+            is_wrong: is_really_wrong,
+            is_hit,
+            is_forgotten,
+            thread: Some(thread),
+        });
+    }
+
+    fn is_done(&self) -> bool {
+        self.done.iter().all(|done| *done)
+    }
+
+    /// Waits until each attempt asks or has ended, and judges those that have; gives what the others ask for.
+    fn settled(&mut self) -> Vec<(usize, String)> {
+        loop {
+            let asking = self.world.quiet();
+            let n_seats = self.attempts.len();
+            let Some(seat) =
+                (0..n_seats).find(|&seat| self.attempts[seat].thread.is_some() && self.world.has_ended(seat))
+            else {
+                return asking;
+            };
+            let thread = self.attempts[seat].thread.take().expect("it was there");
+            // What it leads to may end others.
+            self.judge(seat, thread.join().expect("an attempt does not panic"));
+        }
+    }
+
+    /// Hadoop kills the other attempts of a task that is done, and not each of them notices.
+    fn dismiss_others(&mut self, partition: u32) {
+        for (seat, what) in self.world.quiet() {
+            let attempt = &mut self.attempts[seat];
+            if attempt.work != Work::Reduce(partition) || attempt.thread.is_none() {
+                continue;
+            }
+            match self.random.below(3) {
+                0 => self.answer(seat, &what, Fate::KilledBefore),
+                1 => attempt.is_forgotten = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// Merges until one ends well, under what faults are left.
+    fn merge_beside_the_forgotten(&mut self) {
+        loop {
+            let merge = self.merge();
+            let seat = self.attempts.len();
+            self.start(merge);
+            while self.attempts[seat].thread.is_some() {
+                let asking = self.settled();
+                if let Some((_, what)) = asking.into_iter().find(|(asking, _)| *asking == seat) {
+                    let fate = self.fate().unwrap_or(Fate::Twice);
+                    self.answer(seat, &what, fate);
+                }
+            }
+            if !self.attempts[seat].is_hit {
+                return;
+            }
+        }
+    }
+
+    /// An attempt that reads something else than the elected one has to fail, even without any fault.
+    fn expect_disagreement(&mut self, partition: u32) {
+        let is_wrong = !self.elected_is_wrong(partition);
+        let seat = self.attempts.len();
+        self.start_as(Work::Reduce(partition), is_wrong);
+        if self.attempts[seat].is_wrong != is_wrong {
+            // There is no text to have a review more.
+            return;
+        }
+        let disagreed = self.tally.get("disagreements").copied().unwrap_or_default();
+        self.wake_all();
+        let now = self.tally.get("disagreements").copied().unwrap_or_default();
+        assert!(now > disagreed, "nobody noticed that attempt {seat} disagrees: {}", self.story());
+    }
+
+    /// Lets all that live go on to their ends, in an order by chance and without faults.
+    fn wake_all(&mut self) {
+        loop {
+            let mut asking = self.settled();
+            if asking.is_empty() && self.attempts.iter().all(|attempt| attempt.thread.is_none()) {
+                return;
+            }
+            if !asking.is_empty() {
+                let (seat, what) = asking.swap_remove(self.random.below(asking.len()));
+                self.answer(seat, &what, Fate::Done);
+            }
+        }
+    }
+
+    fn elected_is_wrong(&self, partition: u32) -> bool {
+        let commit = elected(self.world.objects(), partition).expect("a partition that is committed");
+        let seat: usize = commit.attempt.trim_start_matches("attempt-").parse().unwrap();
+        self.attempts[seat].is_wrong
+    }
+
+    fn tell(&mut self, what: String, kind: &str) {
+        self.told.push(what);
+        self.count(kind);
+    }
+
+    fn count(&mut self, kind: &str) {
+        *self.tally.entry(kind.to_owned()).or_default() += 1;
+    }
+
+    fn story(&self) -> String {
+        format!("what happened:\n{}", self.told.join("\n"))
+    }
+}

@@ -1,0 +1,60 @@
+//! Whether an attempt or a merge may end as it did.
+
+use std::path::Path;
+
+use corpus::exit::Exit;
+use dataset::commit::Commit;
+use merge::Outcome;
+
+use super::{Attempt, Ended, Schedule, Work};
+use crate::attempts::elected;
+
+impl Schedule<'_> {
+    pub(super) fn judge(&mut self, seat: usize, ended: Ended) {
+        match (ended, self.attempts[seat].work.clone()) {
+            (Ended::Reduced(ended), Work::Reduce(partition)) => self.judge_reducer(seat, partition, *ended),
+            (Ended::Merged(ended), Work::Merge { out, was_complete }) => {
+                self.judge_merge(seat, &out, was_complete, *ended);
+            }
+            _ => unreachable!("an attempt ends with its own work"),
+        }
+    }
+
+    fn judge_reducer(&mut self, seat: usize, partition: u32, ended: reducer::Result<Commit>) {
+        let Attempt { is_wrong, is_hit, .. } = self.attempts[seat];
+        let elected = elected(self.world.objects(), partition);
+        let differs = elected.is_some() && self.elected_is_wrong(partition) != is_wrong;
+        match ended {
+            Ok(echo) => {
+                assert_eq!(Some(echo), elected, "attempt {seat} echoes another commit: {}", self.story());
+                assert!(!differs, "attempt {seat} is content with other rows: {}", self.story());
+                self.done[partition as usize] = true;
+                self.tell(format!("{seat} ends well"), "attempts that ended well");
+                self.dismiss_others(partition);
+            }
+            Err(error) if differs && error.exit() == Exit::Internal => {
+                self.tell(format!("{seat} disagrees: {error}"), "disagreements");
+            }
+            Err(error) => {
+                assert!(is_hit, "attempt {seat} failed by itself: {error}: {}", self.story());
+                self.tell(format!("{seat} fails: {error}"), "attempts that failed");
+            }
+        }
+    }
+
+    fn judge_merge(&mut self, seat: usize, out: &Path, was_complete: bool, ended: merge::Result<Outcome>) {
+        match ended {
+            Ok(_) => {
+                self.corpus.assert_is_dataset(out);
+                self.tell(format!("{seat} has merged"), "merges that ended well");
+            }
+            Err(error) => {
+                let too_early = !was_complete && error.exit() == Exit::MissingInput;
+                let is_unbalanced = self.betrayed.is_some() && error.exit() == Exit::BadInput;
+                let excused = too_early || is_unbalanced || self.attempts[seat].is_hit;
+                assert!(excused, "merge {seat} failed by itself: {error}: {}", self.story());
+                self.tell(format!("{seat} fails: {error}"), "merges that were refused or failed");
+            }
+        }
+    }
+}

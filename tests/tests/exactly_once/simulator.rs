@@ -1,0 +1,42 @@
+//! Thousands of schedules of a job in one process.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use crate::attempts::Corpus;
+use crate::schedule::{Schedule, Tally};
+use crate::{each_seed, seeds};
+
+/// Schedules share a few corpora, each with a dataset of its own that the shortest way has made.
+const N_CORPORA: u64 = 16;
+
+#[test]
+fn whatever_becomes_of_attempts_the_dataset_is_the_same_file() {
+    let corpora: Vec<_> = (0..N_CORPORA).map(|seed| Corpus::of(1 + seed * seed, seed)).collect();
+    let seeds = seeds(200, 10_000);
+    let tally = Mutex::new(Tally::new());
+    each_seed(&seeds, |seed| {
+        let happened = Schedule::new(&corpora[(seed % N_CORPORA) as usize], seed).play();
+        let mut tally = tally.lock().unwrap();
+        happened.into_iter().for_each(|(kind, times)| *tally.entry(kind).or_default() += times);
+    });
+    let tally: BTreeMap<_, _> = tally.into_inner().unwrap();
+    tests::say(&format!("{} schedules: {tally:?}", seeds.end - seeds.start));
+    if seeds.end - seeds.start > 1 {
+        // Nothing was tested that did not happen.
+        for kind in [
+            "AnswerLost",
+            "KilledAfter",
+            "KilledBefore",
+            "Refused",
+            "Twice",
+            "attempts that failed",
+            "disagreements",
+            "forgotten attempts",
+            "merges that were refused or failed",
+            "wrong runs refused",
+        ] {
+            assert!(tally.get(kind).is_some_and(|times| *times > 2), "{kind}: too few in {tally:?}");
+        }
+    }
+}
