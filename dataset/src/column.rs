@@ -49,6 +49,11 @@ impl<T: Scalar> Column<T> {
         self.layout.width
     }
 
+    /// The bytes of its chunks in the file.
+    pub fn stored_bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.bytes as u64).sum()
+    }
+
     /// The number of chunks.
     pub fn n_chunks(&self) -> usize {
         self.chunks.len()

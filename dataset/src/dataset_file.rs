@@ -130,6 +130,7 @@ impl DatasetReader {
         let columns = RowColumns::open(&mut file)?;
         let mut words = WordsReader::open(&mut file, VOCABULARY)?;
         let file = file.finish()?;
+        check_vocabulary_size(&words, &file)?;
         let vocabulary = read_vocabulary(&mut words)?;
         if vocabulary.digest() != digests.vocabulary_digest {
             return Err(file.damaged("the vocabulary digest"));
@@ -250,6 +251,23 @@ struct VerifiedRows {
     id_digest: Digest,
     first_hash: u64,
     last_hash: u64,
+}
+
+/// A vocabulary of this size is read whatever it is stored in.
+const VOCABULARY_BYTES_SURE: u64 = 64 << 20;
+/// A larger one is at most so many times larger in memory than in the file: distinct words do not shrink further, what
+/// was made to fill the memory of who reads it does.
+const VOCABULARY_INFLATION_MAX: u64 = 64;
+
+fn check_vocabulary_size(words: &WordsReader, file: &StoredFile) -> Result<()> {
+    let in_memory =
+        words.n_bytes().saturating_add(words.n_words().saturating_mul(2 * size_of::<u64>() as u64));
+    let most = words.stored_bytes().saturating_mul(VOCABULARY_INFLATION_MAX).max(VOCABULARY_BYTES_SURE);
+    if in_memory <= most {
+        return Ok(());
+    }
+    let (found, expected) = (format!("{in_memory} bytes in memory"), format!("at most {most}"));
+    Err(file.unexpected("the vocabulary", &found, &expected))
 }
 
 fn read_vocabulary(words: &mut WordsReader) -> Result<Vocabulary> {

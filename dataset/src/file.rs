@@ -22,6 +22,7 @@ use crate::column_writer::ColumnWriter;
 use crate::digest_table::{DigestTable, Digests, attribute_digest, describe_column};
 use crate::error::{At, Error, Result};
 use crate::ffi;
+use crate::nothing_elsewhere::{Storage, check_links, check_stored_as};
 use crate::schema::{DEFLATE_LEVEL, DIGESTS, chunk_rows};
 use crate::stored_file::StoredFile;
 
@@ -241,6 +242,7 @@ impl FileReader {
     /// Opens a file and checks its table of digests and its attributes.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let (library, file) = StoredFile::open(path)?;
+        check_links(&library, &file)?;
         let table = library.dataset(DIGESTS).map_err(|_| Error::Unexpected {
             path: path.to_owned(),
             thing: "the dataset `digests`".to_owned(),
@@ -248,9 +250,9 @@ impl FileReader {
             expected: "a table of digests".to_owned(),
             remedy: "only files written by reducer and merge are read; of a padded copy, name the dataset beside it",
         })?;
+        check_stored_as(Storage::Contiguous, &table, DIGESTS, &file)?;
         // No larger than the file: one that was never stored would be read as zeros.
-        let bytes_max = file.bytes().min(TABLE_BYTES_MAX);
-        let is_table = table.size() as u64 <= bytes_max && !table.is_chunked();
+        let is_table = table.size() as u64 <= file.bytes().min(TABLE_BYTES_MAX);
         let table: Option<Vec<u8>> = is_table.then(|| table.read_raw().ok()).flatten();
         let digests = table.as_deref().and_then(Digests::parse).ok_or_else(|| file.damaged(DIGESTS))?;
         let (attributes, columns, places) = (BTreeMap::new(), Vec::new(), Places::default());
@@ -303,15 +305,22 @@ impl FileReader {
             .ok_or_else(|| self.unexpected(&format!("attribute {name}"), text, "32 hexadecimal digits"))
     }
 
+    /// A dataset whose elements lie in chunks of this file.
+    fn chunked(&self, name: &str) -> Result<hdf5::Dataset> {
+        let dataset = self.library.dataset(name).map_err(|_| self.unexpected(name, "absent", "a dataset"))?;
+        check_stored_as(Storage::Chunked, &dataset, name, &self.file)?;
+        Ok(dataset)
+    }
+
     /// The number of rows of a column.
     pub(crate) fn rows(&self, name: &str) -> Result<usize> {
-        let dataset = self.library.dataset(name).map_err(|_| self.unexpected(name, "absent", "a dataset"))?;
+        let dataset = self.chunked(name)?;
         dataset.shape().first().copied().ok_or_else(|| self.unexpected(name, "a scalar", "a column"))
     }
 
     /// Whether a column has elements of this type.
     pub(crate) fn has_type<T: Scalar>(&self, name: &str) -> bool {
-        self.library.dataset(name).and_then(|dataset| dataset.dtype()).is_ok_and(|dtype| dtype.is::<T>())
+        self.chunked(name).is_ok_and(|dataset| dataset.dtype().is_ok_and(|dtype| dtype.is::<T>()))
     }
 
     /// Opens a column, which must be described by the table of digests as this project would write it. Each column
@@ -319,7 +328,7 @@ impl FileReader {
     pub(crate) fn column<T: Scalar>(&mut self, name: &str, width: Option<usize>) -> Result<Column<T>> {
         let rows = self.rows(name)?;
         let layout = Layout::of(name, rows, width);
-        let dataset = self.library.dataset(name).map_err(|_| self.damaged(name))?;
+        let dataset = self.chunked(name)?;
         let as_written = self.has_type::<T>(name)
             && dataset.shape() == layout.shape
             && dataset.chunk().as_deref() == Some(&layout.chunk[..])

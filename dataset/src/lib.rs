@@ -12,6 +12,7 @@ mod file;
 mod header;
 mod in_order;
 mod kept_words;
+mod nothing_elsewhere;
 mod rows;
 mod schema;
 mod stored_file;

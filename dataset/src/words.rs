@@ -73,14 +73,23 @@ impl WordsReader {
         self.bytes.column().n_rows() as u64
     }
 
+    /// The bytes of its columns in the file.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let Self { bytes, offsets, count } = self;
+        bytes.column().stored_bytes() + offsets.column().stored_bytes() + count.column().stored_bytes()
+    }
+
     /// Reads the word at this place into `word`; gives its count.
     pub fn read(&mut self, at: u64, word: &mut Vec<u8>) -> Result<u64> {
         let at = at as usize;
-        let (from, to) = (self.offsets.get(at)? as usize, self.offsets.get(at + 1)? as usize);
+        let (from, to) = (self.offsets.get(at)?, self.offsets.get(at + 1)?);
+        // A file whose digests are in order may have been made by anybody. Words that share bytes would take far more
+        // memory than the file has bytes.
+        if from >= to || to > self.n_bytes() {
+            return Err(self.offsets.column().damaged());
+        }
         word.clear();
-        // The digests say that these are the bytes we wrote; a wild offset of our own would still not be followed.
-        let to = to.min(self.bytes.column().n_rows());
-        self.bytes.pieces(from, to, |bytes| word.extend_from_slice(bytes))?;
+        self.bytes.pieces(from as usize, to as usize, |bytes| word.extend_from_slice(bytes))?;
         self.count.get(at)
     }
 }
