@@ -2,8 +2,15 @@
 //!
 //! A put carries `If-None-Match: *`, so that the service itself decides who is first, and a random mark in its
 //! metadata: an answer that was lost makes the client ask again, and the 412 of that second try names an object that
-//! carries our mark. All calls are tried again where that can help, a bounded number of times, and end in an error that
-//! says whether the service stayed away, refused, or lacks something.
+//! carries our mark.
+//!
+//! A large file is put in parts, and the last request, `CompleteMultipartUpload`, carries the condition too. The probe
+//! tries the condition on `PutObject` alone: a store that ignored it on the other would let a second upload replace an
+//! object of several parts. What elects an attempt, a commit record or a seal, is one small put, and data objects have
+//! names of their attempt's own, so that only attempts that share a name by mistake would meet there.
+//!
+//! All calls are tried again where that can help, a bounded number of times, and end in an error that says whether the
+//! service stayed away, refused, or lacks something.
 
 mod at_once;
 mod body;

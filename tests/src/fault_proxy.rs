@@ -41,10 +41,22 @@ pub struct Request {
     pub method: String,
     /// `/bucket/name?query`.
     pub target: String,
-    /// Whether it carries `If-None-Match: *`.
-    pub is_conditional: bool,
+    /// Its lines behind the first, `name: value`.
+    pub headers: Vec<String>,
     /// How many requests of this method and target came before.
     pub earlier: usize,
+}
+
+impl Request {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let line = self.headers.iter().find(|line| is_header(line, name))?;
+        line.split_once(':').map(|(_, value)| value.trim())
+    }
+
+    fn is_conditional(&self) -> bool {
+        self.header("if-none-match").is_some()
+    }
 }
 
 /// Decides what happens to each request.
@@ -104,7 +116,7 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         write(client, b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
     let body = read_body(&mut reader, &head, fault)?;
-    let lock = request.is_conditional.then(|| shared.lock_of(&request));
+    let lock = request.is_conditional().then(|| shared.lock_of(&request));
     let _one_at_a_time = lock.as_ref().map(|lock| locked(lock));
     match fault {
         Fault::Reset => return client.shutdown(Shutdown::Both),
@@ -128,11 +140,11 @@ impl Shared {
     fn decide(&self, head: &[String]) -> (Request, Fault) {
         let mut words = head[0].split(' ').map(str::to_owned);
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let is_conditional = head.iter().any(|line| is_header(line, "if-none-match"));
+        let headers = head[1..].to_vec();
         let mut seen = locked(&self.seen);
         let alike = |(other, _): &&(Request, Fault)| other.method == method && other.target == target;
         let earlier = seen.iter().filter(alike).count();
-        let request = Request { method, target, is_conditional, earlier };
+        let request = Request { method, target, headers, earlier };
         let fault = (self.plan)(&request);
         seen.push((request.clone(), fault));
         (request, fault)
@@ -154,9 +166,13 @@ impl Shared {
         );
         asked.extend_from_slice(body);
         let mut service = TcpStream::connect(self.service)?;
-        service.write_all(&asked)?;
+        let sent = service.write_all(&asked);
         let mut answer = Vec::new();
-        service.read_to_end(&mut answer)?;
+        let ended = service.read_to_end(&mut answer).and(sent);
+        // A service that refuses from the head alone answers, and hangs up before the rest of the body.
+        if answer.is_empty() {
+            ended?;
+        }
         Ok(answer)
     }
 }

@@ -1,9 +1,10 @@
-//! An S3 server of its own for a test.
+//! S3 servers of a test's own: moto, a program in Python, and s3s-fs, over a folder in this process.
 //!
-//! It looks whether an object is there and stores it in two steps, without a lock: behind a [`crate::fault_proxy`] it
-//! keeps the promise of conditional puts, alone it does not.
+//! Both look whether an object is there and store it in two steps, without a lock: behind a [`crate::fault_proxy`] they
+//! keep the promise of conditional puts, alone they do not.
 
 use std::env;
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -11,19 +12,43 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use s3s::auth::SimpleAuth;
+use s3s::service::{S3Service, S3ServiceBuilder};
+use s3s_fs::FileSystem;
+use tempfile::TempDir;
+use tokio::runtime::{self, Runtime};
+
 use crate::say;
 
+/// Whom s3s-fs knows; moto takes anybody.
+pub const ACCESS_KEY: &str = "canary-key";
+/// The secret that s3s-fs checks signatures by.
+pub const SECRET_KEY: &str = "canary-secret-0123456789";
+
 const START_LIMIT: Duration = Duration::from_secs(120);
+const THREADS: usize = 2;
 
 /// A server with a bucket `bucket`, which ends with this value.
 #[derive(Debug)]
 pub struct S3Server {
-    process: Child,
     address: SocketAddr,
+    running: Running,
+}
+
+#[derive(Debug)]
+enum Running {
+    Moto(Child),
+    /// The folder goes after those who write into it.
+    S3sFs {
+        _runtime: Runtime,
+        _folder: TempDir,
+    },
 }
 
 impl S3Server {
-    /// `None` where it is not installed, which only a developer's machine may do.
+    /// moto; `None` where it is not installed, which only a developer's machine may do.
     pub fn start() -> Option<Self> {
         let deps = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(".deps");
         let program = deps.join("s3/bin/moto_server");
@@ -50,7 +75,7 @@ impl S3Server {
         // It writes a line for each request, which somebody has to read.
         let log = process.stderr.take().expect("standard error is piped");
         thread::spawn(move || BufReader::new(log).lines().for_each(drop));
-        let server = Self { process, address };
+        let server = Self { address, running: Running::Moto(process) };
         let begin = Instant::now();
         while !server.makes_bucket() {
             assert!(begin.elapsed() < START_LIMIT, "the S3 server does not start");
@@ -59,9 +84,38 @@ impl S3Server {
         Some(server)
     }
 
+    /// s3s-fs, over a folder in the one for temporary files.
+    pub fn start_s3s_fs() -> Self {
+        let folder = tempfile::tempdir().expect("the folder for temporary files takes another");
+        fs::create_dir(folder.path().join("bucket")).expect("a new folder takes a bucket");
+        let files = FileSystem::new(folder.path()).expect("the server finds the folder");
+        let mut service = S3ServiceBuilder::new(files);
+        service.set_auth(SimpleAuth::from_single(ACCESS_KEY, SECRET_KEY));
+        let runtime = runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+        let runtime = runtime.expect("this machine has threads");
+        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
+        let listener = listener.expect("this machine has a free port");
+        let address = listener.local_addr().expect("a listener has an address");
+        runtime.spawn(serve(listener, service.build()));
+        Self { address, running: Running::S3sFs { _runtime: runtime, _folder: folder } }
+    }
+
+    /// One server after the other.
+    pub fn each() -> impl Iterator<Item = Self> {
+        [|| Some(Self::start_s3s_fs()), Self::start].into_iter().filter_map(|start| start())
+    }
+
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What it calls itself.
+    pub fn name(&self) -> &'static str {
+        match self.running {
+            Running::Moto(_) => "moto",
+            Running::S3sFs { .. } => "s3s-fs",
+        }
     }
 
     fn makes_bucket(&self) -> bool {
@@ -76,9 +130,22 @@ impl S3Server {
     }
 }
 
+async fn serve(listener: tokio::net::TcpListener, service: S3Service) {
+    while let Ok((client, _)) = listener.accept().await {
+        let service = service.clone();
+        tokio::spawn(async move {
+            let connections = auto::Builder::new(TokioExecutor::new());
+            // A connection that breaks is the client's to notice.
+            let _ = connections.serve_connection(TokioIo::new(client), service).await;
+        });
+    }
+}
+
 impl Drop for S3Server {
     fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        let _ = self.process.wait();
+        if let Running::Moto(process) = &mut self.running {
+            drop(process.stdin.take());
+            let _ = process.wait();
+        }
     }
 }

@@ -23,6 +23,11 @@ pub(super) fn is_conflict<E>(error: &SdkError<E>) -> bool {
     status(error) == Some(CONFLICT)
 }
 
+/// The service says no.
+pub(super) fn is_refused<E>(error: &SdkError<E>) -> bool {
+    matches!(status(error), Some(401 | 403))
+}
+
 /// The multipart upload is gone: it was completed or aborted.
 pub(super) fn is_gone<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     error.code() == Some("NoSuchUpload")
@@ -39,7 +44,7 @@ where
     SdkError<E>: RequestId,
 {
     let why = match status(error) {
-        Some(401 | 403) => S3Failure::Refused,
+        _ if is_refused(error) => S3Failure::Refused,
         Some(NOT_FOUND) => S3Failure::NoBucket,
         Some(429 | 500..) | None => S3Failure::Unavailable,
         Some(_) => S3Failure::Other,

@@ -232,6 +232,11 @@ impl S3Store {
                 Ok(Tried::Decided(put.ok_or_else(lost)?))
             }
             Err(error) if failure::is_conflict(&error) => Ok(Tried::Conflict),
+            // s3s-fs answers so where the upload is gone.
+            Err(error) if failure::is_refused(&error) => match self.whose(object, name, mark).await {
+                Ok(Some(put @ Put::Stored(_))) => Ok(Tried::Decided(put)),
+                _ => Err(failure::explain(object.to_owned(), "complete it", &error)),
+            },
             Err(error) => Err(failure::explain(object.to_owned(), "complete it", &error)),
         }
     }

@@ -1,0 +1,86 @@
+//! Stores of tests in S3, each in a process of its own, and what their proxies see.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use store::{Content, PART_BYTES_MIN, Put, S3Options, Store};
+use tests::fault_proxy::{Fault, FaultProxy, Request};
+use tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
+
+use crate::claims::key;
+
+/// Small parts, so that small files have several.
+pub const OPTIONS: &str = "part-mib=5";
+
+/// Runs one of the ignored tests of this file in a process of its own, whose environment says where S3 is: a process
+/// has one.
+#[track_caller]
+pub fn succeeds_in_s3(test: &str, proxy: &FaultProxy, run: &str) {
+    succeeds_with(OPTIONS, test, proxy, run);
+}
+
+#[track_caller]
+pub fn succeeds_with(options: &str, test: &str, proxy: &FaultProxy, run: &str) {
+    let ended = Command::new(env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env("AWS_ENDPOINT_URL_S3", proxy.url())
+        .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+        .env("AWS_REGION", "eu-central-1")
+        .env("STORE_RUN", run)
+        .env("STORE_OPTIONS", options)
+        .output()
+        .unwrap();
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{said}");
+    assert!(said.contains("1 passed"), "{said}");
+    assert!(!said.contains(SECRET_KEY));
+}
+
+/// The store of the process that [`succeeds_with`] started.
+pub fn store() -> Option<Store> {
+    let run = env::var("STORE_RUN").ok()?;
+    let options: S3Options = env::var("STORE_OPTIONS").unwrap().parse().unwrap();
+    Some(Store::open_with(&run, &options).unwrap())
+}
+
+/// Every server in turn; which one it is stands above what a failing test says.
+pub fn servers() -> impl Iterator<Item = S3Server> {
+    S3Server::each().inspect(|server| println!("{}", server.name()))
+}
+
+/// A proxy whose faults depend on what is asked.
+pub fn proxy_with(server: &S3Server, plan: impl Fn(&Request) -> Fault + Send + Sync + 'static) -> FaultProxy {
+    FaultProxy::start(server.address(), plan).unwrap()
+}
+
+/// S3's name of what is asked.
+pub fn operation(request: &Request) -> &'static str {
+    let is_about = |parameter| request.target.contains(parameter);
+    match request.method.as_str() {
+        "PUT" if is_about("uploadId=") => "UploadPart",
+        "PUT" => "PutObject",
+        "POST" if is_about("uploadId=") => "CompleteMultipartUpload",
+        "POST" => "CreateMultipartUpload",
+        "DELETE" if is_about("uploadId=") => "AbortMultipartUpload",
+        "DELETE" => "DeleteObject",
+        "HEAD" => "HeadObject",
+        "GET" if is_about("list-type=") => "ListObjectsV2",
+        _ => "GetObject",
+    }
+}
+
+pub fn put_large(store: &Store) -> Put {
+    let folder = tempfile::tempdir().unwrap();
+    store.put_if_absent(&key("data/large.h5"), Content::File(&large(folder.path()))).unwrap()
+}
+
+/// A file of two whole parts and a piece.
+pub fn large(folder: &Path) -> PathBuf {
+    let path = folder.join("large");
+    let content: Vec<u8> = (0..2 * PART_BYTES_MIN + 12_345).map(|at| (at % 251) as u8).collect();
+    std::fs::write(&path, content).unwrap();
+    path
+}
