@@ -159,7 +159,10 @@ pub enum S3Failure {
 impl S3Failure {
     fn remedy(self) -> &'static str {
         match self {
-            S3Failure::Refused => "check the credentials, and what their policy and the bucket's allow",
+            S3Failure::Refused => {
+                "check the credentials, what their policy and the bucket's allow, and the account of bucket-owner= if it \
+                 is given"
+            }
             S3Failure::NoBucket => "check the name of the bucket, its region and the endpoint",
             S3Failure::Unavailable => "check the network and the endpoint, or try again later",
             S3Failure::Other => "check the bucket and the endpoint",

@@ -9,6 +9,7 @@
 
 mod bucket;
 mod claims;
+mod s3_options;
 
 use std::time::{Duration, Instant};
 

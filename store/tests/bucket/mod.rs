@@ -13,8 +13,7 @@ use crate::claims::key;
 /// Small parts, so that small files have several.
 pub const OPTIONS: &str = "part-mib=5";
 
-/// Runs one of the ignored tests of this file in a process of its own, whose environment says where S3 is: a process
-/// has one.
+/// Runs one of the ignored tests in a process of its own, whose environment says where S3 is: a process has one.
 #[track_caller]
 pub fn succeeds_in_s3(test: &str, proxy: &FaultProxy, run: &str) {
     succeeds_with(OPTIONS, test, proxy, run);

@@ -7,15 +7,13 @@ use tests::fault_proxy::{Fault, FaultProxy};
 use tests::hadoop::Heard;
 use tests::lines::sorted_as_c;
 use tests::programs::{Finished, program, run};
-use tests::s3_server::S3Server;
+use tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
 
 use crate::demo::{DEMO, assert_same_bytes};
 
-const SECRET: &str = "canary-secret-0123456789";
-
 fn with_s3(mut command: Command, endpoint: &str) -> Command {
     command.env("AWS_ENDPOINT_URL_S3", endpoint).env("AWS_REGION", "eu-central-1");
-    command.env("AWS_ACCESS_KEY_ID", "canary-key").env("AWS_SECRET_ACCESS_KEY", SECRET);
+    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
     command
 }
 
@@ -27,7 +25,7 @@ fn reducer(endpoint: &str, partition: u32, attempt: &str) -> Command {
 }
 
 fn silent_about_secrets(finished: &Finished) {
-    assert!(!finished.stderr.contains(SECRET) && !finished.said().contains(SECRET));
+    assert!(!finished.stderr.contains(SECRET_KEY) && !finished.said().contains(SECRET_KEY));
 }
 
 #[test]
@@ -92,6 +90,24 @@ fn a_store_that_cannot_keep_the_promise_is_refused_before_any_record_is_read() {
         refused.stderr,
         "reducer: s3://bucket/runs/one: the store ignores If-None-Match, so it would let attempts overwrite each other; \
          use one that knows conditional puts\n"
+    );
+}
+
+#[test]
+fn a_bucket_of_another_owner_is_refused_before_any_record_is_read() {
+    let server = S3Server::start_s3s_fs();
+    let proxy = FaultProxy::start(server.address(), |request| {
+        let is_owner = request.header("x-amz-expected-bucket-owner") == Some("123456789012");
+        if is_owner { Fault::None } else { Fault::Status(403) }
+    })
+    .unwrap();
+    let mut reducer = reducer(&proxy.url(), 0, "first");
+    reducer.args(["--s3", "bucket-owner=999999999999"]);
+    let refused = run(&mut reducer, b"not sorted, not even records").with_code(78);
+    assert_eq!(
+        refused.stderr,
+        "reducer: s3://bucket/runs/one/.conditional-put: cannot put it: AccessDenied: said the proxy; check the \
+         credentials, what their policy and the bucket's allow, and the account of bucket-owner= if it is given\n"
     );
 }
 
