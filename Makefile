@@ -69,12 +69,14 @@ fuzz: ## what reads bytes from elsewhere, by libFuzzer; FUZZ="json clean" SECOND
 	else echo "SKIPPED fuzz: cargo-fuzz could not be installed; the lines above say why"; fi
 
 # What is measured is built as what is shipped.
-bench: ## 1 GB through each stage and through the job in Python; reading and all-reduces beside Python's
+bench: ## 1 GB through each stage and through the job in Python; store, reading and all-reduces beside others
 	@bootstrap/laptop.sh build test bench $(TORCH_SET)
 	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins
 	python3 tests/bench.py $(TARGET)/dist .deps/bench/bin/python
 	cargo build --profile dist $(LOCKED) -p dataset --example read
 	.deps/test/bin/python dataset/bench/compare.py $(TARGET)/dist/examples/read $(TARGET)/dist/bench/reviews.h5
+	cargo build --profile dist $(LOCKED) -p store --example copy
+	python3 store/bench/throughput.py $(TARGET)/dist .deps/bench/bin/aws
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
 	cargo build --profile dist $(LOCKED) -p c10d --example all_reduce

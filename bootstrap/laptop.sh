@@ -9,7 +9,7 @@
 #   test    the Python packages of the oracle, which knows none of the project's code; an S3 server;
 #           and --cuda, unless the environment has TORCH=no
 #   hadoop  Hadoop's jars, of which bootstrap/hadoop/cluster.sh makes a cluster on this machine: 93 MB
-#   bench   the Python packages of the job in Python, beside which it is measured
+#   bench   the Python packages of the job in Python, and the AWS CLI, beside which it is measured
 #   check   cargo-deny and shellcheck
 #   dist    zig, which links programs for an older glibc
 #   fuzz    cargo-fuzz

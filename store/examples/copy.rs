@@ -1,0 +1,27 @@
+//! Puts a file into a run in S3, or gets it back, for measurements from outside.
+//!
+//! usage: copy put|get RUN FILE OPTIONS
+//!
+//! OPTIONS as the programs' `--s3` has them, such as `part-mib=8,parts=4`. The object is named after the file, which `get`
+//! copies into its folder and removes again. `store/bench/throughput.py` sets `aws s3 cp` beside it.
+#![allow(clippy::unwrap_used, reason = "a measurement, not a program of the project")]
+
+use std::env;
+use std::path::Path;
+
+use store::{Content, Key, Put, Store};
+
+fn main() {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [what, run, file, options] = &arguments[..] else { panic!("usage: copy put|get RUN FILE OPTIONS") };
+    let store = Store::open_with(run, &options.parse().unwrap()).unwrap();
+    let file = Path::new(file);
+    let key = Key::new(file.file_name().unwrap().to_str().unwrap()).unwrap();
+    match what.as_str() {
+        "put" => {
+            assert!(matches!(store.put_if_absent(&key, Content::File(file)).unwrap(), Put::Stored(_)));
+        }
+        "get" => assert!(store.local_copy(&key, file.parent().unwrap()).unwrap().bytes() > 0),
+        _ => panic!("{what}: expected put or get"),
+    }
+}
