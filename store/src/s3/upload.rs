@@ -268,9 +268,10 @@ struct Part {
 /// Tries a put until the service has decided who made the object.
 async fn until_decided(object: &str, put: impl AsyncFn() -> Result<Tried, Error>) -> Result<Put, Error> {
     let mut pause = CONFLICT_PAUSE;
-    for _ in 0..CONFLICTS_MAX {
+    for tries_left in (0..CONFLICTS_MAX).rev() {
         match put().await? {
             Tried::Decided(put) => return Ok(put),
+            Tried::Conflict if tries_left == 0 => break,
             Tried::Conflict => {
                 tokio::time::sleep(pause.mul_f64(0.5 + random_share(object)?)).await;
                 pause *= 2;
