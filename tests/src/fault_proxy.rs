@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub enum Fault {
     Delay(Duration),
     /// The service does not see the condition.
     DropCondition,
+    /// Conditional puts of one name do not wait for each other.
+    Unlocked,
 }
 
 /// A request as a plan of faults sees it.
@@ -54,7 +57,8 @@ impl Request {
         line.split_once(':').map(|(_, value)| value.trim())
     }
 
-    fn is_conditional(&self) -> bool {
+    /// Whether it carries `If-None-Match: *`.
+    pub fn is_conditional(&self) -> bool {
         self.header("if-none-match").is_some()
     }
 }
@@ -62,9 +66,10 @@ impl Request {
 /// Decides what happens to each request.
 pub type Plan = dyn Fn(&Request) -> Fault + Send + Sync;
 
-/// A proxy, which ends with the test.
+/// A proxy, which ends with this value.
 pub struct FaultProxy {
     address: SocketAddr,
+    has_ended: Arc<AtomicBool>,
     seen: Arc<Mutex<Vec<(Request, Fault)>>>,
 }
 
@@ -87,14 +92,19 @@ impl FaultProxy {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (plan, names) = (Box::new(plan), Mutex::new(HashMap::new()));
         let shared = Arc::new(Shared { service, plan, seen: Arc::clone(&seen), names });
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&has_ended);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let (Ok(client), shared) = (client, Arc::clone(&shared)) else { return };
+                if ends.load(Ordering::Relaxed) {
+                    return;
+                }
                 // A connection that breaks is the client's to notice.
                 thread::spawn(move || serve(&shared, &client));
             }
         });
-        Ok(Self { address, seen })
+        Ok(Self { address, has_ended, seen })
     }
 
     /// Where clients find it.
@@ -108,6 +118,14 @@ impl FaultProxy {
     }
 }
 
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        // Who waits for clients looks up at the next one.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
 fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
     let mut reader = BufReader::new(client);
     let Some(head) = read_head(&mut reader)? else { return Ok(()) };
@@ -116,7 +134,8 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         write(client, b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
     let body = read_body(&mut reader, &head, fault)?;
-    let lock = request.is_conditional().then(|| shared.lock_of(&request));
+    let is_locked = request.is_conditional() && fault != Fault::Unlocked;
+    let lock = is_locked.then(|| shared.lock_of(&request));
     let _one_at_a_time = lock.as_ref().map(|lock| locked(lock));
     match fault {
         Fault::Reset => return client.shutdown(Shutdown::Both),

@@ -17,7 +17,7 @@ use crate::hadoop::Maps;
 use crate::scratch;
 
 /// Words of the vocabulary: fewer than a corpus has, so that the cut is tested too.
-const VOCABULARY_SIZE: u64 = 150;
+pub const VOCABULARY_SIZE: u64 = 150;
 /// Enough for a small corpus, and little enough to be had thousands of times.
 const MEMORY_BYTES: usize = 1 << 20;
 

@@ -8,6 +8,7 @@ mod attempts;
 mod hadoop;
 mod kills;
 mod races;
+mod races_in_s3;
 
 mod schedule;
 mod simulator;

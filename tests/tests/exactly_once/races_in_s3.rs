@@ -1,0 +1,160 @@
+//! Real reducers of one partition that race in S3, behind a proxy that does to their requests what networks do.
+//!
+//! The servers look whether a name is taken and store in two steps, so the proxy lets one conditional put of a name
+//! through at a time, as S3 itself does. The last test says what becomes of races without that, and judges nothing.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use dataset::commit::{Commit, commit_key};
+use tests::corpus::random::Random;
+use tests::fault_proxy::{Fault, FaultProxy, Request};
+use tests::programs::{Finished, finish, program, run, start};
+use tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
+
+use crate::attempts::{Corpus, VOCABULARY_SIZE};
+use crate::hadoop::{Maps, with_a_review_more};
+use crate::{each_seed, scratch, seeds};
+
+/// Attempts look for a commit before they read; by then all of a race have.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn one_of_several_wins_in_each_server() {
+    let corpus = Corpus::of(60, 1);
+    for server in S3Server::each() {
+        let (n_requests, n_faults) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let seeds = seeds(4, 1_000);
+        each_seed(&seeds, |seed| {
+            let proxy = FaultProxy::start(server.address(), now_and_then).unwrap();
+            play(&corpus, &proxy, seed);
+            let seen = proxy.seen();
+            n_requests.fetch_add(seen.len(), Ordering::Relaxed);
+            n_faults
+                .fetch_add(seen.iter().filter(|(_, fault)| *fault != Fault::None).count(), Ordering::Relaxed);
+        });
+        let (races, name, n_faults) = (seeds.end - seeds.start, server.name(), n_faults.into_inner());
+        tests::say(&format!(
+            "{races} races in {name}: {n_faults} faults in {} requests",
+            n_requests.into_inner()
+        ));
+        assert!(n_faults > 0, "nothing went wrong");
+    }
+}
+
+#[test]
+fn without_a_lock_these_servers_are_no_stores() {
+    if std::env::var_os("PROVE").is_none() {
+        tests::say("SKIPPED races without a lock: PROVE=1 has the time, and they prove nothing");
+        return;
+    }
+    let corpus = Corpus::of(60, 1);
+    for server in S3Server::each() {
+        let n_races = 100;
+        let n_doubled = (0..n_races).filter(|&seed| {
+            let proxy = FaultProxy::start(server.address(), |_| Fault::Unlocked).unwrap();
+            let ended = race(&corpus, &proxy, &format!("unlocked-{seed}"), seed, &[false; 8]);
+            let echoes: BTreeSet<_> = ended.iter().map(Finished::said).collect();
+            echoes.len() > 1
+        });
+        tests::say(&format!(
+            "{}, without a lock: {} of {n_races} races had two winners",
+            server.name(),
+            n_doubled.count()
+        ));
+    }
+}
+
+/// One request in eight fails in some way, by its name and how often it was asked before.
+fn now_and_then(request: &Request) -> Fault {
+    let name: u64 = request
+        .target
+        .bytes()
+        .fold(request.earlier as u64, |sum, byte| sum * 31 % 1_000_003 + u64::from(byte));
+    match Random::new(name).below(40) {
+        0 => Fault::LoseAnswer,
+        1 => Fault::Reset,
+        2 => Fault::Status(500),
+        3 => Fault::Status(503),
+        4 if request.is_conditional() => Fault::Status(409),
+        _ => Fault::None,
+    }
+}
+
+/// One race of 2 to 8 attempts, some of which may read something else.
+fn play(corpus: &Corpus, proxy: &FaultProxy, seed: u64) {
+    let mut random = Random::new(seed);
+    let mut wrong = vec![false; 2 + random.below(7)];
+    if random.one_in(4) {
+        wrong[0] = true;
+    }
+    let name = format!("race-{seed}");
+    let ended = race(corpus, proxy, &name, seed, &wrong);
+
+    let well: Vec<_> = ended.iter().filter(|attempt| attempt.code == 0).collect();
+    let echo = well.first().expect("somebody wins").said();
+    let elected: Commit = serde_json::from_str(echo.split_once('\t').unwrap().1).unwrap();
+    let winner: usize = elected.attempt.trim_start_matches("attempt-").parse().unwrap();
+    for (attempt, is_wrong) in ended.iter().zip(&wrong) {
+        let (code, said) = (attempt.code, &attempt.stderr);
+        assert_eq!(code, if *is_wrong == wrong[winner] { 0 } else { 70 }, "{said}");
+        assert!(code != 0 || attempt.said() == echo, "two were elected: {echo}{}", attempt.said());
+    }
+    if !wrong[winner] {
+        let folder = scratch();
+        let out = folder.path().join("reviews.h5");
+        let mut merge = in_s3(program("merge"), &proxy.url(), folder.path());
+        merge
+            .args(["--run", &url(&name), "--vocabulary-size", &VOCABULARY_SIZE.to_string(), "--out"])
+            .arg(&out);
+        run(&mut merge, b"").succeeded();
+        corpus.assert_is_dataset(&out);
+    }
+}
+
+/// Starts attempts, lets them read when all have seen that nothing is committed, and hears them out.
+fn race(corpus: &Corpus, proxy: &FaultProxy, name: &str, seed: u64, wrong: &[bool]) -> Vec<Finished> {
+    let (mut random, maps, folder) = (Random::new(seed), Maps::of(&corpus.lines, 2, 1), scratch());
+    let mut attempts: Vec<Child> = (0..wrong.len())
+        .map(|number| {
+            let mut reducer = in_s3(program("reducer"), &proxy.url(), folder.path());
+            reducer.args(["--run", &url(name), "--partition", "0", "--partitions", "1"]);
+            start(reducer.args(["--attempt", &format!("attempt-{number}")]))
+        })
+        .collect();
+    let record = format!("/{name}/{}", commit_key(0));
+    let begin = Instant::now();
+    let is_question = |request: &Request| request.method == "GET" && request.target.contains(&record);
+    while proxy.seen().iter().filter(|(request, _)| is_question(request)).count() < wrong.len() {
+        assert!(begin.elapsed() < START_LIMIT, "attempts do not begin");
+        thread::sleep(Duration::from_millis(5));
+    }
+    for (attempt, is_wrong) in attempts.iter_mut().zip(wrong) {
+        let input = maps.input(0, &mut random);
+        let more = is_wrong.then(|| with_a_review_more(&input, &mut random).expect("a corpus with reviews"));
+        attempt
+            .stdin
+            .take()
+            .expect("standard input is piped")
+            .write_all(more.as_ref().unwrap_or(&input))
+            .unwrap();
+    }
+    let finishing: Vec<_> =
+        attempts.into_iter().map(|attempt| thread::spawn(|| finish(attempt, "an attempt"))).collect();
+    finishing.into_iter().map(|attempt| attempt.join().unwrap()).collect()
+}
+
+fn url(name: &str) -> String {
+    format!("s3://bucket/{name}")
+}
+
+fn in_s3(mut program: Command, endpoint: &str, scratch: &Path) -> Command {
+    program.env("AWS_ENDPOINT_URL_S3", endpoint).env("AWS_REGION", "eu-central-1").env("TMPDIR", scratch);
+    program.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    program
+}
