@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::manifest::DatasetManifest;
 use dataset::sha256;
-use store::naming::{give_name, sync_folder};
+use store::naming::{give_name, make_folder, sync_folder};
 use tempfile::TempPath;
 
 use crate::error::{Error, Result, at};
@@ -51,7 +51,7 @@ impl Places {
     /// and goes away with the value returned.
     pub(crate) fn temporary(&self) -> Result<TempPath> {
         let folder = folder_of(&self.dataset);
-        at(folder, "make the folder", fs::create_dir_all(folder))?;
+        at(folder, "make the folder", make_folder(folder))?;
         let named = tempfile::Builder::new().prefix(".merge-").suffix(".h5").tempfile_in(folder);
         let path = at(folder, "write a file", named)?.into_temp_path();
         at(&path, "remove it", fs::remove_file(&path))?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use corpus::progress::Progress;
 
 use crate::key::folder_of_prefix;
-use crate::naming::{Hidden, give_name, sync_folder};
+use crate::naming::{Hidden, give_name, make_folder, sync_folder};
 use crate::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, run_url};
 
 /// What is copied between two signs of progress.
@@ -227,19 +227,4 @@ impl FileStore {
 /// Nothing can lie below a regular file, so it is as good as missing.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
-}
-
-/// Makes a folder and those above it, each entry synced.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let Some(parent) = folder.parent() else { return Err(ErrorKind::NotFound.into()) };
-    make_folder(parent)?;
-    match fs::create_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(ErrorKind::NotADirectory.into()),
-        made_or_not => made_or_not?,
-    }
-    sync_folder(parent)
 }

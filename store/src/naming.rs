@@ -52,6 +52,25 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes a folder and those above it, each entry synced.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let parent = match folder.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => return Err(ErrorKind::NotFound.into()),
+    };
+    make_folder(parent)?;
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(ErrorKind::NotADirectory.into()),
+        made_or_not => made_or_not?,
+    }
+    sync_folder(parent)
+}
+
 /// A file no listing shows, removed when dropped; once it is renamed there is nothing left to remove.
 #[derive(Debug)]
 pub(crate) struct Hidden {
