@@ -123,6 +123,20 @@ pub enum Error {
         /// What the commit says.
         expected: String,
     },
+    /// A shard that is another one than a moment ago.
+    #[error(
+        "{} has row digest {found}, {expected} when it was verified; another file was given its name meanwhile: restore \
+         it, and merge again when nobody writes to the run",
+        path.display()
+    )]
+    Exchanged {
+        /// The file.
+        path: PathBuf,
+        /// The row digest that it has.
+        found: String,
+        /// The one that it had.
+        expected: String,
+    },
     /// A dataset that is not what its manifest says.
     #[error(
         "{} has SHA-256 {found}, its manifest says {expected}; the file was altered: merge the run again",
@@ -249,6 +263,7 @@ impl Error {
             | Self::Contradiction { .. }
             | Self::OtherRun { .. }
             | Self::Altered { .. }
+            | Self::Exchanged { .. }
             | Self::Unsealed { .. }
             | Self::OtherThanManifest { .. }
             | Self::ObjectsMissing { .. }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, ReducerCounts};
+use dataset::Digests;
 use dataset::commit::{
     COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, SEAL_KEY, partition_of_commit_key,
 };
@@ -208,12 +209,23 @@ pub(crate) struct VerifiedShard {
     pub(crate) name: String,
     /// The kept words of all its rows.
     pub(crate) tokens: u64,
+    /// Under which its content was verified.
+    digests: Digests,
 }
 
 impl VerifiedShard {
-    /// Opens it for another reading.
+    /// Opens it for another reading. Another file may have its name by now, as sound as it was, with other rows.
     pub(crate) fn open(&self) -> Result<ShardReader> {
-        Ok(ShardReader::open(self.file.path())?)
+        let shard = ShardReader::open(self.file.path())?;
+        let (found, expected) = (shard.digests(), self.digests);
+        if found == expected {
+            return Ok(shard);
+        }
+        Err(Error::Exchanged {
+            path: self.file.path().to_owned(),
+            found: found.row_digest.to_string(),
+            expected: expected.row_digest.to_string(),
+        })
     }
 }
 
@@ -270,5 +282,5 @@ pub(crate) fn verify(
         let found = format!("{votes} and {dropped} texts of stop words only");
         return Err(altered("number of reviews", found, reviews.to_string()));
     }
-    Ok(VerifiedShard { file, name: commit.object.clone(), tokens: size.tokens })
+    Ok(VerifiedShard { file, name: commit.object.clone(), tokens: size.tokens, digests: shard.digests() })
 }
