@@ -115,7 +115,8 @@ impl FileWriter {
             .shape(table.len())
             .obj_track_times(false)
             .create(DIGESTS)
-            .and_then(|dataset| dataset.write_raw(&table))
+            // The library holds small writes back, and a handle that is dropped tells no error of theirs.
+            .and_then(|dataset| dataset.write_raw(&table).and_then(|()| self.file.flush()))
             .at(&self.path, "write the table of digests")?;
         self.finish_without_digests()
     }
