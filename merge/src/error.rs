@@ -220,10 +220,12 @@ pub enum Error {
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
     /// A dataset that does not hold what was written.
-    #[error("{} does not read back as written; is the disk sound?", path.display())]
+    #[error("{} does not read back as written ({found}); is the disk sound, and has it room?", path.display())]
     Unverified {
         /// The file.
         path: PathBuf,
+        /// What is wrong with it.
+        found: String,
     },
     /// Garbage collection in a run that lacks shards.
     #[error(

@@ -20,6 +20,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
+use corpus::exit::chain;
 use corpus::ledger::{MapperCounts, Share, check_run};
 use corpus::settings::Settings;
 use dataset::commit::{Commit, SEAL_KEY};
@@ -303,13 +304,24 @@ fn build(
     })?;
     let digests = dataset.finish(row_digest)?;
     bar.finish_and_clear();
-    let written = DatasetReader::open(&file)?;
+    let card = verified(&file, digests, settings, n_rows)
+        .map_err(|found| Error::Unverified { path: file.to_path_buf(), found })?;
+    Ok((Built { file, digests, rows: n_rows, left_out: left_out.rows }, card))
+}
+
+/// Reads a dataset that was just written, and gives its card; or tells what is wrong with it.
+fn verified(
+    file: &Path,
+    digests: Digests,
+    settings: &DatasetSettings,
+    n_rows: u64,
+) -> std::result::Result<String, String> {
+    let written = DatasetReader::open(file).map_err(|error| chain(&error))?;
     if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
-        return Err(Error::Unverified { path: file.to_path_buf() });
+        return Err("other sizes, settings or digests".to_owned());
     }
     // Making the card reads and checks all of it.
-    let card = describe(&written)?;
-    Ok((Built { file, digests, rows: n_rows, left_out: left_out.rows }, card))
+    describe(&written).map_err(|error| chain(&error))
 }
 
 fn cut_vocabulary(
