@@ -12,6 +12,8 @@ pub mod pipe;
 pub mod programs;
 pub mod real_data;
 pub mod s3_server;
+#[cfg(target_arch = "x86_64")]
+pub mod tracer;
 
 /// Says, past the harness, which keeps what a passing test prints, that something was not tested or how it went.
 pub fn say(text: &str) {

@@ -1,0 +1,280 @@
+//! A program under a tracer: seen at each system call that reads or changes a file, and killed, refused the call or
+//! kept waiting there.
+//!
+//! It is the real program, on real files. It is stopped before the call, in whichever thread makes it; its other
+//! threads go on.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Read, Seek, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+use std::{env, io};
+
+pub use nix::errno::Errno;
+use nix::libc;
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use crate::programs::without_hadoop;
+use crate::say;
+
+/// A system call that is about to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// What it does.
+    pub kind: Kind,
+    /// The file it does it to; `/dev/stdout` and `/dev/stderr` for these two, whatever they are.
+    pub path: PathBuf,
+}
+
+/// What a system call does to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Opens a file, and makes it if it is not there.
+    Create,
+    /// Opens a file that is there.
+    Open,
+    /// Reads from it.
+    Read,
+    /// Writes to it, by whatever call.
+    Write,
+    /// Sets its length.
+    Resize,
+    /// Makes it durable.
+    Sync,
+    /// Gives it this name, in place of another or besides it.
+    Name {
+        /// The name that it has.
+        from: PathBuf,
+    },
+    /// Removes the name.
+    Remove,
+    /// Makes a folder.
+    MakeFolder,
+    /// Ends the program.
+    End,
+}
+
+impl Call {
+    /// Whether others can see a difference once it is made. What is said on standard error is none.
+    pub fn changes(&self) -> bool {
+        !matches!(self.kind, Kind::Open | Kind::Read) && self.path != Path::new(STDERR)
+    }
+
+    /// Whether a full disk refuses it. A name may need a block of its folder, and what was written may get its block
+    /// when it is synced.
+    pub fn needs_room(&self) -> bool {
+        self.changes() && !matches!(self.kind, Kind::Remove | Kind::End)
+    }
+}
+
+/// What becomes of a call and of its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It is made.
+    GoOn,
+    /// It is not made: the program is killed.
+    Kill,
+    /// It is not made, and the program is told that it failed for this reason.
+    Fail(Errno),
+}
+
+/// How a traced program ended, and all it said.
+#[derive(Debug)]
+pub struct Ended {
+    /// The exit code; `None` where it was killed.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+const STDOUT: &str = "/dev/stdout";
+const STDERR: &str = "/dev/stderr";
+
+/// Whether programs can be traced here; where not, says so, once. In CI they have to be.
+pub fn permitted() -> bool {
+    static PERMITTED: LazyLock<bool> = LazyLock::new(|| {
+        let Err(error) = try_trace(&without_hadoop(Path::new("true")), b"", &mut |_| Then::GoOn) else {
+            return true;
+        };
+        let skipped =
+            format!("SKIPPED programs killed at their system calls: tracing is forbidden here: {error}");
+        assert!(env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{skipped}");
+        say(&skipped);
+        false
+    });
+    *PERMITTED
+}
+
+/// Runs a command to its end, and asks before each of its calls what should become of it. These bytes are
+/// its standard input.
+#[track_caller]
+pub fn trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> Then) -> Ended {
+    try_trace(command, input, each).unwrap_or_else(|error| panic!("cannot trace {command:?}: {error}"))
+}
+
+fn try_trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> Then) -> io::Result<Ended> {
+    // Files and not pipes: nobody has to feed and hear it meanwhile.
+    let mut stdin = tempfile::tempfile()?;
+    stdin.write_all(input)?;
+    stdin.rewind()?;
+    let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
+    // A process can only be caught where it holds still: this one stops itself before it becomes the program.
+    let mut stopped = without_hadoop(Path::new("sh"));
+    stopped.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]);
+    stopped.arg(command.get_program()).args(command.get_args()).process_group(0);
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => stopped.env(name, value),
+            None => stopped.env_remove(name),
+        };
+    }
+    stopped.stdin(stdin).stdout(stdout.try_clone()?).stderr(stderr.try_clone()?);
+    let mut child = stopped.spawn()?;
+    let leader = Pid::from_raw(i32::try_from(child.id()).expect("a process id is an i32"));
+    waitpid(leader, Some(WaitPidFlag::WUNTRACED))?;
+    let options = Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_TRACECLONE | Options::PTRACE_O_EXITKILL;
+    if let Err(error) = ptrace::seize(leader, options) {
+        child.kill()?;
+        child.wait()?;
+        return Err(error.into());
+    }
+    kill(leader, Signal::SIGCONT)?;
+    let code = follow(leader, each)?;
+    let text = |file: &mut File| -> io::Result<String> {
+        let mut bytes = Vec::new();
+        file.rewind()?;
+        file.read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(Ended { code, stdout: text(&mut stdout)?, stderr: text(&mut stderr)? })
+}
+
+/// Follows all threads of a program until it is gone; gives its exit code.
+fn follow(leader: Pid, each: &mut dyn FnMut(&Call) -> Then) -> nix::Result<Option<i32>> {
+    // The program is a process group of its own, so that nobody else's children are waited for.
+    let group = Pid::from_raw(-leader.as_raw());
+    let mut failing = HashMap::new();
+    loop {
+        let (thread, signal) = match waitpid(group, Some(WaitPidFlag::__WALL))? {
+            WaitStatus::Exited(pid, code) if pid == leader => return Ok(Some(code)),
+            WaitStatus::Signaled(pid, ..) if pid == leader => return Ok(None),
+            WaitStatus::PtraceSyscall(thread) => {
+                // A thread may be gone by now, as all of them are once one is killed.
+                let _ = stopped(thread, leader, &mut failing, each);
+                (thread, None)
+            }
+            WaitStatus::PtraceEvent(thread, ..) => (thread, None),
+            WaitStatus::Stopped(thread, signal) => (thread, Some(signal)),
+            _ => continue,
+        };
+        match ptrace::syscall(thread, signal) {
+            Ok(()) | Err(Errno::ESRCH) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A thread has stopped before or behind a call.
+fn stopped(
+    thread: Pid,
+    leader: Pid,
+    failing: &mut HashMap<Pid, Errno>,
+    each: &mut dyn FnMut(&Call) -> Then,
+) -> nix::Result<()> {
+    let mut registers = ptrace::getregs(thread)?;
+    if ptrace::syscall_info(thread)?.op != libc::PTRACE_SYSCALL_INFO_ENTRY {
+        if let Some(errno) = failing.remove(&thread) {
+            registers.rax = i64::from(-(errno as i32)).cast_unsigned();
+            ptrace::setregs(thread, registers)?;
+        }
+        return Ok(());
+    }
+    let Some(call) = call(thread, &registers) else { return Ok(()) };
+    match each(&call) {
+        Then::GoOn => {}
+        Then::Kill => kill(leader, Signal::SIGKILL)?,
+        Then::Fail(errno) => {
+            // No call has this number: the kernel makes none.
+            registers.orig_rax = u64::MAX;
+            ptrace::setregs(thread, registers)?;
+            failing.insert(thread, errno);
+        }
+    }
+    Ok(())
+}
+
+/// What a thread is about to do, if it is anything to a file.
+fn call(thread: Pid, registers: &libc::user_regs_struct) -> Option<Call> {
+    let [first, second, third, fourth] = [registers.rdi, registers.rsi, registers.rdx, registers.r10];
+    let of = |descriptor: u64| descriptor_path(thread, descriptor);
+    let here = libc::AT_FDCWD as u64;
+    let named = |folder: u64, name: u64| named_path(thread, folder, name);
+    let opened = |flags: u64| {
+        let making = (libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY)) as u64;
+        if flags & making == 0 { Kind::Open } else { Kind::Create }
+    };
+    let number = i64::try_from(registers.orig_rax).ok()?;
+    let (kind, path) = match number {
+        libc::SYS_open => (opened(second), named(here, first)),
+        libc::SYS_openat => (opened(third), named(first, second)),
+        libc::SYS_creat => (Kind::Create, named(here, first)),
+        libc::SYS_read | libc::SYS_pread64 | libc::SYS_readv | libc::SYS_preadv | libc::SYS_preadv2 => {
+            (Kind::Read, of(first))
+        }
+        libc::SYS_write | libc::SYS_pwrite64 | libc::SYS_writev | libc::SYS_pwritev | libc::SYS_pwritev2 => {
+            (Kind::Write, of(first))
+        }
+        libc::SYS_sendfile => (Kind::Write, of(first)),
+        libc::SYS_copy_file_range | libc::SYS_splice => (Kind::Write, of(third)),
+        libc::SYS_truncate => (Kind::Resize, named(here, first)),
+        libc::SYS_ftruncate | libc::SYS_fallocate => (Kind::Resize, of(first)),
+        libc::SYS_fsync | libc::SYS_fdatasync => (Kind::Sync, of(first)),
+        libc::SYS_rename | libc::SYS_link => (Kind::Name { from: named(here, first)? }, named(here, second)),
+        libc::SYS_renameat | libc::SYS_renameat2 | libc::SYS_linkat => {
+            (Kind::Name { from: named(first, second)? }, named(third, fourth))
+        }
+        libc::SYS_unlink | libc::SYS_rmdir => (Kind::Remove, named(here, first)),
+        libc::SYS_unlinkat => (Kind::Remove, named(first, second)),
+        libc::SYS_mkdir => (Kind::MakeFolder, named(here, first)),
+        libc::SYS_mkdirat => (Kind::MakeFolder, named(first, second)),
+        libc::SYS_exit_group => (Kind::End, Some(PathBuf::new())),
+        _ => return None,
+    };
+    Some(Call { kind, path: path? })
+}
+
+/// What a descriptor of the program leads to.
+fn descriptor_path(thread: Pid, descriptor: u64) -> Option<PathBuf> {
+    // The kernel takes the lower half of the register.
+    match descriptor as i32 {
+        1 => Some(STDOUT.into()),
+        2 => Some(STDERR.into()),
+        descriptor => fs::read_link(format!("/proc/{thread}/fd/{descriptor}")).ok(),
+    }
+}
+
+/// What a name in the program's memory, in a folder that it has open, stands for.
+fn named_path(thread: Pid, folder: u64, name: u64) -> Option<PathBuf> {
+    let memory = File::open(format!("/proc/{thread}/mem")).ok()?;
+    let mut bytes = vec![0; libc::PATH_MAX as usize];
+    let n_read = memory.read_at(&mut bytes, name).ok()?;
+    bytes.truncate(bytes[..n_read].iter().position(|&byte| byte == 0)?);
+    let name = PathBuf::from(OsString::from_vec(bytes));
+    let folder = match folder as i32 {
+        _ if name.is_absolute() => return Some(name),
+        libc::AT_FDCWD => fs::read_link(format!("/proc/{thread}/cwd")).ok()?,
+        descriptor => fs::read_link(format!("/proc/{thread}/fd/{descriptor}")).ok()?,
+    };
+    Some(folder.join(name))
+}
