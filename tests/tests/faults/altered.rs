@@ -1,0 +1,111 @@
+//! A shard is damaged, cut, removed or replaced while merge reads it: merge refuses it, or has read it already.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use tests::programs::run;
+use tests::tracer::{Call, Kind, Then, permitted};
+
+use crate::job::{JOB, PARTITIONS, Room};
+use crate::steps::{Met, described, each_step, error_line, trace_steps};
+
+/// What happens to a shard.
+#[derive(Clone, Copy, Debug)]
+enum Harm {
+    /// One byte is another, at a place that differs from step to step.
+    Damaged,
+    /// The second half is gone.
+    Cut,
+    /// The name is gone.
+    Removed,
+    /// The name belongs to another shard, which is sound and of the same size in everything.
+    Replaced,
+    /// The bytes are those of that other shard, in the same file.
+    Overwritten,
+}
+
+impl Harm {
+    fn do_to(self, shard: &Path, other: &Path, at: usize) -> io::Result<()> {
+        let file = File::options().read(true).write(true).open(shard)?;
+        let bytes = file.metadata()?.len();
+        match self {
+            Self::Damaged => {
+                let place = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % bytes;
+                let mut byte = [0];
+                file.read_exact_at(&mut byte, place)?;
+                file.write_all_at(&[byte[0] ^ 1], place)
+            }
+            Self::Cut => file.set_len(bytes / 2),
+            Self::Removed => fs::remove_file(shard),
+            Self::Replaced => {
+                let copy = shard.with_extension("copy");
+                fs::copy(other, &copy)?;
+                fs::rename(copy, shard)
+            }
+            Self::Overwritten => fs::write(shard, fs::read(other)?),
+        }
+    }
+}
+
+/// A shard with the same texts, whose ratings are others.
+fn other_shard(room: &Room) -> PathBuf {
+    let text = String::from_utf8(JOB.records[0].clone()).unwrap();
+    let turned = text.lines().map(|record| {
+        let (text, votes) = record.split_once('\t').unwrap();
+        let votes: Vec<&str> = votes.split(',').rev().collect();
+        format!("{text}\t{}\n", votes.join(","))
+    });
+    run(&mut room.reducer(0, "only"), turned.collect::<String>().as_bytes()).succeeded();
+    let name = room.objects().into_keys().next().unwrap();
+    room.run().join("data").join(name)
+}
+
+#[test]
+fn a_shard_that_changes_while_it_is_read_is_refused_or_changes_nothing() {
+    if !permitted() {
+        return;
+    }
+    let elsewhere = Room::new();
+    let other = other_shard(&elsewhere);
+    let room = Room::new();
+    room.reduce_all(&JOB);
+    let name = room.objects().into_keys().next().unwrap();
+    assert_eq!(room.objects().len(), PARTITIONS as usize);
+    let shard = room.run().join("data").join(&name);
+    let is_step = |call: &Call| matches!(call.kind, Kind::Open | Kind::Read) && call.path == shard;
+
+    each_step("shard altered", 9, |at| {
+        let mut met = Met::Never;
+        for harm in [Harm::Damaged, Harm::Cut, Harm::Removed, Harm::Replaced, Harm::Overwritten] {
+            room.unmerge();
+            let _ = fs::remove_file(&shard);
+            fs::write(&shard, &JOB.shards[0]).unwrap();
+            let mut call_then = None;
+
+            let ended = trace_steps(&room.merge(&JOB), b"", is_step, |step, call| {
+                if step == at {
+                    harm.do_to(&shard, &other, at).unwrap();
+                    call_then = Some(call.clone());
+                }
+                Then::GoOn
+            });
+
+            let how = described("merge", at, call_then.as_ref(), &format!("{harm:?}: {}", ended.stderr));
+            if call_then.is_some() {
+                met = Met::Once;
+            }
+            match ended.code {
+                Some(0) => room.assert_dataset(&JOB, &how),
+                code => {
+                    assert_eq!(code, Some(66), "{how}");
+                    assert!(error_line("merge", &ended, &how).contains(&name), "{how}");
+                    let out = fs::read_dir(room.path().join("out")).map_or(0, Iterator::count);
+                    assert_eq!((out, room.run().join("manifest.json").exists()), (0, false), "{how}");
+                }
+            }
+        }
+        met
+    });
+}

@@ -1,0 +1,113 @@
+//! There is no room from some step on, or once: the program ends in order, and with room it does its work.
+
+use std::process::Command;
+
+use tests::programs::run;
+use tests::tracer::{Call, Ended, Errno, Then, permitted};
+
+use crate::job::{JOB, Room, SPILLING, visible};
+use crate::steps::{Met, described, each_step, error_line, trace_steps};
+
+/// How long there is no room.
+#[derive(Clone, Copy, Debug)]
+enum Full {
+    /// From a step on.
+    ForGood,
+    /// At that step.
+    Once,
+}
+
+/// Runs a program that finds no room at a step; gives the call that was refused first.
+fn without_room(command: &Command, input: &[u8], at: usize, full: Full) -> (Ended, Option<Call>) {
+    let mut refused = None;
+    let ended = trace_steps(command, input, Call::needs_room, |step, call| {
+        let is_full = match full {
+            Full::ForGood => step >= at,
+            Full::Once => step == at,
+        };
+        if !is_full {
+            return Then::GoOn;
+        }
+        refused.get_or_insert_with(|| call.clone());
+        Then::Fail(Errno::ENOSPC)
+    });
+    (ended, refused)
+}
+
+/// It says on one line what it could not do to which file, why, and what to do about it.
+#[track_caller]
+fn assert_said_why(program: &str, room: &Room, ended: &Ended, how: &str) {
+    let stderr = &ended.stderr;
+    assert_eq!(ended.code, Some(74), "{how}: {stderr}");
+    let line = error_line(program, ended, how);
+    let on_stdout = line.contains("standard output") || line.contains("write the result");
+    assert!(on_stdout || line.contains(room.path().to_str().unwrap()), "{how}: names no file: {line}");
+    assert!(on_stdout || line.contains("; "), "{how}: names no remedy: {line}");
+    assert!(line.to_lowercase().contains("space"), "{how}: does not say that there is no space: {line}");
+}
+
+#[test]
+fn a_reducer_without_room_says_so_and_succeeds_with_room() {
+    if !permitted() {
+        return;
+    }
+    let job = &*SPILLING;
+    each_step("reducer without room", 5, |at| {
+        let mut met = Met::Never;
+        for full in [Full::ForGood, Full::Once] {
+            let room = Room::new();
+
+            let (ended, call) = without_room(&room.reducer(0, "first"), &job.records[0], at, full);
+
+            let how = described("reducer", at, call.as_ref(), &format!("full {full:?}"));
+            if call.is_none() {
+                assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
+                continue;
+            }
+            met = Met::Once;
+            assert_said_why("reducer", &room, &ended, &how);
+            room.assert_nothing_half_written(job, &how);
+            assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
+            let again = run(&mut room.reducer(0, "second"), &job.records[0]);
+            assert_eq!((again.code, room.commits().len()), (0, 1), "{how}: {}", again.stderr);
+            room.assert_nothing_half_written(job, &how);
+        }
+        met
+    });
+}
+
+#[test]
+fn a_merge_without_room_says_so_and_succeeds_with_room() {
+    if !permitted() {
+        return;
+    }
+    let room = Room::new();
+    room.reduce_all(&JOB);
+    run(&mut room.merge(&JOB), b"").succeeded();
+    let files = visible(&room.path().join("out"));
+
+    each_step("merge without room", 5, |at| {
+        let mut met = Met::Never;
+        for full in [Full::ForGood, Full::Once] {
+            room.unmerge();
+
+            let (ended, call) = without_room(&room.merge(&JOB), b"", at, full);
+
+            let how = described("merge", at, call.as_ref(), &format!("full {full:?}"));
+            if call.is_none() {
+                assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
+                continue;
+            }
+            met = Met::Once;
+            assert_said_why("merge", &room, &ended, &how);
+            for (name, bytes) in visible(&room.path().join("out")) {
+                assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
+            }
+            assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
+            let again = run(&mut room.merge(&JOB), b"");
+            assert_eq!(again.code, 0, "{how}: {}", again.stderr);
+            assert!(visible(&room.path().join("out")) == files, "{how}: other files");
+        }
+        met
+    });
+}

@@ -1,0 +1,206 @@
+//! A small job, what its files are where nothing goes wrong, and a folder for one more try of it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use dataset::commit::Commit;
+use tempfile::TempDir;
+use tests::lines::sorted_as_c;
+use tests::pipe::{self, mapped, split_by_hadoop};
+use tests::programs::{program, run};
+
+pub const PARTITIONS: u32 = 2;
+
+/// The files that merge gives a name to, in the folder of the dataset.
+pub const MERGED: [&str; 3] = ["reviews.h5", "reviews.manifest.json", "reviews.padded.h5"];
+
+/// The job's input, and what becomes of it where nothing goes wrong.
+pub struct Job {
+    /// The mapper's ledger, as JSON.
+    counts: Vec<u8>,
+    /// By partition, the records in order.
+    pub records: Vec<Vec<u8>>,
+    /// By partition, the bytes of the shard.
+    pub shards: Vec<Vec<u8>>,
+    pub dataset: Vec<u8>,
+    pub padded: Vec<u8>,
+}
+
+/// A job of files as small as they can be.
+pub static JOB: LazyLock<Job> = LazyLock::new(|| Job::of(600));
+
+/// A job whose reducers have not enough memory for their rows.
+pub static SPILLING: LazyLock<Job> = LazyLock::new(|| Job::of(20_000));
+
+impl Job {
+    fn of(lines: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut raw = Vec::new();
+        tests::corpus::write(lines, 1, &mut raw).unwrap();
+        let counts = folder.path().join("mapper.json");
+        let records = mapped(&raw, &counts);
+        let mut job = Self {
+            counts: fs::read(counts).unwrap(),
+            records: split_by_hadoop(&sorted_as_c(&records), PARTITIONS),
+            shards: Vec::new(),
+            dataset: Vec::new(),
+            padded: Vec::new(),
+        };
+        let room = Room::new();
+        room.reduce_all(&job);
+        job.shards = room.objects().into_values().collect();
+        run(&mut room.merge(&job), b"").succeeded();
+        job.dataset = fs::read(room.out("reviews.h5")).unwrap();
+        job.padded = fs::read(room.out("reviews.padded.h5")).unwrap();
+        job
+    }
+}
+
+/// A folder with a run, a place for the dataset and one for temporary files.
+pub struct Room {
+    folder: TempDir,
+}
+
+impl Room {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("tmp")).unwrap();
+        Self { folder }
+    }
+
+    /// All that the programs may touch lies below.
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn run(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    pub fn scratch(&self) -> PathBuf {
+        self.folder.path().join("tmp")
+    }
+
+    /// A file that merge makes.
+    pub fn out(&self, name: &str) -> PathBuf {
+        self.folder.path().join("out").join(name)
+    }
+
+    /// One attempt of a partition.
+    pub fn reducer(&self, partition: u32, attempt: &str) -> Command {
+        let mut reducer = pipe::reducer(&self.run(), partition, PARTITIONS);
+        reducer.args(["--memory", "1MiB", "--attempt", attempt]).env("TMPDIR", self.scratch());
+        reducer
+    }
+
+    pub fn reduce_all(&self, job: &Job) {
+        for (partition, records) in (0..).zip(&job.records) {
+            run(&mut self.reducer(partition, "only"), records).succeeded();
+        }
+    }
+
+    /// Merge with all that it can make.
+    pub fn merge(&self, job: &Job) -> Command {
+        self.merge_to(job, &self.out("reviews.h5"))
+    }
+
+    pub fn merge_to(&self, job: &Job, dataset: &Path) -> Command {
+        let counts = self.folder.path().join("mapper.json");
+        // Another merge may read it just now.
+        if !counts.exists() {
+            fs::write(&counts, &job.counts).unwrap();
+        }
+        let mut merge = pipe::merge(&self.run(), dataset);
+        merge.args(["--padded", "20", "--counts"]).arg(counts);
+        merge.env("TMPDIR", self.scratch());
+        merge
+    }
+
+    pub fn collect_garbage(&self) -> Command {
+        let mut gc = program("merge");
+        gc.args(["gc", "--delete", "--run"]).arg(self.run());
+        gc
+    }
+
+    /// Forgets that the run was merged.
+    pub fn unmerge(&self) {
+        for gone in [self.path().join("out"), self.scratch()] {
+            if gone.exists() {
+                fs::remove_dir_all(gone).unwrap();
+            }
+        }
+        fs::create_dir(self.scratch()).unwrap();
+        let _ = fs::remove_file(self.run().join("manifest.json"));
+    }
+
+    /// The shards in the store, by name; hidden files are none.
+    pub fn objects(&self) -> BTreeMap<String, Vec<u8>> {
+        visible(&self.run().join("data"))
+    }
+
+    /// The commit records in the store, by name.
+    pub fn commits(&self) -> BTreeMap<String, Commit> {
+        let records = visible(&self.run().join("commit"));
+        let parsed = records.into_iter().map(|(name, json)| (name, serde_json::from_slice(&json).unwrap()));
+        parsed.collect()
+    }
+
+    /// Every file below, hidden ones too, that does not have a name of its own yet.
+    pub fn unfinished(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if is_hidden(&path) || path.starts_with(self.scratch()) {
+                    found.push(path);
+                }
+            }
+        }
+        found
+    }
+
+    /// What has a name in the run is whole.
+    #[track_caller]
+    pub fn assert_nothing_half_written(&self, job: &Job, how: &str) {
+        for (name, bytes) in self.objects() {
+            let partition: usize = name["part-".len()..][..5].parse().unwrap();
+            assert!(bytes == job.shards[partition], "{how}: {name} is not the shard, or not all of it");
+        }
+        for (name, commit) in self.commits() {
+            assert!(self.run().join(&commit.object).is_file(), "{how}: {name} names {}", commit.object);
+        }
+    }
+
+    #[track_caller]
+    pub fn assert_dataset(&self, job: &Job, how: &str) {
+        for (name, expected) in [("reviews.h5", &job.dataset), ("reviews.padded.h5", &job.padded)] {
+            assert_same(&self.out(name), expected, how);
+        }
+    }
+}
+
+/// Asserts equality without printing what differs.
+#[track_caller]
+pub fn assert_same(path: &Path, expected: &[u8], how: &str) {
+    let found = fs::read(path).unwrap_or_else(|error| panic!("{how}: {}: {error}", path.display()));
+    assert!(found == expected, "{how}: {} has other bytes than in a run where all went well", path.display());
+}
+
+pub fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+}
+
+/// The files of a folder that are not hidden, by name; none where there is no such folder.
+pub fn visible(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let Ok(entries) = fs::read_dir(folder) else { return BTreeMap::new() };
+    let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| !is_hidden(path));
+    let named =
+        |path: PathBuf| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap());
+    paths.map(named).collect()
+}

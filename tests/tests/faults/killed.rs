@@ -1,0 +1,126 @@
+//! A program is killed before each of its steps, and started again as Hadoop or a person would.
+
+use std::fs;
+use std::process::Command;
+
+use tests::programs::run;
+use tests::tracer::{Call, Errno, Kind, Then, permitted};
+
+use crate::job::{JOB, MERGED, PARTITIONS, Room, SPILLING, assert_same, visible};
+use crate::steps::{Met, described, each_step, prove, trace_steps};
+
+/// How files get their names.
+#[derive(Clone, Copy, Debug)]
+enum Naming {
+    /// By a rename that refuses to overwrite.
+    Rename,
+    /// By a link, as on NFS, which has no such rename.
+    Link,
+}
+
+impl Naming {
+    fn refuses(self, call: &Call) -> bool {
+        // Over an older manifest of the same dataset goes any rename.
+        let is_exclusive = !call.path.ends_with("out/reviews.manifest.json");
+        matches!((self, &call.kind), (Self::Link, Kind::Name { .. })) && is_exclusive
+    }
+}
+
+/// Kills a program before a step; gives the call that it was about to make.
+fn kill_at(command: &Command, input: &[u8], at: usize, naming: Naming) -> Option<Call> {
+    let mut killed_at = None;
+    let mut may_name = false;
+    let ended = trace_steps(command, input, Call::changes, |step, call| {
+        if step == at {
+            killed_at = Some(call.clone());
+            return Then::Kill;
+        }
+        // Of two tries of a name the second is the link.
+        let refused = naming.refuses(call) && !may_name;
+        may_name = refused;
+        if refused { Then::Fail(Errno::EINVAL) } else { Then::GoOn }
+    });
+    assert_eq!(ended.code.is_none(), killed_at.is_some(), "{}", ended.stderr);
+    killed_at
+}
+
+/// All of some ways in PROVE, one by turns in `make test`.
+fn ways<T: Copy>(all: &[T], at: usize) -> Vec<T> {
+    if prove() { all.to_vec() } else { vec![all[at / 2 % all.len()]] }
+}
+
+#[test]
+fn a_reducer_killed_at_any_step_and_started_again_commits_every_row_once() {
+    if !permitted() {
+        return;
+    }
+    const WAYS: [(Naming, &str); 2] = [(Naming::Rename, "second"), (Naming::Link, "first")];
+    let job = &*SPILLING;
+    each_step("reducer killed", 5, |at| {
+        let mut met = Met::Never;
+        for (naming, again) in ways(&WAYS, at) {
+            let room = Room::new();
+            let way = format!("{naming:?}, then attempt {again}");
+            for partition in 0..PARTITIONS {
+                let first = room.reducer(partition, "first");
+                let call = kill_at(&first, &job.records[partition as usize], at, naming);
+                let how = described("reducer", at, call.as_ref(), &way);
+                if call.is_some() {
+                    met = Met::Once;
+                }
+                room.assert_nothing_half_written(job, &how);
+                let second = run(&mut room.reducer(partition, again), &job.records[partition as usize]);
+                assert_eq!(second.code, 0, "{how}: {}", second.stderr);
+                room.assert_nothing_half_written(job, &how);
+            }
+            let how = described("reducer", at, None, &way);
+            run(&mut room.collect_garbage(), b"").succeeded();
+            assert_eq!((room.commits().len(), room.objects().len()), (2, 2), "{how}");
+            run(&mut room.merge(job), b"").succeeded();
+            room.assert_dataset(job, &how);
+        }
+        met
+    });
+}
+
+#[test]
+fn a_merge_killed_at_any_step_and_started_again_makes_the_same_files() {
+    if !permitted() {
+        return;
+    }
+    let room = Room::new();
+    room.reduce_all(&JOB);
+    let shards = room.objects();
+    run(&mut room.merge(&JOB), b"").succeeded();
+    let seal = fs::read(room.run().join("manifest.json")).unwrap();
+    let files = visible(&room.path().join("out"));
+    assert!(files.keys().eq(&MERGED), "{:?}", files.keys());
+
+    each_step("merge killed", 2, |at| {
+        let mut met = Met::Never;
+        for naming in ways(&[Naming::Rename, Naming::Link], at) {
+            room.unmerge();
+
+            let call = kill_at(&room.merge(&JOB), b"", at, naming);
+
+            let how = described("merge", at, call.as_ref(), &format!("{naming:?}"));
+            if call.is_some() {
+                met = Met::Once;
+            }
+            for (name, bytes) in visible(&room.path().join("out")) {
+                assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
+            }
+            if let Ok(bytes) = fs::read(room.run().join("manifest.json")) {
+                assert!(bytes == seal, "{how}: the seal is not whole");
+            }
+
+            let again = run(&mut room.merge(&JOB), b"");
+
+            assert_eq!(again.code, 0, "{how}: {}", again.stderr);
+            assert!(visible(&room.path().join("out")) == files, "{how}: other files");
+            assert_same(&room.run().join("manifest.json"), &seal, &how);
+            assert!(room.objects() == shards, "{how}: the shards were changed");
+        }
+        met
+    });
+}

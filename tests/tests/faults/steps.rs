@@ -1,0 +1,71 @@
+//! Which step of a program something happens at: all of them by turns, or some.
+
+use std::env;
+use std::process::Command;
+use std::time::Instant;
+
+use tests::say;
+use tests::tracer::{Call, Ended, Then, trace};
+
+pub fn prove() -> bool {
+    env::var_os("PROVE").is_some()
+}
+
+/// Tries step after step, up to the first that the program does not have, and says how many those were. `stride` is how
+/// many steps `make test` goes on by.
+pub fn each_step(what: &str, stride: usize, mut tried: impl FnMut(usize) -> Met) {
+    let number = |name: &str| env::var(name).ok().map(|text| text.parse::<usize>().unwrap());
+    if let Some(at) = number("FAULT_AT") {
+        tried(at);
+        return;
+    }
+    let (first, stride) =
+        if prove() { (1, 1) } else { (1 + number("FAULT_SEED").unwrap_or_default() % stride, stride) };
+    let begin = Instant::now();
+    let n_met = (first..).step_by(stride).take_while(|&at| tried(at) == Met::Once).count();
+    assert!(n_met >= 5, "a program of {n_met} steps is none of ours");
+    say(&format!("{what}: at {n_met} steps in {:.1} s", begin.elapsed().as_secs_f64()));
+}
+
+/// Whether the program came to a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    Once,
+    Never,
+}
+
+/// What is said of a failure: which call of which program, and how to have it again.
+pub fn described(program: &str, at: usize, call: Option<&Call>, way: &str) -> String {
+    let call = call.map_or("it never came to that".to_owned(), |call| format!("{call:?}"));
+    format!("{program}, step {at} ({call}), {way}; FAULT_AT={at} has it again")
+}
+
+/// Traces a program; the calls that are steps are counted from 1, and `each` is asked what becomes of them.
+pub fn trace_steps(
+    command: &Command,
+    input: &[u8],
+    is_step: impl Fn(&Call) -> bool,
+    mut each: impl FnMut(usize, &Call) -> Then,
+) -> Ended {
+    let mut at = 0;
+    trace(command, input, &mut |call| {
+        if !is_step(call) {
+            return Then::GoOn;
+        }
+        at += 1;
+        each(at, call)
+    })
+}
+
+/// What a failed program says of its failure: one line behind those that tell how far it was.
+#[track_caller]
+pub fn error_line<'a>(program: &str, ended: &'a Ended, how: &str) -> &'a str {
+    let mut lines = ended.stderr.lines().rev();
+    let last = lines.next().unwrap_or_default();
+    // Hadoop's counters and states, and what merge begins where nobody sees its bars: `merge: checking shards (2)`.
+    let told =
+        |line: &str| line.starts_with("reporter:") || (line.starts_with(program) && line.ends_with(')'));
+    let is_one_line = last.starts_with(&format!("{program}: ")) && lines.all(told);
+    assert!(is_one_line, "{how}: not one line of why: {}", ended.stderr);
+    last
+}

@@ -1,0 +1,61 @@
+//! What is promised to be there is on the disk, not in memory alone: bytes before their name, a name before the next
+//! one that stands on it, all of it before the program ends.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tests::tracer::{Call, Kind, Then, permitted, trace};
+
+use crate::job::{JOB, Room};
+
+/// Runs a program and follows what of its work would be lost with the machine's power. Gives the files that it gave a
+/// name.
+fn named(command: &Command, input: &[u8], room: &Room) -> Vec<PathBuf> {
+    let (mut unsynced, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    let mut named = Vec::new();
+    let mut each = |Call { kind, path }: &Call| {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let is_scratch = path.starts_with(room.scratch());
+        match kind {
+            Kind::Create | Kind::Write | Kind::Resize => {
+                unsynced.insert(path.clone());
+            }
+            Kind::MakeFolder if !is_scratch => {
+                folders.insert(folder);
+            }
+            Kind::Sync => {
+                unsynced.remove(path);
+                folders.remove(path);
+            }
+            Kind::Name { from } => {
+                assert!(!unsynced.contains(from), "{} is named before its bytes are synced", path.display());
+                named.push(path.strip_prefix(room.path()).unwrap().to_owned());
+                folders.insert(folder);
+            }
+            Kind::End => assert!(folders.is_empty(), "names in {folders:?} are not synced at the end"),
+            _ => {}
+        }
+        Then::GoOn
+    };
+    let ended = trace(command, input, &mut each);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    named
+}
+
+#[test]
+fn bytes_are_synced_before_they_get_a_name_and_names_before_the_end() {
+    if !permitted() {
+        return;
+    }
+    let room = Room::new();
+    for partition in 0..2 {
+        let reduced = named(&room.reducer(partition, "only"), &JOB.records[partition as usize], &room);
+        assert_eq!(reduced.len(), 2, "{reduced:?}");
+        assert!(reduced[0].starts_with("run/data") && reduced[1].starts_with("run/commit"), "{reduced:?}");
+    }
+    let merged = named(&room.merge(&JOB), b"", &room);
+    let expected =
+        ["run/manifest.json", "out/reviews.h5", "out/reviews.padded.h5", "out/reviews.manifest.json"];
+    assert_eq!(merged, expected.map(PathBuf::from));
+}
