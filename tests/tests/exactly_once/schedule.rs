@@ -43,6 +43,8 @@ pub struct Schedule<'a> {
     at_once_max: usize,
     /// Merges that may still begin before all partitions are done, and reruns of those that are.
     extras_left: usize,
+    /// What still lives is let end.
+    is_ending: bool,
     tally: Tally,
     told: Vec<String>,
 }
@@ -89,6 +91,7 @@ impl<'a> Schedule<'a> {
             faults_left: random.below(8),
             at_once_max: random.pick(&[1, 2, 2, 4, 8]),
             extras_left: random.below(3),
+            is_ending: false,
             random,
             corpus,
             maps,
@@ -264,6 +267,9 @@ impl<'a> Schedule<'a> {
 
     /// Hadoop kills the other attempts of a task that is done, and not each of them notices.
     fn dismiss_others(&mut self, partition: u32) {
+        if self.is_ending {
+            return;
+        }
         for (seat, what) in self.world.quiet() {
             let attempt = &mut self.attempts[seat];
             if attempt.work != Work::Reduce(partition) || attempt.thread.is_none() {
@@ -313,6 +319,7 @@ impl<'a> Schedule<'a> {
 
     /// Lets all that live go on to their ends, in an order by chance and without faults.
     fn wake_all(&mut self) {
+        self.is_ending = true;
         loop {
             let mut asking = self.settled();
             if asking.is_empty() && self.attempts.iter().all(|attempt| attempt.thread.is_none()) {
