@@ -1,7 +1,7 @@
 # The project's commands. `make help` lists them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo hadoop-demo test prove fuzz bench hadoop-bench check deny dist clean
+.PHONY: help setup build demo hadoop-demo test prove fuzz sanitize mutations bench hadoop-bench check deny sbom dist clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # A developer's change of Cargo.toml may change Cargo.lock; CI's and a release's may not.
@@ -55,9 +55,9 @@ test: setup ## all tests
 	cargo test --release $(LOCKED) $(WORKSPACE) --no-fail-fast
 	$(LEFT_OUT)
 
-prove: dist ## all tests with their full counts, the released programs, a minute of fuzzing
+prove: dist ## all tests with their full counts, the released programs, a minute of fuzzing, and the two below
 	PROVE=1 $(MAKE) test
-	$(MAKE) fuzz
+	$(MAKE) fuzz sanitize mutations
 
 # Which targets, all of them if none is named, and how long each.
 FUZZ :=
@@ -67,6 +67,16 @@ fuzz: ## what reads bytes from elsewhere, by libFuzzer; FUZZ="json clean" SECOND
 	@if bootstrap/laptop.sh fuzz; \
 	then fuzz/run.sh .deps/bin/cargo-fuzz $(TARGET)/fuzz $(SECONDS) $(FUZZ); \
 	else echo "SKIPPED fuzz: cargo-fuzz could not be installed; the lines above say why"; fi
+
+# A compiler that is no nightly takes the flag by RUSTC_BOOTSTRAP; leaks are not looked for, since that needs ptrace.
+sanitize: ## the tests of what reads bytes from elsewhere, under AddressSanitizer
+	@bootstrap/laptop.sh build
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 cargo test --release $(LOCKED) \
+		-p corpus -p dataset --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/sanitizer
+
+mutations: ## the commit broken in one place after the other: does a test notice?
+	@TORCH=no bootstrap/laptop.sh build test
+	tests/mutations.py $(TARGET)/mutations
 
 # What is measured is built as what is shipped.
 bench: ## 1 GB through each stage and through the job in Python; store, reading and all-reduces beside others
@@ -89,7 +99,7 @@ hadoop-bench: ## 1 GB through the job on Hadoop, beside the same in Python
 	cargo build --profile dist $(LOCKED) $(PROGRAMS:%=-p %) -p tests --bins
 	python3 tests/hadoop_bench.py $(TARGET)/dist .deps/bench/bin/python
 
-check: ## format, lints, documentation, licences, scripts
+check: ## format, lints, documentation, licences, a list of all that is built in, scripts
 	@bootstrap/laptop.sh build check $(TORCH_SET)
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
@@ -97,8 +107,13 @@ check: ## format, lints, documentation, licences, scripts
 	cargo clippy --release $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --release $(LOCKED) $(WORKSPACE) --no-deps --document-private-items --quiet
 	.deps/bin/shellcheck $$(git ls-files -- '*.sh' bootstrap/cmake .ci/run)
-	$(MAKE) --no-print-directory deny
+	$(MAKE) --no-print-directory deny sbom
 	$(LEFT_OUT)
+
+sbom: ## what all of it is made of, as CycloneDX, into target/sentimill.cdx.json
+	@bootstrap/laptop.sh check
+	@mkdir -p $(TARGET)
+	.deps/bin/cargo-sbom --output-format cyclone_dx_json_1_6 >$(TARGET)/sentimill.cdx.json
 
 deny:
 	@bootstrap/laptop.sh check
@@ -116,7 +131,8 @@ dist: ## the programs for other machines (glibc 2.34 and newer), into dist/
 	.deps/bin/cargo-zigbuild zigbuild --profile dist --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
 	rm -rf dist && mkdir dist
 	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/dist/%) dist/
-	cd dist && sha256sum $(PROGRAMS) >SHA256SUMS
+	$(MAKE) --no-print-directory sbom && cp $(TARGET)/sentimill.cdx.json dist/
+	cd dist && sha256sum $(PROGRAMS) sentimill.cdx.json >SHA256SUMS
 	tests/programs.sh dist $(GLIBC) $(PROGRAMS)
 
 clean: ## remove what was built; .deps/ stays

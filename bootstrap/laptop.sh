@@ -10,7 +10,7 @@
 #           and --cuda, unless the environment has TORCH=no
 #   hadoop  Hadoop's jars, of which bootstrap/hadoop/cluster.sh makes a cluster on this machine: 93 MB
 #   bench   the Python packages of the job in Python, and the AWS CLI, beside which it is measured
-#   check   cargo-deny and shellcheck
+#   check   cargo-deny, cargo-sbom and shellcheck
 #   dist    zig, which links programs for an older glibc
 #   fuzz    cargo-fuzz
 set -euo pipefail
@@ -21,6 +21,7 @@ PYTHON_AT_MOST=3.14
 JAVA_AT_LEAST=11
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
+CARGO_SBOM=0.10.0
 PYTHON=${PYTHON:-python3}
 # In site-packages, what a program that uses PyTorch on a CPU is linked with and loads.
 LIBTORCH_FILES=(torch/lib/lib{torch_cpu,c10}.so torch/lib/libgomp.so.1 nvidia/cu13/lib/lib{cudart,cupti}.so.13)
@@ -45,7 +46,12 @@ main() {
             test) python_set test; python_set s3; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             hadoop) hadoop ;;
             bench) python_set bench ;;
-            check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
+            check)
+                python_set check
+                link_tool shellcheck check/bin/shellcheck
+                cargo_tool cargo-deny "$CARGO_DENY"
+                cargo_tool cargo-sbom "$CARGO_SBOM"
+                ;;
             dist) python_set dist; link_zig ;;
             fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
             *) usage ;;

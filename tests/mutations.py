@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Breaks what the exactly-once commit stands on, one piece at a time, and looks whether the test that is there for it
+fails. A mutation that no test notices, or that no longer fits the code, ends this with an error.
+
+usage: tests/mutations.py FOLDER [NAME ...]
+  FOLDER  where a copy of the project is changed and built; it is kept for the next time
+  NAME    mutations to try; all of them if none is named
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass
+
+PROJECT = pathlib.Path(__file__).resolve().parent.parent
+
+
+@dataclass
+class Mutation:
+    """A piece of code, another one in its place, and the test that is to notice it: its binary and its name."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: tuple[str, str]
+
+
+SIMULATOR = ("exactly_once", "simulator::whatever_becomes_of_attempts_the_dataset_is_the_same_file")
+MUTATIONS = [
+    Mutation(
+        "the record is put before the shard",
+        "reducer/src/lib.rs",
+        """    let etag = put_shard(store, &object, &path, bytes, &sha256)?;
+    let commit = Commit { object, bytes, sha256, etag, distinct_words, ..unplaced(store, task, totals) };
+    match elect(store, commit)? {
+""",
+        """    let commit = Commit {
+        object: object.clone(), bytes, sha256: sha256.clone(), distinct_words, ..unplaced(store, task, totals)
+    };
+    let elected = elect(store, commit)?;
+    put_shard(store, &object, &path, bytes, &sha256)?;
+    match elected {
+""",
+        SIMULATOR,
+    ),
+    Mutation(
+        "a committed partition is committed again",
+        "reducer/src/lib.rs",
+        "    let before = earlier(store, task.partition)?;\n",
+        "    let before = earlier(store, task.partition)?.filter(|_| false);\n",
+        ("pipe", "exactly_once::a_reducer_started_again_finds_its_work_done"),
+    ),
+    Mutation(
+        "a reducer started again does not compare",
+        "reducer/src/lib.rs",
+        "            agree(&unplaced(store, task, totals), &before)?;\n",
+        "",
+        SIMULATOR,
+    ),
+    Mutation(
+        "a loser does not compare",
+        "reducer/src/commit.rs",
+        "            agree(&commit, &elected)?;\n",
+        "",
+        ("exactly_once", "races::one_of_several_wins_in_a_folder"),
+    ),
+    Mutation(
+        "any record that is there is taken for one's own",
+        "reducer/src/commit.rs",
+        "                return Ok(Outcome::Won(elected));\n            }\n            agree",
+        "            }\n            if elected.partition == commit.partition {\n"
+        "                return Ok(Outcome::Won(commit));\n            }\n            agree",
+        SIMULATOR,
+    ),
+    Mutation(
+        "one's own record is not known again after a lost answer",
+        "reducer/src/commit.rs",
+        "                return Ok(Outcome::Won(elected));\n",
+        "                return Err(Error::Vanished { object: elected.object });\n",
+        SIMULATOR,
+    ),
+    Mutation(
+        "a shard that is there is taken for one's own",
+        "reducer/src/commit.rs",
+        "if there.bytes() == bytes && sha256 == digest {",
+        "if there.bytes() == bytes || sha256 != digest {",
+        ("pipe", "exactly_once::an_attempt_started_again_under_its_own_name_uses_its_own_object"),
+    ),
+    Mutation(
+        "the name of a shard is without its attempt",
+        "dataset/src/commit.rs",
+        'format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")',
+        'format!("{DATA_PREFIX}part-{partition:05}.{host}{}.h5", &attempt[..0])',
+        SIMULATOR,
+    ),
+    Mutation(
+        "a put into a folder overwrites",
+        "store/src/naming.rs",
+        "RenameFlags::NOREPLACE",
+        "RenameFlags::empty()",
+        ("exactly_once", "races::one_of_several_wins_in_a_folder"),
+    ),
+    Mutation(
+        "a put into S3 overwrites",
+        "store/src/s3/upload.rs",
+        '.key(name).if_none_match("*");\n        let request = request\n            .metadata(MARK, mark)\n            .content_length',
+        '.key(name);\n        let request = request\n            .metadata(MARK, mark)\n            .content_length',
+        ("s3", "a_bucket_keeps_the_contract"),
+    ),
+    Mutation(
+        "merge overlooks a missing partition",
+        "merge/src/run.rs",
+        ".filter(|(_, n, _)| *n > 0)",
+        ".filter(|(_, n, _)| *n > 1)",
+        SIMULATOR,
+    ),
+    Mutation(
+        "merge does not look at a shard's SHA-256",
+        "merge/src/run.rs",
+        "    if found != commit.sha256 {\n",
+        "    if found.len() != commit.sha256.len() {\n",
+        ("pipe", "exactly_once::an_object_that_is_not_what_its_commit_says_is_refused"),
+    ),
+    Mutation(
+        "merge does not compare with the seal",
+        "merge/src/lib.rs",
+        "        check_sealed(store, sealed, &seal)?;\n",
+        "        let _ = sealed;\n",
+        ("pipe", "merge_again::a_sealed_run_refuses_another_commit"),
+    ),
+    Mutation(
+        "garbage is collected while a partition is missing",
+        "merge/src/gc.rs",
+        "            Some(Error::StillRunning { run, found, partitions })\n",
+        "            Some(Error::StillRunning { run, found, partitions }).filter(|_| false)\n",
+        ("pipe", "exactly_once::gc_deletes_nothing_while_a_partition_is_missing"),
+    ),
+]
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__.split("\n\n")[1])
+    folder = pathlib.Path(sys.argv[1]).resolve()
+    named = set(sys.argv[2:])
+    chosen = [mutation for mutation in MUTATIONS if not named or mutation.name in named]
+    if not chosen:
+        sys.exit("mutations: none of that name, expected one of: " + "; ".join(each.name for each in MUTATIONS))
+    tree = copy_of_the_project(folder / "tree")
+    environment = os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}
+
+    def passes(test):
+        build = ["cargo", "build", "--release", "--bins", "--quiet"]
+        if subprocess.run(build, cwd=tree, env=environment).returncode != 0:
+            sys.exit("mutations: what stands above does not compile")
+        binary, name = test
+        command = ["cargo", "test", "--release", "--quiet", "--test", binary, "--", "--exact", name]
+        ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+        if "1 passed" not in ran.stdout and "1 failed" not in ran.stdout:
+            sys.exit(f"mutations: {binary} {name} did not run:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
+        return ran.returncode == 0
+
+    for test in sorted({mutation.test for mutation in chosen}):
+        if not passes(test):
+            sys.exit(f"mutations: {' '.join(test)} fails without any mutation")
+    survivors = []
+    for mutation in chosen:
+        path = tree / mutation.file
+        whole = path.read_text()
+        if whole.count(mutation.old) != 1:
+            sys.exit(f"mutations: {mutation.name}: {mutation.file} has its code {whole.count(mutation.old)} times")
+        path.write_text(whole.replace(mutation.old, mutation.new))
+        survived = passes(mutation.test)
+        path.write_text(whole)
+        print(f"{'SURVIVED' if survived else 'noticed '} {mutation.name}: {' '.join(mutation.test)}", flush=True)
+        if survived:
+            survivors.append(mutation.name)
+    if survivors:
+        sys.exit(f"mutations: no test noticed: {'; '.join(survivors)}")
+
+
+def copy_of_the_project(tree):
+    """Every file that git knows of, as it is now; files that are the same keep their times."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        source, target = PROJECT / name, tree / name
+        if source.is_file() and not (target.is_file() and target.read_bytes() == source.read_bytes()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
+            target.chmod(source.stat().st_mode)
+    if not (tree / ".deps").exists():
+        (tree / ".deps").symlink_to(PROJECT / ".deps")
+    return tree
+
+
+if __name__ == "__main__":
+    main()
