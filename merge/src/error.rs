@@ -125,16 +125,16 @@ pub enum Error {
     },
     /// A shard that is another one than a moment ago.
     #[error(
-        "{} has row digest {found}, {expected} when it was verified; another file was given its name meanwhile: restore \
-         it, and merge again when nobody writes to the run",
+        "{} has the digests of rows and words {found}, {expected} when it was verified; another file was given its name \
+         meanwhile: restore it, and merge again when nobody writes to the run",
         path.display()
     )]
     Exchanged {
         /// The file.
         path: PathBuf,
-        /// The row digest that it has.
+        /// The digests of rows and words that it has.
         found: String,
-        /// The one that it had.
+        /// Those that it had.
         expected: String,
     },
     /// A dataset that is not what its manifest says.

@@ -104,6 +104,7 @@ pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outc
     let settings = others.settings(&seal.settings, options);
     let places = Places::of(&options.out);
     if let Some(manifest) = there_already(&places, &seal, &settings, options)? {
+        places.sync()?;
         return Ok(Outcome::Unchanged(Box::new(manifest)));
     }
     let shards = verify_all(store, &commits, options, progress)?;
@@ -316,7 +317,12 @@ fn verified(
     settings: &DatasetSettings,
     n_rows: u64,
 ) -> std::result::Result<String, String> {
-    let written = DatasetReader::open(file).map_err(|error| chain(&error))?;
+    // The part alone: what is to be done about a file of somebody else's is not what is to be done about this one.
+    let said = |error: dataset::Error| match error {
+        dataset::Error::Damaged { part, .. } => format!("{part} does not match its digest"),
+        other => chain(&other),
+    };
+    let written = DatasetReader::open(file).map_err(said)?;
     if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
         return Err("other sizes, settings or digests".to_owned());
     }

@@ -47,6 +47,11 @@ impl Places {
         Ok(Some(manifest))
     }
 
+    /// Makes the names durable of files that are there: who gave them may have been killed before it did.
+    pub(crate) fn sync(&self) -> Result<()> {
+        sync(folder_of(&self.dataset))
+    }
+
     /// A name for a file that is still being written, in the folder where it will stay. The file does not exist,
     /// and goes away with the value returned.
     pub(crate) fn temporary(&self) -> Result<TempPath> {

@@ -223,8 +223,8 @@ impl VerifiedShard {
         }
         Err(Error::Exchanged {
             path: self.file.path().to_owned(),
-            found: found.row_digest.to_string(),
-            expected: expected.row_digest.to_string(),
+            found: format!("{} and {}", found.row_digest, found.vocabulary_digest),
+            expected: format!("{} and {}", expected.row_digest, expected.vocabulary_digest),
         })
     }
 }

@@ -73,7 +73,11 @@ impl Backend for FileStore {
             Ok(bytes) if bytes as u64 > limit_bytes => {
                 Err(Error::TooLarge { object: self.object(key), limit_bytes })
             }
-            Ok(_) => Ok(Some(content)),
+            Ok(_) => {
+                // Who named it may have been killed before it synced the name, and what is read here is built on.
+                self.sync_folders(key, &self.path(key))?;
+                Ok(Some(content))
+            }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(source) => Err(self.io_error(key, "read it", source)),
         }

@@ -172,7 +172,8 @@ impl Store {
         self.backend.put_if_absent(key, content)
     }
 
-    /// Reads a small object whole, `None` where there is none; one of more than `limit_bytes` is an error.
+    /// Reads a small object whole, `None` where there is none; one of more than `limit_bytes` is an error. What it gives
+    /// is durable, whoever put it.
     pub fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
         self.backend.get_small(key, limit_bytes)
     }
