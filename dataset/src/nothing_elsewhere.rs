@@ -14,7 +14,7 @@ const LINKS_MAX: usize = 32;
 pub(crate) fn check_links(library: &hdf5::File, file: &StoredFile) -> Result<()> {
     let mut groups = Vec::new();
     check_group(library, "", file, &mut groups)?;
-    // Groups in groups are no columns, and are never opened.
+    // Groups in groups are no columns, and are not looked into.
     groups.iter().try_for_each(|(name, group)| check_group(group, &format!("{name}/"), file, &mut Vec::new()))
 }
 
