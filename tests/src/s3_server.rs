@@ -131,7 +131,12 @@ impl S3Server {
 }
 
 async fn serve(listener: tokio::net::TcpListener, service: S3Service) {
-    while let Ok((client, _)) = listener.accept().await {
+    loop {
+        // Too many files are open, perhaps, and others of the process's close theirs.
+        let Ok((client, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
         let service = service.clone();
         tokio::spawn(async move {
             let connections = auto::Builder::new(TokioExecutor::new());

@@ -14,7 +14,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
-use std::{env, io};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+use std::{env, io, thread};
 
 pub use nix::errno::Errno;
 use nix::libc;
@@ -98,8 +100,12 @@ pub struct Ended {
     pub stderr: String,
 }
 
-const STDOUT: &str = "/dev/stdout";
+/// What a program tells, whatever it is.
+pub const STDOUT: &str = "/dev/stdout";
 const STDERR: &str = "/dev/stderr";
+
+/// Much longer than any program of a test takes; one that takes it is killed.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Whether programs can be traced here; where not, says so, once. In CI they have to be.
 pub fn permitted() -> bool {
@@ -150,7 +156,16 @@ fn try_trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> The
         return Err(error.into());
     }
     kill(leader, Signal::SIGCONT)?;
+    let (ended, hears) = mpsc::channel::<()>();
+    // A program that tries again for ever would hold the test up for ever.
+    let watchdog = thread::spawn(move || {
+        if hears.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
+            let _ = kill(leader, Signal::SIGKILL);
+        }
+    });
     let code = follow(leader, each)?;
+    drop(ended);
+    watchdog.join().expect("a watchdog does not panic");
     let text = |file: &mut File| -> io::Result<String> {
         let mut bytes = Vec::new();
         file.rewind()?;

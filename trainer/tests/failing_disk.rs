@@ -32,17 +32,17 @@ fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
         for reason in [Errno::ENOSPC, Errno::EIO] {
             let out = data.path().join(format!("{at}-{reason}"));
             let Some(call) = train_until_refused(&dataset, &out, at, reason) else {
-                assert!(n_refused >= 5, "checkpoints of {n_refused} calls are none of ours");
+                assert!(n_refused >= 3, "checkpoints of {n_refused} calls are none of ours");
                 tests::say(&format!("checkpoints refused at {n_refused} calls"));
                 return;
             };
-            n_refused += 1;
             let resumed = fit(&dataset, &out).arg("--resume").output().unwrap();
             let told = String::from_utf8_lossy(&resumed.stderr);
             assert!(resumed.status.success(), "FAULT_AT={at}, {reason} at {call:?}: {told}");
             assert!(weights(&out) == weights(&whole), "FAULT_AT={at}, {reason} at {call:?}: other weights");
             fs::remove_dir_all(&out).unwrap();
         }
+        n_refused += 1;
         if only.is_some() {
             return;
         }

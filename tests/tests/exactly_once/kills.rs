@@ -55,20 +55,21 @@ fn job(corpus: &Corpus, usual: Duration, seed: u64) -> Vec<&'static str> {
     let store = Store::open(folder.path().join("run").to_str().unwrap()).unwrap();
     let mut left_behind = Vec::new();
     for partition in 0..2 {
-        let before = store.list(COMMIT_PREFIX).unwrap().len();
+        let prefix = format!("{DATA_PREFIX}part-{partition:05}.");
+        let there = || [COMMIT_PREFIX, &prefix].map(|prefix| store.list(prefix).unwrap().len());
         for attempt in 1..=ATTEMPTS {
+            let before = there();
             let input = maps.input(partition, &mut random);
             let instant = usual.mul_f64(random.below(1_100) as f64 / 1_000.0);
             let kill = (attempt < ATTEMPTS).then_some(instant);
             if lives(folder.path(), partition, &input, kill) {
                 break;
             }
-            let is_committed = store.list(COMMIT_PREFIX).unwrap().len() > before;
-            let prefix = format!("{DATA_PREFIX}part-{partition:05}.");
-            left_behind.push(match store.list(&prefix).unwrap().len() {
-                _ if is_committed => "a commit",
-                0 => "nothing",
-                _ => "shards",
+            let after = there();
+            left_behind.push(match (after[0] > before[0], after[1] > before[1]) {
+                (true, _) => "a commit",
+                (false, true) => "a shard",
+                (false, false) => "nothing",
             });
         }
     }

@@ -1,4 +1,5 @@
-//! One commit a partition, no row lost or doubled, whatever becomes of attempts: the proof of SPEC section 5.
+//! One commit a partition, no row lost or doubled, whatever becomes of attempts: the proof of what
+//! RELIABILITY.md promises.
 //!
 //! A usual run has small counts; with PROVE=1 they are those of RELIABILITY.md. What fails prints a seed;
 //! `SEED=n cargo test --release -p tests --test exactly_once NAME` plays that one again.

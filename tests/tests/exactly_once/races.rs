@@ -1,7 +1,7 @@
 //! Attempts of one partition that reach the election at the same moment.
 
 use std::path::Path;
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use corpus::exit::Exit;
@@ -11,7 +11,7 @@ use tests::corpus::random::Random;
 
 use crate::attempts::{Corpus, elected, reduce, task};
 use crate::hadoop::{Maps, with_a_review_more};
-use crate::stores::{Locked, Together};
+use crate::stores::{Locked, Start, Together};
 use crate::{each_seed, scratch, seeds};
 
 #[test]
@@ -43,7 +43,7 @@ fn play(corpus: &Corpus, store: &Store, folder: &Path, seed: u64) -> u64 {
     let maps = Maps::of(&corpus.lines, 2, 1);
     let n_attempts = 2 + random.below(7);
     let n_wrong = if random.one_in(4) { 1 + random.below(n_attempts - 1) } else { 0 };
-    let start = Arc::new(Barrier::new(n_attempts));
+    let start = Arc::new(Start::of(n_attempts));
     let attempts: Vec<_> = (0..n_attempts)
         .map(|number| {
             let mut input = maps.input(0, &mut random);

@@ -1,7 +1,7 @@
 //! Real reducers of one partition that race in S3, behind a proxy that does to their requests what networks do.
 //!
 //! The servers look whether a name is taken and store in two steps, so the proxy lets one conditional put of a name
-//! through at a time, as S3 itself does. The last test says what becomes of races without that, and judges nothing.
+//! through at a time, as S3 itself does. What becomes of races without that can be asked, and judges nothing.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -48,18 +48,16 @@ fn one_of_several_wins_in_each_server() {
 }
 
 #[test]
-fn without_a_lock_these_servers_are_no_stores() {
-    if std::env::var_os("PROVE").is_none() {
-        tests::say("SKIPPED races without a lock: PROVE=1 has the time, and they prove nothing");
-        return;
-    }
+#[ignore = "it judges nothing: it says how often two attempts win where the proxy has no lock"]
+fn races_without_a_lock() {
     let corpus = Corpus::of(60, 1);
     for server in S3Server::each() {
         let n_races = 100;
         let n_doubled = (0..n_races).filter(|&seed| {
             let proxy = FaultProxy::start(server.address(), |_| Fault::Unlocked).unwrap();
             let ended = race(&corpus, &proxy, &format!("unlocked-{seed}"), seed, &[false; 8]);
-            let echoes: BTreeSet<_> = ended.iter().map(Finished::said).collect();
+            let echoes: BTreeSet<_> =
+                ended.iter().filter(|attempt| attempt.code == 0).map(Finished::said).collect();
             echoes.len() > 1
         });
         tests::say(&format!(
@@ -70,7 +68,7 @@ fn without_a_lock_these_servers_are_no_stores() {
     }
 }
 
-/// One request in eight fails in some way, by its name and how often it was asked before.
+/// One request in ten fails in some way, of conditional puts one in eight, by its name and how often it was asked before.
 fn now_and_then(request: &Request) -> Fault {
     let name: u64 = request
         .target
@@ -129,8 +127,12 @@ fn race(corpus: &Corpus, proxy: &FaultProxy, name: &str, seed: u64, wrong: &[boo
         .collect();
     let record = format!("/{name}/{}", commit_key(0));
     let begin = Instant::now();
-    let is_question = |request: &Request| request.method == "GET" && request.target.contains(&record);
-    while proxy.seen().iter().filter(|(request, _)| is_question(request)).count() < wrong.len() {
+    let is_answered = |(request, fault): &&(Request, Fault)| {
+        // Of those that failed the library asks again.
+        let (is_heard, target) = (matches!(fault, Fault::None | Fault::Unlocked), &request.target);
+        is_heard && request.method == "GET" && target.contains(&record)
+    };
+    while proxy.seen().iter().filter(is_answered).count() < wrong.len() {
         assert!(begin.elapsed() < START_LIMIT, "attempts do not begin");
         thread::sleep(Duration::from_millis(5));
     }

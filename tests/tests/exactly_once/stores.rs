@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Error as IoError, ErrorKind};
 use std::path::Path;
-use std::sync::{Arc, Barrier, Mutex};
-use std::time::SystemTime;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, SystemTime};
 
 use corpus::progress::Progress;
 use dataset::commit::COMMIT_PREFIX;
@@ -17,7 +17,31 @@ pub struct Together {
     /// Where the objects are.
     pub store: Store,
     /// Where they wait.
-    pub start: Arc<Barrier>,
+    pub start: Arc<Start>,
+}
+
+/// Where so many wait for each other, though not for ever for one that has failed before.
+#[derive(Debug)]
+pub struct Start {
+    missing: Mutex<usize>,
+    changed: Condvar,
+}
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+impl Start {
+    /// A start of so many.
+    pub fn of(attempts: usize) -> Self {
+        Self { missing: Mutex::new(attempts), changed: Condvar::new() }
+    }
+
+    fn wait(&self) {
+        let mut missing = self.missing.lock().unwrap();
+        *missing = missing.saturating_sub(1);
+        self.changed.notify_all();
+        let (missing, _) = self.changed.wait_timeout_while(missing, LIMIT, |missing| *missing > 0).unwrap();
+        assert_eq!(*missing, 0, "others do not come to the election");
+    }
 }
 
 impl Backend for Together {

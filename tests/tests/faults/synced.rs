@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tests::tracer::{Call, Kind, Then, permitted, trace};
+use tests::tracer::{Call, Kind, STDOUT, Then, permitted, trace};
 
 use crate::job::{JOB, Room};
 
@@ -18,6 +18,9 @@ fn named(command: &Command, input: &[u8], room: &Room) -> Vec<PathBuf> {
         let folder = path.parent().unwrap_or(Path::new("")).to_owned();
         let is_scratch = path.starts_with(room.scratch());
         match kind {
+            Kind::Write if path == Path::new(STDOUT) => {
+                assert!(folders.is_empty(), "something is told before names in {folders:?} are synced");
+            }
             Kind::Create | Kind::Write | Kind::Resize => {
                 unsynced.insert(path.clone());
             }
@@ -30,6 +33,12 @@ fn named(command: &Command, input: &[u8], room: &Room) -> Vec<PathBuf> {
             }
             Kind::Name { from } => {
                 assert!(!unsynced.contains(from), "{} is named before its bytes are synced", path.display());
+                let others = || folders.iter().filter(|other| **other != folder);
+                assert!(
+                    others().count() == 0,
+                    "{} is named before names in {folders:?} are synced",
+                    path.display()
+                );
                 named.push(path.strip_prefix(room.path()).unwrap().to_owned());
                 folders.insert(folder);
             }

@@ -36,7 +36,11 @@ impl Schedule<'_> {
                 self.tell(format!("{seat} disagrees: {error}"), "disagreements");
             }
             Err(error) => {
-                assert!(is_hit, "attempt {seat} failed by itself: {error}: {}", self.story());
+                assert!(
+                    is_hit && error.exit() == Exit::Io,
+                    "attempt {seat} failed by itself: {error}: {}",
+                    self.story()
+                );
                 self.tell(format!("{seat} fails: {error}"), "attempts that failed");
             }
         }
@@ -50,8 +54,10 @@ impl Schedule<'_> {
             }
             Err(error) => {
                 let too_early = !was_complete && error.exit() == Exit::MissingInput;
-                let is_unbalanced = self.betrayed.is_some() && error.exit() == Exit::BadInput;
-                let excused = too_early || is_unbalanced || self.attempts[seat].is_hit;
+                let is_unbalanced = error.exit() == Exit::BadInput
+                    && self.betrayed.is_some_and(|partition| self.elected_is_wrong(partition));
+                let is_hit = self.attempts[seat].is_hit && error.exit() == Exit::Io;
+                let excused = too_early || is_unbalanced || is_hit;
                 assert!(excused, "merge {seat} failed by itself: {error}: {}", self.story());
                 self.tell(format!("{seat} fails: {error}"), "merges that were refused or failed");
             }
