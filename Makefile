@@ -55,7 +55,7 @@ test: setup ## all tests
 	cargo test --release $(LOCKED) $(WORKSPACE) --no-fail-fast
 	$(LEFT_OUT)
 
-prove: dist ## all tests with their full counts, the released programs, a minute of fuzzing, and the two below
+prove: dist ## all tests with their full counts, the released programs, fuzz for a minute, sanitize and mutations
 	PROVE=1 $(MAKE) test
 	$(MAKE) fuzz sanitize mutations
 
@@ -69,10 +69,11 @@ fuzz: ## what reads bytes from elsewhere, by libFuzzer; FUZZ="json clean" SECOND
 	else echo "SKIPPED fuzz: cargo-fuzz could not be installed; the lines above say why"; fi
 
 # A compiler that is no nightly takes the flag by RUSTC_BOOTSTRAP; leaks are not looked for, since that needs ptrace.
+# It is the Rust side that is watched, not the C of HDF5 and libdeflate.
 sanitize: ## the tests of what reads bytes from elsewhere, under AddressSanitizer
 	@bootstrap/laptop.sh build
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 cargo test --release $(LOCKED) \
-		-p corpus -p dataset --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/sanitizer
+		-p corpus -p dataset --lib --tests --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/sanitizer
 
 mutations: ## the commit broken in one place after the other: does a test notice?
 	@TORCH=no bootstrap/laptop.sh build test
@@ -99,7 +100,7 @@ hadoop-bench: ## 1 GB through the job on Hadoop, beside the same in Python
 	cargo build --profile dist $(LOCKED) $(PROGRAMS:%=-p %) -p tests --bins
 	python3 tests/hadoop_bench.py $(TARGET)/dist .deps/bench/bin/python
 
-check: ## format, lints, documentation, licences, a list of all that is built in, scripts
+check: ## format, lints, documentation, licences, lists of what is built in, scripts
 	@bootstrap/laptop.sh build check $(TORCH_SET)
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
@@ -110,10 +111,9 @@ check: ## format, lints, documentation, licences, a list of all that is built in
 	$(MAKE) --no-print-directory deny sbom
 	$(LEFT_OUT)
 
-sbom: ## what all of it is made of, as CycloneDX, into target/sentimill.cdx.json
-	@bootstrap/laptop.sh check
-	@mkdir -p $(TARGET)
-	.deps/bin/cargo-sbom --output-format cyclone_dx_json_1_6 >$(TARGET)/sentimill.cdx.json
+sbom: ## what each program is built of, as CycloneDX, into target/sbom/
+	@bootstrap/laptop.sh sbom
+	python3 bootstrap/sbom.py $(TARGET)/sbom $(PROGRAMS) trainer
 
 deny:
 	@bootstrap/laptop.sh check
@@ -131,8 +131,9 @@ dist: ## the programs for other machines (glibc 2.34 and newer), into dist/
 	.deps/bin/cargo-zigbuild zigbuild --profile dist --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
 	rm -rf dist && mkdir dist
 	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/dist/%) dist/
-	$(MAKE) --no-print-directory sbom && cp $(TARGET)/sentimill.cdx.json dist/
-	cd dist && sha256sum $(PROGRAMS) sentimill.cdx.json >SHA256SUMS
+	@bootstrap/laptop.sh sbom
+	python3 bootstrap/sbom.py dist $(PROGRAMS)
+	cd dist && sha256sum $(PROGRAMS) *.cdx.json >SHA256SUMS
 	tests/programs.sh dist $(GLIBC) $(PROGRAMS)
 
 clean: ## remove what was built; .deps/ stays

@@ -2,7 +2,7 @@
 # Installs below .deps/ what building and testing need beyond a Rust toolchain, a C++ compiler and
 # Python 3 (and, for Hadoop, Java and Maven). Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|bench|check|dist|fuzz ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|bench|check|sbom|dist|fuzz ...
 #   build   a cmake new enough for HDF5: the system's, or PyPI's
 #   torch   the part of PyTorch that c10d and trainer are compiled with, for a CPU: 0.5 GB
 #   --cuda  torch, and all of PyTorch for a GPU: 4 GB
@@ -10,7 +10,8 @@
 #           and --cuda, unless the environment has TORCH=no
 #   hadoop  Hadoop's jars, of which bootstrap/hadoop/cluster.sh makes a cluster on this machine: 93 MB
 #   bench   the Python packages of the job in Python, and the AWS CLI, beside which it is measured
-#   check   cargo-deny, cargo-sbom and shellcheck
+#   check   cargo-deny and shellcheck
+#   sbom    cargo-sbom, which lists what a program is built of
 #   dist    zig, which links programs for an older glibc
 #   fuzz    cargo-fuzz
 set -euo pipefail
@@ -46,12 +47,8 @@ main() {
             test) python_set test; python_set s3; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             hadoop) hadoop ;;
             bench) python_set bench ;;
-            check)
-                python_set check
-                link_tool shellcheck check/bin/shellcheck
-                cargo_tool cargo-deny "$CARGO_DENY"
-                cargo_tool cargo-sbom "$CARGO_SBOM"
-                ;;
+            check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
+            sbom) cargo_tool cargo-sbom "$CARGO_SBOM" ;;
             dist) python_set dist; link_zig ;;
             fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
             *) usage ;;

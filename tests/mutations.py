@@ -27,6 +27,8 @@ class Mutation:
     test: tuple[str, str]
 
 
+# With the time to compile it. A test that does not end does not pass.
+TIME_LIMIT_S = 1800
 SIMULATOR = ("exactly_once", "simulator::whatever_becomes_of_attempts_the_dataset_is_the_same_file")
 MUTATIONS = [
     Mutation(
@@ -157,7 +159,10 @@ def main():
             sys.exit("mutations: what stands above does not compile")
         binary, name = test
         command = ["cargo", "test", "--release", "--quiet", "--test", binary, "--", "--exact", name]
-        ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+        try:
+            ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            return False
         if "1 passed" not in ran.stdout and "1 failed" not in ran.stdout:
             sys.exit(f"mutations: {binary} {name} did not run:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
         return ran.returncode == 0
@@ -184,7 +189,12 @@ def main():
 def copy_of_the_project(tree):
     """Every file that git knows of, as it is now; files that are the same keep their times."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=True, text=True).stdout
-    for name in filter(None, listed.split("\0")):
+    names = set(filter(None, listed.split("\0")))
+    for path in tree.rglob("*"):
+        name = path.relative_to(tree)
+        if path.is_file() and str(name) not in names and name.parts[0] != ".deps":
+            path.unlink()
+    for name in sorted(names):
         source, target = PROJECT / name, tree / name
         if source.is_file() and not (target.is_file() and target.read_bytes() == source.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
