@@ -27,8 +27,7 @@ fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
     assert!(fit(&dataset, &whole).status().unwrap().success());
     let only = env::var("FAULT_AT").ok().map(|at| at.parse::<usize>().unwrap());
     let stride = if env::var_os("PROVE").is_some() { 1 } else { STRIDE };
-    let mut n_refused = 0;
-    for at in (only.unwrap_or(1)..).step_by(stride) {
+    for (n_refused, at) in (only.unwrap_or(1)..).step_by(stride).enumerate() {
         for reason in [Errno::ENOSPC, Errno::EIO] {
             let out = data.path().join(format!("{at}-{reason}"));
             let Some(call) = train_until_refused(&dataset, &out, at, reason) else {
@@ -42,7 +41,6 @@ fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
             assert!(weights(&out) == weights(&whole), "FAULT_AT={at}, {reason} at {call:?}: other weights");
             fs::remove_dir_all(&out).unwrap();
         }
-        n_refused += 1;
         if only.is_some() {
             return;
         }
