@@ -313,25 +313,20 @@ impl FileReader {
         Ok(dataset)
     }
 
-    /// The number of rows of a column.
-    pub(crate) fn rows(&self, name: &str) -> Result<usize> {
-        let dataset = self.chunked(name)?;
-        dataset.shape().first().copied().ok_or_else(|| self.unexpected(name, "a scalar", "a column"))
-    }
-
     /// Whether a column has elements of this type.
     pub(crate) fn has_type<T: Scalar>(&self, name: &str) -> bool {
-        self.chunked(name).is_ok_and(|dataset| dataset.dtype().is_ok_and(|dtype| dtype.is::<T>()))
+        self.chunked(name).is_ok_and(|dataset| has_type::<T>(&dataset))
     }
 
     /// Opens a column, which must be described by the table of digests as this project would write it. Each column
     /// is opened once.
     pub(crate) fn column<T: Scalar>(&mut self, name: &str, width: Option<usize>) -> Result<Column<T>> {
-        let rows = self.rows(name)?;
-        let layout = Layout::of(name, rows, width);
         let dataset = self.chunked(name)?;
-        let as_written = self.has_type::<T>(name)
-            && dataset.shape() == layout.shape
+        let shape = dataset.shape();
+        let rows = *shape.first().ok_or_else(|| self.unexpected(name, "a scalar", "a column"))?;
+        let layout = Layout::of(name, rows, width);
+        let as_written = has_type::<T>(&dataset)
+            && shape == layout.shape
             && dataset.chunk().as_deref() == Some(&layout.chunk[..])
             && matches!(dataset.filters()[..], [Filter::Shuffle, Filter::Deflate(_), Filter::Fletcher32]);
         let digests = self.digests.take_column(&layout.description::<T>()).filter(|_| as_written);
@@ -377,4 +372,8 @@ impl FileReader {
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
+}
+
+fn has_type<T: Scalar>(dataset: &hdf5::Dataset) -> bool {
+    dataset.dtype().is_ok_and(|dtype| dtype.is::<T>())
 }

@@ -12,19 +12,17 @@ const LINKS_MAX: usize = 32;
 
 /// Refuses links that lead elsewhere, to another file even, before any of them is followed.
 pub(crate) fn check_links(library: &hdf5::File, file: &StoredFile) -> Result<()> {
-    let mut groups = Vec::new();
-    check_group(library, "", file, &mut groups)?;
-    // Groups in groups are no columns, and are not looked into.
-    groups.iter().try_for_each(|(name, group)| check_group(group, &format!("{name}/"), file, &mut Vec::new()))
+    for name in checked_links(library, "", file)? {
+        // Groups in groups are no columns, and are not looked into.
+        if let Ok(group) = library.group(&name) {
+            checked_links(&group, &format!("{name}/"), file)?;
+        }
+    }
+    Ok(())
 }
 
-/// Checks the links of a group, and gathers the groups among what they lead to.
-fn check_group(
-    group: &hdf5::Group,
-    prefix: &str,
-    file: &StoredFile,
-    groups: &mut Vec<(String, hdf5::Group)>,
-) -> Result<()> {
+/// The names of a group's links, which all lead to something of this file.
+fn checked_links(group: &hdf5::Group, prefix: &str, file: &StoredFile) -> Result<Vec<String>> {
     let mut links = Vec::new();
     let visited = group.find_link(IndexType::Name, IterationOrder::Native, |name, link| {
         links.push((format!("{prefix}{name}"), link.link_type));
@@ -33,19 +31,15 @@ fn check_group(
     if !matches!(visited, Ok(None)) {
         return Err(file.damaged("the list of datasets"));
     }
-    for (name, kind) in links {
+    let lead_here = links.into_iter().map(|(name, kind)| {
         let found = match kind {
-            LinkType::Hard => {
-                let inner = name.strip_prefix(prefix).unwrap_or(&name);
-                groups.extend(group.group(inner).ok().map(|inner| (name.clone(), inner)));
-                continue;
-            }
+            LinkType::Hard => return Ok(name),
             LinkType::Soft => "a symbolic link",
             LinkType::External => "a link to another file",
         };
-        return Err(file.unexpected(&name, found, "a dataset or a group of this file"));
-    }
-    Ok(())
+        Err(file.unexpected(&name, found, "a dataset or a group of this file"))
+    });
+    lead_here.collect()
 }
 
 /// Refuses a dataset whose elements lie elsewhere, in other files even, before it is asked for anything.
@@ -55,11 +49,8 @@ pub(crate) fn check_stored_as(
     name: &str,
     file: &StoredFile,
 ) -> Result<()> {
-    let created = dataset.create_plist().map_err(|_| file.damaged(&format!("the layout of {name}")))?;
-    if created.get_layout().is_ok_and(|found| found == storage)
-        && created.get_external().is_ok_and(|files| files.is_empty())
-    {
-        return Ok(());
-    }
-    Err(file.damaged(&format!("the layout of {name}")))
+    let lies_here = dataset
+        .create_plist()
+        .and_then(|created| Ok(created.get_layout()? == storage && created.get_external()?.is_empty()));
+    if lies_here.unwrap_or(false) { Ok(()) } else { Err(file.damaged(&format!("the layout of {name}"))) }
 }
