@@ -54,9 +54,10 @@ pub fn no_text_is_in_logs(cluster: &Cluster, job: &str) {
 /// The files that hold these bytes, at any depth.
 pub fn files_with(bytes: &str, folder: &Path) -> Vec<PathBuf> {
     let mut grep = without_hadoop(Path::new("grep"));
-    grep.args(["--recursive", "--files-with-matches", "--text", "--fixed-strings", "--", bytes]);
+    // On standard input: another test may be keeping the arguments of all processes, this one's too.
+    grep.args(["--recursive", "--files-with-matches", "--text", "--fixed-strings", "--file=-", "--"]);
     // 1: found nothing; 2: a file vanished under its eyes.
-    let found = run(grep.arg(folder), b"");
+    let found = run(grep.arg(folder), bytes.as_bytes());
     assert!(found.code <= 2, "{}", found.stderr);
     found.said().lines().map(PathBuf::from).collect()
 }
