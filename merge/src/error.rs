@@ -283,7 +283,7 @@ impl Error {
 }
 
 /// What a merge gives.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Says which file an error of the system belongs to, and what was to be done.
 pub(crate) fn at<T>(path: &Path, action: &'static str, result: io::Result<T>) -> Result<T> {

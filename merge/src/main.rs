@@ -10,7 +10,7 @@ use corpus::ledger::Share;
 use dataset::dataset_file::DatasetReader;
 use merge::gc::Garbage;
 use merge::progress::Progress;
-use merge::{Error, Options, Outcome, VocabularyFrom, counts, gc};
+use merge::{DatasetOptions, Error, Options, Outcome, VocabularyFrom, counts, gc};
 use store::{S3Options, Store};
 
 const VOCABULARY_SIZE: u64 = 10_000;
@@ -104,18 +104,20 @@ fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error>
     let store = Store::open_with(run, &arguments.s3.clone().unwrap_or_default())?;
     store.probe()?;
     let options = Options {
-        out: out.to_owned(),
-        vocabulary: match &arguments.vocabulary {
-            Some(file) => VocabularyFrom::Dataset(file.clone()),
-            None => VocabularyFrom::Frequency(arguments.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
+        dataset: DatasetOptions {
+            out: out.to_owned(),
+            vocabulary: match &arguments.vocabulary {
+                Some(file) => VocabularyFrom::Dataset(file.clone()),
+                None => VocabularyFrom::Frequency(arguments.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
+            },
+            without: arguments.without.clone(),
+            padded: arguments.padded,
         },
-        without: arguments.without.clone(),
-        padded: arguments.padded,
         mapper: counts::sum(&arguments.counts)?,
         bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
         scratch: std::env::temp_dir(),
     };
-    match merge::run(&store, &options, &Progress::to_stderr())? {
+    match merge::run(&store, &options, &Progress::to_stderr("merge"))? {
         Outcome::Made(manifest, card) => print(&(merge::ledger_lines(&manifest) + &card)),
         Outcome::Unchanged(manifest) => {
             let there = format!("{} is there already, whole and of these settings", out.display());

@@ -1,4 +1,4 @@
-//! How far a merge is: a bar on a terminal, plain lines elsewhere.
+//! How far a dataset is: a bar on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal, stderr};
 
@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Tells what is being done.
 pub struct Progress {
+    program: &'static str,
     shown: Shown,
 }
 
@@ -17,21 +18,21 @@ enum Shown {
 
 impl Progress {
     /// A bar where standard error is a terminal, else lines.
-    pub fn to_stderr() -> Self {
-        Self { shown: if stderr().is_terminal() { Shown::Bars } else { Shown::Lines } }
+    pub fn to_stderr(program: &'static str) -> Self {
+        Self { program, shown: if stderr().is_terminal() { Shown::Bars } else { Shown::Lines } }
     }
 
     /// For a caller who tells of it in another way.
     pub fn to_nobody() -> Self {
-        Self { shown: Shown::Nothing }
+        Self { program: "", shown: Shown::Nothing }
     }
 
     /// Begins a part of the work, of so many units.
-    pub(crate) fn stage(&self, doing: &str, units: u64) -> ProgressBar {
+    pub fn stage(&self, doing: &str, units: u64) -> ProgressBar {
         match self.shown {
             Shown::Bars => {}
             Shown::Lines => {
-                eprintln!("merge: {doing} ({units})");
+                eprintln!("{}: {doing} ({units})", self.program);
                 return ProgressBar::hidden();
             }
             Shown::Nothing => return ProgressBar::hidden(),

@@ -1,9 +1,8 @@
 //! The shards' rows → the dataset's rows, in one order whatever the shards.
 
-use dataset::dataset_file::DatasetReader;
+use dataset::Row;
 use dataset::merge_sorted::merge_sorted;
 use dataset::spool::Spool;
-use dataset::{Row, RowsReader};
 
 use crate::FAN_IN;
 use crate::error::{Error, Result};
@@ -109,28 +108,4 @@ fn by_words(alike: &[Row], shards: &[VerifiedShard], ids: &Ids<'_>) -> Result<Ve
         return Err(Error::TextTwice { hash, one: name(0), other: name(1) });
     }
     Ok(rows.into_iter().map(|(_, row)| row).collect())
-}
-
-/// The hashes of another dataset, asked for in ascending order.
-pub(crate) struct Hashes {
-    rows: RowsReader,
-    at: u64,
-}
-
-impl Hashes {
-    pub(crate) fn of(dataset: &DatasetReader) -> Self {
-        Self { rows: dataset.rows(), at: 0 }
-    }
-
-    /// Whether the dataset holds this hash, which is not less than the one asked for before.
-    pub(crate) fn contains(&mut self, hash: u64) -> Result<bool> {
-        while self.at < self.rows.n_rows() {
-            let there = self.rows.hash(self.at)?;
-            if there >= hash {
-                return Ok(there == hash);
-            }
-            self.at += 1;
-        }
-        Ok(false)
-    }
 }

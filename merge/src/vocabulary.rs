@@ -11,18 +11,18 @@ use hashbrown::HashMap;
 
 use crate::FAN_IN;
 use crate::error::Result;
+use crate::make::Content;
 use crate::run::VerifiedShard;
 
 /// The most frequent words; of equals the bytewise smaller.
-pub(crate) fn most_frequent(shards: &[VerifiedShard], spool: &mut Spool, size: u64) -> Result<Vocabulary> {
+pub(crate) fn most_frequent<C: Content>(content: &mut C, size: u64) -> Result<Vocabulary, C::Error> {
     // The heap's greatest entry is the word to drop next: the rarest, of equals the bytewise greatest.
     let mut kept: BinaryHeap<(Reverse<u64>, Vec<u8>)> = BinaryHeap::new();
-    each_word(shards, spool, |word, count| {
+    content.each_word(&mut |word, count| {
         if (kept.len() as u64) < size {
             kept.push((Reverse(count), word.to_vec()));
         } else if let Some(mut rarest) = kept.peek_mut() {
-            // Words come in byte order, so a word as frequent as the rarest kept one is greater than it.
-            if count > rarest.0.0 {
+            if (Reverse(count), word) < (rarest.0, &rarest.1[..]) {
                 *rarest = (Reverse(count), word.to_vec());
             }
         }
@@ -35,11 +35,11 @@ pub(crate) fn most_frequent(shards: &[VerifiedShard], spool: &mut Spool, size: u
     Ok(vocabulary)
 }
 
-/// The words of another dataset, in their order, with the counts of these shards.
-pub(crate) fn recounted(words: WordList, shards: &[VerifiedShard], spool: &mut Spool) -> Result<Vocabulary> {
+/// The words of another dataset, in their order, with the counts that they have here.
+pub(crate) fn recounted<C: Content>(words: WordList, content: &mut C) -> Result<Vocabulary, C::Error> {
     let mut counts = vec![0; words.len()];
     let ids = Ids::of(&words);
-    each_word(shards, spool, |word, count| {
+    content.each_word(&mut |word, count| {
         if let Some(id) = ids.get(word) {
             counts[(id - FIRST_WORD) as usize] = count;
         }
@@ -49,7 +49,11 @@ pub(crate) fn recounted(words: WordList, shards: &[VerifiedShard], spool: &mut S
 }
 
 /// Visits every distinct word of all shards once, in byte order, with its count over all of them.
-fn each_word(shards: &[VerifiedShard], spool: &mut Spool, mut visit: impl FnMut(&[u8], u64)) -> Result<()> {
+pub(crate) fn each_word(
+    shards: &[VerifiedShard],
+    spool: &mut Spool,
+    visit: &mut dyn FnMut(&[u8], u64),
+) -> Result<()> {
     let mut each = |word: &[u8], count| {
         visit(word, count);
         Ok(())
@@ -81,12 +85,13 @@ fn words_in_order(words: &mut WordsReader) -> impl Iterator<Item = dataset::Resu
 }
 
 /// The ids of a vocabulary by word.
-pub(crate) struct Ids<'a> {
+pub struct Ids<'a> {
     ids: HashMap<&'a [u8], u32, std::hash::RandomState>,
 }
 
 impl<'a> Ids<'a> {
-    pub(crate) fn of(words: &'a WordList) -> Self {
+    /// Those of these words.
+    pub fn of(words: &'a WordList) -> Self {
         Self { ids: words.iter().zip(FIRST_WORD..).collect() }
     }
 
@@ -95,7 +100,7 @@ impl<'a> Ids<'a> {
     }
 
     /// The id of any word.
-    pub(crate) fn of_word(&self, word: &[u8]) -> u32 {
+    pub fn of_word(&self, word: &[u8]) -> u32 {
         self.get(word).unwrap_or(UNKNOWN)
     }
 }

@@ -13,8 +13,8 @@ use corpus::settings::{Keep, Settings};
 use dataset::WordList;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::UNKNOWN;
-use merge::VocabularyFrom;
 use merge::progress::Progress;
+use merge::{DatasetOptions, VocabularyFrom};
 use proptest::prelude::*;
 use reducer::task::{Others, Task};
 use store::Store;
@@ -62,16 +62,18 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
         reducer::run(io::Cursor::new(sorted.concat()), io::sink(), io::sink(), &store, &task).unwrap();
     }
     let options = merge::Options {
-        out: folder.join("reviews.h5"),
-        vocabulary: VocabularyFrom::Frequency(vocabulary_size),
-        without: None,
-        padded: None,
+        dataset: DatasetOptions {
+            out: folder.join("reviews.h5"),
+            vocabulary: VocabularyFrom::Frequency(vocabulary_size),
+            without: None,
+            padded: None,
+        },
         mapper: None,
         bad_lines_max: Share::OF_BAD_LINES,
         scratch: folder.to_owned(),
     };
-    merge::run(&store, &options, &Progress::to_stderr()).unwrap();
-    let reader = DatasetReader::open(&options.out).unwrap();
+    merge::run(&store, &options, &Progress::to_nobody()).unwrap();
+    let reader = DatasetReader::open(&options.dataset.out).unwrap();
     let mut rows = HashMap::new();
     reader
         .verify(|row| {

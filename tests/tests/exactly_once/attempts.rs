@@ -9,7 +9,7 @@ use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, comm
 use dataset::sha256;
 use merge::gc;
 use merge::progress::Progress;
-use merge::{Options, Outcome, VocabularyFrom};
+use merge::{DatasetOptions, Options, Outcome, VocabularyFrom};
 use reducer::task::{Others, Task};
 use store::{Key, Store};
 
@@ -100,10 +100,12 @@ pub fn reduce(store: &Store, input: Vec<u8>, task: &Task) -> reducer::Result<Com
 /// A merge of the run.
 pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -> merge::Result<Outcome> {
     let options = Options {
-        out: out.to_owned(),
-        vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE),
-        without: None,
-        padded: None,
+        dataset: DatasetOptions {
+            out: out.to_owned(),
+            vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE),
+            without: None,
+            padded: None,
+        },
         mapper: Some(counts),
         bad_lines_max: corpus::ledger::Share::ALL,
         scratch: scratch.to_owned(),

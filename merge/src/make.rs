@@ -1,0 +1,334 @@
+//! Words and rows in order → a dataset under its name, whole or not at all, with its manifest beside it.
+//!
+//! Where words and rows come from is not known here: from the shards of a run, or from one machine's memory.
+
+use std::path::{Path, PathBuf};
+
+use corpus::digest::Digest;
+use corpus::exit::chain;
+use corpus::settings::Settings;
+use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
+use dataset::manifest::{DatasetManifest, Seal};
+use dataset::{Digests, Row, RowsReader};
+use tempfile::TempPath;
+
+use crate::card::describe;
+use crate::error::{Error, Result, at};
+use crate::progress::Progress;
+use crate::publish::{Finished, Places, same_file};
+use crate::vocabulary::{Ids, most_frequent, recounted};
+
+/// A bar moves after so many rows.
+const ROWS_SHOWN: u64 = 1 << 10;
+
+/// Which dataset to make.
+#[derive(Clone, Debug)]
+pub struct DatasetOptions {
+    /// Where it goes.
+    pub out: PathBuf,
+    /// Where its vocabulary comes from.
+    pub vocabulary: VocabularyFrom,
+    /// A dataset whose texts are left out.
+    pub without: Option<PathBuf>,
+    /// Ids a row of a padded copy, where one is wanted.
+    pub padded: Option<u64>,
+}
+
+/// Where a vocabulary comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VocabularyFrom {
+    /// The most frequent words of what is made here, at most so many.
+    Frequency(u64),
+    /// Another dataset's, whole and in its order.
+    Dataset(PathBuf),
+}
+
+/// What a dataset is made of.
+pub trait Content {
+    /// Why it cannot be had, or why no dataset can be made of it.
+    type Error: From<Error>;
+
+    /// Visits every distinct word once, in any order, with how often it occurs.
+    fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<(), Self::Error>;
+
+    /// What its rows add up to.
+    fn size(&mut self) -> Result<Size, Self::Error>;
+
+    /// Visits all rows in the order of a dataset, their tokens being ids of the vocabulary.
+    fn each_row(
+        &mut self,
+        ids: &Ids<'_>,
+        visit: &mut dyn FnMut(&Row) -> Result<()>,
+    ) -> Result<(), Self::Error>;
+}
+
+/// What rows add up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Rows.
+    pub rows: u64,
+    /// Their tokens.
+    pub tokens: u64,
+    /// Their digest.
+    pub row_digest: Digest,
+    /// Rows besides, which are left out because another dataset holds their texts.
+    pub left_out: u64,
+}
+
+/// A dataset that is to be made: its place and its settings are known, its rows are not.
+pub struct Making<'a> {
+    options: &'a DatasetOptions,
+    vocabulary: Option<DatasetReader>,
+    without: Option<DatasetReader>,
+    settings: DatasetSettings,
+    places: Places,
+}
+
+impl<'a> Making<'a> {
+    /// Opens the other datasets that this one is made after.
+    pub fn open(options: &'a DatasetOptions, rows: &Settings) -> Result<Self> {
+        let open = |path: &Path| -> Result<DatasetReader> {
+            let dataset = DatasetReader::open(path)?;
+            check_cleaning(path, &dataset.settings().rows, rows)?;
+            Ok(dataset)
+        };
+        let (vocabulary, vocabulary_size) = match &options.vocabulary {
+            VocabularyFrom::Frequency(size) => (None, *size),
+            VocabularyFrom::Dataset(path) => {
+                let other = open(path)?;
+                let size = other.vocabulary().words.len() as u64;
+                (Some(other), size)
+            }
+        };
+        let without = options.without.as_deref().map(open).transpose()?;
+        let settings = DatasetSettings {
+            rows: rows.clone(),
+            vocabulary_size,
+            vocabulary_of: vocabulary.as_ref().map(|dataset| dataset.digests().id_digest),
+            without: without.as_ref().map(|dataset| dataset.digests().id_digest),
+        };
+        Ok(Self { options, vocabulary, without, settings, places: Places::of(&options.out) })
+    }
+
+    /// The dataset whose texts are left out.
+    pub fn without(&self) -> Option<&DatasetReader> {
+        self.without.as_ref()
+    }
+
+    /// What is there already in the dataset's place; whatever is neither whole nor of these settings is refused before
+    /// any work is done.
+    pub fn look(&self) -> Result<There> {
+        // Read in any case: a file of its name that is none is not written over.
+        let manifest = self.places.read_manifest()?;
+        let there = match std::fs::metadata(&self.places.dataset) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(There::Nothing),
+            found => at(&self.places.dataset, "look it up", found)?,
+        };
+        if !there.is_file() {
+            return self.refused("a folder or a special file", "a dataset or nothing");
+        }
+        if let Some(manifest) = manifest {
+            if manifest.settings != self.settings {
+                return self.refused("a dataset of other settings", "one of these");
+            }
+            return Ok(There::WithManifest(Box::new(manifest)));
+        }
+        // What was left by a program that was killed between the two; it is compared with what is made now.
+        match DatasetReader::open(&self.places.dataset) {
+            Ok(dataset) if dataset.settings() == &self.settings => Ok(There::Alone),
+            Ok(_) => self.refused("a dataset of other settings", "one of these"),
+            Err(_) => self.refused("no whole dataset", "this one or nothing"),
+        }
+    }
+
+    /// The error of a dataset that is something else than it should be.
+    pub(crate) fn refused<T>(&self, found: &str, expected: &str) -> Result<T> {
+        let (found, expected) = (found.to_owned(), expected.to_owned());
+        Err(Error::OtherFile { path: self.places.dataset.clone(), found, expected })
+    }
+
+    /// Whether the files that a manifest tells of are there, whole, and all that is wanted; those that are another are
+    /// refused.
+    pub(crate) fn is_complete(&self, manifest: &DatasetManifest) -> Result<bool> {
+        same_file(&self.places.dataset, &manifest.sha256)?;
+        let padded = &self.places.padded;
+        if self.options.padded.is_some() {
+            if !at(padded, "look it up", padded.try_exists())? {
+                return Ok(false);
+            }
+            match &manifest.padded_sha256 {
+                Some(expected) if manifest.padded == self.options.padded => same_file(padded, expected)?,
+                _ => {
+                    let (found, expected) = ("another file", "a copy of this many ids a row, or nothing");
+                    let (found, expected) = (found.to_owned(), expected.to_owned());
+                    return Err(Error::OtherFile { path: padded.clone(), found, expected });
+                }
+            }
+        }
+        self.places.sync()?;
+        Ok(true)
+    }
+
+    /// Writes the dataset under a name of its own, reads it back, and gives it its name. Just before that, when nothing
+    /// is left that could refuse it, `put_seal` is called.
+    pub fn make<C: Content>(
+        &self,
+        content: &mut C,
+        seal: Seal,
+        progress: &Progress,
+        put_seal: impl FnOnce(&Seal) -> Result<()>,
+    ) -> Result<(DatasetManifest, String), C::Error> {
+        let (built, card) = self.build(content, progress)?;
+        let manifest = self.publish(built, seal, put_seal)?;
+        Ok((manifest, card))
+    }
+
+    fn build<C: Content>(&self, content: &mut C, progress: &Progress) -> Result<(Built, String), C::Error> {
+        let vocabulary = match &self.vocabulary {
+            None => most_frequent(content, self.settings.vocabulary_size)?,
+            Some(other) => recounted(other.vocabulary().words.clone(), content)?,
+        };
+        let size = content.size()?;
+        let file = self.places.temporary()?;
+        let mut dataset = DatasetWriter::create(&file, &self.settings, &vocabulary, size.rows, size.tokens)
+            .map_err(Error::from)?;
+        let bar = progress.stage("writing rows", size.rows);
+        let mut n_written = 0;
+        content.each_row(&Ids::of(&vocabulary.words), &mut |row| {
+            n_written += 1;
+            if n_written % ROWS_SHOWN == 0 {
+                bar.set_position(n_written);
+            }
+            Ok(dataset.row(row)?)
+        })?;
+        let digests = dataset.finish(size.row_digest).map_err(Error::from)?;
+        bar.finish_and_clear();
+        let card = verified(&file, digests, &self.settings, size.rows)
+            .map_err(|found| Error::Unverified { path: file.to_path_buf(), found })?;
+        Ok((Built { file, digests, size }, card))
+    }
+
+    /// Writes the padded copy, gives the files their names and writes the manifest.
+    fn publish(
+        &self,
+        built: Built,
+        seal: Seal,
+        put_seal: impl FnOnce(&Seal) -> Result<()>,
+    ) -> Result<DatasetManifest> {
+        let Self { options, places, .. } = self;
+        let mut padded = None;
+        if let Some(length) = options.padded {
+            let file = places.temporary()?;
+            write_padded(&DatasetReader::open(&built.file)?, &file, length as usize)?;
+            let file = Finished::of(file)?;
+            file.check_place(&places.padded)?;
+            padded = Some(file);
+        }
+        let dataset = Finished::of(built.file)?;
+        dataset.check_place(&places.dataset)?;
+        put_seal(&seal)?;
+        let manifest = DatasetManifest {
+            schema_version: dataset::SCHEMA_VERSION,
+            seal,
+            settings: self.settings.clone(),
+            padded: options.padded,
+            bytes: dataset.bytes,
+            sha256: dataset.sha256.clone(),
+            padded_sha256: padded.as_ref().map(|padded| padded.sha256.clone()),
+            rows: built.size.rows,
+            left_out: built.size.left_out,
+            digests: built.digests,
+        };
+        dataset.publish(&places.dataset)?;
+        padded.map_or(Ok(()), |padded| padded.publish(&places.padded))?;
+        places.write_manifest(&manifest)?;
+        Ok(manifest)
+    }
+}
+
+/// What is there already in a dataset's place.
+pub enum There {
+    /// Nothing.
+    Nothing,
+    /// A dataset of the same settings, of which no more is known.
+    Alone,
+    /// A file whose manifest names the same settings.
+    WithManifest(Box<DatasetManifest>),
+}
+
+/// A text's hash means the same in two datasets only where both were cleaned by the same rules.
+fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
+    let pairs = [
+        ("the cleaning version", there.cleaning_version.to_string(), here.cleaning_version.to_string()),
+        ("the Unicode version", there.unicode_version.clone(), here.unicode_version.clone()),
+    ];
+    match pairs.into_iter().find(|(_, found, expected)| found != expected) {
+        None => Ok(()),
+        Some((what, found, expected)) => {
+            Err(Error::OtherCleaning { path: path.to_owned(), what, found, expected })
+        }
+    }
+}
+
+/// A dataset that is finished but for its name.
+struct Built {
+    file: TempPath,
+    digests: Digests,
+    size: Size,
+}
+
+/// Reads a dataset that was just written, and gives its card; or tells what is wrong with it.
+fn verified(
+    file: &Path,
+    digests: Digests,
+    settings: &DatasetSettings,
+    n_rows: u64,
+) -> std::result::Result<String, String> {
+    // The part alone: what is to be done about a file of somebody else's is not what is to be done about this one.
+    let said = |error: dataset::Error| match error {
+        dataset::Error::Damaged { part, .. } => format!("{part} does not match its digest"),
+        other => chain(&other),
+    };
+    let written = DatasetReader::open(file).map_err(said)?;
+    if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
+        return Err("other sizes, settings or digests".to_owned());
+    }
+    // Making the card reads and checks all of it.
+    describe(&written).map_err(|error| chain(&error))
+}
+
+/// The hashes of another dataset, asked for in ascending order.
+pub struct Hashes {
+    rows: RowsReader,
+    at: u64,
+}
+
+impl Hashes {
+    /// From the first on.
+    pub fn of(dataset: &DatasetReader) -> Self {
+        Self { rows: dataset.rows(), at: 0 }
+    }
+
+    /// From the first on that is not less than this one.
+    pub fn from(dataset: &DatasetReader, hash: u64) -> Result<Self> {
+        let mut hashes = Self::of(dataset);
+        let mut end = hashes.rows.n_rows();
+        while hashes.at < end {
+            let middle = hashes.at + (end - hashes.at) / 2;
+            if hashes.rows.hash(middle)? < hash { hashes.at = middle + 1 } else { end = middle }
+        }
+        Ok(hashes)
+    }
+
+    /// Whether the dataset holds this hash, which is not less than the one asked for before.
+    pub fn contains(&mut self, hash: u64) -> Result<bool> {
+        while self.at < self.rows.n_rows() {
+            let there = self.rows.hash(self.at)?;
+            if there >= hash {
+                return Ok(there == hash);
+            }
+            self.at += 1;
+        }
+        Ok(false)
+    }
+}
