@@ -12,7 +12,7 @@ const BEGINNING_BYTES: usize = 16;
 const PACKED: [(&[u8], &str); 3] = [(b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"PAR1", "Parquet")];
 
 /// What of the input's first line a guess is made from.
-pub(crate) fn beginning(line: Content<'_>) -> &[u8] {
+pub fn beginning(line: Content<'_>) -> &[u8] {
     match line {
         Content::Bytes(bytes) => &bytes[..bytes.len().min(BEGINNING_BYTES)],
         Content::TooLong { .. } => &[],
@@ -20,7 +20,7 @@ pub(crate) fn beginning(line: Content<'_>) -> &[u8] {
 }
 
 /// Guesses from the input's first bytes and from which reason is the most frequent.
-pub(crate) fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format) -> String {
+pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format) -> String {
     if Compression::of(beginning).is_some() {
         return "the input is compressed: give it as a file, by --input, or unpack it before the mapper"
             .to_owned();

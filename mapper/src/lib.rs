@@ -4,7 +4,7 @@
 //! with their place; the bad ones can be had themselves, in place of the records. None of them stops the work; too
 //! many of them fail it at its end, with a guess at the cause.
 
-mod cause;
+pub mod cause;
 mod rejects;
 
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use corpus::format::Format;
 use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad, report_counters};
 use corpus::lines::{Content, Line, LineReader};
 use corpus::record::{Votes, write_record};
-use corpus::review::{Rating, ReviewParser};
+use corpus::review::{Rating, Review, ReviewParser};
 use thiserror::Error;
 
 use crate::rejects::write_reject;
@@ -23,7 +23,7 @@ use crate::rejects::write_reject;
 /// Output goes out in pieces of about this size.
 const WRITE_BYTES: usize = 256 << 10;
 /// So many bad lines of each reason are told.
-const TOLD: u64 = 3;
+pub const TOLD: u64 = 3;
 
 /// What a mapper is to do.
 #[derive(Clone, Debug)]
@@ -155,13 +155,9 @@ impl<W: Write, L: Write> Mapper<W, L> {
         self.output.write_all(&self.written).and_then(|()| self.output.flush()).map_err(Error::Write)?;
         let counts = self.counts;
         report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
-        let cause = || cause::likely(&counts, &self.beginning, &self.options.format);
-        counts
-            .judge(self.options.bad_lines_max)
-            .map_err(|found| Error::BadLines { found, cause: cause() })?;
-        // Too few lines to fail for, and yet hardly what anybody wanted.
-        if counts.reviews == 0 && counts.bad() > 0 {
-            let notice = format!("mapper: no line is a review; {}\n", cause());
+        let options = &self.options;
+        if let Some(notice) = judge(&counts, &self.beginning, &options.format, options.bad_lines_max)? {
+            let notice = format!("mapper: {notice}\n");
             self.log.write_all(notice.as_bytes()).map_err(Error::Log)?;
         }
         Ok(counts)
@@ -188,29 +184,54 @@ impl<W: Write, L: Write> Mapper<W, L> {
     }
 }
 
+/// Judges lines that were all read, by their counts and by how the first one begins: too many bad ones are an error.
+/// There may be something to say of others too.
+pub fn judge(
+    counts: &MapperCounts,
+    beginning: &[u8],
+    format: &Format,
+    bad_lines_max: Share,
+) -> Result<Option<String>, Error> {
+    let cause = || cause::likely(counts, beginning, format);
+    counts.judge(bad_lines_max).map_err(|found| Error::BadLines { found, cause: cause() })?;
+    // Too few lines to fail for, and yet hardly what anybody wanted.
+    let is_empty = counts.reviews == 0 && counts.bad() > 0;
+    Ok(is_empty.then(|| format!("no line is a review; {}", cause())))
+}
+
 /// Lines to cleaned texts, through buffers that are used again.
 #[derive(Debug)]
-struct Reviews {
+pub struct Reviews {
     parser: ReviewParser,
     cleaner: Cleaner,
     text: Vec<u8>,
 }
 
 impl Reviews {
-    fn of(format: Format) -> Self {
+    /// For lines of this format.
+    pub fn of(format: Format) -> Self {
         Self { parser: ReviewParser::new(format), cleaner: Cleaner::default(), text: Vec::new() }
     }
 
     /// The cleaned text and the rating of a line, or what else becomes of it.
-    fn read(&mut self, line: Content<'_>) -> Result<(&[u8], Rating), Fate> {
+    pub fn read(&mut self, line: Content<'_>) -> Result<(&[u8], Rating), Fate> {
         let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
-        self.text.clear();
-        if self.cleaner.clean(review.text, &mut self.text) {
-            Ok((&self.text, review.rating))
-        } else {
-            Err(Fate::EmptyText)
-        }
+        cleaned(&mut self.cleaner, review, &mut self.text)
     }
+
+    /// The same of a review that stood in no line.
+    pub fn read_review(&mut self, review: Review<'_>) -> Result<(&[u8], Rating), Fate> {
+        cleaned(&mut self.cleaner, review, &mut self.text)
+    }
+}
+
+fn cleaned<'a>(
+    cleaner: &mut Cleaner,
+    review: Review<'_>,
+    text: &'a mut Vec<u8>,
+) -> Result<(&'a [u8], Rating), Fate> {
+    text.clear();
+    if cleaner.clean(review.text, text) { Ok((text, review.rating)) } else { Err(Fate::EmptyText) }
 }
 
 #[cfg(test)]
