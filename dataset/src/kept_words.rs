@@ -1,8 +1,8 @@
 //! A dictionary in memory, for putting rows' words together quickly.
 
 /// Words by their place. A short one lies where it is looked up, so that one place in memory is read for it, not two.
-#[derive(Default)]
-pub(crate) struct KeptWords {
+#[derive(Clone, Default)]
+pub struct KeptWords {
     words: Vec<KeptWord>,
     /// Long words, one after the other.
     long: Vec<u8>,
@@ -23,17 +23,27 @@ const TOGETHER: usize = 64;
 
 impl KeptWords {
     /// The memory that words take at most, which have so many bytes together.
-    pub(crate) fn memory_bytes(words: u64, word_bytes: u64) -> u64 {
+    pub fn memory_bytes(words: u64, word_bytes: u64) -> u64 {
         words * size_of::<KeptWord>() as u64 + word_bytes
     }
 
     /// No words yet, and room for so many.
-    pub(crate) fn with_capacity(words: usize) -> Self {
+    pub fn with_capacity(words: usize) -> Self {
         Self { words: Vec::with_capacity(words), long: Vec::new() }
     }
 
+    /// The number of words.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
     /// Appends a word.
-    pub(crate) fn push(&mut self, word: &[u8]) {
+    pub fn push(&mut self, word: &[u8]) {
         let mut kept = [0; WORD_BYTES];
         if word.len() <= SHORT_BYTES {
             kept[..word.len()].copy_from_slice(word);
@@ -47,8 +57,18 @@ impl KeptWords {
         self.words.push(KeptWord(kept));
     }
 
+    /// Forgets all words from this place on.
+    pub fn truncate(&mut self, place: usize) {
+        let mut forgotten = self.words.iter().skip(place);
+        if let Some(KeptWord(word)) = forgotten.find(|KeptWord(word)| word[SHORT_BYTES] == LONG) {
+            let (from, _) = long_place(word);
+            self.long.truncate(from);
+        }
+        self.words.truncate(place);
+    }
+
     /// Writes the words at these places into `joined`, a space between.
-    pub(crate) fn join(&self, places: &[u32], joined: &mut Vec<u8>) {
+    pub fn join(&self, places: &[u32], joined: &mut Vec<u8>) {
         // A short word and its space take at most as much as is copied at once; long ones ask for more.
         joined.resize(WORD_BYTES * places.len(), 0);
         let mut end = 0;
@@ -75,10 +95,15 @@ impl KeptWords {
     }
 
     fn long(&self, word: &[u8; WORD_BYTES]) -> &[u8] {
-        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *word;
-        let from = u64::from_le_bytes([a, b, c, d, e, f, g, h]) as usize;
-        &self.long[from..][..u32::from_le_bytes([i, j, k, l]) as usize]
+        let (from, length) = long_place(word);
+        &self.long[from..][..length]
     }
+}
+
+/// Where a long word lies.
+fn long_place(word: &[u8; WORD_BYTES]) -> (usize, usize) {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *word;
+    (u64::from_le_bytes([a, b, c, d, e, f, g, h]) as usize, u32::from_le_bytes([i, j, k, l]) as usize)
 }
 
 #[cfg(test)]
@@ -95,7 +120,12 @@ mod tests {
         ) {
             let mut kept = KeptWords::with_capacity(words.len());
             words.iter().for_each(|word| kept.push(word.as_bytes()));
-            let places: Vec<usize> = places.iter().map(|place| place.index(words.len())).collect();
+            // What was forgotten leaves no trace.
+            words.iter().for_each(|word| kept.push(format!("{word}{word}").as_bytes()));
+            kept.truncate(words.len());
+            words.iter().for_each(|word| kept.push(word.as_bytes()));
+            let places: Vec<usize> = places.iter().map(|place| place.index(2 * words.len())).collect();
+            let words = [&words[..], &words].concat();
             let expected: Vec<&str> = places.iter().map(|&place| words[place].as_str()).collect();
             let mut joined = b"what was there before".to_vec();
             kept.join(&places.iter().map(|&place| place as u32).collect::<Vec<_>>(), &mut joined);

@@ -33,6 +33,7 @@ pub use column::{Column, Scratch};
 pub use error::{Error, Result};
 pub use header::Digests;
 pub use in_order::threads;
+pub use kept_words::KeptWords;
 pub use rows::{Row, RowColumns, RowsReader, TokenColumn, TokenType};
 pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
 pub use words::{WordList, WordsReader};

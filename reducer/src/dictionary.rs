@@ -89,6 +89,9 @@ fn hash(key: Key, seed: &[u64; 2]) -> usize {
     (product as u64 ^ (product >> 64) as u64) as usize
 }
 
+/// The number of a word that a dictionary does not know.
+pub const UNKNOWN: u32 = u32::MAX;
+
 /// A word of a text that is no stop word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
@@ -154,6 +157,48 @@ impl Dictionary {
             }
         }
         counted.truncate(n_counted);
+    }
+
+    /// Looks up these words of `text` without counting them; puts those that are no stop words into `found`, in place of
+    /// what was there. A word that is not known has the number [`UNKNOWN`].
+    pub fn look_up(&self, text: &[u8], words: &[Span], found: &mut Vec<Counted>) {
+        found.resize(words.len(), Counted::default());
+        let mut n_found = 0;
+        let mut expected =
+            Expected { keys: [Key::default(); TOGETHER], slots: [0; TOGETHER], firsts: [0; TOGETHER] };
+        for words in words.chunks(TOGETHER) {
+            self.expect(text, words, &mut expected);
+            for (i, &span) in words.iter().enumerate() {
+                let (key, at) = (expected.keys[i], expected.slots[i] as usize);
+                let slot = &self.table[at];
+                let is_there = expected.firsts[i] == key.first && slot.key.last == key.last;
+                let place = if is_there && span.length as usize <= SHORT_BYTES {
+                    slot.place as usize
+                } else {
+                    self.find(key, at, span.of(text)).unwrap_or(self.stop_words + UNKNOWN as usize)
+                };
+                found[n_found] = Counted { number: place.wrapping_sub(self.stop_words) as u32, span };
+                n_found += usize::from(place >= self.stop_words);
+            }
+        }
+        found.truncate(n_found);
+    }
+
+    /// The place of a word of this key, looked for from a slot on.
+    #[inline(never)]
+    fn find(&self, key: Key, from: usize, word: &[u8]) -> Option<usize> {
+        let mut at = from;
+        loop {
+            let slot = &self.table[at];
+            if slot.count == 0 {
+                return None;
+            }
+            let place = slot.place as usize;
+            if slot.key == key && (word.len() <= SHORT_BYTES || self.entries[place].of(&self.bytes) == word) {
+                return Some(place);
+            }
+            at = (at + 1) & (self.table.len() - 1);
+        }
     }
 
     /// Looks where each word is expected.
@@ -341,6 +386,13 @@ mod tests {
             let (mut words, mut counted) = (vec![Span::default(); room(text.len())], Vec::new());
             let n_words = find_words(text.as_bytes(), &mut words);
             dictionary.count(text.as_bytes(), &words[..n_words], &mut counted);
+            let mut found = Vec::new();
+            dictionary.look_up(text.as_bytes(), &words[..n_words], &mut found);
+            prop_assert_eq!(&found, &counted);
+            let fresh = Dictionary::new(&["é".to_owned()]);
+            fresh.look_up(text.as_bytes(), &words[..n_words], &mut found);
+            let unknown = counted.iter().map(|word| Counted { number: UNKNOWN, ..*word });
+            prop_assert_eq!(&found, &unknown.collect::<Vec<_>>());
             for word in counted {
                 prop_assert_eq!(dictionary.get(word.number), word.span.of(text.as_bytes()));
             }

@@ -7,12 +7,12 @@
 mod buffer;
 mod collect;
 mod commit;
-mod dictionary;
+pub mod dictionary;
 pub mod heartbeat;
 mod reading;
 mod runs;
 pub mod task;
-mod words;
+pub mod words;
 
 use std::fs;
 use std::io::{self, Read, Write};
