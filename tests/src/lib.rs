@@ -1,6 +1,7 @@
 //! What the tests of several programs share: the made-up reviews they read, real ones where they lie beside the
 //! project, and the programs themselves as processes.
 
+use std::env;
 use std::io::{self, Write};
 
 pub mod corpus;
@@ -14,6 +15,11 @@ pub mod real_data;
 pub mod s3_server;
 #[cfg(target_arch = "x86_64")]
 pub mod tracer;
+
+/// Whether there is time for the long counts: PROVE=1, which `make prove` sets.
+pub fn prove() -> bool {
+    env::var_os("PROVE").is_some()
+}
 
 /// Says, past the harness, which keeps what a passing test prints, that something was not tested or how it went.
 pub fn say(text: &str) {

@@ -8,7 +8,6 @@
 //! less, where the reducer gets less memory too, so that it spills.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
-use std::env;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +17,7 @@ use std::time::Instant;
 use tests::corpus;
 use tests::pipe::{merge, reducer};
 use tests::programs::{Finished, finish, program, run, without_hadoop};
-use tests::say;
+use tests::{prove, say};
 
 /// What mapper and combiner may take: they share a node of a cluster with many others.
 const STREAMING_MIB: u64 = 12;
@@ -45,10 +44,6 @@ fn stream(name: &str, command: &Command, mib: u64, input: &Path, output: &Path) 
     let seconds = begin.elapsed().as_secs_f64();
     say(&format!("{name}: {input_mb:.0} MB in {seconds:.1} s within {mib} MiB of memory"));
     finished
-}
-
-fn prove() -> bool {
-    env::var_os("PROVE").is_some()
 }
 
 /// Reviews of about this size.

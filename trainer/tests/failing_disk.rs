@@ -26,7 +26,7 @@ fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
     let whole = data.path().join("whole");
     assert!(fit(&dataset, &whole).status().unwrap().success());
     let only = env::var("FAULT_AT").ok().map(|at| at.parse::<usize>().unwrap());
-    let stride = if env::var_os("PROVE").is_some() { 1 } else { STRIDE };
+    let stride = if tests::prove() { 1 } else { STRIDE };
     for (n_refused, at) in (only.unwrap_or(1)..).step_by(stride).enumerate() {
         for reason in [Errno::ENOSPC, Errno::EIO] {
             let out = data.path().join(format!("{at}-{reason}"));

@@ -6,7 +6,6 @@ mod fixture;
 #[path = "../../c10d/tests/ranks/mod.rs"]
 mod ranks;
 
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -199,7 +198,7 @@ fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
 
 /// 50 in all where everything is to be proved.
 fn kills(of_50: usize, small: usize) -> usize {
-    if env::var_os("PROVE").is_some() { of_50 } else { small }
+    if tests::prove() { of_50 } else { small }
 }
 
 #[test]

@@ -4,10 +4,11 @@ use std::fs;
 use std::process::Command;
 
 use tests::programs::run;
+use tests::prove;
 use tests::tracer::{Call, Errno, Kind, Then, permitted};
 
 use crate::job::{JOB, MERGED, PARTITIONS, Room, SPILLING, assert_same, visible};
-use crate::steps::{Met, described, each_step, prove, trace_steps};
+use crate::steps::{Met, described, each_step, trace_steps};
 
 /// How files get their names.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,8 @@ use std::env;
 use std::process::Command;
 use std::time::Instant;
 
-use tests::say;
 use tests::tracer::{Call, Ended, Then, trace};
-
-pub fn prove() -> bool {
-    env::var_os("PROVE").is_some()
-}
+use tests::{prove, say};
 
 /// Tries step after step, up to the first that the program does not have, and says how many those were. `stride` is how
 /// many steps `make test` goes on by.

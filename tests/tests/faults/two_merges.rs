@@ -1,6 +1,5 @@
 //! Two merges of one run at once.
 
-use std::env;
 use std::fs;
 
 use tests::programs::{finish, start};
@@ -8,7 +7,7 @@ use tests::programs::{finish, start};
 use crate::job::{JOB, Room, assert_same, visible};
 
 fn rounds() -> usize {
-    if env::var_os("PROVE").is_some() { 200 } else { 20 }
+    if tests::prove() { 200 } else { 20 }
 }
 
 #[test]

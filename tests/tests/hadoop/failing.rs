@@ -3,7 +3,7 @@
 use std::fs;
 use std::thread;
 
-use tests::say;
+use tests::{prove, say};
 
 use crate::cluster::{Cluster, cluster, until};
 use crate::job::{Job, json};
@@ -32,7 +32,7 @@ fn a_failing_reducer_says_why_in_its_status_its_log_and_its_code() {
 
 #[test]
 fn a_failing_mapper_says_why_in_its_status_its_log_and_its_code() {
-    if std::env::var_os("PROVE").is_none() {
+    if !prove() {
         say("SKIPPED a failing mapper: PROVE=1 has the time, and a failing reducer is tested");
         return;
     }

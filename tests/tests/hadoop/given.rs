@@ -64,7 +64,7 @@ pub static FEW: LazyLock<Given> = LazyLock::new(|| {
 
 /// With PROVE=1 a shard that the system's own buffers do not take at once; else nothing.
 pub static TALL: LazyLock<Given> = LazyLock::new(|| {
-    let n = if std::env::var_os("PROVE").is_some() { 1_000_000 } else { 0 };
+    let n = if tests::prove() { 1_000_000 } else { 0 };
     let lines: Vec<u8> = (0..n).flat_map(|n| review(&word_of(n))).collect();
     given(vec![("tall.json", lines.clone())], &lines)
 });

@@ -108,7 +108,7 @@ fn reducers_killed_whenever_commit_once() {
     let Some(cluster) = cluster() else { return };
     let _nodes = cluster.nodes.read();
     // A job of its own for each seed; in a usual run the instants above have to do.
-    let seeds = if std::env::var_os("PROVE").is_some() { 5 } else { 0 };
+    let seeds = if tests::prove() { 5 } else { 0 };
     for (seed, name) in (1..=seeds).zip(["seed-1", "seed-2", "seed-3", "seed-4", "seed-5"]) {
         let mut random = Random::new(seed);
         let attempts =

@@ -45,7 +45,7 @@ fn an_empty_partition_is_committed() {
 
 #[test]
 fn a_job_that_is_started_again_commits_nothing_twice() {
-    if std::env::var_os("PROVE").is_none() {
+    if !tests::prove() {
         tests::say("SKIPPED a job that is started again: PROVE=1 has the time");
         return;
     }

@@ -21,7 +21,7 @@ const CASES: u64 = 200;
 
 /// Lines that are scratched, or made, at random and may be good or bad; with PROVE=1 ten times as many.
 fn random_lines() -> u64 {
-    if std::env::var_os("PROVE").is_some() { 40_000 } else { 4_000 }
+    if tests::prove() { 40_000 } else { 4_000 }
 }
 
 /// What becomes of a line.

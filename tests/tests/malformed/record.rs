@@ -30,7 +30,7 @@ fn a_record_broken_in_any_way_is_refused_by_the_combiner() {
 fn a_record_broken_in_any_way_is_refused_by_the_reducer_and_no_shard_comes_of_it() {
     let folder = tempfile::tempdir().unwrap();
     // Each is a process with an HDF5 library to start.
-    let cases_of_each = if std::env::var_os("PROVE").is_some() { CASES } else { CASES / 10 };
+    let cases_of_each = if tests::prove() { CASES } else { CASES / 10 };
     for (class, reason, line, input, number) in cases(cases_of_each) {
         let finished = run(&mut reducer(folder.path(), 0, 1), &input);
         check(finished, "reducer", class, &line, number, reason);

@@ -176,7 +176,7 @@ fn a_text_in_two_partitions_is_refused() {
 
 /// Few of them in a usual run; PROVE=1 takes its time.
 fn cases() -> u32 {
-    if std::env::var_os("PROVE").is_some() { 256 } else { 16 }
+    if tests::prove() { 256 } else { 16 }
 }
 
 proptest! {
