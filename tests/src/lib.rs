@@ -21,6 +21,15 @@ pub fn prove() -> bool {
     env::var_os("PROVE").is_some()
 }
 
+/// Says that something was not tested, and why: what that takes is not installed or not permitted, which only a
+/// developer's machine may do. Where `CI` is set and not empty, the test fails.
+#[track_caller]
+pub fn skipped(what: &str) {
+    let skipped = format!("SKIPPED {what}");
+    assert!(env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{skipped}");
+    say(&skipped);
+}
+
 /// Says, past the harness, which keeps what a passing test prints, that something was not tested or how it went.
 pub fn say(text: &str) {
     writeln!(io::stderr(), "{text}").expect("standard error takes a line");
