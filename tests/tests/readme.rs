@@ -97,8 +97,7 @@ fn the_readme_names_only_make_targets_and_files_that_exist() {
 fn the_readmes_python_reads_a_dataset() {
     let python = project().join(".deps/test/bin/python");
     if !python.exists() {
-        assert!(std::env::var_os("CI").is_none(), "no {}: run `make setup`", python.display());
-        tests::say(&format!("SKIPPED the README's Python: no {}; run `make setup`", python.display()));
+        tests::skipped(&format!("the README's Python: no {}; run `make setup`", python.display()));
         return;
     }
     let folder = tempfile::tempdir().unwrap();
