@@ -22,7 +22,7 @@ use tokio::runtime::{self, Runtime};
 use crate::skipped;
 
 /// Whom s3s-fs knows; moto takes anybody.
-pub const ACCESS_KEY: &str = "canary-key";
+const ACCESS_KEY: &str = "canary-key";
 /// The secret that s3s-fs checks signatures by.
 pub const SECRET_KEY: &str = "canary-secret-0123456789";
 
@@ -124,6 +124,13 @@ impl S3Server {
         });
         asked.is_ok() && answer.starts_with("HTTP/1.1 200")
     }
+}
+
+/// Tells a program where S3 is, and who it is there.
+pub fn with_s3(mut program: Command, endpoint: &str) -> Command {
+    program.env("AWS_ENDPOINT_URL_S3", endpoint).env("AWS_REGION", "eu-central-1");
+    program.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
+    program
 }
 
 async fn serve(listener: tokio::net::TcpListener, service: S3Service) {

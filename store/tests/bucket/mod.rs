@@ -6,7 +6,7 @@ use std::process::Command;
 
 use store::{Content, PART_BYTES_MIN, Put, S3Options, Store};
 use tests::fault_proxy::{Fault, FaultProxy, Request};
-use tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
+use tests::s3_server::{S3Server, SECRET_KEY, with_s3};
 
 use crate::claims::key;
 
@@ -21,12 +21,8 @@ pub fn succeeds_in_s3(test: &str, proxy: &FaultProxy, run: &str) {
 
 #[track_caller]
 pub fn succeeds_with(options: &str, test: &str, proxy: &FaultProxy, run: &str) {
-    let ended = Command::new(env::current_exe().unwrap())
+    let ended = with_s3(Command::new(env::current_exe().unwrap()), &proxy.url())
         .args(["--exact", test, "--ignored", "--nocapture"])
-        .env("AWS_ENDPOINT_URL_S3", proxy.url())
-        .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
-        .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
-        .env("AWS_REGION", "eu-central-1")
         .env("STORE_RUN", run)
         .env("STORE_OPTIONS", options)
         .output()

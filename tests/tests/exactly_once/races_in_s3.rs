@@ -5,8 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use dataset::commit::{Commit, commit_key};
 use tests::corpus::random::Random;
 use tests::fault_proxy::{Fault, FaultProxy, Request};
 use tests::programs::{Finished, finish, program, run, start};
-use tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
+use tests::s3_server::{S3Server, with_s3};
 
 use crate::attempts::{Corpus, VOCABULARY_SIZE};
 use crate::hadoop::{Maps, with_a_review_more};
@@ -106,11 +105,11 @@ fn play(corpus: &Corpus, proxy: &FaultProxy, seed: u64) {
     if !wrong[winner] {
         let folder = scratch();
         let out = folder.path().join("reviews.h5");
-        let mut merge = in_s3(program("merge"), &proxy.url(), folder.path());
+        let mut merge = with_s3(program("merge"), &proxy.url());
         merge
             .args(["--run", &url(&name), "--vocabulary-size", &VOCABULARY_SIZE.to_string(), "--out"])
             .arg(&out);
-        run(&mut merge, b"").succeeded();
+        run(merge.env("TMPDIR", folder.path()), b"").succeeded();
         corpus.assert_is_dataset(&out);
     }
 }
@@ -120,9 +119,10 @@ fn race(corpus: &Corpus, proxy: &FaultProxy, name: &str, seed: u64, wrong: &[boo
     let (mut random, maps, folder) = (Random::new(seed), Maps::of(&corpus.lines, 2, 1), scratch());
     let mut attempts: Vec<Child> = (0..wrong.len())
         .map(|number| {
-            let mut reducer = in_s3(program("reducer"), &proxy.url(), folder.path());
+            let mut reducer = with_s3(program("reducer"), &proxy.url());
             reducer.args(["--run", &url(name), "--partition", "0", "--partitions", "1"]);
-            start(reducer.args(["--attempt", &format!("attempt-{number}")]))
+            reducer.args(["--attempt", &format!("attempt-{number}")]);
+            start(reducer.env("TMPDIR", folder.path()))
         })
         .collect();
     let record = format!("/{name}/{}", commit_key(0));
@@ -153,10 +153,4 @@ fn race(corpus: &Corpus, proxy: &FaultProxy, name: &str, seed: u64, wrong: &[boo
 
 fn url(name: &str) -> String {
     format!("s3://bucket/{name}")
-}
-
-fn in_s3(mut program: Command, endpoint: &str, scratch: &Path) -> Command {
-    program.env("AWS_ENDPOINT_URL_S3", endpoint).env("AWS_REGION", "eu-central-1").env("TMPDIR", scratch);
-    program.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    program
 }

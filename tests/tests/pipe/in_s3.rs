@@ -7,15 +7,9 @@ use tests::fault_proxy::{Fault, FaultProxy};
 use tests::hadoop::Heard;
 use tests::lines::sorted_as_c;
 use tests::programs::{Finished, program, run};
-use tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
+use tests::s3_server::{S3Server, SECRET_KEY, with_s3};
 
 use crate::demo::{DEMO, assert_same_bytes};
-
-fn with_s3(mut command: Command, endpoint: &str) -> Command {
-    command.env("AWS_ENDPOINT_URL_S3", endpoint).env("AWS_REGION", "eu-central-1");
-    command.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
-    command
-}
 
 fn reducer(endpoint: &str, partition: u32, attempt: &str) -> Command {
     let mut reducer = with_s3(program("reducer"), endpoint);
