@@ -9,7 +9,7 @@ use tests::programs::run;
 use tests::tracer::{Call, Kind, Then, permitted};
 
 use crate::job::{JOB, PARTITIONS, Room};
-use crate::steps::{Met, described, each_step, error_line, trace_steps};
+use crate::steps::{Ways, described, each_step, error_line, trace_steps};
 
 /// What happens to a shard.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,8 @@ enum Harm {
 }
 
 impl Harm {
+    const ALL: [Self; 5] = [Self::Damaged, Self::Cut, Self::Removed, Self::Replaced, Self::Overwritten];
+
     fn do_to(self, shard: &Path, other: &Path, at: usize) -> io::Result<()> {
         let file = File::options().read(true).write(true).open(shard)?;
         let bytes = file.metadata()?.len();
@@ -76,36 +78,30 @@ fn a_shard_that_changes_while_it_is_read_is_refused_or_changes_nothing() {
     let shard = room.run().join("data").join(&name);
     let is_step = |call: &Call| matches!(call.kind, Kind::Open | Kind::Read) && call.path == shard;
 
-    each_step("shard altered", 9, |at| {
-        let mut met = Met::Never;
-        for harm in [Harm::Damaged, Harm::Cut, Harm::Removed, Harm::Replaced, Harm::Overwritten] {
-            room.unmerge();
-            let _ = fs::remove_file(&shard);
-            fs::write(&shard, &JOB.shards[0]).unwrap();
-            let mut call_then = None;
+    each_step("shard altered", 9, Ways::Each(&Harm::ALL), |at, harm| {
+        room.unmerge();
+        let _ = fs::remove_file(&shard);
+        fs::write(&shard, &JOB.shards[0]).unwrap();
+        let mut call_then = None;
 
-            let ended = trace_steps(&room.merge(&JOB), b"", is_step, |step, call| {
-                if step == at {
-                    harm.do_to(&shard, &other, at).unwrap();
-                    call_then = Some(call.clone());
-                }
-                Then::GoOn
-            });
-
-            let how = described("merge", at, call_then.as_ref(), &format!("{harm:?}: {}", ended.stderr));
-            if call_then.is_some() {
-                met = Met::Once;
+        let ended = trace_steps(&room.merge(&JOB), b"", is_step, |step, call| {
+            if step == at {
+                harm.do_to(&shard, &other, at).unwrap();
+                call_then = Some(call.clone());
             }
-            match ended.code {
-                Some(0) => room.assert_dataset(&JOB, &how),
-                code => {
-                    assert_eq!(code, Some(66), "{how}");
-                    assert!(error_line("merge", &ended, &how).contains(&name), "{how}");
-                    let out = fs::read_dir(room.path().join("out")).map_or(0, Iterator::count);
-                    assert_eq!((out, room.run().join("manifest.json").exists()), (0, false), "{how}");
-                }
+            Then::GoOn
+        });
+
+        let how = described("merge", at, call_then.as_ref(), &format!("{harm:?}: {}", ended.stderr));
+        match ended.code {
+            Some(0) => room.assert_dataset(&JOB, &how),
+            code => {
+                assert_eq!(code, Some(66), "{how}");
+                assert!(error_line("merge", &ended, &how).contains(&name), "{how}");
+                let out = fs::read_dir(room.path().join("out")).map_or(0, Iterator::count);
+                assert_eq!((out, room.run().join("manifest.json").exists()), (0, false), "{how}");
             }
         }
-        met
+        call_then
     });
 }

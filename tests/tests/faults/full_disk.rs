@@ -6,7 +6,7 @@ use tests::programs::run;
 use tests::tracer::{Call, Ended, Errno, Then, permitted};
 
 use crate::job::{JOB, Room, SPILLING, visible};
-use crate::steps::{Met, described, each_step, error_line, trace_steps};
+use crate::steps::{Ways, described, each_step, error_line, trace_steps};
 
 /// How long there is no room.
 #[derive(Clone, Copy, Debug)]
@@ -52,27 +52,23 @@ fn a_reducer_without_room_says_so_and_succeeds_with_room() {
         return;
     }
     let job = &*SPILLING;
-    each_step("reducer without room", 5, |at| {
-        let mut met = Met::Never;
-        for full in [Full::ForGood, Full::Once] {
-            let room = Room::new();
+    each_step("reducer without room", 5, Ways::Each(&[Full::ForGood, Full::Once]), |at, full| {
+        let room = Room::new();
 
-            let (ended, call) = without_room(&room.reducer(0, "first"), &job.records[0], at, full);
+        let (ended, call) = without_room(&room.reducer(0, "first"), &job.records[0], at, full);
 
-            let how = described("reducer", at, call.as_ref(), &format!("full {full:?}"));
-            if call.is_none() {
-                assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
-                continue;
-            }
-            met = Met::Once;
-            assert_said_why("reducer", &room, &ended, &how);
-            room.assert_nothing_half_written(job, &how);
-            assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
-            let again = run(&mut room.reducer(0, "second"), &job.records[0]);
-            assert_eq!((again.code, room.commits().len()), (0, 1), "{how}: {}", again.stderr);
-            room.assert_nothing_half_written(job, &how);
+        let how = described("reducer", at, call.as_ref(), &format!("full {full:?}"));
+        if call.is_none() {
+            assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
+            return None;
         }
-        met
+        assert_said_why("reducer", &room, &ended, &how);
+        room.assert_nothing_half_written(job, &how);
+        assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
+        let again = run(&mut room.reducer(0, "second"), &job.records[0]);
+        assert_eq!((again.code, room.commits().len()), (0, 1), "{how}: {}", again.stderr);
+        room.assert_nothing_half_written(job, &how);
+        call
     });
 }
 
@@ -86,28 +82,24 @@ fn a_merge_without_room_says_so_and_succeeds_with_room() {
     run(&mut room.merge(&JOB), b"").succeeded();
     let files = visible(&room.path().join("out"));
 
-    each_step("merge without room", 5, |at| {
-        let mut met = Met::Never;
-        for full in [Full::ForGood, Full::Once] {
-            room.unmerge();
+    each_step("merge without room", 5, Ways::Each(&[Full::ForGood, Full::Once]), |at, full| {
+        room.unmerge();
 
-            let (ended, call) = without_room(&room.merge(&JOB), b"", at, full);
+        let (ended, call) = without_room(&room.merge(&JOB), b"", at, full);
 
-            let how = described("merge", at, call.as_ref(), &format!("full {full:?}"));
-            if call.is_none() {
-                assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
-                continue;
-            }
-            met = Met::Once;
-            assert_said_why("merge", &room, &ended, &how);
-            for (name, bytes) in visible(&room.path().join("out")) {
-                assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
-            }
-            assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
-            let again = run(&mut room.merge(&JOB), b"");
-            assert_eq!(again.code, 0, "{how}: {}", again.stderr);
-            assert!(visible(&room.path().join("out")) == files, "{how}: other files");
+        let how = described("merge", at, call.as_ref(), &format!("full {full:?}"));
+        if call.is_none() {
+            assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
+            return None;
         }
-        met
+        assert_said_why("merge", &room, &ended, &how);
+        for (name, bytes) in visible(&room.path().join("out")) {
+            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
+        }
+        assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
+        let again = run(&mut room.merge(&JOB), b"");
+        assert_eq!(again.code, 0, "{how}: {}", again.stderr);
+        assert!(visible(&room.path().join("out")) == files, "{how}: other files");
+        call
     });
 }

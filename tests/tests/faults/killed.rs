@@ -4,11 +4,10 @@ use std::fs;
 use std::process::Command;
 
 use tests::programs::run;
-use tests::prove;
 use tests::tracer::{Call, Errno, Kind, Then, permitted};
 
 use crate::job::{JOB, MERGED, PARTITIONS, Room, SPILLING, assert_same, visible};
-use crate::steps::{Met, described, each_step, trace_steps};
+use crate::steps::{Ways, described, each_step, trace_steps};
 
 /// How files get their names.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +44,6 @@ fn kill_at(command: &Command, input: &[u8], at: usize, naming: Naming) -> Option
     killed_at
 }
 
-/// All of some ways in PROVE, one by turns in `make test`.
-fn ways<T: Copy>(all: &[T], at: usize) -> Vec<T> {
-    if prove() { all.to_vec() } else { vec![all[at / 2 % all.len()]] }
-}
-
 #[test]
 fn a_reducer_killed_at_any_step_and_started_again_commits_every_row_once() {
     if !permitted() {
@@ -57,30 +51,26 @@ fn a_reducer_killed_at_any_step_and_started_again_commits_every_row_once() {
     }
     const WAYS: [(Naming, &str); 2] = [(Naming::Rename, "second"), (Naming::Link, "first")];
     let job = &*SPILLING;
-    each_step("reducer killed", 5, |at| {
-        let mut met = Met::Never;
-        for (naming, again) in ways(&WAYS, at) {
-            let room = Room::new();
-            let way = format!("{naming:?}, then attempt {again}");
-            for partition in 0..PARTITIONS {
-                let first = room.reducer(partition, "first");
-                let call = kill_at(&first, &job.records[partition as usize], at, naming);
-                let how = described("reducer", at, call.as_ref(), &way);
-                if call.is_some() {
-                    met = Met::Once;
-                }
-                room.assert_nothing_half_written(job, &how);
-                let second = run(&mut room.reducer(partition, again), &job.records[partition as usize]);
-                assert_eq!(second.code, 0, "{how}: {}", second.stderr);
-                room.assert_nothing_half_written(job, &how);
-            }
-            let how = described("reducer", at, None, &way);
-            run(&mut room.collect_garbage(), b"").succeeded();
-            assert_eq!((room.commits().len(), room.objects().len()), (2, 2), "{how}");
-            run(&mut room.merge(job), b"").succeeded();
-            room.assert_dataset(job, &how);
+    each_step("reducer killed", 5, Ways::ByTurns(&WAYS), |at, (naming, again)| {
+        let room = Room::new();
+        let way = format!("{naming:?}, then attempt {again}");
+        let mut killed_at = None;
+        for partition in 0..PARTITIONS {
+            let first = room.reducer(partition, "first");
+            let call = kill_at(&first, &job.records[partition as usize], at, naming);
+            let how = described("reducer", at, call.as_ref(), &way);
+            killed_at = killed_at.or(call);
+            room.assert_nothing_half_written(job, &how);
+            let second = run(&mut room.reducer(partition, again), &job.records[partition as usize]);
+            assert_eq!(second.code, 0, "{how}: {}", second.stderr);
+            room.assert_nothing_half_written(job, &how);
         }
-        met
+        let how = described("reducer", at, None, &way);
+        run(&mut room.collect_garbage(), b"").succeeded();
+        assert_eq!((room.commits().len(), room.objects().len()), (2, 2), "{how}");
+        run(&mut room.merge(job), b"").succeeded();
+        room.assert_dataset(job, &how);
+        killed_at
     });
 }
 
@@ -97,31 +87,25 @@ fn a_merge_killed_at_any_step_and_started_again_makes_the_same_files() {
     let files = visible(&room.path().join("out"));
     assert!(files.keys().eq(&MERGED), "{:?}", files.keys());
 
-    each_step("merge killed", 2, |at| {
-        let mut met = Met::Never;
-        for naming in ways(&[Naming::Rename, Naming::Link], at) {
-            room.unmerge();
+    each_step("merge killed", 2, Ways::ByTurns(&[Naming::Rename, Naming::Link]), |at, naming| {
+        room.unmerge();
 
-            let call = kill_at(&room.merge(&JOB), b"", at, naming);
+        let call = kill_at(&room.merge(&JOB), b"", at, naming);
 
-            let how = described("merge", at, call.as_ref(), &format!("{naming:?}"));
-            if call.is_some() {
-                met = Met::Once;
-            }
-            for (name, bytes) in visible(&room.path().join("out")) {
-                assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
-            }
-            if let Ok(bytes) = fs::read(room.run().join("manifest.json")) {
-                assert!(bytes == seal, "{how}: the seal is not whole");
-            }
-
-            let again = run(&mut room.merge(&JOB), b"");
-
-            assert_eq!(again.code, 0, "{how}: {}", again.stderr);
-            assert!(visible(&room.path().join("out")) == files, "{how}: other files");
-            assert_same(&room.run().join("manifest.json"), &seal, &how);
-            assert!(room.objects() == shards, "{how}: the shards were changed");
+        let how = described("merge", at, call.as_ref(), &format!("{naming:?}"));
+        for (name, bytes) in visible(&room.path().join("out")) {
+            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
         }
-        met
+        if let Ok(bytes) = fs::read(room.run().join("manifest.json")) {
+            assert!(bytes == seal, "{how}: the seal is not whole");
+        }
+
+        let again = run(&mut room.merge(&JOB), b"");
+
+        assert_eq!(again.code, 0, "{how}: {}", again.stderr);
+        assert!(visible(&room.path().join("out")) == files, "{how}: other files");
+        assert_same(&room.run().join("manifest.json"), &seal, &how);
+        assert!(room.objects() == shards, "{how}: the shards were changed");
+        call
     });
 }

@@ -2,32 +2,51 @@
 
 use std::env;
 use std::process::Command;
+use std::slice;
 use std::time::Instant;
 
 use tests::tracer::{Call, Ended, Then, trace};
 use tests::{prove, say};
 
 /// Tries step after step, up to the first that the program does not have, and says how many those were. `stride` is how
-/// many steps `make test` goes on by.
-pub fn each_step(what: &str, stride: usize, mut tried: impl FnMut(usize) -> Met) {
+/// many steps `make test` goes on by. What is tried gives the call that was the step, `None` where there was no such step.
+pub fn each_step<T: Copy>(
+    what: &str,
+    stride: usize,
+    ways: Ways<'_, T>,
+    mut tried: impl FnMut(usize, T) -> Option<Call>,
+) {
+    let mut is_met = |at| ways.at(at).iter().filter_map(|&way| tried(at, way)).count() > 0;
     let number = |name: &str| env::var(name).ok().map(|text| text.parse::<usize>().unwrap());
     if let Some(at) = number("FAULT_AT") {
-        tried(at);
+        is_met(at);
         return;
     }
     let (first, stride) =
         if prove() { (1, 1) } else { (1 + number("FAULT_SEED").unwrap_or_default() % stride, stride) };
     let begin = Instant::now();
-    let n_met = (first..).step_by(stride).take_while(|&at| tried(at) == Met::Once).count();
+    let n_met = (first..).step_by(stride).take_while(|&at| is_met(at)).count();
     assert!(n_met >= 5, "a program of {n_met} steps is none of ours");
     say(&format!("{what}: at {n_met} steps in {:.1} s", begin.elapsed().as_secs_f64()));
 }
 
-/// Whether the program came to a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Met {
-    Once,
-    Never,
+/// In which ways something happens at a step.
+#[derive(Clone, Copy, Debug)]
+pub enum Ways<'a, T> {
+    /// In each of these.
+    Each(&'a [T]),
+    /// In one of these by turns in `make test`, in each where all steps are taken.
+    ByTurns(&'a [T]),
+}
+
+impl<'a, T> Ways<'a, T> {
+    fn at(&self, step: usize) -> &'a [T] {
+        match *self {
+            // Of every other step alone, `step % n` would be the same each time.
+            Self::ByTurns(ways) if !prove() => slice::from_ref(&ways[step / 2 % ways.len()]),
+            Self::Each(ways) | Self::ByTurns(ways) => ways,
+        }
+    }
 }
 
 /// What is said of a failure: which call of which program, and how to have it again.
