@@ -14,6 +14,8 @@ pub mod programs;
 pub mod real_data;
 pub mod s3_server;
 #[cfg(target_arch = "x86_64")]
+pub mod steps;
+#[cfg(target_arch = "x86_64")]
 pub mod tracer;
 
 /// Whether there is time for the long counts: PROVE=1, which `make prove` sets.

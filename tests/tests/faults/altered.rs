@@ -6,10 +6,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use tests::programs::run;
+use tests::steps::{Ways, described, each_step, error_line, trace_steps};
 use tests::tracer::{Call, Kind, Then, permitted};
 
 use crate::job::{JOB, PARTITIONS, Room};
-use crate::steps::{Ways, described, each_step, error_line, trace_steps};
 
 /// What happens to a shard.
 #[derive(Clone, Copy, Debug)]

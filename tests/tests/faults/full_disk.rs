@@ -3,10 +3,10 @@
 use std::process::Command;
 
 use tests::programs::run;
+use tests::steps::{Ways, described, each_step, error_line, trace_steps};
 use tests::tracer::{Call, Ended, Errno, Then, permitted};
 
 use crate::job::{JOB, Room, SPILLING, visible};
-use crate::steps::{Ways, described, each_step, error_line, trace_steps};
 
 /// How long there is no room.
 #[derive(Clone, Copy, Debug)]

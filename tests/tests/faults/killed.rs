@@ -4,10 +4,10 @@ use std::fs;
 use std::process::Command;
 
 use tests::programs::run;
+use tests::steps::{Ways, described, each_step, trace_steps};
 use tests::tracer::{Call, Errno, Kind, Then, permitted};
 
 use crate::job::{JOB, MERGED, PARTITIONS, Room, SPILLING, assert_same, visible};
-use crate::steps::{Ways, described, each_step, trace_steps};
 
 /// How files get their names.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,6 @@ mod job;
 #[cfg(target_arch = "x86_64")]
 mod killed;
 #[cfg(target_arch = "x86_64")]
-mod steps;
-#[cfg(target_arch = "x86_64")]
 mod synced;
 mod two_merges;
 

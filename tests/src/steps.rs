@@ -1,15 +1,18 @@
-//! Which step of a program something happens at: all of them by turns, or some.
+//! Which step of a traced program something happens at, and in which way: all of them by turns, or some.
+//!
+//! `make test` takes some of the steps, from `FAULT_SEED` (0) on; PROVE=1 takes all of them, and FAULT_AT=17 that one
+//! alone.
 
 use std::env;
 use std::process::Command;
 use std::slice;
 use std::time::Instant;
 
-use tests::tracer::{Call, Ended, Then, trace};
-use tests::{prove, say};
+use crate::tracer::{Call, Ended, Then, trace};
+use crate::{prove, say};
 
 /// Tries step after step, up to the first that the program does not have, and says how many those were. `stride` is how
-/// many steps `make test` goes on by. What is tried gives the call that was the step, `None` where there was no such step.
+/// many steps `make test` goes on by. What is tried gives the call that was the step, `None` where there was none.
 pub fn each_step<T: Copy>(
     what: &str,
     stride: usize,
@@ -17,7 +20,10 @@ pub fn each_step<T: Copy>(
     mut tried: impl FnMut(usize, T) -> Option<Call>,
 ) {
     let mut is_met = |at| ways.at(at).iter().filter_map(|&way| tried(at, way)).count() > 0;
-    let number = |name: &str| env::var(name).ok().map(|text| text.parse::<usize>().unwrap());
+    let number = |name: &str| {
+        let text = env::var(name).ok()?;
+        Some(text.parse::<usize>().expect("FAULT_AT and FAULT_SEED are whole numbers"))
+    };
     if let Some(at) = number("FAULT_AT") {
         is_met(at);
         return;
