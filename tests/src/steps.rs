@@ -65,7 +65,7 @@ pub fn described(program: &str, at: usize, call: Option<&Call>, way: &str) -> St
 pub fn trace_steps(
     command: &Command,
     input: &[u8],
-    is_step: impl Fn(&Call) -> bool,
+    mut is_step: impl FnMut(&Call) -> bool,
     mut each: impl FnMut(usize, &Call) -> Then,
 ) -> Ended {
     let mut at = 0;

@@ -6,16 +6,16 @@
 #[path = "fixture/mod.rs"]
 mod fixture;
 
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use fixture::reviews;
-use tests::tracer::{Call, Errno, Kind, Then, permitted, trace};
+use tests::steps::{Ways, described, each_step, trace_steps};
+use tests::tracer::{Call, Ended, Errno, Kind, Then, permitted};
 
-/// `make test` goes on by so many calls.
-const STRIDE: usize = 30;
+/// A checkpoint takes 26 calls and five of them 131: these are five or six, each another one of a checkpoint.
+const STRIDE: usize = 24;
 
 #[test]
 fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
@@ -25,26 +25,25 @@ fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
     let (data, dataset) = reviews(600);
     let whole = data.path().join("whole");
     assert!(fit(&dataset, &whole).status().unwrap().success());
-    let only = env::var("FAULT_AT").ok().map(|at| at.parse::<usize>().unwrap());
-    let stride = if tests::prove() { 1 } else { STRIDE };
-    for (n_refused, at) in (only.unwrap_or(1)..).step_by(stride).enumerate() {
-        for reason in [Errno::ENOSPC, Errno::EIO] {
-            let out = data.path().join(format!("{at}-{reason}"));
-            let Some(call) = train_until_refused(&dataset, &out, at, reason) else {
-                assert!(n_refused >= 3, "checkpoints of {n_refused} calls are none of ours");
-                tests::say(&format!("checkpoints refused at {n_refused} calls"));
-                return;
-            };
-            let resumed = fit(&dataset, &out).arg("--resume").output().unwrap();
-            let told = String::from_utf8_lossy(&resumed.stderr);
-            assert!(resumed.status.success(), "FAULT_AT={at}, {reason} at {call:?}: {told}");
-            assert!(weights(&out) == weights(&whole), "FAULT_AT={at}, {reason} at {call:?}: other weights");
-            fs::remove_dir_all(&out).unwrap();
+
+    each_step("checkpoint refused", STRIDE, Ways::Each(&[Errno::ENOSPC, Errno::EIO]), |at, reason| {
+        let out = data.path().join(format!("{at}-{reason}"));
+
+        let (ended, call) = train_until_refused(&dataset, &out, at, reason);
+
+        let how = described("trainer", at, call.as_ref(), &reason.to_string());
+        if call.is_none() {
+            assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
+            return None;
         }
-        if only.is_some() {
-            return;
-        }
-    }
+        assert_eq!(ended.code, Some(74), "{how}: {}", ended.stderr);
+        assert!(!out.join("model").exists(), "{how}: a model is there");
+        let resumed = fit(&dataset, &out).arg("--resume").output().unwrap();
+        assert!(resumed.status.success(), "{how}: {}", String::from_utf8_lossy(&resumed.stderr));
+        assert!(weights(&out) == weights(&whole), "{how}: other weights");
+        fs::remove_dir_all(&out).unwrap();
+        call
+    });
 }
 
 fn fit(dataset: &Path, out: &Path) -> Command {
@@ -57,33 +56,27 @@ fn fit(dataset: &Path, out: &Path) -> Command {
 
 /// Trains, and from the `at`-th call on that has to do with a checkpoint after the first, the disk takes nothing more of
 /// them; gives that call, `None` where there are not so many.
-fn train_until_refused(dataset: &Path, out: &Path, at: usize, reason: Errno) -> Option<Call> {
+fn train_until_refused(dataset: &Path, out: &Path, at: usize, reason: Errno) -> (Ended, Option<Call>) {
     let checkpoints = out.join("checkpoints");
-    let (mut is_after_the_first, mut n_calls, mut refused) = (false, 0, None);
-    let ended = trace(&fit(dataset, out), b"", &mut |call| {
+    let mut is_after_the_first = false;
+    let is_step = |call: &Call| {
         if !call.path.starts_with(&checkpoints) || !call.needs_room() {
-            return Then::GoOn;
+            return false;
         }
-        if !is_after_the_first {
-            is_after_the_first =
-                matches!(call.kind, Kind::Name { .. }) && call.path == checkpoints.join("latest");
-            return Then::GoOn;
-        }
-        n_calls += 1;
-        if n_calls < at {
+        let is_step = is_after_the_first;
+        is_after_the_first |=
+            matches!(call.kind, Kind::Name { .. }) && call.path == checkpoints.join("latest");
+        is_step
+    };
+    let mut refused = None;
+    let ended = trace_steps(&fit(dataset, out), b"", is_step, |step, call| {
+        if step < at {
             return Then::GoOn;
         }
         refused.get_or_insert_with(|| call.clone());
         Then::Fail(reason)
     });
-    match &refused {
-        None => assert_eq!(ended.code, Some(0), "{}", ended.stderr),
-        Some(call) => {
-            assert_eq!(ended.code, Some(74), "FAULT_AT={at}, {reason} at {call:?}: {}", ended.stderr);
-            assert!(!out.join("model").exists(), "FAULT_AT={at}, {reason} at {call:?}: a model is there");
-        }
-    }
-    refused
+    (ended, refused)
 }
 
 fn weights(out: &Path) -> Vec<u8> {
