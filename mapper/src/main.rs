@@ -8,11 +8,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use corpus::exit::{Exit, chain, usage};
-use corpus::format::{Asked, ClassRatings, FormatName, Preset};
 use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::pipe::widen;
 use corpus::record::RECORD_BYTES_MAX;
+use mapper::arguments::FormatArguments;
 use mapper::{Error, Mapper, Options, Output, Place};
 
 /// Cleaning makes a text up to half as long again (Ⱥ has two bytes, ⱥ three), and the record has to stay below the
@@ -26,24 +26,8 @@ struct Arguments {
     /// Read files, plain or by gzip, bzip2 or zstd, not standard input
     #[arg(long, value_name = "FILE", num_args = 1..)]
     input: Vec<PathBuf>,
-    /// Format of the lines: json, polarity-csv or fasttext
-    #[arg(long, value_name = "NAME", default_value_t)]
-    format: FormatName,
-    /// json: fields of amazon2014, amazon2018, amazon2023 or yelp
-    #[arg(long, value_name = "NAME")]
-    preset: Option<Preset>,
-    /// json: field of the text [default: reviewText]
-    #[arg(long, value_name = "NAME")]
-    text_field: Option<String>,
-    /// json: field of the rating [default: overall]
-    #[arg(long, value_name = "NAME")]
-    rating_field: Option<String>,
-    /// Other formats: stars of classes [default: 1=1,2=5]
-    #[arg(long, value_name = "CLASS=STARS")]
-    class_ratings: Option<ClassRatings>,
-    /// polarity-csv: put the column before the text in front
-    #[arg(long)]
-    with_title: bool,
+    #[command(flatten)]
+    format: FormatArguments,
     /// Longest line that is read
     #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX as u64,
         value_parser = clap::value_parser!(u64).range(1..=LINE_BYTES_LARGEST))]
@@ -89,21 +73,13 @@ fn run(arguments: Arguments) -> Result<(), (Exit, String)> {
 }
 
 fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
-    let asked = Asked {
-        name: arguments.format,
-        preset: arguments.preset,
-        text_field: arguments.text_field,
-        rating_field: arguments.rating_field,
-        class_ratings: arguments.class_ratings,
-        with_title: arguments.with_title,
-    };
     let (output, accepted) = if arguments.rejects {
         (Output::Rejects, Share::ALL)
     } else {
         (Output::Records, Share::OF_BAD_LINES)
     };
     Ok(Options {
-        format: asked.format().map_err(|error| (Exit::Usage, format!("{error}; --help tells more")))?,
+        format: arguments.format.format()?,
         line_bytes_max: arguments.line_bytes_max as usize,
         bad_lines_max: arguments.bad_lines_max.unwrap_or(accepted),
         output,

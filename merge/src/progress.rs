@@ -29,16 +29,33 @@ impl Progress {
 
     /// Begins a part of the work, of so many units.
     pub fn stage(&self, doing: &str, units: u64) -> ProgressBar {
+        let bar =
+            self.bar(Some(units), &format!("{doing} ({units})"), "{msg:24} {wide_bar} {pos}/{len} {eta:>5}");
+        bar.with_message(doing.to_owned())
+    }
+
+    /// Begins to read so many bytes, if that is known.
+    pub fn reading(&self, bytes: Option<u64>) -> ProgressBar {
+        let template = match bytes {
+            Some(_) => "reading, {msg:15} {wide_bar} {bytes}/{total_bytes} {eta:>5}",
+            None => "reading, {msg:15} {bytes} in {elapsed}",
+        };
+        let doing = bytes.map_or_else(|| "reading".to_owned(), |bytes| format!("reading ({bytes} bytes)"));
+        self.bar(bytes, &doing, template)
+    }
+
+    fn bar(&self, units: Option<u64>, doing: &str, template: &str) -> ProgressBar {
         match self.shown {
             Shown::Bars => {}
             Shown::Lines => {
-                eprintln!("{}: {doing} ({units})", self.program);
+                eprintln!("{}: {doing}", self.program);
                 return ProgressBar::hidden();
             }
             Shown::Nothing => return ProgressBar::hidden(),
         }
-        let style = ProgressStyle::with_template("{msg:24} {wide_bar} {pos}/{len} {eta:>5}");
-        let bar = ProgressBar::new(units).with_message(doing.to_owned());
-        bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+        let bar = units.map_or_else(ProgressBar::no_length, ProgressBar::new);
+        bar.with_style(
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+        )
     }
 }

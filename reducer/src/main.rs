@@ -2,14 +2,12 @@
 
 use std::env;
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use corpus::exit::{ATTEMPT, Exit, TIMEOUT, chain, usage};
 use corpus::pipe::widen;
-use corpus::settings::Settings;
-use corpus::{settings, stop_words};
+use reducer::arguments::{RowArguments, parse_memory};
 use reducer::heartbeat::{Heartbeat, silence};
 use reducer::task::{JOB, Others, PARTITION, PARTITIONS, Task};
 use reducer::task::{from_hadoop, host, in_names, random_attempt};
@@ -41,21 +39,8 @@ struct Arguments {
     /// Name of this attempt [Hadoop: mapreduce_task_attempt_id; else random]
     #[arg(long, value_name = "NAME")]
     attempt: Option<String>,
-    /// Words to leave out: nltk, nltk-negations, none, or a file of one word a line [default: nltk]
-    #[arg(long, value_name = "LIST")]
-    stopwords: Option<String>,
-    /// Words that a row keeps at most, 0 for all [default: 100]
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<u32>,
-    /// Words a longer row keeps: first, last, or ends (both halves) [default: first]
-    #[arg(long, value_name = "WHICH")]
-    keep: Option<settings::Keep>,
-    /// Smallest rating whose label is 1 [default: 4]
-    #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
-    positive_from: Option<u8>,
-    /// modern stands for: --stopwords none --max-tokens 400 --keep ends
-    #[arg(long, value_name = "NAME", value_parser = ["original", "modern"], default_value = "original")]
-    profile: String,
+    #[command(flatten)]
+    rows: RowArguments,
     /// Memory for rows; beyond it they go to TMPDIR. Bytes, or with KiB, MiB, GiB
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_memory)]
     memory: usize,
@@ -115,7 +100,7 @@ fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
         host: host(),
         attempt,
         job: from_hadoop(JOB),
-        settings: content_settings(arguments)?,
+        settings: arguments.rows.settings()?,
         memory_bytes: arguments.memory,
         scratch: env::temp_dir(),
     })
@@ -130,44 +115,4 @@ fn number(flag: Option<u32>, names: [&str; 2], option: &str) -> Result<u32, (Exi
         ));
     };
     value.parse().map_err(|_| (Exit::Settings, format!("{} is {value:?}, expected a whole number", names[0])))
-}
-
-fn content_settings(arguments: &Arguments) -> Result<Settings, (Exit, String)> {
-    let profile = if arguments.profile == "modern" { Settings::modern() } else { Settings::default() };
-    Ok(Settings {
-        stop_words: match arguments.stopwords.as_deref() {
-            None => profile.stop_words,
-            Some("nltk") => stop_words::nltk(),
-            Some("nltk-negations") => stop_words::nltk_negations(),
-            Some("none") => Vec::new(),
-            Some(file) => listed_stop_words(&PathBuf::from(file))?,
-        },
-        max_tokens: arguments.max_tokens.unwrap_or(profile.max_tokens),
-        keep: arguments.keep.unwrap_or(profile.keep),
-        positive_from: arguments.positive_from.unwrap_or(profile.positive_from),
-        ..profile
-    })
-}
-
-fn listed_stop_words(file: &PathBuf) -> Result<Vec<String>, (Exit, String)> {
-    let lines = std::fs::read_to_string(file).map_err(|error| {
-        let lists = "expected nltk, nltk-negations, none, or a readable file of one word a line";
-        (Exit::MissingInput, format!("--stopwords {}: {error}; {lists}", file.display()))
-    })?;
-    stop_words::listed(&lines)
-        .map_err(|error| (Exit::Settings, format!("--stopwords {}: {error}", file.display())))
-}
-
-fn parse_memory(size: &str) -> Result<usize, String> {
-    const LEAST: usize = 1 << 20;
-    let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match &size[digits.len()..] {
-        "" => 1,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        _ => return Err("expected a number of bytes, or one with KiB, MiB or GiB".to_owned()),
-    };
-    let bytes = digits.parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
-    bytes.filter(|&bytes| bytes >= LEAST).ok_or_else(|| "expected at least 1MiB".to_owned())
 }

@@ -1,0 +1,72 @@
+//! The options that decide what a row holds: the same in every program that makes rows.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use corpus::exit::Exit;
+use corpus::settings::{Keep, Settings};
+use corpus::stop_words;
+
+/// What decides a row.
+#[derive(Args, Clone, Debug)]
+pub struct RowArguments {
+    /// Words to leave out: nltk, nltk-negations, none, or a file of one word a line [default: nltk]
+    #[arg(long, value_name = "LIST")]
+    stopwords: Option<String>,
+    /// Words that a row keeps at most, 0 for all [default: 100]
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u32>,
+    /// Words a longer row keeps: first, last, or ends (both halves) [default: first]
+    #[arg(long, value_name = "WHICH")]
+    keep: Option<Keep>,
+    /// Smallest rating whose label is 1 [default: 4]
+    #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
+    positive_from: Option<u8>,
+    /// modern stands for: --stopwords none --max-tokens 400 --keep ends
+    #[arg(long, value_name = "NAME", value_parser = ["original", "modern"], default_value = "original")]
+    profile: String,
+}
+
+impl RowArguments {
+    /// The settings; an error is an exit code and a line.
+    pub fn settings(&self) -> Result<Settings, (Exit, String)> {
+        let profile = if self.profile == "modern" { Settings::modern() } else { Settings::default() };
+        Ok(Settings {
+            stop_words: match self.stopwords.as_deref() {
+                None => profile.stop_words,
+                Some("nltk") => stop_words::nltk(),
+                Some("nltk-negations") => stop_words::nltk_negations(),
+                Some("none") => Vec::new(),
+                Some(file) => listed_stop_words(&PathBuf::from(file))?,
+            },
+            max_tokens: self.max_tokens.unwrap_or(profile.max_tokens),
+            keep: self.keep.unwrap_or(profile.keep),
+            positive_from: self.positive_from.unwrap_or(profile.positive_from),
+            ..profile
+        })
+    }
+}
+
+fn listed_stop_words(file: &Path) -> Result<Vec<String>, (Exit, String)> {
+    let lines = std::fs::read_to_string(file).map_err(|error| {
+        let lists = "expected nltk, nltk-negations, none, or a readable file of one word a line";
+        (Exit::MissingInput, format!("--stopwords {}: {error}; {lists}", file.display()))
+    })?;
+    stop_words::listed(&lines)
+        .map_err(|error| (Exit::Settings, format!("--stopwords {}: {error}", file.display())))
+}
+
+/// Reads a size of memory: bytes, or with KiB, MiB or GiB.
+pub fn parse_memory(size: &str) -> Result<usize, String> {
+    const LEAST: usize = 1 << 20;
+    let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &size[digits.len()..] {
+        "" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err("expected a number of bytes, or one with KiB, MiB or GiB".to_owned()),
+    };
+    let bytes = digits.parse::<usize>().ok().and_then(|n| n.checked_mul(unit));
+    bytes.filter(|&bytes| bytes >= LEAST).ok_or_else(|| "expected at least 1MiB".to_owned())
+}
