@@ -113,6 +113,11 @@ impl<R: Read> LineReader<R> {
         Ok(Some(Line { offset, content }))
     }
 
+    /// Bytes behind which the next line is looked for. An LF that stands there may still belong to the CR before it.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     fn find(&mut self) -> io::Result<Option<Found>> {
         loop {
             if let Some(line_end) = self.find_end() {

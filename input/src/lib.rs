@@ -1,4 +1,4 @@
-//! A file → its bytes, inflated where its first bytes are those of gzip, bzip2 or zstd.
+//! A file, or another stream of bytes → its bytes, inflated where its first bytes are those of gzip, bzip2 or zstd.
 //!
 //! Compressed files may have several members (gzip, zstd: frames; bzip2: streams), one behind the other, as `cat a.gz
 //! b.gz` makes them. What is not whole is an error that names the member: an end that is cut off, damage, and bytes
@@ -27,7 +27,7 @@ pub enum Compression {
 }
 
 /// So many bytes tell how a file is compressed.
-const MAGIC_BYTES: usize = 10;
+pub const MAGIC_BYTES: usize = 10;
 
 impl Compression {
     /// How what begins like this is compressed; `None` if it is not, or in no way that is read here.
@@ -94,25 +94,30 @@ pub fn damage(error: &io::Error) -> Option<&Damage> {
     error.get_ref()?.downcast_ref()
 }
 
-/// The bytes of a file.
+/// The bytes of a file, or of what else is read from its beginning to its end.
 #[derive(Debug)]
-pub enum Input {
+pub enum Input<R: Read = File> {
     /// As they are.
-    Plain(Source<File>),
+    Plain(Source<R>),
     /// Inflated.
-    Compressed(Members<File>),
+    Compressed(Members<R>),
 }
 
 /// Opens a file and looks how it begins.
 pub fn open(path: &Path) -> io::Result<Input> {
-    let mut source = Source::of(File::open(path)?);
+    of(File::open(path)?)
+}
+
+/// Looks how a stream of bytes begins.
+pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
+    let mut source = Source::of(bytes);
     Ok(match Compression::of(source.peek(MAGIC_BYTES)?) {
         None => Input::Plain(source),
         Some(compression) => Input::Compressed(Members::of(source, compression)),
     })
 }
 
-impl Read for Input {
+impl<R: Read> Read for Input<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(source) => source.read(buffer),

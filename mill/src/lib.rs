@@ -1,0 +1,3 @@
+//! Raw reviews → a dataset, on one machine.
+
+pub mod reading;

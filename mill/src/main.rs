@@ -1,0 +1,3 @@
+//! The program `sentimill`.
+
+fn main() {}

@@ -1,0 +1,405 @@
+//! A Parquet file → its rows, as far as they are reviews: two columns, read side by side, row group by row group.
+//!
+//! The text is a column of bytes. The rating is one of numbers, or of bytes that spell it by the same rule as a string of
+//! JSON does. Both stand at the top of the file's schema, and may be null.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use corpus::format::Format;
+use corpus::lines::{Content, is_blank};
+use corpus::review::Rating;
+use parquet::basic::{LogicalType, Type};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::schema::types::SchemaDescriptor;
+
+use super::{Error, Part, Source, What};
+
+/// What such a file begins with, and no review of any format.
+pub(super) const MAGIC: &[u8; 4] = b"PAR1";
+
+/// So many rows are read at once, unless their texts are long.
+const ROWS_MAX: usize = 1024;
+/// Texts of rows that are read at once are to hold no more; what was too much makes the next rows fewer.
+const BATCH_BYTES: usize = 1 << 20;
+/// So many columns an error lists at most.
+const SHOWN_COLUMNS_MAX: usize = 30;
+
+/// Some rows of a file, and where their two columns lie.
+#[derive(Debug)]
+pub(super) struct RowGroup {
+    text: ColumnChunkMetaData,
+    rating: ColumnChunkMetaData,
+    /// Rows of the file before these.
+    first_row: u64,
+    n_rows: usize,
+    /// Its share of the file's size.
+    bytes: u64,
+}
+
+/// The row groups of a file.
+pub(super) fn row_groups(source: &Source, file: File, format: &Format) -> Result<Vec<RowGroup>, Error> {
+    let Format::Json(fields) = format else {
+        return Err(Error::NotLines { input: source.name.clone(), format: format.name() });
+    };
+    let damaged = |error| damaged(source, error);
+    let chunks = Chunks::of(Arc::new(file)).map_err(damaged)?;
+    let metadata = guarded(|| ParquetMetaDataReader::new().parse_and_finish(&chunks)).map_err(damaged)?;
+    let schema = metadata.file_metadata().schema_descr();
+    let text = Wanted { source, name: &fields.text, option: "--text-field" }.text(schema)?;
+    let rating = Wanted { source, name: &fields.rating, option: "--rating-field" }.rating(schema)?;
+    with_columns(&metadata, chunks.bytes, text, rating).map_err(damaged)
+}
+
+/// What is kept of the metadata, which may be large.
+fn with_columns(
+    metadata: &ParquetMetaData,
+    file_bytes: u64,
+    text: usize,
+    rating: usize,
+) -> ParquetResult<Vec<RowGroup>> {
+    let mut groups: Vec<RowGroup> = Vec::new();
+    let (mut first_row, mut rest_bytes) = (0, file_bytes);
+    for group in metadata.row_groups() {
+        let number = |number: i64| {
+            u64::try_from(number)
+                .map_err(|_| ParquetError::General(format!("a row group has the size {number}")))
+        };
+        let n_rows = number(group.num_rows())?;
+        let bytes = number(group.compressed_size())?.min(rest_bytes);
+        rest_bytes -= bytes;
+        let (text, rating) = (group.column(text).clone(), group.column(rating).clone());
+        let n_rows_held = usize::try_from(n_rows).expect("memory is addressed by 64 bits");
+        groups.push(RowGroup { text, rating, first_row, n_rows: n_rows_held, bytes });
+        first_row += n_rows;
+    }
+    if let Some(last) = groups.last_mut() {
+        last.bytes += rest_bytes;
+    }
+    Ok(groups)
+}
+
+impl RowGroup {
+    /// Reads all rows, with their numbers in the file.
+    pub(super) fn each_row<E: From<Error>>(
+        &self,
+        file: Arc<File>,
+        part: &Part<'_>,
+        visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let damaged = |error| damaged(part.source, error);
+        let mut columns = guarded(|| Columns::of(self, file)).map_err(damaged)?;
+        let (mut read, mut at_once) = (0, ROWS_MAX / 16);
+        while read < self.n_rows {
+            if part.state.is_stopped() {
+                return Ok(());
+            }
+            let rows = at_once.min(self.n_rows - read);
+            guarded(|| columns.read(rows)).map_err(damaged)?;
+            let texts = columns.text.values();
+            for (row, (text, &rating)) in texts.zip(&columns.ratings).enumerate() {
+                let number = self.first_row + (read + row) as u64;
+                visit_row(number, text, rating, part.line_bytes_max, visit)?;
+            }
+            read += rows;
+            at_once = if columns.text.bytes() > BATCH_BYTES { at_once / 2 } else { at_once * 2 };
+            at_once = at_once.clamp(1, ROWS_MAX);
+        }
+        part.state.advance(self.bytes);
+        Ok(())
+    }
+}
+
+fn visit_row<E>(
+    number: u64,
+    text: Option<&ByteArray>,
+    rating: Option<Rating>,
+    line_bytes_max: usize,
+    visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some(text) = text.map(ByteArray::data) else {
+        return visit(number, What::Row { text: None, rating });
+    };
+    if text.len() > line_bytes_max {
+        let content = Content::TooLong { bytes: text.len() as u64, blank: is_blank(text) };
+        return visit(number, What::Line(content));
+    }
+    match str::from_utf8(text) {
+        Ok(text) => visit(number, What::Row { text: Some(text), rating }),
+        Err(_) => visit(number, What::Row { text: Some(&String::from_utf8_lossy(text)), rating }),
+    }
+}
+
+/// The two columns of a row group, being read.
+struct Columns {
+    text: Column<ByteArrayType>,
+    rating: RatingColumn,
+    /// Those of the rows that were read last.
+    ratings: Vec<Option<Rating>>,
+}
+
+/// A column of ratings, by what they are written as.
+enum RatingColumn {
+    Int32(Column<Int32Type>),
+    Int64(Column<Int64Type>),
+    Float(Column<FloatType>),
+    Double(Column<DoubleType>),
+    Bytes(Column<ByteArrayType>),
+}
+
+impl Columns {
+    fn of(group: &RowGroup, file: Arc<File>) -> ParquetResult<Self> {
+        let chunks = Arc::new(Chunks::of(file)?);
+        let open = |chunk: &ColumnChunkMetaData| -> ParquetResult<ColumnReader> {
+            let pages = SerializedPageReader::new(Arc::clone(&chunks), chunk, group.n_rows, None)?;
+            Ok(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)))
+        };
+        let text = match open(&group.text)? {
+            ColumnReader::ByteArrayColumnReader(reader) => Column::of(reader, &group.text),
+            _ => return Err(unexpected(&group.text)),
+        };
+        let of = &group.rating;
+        let rating = match open(of)? {
+            ColumnReader::Int32ColumnReader(reader) => RatingColumn::Int32(Column::of(reader, of)),
+            ColumnReader::Int64ColumnReader(reader) => RatingColumn::Int64(Column::of(reader, of)),
+            ColumnReader::FloatColumnReader(reader) => RatingColumn::Float(Column::of(reader, of)),
+            ColumnReader::DoubleColumnReader(reader) => RatingColumn::Double(Column::of(reader, of)),
+            ColumnReader::ByteArrayColumnReader(reader) => RatingColumn::Bytes(Column::of(reader, of)),
+            _ => return Err(unexpected(of)),
+        };
+        Ok(Self { text, rating, ratings: Vec::new() })
+    }
+
+    /// Reads so many rows, which are there unless the file is damaged.
+    fn read(&mut self, rows: usize) -> ParquetResult<()> {
+        let whole = |stars: i64| u8::try_from(stars).ok().and_then(Rating::new);
+        let spelled = |text: &ByteArray| str::from_utf8(text.data()).ok().and_then(Rating::from_text);
+        self.text.read(rows)?;
+        self.ratings.clear();
+        let ratings = &mut self.ratings;
+        match &mut self.rating {
+            RatingColumn::Int32(column) => column.read_as(rows, |&stars| whole(stars.into()), ratings),
+            RatingColumn::Int64(column) => column.read_as(rows, |&stars| whole(stars), ratings),
+            RatingColumn::Float(column) => {
+                column.read_as(rows, |&stars| Rating::from_number(stars.into()), ratings)
+            }
+            RatingColumn::Double(column) => {
+                column.read_as(rows, |&stars| Rating::from_number(stars), ratings)
+            }
+            RatingColumn::Bytes(column) => column.read_as(rows, spelled, ratings),
+        }
+    }
+}
+
+/// A column whose row groups are not all of one type.
+fn unexpected(chunk: &ColumnChunkMetaData) -> ParquetError {
+    ParquetError::General(format!("a row group has values of the type {}", chunk.column_type()))
+}
+
+/// A column, and the values that were read last.
+struct Column<T: DataType> {
+    reader: ColumnReaderImpl<T>,
+    /// The level of a value that is there; each other is null. Without nulls there are no levels.
+    full_level: i16,
+    levels: Vec<i16>,
+    values: Vec<T::T>,
+}
+
+impl<T: DataType> Column<T> {
+    fn of(reader: ColumnReaderImpl<T>, chunk: &ColumnChunkMetaData) -> Self {
+        let full_level = chunk.column_descr().max_def_level();
+        Self { reader, full_level, levels: Vec::new(), values: Vec::new() }
+    }
+
+    fn read(&mut self, rows: usize) -> ParquetResult<()> {
+        self.levels.clear();
+        self.values.clear();
+        let (read, n_values, _) =
+            self.reader.read_records(rows, Some(&mut self.levels), None, &mut self.values)?;
+        if self.full_level == 0 {
+            self.levels.resize(read, 0);
+        }
+        let n_full = self.levels.iter().filter(|&&level| level == self.full_level).count();
+        let is_whole =
+            read == rows && self.levels.len() == rows && n_full == n_values && n_values == self.values.len();
+        if is_whole {
+            Ok(())
+        } else {
+            Err(ParquetError::EOF(format!("{read} rows and {n_values} values, expected {rows} rows")))
+        }
+    }
+
+    /// One for each row.
+    fn values(&self) -> impl Iterator<Item = Option<&T::T>> {
+        let mut values = self.values.iter();
+        self.levels.iter().map(move |&level| if level == self.full_level { values.next() } else { None })
+    }
+
+    fn read_as(
+        &mut self,
+        rows: usize,
+        rating: impl Fn(&T::T) -> Option<Rating>,
+        ratings: &mut Vec<Option<Rating>>,
+    ) -> ParquetResult<()> {
+        self.read(rows)?;
+        ratings.extend(self.values().map(|value| value.and_then(&rating)));
+        Ok(())
+    }
+}
+
+impl Column<ByteArrayType> {
+    fn bytes(&self) -> usize {
+        self.values.iter().map(ByteArray::len).sum()
+    }
+}
+
+/// A column that is looked for.
+struct Wanted<'a> {
+    source: &'a Source,
+    name: &'a str,
+    /// What names it.
+    option: &'static str,
+}
+
+impl Wanted<'_> {
+    /// The number of the column of texts.
+    fn text(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
+        let number = self.number(schema)?;
+        match schema.column(number).physical_type() {
+            Type::BYTE_ARRAY => Ok(number),
+            other => Err(self.bad(&format!("values of the type {other}"), "texts")),
+        }
+    }
+
+    /// The number of the column of ratings.
+    fn rating(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
+        let expected = "numbers or texts";
+        let number = self.number(schema)?;
+        let column = schema.column(number);
+        if let Some(LogicalType::Decimal { .. }) = column.logical_type_ref() {
+            return Err(self.bad("decimal numbers", expected));
+        }
+        match column.physical_type() {
+            Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE | Type::BYTE_ARRAY => Ok(number),
+            other => Err(self.bad(&format!("values of the type {other}"), expected)),
+        }
+    }
+
+    /// The number of the column of this name, which must be neither a list nor a structure.
+    fn number(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
+        let is_it = |parts: &[String]| parts.len() == 1 && parts[0] == self.name;
+        let found = schema.columns().iter().position(|column| is_it(column.path().parts()));
+        match found {
+            Some(number) if schema.column(number).max_rep_level() == 0 => Ok(number),
+            Some(_) => Err(self.bad("a list", "one value a row")),
+            None => {
+                let names: Vec<_> =
+                    schema.root_schema().get_fields().iter().map(|field| field.name()).collect();
+                if names.contains(&self.name) {
+                    return Err(self.bad("a list or a structure", "one value a row"));
+                }
+                let more = if names.len() > SHOWN_COLUMNS_MAX { ", …" } else { "" };
+                let shown = &names[..names.len().min(SHOWN_COLUMNS_MAX)];
+                Err(Error::NoColumn {
+                    input: self.source.name.clone(),
+                    column: self.name.to_owned(),
+                    found: format!("{}{more}", shown.join(", ")),
+                    option: self.option,
+                })
+            }
+        }
+    }
+
+    fn bad(&self, found: &str, expected: &'static str) -> Error {
+        Error::BadColumn {
+            input: self.source.name.clone(),
+            column: self.name.to_owned(),
+            found: found.to_owned(),
+            expected,
+            option: self.option,
+        }
+    }
+}
+
+/// A file that many read at the same time, each at its own place.
+struct Chunks {
+    file: Arc<File>,
+    bytes: u64,
+}
+
+impl Chunks {
+    fn of(file: Arc<File>) -> ParquetResult<Self> {
+        let bytes = file.metadata()?.len();
+        Ok(Self { file, bytes })
+    }
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = BufReader<Onward>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(BufReader::new(Onward { file: Arc::clone(&self.file), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        // Before memory is asked for: a damaged file may name any length.
+        if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
+            let found = format!(
+                "{length} bytes from byte {start} on, expected a file of more than {} bytes",
+                self.bytes
+            );
+            return Err(ParquetError::EOF(found));
+        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
+    }
+}
+
+/// A file from a place on.
+struct Onward {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Onward {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.file.read_at(buffer, self.at)?;
+        self.at += bytes as u64;
+        Ok(bytes)
+    }
+}
+
+/// Calls the decoder, which panics at some of the damage that a file can have.
+fn guarded<T>(decode: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
+    catch_unwind(AssertUnwindSafe(decode))
+        .unwrap_or_else(|_| Err(ParquetError::General("its decoder panicked, as is told above".to_owned())))
+}
+
+fn damaged(source: &Source, error: ParquetError) -> Error {
+    let found = match error {
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            // That of the system, not one that the decoder has made up.
+            Ok(error) if error.raw_os_error().is_some() => return source.unreadable("read it", *error),
+            Ok(error) => error.to_string(),
+            Err(error) => error.to_string(),
+        },
+        error => error.to_string(),
+    };
+    Error::Damaged { input: source.name.clone(), found }
+}

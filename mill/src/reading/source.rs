@@ -1,0 +1,184 @@
+//! What a user names by `--input` → the sources that are read, in an order that depends on their names alone.
+
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use glob::MatchOptions;
+
+use super::Error;
+
+/// One thing that holds reviews.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// As messages show it; `-` is standard input.
+    pub name: String,
+    /// Its size, compressed where it is, if that can be known before it is read.
+    pub bytes: Option<u64>,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    StandardInput,
+    /// A regular file, which can be read anywhere.
+    File(PathBuf),
+    /// A named pipe or a device, which can be read once, from its beginning.
+    Pipe(PathBuf),
+}
+
+/// Shells match so: a star stops at a slash and leaves out names that begin with a dot.
+const AS_SHELLS_DO: MatchOptions =
+    MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
+
+/// Finds the sources that inputs name, in their order. Each input is one of these:
+/// * a file, also one whose name could be a pattern;
+/// * a pattern of `*`, `?`, `[...]` and `**`, which stands for what fits it, sorted by name;
+/// * a folder: all regular files in it and in its folders, sorted by name, but for those whose name, or folder's name,
+///   begins with `.` or `_` (what other programs leave beside their data);
+/// * `-`, standard input.
+///
+/// The same file or folder under two names is an error.
+pub fn find(inputs: &[String]) -> Result<Vec<Source>, Error> {
+    let mut found = Found::default();
+    for input in inputs {
+        if input == "-" {
+            found.standard_input()?;
+        } else if found.named(Path::new(input))? {
+            // It is there under this very name.
+        } else if let Some((scheme, _)) = input.split_once("://") {
+            return Err(Error::NoSuchPlace { input: input.clone(), scheme: scheme.to_owned() });
+        } else if input.contains(['*', '?', '[']) {
+            found.pattern(input)?;
+        } else {
+            return Err(Error::Missing { input: input.clone() });
+        }
+    }
+    Ok(found.sources)
+}
+
+/// What was found so far.
+#[derive(Default)]
+struct Found {
+    sources: Vec<Source>,
+    /// Device and inode of files and folders, and the name by which each was met.
+    names: HashMap<(u64, u64), String>,
+}
+
+impl Found {
+    fn standard_input(&mut self) -> Result<(), Error> {
+        let name = "-".to_owned();
+        if self.sources.iter().any(|source| matches!(source.kind, Kind::StandardInput)) {
+            return Err(Error::Twice { first: name.clone(), second: name });
+        }
+        self.sources.push(Source { name, bytes: None, kind: Kind::StandardInput });
+        Ok(())
+    }
+
+    fn pattern(&mut self, pattern: &str) -> Result<(), Error> {
+        let bad = |error: glob::PatternError| Error::BadPattern {
+            pattern: pattern.to_owned(),
+            at: error.pos,
+            found: error.msg,
+        };
+        let fitting = glob::glob_with(pattern, AS_SHELLS_DO).map_err(bad)?;
+        let fitting = fitting.map(|path| {
+            path.map_err(|error| {
+                let folder = error.path().to_owned();
+                cannot("list the folder", &folder, error.into())
+            })
+        });
+        let mut fitting = fitting.collect::<Result<Vec<_>, _>>()?;
+        if fitting.is_empty() {
+            return Err(Error::NoMatch { pattern: pattern.to_owned() });
+        }
+        sort(&mut fitting);
+        for path in fitting {
+            if !self.named(&path)? {
+                return Err(Error::Missing { input: path.display().to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what has this name; whether there is something of it.
+    fn named(&mut self, path: &Path) -> Result<bool, Error> {
+        let metadata = match fs::metadata(path) {
+            Ok(metadata) => metadata,
+            Err(error) if is_absence(&error) => return Ok(false),
+            Err(error) => return Err(cannot("look it up", path, error)),
+        };
+        let n_sources = self.sources.len();
+        self.meet(path, &metadata)?;
+        if metadata.is_dir() {
+            self.folder(path)?;
+            if self.sources.len() == n_sources {
+                return Err(Error::Empty { folder: path.display().to_string() });
+            }
+        } else {
+            self.file(path, &metadata);
+        }
+        Ok(true)
+    }
+
+    fn file(&mut self, path: &Path, metadata: &Metadata) {
+        let (bytes, kind) = if metadata.is_file() {
+            (Some(metadata.len()), Kind::File(path.to_owned()))
+        } else {
+            (None, Kind::Pipe(path.to_owned()))
+        };
+        self.sources.push(Source { name: path.display().to_string(), bytes, kind });
+    }
+
+    fn folder(&mut self, folder: &Path) -> Result<(), Error> {
+        let unlisted = |error| cannot("list the folder", folder, error);
+        let entries = fs::read_dir(folder).map_err(unlisted)?;
+        let mut paths =
+            entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(unlisted)?;
+        paths.retain(|path| !is_hidden(path));
+        sort(&mut paths);
+        for path in paths {
+            let metadata = fs::metadata(&path).map_err(|error| cannot("look it up", &path, error))?;
+            if metadata.is_dir() {
+                // A link that leads back up is met here a second time, so this ends.
+                self.meet(&path, &metadata)?;
+                self.folder(&path)?;
+            } else if metadata.is_file() {
+                self.meet(&path, &metadata)?;
+                self.file(&path, &metadata);
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers a file or folder; one that was met before is an error.
+    fn meet(&mut self, path: &Path, metadata: &Metadata) -> Result<(), Error> {
+        let name = path.display().to_string();
+        match self.names.insert((metadata.dev(), metadata.ino()), name.clone()) {
+            None => Ok(()),
+            Some(first) => Err(Error::Twice { first, second: name }),
+        }
+    }
+}
+
+/// By bytes, as no language's rules would have it.
+fn sort(paths: &mut [PathBuf]) {
+    paths.sort_unstable_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
+}
+
+fn is_hidden(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    name.starts_with(b".") || name.starts_with(b"_")
+}
+
+/// Nothing lies below a regular file, so it is as good as missing.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn cannot(doing: &'static str, path: &Path, source: io::Error) -> Error {
+    Error::Read { input: path.display().to_string(), doing, source }
+}

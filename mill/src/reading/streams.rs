@@ -1,0 +1,324 @@
+//! Sources that can only be read from beginning to end → batches of lines, through a queue of limited length.
+//!
+//! A thread of this module inflates a source and cuts it into lines, one source after the other; the threads that visit
+//! lines take whole batches and give them back, so that their memory is used again. A slow source's lines are seen when
+//! a batch of them is full, or the source ends.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use corpus::lines::{Content, Line, LineReader};
+
+use super::source::Kind;
+use super::{Entry, Error, ReadingOptions, Source, State, What};
+
+/// A batch is passed on when it holds so much: enough that the queue costs nothing.
+const BATCH_BYTES: usize = 1 << 20;
+/// Or so many lines, which may be empty.
+const BATCH_LINES: usize = 64 << 10;
+
+/// The sources that are read as streams.
+#[derive(Debug)]
+pub(super) struct Streams {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    sources: Arc<[Source]>,
+    line_bytes_max: usize,
+    queue: Mutex<Queue>,
+    /// Something happened that those who visit lines wait for.
+    filled: Condvar,
+    /// Something happened that those who read sources wait for.
+    emptied: Condvar,
+    state: Arc<State>,
+}
+
+/// What passes between those who read and those who visit.
+#[derive(Debug)]
+struct Queue {
+    /// The numbers of sources that nobody reads yet.
+    unread: VecDeque<usize>,
+    /// Batches to be visited.
+    full: VecDeque<Batch>,
+    /// Batches to be filled again.
+    spent: Vec<Batch>,
+    /// How many more may be made.
+    n_unmade: usize,
+    /// Threads that read.
+    n_readers: usize,
+    failure: Option<Error>,
+}
+
+/// Some lines of a source.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    source: usize,
+    bytes: Vec<u8>,
+    lines: Vec<BatchLine>,
+}
+
+#[derive(Debug)]
+struct BatchLine {
+    offset: u64,
+    content: BatchContent,
+}
+
+#[derive(Debug)]
+enum BatchContent {
+    /// So many of the batch's bytes, behind those of the line before.
+    Bytes(usize),
+    TooLong {
+        bytes: u64,
+        blank: bool,
+    },
+}
+
+impl Streams {
+    /// Starts to read the sources of these numbers.
+    pub(super) fn start(
+        sources: &Arc<[Source]>,
+        numbers: Vec<usize>,
+        options: &ReadingOptions,
+        state: &Arc<State>,
+    ) -> Result<Self, Error> {
+        let n_readers = options.threads.get().min(numbers.len());
+        let names = numbers.clone();
+        let queue = Queue {
+            unread: numbers.into(),
+            full: VecDeque::new(),
+            spent: Vec::new(),
+            // One to be filled and one that waits for each that reads, one for each that visits.
+            n_unmade: 2 * n_readers + options.threads.get(),
+            n_readers,
+            failure: None,
+        };
+        let shared = Arc::new(Shared {
+            sources: Arc::clone(sources),
+            line_bytes_max: options.line_bytes_max,
+            queue: Mutex::new(queue),
+            filled: Condvar::new(),
+            emptied: Condvar::new(),
+            state: Arc::clone(state),
+        });
+        let streams = Self { shared };
+        for &number in &names[..n_readers] {
+            let shared = Arc::clone(&streams.shared);
+            let started = thread::Builder::new().name("reading".to_owned()).spawn(move || shared.read());
+            started.map_err(|error| {
+                streams.stop();
+                sources[number].unreadable("start a thread to read it", error)
+            })?;
+        }
+        Ok(streams)
+    }
+
+    /// A batch, if there is one now.
+    pub(super) fn take_waiting(&self) -> Result<Option<Batch>, Error> {
+        self.shared.lock().take()
+    }
+
+    /// The next batch; waits for it, and is `None` when there will be no more.
+    pub(super) fn take(&self) -> Result<Option<Batch>, Error> {
+        let mut queue = self.shared.lock();
+        loop {
+            let batch = queue.take()?;
+            if batch.is_some() || queue.n_readers == 0 || self.shared.state.is_stopped() {
+                return Ok(batch);
+            }
+            queue = self.shared.filled.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Takes back a batch that has been visited.
+    pub(super) fn give_back(&self, batch: Batch) {
+        self.shared.lock().spent.push(batch);
+        self.shared.emptied.notify_one();
+    }
+
+    /// Ends all waiting, and all reading at its next step.
+    pub(super) fn stop(&self) {
+        // Under the lock, so that nobody is between a look at the flag and its wait.
+        let queue = self.shared.lock();
+        self.shared.state.is_stopped.store(true, Ordering::Relaxed);
+        drop(queue);
+        self.shared.filled.notify_all();
+        self.shared.emptied.notify_all();
+    }
+}
+
+impl Queue {
+    fn take(&mut self) -> Result<Option<Batch>, Error> {
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(self.full.pop_front()),
+        }
+    }
+}
+
+impl Shared {
+    /// Nothing is done under the lock that could leave the queue half changed.
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a thread does: read one source after the other.
+    fn read(&self) {
+        loop {
+            let number = {
+                let mut queue = self.lock();
+                match queue.unread.pop_front() {
+                    Some(number) if !self.state.is_stopped() => number,
+                    _ => {
+                        queue.n_readers -= 1;
+                        self.filled.notify_all();
+                        return;
+                    }
+                }
+            };
+            let leave = LeaveOnPanic { shared: self, number };
+            let failure = self.read_source(number).err();
+            std::mem::forget(leave);
+            if let Some(error) = failure {
+                self.fail(self.sources[number].unreadable("read it", error));
+                return;
+            }
+        }
+    }
+
+    /// Ends a thread that reads, with an error.
+    fn fail(&self, error: Error) {
+        let mut queue = self.lock();
+        queue.n_readers -= 1;
+        // The first is told.
+        queue.failure.get_or_insert(error);
+        // Of what was read behind that no more is visited.
+        queue.unread.clear();
+        self.filled.notify_all();
+    }
+
+    fn read_source(&self, number: usize) -> io::Result<()> {
+        let stream = Counted { stream: self.sources[number].stream()?, state: &self.state };
+        let mut lines = LineReader::new(input::of(stream)?, self.line_bytes_max);
+        let Some(mut batch) = self.spent() else { return Ok(()) };
+        batch.begin(number);
+        while let Some(line) = lines.next_line()? {
+            batch.push(line);
+            if batch.is_full() {
+                self.pass_on(batch);
+                let Some(spent) = self.spent() else { return Ok(()) };
+                batch = spent;
+                batch.begin(number);
+            }
+        }
+        self.pass_on(batch);
+        Ok(())
+    }
+
+    fn pass_on(&self, batch: Batch) {
+        self.lock().full.push_back(batch);
+        self.filled.notify_one();
+    }
+
+    /// A batch to be filled; waits for it, and is `None` when no more is to be read.
+    fn spent(&self) -> Option<Batch> {
+        let mut queue = self.lock();
+        loop {
+            if self.state.is_stopped() {
+                return None;
+            }
+            if let Some(batch) = queue.spent.pop() {
+                return Some(batch);
+            }
+            if queue.n_unmade > 0 {
+                queue.n_unmade -= 1;
+                return Some(Batch { bytes: Vec::with_capacity(BATCH_BYTES), ..Batch::default() });
+            }
+            queue = self.emptied.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// A thread that panics is missed by nobody unless it says so.
+struct LeaveOnPanic<'a> {
+    shared: &'a Shared,
+    number: usize,
+}
+
+impl Drop for LeaveOnPanic<'_> {
+    fn drop(&mut self) {
+        self.shared.fail(Error::Panicked { input: self.shared.sources[self.number].name.clone() });
+    }
+}
+
+impl Batch {
+    fn begin(&mut self, source: usize) {
+        self.source = source;
+        self.bytes.clear();
+        self.lines.clear();
+    }
+
+    fn push(&mut self, line: Line<'_>) {
+        let content = match line.content {
+            Content::Bytes(bytes) => {
+                // No more than is needed, where doubling would hold a longest line twice.
+                self.bytes.reserve_exact(bytes.len());
+                self.bytes.extend_from_slice(bytes);
+                BatchContent::Bytes(bytes.len())
+            }
+            Content::TooLong { bytes, blank } => BatchContent::TooLong { bytes, blank },
+        };
+        self.lines.push(BatchLine { offset: line.offset, content });
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= BATCH_BYTES || self.lines.len() >= BATCH_LINES
+    }
+
+    /// Visits its lines.
+    pub(super) fn each_line<E>(&self, visit: &mut impl FnMut(Entry<'_>) -> Result<(), E>) -> Result<(), E> {
+        let mut rest = &self.bytes[..];
+        for line in &self.lines {
+            let content = match line.content {
+                BatchContent::TooLong { bytes, blank } => Content::TooLong { bytes, blank },
+                BatchContent::Bytes(bytes) => {
+                    let (content, behind) = rest.split_at(bytes);
+                    rest = behind;
+                    Content::Bytes(content)
+                }
+            };
+            visit(Entry { source: self.source, offset: line.offset, what: What::Line(content) })?;
+        }
+        Ok(())
+    }
+}
+
+impl Source {
+    /// Its bytes from the beginning on.
+    fn stream(&self) -> io::Result<Box<dyn Read>> {
+        Ok(match &self.kind {
+            Kind::StandardInput => Box::new(io::stdin()),
+            // To open a pipe waits for who writes to it.
+            Kind::File(path) | Kind::Pipe(path) => Box::new(File::open(path)?),
+        })
+    }
+}
+
+/// A stream whose bytes are counted as they are read.
+struct Counted<'a> {
+    stream: Box<dyn Read>,
+    state: &'a State,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.stream.read(buffer)?;
+        self.state.advance(bytes as u64);
+        Ok(bytes)
+    }
+}
