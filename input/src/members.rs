@@ -36,12 +36,12 @@ impl<R: Read> Members<R> {
         Self { compression, state: State::Between(source), member: 0 }
     }
 
-    /// Why the decoder failed: the file's damage, or the system's own error.
-    fn explain(&self, error: io::Error, end: u64) -> io::Error {
-        if error.raw_os_error().is_some() {
+    /// Why the decoder failed: the file's damage, or an error of what it reads from.
+    fn explain(&self, error: io::Error, source: &Source<R>) -> io::Error {
+        if source.has_failed() {
             return error;
         }
-        let (by, member) = (self.compression, self.member);
+        let (by, member, end) = (self.compression, self.member, source.offset());
         damaged(if error.kind() == io::ErrorKind::UnexpectedEof {
             Damage::Cut { by, member, end }
         } else {
@@ -78,7 +78,7 @@ impl<R: Read> Read for Members<R> {
                         return Ok(bytes);
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => State::Within(decoder),
-                    Err(error) => return Err(self.explain(error, decoder.into_source().offset())),
+                    Err(error) => return Err(self.explain(error, &decoder.into_source())),
                 },
             }
         }

@@ -12,16 +12,22 @@ pub struct Source<R> {
     start: usize,
     end: usize,
     offset: u64,
+    has_failed: bool,
 }
 
 impl<R: Read> Source<R> {
     pub(crate) fn of(reader: R) -> Self {
-        Self { reader, buffer: vec![0; BUFFER_BYTES].into(), start: 0, end: 0, offset: 0 }
+        Self { reader, buffer: vec![0; BUFFER_BYTES].into(), start: 0, end: 0, offset: 0, has_failed: false }
     }
 
     /// How many bytes were consumed.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Whether what lies behind could not be read.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 
     /// The next bytes, as many as asked for unless the end is nearer, which stay unread.
@@ -44,7 +50,10 @@ impl<R: Read> Source<R> {
                     return Ok(bytes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    self.has_failed = true;
+                    return Err(error);
+                }
             }
         }
     }

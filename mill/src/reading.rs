@@ -2,12 +2,14 @@
 //!
 //! What lies in a plain file is cut into ranges, and a Parquet file into its row groups: a thread takes one after the
 //! other and reads it itself. What can only be read from its beginning to its end, compressed files, standard input and
-//! pipes, is inflated and cut into lines by threads of this module, as many at most as ask for lines, which pass them on
-//! in batches. Each line of all inputs is given to exactly one thread; which one, and in which order, is left open.
+//! pipes, and the objects of a bucket, is inflated and cut into lines by threads of this module, as many at most as ask
+//! for lines, which pass them on in batches. Each line of all inputs is given to exactly one thread; which one, and in which order, is left open.
 //!
 //! Memory is bounded whatever the inputs hold, for each thread that asks by: a reader's buffer and a longest line (see
-//! [`ReadingOptions::line_bytes_max`]); three batches of lines, each of 1 MiB, a longest line and a table of 2 MiB; a stream's decoder (zstd's holds up to 128 MiB, if a file asks for it); and the pages of two Parquet columns that
-//! some hundred rows lie in, as large as their writer made them. What grows with the inputs is a list of their names, of
+//! [`ReadingOptions::line_bytes_max`]); three batches of lines, each of 1 MiB, a longest line and
+//! a table of 2 MiB; a stream's decoder (zstd's holds up to 128 MiB, if a file asks for it), and of an object three parts
+//! of 8 MiB; and the pages of two Parquet columns that some hundred rows lie in, as large as their writer made them. What
+//! grows with the inputs is a list of their names, of
 //! their ranges (24 bytes for 16 MiB) and of their row groups (about 2 KiB for each).
 //!
 //! Nothing is known of what a line says.
@@ -261,7 +263,10 @@ impl Part<'_> {
 
 impl Source {
     fn unreadable(&self, doing: &'static str, source: io::Error) -> Error {
-        Error::Read { input: self.name.clone(), doing, source }
+        match source.downcast() {
+            Ok(error) => Error::Store(error),
+            Err(source) => Error::Read { input: self.name.clone(), doing, source },
+        }
     }
 }
 

@@ -29,6 +29,31 @@ pub enum Error {
         scheme: String,
     },
 
+    /// Something that names no objects of a bucket.
+    #[error("{url:?}: {found}; name objects as s3://bucket/name")]
+    BadObjects {
+        /// The name as given.
+        url: String,
+        /// What is wrong with it.
+        found: &'static str,
+    },
+
+    /// Nothing lies there.
+    #[error(
+        "{url}: found no object of this name or below it; check the name, of which no pattern is expanded in S3"
+    )]
+    NoObjects {
+        /// The name as given.
+        url: String,
+    },
+
+    /// An object is not the one that was listed.
+    #[error("{object}: found another version than when the reading began; leave it alone while it is read")]
+    Changed {
+        /// Its URL.
+        object: String,
+    },
+
     /// A name that no object can have; it may come from a record someone else wrote.
     #[error(
         "object name {name:?}: {found}; expected segments of A-Z a-z 0-9 . _ - joined by /, none beginning with \
@@ -174,9 +199,9 @@ impl Error {
     /// The exit code of a program that ends because of this.
     pub fn exit(&self) -> Exit {
         match self {
-            Error::BadRun { .. } | Error::NoSuchStore { .. } => Exit::Usage,
+            Error::BadRun { .. } | Error::NoSuchStore { .. } | Error::BadObjects { .. } => Exit::Usage,
             Error::BadKey { .. } | Error::TooLarge { .. } => Exit::BadInput,
-            Error::Missing { .. } | Error::NotAnObject { .. } => Exit::MissingInput,
+            Error::Missing { .. } | Error::NotAnObject { .. } | Error::NoObjects { .. } => Exit::MissingInput,
             Error::Source { .. } | Error::Io { .. } => Exit::Io,
             Error::NoExclusiveCreate { .. }
             | Error::IgnoresCondition { .. }
@@ -185,7 +210,7 @@ impl Error {
             Error::S3 { why: S3Failure::NoBucket, .. } => Exit::MissingInput,
             Error::S3 { why: S3Failure::Unavailable, .. } => Exit::Unavailable,
             Error::S3 { why: S3Failure::Other, .. } | Error::Runtime(_) => Exit::Io,
-            Error::Conflicts { .. } => Exit::TryAgain,
+            Error::Conflicts { .. } | Error::Changed { .. } => Exit::TryAgain,
         }
     }
 }

@@ -25,6 +25,7 @@
 mod error;
 mod file;
 mod key;
+mod objects;
 mod options;
 mod run_url;
 mod s3;
@@ -40,6 +41,7 @@ use corpus::progress::Progress;
 
 pub use error::{Error, S3Failure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
+pub use objects::{Object, ObjectReader, objects};
 pub use options::{BadOption, PART_BYTES_MIN, S3Options};
 
 use file::FileStore;

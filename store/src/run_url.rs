@@ -38,10 +38,7 @@ const PREFIX_BYTES_MAX: usize = 1_024 - KEY_BYTES_MAX - 1;
 /// Bucket and prefix as they are written: an S3 URL is not percent-coded.
 fn place_in_bucket(rest: &str) -> Result<Place, &'static str> {
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-    if !(3..=255).contains(&bucket.len()) || !bucket.bytes().all(is_name) {
-        return Err("the bucket's name is none");
-    }
+    let bucket = bucket_of(bucket)?;
     let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
     if prefix.is_empty() {
         return Err("it is a whole bucket, expected a prefix of the run's own");
@@ -55,7 +52,29 @@ fn place_in_bucket(rest: &str) -> Result<Place, &'static str> {
     if prefix.contains(|character: char| character.is_control() || "\\?#".contains(character)) {
         return Err("the prefix has a control character, a backslash, a ? or a #");
     }
-    Ok(Place { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
+    Ok(Place { bucket, prefix: prefix.to_owned() })
+}
+
+/// The bucket and the beginning of names that `s3://bucket/name` stands for, as data of others is named: `name` may be
+/// empty.
+pub(crate) fn objects_of(url: &str) -> Result<Place, Error> {
+    let refused = |found| Error::BadObjects { url: url.to_owned(), found };
+    let Some(scheme @ ("s3" | "s3a" | "s3n")) = scheme(url) else {
+        return Err(refused("the scheme is not s3"));
+    };
+    let rest = &url[scheme.len() + "://".len()..];
+    let (bucket, name) = rest.split_once('/').unwrap_or((rest, ""));
+    let bucket = bucket_of(bucket).map_err(refused)?;
+    Ok(Place { bucket, prefix: name.to_owned() })
+}
+
+fn bucket_of(name: &str) -> Result<String, &'static str> {
+    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    if (3..=255).contains(&name.len()) && name.bytes().all(is_of_it) {
+        Ok(name.to_owned())
+    } else {
+        Err("the bucket's name is none")
+    }
 }
 
 /// The absolute folder that `run` names, without `.` and doubled slashes.

@@ -17,6 +17,7 @@ mod body;
 mod connect;
 mod download;
 mod failure;
+mod objects;
 mod upload;
 
 use std::path::Path;

@@ -73,6 +73,15 @@ pub enum Error {
         /// What it said.
         source: io::Error,
     },
+    /// A bucket could not be read.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// Parquet where it cannot be read.
+    #[error("{input}: found Parquet, which can only be read from a file; copy it to this machine")]
+    NoFile {
+        /// Its name.
+        input: String,
+    },
     /// Parquet where lines were announced.
     #[error(
         "{input}: found a file of Parquet, expected lines of the format {format}; leave --format {format} out"
@@ -134,10 +143,12 @@ impl Error {
             Self::BadPattern { .. }
             | Self::NoSuchPlace { .. }
             | Self::Twice { .. }
-            | Self::NotLines { .. } => Exit::Usage,
+            | Self::NotLines { .. }
+            | Self::NoFile { .. } => Exit::Usage,
             Self::Missing { .. } | Self::NoMatch { .. } | Self::Empty { .. } => Exit::MissingInput,
             Self::Read { source, .. } if input::damage(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
+            Self::Store(error) => error.exit(),
             Self::Read { .. } => Exit::Io,
             Self::Damaged { .. } | Self::NoColumn { .. } | Self::BadColumn { .. } => Exit::BadInput,
             Self::Panicked { .. } => Exit::Internal,

@@ -1,6 +1,6 @@
 //! What a user names by `--input` → the sources that are read, in an order that depends on their names alone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
+use store::{Object, S3Options};
 
 use super::Error;
 
@@ -28,6 +29,7 @@ pub(super) enum Kind {
     File(PathBuf),
     /// A named pipe or a device, which can be read once, from its beginning.
     Pipe(PathBuf),
+    Object(Box<Object>),
 }
 
 /// Shells match so: a star stops at a slash and leaves out names that begin with a dot.
@@ -39,10 +41,11 @@ const AS_SHELLS_DO: MatchOptions =
 /// * a pattern of `*`, `?`, `[...]` and `**`, which stands for what fits it, sorted by name;
 /// * a folder: all regular files in it and in its folders, sorted by name, but for those whose name, or folder's name,
 ///   begins with `.` or `_` (what other programs leave beside their data);
-/// * `-`, standard input.
+/// * `-`, standard input;
+/// * `s3://bucket/name`: the object of this name, or all below it as below a folder, with the same ones left out.
 ///
-/// The same file or folder under two names is an error.
-pub fn find(inputs: &[String]) -> Result<Vec<Source>, Error> {
+/// The same file, folder or object under two names is an error.
+pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
     let mut found = Found::default();
     for input in inputs {
         if input == "-" {
@@ -50,6 +53,10 @@ pub fn find(inputs: &[String]) -> Result<Vec<Source>, Error> {
         } else if found.named(Path::new(input))? {
             // It is there under this very name.
         } else if let Some((scheme, _)) = input.split_once("://") {
+            if ["s3", "s3a", "s3n"].contains(&scheme) {
+                found.objects(input, s3)?;
+                continue;
+            }
             return Err(Error::NoSuchPlace { input: input.clone(), scheme: scheme.to_owned() });
         } else if input.contains(['*', '?', '[']) {
             found.pattern(input)?;
@@ -66,6 +73,8 @@ struct Found {
     sources: Vec<Source>,
     /// Device and inode of files and folders, and the name by which each was met.
     names: HashMap<(u64, u64), String>,
+    /// The URLs of objects.
+    objects: HashSet<String>,
 }
 
 impl Found {
@@ -75,6 +84,29 @@ impl Found {
             return Err(Error::Twice { first: name.clone(), second: name });
         }
         self.sources.push(Source { name, bytes: None, kind: Kind::StandardInput });
+        Ok(())
+    }
+
+    fn objects(&mut self, input: &str, s3: &S3Options) -> Result<(), Error> {
+        let n_sources = self.sources.len();
+        let listed = store::objects(input, s3)?;
+        let (_, asked) =
+            input.split_once("://").and_then(|(_, rest)| rest.split_once('/')).unwrap_or_default();
+        let below = |object: &Object| object.name().strip_prefix(asked).unwrap_or_default().to_owned();
+        for object in listed.into_iter().filter(|object| !below(object).split('/').any(is_hidden_name)) {
+            let name = object.url();
+            if !self.objects.insert(name.clone()) {
+                return Err(Error::Twice { first: name.clone(), second: name });
+            }
+            self.sources.push(Source {
+                name,
+                bytes: Some(object.bytes()),
+                kind: Kind::Object(Box::new(object)),
+            });
+        }
+        if self.sources.len() == n_sources {
+            return Err(Error::Empty { folder: input.to_owned() });
+        }
         Ok(())
     }
 
@@ -170,8 +202,11 @@ fn sort(paths: &mut [PathBuf]) {
 }
 
 fn is_hidden(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_bytes();
-    name.starts_with(b".") || name.starts_with(b"_")
+    is_hidden_name(&path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+fn is_hidden_name(name: &str) -> bool {
+    name.starts_with(['.', '_'])
 }
 
 /// Nothing lies below a regular file, so it is as good as missing.

@@ -14,7 +14,7 @@ use std::thread;
 use corpus::lines::{Content, Line, LineReader};
 
 use super::source::Kind;
-use super::{Entry, Error, ReadingOptions, Source, State, What};
+use super::{Entry, Error, ReadingOptions, Source, State, What, rows};
 
 /// A batch is passed on when it holds so much: enough that the queue costs nothing.
 const BATCH_BYTES: usize = 1 << 20;
@@ -185,7 +185,7 @@ impl Shared {
             let failure = self.read_source(number).err();
             std::mem::forget(leave);
             if let Some(error) = failure {
-                self.fail(self.sources[number].unreadable("read it", error));
+                self.fail(error);
                 return;
             }
         }
@@ -202,12 +202,17 @@ impl Shared {
         self.filled.notify_all();
     }
 
-    fn read_source(&self, number: usize) -> io::Result<()> {
-        let stream = Counted { stream: self.sources[number].stream()?, state: &self.state };
-        let mut lines = LineReader::new(input::of(stream)?, self.line_bytes_max);
+    fn read_source(&self, number: usize) -> Result<(), Error> {
+        let source = &self.sources[number];
+        let unreadable = |error| source.unreadable("read it", error);
+        let stream = Counted { stream: source.stream().map_err(unreadable)?, state: &self.state };
+        let mut lines = LineReader::new(input::of(stream).map_err(unreadable)?, self.line_bytes_max);
         let Some(mut batch) = self.spent() else { return Ok(()) };
         batch.begin(number);
-        while let Some(line) = lines.next_line()? {
+        while let Some(line) = lines.next_line().map_err(unreadable)? {
+            if line.offset == 0 && is_parquet(line.content) {
+                return Err(Error::NoFile { input: source.name.clone() });
+            }
             batch.push(line);
             if batch.is_full() {
                 self.pass_on(batch);
@@ -304,9 +309,15 @@ impl Source {
         Ok(match &self.kind {
             Kind::StandardInput => Box::new(io::stdin()),
             // To open a pipe waits for who writes to it.
+            Kind::Object(object) => Box::new(object.reader()?),
             Kind::File(path) | Kind::Pipe(path) => Box::new(File::open(path)?),
         })
     }
+}
+
+/// Whether a first line is the beginning of a Parquet file, which nothing in it could be read of.
+fn is_parquet(line: Content<'_>) -> bool {
+    matches!(line, Content::Bytes(line) if line.starts_with(rows::MAGIC))
 }
 
 /// A stream whose bytes are counted as they are read.

@@ -4,6 +4,8 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
+use ::tests::fault_proxy::{Fault, FaultProxy, Request};
+use ::tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
 use corpus::exit::Exit;
 use corpus::format::ClassRatings;
 use corpus::lines::LineReader;
@@ -12,6 +14,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
+use store::{Key, PART_BYTES_MIN, S3Options, Store};
 use tempfile::TempDir;
 
 use super::*;
@@ -57,7 +60,7 @@ fn folder(files: &[(&str, &[u8])]) -> TempDir {
 
 fn found(inputs: &[PathBuf]) -> Result<Vec<Source>, Error> {
     let inputs: Vec<_> = inputs.iter().map(|input| input.to_str().unwrap().to_owned()).collect();
-    find(&inputs)
+    find(&inputs, &S3Options::default())
 }
 
 fn all_of(folder: &TempDir) -> Vec<Source> {
@@ -341,8 +344,11 @@ fn the_same_file_under_two_names_is_an_error() {
         assert!(matches!(error, Error::Twice { .. }), "{error:?}");
         assert_eq!(error.exit(), Exit::Usage);
     }
-    assert!(matches!(find(&["-".to_owned(), "-".to_owned()]), Err(Error::Twice { .. })));
-    assert_eq!(find(&["-".to_owned()]).unwrap()[0].bytes, None);
+    assert!(matches!(
+        find(&["-".to_owned(), "-".to_owned()], &S3Options::default()),
+        Err(Error::Twice { .. })
+    ));
+    assert_eq!(find(&["-".to_owned()], &S3Options::default()).unwrap()[0].bytes, None);
 }
 
 #[test]
@@ -359,7 +365,7 @@ fn what_is_not_there_is_named() {
         assert!(error.to_string().contains(expected), "{error}");
         assert_eq!(error.exit(), exit);
     }
-    let error = find(&["gs://bucket/reviews".to_owned()]).unwrap_err();
+    let error = find(&["gs://bucket/reviews".to_owned()], &S3Options::default()).unwrap_err();
     assert!(error.to_string().starts_with("gs://bucket/reviews: found the scheme gs, expected"), "{error}");
 }
 
@@ -618,4 +624,103 @@ fn a_flipped_bit_is_noticed_where_pages_have_checksums() {
     std::fs::write(&path, flipped).unwrap();
     let error = refused(found(&[path]).unwrap(), &options(3));
     assert!(error.to_string().contains("checksum mismatch"), "{error}");
+}
+
+#[test]
+fn parquet_in_a_stream_is_named() {
+    let folder = folder(&[("a.gz", &gzip(b"PAR1\x15\x04\nb"))]);
+    let error = refused(all_of(&folder), &options(1));
+    assert!(
+        error
+            .to_string()
+            .ends_with("a.gz: found Parquet, which can only be read from a file; copy it to this machine")
+    );
+}
+
+/// Runs one of the ignored tests in a process of its own, whose environment says where S3 is: a process has one.
+fn succeeds_in_s3(test: &str, proxy: &FaultProxy) {
+    let ended = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("reading::tests::{test}"), "--ignored", "--nocapture"])
+        .env("AWS_ENDPOINT_URL_S3", proxy.url())
+        .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+        .env("AWS_REGION", "eu-central-1")
+        .env("READING_IN_S3", "yes")
+        .output()
+        .unwrap();
+    let said = [ended.stdout, ended.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(ended.status.success() && said.contains("1 passed"), "{said}");
+}
+
+/// Whether a process is one that [`succeeds_in_s3`] started.
+fn is_in_s3() -> bool {
+    std::env::var_os("READING_IN_S3").is_some()
+}
+
+#[test]
+fn objects_come_whole_through_a_network_that_cuts_every_answer_once() {
+    for server in S3Server::each() {
+        let cut = |request: &Request| {
+            let is_read = request.method == "GET" && !request.target.contains("list-type=");
+            if is_read && request.earlier == 0 { Fault::CutAnswer(100) } else { Fault::None }
+        };
+        let proxy = FaultProxy::start(server.address(), cut).unwrap();
+        succeeds_in_s3("objects_are_read", &proxy);
+        assert!(proxy.seen().iter().any(|(_, met)| *met == Fault::CutAnswer(100)));
+    }
+}
+
+#[test]
+#[ignore = "the other side of succeeds_in_s3"]
+fn objects_are_read() {
+    if !is_in_s3() {
+        return;
+    }
+    let put = |run: &str, name: &str, content: &[u8]| {
+        let store = Store::open(&format!("s3://bucket/{run}")).unwrap();
+        store.put_if_absent(&Key::new(name).unwrap(), store::Content::Bytes(content)).unwrap();
+    };
+    let line = [b"x".repeat(999), b"\n".to_vec()].concat();
+    let large = line.repeat(2 * PART_BYTES_MIN as usize / 1000 + 7);
+    put("reviews", "year_2017/a", &large);
+    put("reviews", "year_2017/b.zst", &zstd(b"one\rtwo"));
+    put("reviews", "_SUCCESS", b"no review");
+    put("reviews-of-others", "a", b"no review");
+    put("marks", "_SUCCESS", b"no review");
+    let small_parts = S3Options { part_bytes: PART_BYTES_MIN, ..S3Options::default() };
+    let find = |inputs: &[&str]| {
+        find(&inputs.iter().map(|input| (*input).to_owned()).collect::<Vec<_>>(), &small_parts)
+    };
+
+    let sources = find(&["s3://bucket/reviews"]).unwrap();
+    let names: Vec<_> = sources.iter().map(|source| source.name.as_str()).collect();
+    assert_eq!(names, ["s3://bucket/reviews/year_2017/a", "s3://bucket/reviews/year_2017/b.zst"]);
+    let reading = Reading::start(sources, &options(2)).unwrap();
+    assert!(read(&reading, 2).unwrap() == naive(&[&large, b"one\rtwo"], 1000));
+    assert_eq!(Some(reading.bytes_read()), reading.bytes());
+
+    let one = find(&["s3a://bucket/reviews/year_2017/b.zst"]).unwrap();
+    assert_eq!(read(&Reading::start(one, &options(2)).unwrap(), 2).unwrap(), naive(&[b"one\rtwo"], 9));
+
+    for (inputs, exit) in [
+        (&["s3://bucket/review"][..], Exit::MissingInput),
+        (&["s3://bucket/marks/"], Exit::MissingInput),
+        (&["s3://bucket/reviews/year_2017/a", "s3://bucket/reviews"], Exit::Usage),
+        (&["s3://b"], Exit::Usage),
+    ] {
+        let error = find(inputs).unwrap_err();
+        assert_eq!(error.exit(), exit, "{error}");
+    }
+    let sources = find(&["s3://bucket/reviews/year_2017/b.zst"]).unwrap();
+    let store = Store::open("s3://bucket/reviews").unwrap();
+    let key = Key::new("year_2017/b.zst").unwrap();
+    store.delete(&key).unwrap();
+    store.put_if_absent(&key, store::Content::Bytes(&zstd(b"other"))).unwrap();
+    let error = refused(sources, &options(3));
+    assert!(
+        error.to_string().contains("b.zst: found another version than when the reading began"),
+        "{error}"
+    );
+    assert_eq!(error.exit(), Exit::TryAgain);
 }

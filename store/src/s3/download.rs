@@ -19,8 +19,8 @@ use crate::naming::Hidden;
 use crate::{Error, LocalObject, S3Failure};
 
 /// So often a range is fetched whose answer broke off.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(200);
+pub(super) const TRIES: u32 = 5;
+pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
 /// A range that has come.
 struct Range {
@@ -183,6 +183,6 @@ impl S3Store {
 }
 
 /// What came back was broken, again and again.
-fn unavailable(object: &str, doing: &'static str, found: String) -> Error {
+pub(super) fn unavailable(object: &str, doing: &'static str, found: String) -> Error {
     Error::S3 { object: object.to_owned(), doing, found, why: S3Failure::Unavailable }
 }
