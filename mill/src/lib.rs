@@ -1,3 +1,313 @@
-//! Raw reviews → a dataset, on one machine.
+//! Raw reviews → a dataset, on one machine: what mappers, a sort, reducers and a merge make together, byte for byte.
+//!
+//! Nothing is sorted by text. All threads read lines, clean their texts and put each into the partition of its hash,
+//! its words as codes ([`mapping`]). Then each partition is folded by itself: reviews of one text become one row, rows
+//! are put into the order of their hashes, words are counted ([`folding`]). Partitions in order are the dataset, whose
+//! vocabulary is known by then ([`content`]). Memory is bounded whatever the input: what does not fit waits on disk
+//! ([`scratch`]). What a line is, a text, a row and a dataset, is said by the crates that the other programs use too.
 
+pub mod codebook;
+mod content;
+mod encoded;
+mod error;
+mod folding;
+mod mapping;
+mod partitions;
 pub mod reading;
+mod scratch;
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use corpus::format::Format;
+use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
+use corpus::settings::Settings;
+use dataset::manifest::{DatasetManifest, Ledger, Seal};
+use dataset::spool::Spool;
+use merge::progress::Progress;
+use merge::{DatasetOptions, Making, Size};
+
+use crate::codebook::{Agreement, Codebook};
+use crate::content::Milled;
+pub use crate::error::{Error, Result};
+use crate::folding::{Folded, Folder, Folding};
+use crate::mapping::{Mapped, Mapping, Place, Told};
+use crate::partitions::{PARTITIONS, Partition};
+use crate::reading::Reading;
+use crate::scratch::{Scratch, Stored};
+
+/// What to do with reviews.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How a line holds a review.
+    pub format: Format,
+    /// The share of lines, blank ones aside, that may be bad.
+    pub bad_lines_max: Share,
+    /// What decides a row.
+    pub settings: Settings,
+    /// Which dataset to make.
+    pub dataset: DatasetOptions,
+    /// About how much memory to take.
+    pub memory_bytes: usize,
+    /// How many threads work.
+    pub threads: NonZeroUsize,
+    /// Where temporary files go.
+    pub scratch: PathBuf,
+}
+
+/// A dataset that was made, and its card.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// What lies beside it.
+    pub manifest: DatasetManifest,
+    /// Its card.
+    pub card: String,
+}
+
+/// A bar moves, and a wish to end is seen, this often.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Of memory, the part that reviews and rows may wait in.
+const WAITING_PART: usize = 2;
+/// The part of all threads' texts for the codebook.
+const SAMPLE_PART: usize = 16;
+/// More of them make no better codebook.
+const SAMPLE_BYTES_MAX: usize = 48 << 20;
+/// The part of partitions that are being folded, and that of words without a code.
+const FOLDING_PART: usize = 8;
+/// Places in a partition are numbers of 32 bits.
+const FOLDING_BYTES_MAX: usize = 1 << 30;
+
+/// Makes a dataset of all lines that are read; tells the places of bad ones to `log`. The program may be asked to end by
+/// setting `interrupt`.
+pub fn run(
+    reading: &Reading,
+    options: &Options,
+    interrupt: &AtomicBool,
+    progress: &Progress,
+    log: impl Write,
+) -> Result<Made> {
+    let making = Making::open(&options.dataset, &options.settings)?;
+    making.look()?;
+    let scratch = Scratch::new(&options.scratch, options.memory_bytes / WAITING_PART);
+    let job = Job { reading, options, interrupt, stopped: AtomicBool::new(false), scratch: &scratch };
+    let mapped = job.map(progress)?;
+    let mapper = job.judged(&mapped, log)?;
+    let codebook = mapped[0].codebook.clone();
+    let spool = Mutex::new(Spool::create(&options.scratch)?);
+    let (folded, rows) = job.fold(mapped, &codebook, &making, &spool, progress)?;
+
+    let mut reducer = ReducerCounts::default();
+    let mut size = Size::default();
+    let mut row_digest = corpus::digest::Digest::default();
+    for part in &folded {
+        reducer += part.counts;
+        size.tokens += part.kept_words;
+        size.left_out += part.left_out;
+        row_digest += part.row_digest;
+        size.row_digest -= part.left_out_digest;
+    }
+    size.rows = reducer.rows - size.left_out;
+    size.row_digest += row_digest;
+    check_run(&mapper, &reducer).map_err(merge::Error::from)?;
+    let seal = Seal {
+        schema_version: dataset::SCHEMA_VERSION,
+        run: RUN.to_owned(),
+        shards: Vec::new(),
+        row_digest,
+        ledger: Ledger { mapper: Some(mapper), reducer },
+        settings: options.settings.clone(),
+    };
+    let mut milled = Milled {
+        settings: &options.settings,
+        codebook: &codebook,
+        folded,
+        rows,
+        scratch: &scratch,
+        spool: spool.into_inner().unwrap_or_else(PoisonError::into_inner),
+        size,
+        is_interrupted: &|| interrupt.load(Ordering::Relaxed),
+    };
+    let (manifest, card) = making.make(&mut milled, seal, progress, |_| Ok(()))?;
+    Ok(Made { manifest, card })
+}
+
+/// What stands in a manifest in place of a run's folder: there are no shards.
+const RUN: &str = "sentimill";
+
+struct Job<'a> {
+    reading: &'a Reading,
+    options: &'a Options,
+    interrupt: &'a AtomicBool,
+    /// What was begun is to be ended.
+    stopped: AtomicBool,
+    scratch: &'a Scratch,
+}
+
+impl Job<'_> {
+    /// Reads all lines.
+    fn map(&self, progress: &Progress) -> Result<Vec<Mapped>> {
+        let Options { format, settings, memory_bytes, .. } = self.options;
+        let threads = self.options.threads.get();
+        let agreement = Agreement::among(threads, &settings.stop_words, &self.stopped);
+        let mapping = Mapping {
+            reading: self.reading,
+            format,
+            stop_words: &settings.stop_words,
+            agreement: &agreement,
+            sample_bytes: (memory_bytes / SAMPLE_PART).min(SAMPLE_BYTES_MAX) / threads,
+            scratch: self.scratch,
+            threads,
+            reviews: AtomicU64::new(0),
+            seed: RandomState::new().hash_one(0),
+        };
+        let (bar, begin) = (progress.reading(self.reading.bytes()), Instant::now());
+        let mapped = self.in_threads(
+            || mapping.run(),
+            || {
+                let reviews_per_s =
+                    mapping.reviews.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64();
+                bar.set_message(format!("{reviews_per_s:.0} reviews/s"));
+                bar.set_position(self.reading.bytes_read());
+            },
+        );
+        bar.finish_and_clear();
+        mapped
+    }
+
+    /// Sums up what became of all lines, and judges it.
+    fn judged(&self, mapped: &[Mapped], mut log: impl Write) -> Result<MapperCounts> {
+        let (mut counts, mut told) = (MapperCounts::default(), Told::default());
+        let mut beginning: Option<&(Place, Vec<u8>)> = None;
+        for part in mapped {
+            counts += part.counts;
+            told.merge(part.told.clone());
+            beginning = beginning.into_iter().chain(&part.beginning).min();
+        }
+        let mut say = |notice: &str| writeln!(log, "sentimill: {notice}").map_err(mapper::Error::Log);
+        for ((source, offset), reason) in told.in_order() {
+            say(&format!("{reason} at {offset} of {}", self.reading.sources()[source].name))?;
+        }
+        let beginning = beginning.map_or(&[][..], |(_, beginning)| beginning);
+        let Options { format, bad_lines_max, .. } = self.options;
+        if let Some(notice) = mapper::judge(&counts, beginning, format, *bad_lines_max)? {
+            say(&notice)?;
+        }
+        Ok(counts)
+    }
+
+    /// Folds all partitions; gives their rows, in order.
+    fn fold(
+        &self,
+        mapped: Vec<Mapped>,
+        codebook: &Codebook,
+        making: &Making<'_>,
+        spool: &Mutex<Spool>,
+        progress: &Progress,
+    ) -> Result<(Vec<Folded>, Vec<Stored>)> {
+        let threads = self.options.threads.get();
+        let memory_bytes = (self.options.memory_bytes / FOLDING_PART / threads).min(FOLDING_BYTES_MAX);
+        let mut partitions: Vec<Vec<Partition>> = (0..PARTITIONS).map(|_| Vec::new()).collect();
+        for part in mapped {
+            partitions.iter_mut().zip(part.partitions).for_each(|(parts, part)| parts.push(part));
+        }
+        let partitions: Vec<_> = partitions.into_iter().map(|parts| Mutex::new(Some(parts))).collect();
+        let rows: Vec<_> = (0..PARTITIONS).map(|_| Mutex::new(Vec::new())).collect();
+        let folding = Folding {
+            codebook,
+            settings: &self.options.settings,
+            without: making.without(),
+            scratch: self.scratch,
+            spool,
+            memory_bytes,
+        };
+        let next = AtomicUsize::new(0);
+        let fold = || {
+            let mut folder = Folder::new(&folding);
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some(parts) = partitions.get(at) else { return folder.finish() };
+                if self.stopped.load(Ordering::Relaxed) {
+                    return folder.finish();
+                }
+                let parts = locked(parts).take().expect("each partition is taken once");
+                *locked(&rows[at]) = folder.fold(parts)?;
+            }
+        };
+        let bar = progress.stage("folding", PARTITIONS as u64);
+        let folded = self.in_threads(fold, || bar.set_position(next.load(Ordering::Relaxed) as u64));
+        bar.finish_and_clear();
+        let folded = folded?;
+        let rows =
+            rows.into_iter().flat_map(|rows| rows.into_inner().unwrap_or_else(PoisonError::into_inner));
+        Ok((folded, rows.collect()))
+    }
+
+    /// Lets all threads do the same, and calls `tick` now and then; gives what each has done, or the first error.
+    fn in_threads<T: Send>(
+        &self,
+        work: impl Fn() -> Result<T> + Sync,
+        mut tick: impl FnMut(),
+    ) -> Result<Vec<T>> {
+        let (done, ends) = channel();
+        let work = &work;
+        thread::scope(|scope| {
+            for _ in 0..self.options.threads.get() {
+                let (done, stop) = (done.clone(), StopIfLost(self));
+                let work = move || {
+                    // Whoever waits for it waits for all.
+                    let _ = done.send(work());
+                    drop(stop);
+                };
+                if let Err(error) = thread::Builder::new().spawn_scoped(scope, work) {
+                    self.stop();
+                    return Err(Error::Thread(error));
+                }
+            }
+            drop(done);
+            let (mut all, mut failed) = (Vec::new(), None);
+            loop {
+                match ends.recv_timeout(TICK) {
+                    Ok(Ok(end)) => all.push(end),
+                    Ok(Err(error)) => {
+                        self.stop();
+                        failed = failed.or(Some(error));
+                    }
+                    Err(RecvTimeoutError::Timeout) if self.interrupt.load(Ordering::Relaxed) => {
+                        self.stop();
+                        failed = failed.or(Some(Error::Interrupted));
+                    }
+                    Err(RecvTimeoutError::Timeout) => tick(),
+                    Err(RecvTimeoutError::Disconnected) => return failed.map_or(Ok(all), Err),
+                }
+            }
+        })
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.reading.stop();
+    }
+}
+
+/// Stops all threads where one of them panics: the others may be waiting for it.
+struct StopIfLost<'a>(&'a Job<'a>);
+
+impl Drop for StopIfLost<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

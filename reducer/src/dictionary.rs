@@ -1,10 +1,8 @@
 //! Words to small numbers, with counts: the hot table of the reducer.
 
-use std::hash::{BuildHasher, RandomState};
-
 use corpus::record::RECORD_BYTES_MAX;
-use xxhash_rust::xxh3::xxh3_128_with_seed;
 
+use crate::key::{Key, Keys, SHORT_BYTES, Seed};
 use crate::words::Span;
 
 /// All words seen since the last [`Dictionary::clear`], behind the stop words, which are never forgotten.
@@ -19,7 +17,7 @@ pub struct Dictionary {
     table: Vec<Slot>,
     /// Keys are hashed with a seed, so that nobody can write reviews whose words all meet in one slot. The table's
     /// order never reaches the output.
-    seed: [u64; 2],
+    seed: Seed,
     stop_words: usize,
     stop_bytes: usize,
 }
@@ -38,59 +36,6 @@ struct Slot {
     /// The word's place in `entries`.
     place: u32,
 }
-
-/// A word of up to [`SHORT_BYTES`] bytes as it is, with its length in the last byte; of a longer one a hash, with
-/// [`LONG`] there. Two numbers, as those stay in registers.
-#[derive(Clone, Copy, Default, PartialEq)]
-struct Key {
-    first: u64,
-    last: u64,
-}
-
-const SHORT_BYTES: usize = 15;
-const LONG: u64 = 0xff << 56;
-
-/// The bits of a key that a short word of each length has.
-const MASKS: [Key; SHORT_BYTES + 1] = {
-    let mut masks = [Key { first: 0, last: 0 }; SHORT_BYTES + 1];
-    let mut length = 1;
-    while length <= SHORT_BYTES {
-        let mask = u128::MAX >> (128 - 8 * length);
-        masks[length] = Key { first: mask as u64, last: (mask >> 64) as u64 };
-        length += 1;
-    }
-    masks
-};
-
-/// The key of a word that these bytes begin with.
-#[inline]
-fn key(text: &[u8], span: Span, bytes: [u8; 16], seed: &[u64; 2]) -> Key {
-    let word = u128::from_le_bytes(bytes);
-    match MASKS.get(span.length as usize) {
-        Some(mask) => Key {
-            first: word as u64 & mask.first,
-            last: (word >> 64) as u64 & mask.last | u64::from(span.length) << 56,
-        },
-        None => long_key(span.of(text), seed),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn long_key(word: &[u8], seed: &[u64; 2]) -> Key {
-    let hash = xxh3_128_with_seed(word, seed[0]);
-    Key { first: hash as u64, last: (hash >> 64) as u64 | LONG }
-}
-
-/// Multiplies both halves of a key into one number and folds it, as wyhash does.
-#[inline]
-fn hash(key: Key, seed: &[u64; 2]) -> usize {
-    let product = u128::from(key.first ^ seed[0]) * u128::from(key.last ^ seed[1]);
-    (product as u64 ^ (product >> 64) as u64) as usize
-}
-
-/// The number of a word that a dictionary does not know.
-pub const UNKNOWN: u32 = u32::MAX;
 
 /// A word of a text that is no stop word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,7 +64,7 @@ impl Dictionary {
             bytes: Vec::new(),
             entries: Vec::new(),
             table: vec![Slot::default(); 4 * TOGETHER],
-            seed: [0, 1].map(|n| RandomState::new().hash_one(n)),
+            seed: Seed::random(),
             stop_words: 0,
             stop_bytes: 0,
         };
@@ -159,64 +104,14 @@ impl Dictionary {
         counted.truncate(n_counted);
     }
 
-    /// Looks up these words of `text` without counting them; puts those that are no stop words into `found`, in place of
-    /// what was there. A word that is not known has the number [`UNKNOWN`].
-    pub fn look_up(&self, text: &[u8], words: &[Span], found: &mut Vec<Counted>) {
-        found.resize(words.len(), Counted::default());
-        let mut n_found = 0;
-        let mut expected =
-            Expected { keys: [Key::default(); TOGETHER], slots: [0; TOGETHER], firsts: [0; TOGETHER] };
-        for words in words.chunks(TOGETHER) {
-            self.expect(text, words, &mut expected);
-            for (i, &span) in words.iter().enumerate() {
-                let (key, at) = (expected.keys[i], expected.slots[i] as usize);
-                let slot = &self.table[at];
-                let is_there = expected.firsts[i] == key.first && slot.key.last == key.last;
-                let place = if is_there && span.length as usize <= SHORT_BYTES {
-                    slot.place as usize
-                } else {
-                    self.find(key, at, span.of(text)).unwrap_or(self.stop_words + UNKNOWN as usize)
-                };
-                found[n_found] = Counted { number: place.wrapping_sub(self.stop_words) as u32, span };
-                n_found += usize::from(place >= self.stop_words);
-            }
-        }
-        found.truncate(n_found);
-    }
-
-    /// The place of a word of this key, looked for from a slot on.
-    #[inline(never)]
-    fn find(&self, key: Key, from: usize, word: &[u8]) -> Option<usize> {
-        let mut at = from;
-        loop {
-            let slot = &self.table[at];
-            if slot.count == 0 {
-                return None;
-            }
-            let place = slot.place as usize;
-            if slot.key == key && (word.len() <= SHORT_BYTES || self.entries[place].of(&self.bytes) == word) {
-                return Some(place);
-            }
-            at = (at + 1) & (self.table.len() - 1);
-        }
-    }
-
     /// Looks where each word is expected.
     #[inline]
     fn expect(&self, text: &[u8], words: &[Span], expected: &mut Expected) {
-        // The text's end with zeros behind it, so that sixteen bytes can be read wherever a word begins.
-        let tail_from = text.len().saturating_sub(16);
-        let mut tail = [0; 32];
-        tail[..text.len() - tail_from].copy_from_slice(&text[tail_from..]);
+        let keys = Keys::of(text, self.seed);
         for (i, &span) in words.iter().enumerate() {
-            let from = span.from as usize;
-            let bytes = match text[from..].first_chunk() {
-                Some(&bytes) => bytes,
-                None => *tail[from - tail_from..].first_chunk().expect("a word begins before the text's end"),
-            };
-            let key = key(text, span, bytes, &self.seed);
+            let key = keys.key(span);
             expected.keys[i] = key;
-            expected.slots[i] = (hash(key, &self.seed) & (self.table.len() - 1)) as u32;
+            expected.slots[i] = (key.hash(self.seed) as usize & (self.table.len() - 1)) as u32;
         }
         // A loop of few instructions: the processor looks far ahead and waits for many slots at once.
         for (first, &slot) in expected.firsts.iter_mut().zip(&expected.slots[..words.len()]) {
@@ -258,7 +153,7 @@ impl Dictionary {
     /// Puts a slot of another table into this one.
     fn put(&mut self, slot: Slot) {
         if slot.count > 0 {
-            let mut at = hash(slot.key, &self.seed) & (self.table.len() - 1);
+            let mut at = slot.key.hash(self.seed) as usize & (self.table.len() - 1);
             while self.table[at].count > 0 {
                 at = (at + 1) & (self.table.len() - 1);
             }
@@ -386,13 +281,6 @@ mod tests {
             let (mut words, mut counted) = (vec![Span::default(); room(text.len())], Vec::new());
             let n_words = find_words(text.as_bytes(), &mut words);
             dictionary.count(text.as_bytes(), &words[..n_words], &mut counted);
-            let mut found = Vec::new();
-            dictionary.look_up(text.as_bytes(), &words[..n_words], &mut found);
-            prop_assert_eq!(&found, &counted);
-            let fresh = Dictionary::new(&["é".to_owned()]);
-            fresh.look_up(text.as_bytes(), &words[..n_words], &mut found);
-            let unknown = counted.iter().map(|word| Counted { number: UNKNOWN, ..*word });
-            prop_assert_eq!(&found, &unknown.collect::<Vec<_>>());
             for word in counted {
                 prop_assert_eq!(dictionary.get(word.number), word.span.of(text.as_bytes()));
             }

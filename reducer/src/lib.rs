@@ -10,6 +10,7 @@ mod collect;
 mod commit;
 pub mod dictionary;
 pub mod heartbeat;
+pub mod key;
 mod reading;
 mod runs;
 pub mod task;

@@ -1,0 +1,261 @@
+//! The most frequent words of the input's beginning, each with a code of two bytes.
+//!
+//! Reviews wait in memory, or on disk, between being read and being written, and most of what they hold is frequent words.
+//! So all threads first agree on a codebook: each gathers texts and counts their words, and the last one to have enough
+//! makes the codebook of what all of them counted. From then on nobody writes to it. A word without a code is spelt out
+//! where it occurs, so that a codebook never decides what a dataset holds, only how fast it is made.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use dataset::KeptWords;
+use hashbrown::HashMap;
+use reducer::dictionary::Dictionary;
+use reducer::key::{Key, Keys, SHORT_BYTES, Seed};
+use reducer::words::Span;
+
+/// So often a thread that waits looks whether it is to stop.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Codes are less than this, which stands for a word that is spelt out.
+pub const SPELT: u16 = u16::MAX;
+
+/// Words with codes, which are the places of words by falling frequency.
+pub struct Codebook {
+    /// By their codes; behind them the stop words, which have none.
+    words: Vec<Vec<u8>>,
+    n_codes: usize,
+    /// The words' keys, and behind them one that no word has.
+    keys: Vec<Key>,
+    /// Open addressing: a word is looked for from the slot of its hash on. A slot has a word's place in its lower bits,
+    /// and bits of its hash in the upper ones, so that the whole table stays in a processor's cache and a word that is not
+    /// there is seldom compared with one that is.
+    slots: Vec<u32>,
+    place_bits: u32,
+    seed: Seed,
+    joining: KeptWords,
+}
+
+/// A word of a text that is no stop word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coded {
+    /// Its code, or [`SPELT`].
+    pub code: u16,
+    /// Where it lies in the text.
+    pub span: Span,
+}
+
+/// So many words are looked up together: the processor waits for several at once.
+const TOGETHER: usize = 128;
+
+impl Codebook {
+    /// The most frequent of these words, and of equally frequent ones the bytewise smaller.
+    fn of(counts: HashMap<Vec<u8>, u64>, stop_words: &[String]) -> Self {
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_unstable_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
+        counts.truncate(usize::from(SPELT));
+        let n_codes = counts.len();
+        let mut joining = KeptWords::with_capacity(n_codes);
+        counts.iter().for_each(|(word, _)| joining.push(word));
+        let stop_words = stop_words.iter().map(|word| word.as_bytes().to_vec());
+        let words: Vec<_> = counts.into_iter().map(|(word, _)| word).chain(stop_words).collect();
+        let seed = Seed::random();
+        let key = |word: &Vec<u8>| Keys::of(word, seed).key(Span { from: 0, length: word.len() as u32 });
+        let keys: Vec<Key> = words.iter().map(key).chain([Key::default()]).collect();
+        let mut codebook = Self {
+            n_codes,
+            slots: vec![words.len() as u32; (words.len() / 2 * 3).next_power_of_two().max(2)],
+            place_bits: (words.len() as u32 + 1).next_power_of_two().ilog2(),
+            words,
+            keys,
+            seed,
+            joining,
+        };
+        // The most frequent ones first, which then lie where they are looked for.
+        let places = (n_codes..codebook.words.len()).chain(0..n_codes);
+        places.for_each(|place| codebook.insert(place));
+        codebook
+    }
+
+    fn insert(&mut self, place: usize) {
+        let hash = self.keys[place].hash(self.seed);
+        let mut at = self.slot_of(hash);
+        while self.place_in(self.slots[at]) != self.words.len() {
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        self.slots[at] = place as u32 | self.tag_of(hash);
+    }
+
+    #[inline]
+    fn slot_of(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - 1)
+    }
+
+    #[inline]
+    fn tag_of(&self, hash: u64) -> u32 {
+        (hash >> 32) as u32 >> self.place_bits << self.place_bits
+    }
+
+    #[inline]
+    fn place_in(&self, slot: u32) -> usize {
+        (slot & ((1 << self.place_bits) - 1)) as usize
+    }
+
+    /// Looks up these words of `text`; puts those that are no stop words at the beginning of `found`, and gives their
+    /// number.
+    pub fn look_up(&self, text: &[u8], words: &[Span], found: &mut Vec<Coded>) -> usize {
+        /// The place of a word that is spelt out, whose lower bits are [`SPELT`].
+        const NOWHERE: usize = usize::MAX;
+        if found.len() < words.len() {
+            found.resize(words.len(), Coded::default());
+        }
+        let texts_keys = Keys::of(text, self.seed);
+        let (mut keys, mut hashes) = ([Key::default(); TOGETHER], [0; TOGETHER]);
+        let (mut slots, mut firsts) = ([0; TOGETHER], [0; TOGETHER]);
+        let mut n_found = 0;
+        for words in words.chunks(TOGETHER) {
+            for (i, &span) in words.iter().enumerate() {
+                keys[i] = texts_keys.key(span);
+                hashes[i] = keys[i].hash(self.seed);
+            }
+            for (slot, &hash) in slots.iter_mut().zip(&hashes[..words.len()]) {
+                *slot = self.slots[self.slot_of(hash)];
+            }
+            for (first, &slot) in firsts.iter_mut().zip(&slots[..words.len()]) {
+                *first = self.keys[self.place_in(slot)].first;
+            }
+            for (i, &span) in words.iter().enumerate() {
+                let (key, mut place) = (keys[i], self.place_in(slots[i]));
+                let is_there = firsts[i] == key.first && self.keys[place].last == key.last;
+                if !is_there || span.length as usize > SHORT_BYTES {
+                    place = self.find(key, hashes[i], span.of(text)).unwrap_or(NOWHERE);
+                }
+                // Whether a word is a stop word cannot be foretold, so that no branch asks.
+                found[n_found] = Coded { code: place as u16, span };
+                n_found += usize::from((place < self.n_codes) | (place == NOWHERE));
+            }
+        }
+        n_found
+    }
+
+    /// The place of a word.
+    #[inline(never)]
+    fn find(&self, key: Key, hash: u64, word: &[u8]) -> Option<usize> {
+        let mut at = self.slot_of(hash);
+        loop {
+            let slot = self.slots[at];
+            let place = self.place_in(slot);
+            if place == self.words.len() {
+                return None;
+            }
+            let may_be = slot ^ place as u32 == self.tag_of(hash) && self.keys[place] == key;
+            if may_be && (word.len() <= SHORT_BYTES || self.words[place] == word) {
+                return Some(place);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    /// The number of codes.
+    pub fn n_words(&self) -> usize {
+        self.n_codes
+    }
+
+    /// The word with this code.
+    pub fn word(&self, code: u16) -> &[u8] {
+        &self.words[usize::from(code)]
+    }
+
+    /// All words by their codes, to put together.
+    pub fn words(&self) -> &KeptWords {
+        &self.joining
+    }
+}
+
+/// How all threads come to one codebook.
+pub struct Agreement<'a> {
+    stop_words: &'a [String],
+    /// Whether a thread may have gone that the others would wait for.
+    stopped: &'a AtomicBool,
+    state: Mutex<State>,
+    agreed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Threads that still count.
+    counting: usize,
+    counts: HashMap<Vec<u8>, u64>,
+    codebook: Option<Arc<Codebook>>,
+}
+
+impl<'a> Agreement<'a> {
+    /// Among so many threads.
+    pub fn among(threads: usize, stop_words: &'a [String], stopped: &'a AtomicBool) -> Self {
+        let state = Mutex::new(State { counting: threads, ..State::default() });
+        Self { stop_words, stopped, state, agreed: Condvar::new() }
+    }
+
+    /// Adds what one thread has counted, and waits for all others, who come here too, each once. Where all are to stop,
+    /// any codebook will do.
+    pub fn join(&self, counted: &Dictionary) -> Arc<Codebook> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        for (number, count) in (0..).zip(counted.counts()) {
+            *state.counts.entry_ref(counted.get(number)).or_insert(0) += count;
+        }
+        state.counting -= 1;
+        if state.counting == 0 {
+            let counts = std::mem::take(&mut state.counts);
+            state.codebook = Some(Arc::new(Codebook::of(counts, self.stop_words)));
+            self.agreed.notify_all();
+        }
+        loop {
+            if let Some(codebook) = &state.codebook {
+                return codebook.clone();
+            }
+            if self.stopped.load(Ordering::Relaxed) {
+                return Arc::new(Codebook::of(HashMap::new(), self.stop_words));
+            }
+            state = self.agreed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use reducer::words::{find_words, room};
+
+    use super::*;
+
+    fn spans(text: &str) -> Vec<Span> {
+        let mut words = vec![Span::default(); room(text.len())];
+        let n_words = find_words(text.as_bytes(), &mut words);
+        words.truncate(n_words);
+        words
+    }
+
+    #[test]
+    fn threads_agree_on_codes_by_falling_frequency() {
+        let (stop_words, stopped) = (["the".to_owned()], AtomicBool::new(false));
+        let agreement = Agreement::among(2, &stop_words, &stopped);
+        let join = |text: &str| {
+            let mut counted = Dictionary::new(&["the".to_owned()]);
+            counted.count(text.as_bytes(), &spans(text), &mut Vec::new());
+            agreement.join(&counted)
+        };
+        let (one, other) = thread::scope(|scope| {
+            let other = scope.spawn(|| join("b the c"));
+            (join("the a b"), other.join().unwrap())
+        });
+        assert!(Arc::ptr_eq(&one, &other));
+        assert_eq!((0..3).map(|code| one.word(code)).collect::<Vec<_>>(), [b"b", b"a", b"c"]);
+        let text = "x the c b";
+        let mut found = Vec::new();
+        let n_found = one.look_up(text.as_bytes(), &spans(text), &mut found);
+        found.truncate(n_found);
+        assert_eq!(found.into_iter().map(|word| word.code).collect::<Vec<_>>(), [SPELT, 2, 0]);
+    }
+}

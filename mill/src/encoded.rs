@@ -1,0 +1,196 @@
+//! Reviews and rows as bytes, while they wait: in blocks of memory, or on disk.
+//!
+//! Little-endian. A review: hash u64, check u64, rating u8, bytes of its words u32, its words. A row: hash u64, votes
+//! (the rating u8 of a text that one review has, or 0 and five u32), split u16, bytes of its words u32, its words.
+//! Words: for each its code u16; one without a code is [`SPELT`], its length u32, its bytes. Stop words are left out.
+//!
+//! The check is a second hash, with a seed that nobody knows beforehand: two reviews are of one text where both agree.
+
+use corpus::record::Votes;
+
+use crate::codebook::{Coded, SPELT};
+
+/// A review on its way to the others of its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Review<'a> {
+    /// XXH3-64 of its cleaned text.
+    pub hash: u64,
+    /// The same with a seed.
+    pub check: u64,
+    /// Its stars.
+    pub rating: u8,
+    /// The words that are no stop words.
+    pub words: &'a [u8],
+}
+
+impl Review<'_> {
+    /// Whether all of a review stands at the beginning of `bytes`.
+    pub fn is_whole(bytes: &[u8]) -> bool {
+        match bytes.get(REVIEW_BYTES - 4..).and_then(|rest| rest.split_first_chunk()) {
+            Some((&length, words)) => words.len() >= u32::from_le_bytes(length) as usize,
+            None => false,
+        }
+    }
+}
+
+/// The bytes of a review before those of its words.
+pub const REVIEW_BYTES: usize = 8 + 8 + 1 + 4;
+
+/// The bytes that these words take.
+pub fn words_bytes(words: &[Coded]) -> usize {
+    let spelt = words.iter().filter(|word| word.code == SPELT);
+    2 * words.len() + spelt.map(|word| 4 + word.span.length as usize).sum::<usize>()
+}
+
+/// Appends a review of these words of `text`, which take so many bytes.
+pub fn write_review(
+    out: &mut Vec<u8>,
+    (hash, check, rating): (u64, u64, u8),
+    text: &[u8],
+    words: &[Coded],
+    words_bytes: usize,
+) {
+    out.extend_from_slice(&hash.to_le_bytes());
+    out.extend_from_slice(&check.to_le_bytes());
+    out.push(rating);
+    out.extend_from_slice(&(words_bytes as u32).to_le_bytes());
+    if words_bytes == 2 * words.len() {
+        out.extend(words.iter().flat_map(|word| word.code.to_le_bytes()));
+        return;
+    }
+    for &word in words {
+        out.extend_from_slice(&word.code.to_le_bytes());
+        if word.code == SPELT {
+            out.extend_from_slice(&word.span.length.to_le_bytes());
+            out.extend_from_slice(word.span.of(text));
+        }
+    }
+}
+
+/// Takes the next review off the front of `bytes`, which are not empty.
+pub fn read_review<'a>(bytes: &mut &'a [u8]) -> Review<'a> {
+    let hash = u64::from_le_bytes(take(bytes));
+    let check = u64::from_le_bytes(take(bytes));
+    let [rating] = take(bytes);
+    let length = u32::from_le_bytes(take(bytes)) as usize;
+    Review { hash, check, rating, words: take_slice(bytes, length) }
+}
+
+/// A row that waits for the vocabulary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// XXH3-64 of its cleaned text.
+    pub hash: u64,
+    /// All votes.
+    pub votes: Votes,
+    /// Whether it is for training or for testing.
+    pub split: u16,
+    /// Its kept words.
+    pub words: &'a [u8],
+}
+
+/// Appends a row whose words are in several pieces.
+pub fn write_row(out: &mut Vec<u8>, hash: u64, votes: Votes, split: u16, words: &[&[u8]]) {
+    out.extend_from_slice(&hash.to_le_bytes());
+    let rating = votes.mode();
+    if votes == Votes::one(rating) {
+        out.push(rating);
+    } else {
+        out.push(0);
+        out.extend(votes.0.iter().flat_map(|n| n.to_le_bytes()));
+    }
+    out.extend_from_slice(&split.to_le_bytes());
+    out.extend_from_slice(&(words.iter().map(|words| words.len()).sum::<usize>() as u32).to_le_bytes());
+    words.iter().for_each(|words| out.extend_from_slice(words));
+}
+
+/// Takes the next row off the front of `bytes`, which are not empty.
+pub fn read_row<'a>(bytes: &mut &'a [u8]) -> Row<'a> {
+    let hash = u64::from_le_bytes(take(bytes));
+    let votes = match take(bytes) {
+        [0] => Votes([(); 5].map(|()| u32::from_le_bytes(take(bytes)))),
+        [rating] => Votes::one(rating),
+    };
+    let split = u16::from_le_bytes(take(bytes));
+    let length = u32::from_le_bytes(take(bytes)) as usize;
+    Row { hash, votes, split, words: take_slice(bytes, length) }
+}
+
+/// A word of a row or review.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word<'a> {
+    /// Its code.
+    Coded(u16),
+    /// Itself.
+    Spelt(&'a [u8]),
+}
+
+/// The words that these bytes hold.
+pub fn each_word<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(Word<'a>)) {
+    while !bytes.is_empty() {
+        match u16::from_le_bytes(take(&mut bytes)) {
+            SPELT => {
+                let length = u32::from_le_bytes(take(&mut bytes)) as usize;
+                visit(Word::Spelt(take_slice(&mut bytes, length)));
+            }
+            code => visit(Word::Coded(code)),
+        }
+    }
+}
+
+/// These bytes as the codes of words, which they are if none of them is [`SPELT`].
+pub fn coded(bytes: &[u8]) -> impl Iterator<Item = u16> {
+    bytes.as_chunks().0.iter().map(|&code| u16::from_le_bytes(code))
+}
+
+const WHOLE: &str = "what was written here is whole";
+
+#[inline]
+fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
+    let (taken, rest) = bytes.split_first_chunk().expect(WHOLE);
+    *bytes = rest;
+    *taken
+}
+
+#[inline]
+fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> &'a [u8] {
+    let (taken, rest) = bytes.split_at(length);
+    *bytes = rest;
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use reducer::words::Span;
+
+    use super::*;
+
+    #[test]
+    fn reviews_read_back_with_their_words() {
+        let text = b"good notwithstanding fit";
+        let word = |code, from, length| Coded { code, span: Span { from, length } };
+        let words = [word(7, 0, 4), word(SPELT, 5, 15), word(65_534, 21, 3)];
+        let mut out = Vec::new();
+        write_review(&mut out, (1, 2, 5), text, &words, words_bytes(&words));
+        write_review(&mut out, (3, 4, 1), text, &words[..1], words_bytes(&words[..1]));
+        let mut bytes = &out[..];
+        let first = read_review(&mut bytes);
+        assert_eq!((first.hash, first.check, first.rating), (1, 2, 5));
+        let mut found = Vec::new();
+        each_word(first.words, |word| found.push(word));
+        assert_eq!(found, [Word::Coded(7), Word::Spelt(b"notwithstanding"), Word::Coded(65_534)]);
+        assert_eq!(read_review(&mut bytes).words, [7, 0]);
+        assert!(bytes.is_empty());
+    }
+
+    #[test]
+    fn rows_read_back_whatever_their_votes() {
+        let mut out = Vec::new();
+        for votes in [Votes::one(4), Votes([0, 2, 0, 0, 70_000])] {
+            out.clear();
+            write_row(&mut out, u64::MAX, votes, 999, &[&[1, 0], &[2, 0]]);
+            let expected = Row { hash: u64::MAX, votes, split: 999, words: &[1, 0, 2, 0] };
+            assert_eq!(read_row(&mut &out[..]), expected);
+        }
+    }
+}

@@ -1,0 +1,365 @@
+//! A partition's reviews → rows: one for each distinct text, in order, its words counted.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use corpus::digest::{Digest, RowDigester, split};
+use corpus::ledger::ReducerCounts;
+use corpus::record::Votes;
+use corpus::settings::Settings;
+use dataset::KeptWords;
+use dataset::dataset_file::DatasetReader;
+use dataset::spool::{Run, Spool};
+use hashbrown::HashMap;
+use merge::Hashes;
+use reducer::dictionary::{Counted, Dictionary};
+use reducer::words::Span;
+
+use crate::codebook::{Codebook, SPELT};
+use crate::encoded::{Review, Word, coded, each_word, read_review, write_row};
+use crate::error::{Error, Result};
+use crate::partitions::{PARTITIONS, Partition, partition_of};
+use crate::scratch::{Scratch, Stored};
+
+/// What all threads that fold have in common.
+pub struct Folding<'a> {
+    /// The codes of words.
+    pub codebook: &'a Codebook,
+    /// What decides a row.
+    pub settings: &'a Settings,
+    /// A dataset whose texts are left out.
+    pub without: Option<&'a DatasetReader>,
+    /// Where rows wait.
+    pub scratch: &'a Scratch,
+    /// Where the counts of words without a code wait.
+    pub spool: &'a Mutex<Spool>,
+    /// The memory that one thread has, each for reviews and for words without a code.
+    pub memory_bytes: usize,
+}
+
+/// One thread's folding.
+pub struct Folder<'a> {
+    folding: &'a Folding<'a>,
+    without: Option<Hashes>,
+    /// The words by their codes, behind them for a moment those of a text without one.
+    words: KeptWords,
+    folded: Folded,
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+    rows: Vec<u8>,
+    row: RowWords,
+    digester: RowDigester,
+}
+
+/// What a thread's rows add up to.
+pub struct Folded {
+    /// What became of the texts.
+    pub counts: ReducerCounts,
+    /// Rows that another dataset holds.
+    pub left_out: u64,
+    /// Kept words of the rows that remain.
+    pub kept_words: u64,
+    /// The digest of all rows, those that are left out too.
+    pub row_digest: Digest,
+    /// The digest of the rows that are left out.
+    pub left_out_digest: Digest,
+    /// How often each word with a code occurs.
+    pub coded: Vec<u64>,
+    /// Words without a code, counted.
+    pub spelt: Dictionary,
+    /// More of them, in byte order.
+    pub spelt_runs: Vec<Run>,
+}
+
+/// A review, or several of one text, in memory.
+#[derive(Clone, Copy)]
+struct Entry {
+    hash: u64,
+    check: u64,
+    votes: Votes,
+    words_from: u32,
+    words_to: u32,
+}
+
+/// The words of one text.
+#[derive(Default)]
+struct RowWords {
+    /// Their places among all words.
+    places: Vec<u32>,
+    /// Where each begins among the text's bytes.
+    starts: Vec<u32>,
+    /// Those without a code.
+    spelt: Vec<Span>,
+    counted: Vec<Counted>,
+    joined: Vec<u8>,
+}
+
+impl<'a> Folder<'a> {
+    /// Has folded nothing.
+    pub fn new(folding: &'a Folding<'a>) -> Self {
+        Self {
+            folding,
+            without: None,
+            words: folding.codebook.words().clone(),
+            folded: Folded {
+                counts: ReducerCounts::default(),
+                left_out: 0,
+                kept_words: 0,
+                row_digest: Digest::default(),
+                left_out_digest: Digest::default(),
+                coded: vec![0; folding.codebook.n_words()],
+                spelt: Dictionary::new(&[]),
+                spelt_runs: Vec::new(),
+            },
+            bytes: Vec::new(),
+            entries: Vec::new(),
+            rows: Vec::new(),
+            row: RowWords::default(),
+            digester: RowDigester::default(),
+        }
+    }
+
+    /// What all its partitions add up to.
+    pub fn finish(mut self) -> Result<Folded> {
+        if !self.folded.spelt_runs.is_empty() {
+            self.spill_spelt()?;
+        }
+        Ok(self.folded)
+    }
+
+    /// Folds what all threads have read of one partition; gives its rows, in order.
+    pub fn fold(&mut self, parts: Vec<Partition>) -> Result<Vec<Stored>> {
+        let scratch = self.folding.scratch;
+        let bytes: usize = parts.iter().map(Partition::bytes).sum();
+        let passes = bytes.div_ceil(self.folding.memory_bytes.max(1)) as u64;
+        // Each partition begins anew among the hashes of the other dataset: partitions are not folded in order.
+        self.without = None;
+        self.bytes.clear();
+        self.entries.clear();
+        if passes <= 1 {
+            for part in parts {
+                part.take(scratch, &mut self.bytes)?;
+            }
+            self.list();
+            return Ok(vec![self.rows()?]);
+        }
+        let mut stored = Vec::new();
+        for pass in 0..passes {
+            self.load(&parts, pass, passes)?;
+            stored.push(self.rows()?);
+        }
+        parts.into_iter().for_each(|part| part.forget(scratch));
+        Ok(stored)
+    }
+
+    /// Lists the reviews that are in memory.
+    fn list(&mut self) {
+        let mut rest = &self.bytes[..];
+        while !rest.is_empty() {
+            let Review { hash, check, rating, words } = read_review(&mut rest);
+            let words_to = (self.bytes.len() - rest.len()) as u32;
+            let words_from = words_to - words.len() as u32;
+            self.entries.push(Entry { hash, check, votes: Votes::one(rating), words_from, words_to });
+        }
+    }
+
+    /// Loads and lists the reviews whose hashes are in one of so many parts of the partition, each text once.
+    fn load(&mut self, parts: &[Partition], pass: u64, passes: u64) -> Result<()> {
+        self.bytes.clear();
+        self.entries.clear();
+        let (bytes, entries) = (&mut self.bytes, &mut self.entries);
+        let mut places: HashMap<(u64, u64), usize> = HashMap::new();
+        for part in parts {
+            part.each(self.folding.scratch, |review| {
+                let Review { hash, check, rating, words } = review;
+                let within = hash.wrapping_mul(PARTITIONS as u64);
+                if (u128::from(within) * u128::from(passes) >> u64::BITS) as u64 != pass {
+                    return Ok(());
+                }
+                let place = *places.entry((hash, check)).or_insert(entries.len());
+                if let Some(entry) = entries.get_mut(place) {
+                    entry.votes = sum(hash, entry.votes, Votes::one(rating))?;
+                    return Ok(());
+                }
+                let words_from = bytes.len() as u32;
+                bytes.extend_from_slice(words);
+                let words_to = bytes.len() as u32;
+                entries.push(Entry { hash, check, votes: Votes::one(rating), words_from, words_to });
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Makes rows of the reviews that are listed.
+    fn rows(&mut self) -> Result<Stored> {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_unstable_by_key(|entry| (entry.hash, entry.check));
+        let mut n_texts = 0;
+        for at in 0..entries.len() {
+            let entry = entries[at];
+            self.folded.counts.reviews += entry.votes.total();
+            match entries[..n_texts].last_mut() {
+                Some(last) if (last.hash, last.check) == (entry.hash, entry.check) => {
+                    last.votes = sum(entry.hash, last.votes, entry.votes)?;
+                }
+                _ => {
+                    entries[n_texts] = entry;
+                    n_texts += 1;
+                }
+            }
+        }
+        entries.truncate(n_texts);
+        self.rows.clear();
+        let mut at = 0;
+        while at < entries.len() {
+            let alike = entries[at..].iter().take_while(|entry| entry.hash == entries[at].hash).count();
+            if alike > 1 {
+                self.put_in_order(&mut entries[at..at + alike]);
+            }
+            for entry in &entries[at..at + alike] {
+                self.row(entry)?;
+            }
+            at += alike;
+        }
+        self.entries = entries;
+        self.folding.scratch.keep(&self.rows)
+    }
+
+    /// Puts different texts of one hash into the order of their kept words, then of their votes.
+    #[cold]
+    fn put_in_order(&mut self, entries: &mut [Entry]) {
+        entries.sort_by_cached_key(|entry| {
+            self.join(entry);
+            (self.row.joined.clone(), entry.votes)
+        });
+    }
+
+    /// Reads the words of a text and puts the kept ones together; gives how many these are, and where they lie.
+    fn join(&mut self, entry: &Entry) -> (usize, [Range<usize>; 2]) {
+        let Self { folding, words, bytes, row, .. } = self;
+        let (from, to) = (entry.words_from as usize, entry.words_to as usize);
+        row.read(&bytes[from..to], words);
+        let (front, back) = folding.settings.kept(&row.places);
+        match (front, back) {
+            (kept, []) | ([], kept) => words.join(kept, &mut row.joined),
+            (front, back) => words.join(&[front, back].concat(), &mut row.joined),
+        }
+        words.truncate(folding.codebook.n_words());
+        let start = |word: usize| from + row.start(word, to - from);
+        let kept = [from..start(front.len()), start(row.places.len() - back.len())..to];
+        (front.len() + back.len(), kept)
+    }
+
+    /// Makes a row of a text.
+    fn row(&mut self, entry: &Entry) -> Result<()> {
+        let Entry { hash, votes, .. } = *entry;
+        self.folded.counts.distinct += 1;
+        if entry.words_from == entry.words_to {
+            self.folded.counts.only_stopwords += 1;
+            return Ok(());
+        }
+        self.folded.counts.rows += 1;
+        let (n_kept, kept) = self.join(entry);
+        self.count(entry)?;
+        let joined = &self.row.joined;
+        let label = self.folding.settings.label(votes);
+        let digest = self.digester.of_words(hash, label, votes, n_kept, joined);
+        self.folded.row_digest += digest;
+        let split = split(joined);
+        if self.is_left_out(hash)? {
+            self.folded.left_out += 1;
+            self.folded.left_out_digest += digest;
+        } else {
+            self.folded.kept_words += n_kept as u64;
+            write_row(&mut self.rows, hash, votes, split, &kept.map(|kept| &self.bytes[kept]));
+        }
+        Ok(())
+    }
+
+    /// Counts all words of the text that was read last.
+    fn count(&mut self, entry: &Entry) -> Result<()> {
+        for &place in &self.row.places {
+            if let Some(count) = self.folded.coded.get_mut(place as usize) {
+                *count += 1;
+            }
+        }
+        if !self.row.spelt.is_empty() {
+            let bytes = &self.bytes[entry.words_from as usize..entry.words_to as usize];
+            self.folded.spelt.count(bytes, &self.row.spelt, &mut self.row.counted);
+            if self.folded.spelt.is_full() || self.folded.spelt.memory_bytes() > self.folding.memory_bytes {
+                self.spill_spelt()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn spill_spelt(&mut self) -> Result<()> {
+        let Folded { spelt, spelt_runs, .. } = &mut self.folded;
+        let counts = spelt.counts();
+        let mut spool = self.folding.spool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = spool.append();
+        for number in spelt.in_byte_order() {
+            run.word(spelt.get(number), counts[number as usize])?;
+        }
+        spelt_runs.push(run.finish()?);
+        spelt.clear();
+        Ok(())
+    }
+
+    fn is_left_out(&mut self, hash: u64) -> Result<bool> {
+        let Some(without) = self.folding.without else { return Ok(false) };
+        if self.without.is_none() {
+            self.without = Some(Hashes::from(without, partition_start(hash))?);
+        }
+        Ok(self.without.as_mut().map_or(Ok(false), |hashes| hashes.contains(hash))?)
+    }
+}
+
+/// The smallest hash of the partition that this one belongs to.
+fn partition_start(hash: u64) -> u64 {
+    (partition_of(hash) as u64) << (u64::BITS - PARTITIONS.ilog2())
+}
+
+fn sum(hash: u64, one: Votes, other: Votes) -> Result<Votes> {
+    one.checked_add(other).ok_or(Error::TooManyVotes { hash })
+}
+
+impl RowWords {
+    /// Reads words; those without a code get places behind all others.
+    fn read(&mut self, bytes: &[u8], words: &mut KeptWords) {
+        self.places.clear();
+        self.starts.clear();
+        self.spelt.clear();
+        self.places.extend(coded(bytes).map(u32::from));
+        if coded(bytes).all(|code| code != SPELT) {
+            return;
+        }
+        self.places.clear();
+        let (mut at, places, starts, spelt) = (0, &mut self.places, &mut self.starts, &mut self.spelt);
+        each_word(bytes, |word| {
+            starts.push(at);
+            match word {
+                Word::Coded(code) => {
+                    places.push(u32::from(code));
+                    at += 2;
+                }
+                Word::Spelt(word) => {
+                    let length = word.len() as u32;
+                    spelt.push(Span { from: at + 2 + 4, length });
+                    places.push(words.len() as u32);
+                    words.push(word);
+                    at += 2 + 4 + length;
+                }
+            }
+        });
+    }
+
+    /// Where a word begins among so many bytes; behind the last word, these.
+    fn start(&self, word: usize, bytes: usize) -> usize {
+        if self.starts.is_empty() {
+            return 2 * word;
+        }
+        self.starts.get(word).map_or(bytes, |&start| start as usize)
+    }
+}

@@ -1,0 +1,289 @@
+//! Lines → encoded reviews in partitions, by one of several threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corpus::digest::text_hash;
+use corpus::format::Format;
+use corpus::ledger::{Fate, MapperCounts};
+use corpus::review::{Reject, Review};
+use mapper::{Reviews, TOLD, cause};
+use reducer::dictionary::{Counted, Dictionary};
+use reducer::words::{Span, find_words, room};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::codebook::{Agreement, Codebook, Coded};
+use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
+use crate::error::Result;
+use crate::partitions::{Partition, Partitions};
+use crate::reading::{Entry, Reading, What};
+use crate::scratch::Scratch;
+
+/// What all threads that map have in common.
+pub struct Mapping<'a> {
+    /// The input.
+    pub reading: &'a Reading,
+    /// How its lines hold reviews.
+    pub format: &'a Format,
+    /// Words that are left out.
+    pub stop_words: &'a [String],
+    /// How the threads come to a codebook.
+    pub agreement: &'a Agreement<'a>,
+    /// So many bytes of texts a thread looks at for it.
+    pub sample_bytes: usize,
+    /// Where reviews wait.
+    pub scratch: &'a Scratch,
+    /// How many threads there are.
+    pub threads: usize,
+    /// Reviews read so far, for a bar.
+    pub reviews: AtomicU64,
+    /// The seed of the check.
+    pub seed: u64,
+}
+
+/// Each thread tells of so many reviews at once.
+const REVIEWS_SHOWN: u64 = 1 << 12;
+
+/// What one thread has read.
+pub struct Mapped {
+    /// Its reviews.
+    pub partitions: Vec<Partition>,
+    /// What became of its lines.
+    pub counts: MapperCounts,
+    /// The first bad lines of each reason.
+    pub told: Told,
+    /// How its first line begins, and where that is.
+    pub beginning: Option<(Place, Vec<u8>)>,
+    /// The codebook of all threads.
+    pub codebook: Arc<Codebook>,
+}
+
+/// Where a line is: its source's number, and where in that.
+pub type Place = (usize, u64);
+
+/// The places of the first few bad lines of each reason.
+#[derive(Clone, Debug, Default)]
+pub struct Told(Vec<(&'static str, Place)>);
+
+impl Told {
+    /// Adds a place, and forgets what is no longer among the first.
+    fn add(&mut self, reason: &'static str, place: Place) {
+        self.0.push((reason, place));
+        self.0.sort_unstable();
+        let mut so_far = ("", 0);
+        self.0.retain(|&(reason, _)| {
+            so_far = if so_far.0 == reason { (reason, so_far.1 + 1) } else { (reason, 1) };
+            so_far.1 <= TOLD
+        });
+    }
+
+    /// Adds another thread's.
+    pub fn merge(&mut self, other: Self) {
+        other.0.into_iter().for_each(|(reason, place)| self.add(reason, place));
+    }
+
+    /// The places in order, with their reasons.
+    pub fn in_order(mut self) -> Vec<(Place, &'static str)> {
+        self.0.sort_unstable_by_key(|&(reason, place)| (place, reason));
+        self.0.into_iter().map(|(reason, place)| (place, reason)).collect()
+    }
+}
+
+impl Mapping<'_> {
+    /// What one thread does.
+    pub fn run(&self) -> Result<Mapped> {
+        let mut mapper = Mapper {
+            reviews: Reviews::of(self.format.clone()),
+            counts: MapperCounts::default(),
+            told: Told::default(),
+            beginning: None,
+        };
+        let mut state = State::Sampling(Sample::new(self.stop_words));
+        let read: Result<()> = self.reading.each(|entry| {
+            if let Some((text, stars)) = mapper.read(&entry) {
+                state.add(self, text, stars)?;
+                if mapper.counts.reviews % REVIEWS_SHOWN == 0 {
+                    self.reviews.fetch_add(REVIEWS_SHOWN, Ordering::Relaxed);
+                }
+            }
+            Ok(())
+        });
+        // The others wait for this thread, even where it fails.
+        let encoder = state.encoding(self);
+        read?;
+        let encoder = encoder?;
+        let Mapper { counts, told, beginning, .. } = mapper;
+        let Encoder { partitions, codebook, .. } = encoder;
+        Ok(Mapped { partitions: partitions.finish(), counts, told, beginning, codebook })
+    }
+}
+
+/// Lines to texts, each line counted once.
+struct Mapper {
+    reviews: Reviews,
+    counts: MapperCounts,
+    told: Told,
+    beginning: Option<(Place, Vec<u8>)>,
+}
+
+impl Mapper {
+    #[inline]
+    fn read(&mut self, entry: &Entry<'_>) -> Option<(&[u8], u8)> {
+        if self.counts.lines == 0 {
+            let beginning = match entry.what {
+                What::Line(line) => cause::beginning(line),
+                What::Row { .. } => &[],
+            };
+            self.beginning = Some(((entry.source, entry.offset), beginning.to_vec()));
+        }
+        self.counts.lines += 1;
+        let read = match entry.what {
+            What::Line(line) => self.reviews.read(line),
+            What::Row { text: None, .. } => Err(Fate::Rejected(Reject::NoText)),
+            What::Row { rating: None, .. } => Err(Fate::Rejected(Reject::BadRating)),
+            What::Row { text: Some(text), rating: Some(rating) } => {
+                self.reviews.read_review(Review { text, rating })
+            }
+        };
+        match read {
+            Ok((text, rating)) => {
+                self.counts.reviews += 1;
+                Some((text, rating.stars()))
+            }
+            Err(fate) => {
+                refuse(&mut self.counts, &mut self.told, fate, (entry.source, entry.offset));
+                None
+            }
+        }
+    }
+}
+
+#[cold]
+fn refuse(counts: &mut MapperCounts, told: &mut Told, fate: Fate, place: Place) {
+    counts.count(fate);
+    if fate.is_bad() {
+        told.add(fate.counter(), place);
+    }
+}
+
+/// What becomes of texts: the first ones wait for the codebook.
+enum State<'a> {
+    Sampling(Sample),
+    Encoding(Encoder<'a>),
+}
+
+impl<'a> State<'a> {
+    #[inline]
+    fn add(&mut self, mapping: &Mapping<'a>, text: &[u8], stars: u8) -> Result<()> {
+        match self {
+            Self::Encoding(encoder) => encoder.add(text, stars),
+            Self::Sampling(sample) => {
+                sample.add(text, stars);
+                if sample.texts.len() >= mapping.sample_bytes {
+                    let sample = std::mem::replace(sample, Sample::new(&[]));
+                    *self = Self::Encoding(sample.encoded(mapping)?);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn encoding(self, mapping: &Mapping<'a>) -> Result<Encoder<'a>> {
+        match self {
+            Self::Encoding(encoder) => Ok(encoder),
+            Self::Sampling(sample) => sample.encoded(mapping),
+        }
+    }
+}
+
+/// The first texts of a thread, and their words counted.
+struct Sample {
+    texts: Vec<u8>,
+    /// Where each ends, and its stars.
+    entries: Vec<(usize, u8)>,
+    dictionary: Dictionary,
+    words: Vec<Span>,
+    counted: Vec<Counted>,
+}
+
+impl Sample {
+    fn new(stop_words: &[String]) -> Self {
+        let (texts, entries) = (Vec::new(), Vec::new());
+        let (dictionary, words, counted) = (Dictionary::new(stop_words), Vec::new(), Vec::new());
+        Self { texts, entries, dictionary, words, counted }
+    }
+
+    fn add(&mut self, text: &[u8], stars: u8) {
+        let n_words = words_of(text, &mut self.words);
+        self.dictionary.count(text, &self.words[..n_words], &mut self.counted);
+        self.texts.extend_from_slice(text);
+        self.entries.push((self.texts.len(), stars));
+    }
+
+    fn encoded<'a>(self, mapping: &Mapping<'a>) -> Result<Encoder<'a>> {
+        let codebook = mapping.agreement.join(&self.dictionary);
+        drop(self.dictionary);
+        let mut encoder = Encoder {
+            codebook,
+            partitions: Partitions::of_thread(mapping.scratch, mapping.threads),
+            seed: mapping.seed,
+            words: self.words,
+            found: Vec::new(),
+        };
+        let mut from = 0;
+        for (to, stars) in self.entries {
+            encoder.add(&self.texts[from..to], stars)?;
+            from = to;
+        }
+        Ok(encoder)
+    }
+}
+
+/// Texts to encoded reviews.
+struct Encoder<'a> {
+    codebook: Arc<Codebook>,
+    partitions: Partitions<'a>,
+    seed: u64,
+    words: Vec<Span>,
+    found: Vec<Coded>,
+}
+
+impl Encoder<'_> {
+    #[inline]
+    fn add(&mut self, text: &[u8], stars: u8) -> Result<()> {
+        let n_words = words_of(text, &mut self.words);
+        let n_found = self.codebook.look_up(text, &self.words[..n_words], &mut self.found);
+        let found = &self.found[..n_found];
+        let (hash, check) = (text_hash(text), xxh3_64_with_seed(text, self.seed));
+        let words_bytes = words_bytes(found);
+        let room = self.partitions.room(hash, REVIEW_BYTES + words_bytes)?;
+        write_review(room, (hash, check, stars), text, found, words_bytes);
+        Ok(())
+    }
+}
+
+/// Finds the words of a text; gives their number.
+#[inline]
+fn words_of(text: &[u8], words: &mut Vec<Span>) -> usize {
+    if words.len() < room(text.len()) {
+        words.resize(room(text.len()), Span::default());
+    }
+    find_words(text, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_places_of_each_reason_are_told_in_order() {
+        let (mut told, mut other) = (Told::default(), Told::default());
+        [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", (0, at)));
+        other.add("no_text", (0, 4));
+        other.add("bad_line", (0, 1));
+        told.merge(other);
+        let expected =
+            [((0, 1), "bad_line"), ((0, 3), "bad_line"), ((0, 4), "no_text"), ((0, 5), "bad_line")];
+        assert_eq!(told.in_order(), expected);
+    }
+}

@@ -1,0 +1,162 @@
+//! Reviews by the first bits of their hashes, so that all reviews of one text are found together.
+//!
+//! Each thread has partitions of its own, in blocks of memory; when these pass its share, all of them go to disk.
+
+use crate::encoded::{Review, read_review};
+use crate::error::Result;
+use crate::scratch::{Extent, Scratch};
+
+/// The bits that a partition is known by.
+const PARTITION_BITS: u32 = 9;
+/// The number of partitions.
+pub const PARTITIONS: usize = 1 << PARTITION_BITS;
+
+/// A block is not larger than this: half of the last block of each partition is empty.
+const BLOCK_BYTES_MAX: usize = 16 << 10;
+const BLOCK_BYTES_MIN: usize = 512;
+/// Blocks go to disk in pieces of this size.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// The partition of a hash.
+pub fn partition_of(hash: u64) -> usize {
+    (hash >> (u64::BITS - PARTITION_BITS)) as usize
+}
+
+/// One thread's reviews.
+pub struct Partitions<'a> {
+    scratch: &'a Scratch,
+    partitions: Vec<Partition>,
+    block_bytes: usize,
+    held: usize,
+    held_max: usize,
+}
+
+/// The reviews of a partition that one thread has read.
+#[derive(Default)]
+pub struct Partition {
+    blocks: Vec<Vec<u8>>,
+    extents: Vec<Extent>,
+}
+
+impl<'a> Partitions<'a> {
+    /// Empty ones, for one of so many threads.
+    pub fn of_thread(scratch: &'a Scratch, threads: usize) -> Self {
+        let held_max = scratch.held_max() / threads;
+        let block_bytes = (held_max / PARTITIONS / 4).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        let partitions = (0..PARTITIONS).map(|_| Partition::default()).collect();
+        Self { scratch, partitions, block_bytes, held: 0, held_max }
+    }
+
+    /// A place for so many bytes of a review with this hash, to be appended there.
+    #[inline]
+    pub fn room(&mut self, hash: u64, bytes: usize) -> Result<&mut Vec<u8>> {
+        let blocks = &self.partitions[partition_of(hash)].blocks;
+        let has_room = blocks.last().is_some_and(|block| block.capacity() - block.len() >= bytes);
+        if !has_room {
+            self.add_block(hash, bytes)?;
+        }
+        let block = self.partitions[partition_of(hash)].blocks.last_mut();
+        Ok(block.expect("there was a block with room, or one was added"))
+    }
+
+    #[cold]
+    fn add_block(&mut self, hash: u64, bytes: usize) -> Result<()> {
+        let block = Vec::with_capacity(bytes.max(self.block_bytes));
+        if self.held + block.capacity() > self.held_max && self.held > 0 {
+            self.spill()?;
+        }
+        self.held += block.capacity();
+        self.scratch.hold(block.capacity());
+        self.partitions[partition_of(hash)].blocks.push(block);
+        Ok(())
+    }
+
+    /// Writes all that is in memory to the file.
+    fn spill(&mut self) -> Result<()> {
+        let length = |partition: &Partition| partition.blocks.iter().map(Vec::len).sum::<usize>();
+        let bytes = self.partitions.iter().map(length).sum();
+        let (mut at, mut buffer) = (self.scratch.reserve(bytes).from, Vec::with_capacity(2 * WRITE_BYTES));
+        let mut written = at;
+        for partition in &mut self.partitions {
+            let bytes = length(partition);
+            if bytes > 0 {
+                partition.extents.push(Extent { from: at, bytes });
+                at += bytes as u64;
+            }
+            for block in partition.blocks.drain(..) {
+                buffer.extend_from_slice(&block);
+                if buffer.len() >= WRITE_BYTES {
+                    self.scratch.write_at(&buffer, written)?;
+                    written += buffer.len() as u64;
+                    buffer.clear();
+                }
+            }
+        }
+        self.scratch.write_at(&buffer, written)?;
+        self.scratch.release(self.held);
+        self.held = 0;
+        Ok(())
+    }
+
+    /// All partitions, in order.
+    pub fn finish(self) -> Vec<Partition> {
+        self.partitions
+    }
+}
+
+impl Partition {
+    /// The bytes of its reviews.
+    pub fn bytes(&self) -> usize {
+        let blocks = self.blocks.iter().map(Vec::len).sum::<usize>();
+        blocks + self.extents.iter().map(|extent| extent.bytes).sum::<usize>()
+    }
+
+    /// Appends all its reviews to `bytes`; they are no longer held.
+    pub fn take(self, scratch: &Scratch, bytes: &mut Vec<u8>) -> Result<()> {
+        for extent in self.extents {
+            let from = bytes.len();
+            bytes.resize(from + extent.bytes, 0);
+            scratch.read_at(&mut bytes[from..], extent.from)?;
+        }
+        for block in self.blocks {
+            bytes.extend_from_slice(&block);
+            scratch.release(block.capacity());
+        }
+        Ok(())
+    }
+
+    /// Visits all its reviews, a part of them in memory at a time; they stay where they are.
+    pub fn each(&self, scratch: &Scratch, mut visit: impl FnMut(Review<'_>) -> Result<()>) -> Result<()> {
+        let mut bytes = Vec::new();
+        for extent in &self.extents {
+            let (mut at, end) = (extent.from, extent.from + extent.bytes as u64);
+            let mut wanted = WRITE_BYTES;
+            while at < end {
+                bytes.resize(wanted.min((end - at) as usize), 0);
+                scratch.read_at(&mut bytes, at)?;
+                let whole = each_whole(&bytes, &mut visit)?;
+                at += whole as u64;
+                // A review longer than what was read.
+                wanted = if whole == 0 { 2 * wanted } else { WRITE_BYTES };
+            }
+        }
+        for block in &self.blocks {
+            each_whole(block, &mut visit)?;
+        }
+        Ok(())
+    }
+
+    /// Says that what it has in memory is held no longer.
+    pub fn forget(self, scratch: &Scratch) {
+        self.blocks.iter().for_each(|block| scratch.release(block.capacity()));
+    }
+}
+
+/// Visits the reviews that are whole; gives their bytes.
+fn each_whole(bytes: &[u8], visit: &mut impl FnMut(Review<'_>) -> Result<()>) -> Result<usize> {
+    let mut rest = bytes;
+    while Review::is_whole(rest) {
+        visit(read_review(&mut rest))?;
+    }
+    Ok(bytes.len() - rest.len())
+}
