@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole job on 20,000 made-up reviews, stage by stage: what goes in, what comes out.
+# The whole job on 20,000 made-up reviews, on one machine and as a pipe, stage by stage: what goes in, what comes out.
 #
 # usage: tests/demo.sh PROGRAMS   (the folder of the programs; all other files lie in a temporary folder)
 # shellcheck disable=SC2016 # Commands are shown as one types them, and expanded when they run.
@@ -34,7 +34,10 @@ step "Twenty thousand reviews, a few of them awkward." \
     'demo-corpus --reviews 20000 --seed 1 > reviews.json'
 show reviews.json
 
-step "Each review becomes its cleaned text and one vote for its rating." \
+step "On one machine, one program makes the dataset; it prints the ledger of all lines, and a card." \
+    'sentimill --input reviews.json --out reviews.h5'
+
+step "The same as a pipe of the programs that run on Hadoop. Each review becomes its cleaned text and one vote." \
     'mapper --counts mapper.json < reviews.json > mapped && cat mapper.json && echo'
 show mapped
 
@@ -51,7 +54,7 @@ step "Each text becomes a row: its words, the rating most gave it, a hash. One r
 show committed
 
 step "The shards of the run become one dataset; the ledger must balance." \
-    'merge --run $run/one --counts mapper.json --out one.h5'
+    'merge --run $run/one --counts mapper.json --out one.h5 > card'
 
 step "The same again with three reducers and no combiner, as a pipe." \
     'mapper --counts again.json < reviews.json 2> log | LC_ALL=C sort > sorted
@@ -63,7 +66,7 @@ step "Three shards, one dataset." \
     'merge --run $run/three --counts again.json --out three.h5 > card'
 
 step "However it was cut, it is the same file, byte for byte." \
-    'cmp one.h5 three.h5 && ls -l one.h5 three.h5'
+    'cmp one.h5 three.h5 && cmp one.h5 reviews.h5 && ls -l *.h5'
 
 command -v trainer > /dev/null || {
     printf '\nSKIPPED training: the trainer was left out of this build (TORCH=no)\n'
@@ -71,10 +74,10 @@ command -v trainer > /dev/null || {
 }
 
 step "An LSTM learns which texts are positive, on two ranks of this machine; a tenth of the rows is for testing." \
-    'trainer launch --nproc 2 -- fit one.h5 --out sentiment --epochs 3 --batch 256 --rate 0.01 --pool mean-max --device cpu'
+    'trainer launch --nproc 2 -- fit reviews.h5 --out sentiment --epochs 3 --batch 256 --rate 0.01 --pool mean-max --device cpu'
 
 step "The same rows again, from the saved model: every row counted once." \
-    'trainer evaluate sentiment/model one.h5 --test-fraction 0.1 --device cpu'
+    'trainer evaluate sentiment/model reviews.h5 --test-fraction 0.1 --device cpu'
 
 step "Three sentences that it has not seen." \
     "printf '%s\n' 'What a magnificent knife, it works great!' 'It broke after a week, what a waste of money!' 'It is what it is' |

@@ -1,16 +1,16 @@
-//! The most frequent words of the input's beginning, each with a code of two bytes.
+//! The words of the input's beginning, each with a code: the more frequent, the smaller.
 //!
 //! Reviews wait in memory, or on disk, between being read and being written, and most of what they hold is frequent words.
 //! So all threads first agree on a codebook: each gathers texts and counts their words, and the last one to have enough
 //! makes the codebook of what all of them counted. From then on nobody writes to it. A word without a code is spelt out
 //! where it occurs, so that a codebook never decides what a dataset holds, only how fast it is made.
 
+use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use dataset::KeptWords;
-use hashbrown::HashMap;
 use reducer::dictionary::Dictionary;
 use reducer::key::{Key, Keys, SHORT_BYTES, Seed};
 use reducer::words::Span;
@@ -18,8 +18,11 @@ use reducer::words::Span;
 /// So often a thread that waits looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Codes are less than this, which stands for a word that is spelt out.
-pub const SPELT: u16 = u16::MAX;
+/// In place of the code of a word that has none.
+pub const SPELT: u32 = u32::MAX;
+
+/// Words beyond so many, which are rare, have no code: they would only make tables larger.
+const WORDS_MAX: usize = 1 << 19;
 
 /// Words with codes, which are the places of words by falling frequency.
 pub struct Codebook {
@@ -29,8 +32,8 @@ pub struct Codebook {
     /// The words' keys, and behind them one that no word has.
     keys: Vec<Key>,
     /// Open addressing: a word is looked for from the slot of its hash on. A slot has a word's place in its lower bits,
-    /// and bits of its hash in the upper ones, so that the whole table stays in a processor's cache and a word that is not
-    /// there is seldom compared with one that is.
+    /// and bits of its hash in the upper ones, so that many slots fit into a processor's cache and a word that
+    /// is not there is seldom compared with one that is.
     slots: Vec<u32>,
     place_bits: u32,
     seed: Seed,
@@ -41,7 +44,7 @@ pub struct Codebook {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coded {
     /// Its code, or [`SPELT`].
-    pub code: u16,
+    pub code: u32,
     /// Where it lies in the text.
     pub span: Span,
 }
@@ -50,16 +53,16 @@ pub struct Coded {
 const TOGETHER: usize = 128;
 
 impl Codebook {
-    /// The most frequent of these words, and of equally frequent ones the bytewise smaller.
-    fn of(counts: HashMap<Vec<u8>, u64>, stop_words: &[String]) -> Self {
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_unstable_by(|(a, n), (b, m)| m.cmp(n).then_with(|| a.cmp(b)));
-        counts.truncate(usize::from(SPELT));
+    /// The most frequent of the words that were counted.
+    fn of(counted: &Dictionary, stop_words: &[String]) -> Self {
+        let mut counts: Vec<_> = counted.counts().into_iter().zip(0..).collect();
+        counts.sort_unstable_by_key(|&(count, number)| (Reverse(count), number));
+        counts.truncate(WORDS_MAX);
         let n_codes = counts.len();
+        let coded = counts.into_iter().map(|(_, number)| counted.get(number).to_vec());
+        let words: Vec<_> = coded.chain(stop_words.iter().map(|word| word.as_bytes().to_vec())).collect();
         let mut joining = KeptWords::with_capacity(n_codes);
-        counts.iter().for_each(|(word, _)| joining.push(word));
-        let stop_words = stop_words.iter().map(|word| word.as_bytes().to_vec());
-        let words: Vec<_> = counts.into_iter().map(|(word, _)| word).chain(stop_words).collect();
+        words[..n_codes].iter().for_each(|word| joining.push(word));
         let seed = Seed::random();
         let key = |word: &Vec<u8>| Keys::of(word, seed).key(Span { from: 0, length: word.len() as u32 });
         let keys: Vec<Key> = words.iter().map(key).chain([Key::default()]).collect();
@@ -132,7 +135,7 @@ impl Codebook {
                     place = self.find(key, hashes[i], span.of(text)).unwrap_or(NOWHERE);
                 }
                 // Whether a word is a stop word cannot be foretold, so that no branch asks.
-                found[n_found] = Coded { code: place as u16, span };
+                found[n_found] = Coded { code: place as u32, span };
                 n_found += usize::from((place < self.n_codes) | (place == NOWHERE));
             }
         }
@@ -163,8 +166,8 @@ impl Codebook {
     }
 
     /// The word with this code.
-    pub fn word(&self, code: u16) -> &[u8] {
-        &self.words[usize::from(code)]
+    pub fn word(&self, code: u32) -> &[u8] {
+        &self.words[code as usize]
     }
 
     /// All words by their codes, to put together.
@@ -182,32 +185,29 @@ pub struct Agreement<'a> {
     agreed: Condvar,
 }
 
-#[derive(Default)]
 struct State {
     /// Threads that still count.
     counting: usize,
-    counts: HashMap<Vec<u8>, u64>,
+    counted: Dictionary,
     codebook: Option<Arc<Codebook>>,
 }
 
 impl<'a> Agreement<'a> {
     /// Among so many threads.
     pub fn among(threads: usize, stop_words: &'a [String], stopped: &'a AtomicBool) -> Self {
-        let state = Mutex::new(State { counting: threads, ..State::default() });
-        Self { stop_words, stopped, state, agreed: Condvar::new() }
+        let state = State { counting: threads, counted: Dictionary::new(&[]), codebook: None };
+        Self { stop_words, stopped, state: Mutex::new(state), agreed: Condvar::new() }
     }
 
     /// Adds what one thread has counted, and waits for all others, who come here too, each once. Where all are to stop,
     /// any codebook will do.
     pub fn join(&self, counted: &Dictionary) -> Arc<Codebook> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for (number, count) in (0..).zip(counted.counts()) {
-            *state.counts.entry_ref(counted.get(number)).or_insert(0) += count;
-        }
+        state.counted.add(counted);
         state.counting -= 1;
         if state.counting == 0 {
-            let counts = std::mem::take(&mut state.counts);
-            state.codebook = Some(Arc::new(Codebook::of(counts, self.stop_words)));
+            let counted = std::mem::replace(&mut state.counted, Dictionary::new(&[]));
+            state.codebook = Some(Arc::new(Codebook::of(&counted, self.stop_words)));
             self.agreed.notify_all();
         }
         loop {
@@ -215,7 +215,7 @@ impl<'a> Agreement<'a> {
                 return codebook.clone();
             }
             if self.stopped.load(Ordering::Relaxed) {
-                return Arc::new(Codebook::of(HashMap::new(), self.stop_words));
+                return Arc::new(Codebook::of(&state.counted, self.stop_words));
             }
             state = self.agreed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -247,7 +247,7 @@ mod tests {
             agreement.join(&counted)
         };
         let (one, other) = thread::scope(|scope| {
-            let other = scope.spawn(|| join("b the c"));
+            let other = scope.spawn(|| join("b the c b a"));
             (join("the a b"), other.join().unwrap())
         });
         assert!(Arc::ptr_eq(&one, &other));

@@ -7,8 +7,8 @@ use dataset::spool::Spool;
 use merge::{Content, Ids, Size};
 use reducer::dictionary::Dictionary;
 
-use crate::codebook::{Codebook, SPELT};
-use crate::encoded::{Word, coded, each_word, read_row};
+use crate::codebook::Codebook;
+use crate::encoded::{Word, each_word, read_row, short_codes};
 use crate::error::{Error, Result};
 use crate::folding::Folded;
 use crate::scratch::{Scratch, Stored};
@@ -42,16 +42,22 @@ impl Content for Milled<'_> {
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
         for code in 0..self.codebook.n_words() {
             let count = self.folded.iter().map(|folded| folded.coded[code]).sum();
-            visit(self.codebook.word(code as u16), count);
+            visit(self.codebook.word(code as u32), count);
         }
-        type Words<'a> = Box<dyn Iterator<Item = dataset::Result<(Vec<u8>, u64)>> + 'a>;
-        let mut lists: Vec<Words<'_>> = Vec::new();
-        for folded in &self.folded {
-            lists.push(Box::new(in_byte_order(&folded.spelt).map(Ok)));
-            for &run in &folded.spelt_runs {
-                lists.push(Box::new(self.spool.words(run, WORDS_BUFFER_BYTES)));
+        let runs: Vec<_> = self.folded.iter_mut().flat_map(|folded| folded.spelt_runs.drain(..)).collect();
+        if runs.is_empty() {
+            let mut spelt = Dictionary::new(&[]);
+            for folded in &mut self.folded {
+                // The first one is taken as it is.
+                let other = std::mem::replace(&mut folded.spelt, Dictionary::new(&[]));
+                if spelt.n_words() == 0 { spelt = other } else { spelt.add(&other) }
             }
+            for (number, count) in (0..).zip(spelt.counts()) {
+                visit(spelt.get(number), count);
+            }
+            return Ok(());
         }
+        let lists = runs.into_iter().map(|run| self.spool.words(run, WORDS_BUFFER_BYTES));
         let each = |word: &[u8], count| {
             visit(word, count);
             Ok(())
@@ -67,7 +73,7 @@ impl Content for Milled<'_> {
         // Only counted; the memory is wanted for what is written.
         self.folded = Vec::new();
         let by_code: Vec<u32> =
-            (0..self.codebook.n_words()).map(|code| ids.of_word(self.codebook.word(code as u16))).collect();
+            (0..self.codebook.n_words()).map(|code| ids.of_word(self.codebook.word(code as u32))).collect();
         let (mut bytes, mut row) = (Vec::new(), Row::default());
         for stored in std::mem::take(&mut self.rows) {
             if (self.is_interrupted)() {
@@ -80,24 +86,18 @@ impl Content for Milled<'_> {
                 (row.hash, row.votes, row.split) = (encoded.hash, encoded.votes, encoded.split);
                 row.label = self.settings.label(encoded.votes);
                 row.tokens.clear();
-                if coded(encoded.words).all(|code| code != SPELT) {
-                    row.tokens.extend(coded(encoded.words).map(|code| by_code[usize::from(code)]));
-                } else {
-                    each_word(encoded.words, |word| {
+                match short_codes(encoded.words) {
+                    Some(codes) => row.tokens.extend(codes.map(|code| by_code[code as usize])),
+                    None => each_word(encoded.words, |word| {
                         row.tokens.push(match word {
-                            Word::Coded(code) => by_code[usize::from(code)],
+                            Word::Coded(code) => by_code[code as usize],
                             Word::Spelt(word) => ids.of_word(word),
                         });
-                    });
+                    }),
                 }
                 visit(&row)?;
             }
         }
         Ok(())
     }
-}
-
-fn in_byte_order(words: &Dictionary) -> impl Iterator<Item = (Vec<u8>, u64)> + '_ {
-    let counts = words.counts();
-    words.in_byte_order().into_iter().map(move |number| (words.get(number).to_vec(), counts[number as usize]))
 }

@@ -2,13 +2,18 @@
 //!
 //! Little-endian. A review: hash u64, check u64, rating u8, bytes of its words u32, its words. A row: hash u64, votes
 //! (the rating u8 of a text that one review has, or 0 and five u32), split u16, bytes of its words u32, its words.
-//! Words: for each its code u16; one without a code is [`SPELT`], its length u32, its bytes. Stop words are left out.
+//! Words: for each its code u16; of a larger code [`FAR`] and the code u32; of a word that has none [`NONE`], its length
+//! u32, its bytes. Stop words are left out.
 //!
 //! The check is a second hash, with a seed that nobody knows beforehand: two reviews are of one text where both agree.
 
 use corpus::record::Votes;
 
 use crate::codebook::{Coded, SPELT};
+
+/// Codes less than this take two bytes.
+const FAR: u16 = u16::MAX - 1;
+const NONE: u16 = u16::MAX;
 
 /// A review on its way to the others of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +43,9 @@ pub const REVIEW_BYTES: usize = 8 + 8 + 1 + 4;
 
 /// The bytes that these words take.
 pub fn words_bytes(words: &[Coded]) -> usize {
-    let spelt = words.iter().filter(|word| word.code == SPELT);
-    2 * words.len() + spelt.map(|word| 4 + word.span.length as usize).sum::<usize>()
+    let long = words.iter().filter(|word| word.code >= u32::from(FAR));
+    let more = |word: &Coded| if word.code == SPELT { 4 + word.span.length as usize } else { 4 };
+    2 * words.len() + long.map(more).sum::<usize>()
 }
 
 /// Appends a review of these words of `text`, which take so many bytes.
@@ -55,14 +61,22 @@ pub fn write_review(
     out.push(rating);
     out.extend_from_slice(&(words_bytes as u32).to_le_bytes());
     if words_bytes == 2 * words.len() {
-        out.extend(words.iter().flat_map(|word| word.code.to_le_bytes()));
+        let from = out.len();
+        out.resize(from + words_bytes, 0);
+        let (codes, _) = out[from..].as_chunks_mut();
+        codes.iter_mut().zip(words).for_each(|(code, word)| *code = (word.code as u16).to_le_bytes());
         return;
     }
-    for &word in words {
-        out.extend_from_slice(&word.code.to_le_bytes());
-        if word.code == SPELT {
-            out.extend_from_slice(&word.span.length.to_le_bytes());
-            out.extend_from_slice(word.span.of(text));
+    for &Coded { code, span } in words {
+        if code < u32::from(FAR) {
+            out.extend_from_slice(&(code as u16).to_le_bytes());
+        } else if code == SPELT {
+            out.extend_from_slice(&NONE.to_le_bytes());
+            out.extend_from_slice(&span.length.to_le_bytes());
+            out.extend_from_slice(span.of(text));
+        } else {
+            out.extend_from_slice(&FAR.to_le_bytes());
+            out.extend_from_slice(&code.to_le_bytes());
         }
     }
 }
@@ -120,27 +134,41 @@ pub fn read_row<'a>(bytes: &mut &'a [u8]) -> Row<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word<'a> {
     /// Its code.
-    Coded(u16),
+    Coded(u32),
     /// Itself.
     Spelt(&'a [u8]),
+}
+
+impl Word<'_> {
+    /// The bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Coded(code) if *code < u32::from(FAR) => 2,
+            Self::Coded(_) => 2 + 4,
+            Self::Spelt(word) => 2 + 4 + word.len(),
+        }
+    }
+}
+
+/// The codes that these bytes hold, where each takes two of them.
+pub fn short_codes(bytes: &[u8]) -> Option<impl Iterator<Item = u32>> {
+    let (codes, _) = bytes.as_chunks();
+    let are_short = codes.iter().fold(true, |all, &code| all & (u16::from_le_bytes(code) < FAR));
+    are_short.then(|| codes.iter().map(|&code| u32::from(u16::from_le_bytes(code))))
 }
 
 /// The words that these bytes hold.
 pub fn each_word<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(Word<'a>)) {
     while !bytes.is_empty() {
-        match u16::from_le_bytes(take(&mut bytes)) {
-            SPELT => {
+        visit(match u16::from_le_bytes(take(&mut bytes)) {
+            FAR => Word::Coded(u32::from_le_bytes(take(&mut bytes))),
+            NONE => {
                 let length = u32::from_le_bytes(take(&mut bytes)) as usize;
-                visit(Word::Spelt(take_slice(&mut bytes, length)));
+                Word::Spelt(take_slice(&mut bytes, length))
             }
-            code => visit(Word::Coded(code)),
-        }
+            code => Word::Coded(u32::from(code)),
+        });
     }
-}
-
-/// These bytes as the codes of words, which they are if none of them is [`SPELT`].
-pub fn coded(bytes: &[u8]) -> impl Iterator<Item = u16> {
-    bytes.as_chunks().0.iter().map(|&code| u16::from_le_bytes(code))
 }
 
 const WHOLE: &str = "what was written here is whole";
@@ -169,7 +197,7 @@ mod tests {
     fn reviews_read_back_with_their_words() {
         let text = b"good notwithstanding fit";
         let word = |code, from, length| Coded { code, span: Span { from, length } };
-        let words = [word(7, 0, 4), word(SPELT, 5, 15), word(65_534, 21, 3)];
+        let words = [word(7, 0, 4), word(SPELT, 5, 15), word(65_533, 21, 3), word(65_534, 21, 3)];
         let mut out = Vec::new();
         write_review(&mut out, (1, 2, 5), text, &words, words_bytes(&words));
         write_review(&mut out, (3, 4, 1), text, &words[..1], words_bytes(&words[..1]));
@@ -178,8 +206,13 @@ mod tests {
         assert_eq!((first.hash, first.check, first.rating), (1, 2, 5));
         let mut found = Vec::new();
         each_word(first.words, |word| found.push(word));
-        assert_eq!(found, [Word::Coded(7), Word::Spelt(b"notwithstanding"), Word::Coded(65_534)]);
-        assert_eq!(read_review(&mut bytes).words, [7, 0]);
+        let expected =
+            [Word::Coded(7), Word::Spelt(b"notwithstanding"), Word::Coded(65_533), Word::Coded(65_534)];
+        assert_eq!(found, expected);
+        assert_eq!(found.iter().map(Word::bytes).sum::<usize>(), words_bytes(&words));
+        assert!(short_codes(first.words).is_none());
+        let codes = short_codes(read_review(&mut bytes).words).unwrap();
+        assert_eq!(codes.collect::<Vec<_>>(), [7]);
         assert!(bytes.is_empty());
     }
 

@@ -15,8 +15,8 @@ use merge::Hashes;
 use reducer::dictionary::{Counted, Dictionary};
 use reducer::words::Span;
 
-use crate::codebook::{Codebook, SPELT};
-use crate::encoded::{Review, Word, coded, each_word, read_review, write_row};
+use crate::codebook::Codebook;
+use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row};
 use crate::error::{Error, Result};
 use crate::partitions::{PARTITIONS, Partition, partition_of};
 use crate::scratch::{Scratch, Stored};
@@ -71,6 +71,21 @@ pub struct Folded {
     pub spelt_runs: Vec<Run>,
 }
 
+impl Folded {
+    /// Writes the words without a code to disk, in byte order.
+    pub fn spill(&mut self, spool: &Mutex<Spool>) -> Result<()> {
+        let counts = self.spelt.counts();
+        let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut run = spool.append();
+        for number in self.spelt.in_byte_order() {
+            run.word(self.spelt.get(number), counts[number as usize])?;
+        }
+        self.spelt_runs.push(run.finish()?);
+        self.spelt.clear();
+        Ok(())
+    }
+}
+
 /// A review, or several of one text, in memory.
 #[derive(Clone, Copy)]
 struct Entry {
@@ -120,11 +135,8 @@ impl<'a> Folder<'a> {
     }
 
     /// What all its partitions add up to.
-    pub fn finish(mut self) -> Result<Folded> {
-        if !self.folded.spelt_runs.is_empty() {
-            self.spill_spelt()?;
-        }
-        Ok(self.folded)
+    pub fn finish(self) -> Folded {
+        self.folded
     }
 
     /// Folds what all threads have read of one partition; gives its rows, in order.
@@ -288,22 +300,9 @@ impl<'a> Folder<'a> {
             let bytes = &self.bytes[entry.words_from as usize..entry.words_to as usize];
             self.folded.spelt.count(bytes, &self.row.spelt, &mut self.row.counted);
             if self.folded.spelt.is_full() || self.folded.spelt.memory_bytes() > self.folding.memory_bytes {
-                self.spill_spelt()?;
+                self.folded.spill(self.folding.spool)?;
             }
         }
-        Ok(())
-    }
-
-    fn spill_spelt(&mut self) -> Result<()> {
-        let Folded { spelt, spelt_runs, .. } = &mut self.folded;
-        let counts = spelt.counts();
-        let mut spool = self.folding.spool.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut run = spool.append();
-        for number in spelt.in_byte_order() {
-            run.word(spelt.get(number), counts[number as usize])?;
-        }
-        spelt_runs.push(run.finish()?);
-        spelt.clear();
         Ok(())
     }
 
@@ -331,27 +330,22 @@ impl RowWords {
         self.places.clear();
         self.starts.clear();
         self.spelt.clear();
-        self.places.extend(coded(bytes).map(u32::from));
-        if coded(bytes).all(|code| code != SPELT) {
+        if let Some(codes) = short_codes(bytes) {
+            self.places.extend(codes);
             return;
         }
-        self.places.clear();
         let (mut at, places, starts, spelt) = (0, &mut self.places, &mut self.starts, &mut self.spelt);
         each_word(bytes, |word| {
-            starts.push(at);
-            match word {
-                Word::Coded(code) => {
-                    places.push(u32::from(code));
-                    at += 2;
-                }
+            starts.push(at as u32);
+            at += word.bytes();
+            places.push(match word {
+                Word::Coded(code) => code,
                 Word::Spelt(word) => {
-                    let length = word.len() as u32;
-                    spelt.push(Span { from: at + 2 + 4, length });
-                    places.push(words.len() as u32);
+                    spelt.push(Span { from: (at - word.len()) as u32, length: word.len() as u32 });
                     words.push(word);
-                    at += 2 + 4 + length;
+                    words.len() as u32 - 1
                 }
-            }
+            });
         });
     }
 

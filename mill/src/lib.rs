@@ -233,9 +233,9 @@ impl Job<'_> {
             let mut folder = Folder::new(&folding);
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some(parts) = partitions.get(at) else { return folder.finish() };
+                let Some(parts) = partitions.get(at) else { return Ok(folder.finish()) };
                 if self.stopped.load(Ordering::Relaxed) {
-                    return folder.finish();
+                    return Ok(folder.finish());
                 }
                 let parts = locked(parts).take().expect("each partition is taken once");
                 *locked(&rows[at]) = folder.fold(parts)?;
@@ -244,7 +244,11 @@ impl Job<'_> {
         let bar = progress.stage("folding", PARTITIONS as u64);
         let folded = self.in_threads(fold, || bar.set_position(next.load(Ordering::Relaxed) as u64));
         bar.finish_and_clear();
-        let folded = folded?;
+        let mut folded = folded?;
+        if folded.iter().any(|part| !part.spelt_runs.is_empty()) {
+            // What is on disk in part is there in whole.
+            folded.iter_mut().try_for_each(|part| part.spill(spool))?;
+        }
         let rows =
             rows.into_iter().flat_map(|rows| rows.into_inner().unwrap_or_else(PoisonError::into_inner));
         Ok((folded, rows.collect()))

@@ -29,7 +29,7 @@ pub struct Mapping<'a> {
     pub stop_words: &'a [String],
     /// How the threads come to a codebook.
     pub agreement: &'a Agreement<'a>,
-    /// So many bytes of texts a thread looks at for it.
+    /// So many bytes of texts a thread looks at for it; their words are counted in as many.
     pub sample_bytes: usize,
     /// Where reviews wait.
     pub scratch: &'a Scratch,
@@ -179,7 +179,7 @@ impl<'a> State<'a> {
             Self::Encoding(encoder) => encoder.add(text, stars),
             Self::Sampling(sample) => {
                 sample.add(text, stars);
-                if sample.texts.len() >= mapping.sample_bytes {
+                if sample.texts.len().max(sample.dictionary.memory_bytes()) >= mapping.sample_bytes {
                     let sample = std::mem::replace(sample, Sample::new(&[]));
                     *self = Self::Encoding(sample.encoded(mapping)?);
                 }

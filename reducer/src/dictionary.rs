@@ -104,6 +104,19 @@ impl Dictionary {
         counted.truncate(n_counted);
     }
 
+    /// Counts all words of another dictionary, each as often as it was counted there.
+    pub fn add(&mut self, other: &Self) {
+        for slot in other.table.iter().filter(|slot| slot.count > 0) {
+            let Some(number) = (slot.place as usize).checked_sub(other.stop_words) else { continue };
+            let word = other.get(number as u32);
+            let key = Keys::of(word, self.seed).key(Span { from: 0, length: word.len() as u32 });
+            self.reserve(1);
+            let expected = key.hash(self.seed) as usize & (self.table.len() - 1);
+            let at = self.find_or_insert(key, expected, word);
+            self.table[at].count += slot.count;
+        }
+    }
+
     /// Looks where each word is expected.
     #[inline]
     fn expect(&self, text: &[u8], words: &[Span], expected: &mut Expected) {
@@ -267,6 +280,22 @@ mod tests {
         assert!(stop_words.iter().all(|word| count(&mut dictionary, word).is_none()));
         assert_eq!(count(&mut dictionary, "word5"), Some(0));
         assert_eq!((dictionary.get(0), dictionary.counts()), (&b"word5"[..], vec![1]));
+    }
+
+    #[test]
+    fn dictionaries_add_up() {
+        let (mut one, mut other) = (Dictionary::new(&["the".to_owned()]), Dictionary::new(&[]));
+        for word in ["good", "the", "notwithstandingness"] {
+            count(&mut one, word);
+            count(&mut other, word);
+            count(&mut other, &format!("{word}er"));
+        }
+        other.add(&one);
+        let counted = |word: &str| (0..6).find(|&number| other.get(number) == word.as_bytes());
+        let counts = other.counts();
+        let counts = ["good", "gooder", "the", "notwithstandingness"]
+            .map(|word| counts[counted(word).unwrap() as usize]);
+        assert_eq!((counts, other.n_words()), ([2, 1, 1, 2], 6));
     }
 
     proptest! {
