@@ -21,10 +21,10 @@ pub(crate) fn most_frequent<C: Content>(content: &mut C, size: u64) -> Result<Vo
     content.each_word(&mut |word, count| {
         if (kept.len() as u64) < size {
             kept.push((Reverse(count), word.to_vec()));
-        } else if let Some(mut rarest) = kept.peek_mut() {
-            if (Reverse(count), word) < (rarest.0, &rarest.1[..]) {
-                *rarest = (Reverse(count), word.to_vec());
-            }
+        } else if let Some(mut rarest) = kept.peek_mut()
+            && (Reverse(count), word) < (rarest.0, &rarest.1[..])
+        {
+            *rarest = (Reverse(count), word.to_vec());
         }
     })?;
     let mut vocabulary = Vocabulary::default();

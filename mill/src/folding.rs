@@ -185,7 +185,7 @@ impl<'a> Folder<'a> {
             part.each(self.folding.scratch, |review| {
                 let Review { hash, check, rating, words } = review;
                 let within = hash.wrapping_mul(PARTITIONS as u64);
-                if (u128::from(within) * u128::from(passes) >> u64::BITS) as u64 != pass {
+                if ((u128::from(within) * u128::from(passes)) >> u64::BITS) as u64 != pass {
                     return Ok(());
                 }
                 let place = *places.entry((hash, check)).or_insert(entries.len());
@@ -355,5 +355,108 @@ impl RowWords {
             return 2 * word;
         }
         self.starts.get(word).map_or(bytes, |&start| start as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use reducer::words::{find_words, room};
+
+    use super::*;
+    use crate::codebook::Agreement;
+    use crate::encoded::{REVIEW_BYTES, read_row, words_bytes, write_review};
+    use crate::partitions::Partitions;
+
+    /// A hash, a check, stars and a text.
+    type Given<'a> = (u64, u64, u8, &'a str);
+
+    /// Hash, votes and words of the rows that these reviews make, which are all of one partition; where only some words
+    /// have codes and so much memory is there.
+    fn rows(given: &[Given<'_>], coded: &str, memory_bytes: usize) -> Result<Vec<(u64, Votes, String)>> {
+        let spans = |text: &str| {
+            let mut words = vec![Span::default(); room(text.len())];
+            let n_words = find_words(text.as_bytes(), &mut words);
+            words.truncate(n_words);
+            words
+        };
+        let stopped = AtomicBool::new(false);
+        let mut counted = Dictionary::new(&[]);
+        counted.count(coded.as_bytes(), &spans(coded), &mut Vec::new());
+        let codebook = Agreement::among(1, &[], &stopped).join(&counted);
+        let folder = tempfile::tempdir().unwrap();
+        let scratch = Scratch::new(folder.path(), memory_bytes);
+        let mut partitions = Partitions::of_thread(&scratch, 1);
+        for &(hash, check, stars, text) in given {
+            let mut found = Vec::new();
+            let n_found = codebook.look_up(text.as_bytes(), &spans(text), &mut found);
+            let bytes = words_bytes(&found[..n_found]);
+            let out = partitions.room(hash, REVIEW_BYTES + bytes)?;
+            write_review(out, (hash, check, stars), text.as_bytes(), &found[..n_found], bytes);
+        }
+        let part = partitions.finish().swap_remove(partition_of(given[0].0));
+        let spool = Mutex::new(Spool::create(folder.path())?);
+        let settings = Settings { stop_words: Vec::new(), ..Settings::default() };
+        let folding = Folding {
+            codebook: &codebook,
+            settings: &settings,
+            without: None,
+            scratch: &scratch,
+            spool: &spool,
+            memory_bytes,
+        };
+        let mut rows = Vec::new();
+        for stored in Folder::new(&folding).fold(vec![part])? {
+            let mut bytes = Vec::new();
+            scratch.take(stored, &mut bytes)?;
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let row = read_row(&mut rest);
+                let mut words = Vec::new();
+                each_word(row.words, |word| {
+                    words.push(match word {
+                        Word::Coded(code) => String::from_utf8_lossy(codebook.word(code)).into_owned(),
+                        Word::Spelt(word) => String::from_utf8_lossy(word).into_owned(),
+                    });
+                });
+                rows.push((row.hash, row.votes, words.join(" ")));
+            }
+        }
+        Ok(rows)
+    }
+
+    #[test]
+    fn different_texts_of_one_hash_are_rows_in_the_order_of_their_words_then_of_their_votes() {
+        let given = [
+            (7, 1, 5, "fit b"),
+            (7, 2, 1, "fit a"),
+            (7, 3, 2, "fit"),
+            (7, 1, 4, "fit b"),
+            (7, 4, 1, "fit b"),
+        ];
+        let expected = [
+            (7, Votes([0, 1, 0, 0, 0]), "fit".to_owned()),
+            (7, Votes([1, 0, 0, 0, 0]), "fit a".to_owned()),
+            (7, Votes([0, 0, 0, 1, 1]), "fit b".to_owned()),
+            (7, Votes([1, 0, 0, 0, 0]), "fit b".to_owned()),
+        ];
+        assert_eq!(rows(&given, "fit a", 1 << 20).unwrap(), expected);
+    }
+
+    #[test]
+    fn rows_depend_neither_on_memory_nor_on_which_words_have_codes() {
+        let texts: Vec<String> =
+            (0..300).map(|n| format!("notwithstandingness number{n} of {}", n % 7)).collect();
+        // Hashes all over the first partition, each of them twice.
+        let given = (0..600)
+            .map(|n| (n % 300 * 0x6123_4567_89ab, 1, (n % 5) as u8 + 1, &texts[n as usize % 300][..]));
+        let given: Vec<Given<'_>> = given.collect();
+        let expected = rows(&given, "", 1 << 20).unwrap();
+        assert_eq!(expected.len(), 300);
+        assert!(expected.is_sorted_by_key(|row| row.0));
+        for memory_bytes in [1 << 20, 20_000, 1000] {
+            assert_eq!(rows(&given, "number7 of notwithstandingness", memory_bytes).unwrap(), expected);
+        }
     }
 }

@@ -102,7 +102,7 @@ impl Mapping<'_> {
         let read: Result<()> = self.reading.each(|entry| {
             if let Some((text, stars)) = mapper.read(&entry) {
                 state.add(self, text, stars)?;
-                if mapper.counts.reviews % REVIEWS_SHOWN == 0 {
+                if mapper.counts.reviews.is_multiple_of(REVIEWS_SHOWN) {
                     self.reviews.fetch_add(REVIEWS_SHOWN, Ordering::Relaxed);
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use ::tests::fault_proxy::{Fault, FaultProxy, Request};
-use ::tests::s3_server::{ACCESS_KEY, S3Server, SECRET_KEY};
+use ::tests::s3_server::{S3Server, with_s3};
 use corpus::exit::Exit;
 use corpus::format::ClassRatings;
 use corpus::lines::LineReader;
@@ -639,12 +639,8 @@ fn parquet_in_a_stream_is_named() {
 
 /// Runs one of the ignored tests in a process of its own, whose environment says where S3 is: a process has one.
 fn succeeds_in_s3(test: &str, proxy: &FaultProxy) {
-    let ended = Command::new(std::env::current_exe().unwrap())
+    let ended = with_s3(Command::new(std::env::current_exe().unwrap()), &proxy.url())
         .args(["--exact", &format!("reading::tests::{test}"), "--ignored", "--nocapture"])
-        .env("AWS_ENDPOINT_URL_S3", proxy.url())
-        .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
-        .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
-        .env("AWS_REGION", "eu-central-1")
         .env("READING_IN_S3", "yes")
         .output()
         .unwrap();
