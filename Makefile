@@ -19,8 +19,10 @@ else
 WORKSPACE := --workspace --exclude c10d --exclude trainer
 LEFT_OUT = @echo "make $@: left out c10d and trainer, which need PyTorch; to have them, leave out TORCH=no"
 endif
-# What is released and has its size and symbols tested: stages of a Hadoop job, and what reads their shards.
-PROGRAMS := mapper combiner reducer merge
+# The stages of a Hadoop job, and what reads their shards.
+STAGES := mapper combiner reducer merge
+# What is released and has its size and symbols tested.
+PROGRAMS := sentimill $(STAGES)
 # Amazon Linux 2023 has this glibc; Ubuntu 22.04 and Debian 12 have newer ones.
 GLIBC := 2.34
 
@@ -44,7 +46,7 @@ demo: build ## a small corpus, all the way to a dataset
 # Without PyTorch, which the Python packages for tests would bring.
 hadoop-demo: ## the same as a job of Hadoop, on two nodes of this machine
 	@TORCH=no bootstrap/laptop.sh build test hadoop
-	cargo build --release $(LOCKED) $(PROGRAMS:%=-p %) -p tests --bins
+	cargo build --release $(LOCKED) $(STAGES:%=-p %) -p tests --bins
 	tests/hadoop-demo.sh $(TARGET)/release .deps/s3/bin/moto_server
 
 # Everything in the release profile, so that HDF5 is compiled once.
@@ -97,7 +99,7 @@ endif
 
 hadoop-bench: ## 1 GB through the job on Hadoop, beside the same in Python
 	@TORCH=no bootstrap/laptop.sh build test bench hadoop
-	cargo build --profile dist $(LOCKED) $(PROGRAMS:%=-p %) -p tests --bins
+	cargo build --profile dist $(LOCKED) $(STAGES:%=-p %) -p tests --bins
 	python3 tests/hadoop_bench.py $(TARGET)/dist .deps/bench/bin/python
 
 check: ## format, lints, documentation, licences, lists of what is built in, scripts
