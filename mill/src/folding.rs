@@ -81,7 +81,9 @@ impl Folded {
             run.word(self.spelt.get(number), counts[number as usize])?;
         }
         self.spelt_runs.push(run.finish()?);
-        self.spelt.clear();
+        // A table that is cleared stays as large as it is, which may be all that memory allows: then the words of each
+        // text would be a run.
+        self.spelt = Dictionary::new(&[]);
         Ok(())
     }
 }
