@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::folding::Folded;
 use crate::scratch::{Scratch, Stored};
 
-/// A run of words is read through a buffer of this size.
-const WORDS_BUFFER_BYTES: usize = 64 << 10;
+/// Runs of words are read through buffers which have so many bytes together, if there are not very many of them.
+const WORDS_BUFFERS_BYTES: usize = 8 << 20;
 
 /// Rows in order, and all words with their counts.
 pub struct Milled<'a> {
@@ -57,7 +57,8 @@ impl Content for Milled<'_> {
             }
             return Ok(());
         }
-        let lists = runs.into_iter().map(|run| self.spool.words(run, WORDS_BUFFER_BYTES));
+        let buffer_bytes = (WORDS_BUFFERS_BYTES / runs.len()).clamp(1 << 10, 64 << 10);
+        let lists = runs.into_iter().map(|run| self.spool.words(run, buffer_bytes));
         let each = |word: &[u8], count| {
             visit(word, count);
             Ok(())

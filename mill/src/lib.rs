@@ -74,8 +74,8 @@ pub struct Made {
 /// A bar moves, and a wish to end is seen, this often.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Of memory, the part that reviews and rows may wait in.
-const WAITING_PART: usize = 2;
+/// Of memory, the eighths that reviews and rows may wait in.
+const WAITING_EIGHTHS: usize = 3;
 /// The part of all threads' texts for the codebook.
 const SAMPLE_PART: usize = 16;
 /// More of them make no better codebook.
@@ -96,7 +96,7 @@ pub fn run(
 ) -> Result<Made> {
     let making = Making::open(&options.dataset, &options.settings)?;
     making.look()?;
-    let scratch = Scratch::new(&options.scratch, options.memory_bytes / WAITING_PART);
+    let scratch = Scratch::new(&options.scratch, options.memory_bytes / 8 * WAITING_EIGHTHS);
     let job = Job { reading, options, interrupt, stopped: AtomicBool::new(false), scratch: &scratch };
     let mapped = job.map(progress)?;
     let mapper = job.judged(&mapped, log)?;
