@@ -82,10 +82,11 @@ mutations: ## the commit broken in one place after the other: does a test notice
 	tests/mutations.py $(TARGET)/mutations
 
 # What is measured is built as what is shipped.
-bench: ## 1 GB through each stage and through the job in Python; store, reading and all-reduces beside others
+bench: ## 1 GB through each stage, through sentimill, and through other engines; store, reading and all-reduces beside others
 	@bootstrap/laptop.sh build test bench $(TORCH_SET)
 	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins
 	python3 tests/bench.py $(TARGET)/dist .deps/bench/bin/python
+	python3 mill/bench/compare.py $(TARGET)/dist .deps/bench/bin/python
 	cargo build --profile dist $(LOCKED) -p dataset --example read
 	.deps/test/bin/python dataset/bench/compare.py $(TARGET)/dist/examples/read $(TARGET)/dist/bench/reviews.h5
 	cargo build --profile dist $(LOCKED) -p store --example copy

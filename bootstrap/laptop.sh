@@ -9,7 +9,8 @@
 #   test    the Python packages of the oracle, which knows none of the project's code; an S3 server;
 #           and --cuda, unless the environment has TORCH=no
 #   hadoop  Hadoop's jars, of which bootstrap/hadoop/cluster.sh makes a cluster on this machine: 93 MB
-#   bench   the Python packages of the job in Python, and the AWS CLI, beside which it is measured
+#   bench   the Python packages of the job in Python and in other engines, and the AWS CLI, beside which it is measured:
+#           1.4 GB
 #   check   cargo-deny and shellcheck
 #   sbom    cargo-sbom, which lists what a program is built of
 #   dist    zig, which links programs for an older glibc
@@ -46,7 +47,7 @@ main() {
             # The Python peer in tests of groups of ranks does not start without its CUDA libraries.
             test) python_set test; python_set s3; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             hadoop) hadoop ;;
-            bench) python_set bench ;;
+            bench) python_set bench "1.4 GB" ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
             sbom) cargo_tool cargo-sbom "$CARGO_SBOM" ;;
             dist) python_set dist; link_zig ;;

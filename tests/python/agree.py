@@ -1,11 +1,14 @@
-"""Whether a dataset of ours and one of merge.py have the same words, counts and rows, the rows in any order.
+"""Whether a dataset of ours and one of another program (merge.py here, mill/bench/rows.py) have the same words, counts and rows,
+the rows in any order.
 
-usage: agree.py OURS PYTHONS
+usage: agree.py OURS THEIRS
 """
 
 import sys
+from collections import Counter
 
 import h5py
+import numpy as np
 
 
 def rows(file):
@@ -22,16 +25,31 @@ def words(file):
 
 
 def main():
-    with h5py.File(sys.argv[1]) as ours, h5py.File(sys.argv[2]) as pythons:
+    with h5py.File(sys.argv[1]) as ours, h5py.File(sys.argv[2]) as theirs:
         found = {
-            "words": words(ours) == words(pythons),
-            "counts": ours["vocabulary/count"][:].tolist() == pythons["vocabulary/count"][:].tolist(),
-            "rows": rows(ours) == rows(pythons),
+            "words": words(ours) == words(theirs),
+            "counts": ours["vocabulary/count"][:].tolist() == theirs["vocabulary/count"][:].tolist(),
         }
+        of_ours, of_theirs = rows(ours), rows(theirs)
+        found["rows"] = of_ours == of_theirs
         differing = [name for name, same in found.items() if not same]
         if differing:
-            sys.exit(f"{sys.argv[1]} and {sys.argv[2]} differ in {', '.join(differing)}")
+            told = f"{sys.argv[1]} and {sys.argv[2]} differ in {', '.join(differing)}"
+            for file, more, fewer in ((ours, of_ours, of_theirs), (theirs, of_theirs, of_ours)):
+                told += f"\n{file.filename} alone: {alone(file, more, fewer)}"
+            sys.exit(told)
         print(f"{len(ours['label'])} rows, {len(ours['tokens'])} tokens, {len(words(ours))} words agree")
+
+
+def alone(file, more, fewer):
+    """How many rows one file has that the other has not, and the first of them."""
+    left = Counter(more) - Counter(fewer)
+    if not left:
+        return "no row"
+    ids, label, votes = min(left)
+    by_id = [b"(padding)", b"(unknown)", *words(file)]
+    text = b" ".join(by_id[id] for id in np.frombuffer(ids, file["tokens"].dtype)).decode()
+    return f"{left.total()} rows, first label {label}, votes {np.frombuffer(votes, np.uint32).tolist()}: {text}"
 
 
 main()

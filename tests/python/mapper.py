@@ -139,4 +139,5 @@ def main():
         output.write(b"".join(records))
 
 
-main()
+if __name__ == "__main__":
+    main()

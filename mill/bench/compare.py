@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Times sentimill beside the same job in ClickHouse, DuckDB and Polars (in_*.py here) and in tuned Python (tests/python/),
+from the same file of JSON lines in the page cache to one HDF5 file. They take turns, so that a slow minute of the machine
+meets each. Prints wall and processor seconds as medians with the spread, the peak of the memory of all processes of a
+job together, and how much longer than sentimill each takes, round by round. Then all their rows are held against
+sentimill's: a row's words, label and votes, in any order. What the others leave out, to their advantage, stands at their heads.
+
+usage: mill/bench/compare.py PROGRAMS PYTHON [INPUT ...]
+  PROGRAMS  the folder of the programs
+  PYTHON    one with the packages of bootstrap/requirements/bench.txt
+  INPUT     files of JSON lines, measured one after the other; without them, made-up reviews without awkward lines
+REVIEWS (2200000, about 1 GB), ROUNDS (3), PEER_ROUNDS (ROUNDS), PEERS ("chdb duckdb polars python") and WITH, a command to
+start each job with, as `taskset -c 0,1`, come from the environment.
+"""
+
+import os
+import pathlib
+import resource
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+
+HERE = pathlib.Path(__file__).resolve().parent
+IN_PYTHON = HERE.parents[1] / "tests/python"
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
+PYTHON = pathlib.Path(sys.argv[2]).absolute()
+INPUTS = [pathlib.Path(path).resolve() for path in sys.argv[3:]]
+BENCH = PROGRAMS / "mill-bench"
+REVIEWS = int(os.environ.get("REVIEWS", 2_200_000))
+ROUNDS = int(os.environ.get("ROUNDS", 3))
+PEER_ROUNDS = int(os.environ.get("PEER_ROUNDS", ROUNDS))
+PEERS = os.environ.get("PEERS", "chdb duckdb polars python").split()
+WITH = shlex.split(os.environ.get("WITH", ""))
+LOOK_S = 0.02
+
+
+@dataclass
+class Job:
+    name: str
+    command: list
+    out: str
+    seconds: list = field(default_factory=list)
+    processor_seconds: list = field(default_factory=list)
+    peak_bytes: int = 0
+
+
+def main():
+    shutil.rmtree(BENCH, ignore_errors=True)
+    BENCH.mkdir(parents=True)
+    os.chdir(BENCH)
+    os.environ |= {"TMPDIR": str(BENCH), "PYTHONPATH": str(HERE)}
+    inputs = INPUTS
+    if not inputs:
+        inputs = [BENCH / "reviews"]
+        made = f"{PROGRAMS}/demo-corpus --seed 1 --reviews {REVIEWS} | {PYTHON} {HERE}/usual.py >reviews"
+        subprocess.run(["bash", "-o", "pipefail", "-c", made], check=True)
+    differing = [name for path in inputs for name in compare(path)]
+    shutil.rmtree(BENCH)
+    if differing:
+        sys.exit(f"compare: not the same rows: {', '.join(differing)}")
+
+
+def compare(path):
+    """Measures all on one input; gives the names of those whose rows differ."""
+    mill, *peers = jobs(path)
+    megabytes = path.stat().st_size / 1e6
+    print(f"{path.name}, {megabytes:.1f} MB; median of {ROUNDS} rounds, of others {PEER_ROUNDS}, on {os.cpu_count()} cores; {load()}")
+    # Into the page cache.
+    with open(path, "rb") as file:
+        while file.read(16 << 20):
+            pass
+    differing = []
+    for turn in range(max(ROUNDS, PEER_ROUNDS)):
+        measure(mill)
+        if turn == 0:
+            with open("stop_words", "wb") as words:
+                subprocess.run([PYTHON, IN_PYTHON / "stop_words.py", mill.out], check=True, stdout=words)
+        for peer in peers if turn < PEER_ROUNDS else []:
+            measure(peer)
+            if turn == 0 and not agree(mill, peer):
+                differing.append(f"{peer.name} of {path.name}")
+    print(f"{'':10}{'s':>8}{'fastest':>9}{'slowest':>9}{'CPU s':>8}{'MB/s':>8}{'peak MiB':>10}  / sentimill, by CPU s")
+    for job in [mill, *peers]:
+        report(job, mill, megabytes)
+    print(load(), flush=True)
+    return differing
+
+
+def jobs(path):
+    python = ["bash", IN_PYTHON / "pipe.sh", PYTHON, path, "stop_words", "python.h5"]
+    of_peers = {peer: [PYTHON, HERE / f"in_{peer}.py", path, "stop_words", f"{peer}.h5"] for peer in PEERS} | {"python": python}
+    mill = Job("sentimill", [PROGRAMS / "sentimill", "--input", path, "--out", "reviews.h5"], "reviews.h5")
+    return [mill, *(Job(peer, of_peers[peer], f"{peer}.h5") for peer in PEERS)]
+
+
+def measure(job):
+    # A dataset that is there is not made again.
+    for left in (job.out, "reviews.manifest.json" if job.name == "sentimill" else job.out):
+        pathlib.Path(left).unlink(missing_ok=True)
+    used, begin = cpu_of_children(), time.perf_counter()
+    with open("log", "wb") as log:
+        process = subprocess.Popen([*WITH, *job.command], stdout=log, stderr=log)
+        watch = Watch(process.pid)
+        code = process.wait()
+    job.seconds.append(time.perf_counter() - begin)
+    job.peak_bytes = max(job.peak_bytes, watch.end())
+    job.processor_seconds.append(cpu_of_children() - used)
+    if code != 0:
+        sys.exit(f"compare: {job.name} failed with {code}\n{pathlib.Path('log').read_text()[-2000:]}")
+
+
+class Watch(threading.Thread):
+    """Looks now and then how much memory a process and its descendants have. What several share counts for each."""
+
+    def __init__(self, process):
+        super().__init__()
+        self.process, self.peak_bytes, self.is_over = process, 0, threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.is_over.wait(LOOK_S):
+            self.peak_bytes = max(self.peak_bytes, resident_bytes(self.process))
+
+    def end(self):
+        self.is_over.set()
+        self.join()
+        return self.peak_bytes
+
+
+def resident_bytes(process):
+    try:
+        pages = int(pathlib.Path(f"/proc/{process}/statm").read_text().split()[1])
+        children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except (OSError, IndexError):
+        # It has ended.
+        return 0
+    return pages * resource.getpagesize() + sum(map(resident_bytes, children))
+
+
+def cpu_of_children():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def agree(mill, peer):
+    command = [PYTHON, IN_PYTHON / "agree.py", mill.out, peer.out]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(f"{peer.name}: {done.stdout.strip()}", flush=True)
+    return done.returncode == 0
+
+
+def report(job, mill, megabytes):
+    def ratio(times):
+        ratios = sorted(theirs / ours for ours, theirs in zip(times(mill), times(job)))
+        return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+
+    wall = statistics.median(job.seconds)
+    cpu, peak_mib = statistics.median(job.processor_seconds), job.peak_bytes / (1 << 20)
+    line = f"{job.name:10}{wall:8.2f}{min(job.seconds):9.2f}{max(job.seconds):9.2f}{cpu:8.2f}{megabytes / wall:8.0f}{peak_mib:10.0f}"
+    ratios = f"  {ratio(lambda job: job.seconds)}, {ratio(lambda job: job.processor_seconds)}"
+    print(line if job is mill else line + ratios)
+
+
+def load():
+    return f"load {os.getloadavg()[0]:.1f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,30 @@
+"""Made-up reviews on standard input -> those that all readers take for the same review, on standard output. Of the corpus' awkward
+lines, one in a hundred, each engine makes something else: one skips it, one stops, one reads half of it.
+"""
+
+import sys
+
+import orjson
+
+LINES_BYTES = 16 << 20
+RATINGS = {1.0, 2.0, 3.0, 4.0, 5.0}
+
+
+def main():
+    while lines := sys.stdin.buffer.readlines(LINES_BYTES):
+        sys.stdout.buffer.write(b"".join(filter(is_usual, lines)))
+
+
+def is_usual(line):
+    try:
+        review = orjson.loads(line)
+    except ValueError:
+        return False
+    # A name of a field with an escape in it is there a second time.
+    if type(review) is not dict or b"reviewT\\u0065xt" in line:
+        return False
+    text, rating = review.get("reviewText"), review.get("overall")
+    return type(text) is str and type(rating) is float and rating in RATINGS
+
+
+main()
