@@ -84,7 +84,7 @@ def compare(path):
             measure(peer)
             if turn == 0 and not agree(mill, peer):
                 differing.append(f"{peer.name} of {path.name}")
-    print(f"{'':10}{'s':>8}{'fastest':>9}{'slowest':>9}{'CPU s':>8}{'MB/s':>8}{'peak MiB':>10}  / sentimill, by CPU s")
+    print(f"{'':10}{'s':>8}{'fastest':>9}{'slowest':>9}{'CPU s':>8}{'MB/s':>8}{'peak MiB':>10}  wall, CPU / sentimill's")
     for job in [mill, *peers]:
         report(job, mill, megabytes)
     print(load(), flush=True)
