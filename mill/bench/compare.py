@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Times sentimill beside the same job in ClickHouse, DuckDB and Polars (in_*.py here) and in tuned Python (tests/python/),
 from the same file of JSON lines in the page cache to one HDF5 file. They take turns, so that a slow minute of the machine
-meets each. Prints wall and processor seconds as medians with the spread, the peak of the memory of all processes of a
-job together, and how much longer than sentimill each takes, round by round. Then all their rows are held against
+meets each. Prints wall and processor seconds as medians, the spread of the former, the processor seconds that all else on this
+machine took meanwhile, the peak of the memory of all processes of a job together, and how much longer than sentimill each
+takes, round by round. Then all their rows are held against
 sentimill's: a row's words, label and votes, in any order. What the others leave out, to their advantage, stands at their heads.
 
 usage: mill/bench/compare.py PROGRAMS PYTHON [INPUT ...]
@@ -46,6 +47,7 @@ class Job:
     out: str
     seconds: list = field(default_factory=list)
     processor_seconds: list = field(default_factory=list)
+    others_seconds: list = field(default_factory=list)
     peak_bytes: int = 0
 
 
@@ -84,7 +86,7 @@ def compare(path):
             measure(peer)
             if turn == 0 and not agree(mill, peer):
                 differing.append(f"{peer.name} of {path.name}")
-    print(f"{'':10}{'s':>8}{'fastest':>9}{'slowest':>9}{'CPU s':>8}{'MB/s':>8}{'peak MiB':>10}  wall, CPU / sentimill's")
+    print(f"{'':10}{'s':>8}{'fastest':>9}{'slowest':>9}{'CPU s':>8}{'others':>8}{'MB/s':>8}{'peak MiB':>10}  wall, CPU / sentimill's")
     for job in [mill, *peers]:
         report(job, mill, megabytes)
     print(load(), flush=True)
@@ -102,7 +104,7 @@ def measure(job):
     # A dataset that is there is not made again.
     for left in (job.out, "reviews.manifest.json" if job.name == "sentimill" else job.out):
         pathlib.Path(left).unlink(missing_ok=True)
-    used, begin = cpu_of_children(), time.perf_counter()
+    busy, used, begin = cpu_of_all(), cpu_of_children(), time.perf_counter()
     with open("log", "wb") as log:
         process = subprocess.Popen([*WITH, *job.command], stdout=log, stderr=log)
         watch = Watch(process.pid)
@@ -110,6 +112,8 @@ def measure(job):
     job.seconds.append(time.perf_counter() - begin)
     job.peak_bytes = max(job.peak_bytes, watch.end())
     job.processor_seconds.append(cpu_of_children() - used)
+    # The kernel counts these in hundredths, and this program is among the others.
+    job.others_seconds.append(max(0.0, cpu_of_all() - busy - job.processor_seconds[-1]))
     if code != 0:
         sys.exit(f"compare: {job.name} failed with {code}\n{pathlib.Path('log').read_text()[-2000:]}")
 
@@ -147,6 +151,12 @@ def cpu_of_children():
     return usage.ru_utime + usage.ru_stime
 
 
+def cpu_of_all():
+    """Of all processes, and of other machines that share the processors."""
+    user, nice, system, _idle, _waiting, *others = map(int, pathlib.Path("/proc/stat").read_text().split()[1:9])
+    return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
+
+
 def agree(mill, peer):
     command = [PYTHON, IN_PYTHON / "agree.py", mill.out, peer.out]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -160,8 +170,9 @@ def report(job, mill, megabytes):
         return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
 
     wall = statistics.median(job.seconds)
-    cpu, peak_mib = statistics.median(job.processor_seconds), job.peak_bytes / (1 << 20)
-    line = f"{job.name:10}{wall:8.2f}{min(job.seconds):9.2f}{max(job.seconds):9.2f}{cpu:8.2f}{megabytes / wall:8.0f}{peak_mib:10.0f}"
+    cpu, others = statistics.median(job.processor_seconds), statistics.median(job.others_seconds)
+    line = f"{job.name:10}{wall:8.2f}{min(job.seconds):9.2f}{max(job.seconds):9.2f}{cpu:8.2f}{others:8.2f}"
+    line += f"{megabytes / wall:8.0f}{job.peak_bytes / (1 << 20):10.0f}"
     ratios = f"  {ratio(lambda job: job.seconds)}, {ratio(lambda job: job.processor_seconds)}"
     print(line if job is mill else line + ratios)
 
