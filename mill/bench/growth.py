@@ -142,8 +142,9 @@ def drawn(lines):
         plot(lines, "seconds", "wall_s", 0),
         plot(lines, "peak MiB", "peak_mib", WIDTH),
     ]
-    style = "text{font:12px sans-serif}.a{stroke:#ccc}.e{text-anchor:end}.m{text-anchor:middle}"
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{2 * WIDTH}" height="{HEIGHT}"><style>{style}</style>'
+    style = ".a{stroke:#ccc}.e{text-anchor:end}.m{text-anchor:middle}"
+    size = f'width="{2 * WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}><style>{style}</style>'
     return "\n".join([head, f'<rect width="{2 * WIDTH}" height="{HEIGHT}" fill="#fff"/>', *plots, "</svg>\n"])
 
 
