@@ -1,10 +1,10 @@
 //! Raw reviews → a dataset, on one machine: what mappers, a sort, reducers and a merge make together, byte for byte.
 //!
 //! Nothing is sorted by text. All threads read lines, clean their texts and put each into the partition of its hash,
-//! its words as codes ([`mapping`]). Then each partition is folded by itself: reviews of one text become one row, rows
-//! are put into the order of their hashes, words are counted ([`folding`]). Partitions in order are the dataset, whose
-//! vocabulary is known by then ([`content`]). Memory is bounded whatever the input: what does not fit waits on disk
-//! ([`scratch`]). What a line is, a text, a row and a dataset, is said by the crates that the other programs use too.
+//! its words as codes (`mapping.rs`). Then each partition is folded by itself: reviews of one text become one row, rows
+//! are put into the order of their hashes, words are counted (`folding.rs`). Partitions in order are the dataset, whose
+//! vocabulary is known by then (`content.rs`). Memory is bounded whatever the input: what does not fit waits on disk
+//! (`scratch.rs`). What a line is, a text, a row and a dataset, is said by the crates that the other programs use too.
 
 pub mod codebook;
 mod content;
