@@ -10,6 +10,7 @@
 
 mod awkward;
 mod encode;
+pub mod new_words;
 pub mod random;
 mod review;
 mod sentences;

@@ -5,7 +5,9 @@ use std::env;
 use std::io::{self, Write};
 
 pub mod corpus;
+pub mod demo;
 pub mod fault_proxy;
+pub mod files;
 pub mod hadoop;
 pub mod lines;
 pub mod oracle;
@@ -13,6 +15,7 @@ pub mod pipe;
 pub mod programs;
 pub mod real_data;
 pub mod s3_server;
+pub mod seeds;
 #[cfg(target_arch = "x86_64")]
 pub mod steps;
 #[cfg(target_arch = "x86_64")]

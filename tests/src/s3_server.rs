@@ -22,7 +22,7 @@ use tokio::runtime::{self, Runtime};
 use crate::skipped;
 
 /// Whom s3s-fs knows; moto takes anybody.
-const ACCESS_KEY: &str = "canary-key";
+pub const ACCESS_KEY: &str = "canary-key";
 /// The secret that s3s-fs checks signatures by.
 pub const SECRET_KEY: &str = "canary-secret-0123456789";
 
@@ -42,7 +42,7 @@ enum Running {
     /// The folder goes after those who write into it.
     S3sFs {
         _runtime: Runtime,
-        _folder: TempDir,
+        folder: TempDir,
     },
 }
 
@@ -93,7 +93,7 @@ impl S3Server {
         let listener = listener.expect("this machine has a free port");
         let address = listener.local_addr().expect("a listener has an address");
         runtime.spawn(serve(listener, service.build()));
-        Self { address, running: Running::S3sFs { _runtime: runtime, _folder: folder } }
+        Self { address, running: Running::S3sFs { _runtime: runtime, folder } }
     }
 
     /// One server after the other.
@@ -112,6 +112,15 @@ impl S3Server {
             Running::Moto(_) => "moto",
             Running::S3sFs { .. } => "s3s-fs",
         }
+    }
+
+    /// Puts an object into the bucket, where that is a folder.
+    pub fn put(&self, name: &str, content: &[u8]) {
+        let Running::S3sFs { folder, .. } = &self.running else { panic!("{} has no folder", self.name()) };
+        let path = folder.path().join("bucket").join(name);
+        let below = path.parent().expect("a file lies in a folder");
+        fs::create_dir_all(below).expect("a bucket takes folders");
+        fs::write(path, content).expect("a bucket takes files");
     }
 
     fn makes_bucket(&self) -> bool {

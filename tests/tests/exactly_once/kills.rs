@@ -12,10 +12,11 @@ use store::Store;
 use tests::corpus::random::Random;
 use tests::pipe::reducer;
 use tests::programs::start;
+use tests::seeds::{each_seed, seeds};
 
 use crate::attempts::Corpus;
 use crate::hadoop::Maps;
-use crate::{each_seed, scratch, seeds};
+use crate::scratch;
 
 /// Attempts of a task that Hadoop makes by default; the last one is let live here.
 const ATTEMPTS: usize = 4;

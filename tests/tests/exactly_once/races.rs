@@ -8,11 +8,12 @@ use corpus::exit::Exit;
 use dataset::commit::COMMIT_PREFIX;
 use store::Store;
 use tests::corpus::random::Random;
+use tests::seeds::{each_seed, seeds};
 
 use crate::attempts::{Corpus, elected, reduce, task};
 use crate::hadoop::{Maps, with_a_review_more};
+use crate::scratch;
 use crate::stores::{Locked, Start, Together};
-use crate::{each_seed, scratch, seeds};
 
 #[test]
 fn one_of_several_wins_in_a_store_with_a_lock() {

@@ -15,10 +15,11 @@ use tests::corpus::random::Random;
 use tests::fault_proxy::{Fault, FaultProxy, Request};
 use tests::programs::{Finished, finish, program, run, start};
 use tests::s3_server::{S3Server, with_s3};
+use tests::seeds::{each_seed, seeds};
 
 use crate::attempts::{Corpus, VOCABULARY_SIZE};
 use crate::hadoop::{Maps, with_a_review_more};
-use crate::{each_seed, scratch, seeds};
+use crate::scratch;
 
 /// Attempts look for a commit before they read; by then all of a race have.
 const START_LIMIT: Duration = Duration::from_secs(60);

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use tests::seeds::{each_seed, seeds};
+
 use crate::attempts::Corpus;
 use crate::schedule::{Schedule, Tally};
-use crate::{each_seed, seeds};
 
 /// Schedules share a few corpora, each with a dataset of its own that the shortest way has made.
 const N_CORPORA: u64 = 16;

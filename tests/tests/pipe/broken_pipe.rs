@@ -5,12 +5,13 @@ use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tests::demo::DEMO;
 use tests::lines::sorted_as_c;
 use tests::pipe::reducer;
 use tests::programs::{Finished, finish, program, run, start};
 use tests::say;
 
-use crate::demo::{DEMO, commits};
+use crate::made::commits;
 
 /// The command with a reader that went away before any input came.
 fn unread(command: &mut Command, input: &[u8]) -> Finished {

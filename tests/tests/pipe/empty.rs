@@ -1,9 +1,10 @@
 //! Nothing is a result too.
 
+use tests::files::assert_same_bytes;
 use tests::oracle;
 use tests::pipe::{Pipe, combined, mapped, merge_with, text_of};
 
-use crate::demo::{assert_same_bytes, commits, manifest, objects, open};
+use crate::made::{commits, manifest, objects, open};
 
 #[test]
 fn empty_input_becomes_a_dataset_without_rows() {

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+use tests::demo::DEMO;
+use tests::files::{assert_same_bytes, snapshot};
 use tests::lines::{sorted_as_c, split};
 use tests::pipe::{Pipe, merge, merge_with, reducer, split_by_hadoop, text_of};
 use tests::programs::{Finished, finish, run, start};
 
-use crate::demo::{DEMO, assert_same_bytes, commits, objects, snapshot};
+use crate::made::{commits, objects};
 
 fn attempt(run_folder: &Path, name: &str) -> Command {
     let mut reducer = reducer(run_folder, 0, 1);

@@ -4,11 +4,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use tests::demo::{json_line, quoted, reviews};
+use tests::files::assert_same_bytes;
 use tests::oracle;
 use tests::pipe::Pipe;
-
-use crate::demo::{DEMO, assert_same_bytes};
 
 const ALL_STARS: [&str; 2] = ["--class-ratings", "1=1,2=2,3=3,4=4,5=5"];
 
@@ -45,23 +44,8 @@ fn fasttext_files_give_the_dataset_of_the_same_json() {
     assert_same_bytes(&dataset, &dataset_of_json(folder.path()), "fasttext");
 }
 
-/// The text and the stars of each ordinary review of the demo corpus; no format but JSON has a CR within a line.
-fn reviews() -> Vec<(String, u64)> {
-    let lines = DEMO.raw.split(|&byte| byte == b'\n');
-    let review = |line| {
-        let review: Value = serde_json::from_slice(line).ok()?;
-        let stars =
-            review["overall"].as_f64().filter(|stars| (1.0..=5.0).contains(stars) && stars.fract() == 0.0)?;
-        Some((review["reviewText"].as_str()?.replace('\r', " "), stars as u64))
-    };
-    let reviews: Vec<_> = lines.filter_map(review).collect();
-    assert!(reviews.len() as u64 > DEMO.facts.reviews * 99 / 100, "{}", reviews.len());
-    reviews
-}
-
 fn dataset_of_json(folder: &Path) -> Vec<u8> {
-    let line = |(text, stars)| json!({"reviewText": text, "overall": stars}).to_string() + "\n";
-    let raw: String = reviews().into_iter().map(line).collect();
+    let raw: String = reviews().iter().map(|(text, stars)| json_line(text, *stars)).collect();
     fs::read(Pipe::default().dataset(raw.as_bytes(), &folder.join("json"))).unwrap()
 }
 
@@ -81,10 +65,4 @@ fn agreed(folder: &Path, format: &[&str], line: impl Fn(usize, &str, u64) -> Str
 
     oracle::agrees(&dataset, &[&file], &arguments.iter().map(OsStr::new).collect::<Vec<_>>());
     dataset
-}
-
-/// A column of a polarity file, escaped in one of the ways that such files have.
-fn quoted(number: usize, text: &str) -> String {
-    let quote = ["\"\"", "\\\""][number % 2];
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', quote).replace('\n', "\\n"))
 }

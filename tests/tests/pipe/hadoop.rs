@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use tests::demo::DEMO;
+use tests::files::assert_same_bytes;
 use tests::lines::sorted_as_c;
 use tests::pipe::{merge, reducer, split_by_hadoop};
 use tests::programs::{program, run};
 
-use crate::demo::{DEMO, assert_same_bytes, commits, objects};
+use crate::made::{commits, objects};
 
 const NEWER: [&str; 4] =
     ["mapreduce_task_partition", "mapreduce_job_reduces", "mapreduce_task_attempt_id", "mapreduce_job_id"];

@@ -3,13 +3,13 @@
 use std::process::Command;
 use std::time::Duration;
 
+use tests::demo::DEMO;
 use tests::fault_proxy::{Fault, FaultProxy};
+use tests::files::assert_same_bytes;
 use tests::hadoop::Heard;
 use tests::lines::sorted_as_c;
 use tests::programs::{Finished, program, run};
 use tests::s3_server::{S3Server, SECRET_KEY, with_s3};
-
-use crate::demo::{DEMO, assert_same_bytes};
 
 fn reducer(endpoint: &str, partition: u32, attempt: &str) -> Command {
     let mut reducer = with_s3(program("reducer"), endpoint);

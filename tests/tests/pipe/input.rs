@@ -2,11 +2,13 @@
 
 use corpus::ledger::MapperCounts;
 use serde_json::{Value, json};
+use tests::demo::DEMO;
+use tests::files::assert_same_bytes;
 use tests::lines::{ended_by, in_parts, sorted_as_c};
 use tests::pipe::{Pipe, combined, mapped, reducer};
 use tests::programs::{program, run};
 
-use crate::demo::{DEMO, assert_same_bytes, objects};
+use crate::made::objects;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 

@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod broken_pipe;
-mod demo;
 mod empty;
 mod exactly_once;
 mod formats;
 mod hadoop;
 mod in_s3;
 mod input;
+mod made;
 mod merge_again;
 mod real_data;
 mod same_bytes;

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use tests::demo::DEMO;
+use tests::files::{assert_same_bytes, snapshot};
 use tests::pipe::{Pipe, merge, merge_with, text_of};
 use tests::programs::{Finished, run};
 
-use crate::demo::{DEMO, assert_same_bytes, manifest, snapshot};
+use crate::made::manifest;
 
 /// A folder with a run and its dataset.
 struct Merged {

@@ -4,11 +4,12 @@ use std::ffi::OsStr;
 use std::fs;
 
 use dataset::Row;
+use tests::files::assert_same_bytes;
 use tests::pipe::{self, Pipe, Splitter};
 use tests::programs::{program, run};
 use tests::{lines, oracle, real_data};
 
-use crate::demo::{assert_same_bytes, commits, manifest, open};
+use crate::made::{commits, manifest, open};
 
 struct Expected {
     input: &'static str,

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
+use tests::demo::{DEMO, raw};
+use tests::files::assert_same_bytes;
 use tests::lines::{shuffled, sorted_as_c, sorted_by_key_only};
 use tests::pipe::{Pipe, Splitter, combined, mapped, merge, reducer, split_by_hadoop, text_of};
 use tests::programs::{folder_of_programs, run, without_hadoop};
 
-use crate::demo::{DEMO, assert_same_bytes, commits, manifest, raw};
+use crate::made::{commits, manifest};
 
 fn check(pipe: &Pipe) {
     let folder = tempfile::tempdir().unwrap();

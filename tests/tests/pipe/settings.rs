@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
+use tests::demo::{DEMO, raw};
+use tests::files::assert_same_bytes;
 use tests::lines::sorted_as_c;
 use tests::oracle;
 use tests::pipe::{Pipe, mapped, merge, reducer, text_of};
 use tests::programs::run;
 
-use crate::demo::{DEMO, assert_same_bytes, manifest, open, raw};
+use crate::made::{manifest, open};
 
 /// A dataset of the demo corpus by these arguments, agreed by the oracle.
 fn agreed(folder: &Path, reducer: &[&str], merge: &[&str]) -> PathBuf {

@@ -8,12 +8,11 @@ use std::process::Stdio;
 
 use proptest::prelude::*;
 use rustix::pipe::{PipeFlags, pipe_with};
+use tests::demo::DEMO;
 use tests::hadoop::{Heard, split_args};
 use tests::lines::sorted_as_c;
 use tests::pipe::reducer;
 use tests::programs::{Finished, program, run};
-
-use crate::demo::DEMO;
 
 /// What a pipe holds that nobody reads from: Hadoop reads standard error from the first record on.
 const PIPE_BYTES: usize = 65_536;
