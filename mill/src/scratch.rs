@@ -105,7 +105,7 @@ impl Scratch {
             return Ok(file);
         }
         // Of two threads that come here at once, one makes a file that goes again at once.
-        let file = tempfile::tempfile_in(&self.folder).map_err(|source| self.failed(source.kind().into()))?;
+        let file = tempfile::tempfile_in(&self.folder).map_err(|source| self.failed(source))?;
         Ok(self.file.get_or_init(|| file))
     }
 
