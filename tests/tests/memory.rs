@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use tests::corpus;
+use tests::corpus::{self, new_words::each_text};
+use tests::demo::json_line;
 use tests::pipe::{merge, reducer};
 use tests::programs::{Finished, finish, program, run, without_hadoop};
 use tests::{prove, say};
@@ -54,22 +55,10 @@ fn write_reviews(path: &Path, bytes: u64) {
     output.flush().unwrap();
 }
 
-/// Sorted records of about this size, of words that each occur once: the largest dictionary for its bytes.
+/// Sorted records of about this size, of words that each occur once.
 fn write_new_words(path: &Path, bytes: u64) {
-    const WORDS_A_RECORD: u64 = 8;
     let mut output = BufWriter::new(File::create(path).unwrap());
-    let mut word = [b'a'; 6];
-    for _ in 0..bytes / (WORDS_A_RECORD * 7 + 10) {
-        for _ in 0..WORDS_A_RECORD {
-            // Ascending, as letters count.
-            let last = word.iter().rposition(|&letter| letter < b'z').expect("more words than 26^6");
-            word[last] += 1;
-            word[last + 1..].fill(b'a');
-            output.write_all(&word).unwrap();
-            output.write_all(b" ").unwrap();
-        }
-        output.write_all(b"x\t0,0,0,0,1\n").unwrap();
-    }
+    each_text(bytes, |text| writeln!(output, "{text}\t0,0,0,0,1").unwrap());
     output.flush().unwrap();
 }
 
@@ -133,4 +122,38 @@ fn a_dictionary_larger_than_memory_keeps_within_it() {
     let sparing = reduce_and_merge(folder.path(), &words, "sparing", "1MiB", SPARING_MIB);
 
     assert!(fs::read(usual).unwrap() == fs::read(sparing).unwrap(), "less memory changes no byte");
+}
+
+/// What the mill may take besides its --memory: stacks of threads, buffers of lines, HDF5.
+const MILL_MIB: u64 = 48;
+
+/// A dataset of lines of reviews, by so many threads in this memory.
+fn mill(folder: &Path, lines: &Path, threads: &str, memory_mib: u64) -> PathBuf {
+    let dataset = lines.with_extension(format!("{threads}.h5"));
+    let mut mill = program("sentimill");
+    mill.arg("--input").arg(lines).arg("--out").arg(&dataset);
+    mill.args(["--threads", threads, "--memory", &format!("{memory_mib}MiB")]);
+    let name = format!("sentimill --memory {memory_mib}MiB --threads {threads}");
+    stream(&name, &mill, memory_mib + MILL_MIB, lines, &folder.join("card"));
+    dataset
+}
+
+#[test]
+fn the_mill_keeps_within_its_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let [raw, words] = ["raw", "words"].map(|name| folder.path().join(name));
+    write_reviews(&raw, if prove() { 1_000_000_000 } else { 60_000_000 });
+    let mut output = BufWriter::new(File::create(&words).unwrap());
+    each_text(if prove() { 200_000_000 } else { 20_000_000 }, |text| {
+        output.write_all(json_line(text, 5).as_bytes()).unwrap();
+    });
+    output.flush().unwrap();
+    drop(output);
+
+    for lines in [raw, words] {
+        let held = mill(folder.path(), &lines, "2", 256);
+        let spilled = mill(folder.path(), &lines, "1", 64);
+        assert!(fs::read(held).unwrap() == fs::read(spilled).unwrap(), "less memory changes no byte");
+        fs::remove_file(lines).unwrap();
+    }
 }

@@ -1,10 +1,11 @@
 //! There is no room from some step on, or once: the program ends in order, and with room it does its work.
 
+use std::env;
 use std::process::Command;
 
 use tests::programs::run;
 use tests::steps::{Ways, described, each_step, error_line, trace_steps};
-use tests::tracer::{Call, Ended, Errno, Then, permitted};
+use tests::tracer::{Call, Ended, Errno, Kind, Then, permitted};
 
 use crate::job::{JOB, Room, SPILLING, visible};
 
@@ -102,4 +103,44 @@ fn a_merge_without_room_says_so_and_succeeds_with_room() {
         assert!(visible(&room.path().join("out")) == files, "{how}: other files");
         call
     });
+}
+
+#[test]
+fn a_mill_without_room_says_so_and_succeeds_with_room() {
+    if !permitted() {
+        return;
+    }
+    let room = Room::new();
+    let job = &*SPILLING;
+    run(&mut room.mill(job), b"").succeeded();
+    let files = visible(&room.path().join("out"));
+    let is_waiting = |call: &Call| call.kind == Kind::Write && call.path.starts_with(room.scratch());
+    let mut has_waited = false;
+
+    each_step("mill without room", 45, Ways::Each(&[Full::ForGood, Full::Once]), |at, full| {
+        room.unmerge();
+
+        let (ended, call) = without_room(&room.mill(job), b"", at, full);
+
+        let how = described("sentimill", at, call.as_ref(), &format!("full {full:?}"));
+        if call.is_none() {
+            assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
+            return None;
+        }
+        assert_said_why("sentimill", &room, &ended, &how);
+        if call.as_ref().is_some_and(is_waiting) {
+            has_waited = true;
+            let (line, tmpdir) = (error_line("sentimill", &ended, &how), room.scratch());
+            assert!(line.contains(tmpdir.to_str().unwrap()), "{how}: names no folder: {line}");
+        }
+        for (name, bytes) in visible(&room.path().join("out")) {
+            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
+        }
+        assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
+        let again = run(&mut room.mill(job), b"");
+        assert_eq!(again.code, 0, "{how}: {}", again.stderr);
+        assert!(visible(&room.path().join("out")) == files, "{how}: other files");
+        call
+    });
+    assert!(has_waited || env::var_os("FAULT_AT").is_some(), "nothing had to wait on disk");
 }

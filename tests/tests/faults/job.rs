@@ -19,6 +19,8 @@ pub const MERGED: [&str; 3] = ["reviews.h5", "reviews.manifest.json", "reviews.p
 
 /// The job's input, and what becomes of it where nothing goes wrong.
 pub struct Job {
+    /// Lines of reviews.
+    raw: Vec<u8>,
     /// The mapper's ledger, as JSON.
     counts: Vec<u8>,
     /// By partition, the records in order.
@@ -42,9 +44,11 @@ impl Job {
         tests::corpus::write(lines, 1, &mut raw).unwrap();
         let counts = folder.path().join("mapper.json");
         let records = mapped(&raw, &counts);
+        let records = split_by_hadoop(&sorted_as_c(&records), PARTITIONS);
         let mut job = Self {
+            raw,
             counts: fs::read(counts).unwrap(),
-            records: split_by_hadoop(&sorted_as_c(&records), PARTITIONS),
+            records,
             shards: Vec::new(),
             dataset: Vec::new(),
             padded: Vec::new(),
@@ -117,6 +121,16 @@ impl Room {
         merge.args(["--padded", "20", "--counts"]).arg(counts);
         merge.env("TMPDIR", self.scratch());
         merge
+    }
+
+    /// The whole job by one program, with all that it can make. It works alone, so that its steps are the same each time.
+    pub fn mill(&self, job: &Job) -> Command {
+        let raw = self.folder.path().join("reviews.json");
+        fs::write(&raw, &job.raw).unwrap();
+        let mut mill = program("sentimill");
+        mill.arg("--input").arg(raw).arg("--out").arg(self.out("reviews.h5"));
+        mill.args(["--padded", "20", "--memory", "1MiB", "--threads", "1"]).env("TMPDIR", self.scratch());
+        mill
     }
 
     pub fn collect_garbage(&self) -> Command {

@@ -109,3 +109,38 @@ fn a_merge_killed_at_any_step_and_started_again_makes_the_same_files() {
         call
     });
 }
+
+#[test]
+fn a_mill_killed_at_any_step_and_started_again_makes_the_same_files() {
+    if !permitted() {
+        return;
+    }
+    let room = Room::new();
+    run(&mut room.mill(&JOB), b"").succeeded();
+    room.assert_dataset(&JOB, "let live");
+    let files = visible(&room.path().join("out"));
+    assert!(files.keys().eq(&MERGED), "{:?}", files.keys());
+
+    each_step("mill killed", 2, Ways::ByTurns(&[Naming::Rename, Naming::Link]), |at, naming| {
+        room.unmerge();
+
+        let call = kill_at(&room.mill(&JOB), b"", at, naming);
+
+        let how = described("sentimill", at, call.as_ref(), &format!("{naming:?}"));
+        for (name, bytes) in visible(&room.path().join("out")) {
+            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
+        }
+        // Temporary files have no name, but for those that get one beside the dataset.
+        let left = room.unfinished();
+        assert!(
+            left.iter().all(|path| path.starts_with(room.path().join("out"))),
+            "{how}: left behind: {left:?}"
+        );
+
+        let again = run(&mut room.mill(&JOB), b"");
+
+        assert_eq!(again.code, 0, "{how}: {}", again.stderr);
+        assert!(visible(&room.path().join("out")) == files, "{how}: other files");
+        call
+    });
+}

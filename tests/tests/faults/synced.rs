@@ -64,7 +64,9 @@ fn bytes_are_synced_before_they_get_a_name_and_names_before_the_end() {
         assert!(reduced[0].starts_with("run/data") && reduced[1].starts_with("run/commit"), "{reduced:?}");
     }
     let merged = named(&room.merge(&JOB), b"", &room);
-    let expected =
-        ["run/manifest.json", "out/reviews.h5", "out/reviews.padded.h5", "out/reviews.manifest.json"];
-    assert_eq!(merged, expected.map(PathBuf::from));
+    let made = ["out/reviews.h5", "out/reviews.padded.h5", "out/reviews.manifest.json"].map(PathBuf::from);
+    assert_eq!(merged[0], Path::new("run/manifest.json"));
+    assert_eq!(merged[1..], made);
+    room.unmerge();
+    assert_eq!(named(&room.mill(&JOB), b"", &room), made);
 }

@@ -1,0 +1,163 @@
+//! The same reviews, in whatever files and formats, are the same dataset with the same ledger.
+
+use std::io::Write;
+use std::path::Path;
+
+use tests::demo::{DEMO, json_line, quoted, reviews};
+use tests::fault_proxy::{Fault, FaultProxy};
+use tests::lines::in_parts;
+use tests::programs::{run, without_hadoop};
+use tests::s3_server::{S3Server, with_s3};
+use tests::skipped;
+
+use crate::made::{BY_PIPE, Made, Manner, Room, Settings};
+
+const MANNERS: [Manner; 2] = [Manner { threads: 3, memory: "512MiB" }, Manner { threads: 2, memory: "1MiB" }];
+
+/// Checks what is made of what lies in the room.
+#[track_caller]
+fn check(room: &Room, settings: &Settings<'_>, inputs: &[&str], stdin: &[u8], expected: &Made) {
+    for manner in MANNERS {
+        let made = run(&mut room.mill(manner, settings, inputs), stdin).succeeded();
+        room.made(&made).assert_same(expected, &format!("{inputs:?}, {manner:?}"));
+        std::fs::remove_dir_all(room.path("out")).unwrap();
+    }
+}
+
+fn check_demo(room: &Room, inputs: &[&str], stdin: &[u8]) {
+    check(room, &Settings::default(), inputs, stdin, &BY_PIPE);
+}
+
+/// The corpus in seven files, of which the first are compressed.
+fn in_files() -> Room {
+    let room = Room::new();
+    let compressed = [(".gz", gzip as fn(&[u8]) -> Vec<u8>), (".bz2", bzip2), (".zst", zstd)];
+    for (number, part) in in_parts(&DEMO.raw, 7).into_iter().enumerate() {
+        match compressed.get(number) {
+            Some((ending, compress)) => {
+                room.write(&format!("data/part-{number}.json{ending}"), of_members(&part, *compress));
+            }
+            // The last ones are in folders of their own.
+            None => room.write(&format!("data/year={}/part-{number}.json", number / 2), part),
+        }
+    }
+    room
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn bzip2(content: &[u8]) -> Vec<u8> {
+    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstd(content: &[u8]) -> Vec<u8> {
+    zstd::encode_all(content, 1).unwrap()
+}
+
+/// Three members one behind the other, cut within lines.
+fn of_members(content: &[u8], compress: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    content.chunks(content.len() / 3 + 1).flat_map(compress).collect()
+}
+
+#[test]
+fn a_folder_is_all_its_files_but_hidden_ones() {
+    let room = in_files();
+    room.write("data/.part-0.json.crc", "no review");
+    room.write("data/_SUCCESS", "no review");
+    check_demo(&room, &["data"], b"");
+}
+
+#[test]
+fn files_patterns_and_standard_input_go_together() {
+    let room = in_files();
+    let first = in_parts(&DEMO.raw, 7).remove(0);
+    let others = ["data/part-1.json.bz2", "data/part-2*", "data/year=*/part-[3-6].json"];
+    check_demo(&room, &[&["-"], &others[..]].concat(), &first);
+    check_demo(&room, &[&others[..], &["-"]].concat(), &of_members(&first, gzip));
+}
+
+#[test]
+fn standard_input_may_be_compressed() {
+    let room = Room::new();
+    for compress in [gzip, bzip2, zstd] {
+        check_demo(&room, &["-"], &of_members(&DEMO.raw, compress));
+    }
+}
+
+#[test]
+fn a_prefix_in_s3_is_all_objects_below_it() {
+    let server = S3Server::start_s3s_fs();
+    let proxy = FaultProxy::start(server.address(), |_| Fault::None).unwrap();
+    for (number, part) in in_parts(&DEMO.raw, 3).iter().enumerate() {
+        server.put(&format!("reviews/{number}.json.gz"), &of_members(part, gzip));
+    }
+    server.put("reviews/_SUCCESS", b"no review");
+    let room = Room::new();
+    let settings = Settings::default();
+    let mut mill = with_s3(room.mill(MANNERS[0], &settings, &["s3://bucket/reviews/"]), &proxy.url());
+    let made = run(&mut mill, b"").succeeded();
+    room.made(&made).assert_same(&BY_PIPE, "objects");
+}
+
+#[test]
+fn every_format_is_read_as_by_the_mapper() {
+    type Write = fn(usize, &str, u64) -> String;
+    let formats: [(&[&str], Write); 5] = [
+        (&["--format", "polarity-csv"], |n, text, stars| format!("\"{stars}\",{}\n", quoted(n, text))),
+        (&["--format", "polarity-csv", "--with-title"], |n, text, stars| {
+            format!("{stars},\"so, so\",{}\n", quoted(n, text))
+        }),
+        (&["--format", "fasttext"], |_, text, stars| {
+            format!("__label__{stars} {}\n", text.replace('\n', " "))
+        }),
+        (&["--preset", "yelp"], |_, text, stars| {
+            json_line(text, stars).replace("reviewText", "text").replace("overall", "stars")
+        }),
+        (&["--text-field", "a", "--rating-field", "b"], |_, text, stars| {
+            json_line(text, stars).replace("reviewText", "a").replace("overall", "b")
+        }),
+    ];
+    for (arguments, write) in formats {
+        let lines: String =
+            reviews().iter().enumerate().map(|(number, (text, stars))| write(number, text, *stars)).collect();
+        let classes = ["--class-ratings", "1=1,2=2,3=3,4=4,5=5"];
+        let classes = if arguments[0] == "--format" { &classes[..] } else { &[] };
+        let arguments = [arguments, classes].concat();
+        let settings = Settings { lines: &arguments, ..Settings::default() };
+        settings.check(&MANNERS, lines.as_bytes(), &format!("{arguments:?}"));
+    }
+}
+
+/// Lines of JSON to a file of Parquet, in small groups of rows.
+const TO_PARQUET: &str = r#"
+import json, sys, pyarrow as pa, pyarrow.parquet as pq
+rows = [json.loads(line) for line in sys.stdin.buffer]
+pq.write_table(pa.Table.from_pylist(rows), sys.argv[1], row_group_size=700)
+"#;
+
+#[test]
+fn rows_of_parquet_are_lines_of_json() {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(".deps").join("test/bin/python");
+    if !python.is_file() {
+        return skipped(&format!(
+            "Parquet: {} is missing; bootstrap/laptop.sh test installs it",
+            python.display()
+        ));
+    }
+    let room = Room::new();
+    let lines: Vec<_> = reviews().iter().map(|(text, stars)| json_line(text, *stars)).collect();
+    let (some, others) = lines.split_at(lines.len() / 2);
+    let mut written = without_hadoop(&python);
+    run(written.args(["-c", TO_PARQUET]).arg(room.path("some.parquet")), some.concat().as_bytes())
+        .succeeded();
+    room.write("others.json.gz", gzip(others.concat().as_bytes()));
+    let settings = Settings::default();
+    let expected = settings.by_pipe(lines.concat().as_bytes());
+    check(&room, &settings, &["some.parquet", "others.json.gz"], b"", &expected);
+}

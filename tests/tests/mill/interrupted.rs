@@ -1,0 +1,53 @@
+//! Asked to end, it ends at once, says so, and leaves nothing.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tests::demo::raw;
+use tests::programs::start;
+
+use crate::made::{Manner, Room, Settings};
+
+/// Starts it with some of its input, and sends the signal when it says that it begins with this.
+fn interrupted(mill: &mut Command, input: &[u8], signal: Signal, doing: &str) -> (Child, ChildStdin, String) {
+    let mut child = start(mill);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input).unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let (mut said, mut last) = (String::new(), String::new());
+    while !last.starts_with(&format!("sentimill: {doing}")) {
+        last.clear();
+        assert!(stderr.read_line(&mut last).unwrap() > 0, "it never came to {doing}: {said}");
+        said += &last;
+    }
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+    last.clear();
+    stderr.read_line(&mut last).unwrap();
+    (child, stdin, last)
+}
+
+#[test]
+fn a_signal_ends_it_at_whatever_it_is() {
+    // So much that none of its parts ends between being told of and the signal.
+    let (lines, _) = raw(60_000, 1);
+    let settings = Settings { dataset: &["--padded", "20"], ..Settings::default() };
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        for manner in [Manner { threads: 2, memory: "512MiB" }, Manner::SPARING] {
+            for (doing, inputs) in
+                [("reading", &["-"][..]), ("folding", &["reviews.json"]), ("writing", &["reviews.json"])]
+            {
+                let room = Room::new();
+                room.write("reviews.json", &lines);
+                // Of standard input there could always come more.
+                let (mut child, stdin, said) =
+                    interrupted(&mut room.mill(manner, &settings, inputs), b"\n", signal, doing);
+                let how = format!("{signal:?} while {doing}, {manner:?}: {said}");
+                assert_eq!(child.wait().unwrap().code(), Some(75), "{how}");
+                drop(stdin);
+                assert_eq!(room.files(), ["reviews.json"], "{how}");
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Killed at any instant and started again, it makes the dataset as if nothing had been.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tests::corpus::random::Random;
+use tests::demo::DEMO;
+use tests::programs::{run, start};
+use tests::seeds::{each_seed, seeds};
+
+use crate::made::{Made, Manner, Room, Settings};
+
+const SETTINGS: Settings<'_> = Settings { lines: &[], rows: &[], dataset: &["--padded", "20"] };
+const MADE: [&str; 3] = ["out/reviews.h5", "out/reviews.manifest.json", "out/reviews.padded.h5"];
+
+fn manner(random: &mut Random) -> Manner {
+    [Manner::ALONE, Manner::SPARING][random.below(2)]
+}
+
+fn room() -> Room {
+    let room = Room::new();
+    room.write("reviews.json", &DEMO.raw);
+    room
+}
+
+/// How long it takes at least that it is let live.
+fn usual_time() -> Duration {
+    let times = (0..3).map(|_| {
+        let (room, begin) = (room(), Instant::now());
+        run(&mut room.mill(Manner::SPARING, &SETTINGS, &["reviews.json"]), b"").succeeded();
+        begin.elapsed()
+    });
+    times.min().expect("more than none")
+}
+
+#[test]
+fn a_kill_at_any_instant_costs_nothing_but_time() {
+    let expected = SETTINGS.by_pipe(&DEMO.raw);
+    let usual = usual_time();
+    each_seed(&seeds(5, 50), |seed| killed_and_started_again(seed, usual, &expected));
+}
+
+fn killed_and_started_again(seed: u64, usual: Duration, expected: &Made) {
+    let (mut random, room) = (Random::new(seed), room());
+    let instant = usual.mul_f64(random.below(2_000) as f64 / 1_000.0);
+    let mut child = start(&mut room.mill(manner(&mut random), &SETTINGS, &["reviews.json"]));
+    drop(child.stdin.take());
+    thread::sleep(instant);
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    // What has a name is whole, as is seen below, for nothing is written over. What has none is hidden, beside it.
+    let left = room.files();
+    let (named, unnamed): (Vec<_>, Vec<_>) =
+        left.iter().filter(|name| *name != "reviews.json").partition(|name| MADE.contains(&name.as_str()));
+    assert!(unnamed.iter().all(|name| name.starts_with("out/.merge-")), "{unnamed:?}");
+    tests::say(&format!(
+        "seed {seed}: killed after {instant:?} of {usual:?}, which left {named:?} {unnamed:?}"
+    ));
+
+    let again = run(&mut room.mill(manner(&mut random), &SETTINGS, &["reviews.json"]), b"").succeeded();
+    room.made(&again).assert_same(expected, &format!("killed after {instant:?}"));
+    assert_eq!(room.files().len(), 1 + MADE.len() + unnamed.len(), "{:?}", room.files());
+}

@@ -1,0 +1,148 @@
+//! Two ways to a dataset and all that comes with it: the pipe's, and the program's that is tested.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::demo::DEMO;
+use tests::files::snapshot;
+use tests::pipe::{Pipe, merge};
+use tests::programs::{Finished, program, run};
+
+/// A dataset, and all that comes with it.
+pub struct Made {
+    pub dataset: Vec<u8>,
+    padded: Option<Vec<u8>>,
+    /// Without what tells of a run and its shards.
+    manifest: Value,
+    /// The ledger and the card, as printed.
+    card: String,
+}
+
+/// What the pipe makes of the demo corpus.
+pub static BY_PIPE: LazyLock<Made> = LazyLock::new(|| Settings::default().by_pipe(&DEMO.raw));
+
+impl Made {
+    /// What lies beside this dataset, by a program that printed this.
+    fn read(dataset: &Path, card: &str) -> Self {
+        let manifest = fs::read(dataset.with_extension("manifest.json")).unwrap();
+        let mut manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        let seal = &mut manifest["seal"];
+        (seal["run"], seal["shards"]) = (Value::Null, json!([]));
+        let padded = fs::read(dataset.with_extension("padded.h5")).ok();
+        Self { dataset: fs::read(dataset).unwrap(), padded, manifest, card: card.to_owned() }
+    }
+
+    /// Asserts equality without printing megabytes.
+    #[track_caller]
+    pub fn assert_same(&self, expected: &Self, how: &str) {
+        assert_eq!(self.card, expected.card, "{how}");
+        assert_eq!(self.manifest, expected.manifest, "{how}");
+        assert!(self.dataset == expected.dataset, "{how}: another dataset");
+        assert!(self.padded == expected.padded, "{how}: another padded copy");
+    }
+}
+
+/// Arguments beside those that name files.
+#[derive(Clone, Copy, Default)]
+pub struct Settings<'a> {
+    pub lines: &'a [&'a str],
+    pub rows: &'a [&'a str],
+    pub dataset: &'a [&'a str],
+}
+
+/// How the program works, which is to change nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    pub threads: usize,
+    pub memory: &'static str,
+}
+
+impl Manner {
+    /// Nothing waits.
+    pub const ALONE: Self = Self { threads: 1, memory: "512MiB" };
+    /// So little memory that all reviews and rows wait on disk, and partitions are folded in several passes.
+    pub const SPARING: Self = Self { threads: 3, memory: "1MiB" };
+}
+
+impl Settings<'_> {
+    /// What the pipe makes of lines.
+    pub fn by_pipe(&self, raw: &[u8]) -> Made {
+        let folder = tempfile::tempdir().unwrap();
+        let owned = |arguments: &[&str]| arguments.iter().map(|&argument| argument.to_owned()).collect();
+        let pipe = Pipe {
+            partitions: 2,
+            mapper: owned(self.lines),
+            reducer: owned(self.rows),
+            merge: owned(self.dataset),
+            ..Pipe::default()
+        };
+        let dataset = pipe.dataset(raw, folder.path());
+        // It prints again what it printed first, but for a line.
+        let again =
+            run(merge(&folder.path().join("run"), &dataset).args(self.dataset), b"").succeeded().said();
+        Made::read(&dataset, again.split_once('\n').unwrap().1)
+    }
+
+    /// What the program makes of these lines, given on standard input.
+    #[track_caller]
+    pub fn by_mill(&self, manner: Manner, raw: &[u8]) -> Made {
+        let room = Room::new();
+        let made = run(&mut room.mill(manner, self, &["-"]), raw).succeeded();
+        room.made(&made)
+    }
+
+    /// Checks that the program makes what the pipe makes.
+    #[track_caller]
+    pub fn check(&self, manners: &[Manner], raw: &[u8], how: &str) {
+        let expected = self.by_pipe(raw);
+        for &manner in manners {
+            self.by_mill(manner, raw).assert_same(&expected, &format!("{how}, {manner:?}"));
+        }
+    }
+}
+
+/// A folder that the program works in: its dataset is `out/reviews.h5`, its temporary files go to `tmp`.
+pub struct Room(TempDir);
+
+impl Room {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("tmp")).unwrap();
+        Self(folder)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    /// The program, ready to run in the folder.
+    pub fn mill(&self, manner: Manner, settings: &Settings<'_>, inputs: &[&str]) -> Command {
+        let mut mill = program("sentimill");
+        mill.current_dir(self.0.path()).env("TMPDIR", self.path("tmp"));
+        mill.args(["--out", "out/reviews.h5", "--memory", manner.memory]);
+        mill.args(["--threads", &manner.threads.to_string()]);
+        mill.args(settings.lines).args(settings.rows).args(settings.dataset).arg("--input").args(inputs);
+        mill
+    }
+
+    /// What the program has made here.
+    pub fn made(&self, finished: &Finished) -> Made {
+        Made::read(&self.path("out/reviews.h5"), &finished.said())
+    }
+
+    /// The names of all files in the folder, hidden ones too.
+    pub fn files(&self) -> Vec<String> {
+        let name = |path: PathBuf| path.strip_prefix(self.0.path()).unwrap().to_str().unwrap().to_owned();
+        snapshot(self.0.path()).into_keys().map(name).collect()
+    }
+}

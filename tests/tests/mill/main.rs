@@ -1,0 +1,10 @@
+//! `sentimill` makes what `mapper | sort | reducer` and `merge` make, byte for byte, or says why not and leaves nothing.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+mod inputs;
+mod interrupted;
+mod killed;
+mod made;
+mod refused;
+mod same_bytes;
+mod settings;

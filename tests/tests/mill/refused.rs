@@ -1,0 +1,180 @@
+//! What is refused: with one message that says what is wrong and what to do, and nothing changed.
+
+use std::fs;
+
+use tests::demo::{DEMO, json_line};
+use tests::files::snapshot;
+use tests::programs::{program, run};
+
+use crate::made::{BY_PIPE, Manner, Room, Settings};
+
+const MANNER: Manner = Manner { threads: 2, memory: "64MiB" };
+
+/// Checks that the program refuses with this message as its last words, and that it touches nothing.
+#[track_caller]
+fn refuses(room: &Room, (arguments, inputs): (&[&str], &[&str]), code: i32, message: &str) {
+    let before = snapshot(&room.path(""));
+    let settings = Settings { dataset: arguments, ..Settings::default() };
+    let refused = run(&mut room.mill(MANNER, &settings, inputs), b"").with_code(code);
+    assert_eq!(refused.stderr.lines().last(), Some(&*format!("sentimill: {message}")));
+    assert!(snapshot(&room.path("")) == before, "something was touched: {:?}", room.files());
+}
+
+fn room() -> Room {
+    let room = Room::new();
+    room.write("reviews.json", &DEMO.raw);
+    room
+}
+
+const NOT_CHANGED: &str = "nothing was changed: move it away or name another --out";
+
+#[test]
+fn another_file_is_refused_before_any_work_and_stays() {
+    let room = Room::new();
+    room.write("out/reviews.h5", "my notes");
+    // Read, these would be another error.
+    room.write("reviews.json", "nonsense\n".repeat(2_000));
+    let there = "out/reviews.h5 is there already and is no whole dataset, expected this one or nothing";
+    refuses(&room, (&[], &["reviews.json"]), 64, &format!("{there}; {NOT_CHANGED}"));
+}
+
+#[test]
+fn a_dataset_of_other_settings_or_reviews_stays() {
+    let room = room();
+    run(&mut room.mill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
+    let other = format!(
+        "out/reviews.h5 is there already and is a dataset of other settings, expected one of these; {NOT_CHANGED}"
+    );
+    refuses(&room, (&["--vocabulary-size", "50"], &["reviews.json"]), 64, &other);
+    room.write("other.json", json_line("Lovely soap", 5));
+    let settings = Settings::default();
+    let before = snapshot(&room.path(""));
+    for with_manifest in [true, false] {
+        let refused = run(&mut room.mill(MANNER, &settings, &["other.json"]), b"").with_code(64);
+        let last = refused.stderr.lines().last().unwrap();
+        assert!(
+            last.starts_with("sentimill: out/reviews.h5 is there already and is another file (sha256 "),
+            "{last}"
+        );
+        assert!(last.ends_with(NOT_CHANGED), "{last}");
+        if with_manifest {
+            assert!(snapshot(&room.path("")) == before, "something was touched");
+            fs::remove_file(room.path("out/reviews.manifest.json")).unwrap();
+        }
+    }
+    assert_eq!(room.files(), ["other.json", "out/reviews.h5", "reviews.json"]);
+    assert!(fs::read(room.path("out/reviews.h5")).unwrap() == BY_PIPE.dataset);
+}
+
+#[test]
+fn the_same_again_touches_nothing() {
+    let room = room();
+    let padded = Settings { dataset: &["--padded", "20"], ..Settings::default() };
+    let first = run(&mut room.mill(MANNER, &padded, &["reviews.json"]), b"").succeeded();
+    let before = snapshot(&room.path(""));
+    let again = run(&mut room.mill(Manner::SPARING, &padded, &["reviews.json"]), b"").succeeded();
+    assert_eq!(again.said(), first.said());
+    assert!(snapshot(&room.path("")) == before, "no inode, no time and no byte changed");
+}
+
+#[test]
+fn a_dataset_of_the_pipe_is_the_same_one() {
+    let room = room();
+    room.write("out/reviews.h5", &DEMO.dataset);
+    let made = run(&mut room.mill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
+    room.made(&made).assert_same(&BY_PIPE, "beside a dataset of the pipe");
+}
+
+#[test]
+fn too_many_bad_lines_fail_with_the_likely_cause() {
+    let many = |line: &str| line.repeat(1_000);
+    let cases = [
+        (
+            many("{\"text\": \"ok\", \"overall\": 5}\n"),
+            "no_text 1000",
+            "most lines have no text in the field \"reviewText\": name it by --text-field",
+        ),
+        (
+            many("great,5\n"),
+            "bad_line 1000",
+            "most lines are not in the format json: does each line hold one JSON object?",
+        ),
+        (
+            format!("[\n{}", many("{\"reviewText\": \"ok\", \"overall\": 5},\n")),
+            "bad_line 1001",
+            "the input looks like one JSON array: write one object a line",
+        ),
+        (
+            many("__label__1 ok\n"),
+            "bad_line 1000",
+            "the input looks like fasttext: say so by --format fasttext",
+        ),
+    ];
+    for (lines, reasons, cause) in cases {
+        let room = Room::new();
+        room.write("reviews.json", lines);
+        let bad = reasons.rsplit(' ').next().unwrap();
+        let message = format!(
+            "{bad} of {bad} lines are bad ({reasons}), expected at most 0.05 of them; {cause}, or raise --bad-lines-max"
+        );
+        refuses(&room, (&[], &["reviews.json"]), 65, &message);
+    }
+}
+
+#[test]
+fn bad_lines_are_told_as_by_the_mapper_whoever_meets_them() {
+    let room = room();
+    let mut mapper = program("mapper");
+    mapper.current_dir(room.path("")).args(["--input", "reviews.json"]);
+    let told = |stderr: &str, program: &str| -> Vec<String> {
+        let places = stderr.lines().filter_map(|line| line.strip_prefix(&format!("{program}: ")));
+        let places = places.filter(|line| line.contains(" of reviews.json"));
+        places
+            .map(|line| line.trim_end_matches(" (further ones are counted only)").replace("at byte", "at"))
+            .collect()
+    };
+    let expected = told(&run(&mut mapper, b"").succeeded().stderr, "mapper");
+    assert!(expected.len() >= 9, "{expected:?}");
+    for threads in [1, 2, 3, 5] {
+        let manner = Manner { threads, memory: "1MiB" };
+        let made = run(&mut room.mill(manner, &Settings::default(), &["reviews.json"]), b"").succeeded();
+        assert_eq!(told(&made.stderr, "sentimill"), expected, "{manner:?}");
+        fs::remove_dir_all(room.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn inputs_that_are_missing_or_named_twice_are_named() {
+    let room = room();
+    let missing = "none.json: found no such file or folder; check the name";
+    refuses(&room, (&[], &["reviews.json", "none.json"]), 66, missing);
+    let twice = "./reviews.json: found the same file or folder as reviews.json, and its reviews would count twice; name \
+                 it once";
+    refuses(&room, (&[], &["reviews.json", "./reviews.json"]), 64, twice);
+    refuses(
+        &room,
+        (&["--vocabulary", "none.h5"], &["reviews.json"]),
+        66,
+        "none.h5: no such file, expected a shard or a dataset; check the name",
+    );
+}
+
+#[test]
+fn places_that_cannot_be_written_are_named() {
+    let room = room();
+    room.write("out", "a file");
+    refuses(
+        &room,
+        (&[], &["reviews.json"]),
+        74,
+        "out/reviews.manifest.json: cannot look it up; check the path, its permissions and the free space: Not a \
+         directory (os error 20)",
+    );
+    fs::remove_file(room.path("out")).unwrap();
+    fs::remove_dir(room.path("tmp")).unwrap();
+    let settings = Settings::default();
+    let refused = run(&mut room.mill(Manner::SPARING, &settings, &["reviews.json"]), b"").with_code(74);
+    let last = refused.stderr.lines().last().unwrap();
+    assert!(last.contains("tmp: cannot ") && last.contains("No such file or directory"), "{last}");
+    assert_eq!(room.files(), ["reviews.json"]);
+}

@@ -1,0 +1,150 @@
+//! However many threads work, in however little memory, on lines in whatever order, the dataset is the pipe's.
+
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+use tests::corpus::new_words::each_text;
+use tests::demo::{DEMO, json_line, raw};
+use tests::lines::shuffled;
+
+use crate::made::{BY_PIPE, Manner, Settings};
+
+#[test]
+fn neither_threads_nor_memory_change_a_byte() {
+    for threads in [1, 2, 3, 5] {
+        for memory in ["1MiB", "3MiB", "512MiB"] {
+            let manner = Manner { threads, memory };
+            let made = Settings::default().by_mill(manner, &DEMO.raw);
+            made.assert_same(&BY_PIPE, &format!("{manner:?}"));
+        }
+    }
+    assert!(BY_PIPE.dataset == DEMO.dataset);
+}
+
+#[test]
+fn the_order_of_lines_changes_no_byte() {
+    for seed in 1..=3 {
+        let lines = shuffled(&DEMO.raw, seed);
+        for manner in [Manner::ALONE, Manner::SPARING] {
+            let made = Settings::default().by_mill(manner, &lines);
+            made.assert_same(&BY_PIPE, &format!("lines in order {seed}, {manner:?}"));
+        }
+    }
+}
+
+#[test]
+fn words_that_are_more_than_codes_and_memory_are_all_counted() {
+    // The codes go to other words than these, or to few of them.
+    let mut lines = Vec::new();
+    each_text(4_000_000, |text| lines.extend(json_line(text, 5).into_bytes()));
+    let settings = Settings { dataset: &["--vocabulary-size", "400000"], ..Settings::default() };
+    let lines = [DEMO.raw.clone(), shuffled(&lines, 1)].concat();
+    settings.check(&[Manner { threads: 2, memory: "512MiB" }, Manner::SPARING], &lines, "new words");
+}
+
+#[test]
+fn vocabularies_past_16_bits_hold_words_without_a_code() {
+    let mut lines = String::new();
+    each_text(600_000, |text| lines += &json_line(text, 2));
+    for size in ["65534", "65535", "70000"] {
+        let settings = Settings { dataset: &["--vocabulary-size", size], ..Settings::default() };
+        settings.check(&[Manner::ALONE, Manner::SPARING], lines.as_bytes(), size);
+    }
+}
+
+#[test]
+fn awkward_texts_are_folded_as_others() {
+    let long = |bytes: usize| "supercalifragilistic".repeat(bytes / 20 + 1);
+    let (many, some) = ("the soap was fine and cheap ".repeat(40_000), "warm ".repeat(101));
+    let texts = [
+        // A key holds 15 bytes of a word by themselves.
+        "fifteen letters: uncopyrightable, sixteen: uncopyrightables, and both: uncopyrightable uncopyrightables",
+        "extraordinarily extraordinariest extraordinarily",
+        &long(66_000),
+        &format!("{} x {0}", long(70_000)),
+        &many,
+        &format!("{many}\u{e9}t\u{e9}"),
+        &some,
+        "the and of",
+        "Would get the product",
+        "x",
+        "\u{3b1}\u{3b2}\u{3b3} \u{6700}\u{9ad8}",
+    ];
+    let review = |number: usize| {
+        json_line(texts[number % texts.len()], 1 + (number as u64 * 7 + number as u64 / 5) % 5)
+    };
+    let lines: String = (0..5 * texts.len()).map(review).collect();
+    for rows in [&[][..], &["--max-tokens", "0"], &["--max-tokens", "3", "--keep", "ends"]] {
+        let settings = Settings { rows, ..Settings::default() };
+        settings.check(&[Manner::ALONE, Manner::SPARING], lines.as_bytes(), &format!("{rows:?}"));
+    }
+}
+
+#[test]
+fn nothing_and_one_review_are_datasets_too() {
+    let padded = Settings { dataset: &["--padded", "10"], ..Settings::default() };
+    let no_review = "\n \t\n{\"overall\": 5}\n{\"reviewText\": \"5/5 :)\", \"overall\": 5}\nnonsense";
+    for lines in ["", no_review, &json_line("Would get the product", 5), &json_line("Lovely soap", 5)] {
+        padded.check(&[Manner::ALONE, Manner::SPARING], lines.as_bytes(), lines);
+    }
+}
+
+/// Few of them in a usual run; PROVE=1 takes its time.
+fn cases() -> u32 {
+    if tests::prove() { 256 } else { 30 }
+}
+
+/// Texts of few words, so that many are equal, and of words of all kinds.
+fn reviews() -> impl Strategy<Value = Vec<(String, u64)>> {
+    let words = [
+        "the",
+        "product",
+        "good",
+        "Good",
+        "bad",
+        "don't",
+        "fits",
+        "uncopyrightables",
+        "9",
+        "&amp;",
+        "\u{3c3}",
+        "caf\u{e9}",
+        "<br>",
+        "it's",
+        "'",
+        "honorificabilitudinitatibus",
+        "\u{1f60d}",
+        "a",
+        "b",
+        "c",
+    ];
+    let text = prop::collection::vec(prop::sample::select(words.to_vec()), 0..6);
+    prop::collection::vec((text.prop_map(|words| words.join(" ")), 0u64..7), 0..200)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Off)),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn every_corpus_becomes_the_pipes_dataset(
+        reviews in reviews(),
+        (n_lines, seed) in (0u64..4_000, any::<u64>()),
+        threads in 1usize..6,
+        memory in prop::sample::select(vec!["1MiB", "2MiB", "64MiB"]),
+        max_tokens in prop::sample::select(vec!["0", "1", "2", "100"]),
+        keep in prop::sample::select(vec!["first", "last", "ends"]),
+        vocabulary_size in prop::sample::select(vec!["1", "7", "10000"]),
+    ) {
+        let lines = reviews.iter().map(|(text, stars)| json_line(text, *stars)).collect::<String>();
+        let lines = shuffled(&[lines.into_bytes(), raw(n_lines, seed).0].concat(), seed);
+        let settings = Settings {
+            lines: &["--bad-lines-max", "1"],
+            rows: &["--max-tokens", max_tokens, "--keep", keep],
+            dataset: &["--vocabulary-size", vocabulary_size],
+        };
+        settings.check(&[Manner { threads, memory }], &lines, "a corpus by chance");
+    }
+}
