@@ -192,8 +192,8 @@ impl Job<'_> {
             beginning = beginning.into_iter().chain(&part.beginning).min();
         }
         let mut say = |notice: &str| writeln!(log, "sentimill: {notice}").map_err(mapper::Error::Log);
-        for ((source, offset), reason) in told.in_order() {
-            say(&format!("{reason} at {offset} of {}", self.reading.sources()[source].name))?;
+        for ((source, offset, counted), reason) in told.in_order() {
+            say(&format!("{reason} at {counted} {offset} of {}", self.reading.sources()[source].name))?;
         }
         let beginning = beginning.map_or(&[][..], |(_, beginning)| beginning);
         let Options { format, bad_lines_max, .. } = self.options;

@@ -58,8 +58,16 @@ pub struct Mapped {
     pub codebook: Arc<Codebook>,
 }
 
-/// Where a line is: its source's number, and where in that.
-pub type Place = (usize, u64);
+/// Where a line is: its source's number, where in that, and what is counted there.
+pub type Place = (usize, u64, &'static str);
+
+fn place(entry: &Entry<'_>) -> Place {
+    let counted = match entry.what {
+        What::Line(_) => "byte",
+        What::Row { .. } => "row",
+    };
+    (entry.source, entry.offset, counted)
+}
 
 /// The places of the first few bad lines of each reason.
 #[derive(Clone, Debug, Default)]
@@ -134,7 +142,7 @@ impl Mapper {
                 What::Line(line) => cause::beginning(line),
                 What::Row { .. } => &[],
             };
-            self.beginning = Some(((entry.source, entry.offset), beginning.to_vec()));
+            self.beginning = Some((place(entry), beginning.to_vec()));
         }
         self.counts.lines += 1;
         let read = match entry.what {
@@ -151,7 +159,7 @@ impl Mapper {
                 Some((text, rating.stars()))
             }
             Err(fate) => {
-                refuse(&mut self.counts, &mut self.told, fate, (entry.source, entry.offset));
+                refuse(&mut self.counts, &mut self.told, fate, place(entry));
                 None
             }
         }
@@ -278,12 +286,16 @@ mod tests {
     #[test]
     fn the_first_places_of_each_reason_are_told_in_order() {
         let (mut told, mut other) = (Told::default(), Told::default());
-        [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", (0, at)));
-        other.add("no_text", (0, 4));
-        other.add("bad_line", (0, 1));
+        [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", (0, at, "byte")));
+        other.add("no_text", (0, 4, "byte"));
+        other.add("bad_line", (0, 1, "byte"));
         told.merge(other);
-        let expected =
-            [((0, 1), "bad_line"), ((0, 3), "bad_line"), ((0, 4), "no_text"), ((0, 5), "bad_line")];
+        let expected = [
+            ((0, 1, "byte"), "bad_line"),
+            ((0, 3, "byte"), "bad_line"),
+            ((0, 4, "byte"), "no_text"),
+            ((0, 5, "byte"), "bad_line"),
+        ];
         assert_eq!(told.in_order(), expected);
     }
 }

@@ -22,7 +22,7 @@ use tokio::runtime::{self, Runtime};
 use crate::skipped;
 
 /// Whom s3s-fs knows; moto takes anybody.
-pub const ACCESS_KEY: &str = "canary-key";
+const ACCESS_KEY: &str = "canary-key";
 /// The secret that s3s-fs checks signatures by.
 pub const SECRET_KEY: &str = "canary-secret-0123456789";
 
