@@ -85,6 +85,7 @@ pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outc
         if manifest.seal.shards != seal.shards {
             return making.refused("a dataset of other shards", "one of this run");
         }
+        making.check_settings(&manifest)?;
         if making.is_complete(&manifest)? {
             return Ok(Outcome::Unchanged(manifest));
         }

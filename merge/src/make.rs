@@ -115,8 +115,8 @@ impl<'a> Making<'a> {
         self.without.as_ref()
     }
 
-    /// What is there already in the dataset's place; whatever is neither whole nor of these settings is refused before
-    /// any work is done.
+    /// What is there already in the dataset's place; without a manifest, whatever is neither whole nor of these settings is
+    /// refused before any work is done.
     pub fn look(&self) -> Result<There> {
         // Read in any case: a file of its name that is none is not written over.
         let manifest = self.places.read_manifest()?;
@@ -128,9 +128,6 @@ impl<'a> Making<'a> {
             return self.refused("a folder or a special file", "a dataset or nothing");
         }
         if let Some(manifest) = manifest {
-            if manifest.settings != self.settings {
-                return self.refused("a dataset of other settings", "one of these");
-            }
             return Ok(There::WithManifest(Box::new(manifest)));
         }
         // What was left by a program that was killed between the two; it is compared with what is made now.
@@ -139,6 +136,14 @@ impl<'a> Making<'a> {
             Ok(_) => self.refused("a dataset of other settings", "one of these"),
             Err(_) => self.refused("no whole dataset", "this one or nothing"),
         }
+    }
+
+    /// Refuses a dataset of other settings, by its manifest.
+    pub fn check_settings(&self, manifest: &DatasetManifest) -> Result<()> {
+        if manifest.settings == self.settings {
+            return Ok(());
+        }
+        self.refused("a dataset of other settings", "one of these")
     }
 
     /// The error of a dataset that is something else than it should be.
@@ -259,7 +264,7 @@ pub enum There {
     Nothing,
     /// A dataset of the same settings, of which no more is known.
     Alone,
-    /// A file whose manifest names the same settings.
+    /// A file with a manifest.
     WithManifest(Box<DatasetManifest>),
 }
 

@@ -32,7 +32,7 @@ use corpus::settings::Settings;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use merge::progress::Progress;
-use merge::{DatasetOptions, Making, Size};
+use merge::{DatasetOptions, Making, Size, There};
 
 use crate::codebook::{Agreement, Codebook};
 use crate::content::Milled;
@@ -95,7 +95,9 @@ pub fn run(
     log: impl Write,
 ) -> Result<Made> {
     let making = Making::open(&options.dataset, &options.settings)?;
-    making.look()?;
+    if let There::WithManifest(manifest) = making.look()? {
+        making.check_settings(&manifest)?;
+    }
     let scratch = Scratch::new(&options.scratch, options.memory_bytes / 8 * WAITING_EIGHTHS);
     let job = Job { reading, options, interrupt, stopped: AtomicBool::new(false), scratch: &scratch };
     let mapped = job.map(progress)?;

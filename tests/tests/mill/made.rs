@@ -73,11 +73,14 @@ impl Settings<'_> {
     pub fn by_pipe(&self, raw: &[u8]) -> Made {
         let folder = tempfile::tempdir().unwrap();
         let owned = |arguments: &[&str]| arguments.iter().map(|&argument| argument.to_owned()).collect();
+        // Merge judges all lines once more, by what it was told itself.
+        let accepted: &[&str] =
+            if self.lines.contains(&"--bad-lines-max") { &["--bad-lines-max", "1"] } else { &[] };
         let pipe = Pipe {
             partitions: 2,
             mapper: owned(self.lines),
             reducer: owned(self.rows),
-            merge: owned(self.dataset),
+            merge: owned(&[self.dataset, accepted].concat()),
             ..Pipe::default()
         };
         let dataset = pipe.dataset(raw, folder.path());
