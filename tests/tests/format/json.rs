@@ -10,11 +10,15 @@ pub fn text<'a>(record: &'a str, name: &str) -> &'a str {
     &record[from..from + record[from..].find('"').unwrap()]
 }
 
-/// The digits of the first member of this name.
-pub fn number<'a>(record: &'a str, name: &str) -> &'a str {
+/// The record with these digits for all members of this name, which are numbers.
+pub fn with_numbers(record: &str, name: &str, digits: &str) -> String {
     let start = format!("\"{name}\": ");
-    let from = record.find(&start).unwrap_or_else(|| panic!("no {name}")) + start.len();
-    &record[from..from + record[from..].find(|c: char| !c.is_ascii_digit()).unwrap()]
+    let mut parts = record.split(&start);
+    let mut made = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        made.extend([&start, digits, part.trim_start_matches(|c: char| c.is_ascii_digit())]);
+    }
+    made
 }
 
 /// A record that is stored with one member a line, with as many members a line as fit.

@@ -105,13 +105,9 @@ fn output(command: &mut Command) -> String {
 /// The record with the document's run, host and time in place of this machine's.
 fn placed(record: &str) -> String {
     let (run, host) = (json::text(record, "run"), json::text(record, "host"));
-    let time = json::number(record, "committed_unix_s");
-    record
+    let placed = record
         .replace(&format!("\"{run}\""), &format!("\"{RUN}\""))
         .replace(&format!("\"{host}\""), &format!("\"{HOST}\""))
-        .replace(&format!(".{host}."), &format!(".{HOST}."))
-        .replace(
-            &format!("\"committed_unix_s\": {time}"),
-            &format!("\"committed_unix_s\": {COMMITTED_UNIX_S}"),
-        )
+        .replace(&format!(".{host}."), &format!(".{HOST}."));
+    json::with_numbers(&placed, "committed_unix_s", COMMITTED_UNIX_S)
 }
