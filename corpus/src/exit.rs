@@ -92,9 +92,17 @@ pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {
     if is_refusal {
         return Exit::Usage.end(program, &refusal(&said));
     }
-    // Who closes standard output early wants no more of it.
-    let _ = io::stdout().write_all(said.as_bytes());
+    let _ = print(&said);
     ExitCode::SUCCESS
+}
+
+/// Says something on standard output where that is for people: who closes it early wants no more of it. A full disk is
+/// another matter.
+pub fn print(text: &str) -> io::Result<()> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The paragraphs that say what is wrong, without those on how to use the program.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use corpus::digest::{Digest, RowDigester};
 use corpus::settings::Settings;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
@@ -194,6 +194,20 @@ impl DatasetReader {
         each: impl Fn(&mut B, u64, &Row) + Sync,
         mut take: impl FnMut(B),
     ) -> Result<()> {
+        self.try_verify_blocks(threads, empty, each, |made| {
+            take(made);
+            Ok(())
+        })
+    }
+
+    /// The same, until `take` has an error.
+    pub fn try_verify_blocks<B: Send, E: From<Error> + Send>(
+        &self,
+        threads: NonZeroUsize,
+        empty: impl Fn() -> B + Sync,
+        each: impl Fn(&mut B, u64, &Row) + Sync,
+        mut take: impl FnMut(B) -> Result<(), E>,
+    ) -> Result<(), E> {
         let verify = |places, made: &mut B| {
             self.verify_rows(places, |at, row| {
                 each(made, at, row);
@@ -203,14 +217,13 @@ impl DatasetReader {
         let (mut id_digest, mut last_hash) = (Digest::default(), 0);
         in_blocks(self.n_rows(), threads, empty, verify, |rows, made| {
             if rows.first_hash < last_hash {
-                return Err(self.file.damaged("the order of rows"));
+                return Err(self.file.damaged("the order of rows").into());
             }
             last_hash = rows.last_hash;
             id_digest += rows.id_digest;
-            take(made);
-            Ok(())
+            take(made)
         })?;
-        self.check_id_digest(id_digest)
+        Ok(self.check_id_digest(id_digest)?)
     }
 
     fn verify_rows(
@@ -281,25 +294,34 @@ fn read_vocabulary(words: &mut WordsReader) -> Result<Vocabulary> {
 }
 
 /// Writes a copy of a dataset that other programs can load as a table: `rows` has `length` ids a row, cut or filled
-/// with zeros, and the label as last column.
-pub fn write_padded(dataset: &DatasetReader, path: &Path, length: usize) -> Result<()> {
+/// with zeros, and the label as last column. `go_on` is told now and then how many rows are written; its error ends it.
+pub fn write_padded<E: From<Error>>(
+    dataset: &DatasetReader,
+    path: &Path,
+    length: usize,
+    go_on: impl FnMut(u64) -> Result<(), E>,
+) -> Result<(), E> {
     let mut file = FileWriter::create(path)?;
     write_format(&mut file, DATASET)?;
     write_dataset_settings(&mut file, &dataset.settings)?;
     write_digests(&mut file, dataset.digests)?;
     match dataset.columns.token_type() {
-        TokenType::U16 => write_padded_rows(dataset, &mut file, length, |id| id as u16)?,
-        TokenType::U32 => write_padded_rows(dataset, &mut file, length, |id| id)?,
+        TokenType::U16 => write_padded_rows(dataset, &mut file, length, |id| id as u16, go_on)?,
+        TokenType::U32 => write_padded_rows(dataset, &mut file, length, |id| id, go_on)?,
     }
-    file.finish_without_digests()
+    Ok(file.finish_without_digests()?)
 }
 
-fn write_padded_rows<T: crate::chunk::Scalar>(
+/// After so many rows it is asked whether to go on.
+const ROWS_TOGETHER: u64 = 1 << 10;
+
+fn write_padded_rows<T: crate::chunk::Scalar, E: From<Error>>(
     dataset: &DatasetReader,
     file: &mut FileWriter,
     length: usize,
     narrowed: impl Fn(u32) -> T,
-) -> Result<()> {
+    mut go_on: impl FnMut(u64) -> Result<(), E>,
+) -> Result<(), E> {
     let n = dataset.n_rows() as usize;
     let mut rows = file.column(ROWS, n, Some(length + 1))?;
     let mut label = file.column(LABEL, n, None)?;
@@ -310,6 +332,9 @@ fn write_padded_rows<T: crate::chunk::Scalar>(
     let mut padded = Vec::with_capacity(length + 1);
     let mut row = Row::default();
     for at in 0..dataset.n_rows() {
+        if at % ROWS_TOGETHER == 0 {
+            go_on(at)?;
+        }
         reader.read(at, &mut row)?;
         padded.clear();
         padded.extend(row.tokens.iter().take(length).map(|&id| narrowed(id)));
@@ -326,5 +351,5 @@ fn write_padded_rows<T: crate::chunk::Scalar>(
     file.finish_column(label)?;
     file.finish_column(votes)?;
     file.finish_column(hash)?;
-    file.finish_column(split)
+    Ok(file.finish_column(split)?)
 }

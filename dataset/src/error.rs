@@ -25,6 +25,16 @@ pub enum Error {
         /// What it said.
         source: io::Error,
     },
+    /// The operating system refused a file that is kept for a while.
+    #[error("{}: cannot {action}; set TMPDIR to a folder with room", path.display())]
+    Temporary {
+        /// Its folder.
+        path: PathBuf,
+        /// What was to be done.
+        action: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
     /// The HDF5 library refused.
     #[error("{}: HDF5 cannot {action}; check the permissions and the free space", path.display())]
     Hdf5 {
@@ -71,7 +81,7 @@ impl Error {
     /// The exit code of a program that ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Io { .. } | Self::Hdf5 { .. } => Exit::Io,
+            Self::Io { .. } | Self::Temporary { .. } | Self::Hdf5 { .. } => Exit::Io,
             Self::Missing { .. } | Self::Unexpected { .. } | Self::Damaged { .. } => Exit::MissingInput,
             Self::Internal { .. } => Exit::Internal,
         }
@@ -79,7 +89,7 @@ impl Error {
 }
 
 /// The result of reading or writing a file.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Says which file an error of the system or of the library belongs to.
 pub(crate) trait At<T> {

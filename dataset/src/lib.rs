@@ -18,6 +18,7 @@ mod schema;
 mod stored_file;
 mod words;
 
+pub mod card;
 pub mod chunk;
 pub mod commit;
 pub mod dataset_file;

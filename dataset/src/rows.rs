@@ -9,7 +9,7 @@ use corpus::settings::Settings;
 
 use crate::column::{Column, ColumnReader};
 use crate::column_writer::ColumnWriter;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::{FileReader, FileWriter};
 use crate::in_order::in_order;
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
@@ -20,13 +20,13 @@ const BLOCK_ROWS: u64 = 32 << 10;
 
 /// Reads so many rows by several threads, in blocks: for each `empty` makes something that `read` may add to while it
 /// reads the block's rows, and `take` gets both results of every block, in order.
-pub(crate) fn in_blocks<R: Send, B: Send>(
+pub(crate) fn in_blocks<R: Send, B: Send, E: From<Error> + Send>(
     n_rows: u64,
     threads: NonZeroUsize,
     empty: impl Fn() -> B + Sync,
     read: impl Fn(Range<u64>, &mut B) -> Result<R> + Sync,
-    mut take: impl FnMut(R, B) -> Result<()>,
-) -> Result<()> {
+    mut take: impl FnMut(R, B) -> Result<(), E>,
+) -> Result<(), E> {
     let read_block = |block: usize| {
         let from = block as u64 * BLOCK_ROWS;
         let mut made = empty();

@@ -9,7 +9,7 @@ use corpus::digest::{Digest, RowDigester, VocabularyDigester, split};
 use corpus::progress::Progress;
 use corpus::settings::Settings;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::{FileReader, FileWriter};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
@@ -233,7 +233,7 @@ impl ShardReader {
         let verify = |places, made: &mut B| shard.verify_rows(places, |row| each(made, row));
         let (mut id_digest, mut row_digest) = (Digest::default(), Digest::default());
         let mut last = None;
-        in_blocks(shard.columns.n_rows(), threads, empty, verify, |rows, made| {
+        in_blocks::<_, _, Error>(shard.columns.n_rows(), threads, empty, verify, |rows, made| {
             if last.as_ref().is_some_and(|last| rows.first < *last) {
                 return Err(shard.file.damaged("the order of rows"));
             }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use corpus::record::Votes;
 
-use crate::error::{At, Result};
+use crate::error::{Error, Result};
 use crate::rows::Row;
 
 /// A file without a name that holds runs.
@@ -32,7 +32,7 @@ pub struct Run {
 impl Spool {
     /// Creates the file in this folder.
     pub fn create(folder: &Path) -> Result<Self> {
-        let file = tempfile::tempfile_in(folder).at(folder, "create a temporary file")?;
+        let file = kept(folder, "create a temporary file", tempfile::tempfile_in(folder))?;
         Ok(Self { folder: folder.to_owned(), file: Arc::new(file), end: 0 })
     }
 
@@ -57,9 +57,7 @@ impl Spool {
     pub fn rows(&self, run: Run, buffer_bytes: usize) -> impl Iterator<Item = Result<Row>> + use<> {
         let folder = self.folder.clone();
         let mut input = self.reader(run, buffer_bytes);
-        std::iter::from_fn(move || {
-            next_entry(&mut input, read_row).at(&folder, "read a temporary file").transpose()
-        })
+        std::iter::from_fn(move || kept(&folder, READ, next_entry(&mut input, read_row)).transpose())
     }
 
     /// Reads the words of a run with their counts, through a buffer of this many bytes.
@@ -70,21 +68,26 @@ impl Spool {
     ) -> impl Iterator<Item = Result<(Vec<u8>, u64)>> + use<> {
         let folder = self.folder.clone();
         let mut input = self.reader(run, buffer_bytes);
-        std::iter::from_fn(move || {
-            next_entry(&mut input, read_word).at(&folder, "read a temporary file").transpose()
-        })
+        std::iter::from_fn(move || kept(&folder, READ, next_entry(&mut input, read_word)).transpose())
     }
 
     /// Reads all numbers of a run.
     pub fn numbers(&self, run: Run) -> Result<Vec<u32>> {
         let mut bytes = vec![0; (run.end - run.start) as usize];
-        self.file.read_exact_at(&mut bytes, run.start).at(&self.folder, "read a temporary file")?;
+        kept(&self.folder, READ, self.file.read_exact_at(&mut bytes, run.start))?;
         Ok(bytes.chunks_exact(4).map(|n| u32::from_le_bytes([n[0], n[1], n[2], n[3]])).collect())
     }
 
     fn reader(&self, run: Run, buffer_bytes: usize) -> BufReader<RunReader> {
         BufReader::with_capacity(buffer_bytes, RunReader { file: self.file.clone(), left: run })
     }
+}
+
+const READ: &str = "read a temporary file";
+
+/// Says which folder an error belongs to, and what was to be done there.
+fn kept<T>(folder: &Path, action: &'static str, result: io::Result<T>) -> Result<T> {
+    result.map_err(|source| Error::Temporary { path: folder.to_owned(), action, source })
 }
 
 /// Writes to one place of the file, in large pieces.
@@ -98,7 +101,8 @@ struct Pen {
 impl Pen {
     fn flush_from(&mut self, bytes: usize) -> Result<()> {
         if self.buffer.len() >= bytes {
-            self.file.write_all_at(&self.buffer, self.position).at(&self.folder, "write a temporary file")?;
+            let written = self.file.write_all_at(&self.buffer, self.position);
+            kept(&self.folder, "write a temporary file", written)?;
             self.position += self.buffer.len() as u64;
             self.buffer.clear();
         }

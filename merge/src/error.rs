@@ -219,6 +219,9 @@ pub enum Error {
     /// Standard output failed.
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
+    /// Whoever wanted the dataset wants it no longer.
+    #[error("interrupted; nothing was written, start it again")]
+    Interrupted,
     /// A dataset that does not hold what was written.
     #[error("{} does not read back as written ({found}); is the disk sound, and has it room?", path.display())]
     Unverified {
@@ -277,7 +280,7 @@ impl Error {
             Self::Store(error) => error.exit(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::File { .. } | Self::Output(_) | Self::Unverified { .. } => Exit::Io,
-            Self::StillRunning { .. } => Exit::TryAgain,
+            Self::StillRunning { .. } | Self::Interrupted => Exit::TryAgain,
         }
     }
 }

@@ -31,7 +31,7 @@ use store::{Key, Put, Store};
 pub use crate::card::describe;
 use crate::error::at;
 pub use crate::error::{Error, Result};
-pub use crate::make::{Content, DatasetOptions, Hashes, Making, Size, There, VocabularyFrom};
+pub use crate::make::{Content, DatasetOptions, Hashes, Making, Size, VocabularyFrom};
 use crate::progress::Progress;
 use crate::publish::Places;
 use crate::rows::each_row;
@@ -81,7 +81,7 @@ pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outc
     }
     check_ledger(&seal.ledger, options)?;
     let making = Making::open(&options.dataset, &seal.settings)?;
-    if let There::WithManifest(manifest) = making.look()? {
+    if let Some(manifest) = making.look()? {
         if manifest.seal.shards != seal.shards {
             return making.refused("a dataset of other shards", "one of this run");
         }

@@ -1,19 +1,16 @@
 //! The program `merge`: arguments in, a dataset and its card out.
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use corpus::exit::{Exit, chain, usage};
+use corpus::exit::{self, Exit, chain, usage};
 use corpus::ledger::Share;
 use dataset::dataset_file::DatasetReader;
 use merge::gc::Garbage;
 use merge::progress::Progress;
 use merge::{DatasetOptions, Error, Options, Outcome, VocabularyFrom, counts, gc};
 use store::{S3Options, Store};
-
-const VOCABULARY_SIZE: u64 = 10_000;
 
 /// Makes one dataset of all shards of a run, or looks at one.
 #[derive(Parser)]
@@ -106,10 +103,7 @@ fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error>
     let options = Options {
         dataset: DatasetOptions {
             out: out.to_owned(),
-            vocabulary: match &arguments.vocabulary {
-                Some(file) => VocabularyFrom::Dataset(file.clone()),
-                None => VocabularyFrom::Frequency(arguments.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
-            },
+            vocabulary: VocabularyFrom::asked(arguments.vocabulary.clone(), arguments.vocabulary_size),
             without: arguments.without.clone(),
             padded: arguments.padded,
         },
@@ -167,10 +161,6 @@ fn collect_garbage(run: &str, s3: Option<&S3Options>, delete: bool) -> Result<()
     }
 }
 
-/// Standard output is for people here; who closes it early wants no more of it. A full disk is another matter.
 fn print(text: &str) -> Result<(), Error> {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),
-        _ => Ok(()),
-    }
+    exit::print(text).map_err(Error::Output)
 }

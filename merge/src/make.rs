@@ -12,7 +12,7 @@ use dataset::manifest::{DatasetManifest, Seal};
 use dataset::{Digests, Row, RowsReader};
 use tempfile::TempPath;
 
-use crate::card::describe;
+use crate::card::describe_while;
 use crate::error::{Error, Result, at};
 use crate::progress::Progress;
 use crate::publish::{Finished, Places, same_file};
@@ -43,6 +43,19 @@ pub enum VocabularyFrom {
     Dataset(PathBuf),
 }
 
+/// The most words of a vocabulary, unless somebody says otherwise.
+const VOCABULARY_SIZE: u64 = 10_000;
+
+impl VocabularyFrom {
+    /// What is asked for by another dataset, or by the most words; without either it is the default.
+    pub fn asked(dataset: Option<PathBuf>, words_max: Option<u64>) -> Self {
+        match dataset {
+            Some(path) => Self::Dataset(path),
+            None => Self::Frequency(words_max.unwrap_or(VOCABULARY_SIZE)),
+        }
+    }
+}
+
 /// What a dataset is made of.
 pub trait Content {
     /// Why it cannot be had, or why no dataset can be made of it.
@@ -60,6 +73,11 @@ pub trait Content {
         ids: &Ids<'_>,
         visit: &mut dyn FnMut(&Row) -> Result<()>,
     ) -> Result<(), Self::Error>;
+
+    /// Whether the dataset is not wanted any more; asked now and then, until it gets its name.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// What rows add up to.
@@ -115,24 +133,24 @@ impl<'a> Making<'a> {
         self.without.as_ref()
     }
 
-    /// What is there already in the dataset's place; without a manifest, whatever is neither whole nor of these settings is
-    /// refused before any work is done.
-    pub fn look(&self) -> Result<There> {
+    /// The manifest of what is there already in the dataset's place. What is there without one, and is not whole or of
+    /// other settings, is refused before any work is done.
+    pub fn look(&self) -> Result<Option<Box<DatasetManifest>>> {
         // Read in any case: a file of its name that is none is not written over.
         let manifest = self.places.read_manifest()?;
         let there = match std::fs::metadata(&self.places.dataset) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(There::Nothing),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             found => at(&self.places.dataset, "look it up", found)?,
         };
         if !there.is_file() {
             return self.refused("a folder or a special file", "a dataset or nothing");
         }
         if let Some(manifest) = manifest {
-            return Ok(There::WithManifest(Box::new(manifest)));
+            return Ok(Some(Box::new(manifest)));
         }
         // What was left by a program that was killed between the two; it is compared with what is made now.
         match DatasetReader::open(&self.places.dataset) {
-            Ok(dataset) if dataset.settings() == &self.settings => Ok(There::Alone),
+            Ok(dataset) if dataset.settings() == &self.settings => Ok(None),
             Ok(_) => self.refused("a dataset of other settings", "one of these"),
             Err(_) => self.refused("no whole dataset", "this one or nothing"),
         }
@@ -184,7 +202,7 @@ impl<'a> Making<'a> {
         put_seal: impl FnOnce(&Seal) -> Result<()>,
     ) -> Result<(DatasetManifest, String), C::Error> {
         let (built, card) = self.build(content, progress)?;
-        let manifest = self.publish(built, seal, put_seal)?;
+        let manifest = self.publish(built, seal, progress, || go_on(content), put_seal)?;
         Ok((manifest, card))
     }
 
@@ -208,8 +226,12 @@ impl<'a> Making<'a> {
         })?;
         let digests = dataset.finish(size.row_digest).map_err(Error::from)?;
         bar.finish_and_clear();
-        let card = verified(&file, digests, &self.settings, size.rows)
-            .map_err(|found| Error::Unverified { path: file.to_path_buf(), found })?;
+        let bar = progress.stage("reading them back", size.rows);
+        let card = verified(&file, digests, &self.settings, size.rows, |rows| {
+            bar.set_position(rows);
+            go_on(content)
+        })?;
+        bar.finish_and_clear();
         Ok((Built { file, digests, size }, card))
     }
 
@@ -218,19 +240,27 @@ impl<'a> Making<'a> {
         &self,
         built: Built,
         seal: Seal,
+        progress: &Progress,
+        go_on: impl Fn() -> Result<()>,
         put_seal: impl FnOnce(&Seal) -> Result<()>,
     ) -> Result<DatasetManifest> {
         let Self { options, places, .. } = self;
         let mut padded = None;
         if let Some(length) = options.padded {
             let file = places.temporary()?;
-            write_padded(&DatasetReader::open(&built.file)?, &file, length as usize)?;
+            let bar = progress.stage("copying rows", built.size.rows);
+            write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
+                bar.set_position(rows);
+                go_on()
+            })?;
+            bar.finish_and_clear();
             let file = Finished::of(file)?;
             file.check_place(&places.padded)?;
             padded = Some(file);
         }
         let dataset = Finished::of(built.file)?;
         dataset.check_place(&places.dataset)?;
+        go_on()?;
         put_seal(&seal)?;
         let manifest = DatasetManifest {
             schema_version: dataset::SCHEMA_VERSION,
@@ -258,16 +288,6 @@ impl<'a> Making<'a> {
     }
 }
 
-/// What is there already in a dataset's place.
-pub enum There {
-    /// Nothing.
-    Nothing,
-    /// A dataset of the same settings, of which no more is known.
-    Alone,
-    /// A file with a manifest.
-    WithManifest(Box<DatasetManifest>),
-}
-
 /// A text's hash means the same in two datasets only where both were cleaned by the same rules.
 fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
     let pairs = [
@@ -289,24 +309,33 @@ struct Built {
     size: Size,
 }
 
+fn go_on(content: &impl Content) -> Result<()> {
+    if content.is_interrupted() { Err(Error::Interrupted) } else { Ok(()) }
+}
+
 /// Reads a dataset that was just written, and gives its card; or tells what is wrong with it.
 fn verified(
     file: &Path,
     digests: Digests,
     settings: &DatasetSettings,
     n_rows: u64,
-) -> std::result::Result<String, String> {
+    go_on: impl FnMut(u64) -> Result<()>,
+) -> Result<String> {
+    let unverified = |found| Error::Unverified { path: file.to_owned(), found };
     // The part alone: what is to be done about a file of somebody else's is not what is to be done about this one.
     let said = |error: dataset::Error| match error {
-        dataset::Error::Damaged { part, .. } => format!("{part} does not match its digest"),
-        other => chain(&other),
+        dataset::Error::Damaged { part, .. } => unverified(format!("{part} does not match its digest")),
+        other => unverified(chain(&other)),
     };
     let written = DatasetReader::open(file).map_err(said)?;
     if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
-        return Err("other sizes, settings or digests".to_owned());
+        return Err(unverified("other sizes, settings or digests".to_owned()));
     }
     // Making the card reads and checks all of it.
-    describe(&written).map_err(|error| chain(&error))
+    describe_while(&written, go_on).map_err(|error| match error {
+        Error::Interrupted => error,
+        other => unverified(chain(&other)),
+    })
 }
 
 /// The hashes of another dataset, asked for in ascending order.

@@ -1,6 +1,6 @@
 //! How far a dataset is: a bar on a terminal, plain lines elsewhere.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -48,7 +48,8 @@ impl Progress {
         match self.shown {
             Shown::Bars => {}
             Shown::Lines => {
-                eprintln!("{}: {doing}", self.program);
+                // Where nobody listens any more, the work goes on.
+                let _ = writeln!(stderr(), "{}: {doing}", self.program);
                 return ProgressBar::hidden();
             }
             Shown::Nothing => return ProgressBar::hidden(),
