@@ -3,7 +3,11 @@
 //! Compressed files may have several members (gzip, zstd: frames; bzip2: streams), one behind the other, as `cat a.gz
 //! b.gz` makes them. What is not whole is an error that names the member: an end that is cut off, damage, and bytes
 //! behind the last member that begin no other. Nothing is known of what the bytes mean.
+//!
+//! Where members end can be told of some files without inflating them ([`end_of_member`]), so that several threads can
+//! each inflate some of the members ([`Members::from`]).
 
+mod ends;
 mod members;
 mod source;
 
@@ -11,9 +15,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use members::Members;
 use source::Source;
 use thiserror::Error;
+
+pub use ends::end_of_member;
+pub use members::Members;
 
 /// A way to compress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +35,13 @@ pub enum Compression {
 /// So many bytes tell how a file is compressed.
 pub const MAGIC_BYTES: usize = 10;
 
+/// How a block of bzip2 begins, and what stands behind the last one of a stream.
+const BZIP2_BLOCK: &[u8] = b"\x31\x41\x59\x26\x53\x59";
+const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
+
 impl Compression {
     /// How what begins like this is compressed; `None` if it is not, or in no way that is read here.
     pub fn of(beginning: &[u8]) -> Option<Self> {
-        const BZIP2_BLOCK: &[u8] = b"\x31\x41\x59\x26\x53\x59";
-        const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
         match beginning {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
             [b'B', b'Z', b'h', b'1'..=b'9', after @ ..]

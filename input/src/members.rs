@@ -16,6 +16,8 @@ pub struct Members<R: Read> {
     state: State<R>,
     /// Where the last member begins.
     member: u64,
+    /// Where reading pauses.
+    pause: Option<u64>,
 }
 
 enum State<R: Read> {
@@ -33,7 +35,18 @@ enum Decoder<R: Read> {
 
 impl<R: Read> Members<R> {
     pub(crate) fn of(source: Source<R>, compression: Compression) -> Self {
-        Self { compression, state: State::Between(source), member: 0 }
+        Self { compression, state: State::Between(source), member: 0, pause: None }
+    }
+
+    /// The members of a file from byte `at` on, where one begins; these are the bytes from there on.
+    pub fn from(bytes: R, compression: Compression, at: u64) -> Self {
+        Self::of(Source::at(bytes, at), compression)
+    }
+
+    /// Lets reading pause, as at an end, where a member ends at this byte of the file; `None` lets it go on. A member
+    /// that reaches over the byte is an error.
+    pub fn pause_at(&mut self, byte: Option<u64>) {
+        self.pause = byte;
     }
 
     /// Why the decoder failed: the file's damage, or an error of what it reads from.
@@ -48,6 +61,11 @@ impl<R: Read> Members<R> {
             Damage::Broken { by, member, found: error }
         })
     }
+
+    fn reaches_over(&self, pause: u64) -> io::Error {
+        let found = io::Error::other(format!("it should end at byte {pause}, and does not"));
+        damaged(Damage::Broken { by: self.compression, member: self.member, found })
+    }
 }
 
 impl<R: Read> Read for Members<R> {
@@ -60,6 +78,14 @@ impl<R: Read> Read for Members<R> {
                 State::Broken => return Err(io::Error::other("a read after a failed one")),
                 State::Between(mut source) => {
                     let at = source.offset();
+                    match self.pause {
+                        Some(pause) if at == pause => {
+                            self.state = State::Between(source);
+                            return Ok(0);
+                        }
+                        Some(pause) if at > pause => return Err(self.reaches_over(pause)),
+                        _ => {}
+                    }
                     let beginning = source.peek(MAGIC_BYTES)?;
                     if beginning.is_empty() {
                         self.state = State::Between(source);

@@ -17,10 +17,15 @@ pub struct Source<R> {
 
 impl<R: Read> Source<R> {
     pub(crate) fn of(reader: R) -> Self {
-        Self { reader, buffer: vec![0; BUFFER_BYTES].into(), start: 0, end: 0, offset: 0, has_failed: false }
+        Self::at(reader, 0)
     }
 
-    /// How many bytes were consumed.
+    /// Of a reader that has given so many bytes already.
+    pub(crate) fn at(reader: R, offset: u64) -> Self {
+        Self { reader, buffer: vec![0; BUFFER_BYTES].into(), start: 0, end: 0, offset, has_failed: false }
+    }
+
+    /// How many bytes were consumed, with those from before.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }

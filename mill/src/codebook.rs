@@ -15,6 +15,8 @@ use reducer::dictionary::Dictionary;
 use reducer::key::{Key, Keys, SHORT_BYTES, Seed};
 use reducer::words::Span;
 
+use crate::locked;
+
 /// So often a thread that waits looks whether it is to stop.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -202,7 +204,7 @@ impl<'a> Agreement<'a> {
     /// Adds what one thread has counted, and waits for all others, who come here too, each once. Where all are to stop,
     /// any codebook will do.
     pub fn join(&self, counted: &Dictionary) -> Arc<Codebook> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.state);
         state.counted.add(counted);
         state.counting -= 1;
         if state.counting == 0 {

@@ -59,15 +59,20 @@ impl Content for Milled<'_> {
         }
         let buffer_bytes = (WORDS_BUFFERS_BYTES / runs.len()).clamp(1 << 10, 64 << 10);
         let lists = runs.into_iter().map(|run| self.spool.words(run, buffer_bytes));
+        let is_interrupted = self.is_interrupted;
         let each = |word: &[u8], count| {
             visit(word, count);
-            Ok(())
+            if is_interrupted() { Err(Error::Interrupted) } else { Ok(()) }
         };
         sum_words(lists, |_, _| Ok::<_, Error>(()), each)
     }
 
     fn size(&mut self) -> Result<Size> {
         Ok(self.size)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        (self.is_interrupted)()
     }
 
     fn each_row(&mut self, ids: &Ids<'_>, visit: &mut dyn FnMut(&Row) -> merge::Result<()>) -> Result<()> {

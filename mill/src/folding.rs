@@ -1,7 +1,7 @@
 //! A partition's reviews → rows: one for each distinct text, in order, its words counted.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
@@ -18,7 +18,8 @@ use reducer::words::Span;
 use crate::codebook::Codebook;
 use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row};
 use crate::error::{Error, Result};
-use crate::partitions::{PARTITIONS, Partition, partition_of};
+use crate::locked;
+use crate::partitions::{PARTITIONS, Partition, partition_start};
 use crate::scratch::{Scratch, Stored};
 
 /// What all threads that fold have in common.
@@ -75,15 +76,13 @@ impl Folded {
     /// Writes the words without a code to disk, in byte order.
     pub fn spill(&mut self, spool: &Mutex<Spool>) -> Result<()> {
         let counts = self.spelt.counts();
-        let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut spool = locked(spool);
         let mut run = spool.append();
         for number in self.spelt.in_byte_order() {
             run.word(self.spelt.get(number), counts[number as usize])?;
         }
         self.spelt_runs.push(run.finish()?);
-        // A table that is cleared stays as large as it is, which may be all that memory allows: then the words of each
-        // text would be a run.
-        self.spelt = Dictionary::new(&[]);
+        self.spelt.clear();
         Ok(())
     }
 }
@@ -141,13 +140,14 @@ impl<'a> Folder<'a> {
         self.folded
     }
 
-    /// Folds what all threads have read of one partition; gives its rows, in order.
-    pub fn fold(&mut self, parts: Vec<Partition>) -> Result<Vec<Stored>> {
+    /// Folds what all threads have read of the partition of this number; gives its rows, in order.
+    pub fn fold(&mut self, partition: usize, parts: Vec<Partition>) -> Result<Vec<Stored>> {
         let scratch = self.folding.scratch;
         let bytes: usize = parts.iter().map(Partition::bytes).sum();
         let passes = bytes.div_ceil(self.folding.memory_bytes.max(1)) as u64;
-        // Each partition begins anew among the hashes of the other dataset: partitions are not folded in order.
-        self.without = None;
+        // Partitions are not folded in order.
+        let from = |dataset| Hashes::from(dataset, partition_start(partition));
+        self.without = self.folding.without.map(from).transpose()?;
         self.bytes.clear();
         self.entries.clear();
         if passes <= 1 {
@@ -208,33 +208,26 @@ impl<'a> Folder<'a> {
     /// Makes rows of the reviews that are listed.
     fn rows(&mut self) -> Result<Stored> {
         let mut entries = std::mem::take(&mut self.entries);
+        self.folded.counts.reviews += entries.iter().map(|entry| entry.votes.total()).sum::<u64>();
         entries.sort_unstable_by_key(|entry| (entry.hash, entry.check));
-        let mut n_texts = 0;
-        for at in 0..entries.len() {
-            let entry = entries[at];
-            self.folded.counts.reviews += entry.votes.total();
-            match entries[..n_texts].last_mut() {
-                Some(last) if (last.hash, last.check) == (entry.hash, entry.check) => {
-                    last.votes = sum(entry.hash, last.votes, entry.votes)?;
-                }
-                _ => {
-                    entries[n_texts] = entry;
-                    n_texts += 1;
+        let mut too_many = None;
+        entries.dedup_by(|entry, kept| {
+            let is_same = (entry.hash, entry.check) == (kept.hash, kept.check);
+            if is_same {
+                match sum(kept.hash, kept.votes, entry.votes) {
+                    Ok(votes) => kept.votes = votes,
+                    Err(error) => too_many = Some(error),
                 }
             }
-        }
-        entries.truncate(n_texts);
+            is_same
+        });
+        too_many.map_or(Ok(()), Err)?;
         self.rows.clear();
-        let mut at = 0;
-        while at < entries.len() {
-            let alike = entries[at..].iter().take_while(|entry| entry.hash == entries[at].hash).count();
-            if alike > 1 {
-                self.put_in_order(&mut entries[at..at + alike]);
+        for alike in entries.chunk_by_mut(|one, next| one.hash == next.hash) {
+            if alike.len() > 1 {
+                self.put_in_order(alike);
             }
-            for entry in &entries[at..at + alike] {
-                self.row(entry)?;
-            }
-            at += alike;
+            alike.iter().try_for_each(|entry| self.row(entry))?;
         }
         self.entries = entries;
         self.folding.scratch.keep(&self.rows)
@@ -309,17 +302,8 @@ impl<'a> Folder<'a> {
     }
 
     fn is_left_out(&mut self, hash: u64) -> Result<bool> {
-        let Some(without) = self.folding.without else { return Ok(false) };
-        if self.without.is_none() {
-            self.without = Some(Hashes::from(without, partition_start(hash))?);
-        }
         Ok(self.without.as_mut().map_or(Ok(false), |hashes| hashes.contains(hash))?)
     }
-}
-
-/// The smallest hash of the partition that this one belongs to.
-fn partition_start(hash: u64) -> u64 {
-    (partition_of(hash) as u64) << (u64::BITS - PARTITIONS.ilog2())
 }
 
 fn sum(hash: u64, one: Votes, other: Votes) -> Result<Votes> {
@@ -369,7 +353,7 @@ mod tests {
     use super::*;
     use crate::codebook::Agreement;
     use crate::encoded::{REVIEW_BYTES, read_row, words_bytes, write_review};
-    use crate::partitions::Partitions;
+    use crate::partitions::{Partitions, partition_of};
 
     /// A hash, a check, stars and a text.
     type Given<'a> = (u64, u64, u8, &'a str);
@@ -397,7 +381,8 @@ mod tests {
             let out = partitions.room(hash, REVIEW_BYTES + bytes)?;
             write_review(out, (hash, check, stars), text.as_bytes(), &found[..n_found], bytes);
         }
-        let part = partitions.finish().swap_remove(partition_of(given[0].0));
+        let partition = partition_of(given[0].0);
+        let part = partitions.finish().swap_remove(partition);
         let spool = Mutex::new(Spool::create(folder.path())?);
         let settings = Settings { stop_words: Vec::new(), ..Settings::default() };
         let folding = Folding {
@@ -409,7 +394,7 @@ mod tests {
             memory_bytes,
         };
         let mut rows = Vec::new();
-        for stored in Folder::new(&folding).fold(vec![part])? {
+        for stored in Folder::new(&folding).fold(partition, vec![part])? {
             let mut bytes = Vec::new();
             scratch.take(stored, &mut bytes)?;
             let mut rest = &bytes[..];

@@ -22,25 +22,26 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use corpus::digest::Digest;
 use corpus::format::Format;
 use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
 use corpus::settings::Settings;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use merge::progress::Progress;
-use merge::{DatasetOptions, Making, Size, There};
+use merge::{DatasetOptions, Making, Size};
 
 use crate::codebook::{Agreement, Codebook};
 use crate::content::Milled;
 pub use crate::error::{Error, Result};
 use crate::folding::{Folded, Folder, Folding};
-use crate::mapping::{Mapped, Mapping, Place, Told};
+use crate::mapping::{BadLine, Mapped, Mapping, Told};
 use crate::partitions::{PARTITIONS, Partition};
-use crate::reading::Reading;
+use crate::reading::{Place, Reading};
 use crate::scratch::{Scratch, Stored};
 
 /// What to do with reviews.
@@ -95,7 +96,7 @@ pub fn run(
     log: impl Write,
 ) -> Result<Made> {
     let making = Making::open(&options.dataset, &options.settings)?;
-    if let There::WithManifest(manifest) = making.look()? {
+    if let Some(manifest) = making.look()? {
         making.check_settings(&manifest)?;
     }
     let scratch = Scratch::new(&options.scratch, options.memory_bytes / 8 * WAITING_EIGHTHS);
@@ -108,7 +109,7 @@ pub fn run(
 
     let mut reducer = ReducerCounts::default();
     let mut size = Size::default();
-    let mut row_digest = corpus::digest::Digest::default();
+    let mut row_digest = Digest::default();
     for part in &folded {
         reducer += part.counts;
         size.tokens += part.kept_words;
@@ -190,12 +191,13 @@ impl Job<'_> {
         let mut beginning: Option<&(Place, Vec<u8>)> = None;
         for part in mapped {
             counts += part.counts;
-            told.merge(part.told.clone());
+            told.merge(&part.told);
             beginning = beginning.into_iter().chain(&part.beginning).min();
         }
         let mut say = |notice: &str| writeln!(log, "sentimill: {notice}").map_err(mapper::Error::Log);
-        for ((source, offset, counted), reason) in told.in_order() {
-            say(&format!("{reason} at {counted} {offset} of {}", self.reading.sources()[source].name))?;
+        for (BadLine { place, counted }, reason) in told.in_order() {
+            let (offset, source) = (self.reading.offset(place), &self.reading.sources()[place.source]);
+            say(&format!("{reason} at {counted} {offset} of {}", source.name))?;
         }
         let beginning = beginning.map_or(&[][..], |(_, beginning)| beginning);
         let Options { format, bad_lines_max, .. } = self.options;
@@ -240,7 +242,7 @@ impl Job<'_> {
                     return Ok(folder.finish());
                 }
                 let parts = locked(parts).take().expect("each partition is taken once");
-                *locked(&rows[at]) = folder.fold(parts)?;
+                *locked(&rows[at]) = folder.fold(at, parts)?;
             }
         };
         let bar = progress.stage("folding", PARTITIONS as u64);
@@ -314,6 +316,7 @@ impl Drop for StopIfLost<'_> {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+/// Nothing here is left half changed by a thread that panics, so that the others may go on.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! The program `sentimill`: arguments in, a dataset and its card out.
 
 use std::env;
-use std::io::{self, Write};
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
-use corpus::exit::{Exit, chain, usage};
+use corpus::exit::{Exit, chain, print, usage};
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use mapper::arguments::FormatArguments;
@@ -21,8 +21,6 @@ use reducer::arguments::{RowArguments, parse_memory};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use store::S3Options;
-
-const VOCABULARY_SIZE: u64 = 10_000;
 
 /// Makes one dataset of raw reviews, on one machine: what mapper, sort, reducer and merge make together.
 #[derive(Parser)]
@@ -88,10 +86,7 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
         settings: arguments.rows.settings()?,
         dataset: DatasetOptions {
             out: arguments.out,
-            vocabulary: match arguments.vocabulary {
-                Some(file) => VocabularyFrom::Dataset(file),
-                None => VocabularyFrom::Frequency(arguments.vocabulary_size.unwrap_or(VOCABULARY_SIZE)),
-            },
+            vocabulary: VocabularyFrom::asked(arguments.vocabulary, arguments.vocabulary_size),
             without: arguments.without,
             padded: arguments.padded,
         },
@@ -108,11 +103,7 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot listen to signals: {error}")))?;
     let progress = Progress::to_stderr("sentimill");
     let made = run(&reading, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
-    // Standard output is for people here; who closes it early wants no more of it. A full disk is another matter.
-    match io::stdout().write_all((merge::ledger_lines(&made.manifest) + &made.card).as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(Error::Output(error))),
-        _ => Ok(()),
-    }
+    print(&(merge::ledger_lines(&made.manifest) + &made.card)).map_err(|error| failed(Error::Output(error)))
 }
 
 fn threads(arguments: &Arguments) -> NonZeroUsize {

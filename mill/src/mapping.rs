@@ -16,7 +16,7 @@ use crate::codebook::{Agreement, Codebook, Coded};
 use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
 use crate::error::Result;
 use crate::partitions::{Partition, Partitions};
-use crate::reading::{Entry, Reading, What};
+use crate::reading::{Entry, Place, Reading, What};
 use crate::scratch::Scratch;
 
 /// What all threads that map have in common.
@@ -58,25 +58,23 @@ pub struct Mapped {
     pub codebook: Arc<Codebook>,
 }
 
-/// Where a line is: its source's number, where in that, and what is counted there.
-pub type Place = (usize, u64, &'static str);
+/// The first few bad lines of each reason.
+#[derive(Clone, Debug, Default)]
+pub struct Told(Vec<(&'static str, BadLine)>);
 
-fn place(entry: &Entry<'_>) -> Place {
-    let counted = match entry.what {
-        What::Line(_) => "byte",
-        What::Row { .. } => "row",
-    };
-    (entry.source, entry.offset, counted)
+/// Where a bad line is, or row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BadLine {
+    /// Where.
+    pub place: Place,
+    /// What is counted there: bytes or rows.
+    pub counted: &'static str,
 }
 
-/// The places of the first few bad lines of each reason.
-#[derive(Clone, Debug, Default)]
-pub struct Told(Vec<(&'static str, Place)>);
-
 impl Told {
-    /// Adds a place, and forgets what is no longer among the first.
-    fn add(&mut self, reason: &'static str, place: Place) {
-        self.0.push((reason, place));
+    /// Adds a line, and forgets what is no longer among the first.
+    fn add(&mut self, reason: &'static str, line: BadLine) {
+        self.0.push((reason, line));
         self.0.sort_unstable();
         let mut so_far = ("", 0);
         self.0.retain(|&(reason, _)| {
@@ -86,14 +84,14 @@ impl Told {
     }
 
     /// Adds another thread's.
-    pub fn merge(&mut self, other: Self) {
-        other.0.into_iter().for_each(|(reason, place)| self.add(reason, place));
+    pub fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|&(reason, line)| self.add(reason, line));
     }
 
-    /// The places in order, with their reasons.
-    pub fn in_order(mut self) -> Vec<(Place, &'static str)> {
-        self.0.sort_unstable_by_key(|&(reason, place)| (place, reason));
-        self.0.into_iter().map(|(reason, place)| (place, reason)).collect()
+    /// The lines in order, with their reasons.
+    pub fn in_order(mut self) -> Vec<(BadLine, &'static str)> {
+        self.0.sort_unstable_by_key(|&(reason, line)| (line, reason));
+        self.0.into_iter().map(|(reason, line)| (line, reason)).collect()
     }
 }
 
@@ -142,7 +140,7 @@ impl Mapper {
                 What::Line(line) => cause::beginning(line),
                 What::Row { .. } => &[],
             };
-            self.beginning = Some((place(entry), beginning.to_vec()));
+            self.beginning = Some((entry.place, beginning.to_vec()));
         }
         self.counts.lines += 1;
         let read = match entry.what {
@@ -159,7 +157,7 @@ impl Mapper {
                 Some((text, rating.stars()))
             }
             Err(fate) => {
-                refuse(&mut self.counts, &mut self.told, fate, place(entry));
+                refuse(&mut self.counts, &mut self.told, fate, entry);
                 None
             }
         }
@@ -167,10 +165,14 @@ impl Mapper {
 }
 
 #[cold]
-fn refuse(counts: &mut MapperCounts, told: &mut Told, fate: Fate, place: Place) {
+fn refuse(counts: &mut MapperCounts, told: &mut Told, fate: Fate, entry: &Entry<'_>) {
     counts.count(fate);
     if fate.is_bad() {
-        told.add(fate.counter(), place);
+        let counted = match entry.what {
+            What::Line(_) => "byte",
+            What::Row { .. } => "row",
+        };
+        told.add(fate.counter(), BadLine { place: entry.place, counted });
     }
 }
 
@@ -284,18 +286,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_places_of_each_reason_are_told_in_order() {
+    fn the_first_lines_of_each_reason_are_told_in_order() {
+        let line = |offset| BadLine { place: Place::at(0, offset), counted: "byte" };
         let (mut told, mut other) = (Told::default(), Told::default());
-        [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", (0, at, "byte")));
-        other.add("no_text", (0, 4, "byte"));
-        other.add("bad_line", (0, 1, "byte"));
-        told.merge(other);
-        let expected = [
-            ((0, 1, "byte"), "bad_line"),
-            ((0, 3, "byte"), "bad_line"),
-            ((0, 4, "byte"), "no_text"),
-            ((0, 5, "byte"), "bad_line"),
-        ];
+        [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", line(at)));
+        other.add("no_text", line(4));
+        other.add("bad_line", line(1));
+        told.merge(&other);
+        let expected =
+            [(line(1), "bad_line"), (line(3), "bad_line"), (line(4), "no_text"), (line(5), "bad_line")];
         assert_eq!(told.in_order(), expected);
     }
 }

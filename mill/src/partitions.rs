@@ -22,6 +22,11 @@ pub fn partition_of(hash: u64) -> usize {
     (hash >> (u64::BITS - PARTITION_BITS)) as usize
 }
 
+/// The smallest hash of a partition.
+pub fn partition_start(partition: usize) -> u64 {
+    (partition as u64) << (u64::BITS - PARTITION_BITS)
+}
+
 /// One thread's reviews.
 pub struct Partitions<'a> {
     scratch: &'a Scratch,

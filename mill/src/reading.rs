@@ -1,24 +1,27 @@
 //! Many inputs → lines and rows, read by many threads, each of which is given its own.
 //!
-//! What lies in a plain file is cut into ranges, and a Parquet file into its row groups: a thread takes one after the
-//! other and reads it itself. What can only be read from its beginning to its end, compressed files, standard input and
-//! pipes, and the objects of a bucket, is inflated and cut into lines by threads of this module, as many at most as ask
-//! for lines, which pass them on in batches. Each line of all inputs is given to exactly one thread; which one, and in which order, is left open.
+//! What lies in a plain file is cut into ranges, a compressed file into groups of its members where these can be told
+//! apart, and a Parquet file into its row groups: a thread takes one after the other and reads it itself. What can only be
+//! read from its beginning to its end, other compressed files, standard input and pipes, and the objects of a bucket, is
+//! inflated and cut into lines by threads of this module, as many at most as ask for lines, which pass them on in batches.
+//! Each line of all inputs is given to exactly one thread; which one, and in which order, is left open.
 //!
-//! Memory is bounded whatever the inputs hold, for each thread that asks by: a reader's buffer and a longest line (see
-//! [`ReadingOptions::line_bytes_max`]); three batches of lines, each of 1 MiB, a longest line and
-//! a table of 2 MiB; a stream's decoder (zstd's holds up to 128 MiB, if a file asks for it), and of an object three parts
+//! Memory is bounded whatever the inputs hold. For each thread that asks it is a reader's buffer and a longest line (see
+//! [`ReadingOptions::line_bytes_max`]); three batches of lines, each of 1 MiB, a longest line and a table of 2 MiB; a
+//! decoder of its own and one of a stream (zstd's holds up to 128 MiB, if a file asks for it), and of an object three parts
 //! of 8 MiB; and the pages of two Parquet columns that some hundred rows lie in, as large as their writer made them. What
-//! grows with the inputs is a list of their names, of
-//! their ranges (24 bytes for 16 MiB) and of their row groups (about 2 KiB for each).
+//! grows with the inputs is a list of their names, of their ranges (24 bytes for 16 MiB), of their groups of members
+//! (8 bytes) and of their row groups (about 2 KiB for each).
 //!
 //! Nothing is known of what a line says.
 
 mod error;
+mod members;
 mod ranges;
 mod rows;
 mod source;
 mod streams;
+mod stretch;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -34,6 +37,7 @@ use input::Compression;
 pub use error::Error;
 pub use source::{Source, find};
 
+use members::{MemberFile, MemberGroup};
 use ranges::Range;
 use rows::RowGroup;
 use source::Kind;
@@ -53,12 +57,21 @@ pub struct ReadingOptions {
 /// A line or a row, and where it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The number of its source in [`Reading::sources`].
-    pub source: usize,
-    /// The bytes before it in its source, inflated ones where it is compressed; of a Parquet file, the rows.
-    pub offset: u64,
+    /// Where it was.
+    pub place: Place,
     /// What it is.
     pub what: What<'a>,
+}
+
+/// Where something is. Of two places the lesser one comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The number of its source in [`Reading::sources`].
+    pub source: usize,
+    /// The number of the group of members; 0 where the source is not cut into any.
+    group: usize,
+    /// What lies before it in the source or group.
+    offset: u64,
 }
 
 /// What there is to be visited.
@@ -84,6 +97,9 @@ pub struct Reading {
     /// What any thread may read at any time, with the number of its source.
     pieces: Vec<(usize, Piece)>,
     next_piece: AtomicUsize,
+    /// What is cut into such while it is read.
+    member_files: Vec<MemberFile>,
+    next_member_file: AtomicUsize,
     streams: Streams,
     state: Arc<State>,
 }
@@ -121,7 +137,7 @@ impl Reading {
     }
 
     fn start_with(sources: Vec<Source>, options: &ReadingOptions, range_bytes: u64) -> Result<Self, Error> {
-        let (mut pieces, mut streams) = (Vec::new(), Vec::new());
+        let (mut pieces, mut member_files, mut streams) = (Vec::new(), Vec::new(), Vec::new());
         for (number, source) in sources.iter().enumerate() {
             let Kind::File(path) = &source.kind else {
                 streams.push(number);
@@ -133,7 +149,12 @@ impl Reading {
                 Manner::Plain { bytes } => {
                     pieces.extend(ranges::cut(bytes, range_bytes).map(|range| (number, Piece::Range(range))));
                 }
-                Manner::Compressed => streams.push(number),
+                // One reader is faster with a thread beside it that inflates.
+                Manner::Compressed(_) if options.threads.get() == 1 => streams.push(number),
+                Manner::Compressed(by) => {
+                    let cut = MemberFile::of(number, &file, by, range_bytes).map_err(unreadable)?;
+                    cut.map_or_else(|| streams.push(number), |file| member_files.push(file));
+                }
                 Manner::Parquet => {
                     let row_groups = rows::row_groups(source, file, &options.format)?.into_iter();
                     pieces.extend(row_groups.map(|group| (number, Piece::RowGroup(Box::new(group)))));
@@ -144,8 +165,18 @@ impl Reading {
         let (sources, state): (Arc<[Source]>, _) = (sources.into(), Arc::new(State::default()));
         let streams = Streams::start(&sources, streams, options, &state)?;
         let line_bytes_max = options.line_bytes_max;
-        let next_piece = AtomicUsize::new(0);
-        Ok(Self { sources, bytes, line_bytes_max, pieces, next_piece, streams, state })
+        let (next_piece, next_member_file) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Ok(Self {
+            sources,
+            bytes,
+            line_bytes_max,
+            pieces,
+            next_piece,
+            member_files,
+            next_member_file,
+            streams,
+            state,
+        })
     }
 
     /// What is read, by the numbers of entries.
@@ -163,17 +194,21 @@ impl Reading {
         let mut opened = None;
         // Who reads streams waits for its batches to be taken, pieces wait for nobody.
         while !self.state.is_stopped() {
-            if let Some(batch) = self.streams.take_waiting()? {
-                batch.each_line(&mut visit)?;
-                self.streams.give_back(batch);
+            let batch = if let Some(batch) = self.streams.take_waiting()? {
+                batch
             } else if let Some((number, piece)) = self.take_piece() {
                 self.read_piece(*number, piece, &mut opened, &mut visit)?;
+                continue;
+            } else if let Some((file, group)) = self.take_group()? {
+                self.read_group(file, &group, &mut visit)?;
+                continue;
             } else if let Some(batch) = self.streams.take()? {
-                batch.each_line(&mut visit)?;
-                self.streams.give_back(batch);
+                batch
             } else {
                 break;
-            }
+            };
+            batch.each_line(&mut visit)?;
+            self.streams.give_back(batch);
         }
         std::mem::forget(stop);
         Ok(())
@@ -199,8 +234,8 @@ impl Reading {
                 Arc::clone(&opened.insert((number, Arc::new(file))).1)
             }
         };
-        let part = Part { source, line_bytes_max: self.line_bytes_max, state: &self.state };
-        let mut visit = |offset: u64, what: What<'_>| visit(Entry { source: number, offset, what });
+        let part = self.part(source);
+        let mut visit = |offset: u64, what: What<'_>| visit(Entry { place: Place::at(number, offset), what });
         match piece {
             Piece::Range(range) => {
                 let mut visit = |line: Line<'_>| visit(line.offset, What::Line(line.content));
@@ -210,8 +245,47 @@ impl Reading {
         }
     }
 
-    /// How much has been read, of compressed sources as they lie there. Of plain files and Parquet files, a piece counts
-    /// when it has been read.
+    /// Files of members are cut one after the other, each by all threads.
+    fn take_group(&self) -> Result<Option<(&MemberFile, MemberGroup)>, Error> {
+        loop {
+            let at = self.next_member_file.load(Ordering::Relaxed);
+            let Some(file) = self.member_files.get(at) else { return Ok(None) };
+            if let Some(group) = file.next_group(&self.sources[file.source])? {
+                return Ok(Some((file, group)));
+            }
+            self.next_member_file.fetch_max(at + 1, Ordering::Relaxed);
+        }
+    }
+
+    fn read_group<E: From<Error>>(
+        &self,
+        file: &MemberFile,
+        group: &MemberGroup,
+        visit: &mut impl FnMut(Entry<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let source = &self.sources[file.source];
+        let mut visit = |line: Line<'_>| {
+            let place = Place { source: file.source, group: group.number, offset: line.offset };
+            if place.is_first() && rows::is_beginning(line.content) {
+                return Err(Error::NoFile { input: source.name.clone() }.into());
+            }
+            visit(Entry { place, what: What::Line(line.content) })
+        };
+        file.each_line(group, &self.part(source), &mut visit)
+    }
+
+    fn part<'a>(&'a self, source: &'a Source) -> Part<'a> {
+        Part { source, line_bytes_max: self.line_bytes_max, state: &self.state }
+    }
+
+    /// The bytes before a place in its source, inflated ones where it is compressed; of a Parquet file, the rows. It can
+    /// be told when all has been read.
+    pub fn offset(&self, place: Place) -> u64 {
+        let file = self.member_files.iter().find(|file| file.source == place.source);
+        file.map_or(0, |file| file.bytes_before(place.group)) + place.offset
+    }
+
+    /// How much has been read, of compressed sources as they lie there. A piece of a file counts when it has been read.
     pub fn bytes_read(&self) -> u64 {
         self.state.bytes_read.load(Ordering::Relaxed)
     }
@@ -245,6 +319,17 @@ impl Drop for StopUnlessDone<'_> {
     }
 }
 
+impl Place {
+    /// A place in a source that is not cut into groups.
+    pub(crate) fn at(source: usize, offset: u64) -> Self {
+        Self { source, group: 0, offset }
+    }
+
+    fn is_first(self) -> bool {
+        self.group == 0 && self.offset == 0
+    }
+}
+
 impl State {
     fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
@@ -273,7 +358,7 @@ impl Source {
 /// How a regular file is read.
 enum Manner {
     Plain { bytes: u64 },
-    Compressed,
+    Compressed(Compression),
     Parquet,
 }
 
@@ -281,8 +366,8 @@ impl Manner {
     fn of(file: &File) -> io::Result<Self> {
         let mut beginning = Vec::new();
         file.take(input::MAGIC_BYTES as u64).read_to_end(&mut beginning)?;
-        Ok(if Compression::of(&beginning).is_some() {
-            Self::Compressed
+        Ok(if let Some(by) = Compression::of(&beginning) {
+            Self::Compressed(by)
         } else if beginning.starts_with(rows::MAGIC) {
             Self::Parquet
         } else {

@@ -140,7 +140,7 @@ impl Buffer {
         black_box(lines.fold(0, |any, token| any | token));
     }
 
-    /// Forgets all rows and words; the memory stays.
+    /// Forgets all rows and words. The memory of lists stays; the table of words becomes small again.
     pub fn clear(&mut self) {
         self.dictionary.clear();
         self.rows.clear();

@@ -63,7 +63,7 @@ impl Dictionary {
         let mut dictionary = Self {
             bytes: Vec::new(),
             entries: Vec::new(),
-            table: vec![Slot::default(); 4 * TOGETHER],
+            table: vec![Slot::default(); slots_for(0)],
             seed: Seed::random(),
             stop_words: 0,
             stop_bytes: 0,
@@ -217,19 +217,29 @@ impl Dictionary {
             + tables * self.table.len() * size_of::<Slot>()
     }
 
-    /// Forgets all words but the stop words.
+    /// Forgets all words but the stop words. The table becomes small again: as large as it was, it may be all that memory
+    /// allows, and the next word would be too much already.
     pub fn clear(&mut self) {
         self.entries.truncate(self.stop_words);
         self.bytes.truncate(self.stop_bytes);
-        let is_kept = |slot: &&Slot| slot.count > 0 && (slot.place as usize) < self.stop_words;
-        let kept: Vec<Slot> = self.table.iter().filter(is_kept).copied().collect();
-        self.table.fill(Slot::default());
-        kept.into_iter().for_each(|slot| self.put(slot));
+        let table = std::mem::replace(&mut self.table, vec![Slot::default(); slots_for(self.stop_words)]);
+        let stop_words = self.stop_words;
+        let is_kept = |slot: &Slot| slot.count > 0 && (slot.place as usize) < stop_words;
+        table.into_iter().filter(is_kept).for_each(|slot| self.put(slot));
     }
 }
 
 /// From so many slots on, 16 MiB, the memory for the next table is asked for before it is needed.
 const LARGE_SLOTS: usize = 1 << 19;
+
+/// The smallest table that takes so many words, and as many besides as are looked up together.
+fn slots_for(words: usize) -> usize {
+    let mut slots = 4 * TOGETHER;
+    while most_words(slots) < words + TOGETHER {
+        slots *= 2;
+    }
+    slots
+}
 
 /// So many words a table of this length takes.
 fn most_words(slots: usize) -> usize {

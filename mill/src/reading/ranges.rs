@@ -1,15 +1,12 @@
 //! A plain file, cut into ranges that are read independently of each other.
-//!
-//! A line belongs to the range in which its first byte lies. Who reads a range looks at the byte before it to know
-//! whether a line begins with it, and reads past its end for its last line only.
 
-use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-use corpus::lines::{Line, LineReader};
+use corpus::lines::Line;
 
+use super::stretch::{End, each_line};
 use super::{Error, Part};
 
 /// Large enough that what is done once a range costs nothing, small enough that all threads end at about the same time.
@@ -18,8 +15,6 @@ const RANGE_BYTES_MAX: u64 = 16 << 20;
 const RANGE_BYTES_MIN: u64 = 256 << 10;
 /// So many ranges a thread are enough to even out their speeds.
 const RANGES_A_THREAD: u64 = 8;
-/// So much is read first behind the end of a range: most lines are shorter.
-const BEYOND_BYTES: u64 = 16 << 10;
 
 /// Some bytes of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,47 +47,30 @@ impl Range {
         part: &Part<'_>,
         visit: &mut impl FnMut(Line<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let unreadable = |error| part.unreadable(error);
-        let from = self.start.saturating_sub(1);
-        let passes_end = Cell::new(false);
-        let window = Window { range: self, file, at: from, passes_end: &passes_end };
-        let mut lines = LineReader::new(window, part.line_bytes_max);
-        if self.start > 0 {
-            // The rest of the line that the byte before the range belongs to, maybe its end alone.
-            lines.next_line().map_err(unreadable)?;
-        }
-        passes_end.set(true);
-        // Both are asked: a line end that is yet to be passed over, CR's LF, may be all that is left.
-        while from + lines.offset() < self.end {
-            let Some(line) = lines.next_line().map_err(unreadable)? else { break };
-            let offset = from + line.offset;
-            if offset >= self.end || part.state.is_stopped() {
-                break;
-            }
-            visit(Line { offset, ..line })?;
-        }
+        let end = End::default();
+        let window = Window { range: self, file, at: self.start, end: &end };
+        let visit = &mut |line: Line<'_>| visit(Line { offset: self.start + line.offset, ..line });
+        each_line(window, (&end, self.start == 0), part, visit)?;
         part.state.advance(self.end - self.start);
         Ok(())
     }
 }
 
-/// The bytes of a file from the one before a range on.
+/// The bytes of a file from a range's beginning on.
 struct Window<'a> {
     range: Range,
     file: &'a File,
     at: u64,
-    /// Whether it goes on behind the range's end.
-    passes_end: &'a Cell<bool>,
+    end: &'a End,
 }
 
 impl Read for Window<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Range { end, file_bytes, .. } = self.range;
+        let Range { start, end, file_bytes } = self.range;
         let most = if self.at < end {
             end - self.at
-        } else if self.passes_end.get() {
-            // A line that goes far beyond is read in ever larger pieces.
-            (self.at - end).max(BEYOND_BYTES).min(file_bytes - self.at)
+        } else if self.end.meet(end - start) {
+            End::bytes_beyond(self.at - end).min(file_bytes - self.at)
         } else {
             0
         };

@@ -27,6 +27,11 @@ use super::{Error, Part, Source, What};
 /// What such a file begins with, and no review of any format.
 pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 
+/// Whether a first line is the beginning of such a file, which nothing could be read of line by line.
+pub(super) fn is_beginning(line: Content<'_>) -> bool {
+    matches!(line, Content::Bytes(line) if line.starts_with(MAGIC))
+}
+
 /// So many rows are read at once, unless their texts are long.
 const ROWS_MAX: usize = 1024;
 /// Texts of rows that are read at once are to hold no more; what was too much makes the next rows fewer.

@@ -14,7 +14,8 @@ use std::thread;
 use corpus::lines::{Content, Line, LineReader};
 
 use super::source::Kind;
-use super::{Entry, Error, ReadingOptions, Source, State, What, rows};
+use super::{Entry, Error, Place, ReadingOptions, Source, State, What, rows};
+use crate::locked;
 
 /// A batch is passed on when it holds so much: enough that the queue costs nothing.
 const BATCH_BYTES: usize = 1 << 20;
@@ -164,7 +165,7 @@ impl Queue {
 impl Shared {
     /// Nothing is done under the lock that could leave the queue half changed.
     fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.queue)
     }
 
     /// What a thread does: read one source after the other.
@@ -210,7 +211,7 @@ impl Shared {
         let Some(mut batch) = self.spent() else { return Ok(()) };
         batch.begin(number);
         while let Some(line) = lines.next_line().map_err(unreadable)? {
-            if line.offset == 0 && is_parquet(line.content) {
+            if line.offset == 0 && rows::is_beginning(line.content) {
                 return Err(Error::NoFile { input: source.name.clone() });
             }
             batch.push(line);
@@ -297,7 +298,7 @@ impl Batch {
                     Content::Bytes(content)
                 }
             };
-            visit(Entry { source: self.source, offset: line.offset, what: What::Line(content) })?;
+            visit(Entry { place: Place::at(self.source, line.offset), what: What::Line(content) })?;
         }
         Ok(())
     }
@@ -313,11 +314,6 @@ impl Source {
             Kind::File(path) | Kind::Pipe(path) => Box::new(File::open(path)?),
         })
     }
-}
-
-/// Whether a first line is the beginning of a Parquet file, which nothing in it could be read of.
-fn is_parquet(line: Content<'_>) -> bool {
-    matches!(line, Content::Bytes(line) if line.starts_with(rows::MAGIC))
 }
 
 /// A stream whose bytes are counted as they are read.
