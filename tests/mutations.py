@@ -127,10 +127,17 @@ MUTATIONS = [
     ),
     Mutation(
         "merge does not compare with the seal",
+        "merge/src/run.rs",
+        "in now.shards.iter().zip(&sealed.shards).enumerate() {",
+        "in now.shards.iter().zip(&sealed.shards).enumerate().take(0) {",
+        ("pipe", "merge_again::a_sealed_run_refuses_another_commit"),
+    ),
+    Mutation(
+        "merge compares with the seal only when it would put one",
         "merge/src/lib.rs",
         "        check_sealed(store, sealed, &seal)?;\n",
         "        let _ = sealed;\n",
-        ("pipe", "merge_again::a_sealed_run_refuses_another_commit"),
+        ("refused", "seal::a_commit_that_changed_after_the_seal_is_refused"),
     ),
     Mutation(
         "garbage is collected while a partition is missing",

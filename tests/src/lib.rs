@@ -4,6 +4,8 @@
 use std::env;
 use std::io::{self, Write};
 
+pub mod bad_lines;
+pub mod compressed;
 pub mod corpus;
 pub mod demo;
 pub mod fault_proxy;

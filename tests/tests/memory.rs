@@ -4,16 +4,18 @@
 //! fails. The measure is stricter than what of that is resident, as untouched pages count, and leaves out what is not
 //! the program's own: its code, and the kernel's cache of files.
 //!
-//! With PROVE=1 the inputs are 1 GB of reviews and 200 MB of words that each occur once, else a tenth of that and
-//! less, where the reducer gets less memory too, so that it spills.
+//! With PROVE=1 the inputs are 1 GB of reviews, 200 MB of words that each occur once and a line of 4 GB, else a tenth of
+//! that and less, where the reducer gets less memory too, so that it spills.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tests::corpus::{self, new_words::each_text};
 use tests::demo::json_line;
 use tests::pipe::{merge, reducer};
@@ -156,4 +158,25 @@ fn the_mill_keeps_within_its_memory() {
         assert!(fs::read(held).unwrap() == fs::read(spilled).unwrap(), "less memory changes no byte");
         fs::remove_file(lines).unwrap();
     }
+}
+
+#[test]
+fn a_line_that_inflates_to_more_than_memory_is_read_past() {
+    let folder = tempfile::tempdir().unwrap();
+    let [bomb, mapped] = ["bomb.json.gz", "mapped"].map(|name| folder.path().join(name));
+    let line_bytes = if prove() { 4_000_000_000 } else { 200_000_000 };
+    let mut gzip = GzEncoder::new(File::create(&bomb).unwrap(), Compression::best());
+    io::copy(&mut io::repeat(b'a').take(line_bytes), &mut gzip).unwrap();
+    gzip.write_all(format!("\n{}", json_line("fine", 5)).as_bytes()).unwrap();
+    gzip.finish().unwrap();
+    assert!(fs::metadata(&bomb).unwrap().len() < line_bytes / 500);
+
+    let mut mapper = program("mapper");
+    mapper.arg("--input").arg(&bomb);
+    stream("mapper of a line", &mapper, STREAMING_MIB, &bomb, &mapped);
+    mill(folder.path(), &bomb, "2", 64);
+
+    assert_eq!(fs::read_to_string(mapped).unwrap(), "fine\t0,0,0,0,1\n");
+    let card = fs::read_to_string(folder.path().join("card")).unwrap();
+    assert!(card.contains("1 line_too_long"), "{card}");
 }

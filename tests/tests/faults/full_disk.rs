@@ -1,6 +1,7 @@
 //! There is no room from some step on, or once: the program ends in order, and with room it does its work.
 
 use std::env;
+use std::path::Path;
 use std::process::Command;
 
 use tests::programs::run;
@@ -37,7 +38,7 @@ fn without_room(command: &Command, input: &[u8], at: usize, full: Full) -> (Ende
 
 /// It says on one line what it could not do to which file, why, and what to do about it.
 #[track_caller]
-fn assert_said_why(program: &str, room: &Room, ended: &Ended, how: &str) {
+fn assert_said_why(program: &str, room: &Room, ended: &Ended, call: Option<&Call>, how: &str) {
     let stderr = &ended.stderr;
     assert_eq!(ended.code, Some(74), "{how}: {stderr}");
     let line = error_line(program, ended, how);
@@ -45,6 +46,9 @@ fn assert_said_why(program: &str, room: &Room, ended: &Ended, how: &str) {
     assert!(on_stdout || line.contains(room.path().to_str().unwrap()), "{how}: names no file: {line}");
     assert!(on_stdout || line.contains("; "), "{how}: names no remedy: {line}");
     assert!(line.to_lowercase().contains("space"), "{how}: does not say that there is no space: {line}");
+    let has_no_name = |path: &Path| path == room.scratch() || path.to_string_lossy().ends_with("(deleted)");
+    let is_waiting = call.is_some_and(|call| has_no_name(&call.path));
+    assert!(!is_waiting || line.contains("TMPDIR"), "{how}: does not name the setting of the folder: {line}");
 }
 
 #[test]
@@ -63,7 +67,7 @@ fn a_reducer_without_room_says_so_and_succeeds_with_room() {
             assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
             return None;
         }
-        assert_said_why("reducer", &room, &ended, &how);
+        assert_said_why("reducer", &room, &ended, call.as_ref(), &how);
         room.assert_nothing_half_written(job, &how);
         assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
         let again = run(&mut room.reducer(0, "second"), &job.records[0]);
@@ -93,10 +97,8 @@ fn a_merge_without_room_says_so_and_succeeds_with_room() {
             assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
             return None;
         }
-        assert_said_why("merge", &room, &ended, &how);
-        for (name, bytes) in visible(&room.path().join("out")) {
-            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
-        }
+        assert_said_why("merge", &room, &ended, call.as_ref(), &how);
+        room.assert_whole(&files, &how);
         assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
         let again = run(&mut room.merge(&JOB), b"");
         assert_eq!(again.code, 0, "{how}: {}", again.stderr);
@@ -127,15 +129,13 @@ fn a_mill_without_room_says_so_and_succeeds_with_room() {
             assert_eq!(ended.code, Some(0), "{how}: {}", ended.stderr);
             return None;
         }
-        assert_said_why("sentimill", &room, &ended, &how);
+        assert_said_why("sentimill", &room, &ended, call.as_ref(), &how);
         if call.as_ref().is_some_and(is_waiting) {
             has_waited = true;
             let (line, tmpdir) = (error_line("sentimill", &ended, &how), room.scratch());
             assert!(line.contains(tmpdir.to_str().unwrap()), "{how}: names no folder: {line}");
         }
-        for (name, bytes) in visible(&room.path().join("out")) {
-            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
-        }
+        room.assert_whole(&files, &how);
         assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
         let again = run(&mut room.mill(job), b"");
         assert_eq!(again.code, 0, "{how}: {}", again.stderr);

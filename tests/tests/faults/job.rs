@@ -191,6 +191,14 @@ impl Room {
         }
     }
 
+    /// What has a name beside the dataset is one of these files, and whole.
+    #[track_caller]
+    pub fn assert_whole(&self, files: &BTreeMap<String, Vec<u8>>, how: &str) {
+        for (name, bytes) in visible(&self.path().join("out")) {
+            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
+        }
+    }
+
     #[track_caller]
     pub fn assert_dataset(&self, job: &Job, how: &str) {
         for (name, expected) in [("reviews.h5", &job.dataset), ("reviews.padded.h5", &job.padded)] {

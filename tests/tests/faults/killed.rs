@@ -93,9 +93,7 @@ fn a_merge_killed_at_any_step_and_started_again_makes_the_same_files() {
         let call = kill_at(&room.merge(&JOB), b"", at, naming);
 
         let how = described("merge", at, call.as_ref(), &format!("{naming:?}"));
-        for (name, bytes) in visible(&room.path().join("out")) {
-            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
-        }
+        room.assert_whole(&files, &how);
         if let Ok(bytes) = fs::read(room.run().join("manifest.json")) {
             assert!(bytes == seal, "{how}: the seal is not whole");
         }
@@ -127,9 +125,7 @@ fn a_mill_killed_at_any_step_and_started_again_makes_the_same_files() {
         let call = kill_at(&room.mill(&JOB), b"", at, naming);
 
         let how = described("sentimill", at, call.as_ref(), &format!("{naming:?}"));
-        for (name, bytes) in visible(&room.path().join("out")) {
-            assert!(files.get(&name) == Some(&bytes), "{how}: {name} is not whole");
-        }
+        room.assert_whole(&files, &how);
         // Temporary files have no name, but for those that get one beside the dataset.
         let left = room.unfinished();
         assert!(

@@ -1,16 +1,16 @@
 //! The same reviews, in whatever files and formats, are the same dataset with the same ledger.
 
-use std::io::Write;
 use std::path::Path;
 
-use tests::demo::{DEMO, json_line, quoted, reviews};
+use tests::compressed::{bgzf, bzip2, gzip, in_members, zstd};
+use tests::demo::{DEMO, json_line, quoted, raw, reviews};
 use tests::fault_proxy::{Fault, FaultProxy};
 use tests::lines::in_parts;
 use tests::programs::{run, without_hadoop};
 use tests::s3_server::{S3Server, with_s3};
 use tests::skipped;
 
-use crate::made::{BY_PIPE, Made, Manner, Room, Settings};
+use crate::made::{BY_PIPE, Made, Manner, Room, Settings, told_by, told_by_mapper};
 
 const MANNERS: [Manner; 2] = [Manner { threads: 3, memory: "512MiB" }, Manner { threads: 2, memory: "1MiB" }];
 
@@ -44,25 +44,9 @@ fn in_files() -> Room {
     room
 }
 
-fn gzip(content: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(content).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn bzip2(content: &[u8]) -> Vec<u8> {
-    let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-    encoder.write_all(content).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn zstd(content: &[u8]) -> Vec<u8> {
-    zstd::encode_all(content, 1).unwrap()
-}
-
 /// Three members one behind the other, cut within lines.
-fn of_members(content: &[u8], compress: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    content.chunks(content.len() / 3 + 1).flat_map(compress).collect()
+fn of_members(content: &[u8], member: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    in_members(content, content.len() / 3 + 1, member)
 }
 
 #[test]
@@ -87,6 +71,26 @@ fn standard_input_may_be_compressed() {
     let room = Room::new();
     for compress in [gzip, bzip2, zstd] {
         check_demo(&room, &["-"], &of_members(&DEMO.raw, compress));
+    }
+}
+
+#[test]
+fn members_that_several_threads_inflate_are_read_as_by_the_mapper() {
+    // So much that there are several groups of members.
+    let (lines, _) = raw(20_000, 1);
+    let settings = Settings::default();
+    let expected = settings.by_pipe(&lines);
+    for (member, bytes) in [(bgzf as fn(&[u8]) -> Vec<u8>, 50_000), (zstd, 70_000), (bzip2, 100_000)] {
+        let room = Room::new();
+        room.write("reviews", in_members(&lines, bytes, member));
+        let told = told_by_mapper(&room, "reviews");
+        for threads in [1, 2, 5] {
+            let manner = Manner { threads, memory: "64MiB" };
+            let made = run(&mut room.mill(manner, &settings, &["reviews"]), b"").succeeded();
+            room.made(&made).assert_same(&expected, &format!("members of {bytes} bytes, {manner:?}"));
+            assert_eq!(told_by("sentimill", &made.stderr, "reviews"), told, "{manner:?}");
+            std::fs::remove_dir_all(room.path("out")).unwrap();
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Asked to end, it ends at once, says so, and leaves nothing.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command};
+use std::process::{Child, ChildStderr, ChildStdin, Command};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -10,8 +10,11 @@ use tests::programs::start;
 
 use crate::made::{Manner, Room, Settings};
 
+/// Its ends of pipes, which stay open.
+type Pipes = (ChildStdin, BufReader<ChildStderr>);
+
 /// Starts it with some of its input, and sends the signal when it says that it begins with this.
-fn interrupted(mill: &mut Command, input: &[u8], signal: Signal, doing: &str) -> (Child, ChildStdin, String) {
+fn interrupted(mill: &mut Command, input: &[u8], signal: Signal, doing: &str) -> (Child, Pipes, String) {
     let mut child = start(mill);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input).unwrap();
@@ -25,27 +28,26 @@ fn interrupted(mill: &mut Command, input: &[u8], signal: Signal, doing: &str) ->
     kill(Pid::from_raw(child.id() as i32), signal).unwrap();
     last.clear();
     stderr.read_line(&mut last).unwrap();
-    (child, stdin, last)
+    (child, (stdin, stderr), last)
 }
 
 #[test]
 fn a_signal_ends_it_at_whatever_it_is() {
     // So much that none of its parts ends between being told of and the signal.
     let (lines, _) = raw(60_000, 1);
-    let settings = Settings { dataset: &["--padded", "20"], ..Settings::default() };
+    let settings = Settings { dataset: &["--padded", "2000"], ..Settings::default() };
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         for manner in [Manner { threads: 2, memory: "512MiB" }, Manner::SPARING] {
-            for (doing, inputs) in
-                [("reading", &["-"][..]), ("folding", &["reviews.json"]), ("writing", &["reviews.json"])]
-            {
+            for doing in ["reading (", "reading\n", "folding", "writing", "reading them back", "copying"] {
+                // Of standard input there could always come more.
+                let inputs = if doing == "reading\n" { ["-"] } else { ["reviews.json"] };
                 let room = Room::new();
                 room.write("reviews.json", &lines);
-                // Of standard input there could always come more.
-                let (mut child, stdin, said) =
-                    interrupted(&mut room.mill(manner, &settings, inputs), b"\n", signal, doing);
+                let (mut child, pipes, said) =
+                    interrupted(&mut room.mill(manner, &settings, &inputs), b"\n", signal, doing);
                 let how = format!("{signal:?} while {doing}, {manner:?}: {said}");
                 assert_eq!(child.wait().unwrap().code(), Some(75), "{how}");
-                drop(stdin);
+                drop(pipes);
                 assert_eq!(room.files(), ["reviews.json"], "{how}");
             }
         }

@@ -149,3 +149,17 @@ impl Room {
         snapshot(self.0.path()).into_keys().map(name).collect()
     }
 }
+
+/// The bad lines of a file that a program tells of.
+pub fn told_by(program: &str, stderr: &str, file: &str) -> Vec<String> {
+    let places = stderr.lines().filter_map(|line| line.strip_prefix(&format!("{program}: ")));
+    let places = places.filter(|line| line.contains(&format!(" of {file}")));
+    places.map(|line| line.trim_end_matches(" (further ones are counted only)").to_owned()).collect()
+}
+
+/// Those that the mapper tells of.
+pub fn told_by_mapper(room: &Room, file: &str) -> Vec<String> {
+    let mut mapper = program("mapper");
+    mapper.current_dir(room.path("")).args(["--input", file]);
+    told_by("mapper", &run(&mut mapper, b"").succeeded().stderr, file)
+}

@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use tests::bad_lines::too_many;
 use tests::demo::{DEMO, json_line};
 use tests::files::snapshot;
-use tests::programs::{program, run};
+use tests::programs::run;
 
-use crate::made::{BY_PIPE, Manner, Room, Settings};
+use crate::made::{BY_PIPE, Manner, Room, Settings, told_by, told_by_mapper};
 
 const MANNER: Manner = Manner { threads: 2, memory: "64MiB" };
 
@@ -87,56 +88,22 @@ fn a_dataset_of_the_pipe_is_the_same_one() {
 
 #[test]
 fn too_many_bad_lines_fail_with_the_likely_cause() {
-    let many = |line: &str| line.repeat(1_000);
-    let cases = [
-        (
-            many("{\"text\": \"ok\", \"overall\": 5}\n"),
-            "no_text 1000",
-            "most lines have no text in the field \"reviewText\": name it by --text-field",
-        ),
-        (
-            many("great,5\n"),
-            "bad_line 1000",
-            "most lines are not in the format json: does each line hold one JSON object?",
-        ),
-        (
-            format!("[\n{}", many("{\"reviewText\": \"ok\", \"overall\": 5},\n")),
-            "bad_line 1001",
-            "the input looks like one JSON array: write one object a line",
-        ),
-        (
-            many("__label__1 ok\n"),
-            "bad_line 1000",
-            "the input looks like fasttext: say so by --format fasttext",
-        ),
-    ];
-    for (lines, reasons, cause) in cases {
+    for (lines, refusal) in too_many() {
         let room = Room::new();
         room.write("reviews.json", lines);
-        let bad = reasons.rsplit(' ').next().unwrap();
-        let message = format!(
-            "{bad} of {bad} lines are bad ({reasons}), expected at most 0.05 of them; {cause}, or raise --bad-lines-max"
-        );
-        refuses(&room, (&[], &["reviews.json"]), 65, &message);
+        refuses(&room, (&[], &["reviews.json"]), 65, &refusal);
     }
 }
 
 #[test]
 fn bad_lines_are_told_as_by_the_mapper_whoever_meets_them() {
     let room = room();
-    let mut mapper = program("mapper");
-    mapper.current_dir(room.path("")).args(["--input", "reviews.json"]);
-    let told = |stderr: &str, program: &str| -> Vec<String> {
-        let places = stderr.lines().filter_map(|line| line.strip_prefix(&format!("{program}: ")));
-        let places = places.filter(|line| line.contains(" of reviews.json"));
-        places.map(|line| line.trim_end_matches(" (further ones are counted only)").to_owned()).collect()
-    };
-    let expected = told(&run(&mut mapper, b"").succeeded().stderr, "mapper");
+    let expected = told_by_mapper(&room, "reviews.json");
     assert!(expected.len() >= 9, "{expected:?}");
     for threads in [1, 2, 3, 5] {
         let manner = Manner { threads, memory: "1MiB" };
         let made = run(&mut room.mill(manner, &Settings::default(), &["reviews.json"]), b"").succeeded();
-        assert_eq!(told(&made.stderr, "sentimill"), expected, "{manner:?}");
+        assert_eq!(told_by("sentimill", &made.stderr, "reviews.json"), expected, "{manner:?}");
         fs::remove_dir_all(room.path("out")).unwrap();
     }
 }

@@ -257,7 +257,8 @@ fn hostname() -> String {
 
 /// What programs say of their progress, to people and to Hadoop.
 fn is_notice(line: &str) -> bool {
-    let stages = ["checking shards", "summing dictionaries", "writing rows"];
+    let stages =
+        ["checking shards", "summing dictionaries", "writing rows", "reading them back", "copying rows"];
     let reasons = ["line_too_long", "bad_line", "no_text", "bad_rating"];
     line.starts_with("reporter:")
         || reasons.iter().any(|reason| line.starts_with(&format!("mapper: {reason} at byte ")))

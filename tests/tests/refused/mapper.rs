@@ -1,46 +1,18 @@
 //! What the mapper refuses.
 
-use std::path::Path;
-
-use tests::programs::{run, without_hadoop};
+use tests::bad_lines::too_many;
+use tests::compressed::gzip;
 
 use crate::job::{Job, REVIEWS};
 
 #[test]
 fn too_many_bad_lines_fail_with_the_likely_cause() {
     let job = Job::mapped(1);
-    let many = |line: &str| line.repeat(1000);
-    let cases = [
-        (
-            many("{\"text\": \"ok\", \"overall\": 5}\n"),
-            "no_text 1000",
-            "most lines have no text in the field \"reviewText\": name it by --text-field",
-        ),
-        (
-            many("{\"reviewText\": \"ok\", \"rating\": 5}\n"),
-            "bad_rating 1000",
-            "most lines have no rating from 1 to 5 in the field \"overall\": name it by --rating-field",
-        ),
-        (
-            many("great,5\n"),
-            "bad_line 1000",
-            "most lines are not in the format json: does each line hold one JSON object?",
-        ),
-        (
-            format!("[\n{}", many("{\"reviewText\": \"ok\", \"overall\": 5},\n")),
-            "bad_line 1001",
-            "the input looks like one JSON array: write one object a line",
-        ),
-    ];
-    for (input, reasons, cause) in cases {
-        let bad = reasons.rsplit(' ').next().unwrap();
+    for (input, refusal) in too_many() {
         job.refuses(
             || job.program("mapper", &["--counts", "new.json"], &input),
             65,
-            &format!(
-                "mapper: {bad} of {bad} lines are bad ({reasons}), expected at most 0.05 of them; {cause}, or raise \
-                 --bad-lines-max"
-            ),
+            &format!("mapper: {refusal}"),
         );
     }
     let gzip = [&b"\x1f\x8b\x08"[..], &b"\n\x01".repeat(1000)].concat();
@@ -51,16 +23,10 @@ fn too_many_bad_lines_fail_with_the_likely_cause() {
          give it as a file, by --input, or unpack it before the mapper, or raise --bad-lines-max",
     );
     job.refuses(
-        || job.program("mapper", &["--format", "polarity-csv"], many("\"3\",\"ok\"\n")),
+        || job.program("mapper", &["--format", "polarity-csv"], "\"3\",\"ok\"\n".repeat(1000)),
         65,
         "mapper: 1000 of 1000 lines are bad (bad_rating 1000), expected at most 0.05 of them; most lines are of classes \
          without a rating (those of 1=1,2=5 have one): name them by --class-ratings, or raise --bad-lines-max",
-    );
-    job.refuses(
-        || job.program("mapper", &[], many("__label__1 ok\n")),
-        65,
-        "mapper: 1000 of 1000 lines are bad (bad_line 1000), expected at most 0.05 of them; the input looks like \
-         fasttext: say so by --format fasttext, or raise --bad-lines-max",
     );
 }
 
@@ -156,8 +122,4 @@ fn what_is_no_record_is_refused_by_the_combiner() {
         65,
         "combiner: line 1 is no record: no tab between text and votes; feed this program the output of mapper or combiner",
     );
-}
-
-fn gzip(content: &[u8]) -> Vec<u8> {
-    run(without_hadoop(Path::new("gzip")).arg("-c"), content).succeeded().stdout
 }

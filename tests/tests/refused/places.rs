@@ -123,8 +123,8 @@ fn a_temporary_folder_that_is_not_there_is_named() {
     job.refuses(
         || job.program_with("merge", &merge, "", &[("TMPDIR", "/nowhere")]),
         74,
-        "merge: /nowhere: cannot create a temporary file; check the path, its permissions and the free space: No such \
-         file or directory (os error 2)",
+        "merge: /nowhere: cannot create a temporary file; set TMPDIR to a folder with room: No such file or directory \
+         (os error 2)",
     );
     job.merges();
 }

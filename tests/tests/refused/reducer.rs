@@ -210,8 +210,8 @@ fn a_temporary_folder_that_is_not_there_is_named() {
     job.refuses(
         || job.program_with("reducer", &[&arguments[..], &["--memory", "1MiB"]].concat(), many, &nowhere),
         74,
-        "reducer: /nowhere: cannot create a temporary file; check the path, its permissions and the free space: No such \
-         file or directory (os error 2)",
+        "reducer: /nowhere: cannot create a temporary file; set TMPDIR to a folder with room: No such file or directory \
+         (os error 2)",
     );
     job.reduce("run", 0, &[]);
     job.merges();
@@ -225,8 +225,7 @@ fn a_full_disk_leaves_nothing_behind() {
     job.refuses(
         || job.program_on_a_full_disk("reducer", &arguments, &many),
         74,
-        "reducer: JOB/tmp: cannot write a temporary file; check the path, its permissions and the free space: File too \
-         large (os error 27)",
+        "reducer: JOB/tmp: cannot write a temporary file; set TMPDIR to a folder with room: File too large (os error 27)",
     );
     job.reduce("run", 0, &[]);
     job.merges();
