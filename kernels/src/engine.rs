@@ -1,0 +1,222 @@
+//! A model's outputs and gradients, by threads that each have rows of their own.
+
+use std::sync::Arc;
+
+use crate::dropout::Dropout;
+use crate::model::Model;
+use crate::projection::{Distinct, ProjectionSums};
+use crate::team::Team;
+use crate::tile::{Sums, Tile};
+use crate::{Loss, Parameters, Rows, Sizes, packing, processor};
+
+/// The most rows of a tile: enough for one's sums while another's states are awaited.
+const TILE_ROWS: usize = 24;
+
+/// A tile's memory is to stay in a core's own cache, which has 1 to 2 MiB.
+const TILE_BYTES: usize = 1 << 20;
+
+/// Computes outputs and gradients of models of one size.
+pub struct Engine {
+    team: Arc<Team>,
+    sizes: Sizes,
+    model: Model,
+    distinct: Distinct,
+    /// `[D, E]`
+    embedded: Vec<f32>,
+    /// `[D, 4H]`, woven.
+    projected: Vec<f32>,
+    /// `[D, E]`
+    embedding_gradients: Vec<f32>,
+    workers: Vec<Worker>,
+}
+
+/// What a thread has.
+#[derive(Default)]
+struct Worker {
+    /// The rows of each of its tiles.
+    tiles: Vec<Vec<usize>>,
+    n_slots: usize,
+    tile: Tile,
+    sums: Sums,
+    projection: ProjectionSums,
+    losses: Vec<(usize, f64)>,
+    outputs: Vec<(usize, Vec<f32>)>,
+}
+
+impl Engine {
+    /// An engine for models of these sizes, which are supported.
+    pub fn new(sizes: Sizes, team: Arc<Team>) -> Self {
+        assert!(sizes.is_supported(), "there are kernels for {sizes:?}");
+        Self {
+            sizes,
+            model: Model::new(&sizes),
+            distinct: Distinct::new(sizes.ids),
+            embedded: Vec::new(),
+            projected: Vec::new(),
+            embedding_gradients: Vec::new(),
+            workers: (0..team.n_threads()).map(|_| Worker::default()).collect(),
+            team,
+        }
+    }
+
+    /// The outputs of each row, `[rows, O]`.
+    pub fn outputs(&mut self, weights: &Parameters<&[f32]>, rows: Rows<'_>) -> Vec<f32> {
+        self.begin(weights, rows);
+        let Self { team, model, distinct, projected, workers, .. } = self;
+        let processor = team.processor();
+        team.each(workers.iter_mut().collect(), |worker| {
+            worker.outputs.clear();
+            for rows in &worker.tiles {
+                worker.tile.begin(model, rows, |row| distinct.of_row(row), false);
+                let head = &mut worker.sums.head;
+                processor::predict(processor, &mut worker.tile, model, projected, head, &mut worker.outputs);
+            }
+        });
+        let mut outputs = vec![0.0; distinct.n_rows() * self.sizes.outputs];
+        for (row, of_row) in self.workers.iter().flat_map(|worker| &worker.outputs) {
+            outputs[row * self.sizes.outputs..][..self.sizes.outputs].copy_from_slice(of_row);
+        }
+        outputs
+    }
+
+    /// The sum of the rows' losses; its gradients are added to `gradients`.
+    pub fn train(
+        &mut self,
+        weights: &Parameters<&[f32]>,
+        rows: Rows<'_>,
+        dropout: &Dropout,
+        loss: &Loss<'_>,
+        gradients: &mut Parameters<&mut [f32]>,
+    ) -> f64 {
+        self.begin(weights, rows);
+        let n_distinct = self.distinct.ids.len();
+        let Self { team, model, distinct, projected, workers, .. } = self;
+        let processor = team.processor();
+        team.each(workers.iter_mut().collect(), |worker| {
+            let Worker { tiles, tile, sums, losses, .. } = worker;
+            sums.clear(model, n_distinct);
+            losses.clear();
+            for rows in tiles {
+                tile.begin(model, rows, |row| distinct.of_row(row), dropout.layers.is_some());
+                processor::train(processor, tile, model, projected, dropout, loss, sums, losses);
+            }
+        });
+        self.project_back();
+        self.add_to(gradients);
+        let mut losses: Vec<_> =
+            self.workers.iter().flat_map(|worker| worker.losses.iter().copied()).collect();
+        losses.sort_unstable_by_key(|&(row, _)| row);
+        losses.iter().map(|(_, loss)| loss).sum()
+    }
+
+    /// Reads the weights, projects the distinct tokens and gives out the rows.
+    fn begin(&mut self, weights: &Parameters<&[f32]>, rows: Rows<'_>) {
+        let Self { team, sizes, model, distinct, embedded, projected, .. } = self;
+        let processor = team.processor();
+        model.read(weights, processor.lanes());
+        distinct.find(rows.iter());
+        let n_distinct = distinct.ids.len();
+        embedded.resize(n_distinct * sizes.embedding, 0.0);
+        projected.resize(n_distinct * 4 * sizes.hidden, 0.0);
+        let part = team.part(n_distinct);
+        let parts = distinct.ids.chunks(part).zip(embedded.chunks_mut(part * sizes.embedding));
+        let parts = parts.zip(projected.chunks_mut(part * 4 * sizes.hidden));
+        team.each(parts.collect(), |((ids, embedded), projected)| {
+            processor::project(processor, model, weights.embedding, ids, embedded, projected);
+        });
+        self.give_out(rows);
+    }
+
+    /// Cuts the rows into tiles of similar length, and gives each to the thread that has least so far.
+    fn give_out(&mut self, rows: Rows<'_>) {
+        for worker in &mut self.workers {
+            worker.tiles.clear();
+            worker.n_slots = 0;
+        }
+        let length = |row: usize| rows.lengths[row] as usize;
+        let mut order: Vec<usize> = (0..rows.lengths.len()).collect();
+        order.sort_by_key(|&row| std::cmp::Reverse(length(row)));
+        // Gates, cell, its tanh, state, and the gradient of the state.
+        let slot_bytes = self.sizes.hidden * (7 * self.sizes.layers + 1) * size_of::<f32>();
+        let mut rest = &order[..];
+        while let Some(&longest) = rest.first() {
+            let n_fit = TILE_BYTES / slot_bytes / (length(longest) + 1);
+            let n_rows = (n_fit / 6 * 6).clamp(6, TILE_ROWS).min(rest.len());
+            let (tile, others) = rest.split_at(n_rows);
+            rest = others;
+            let least = (0..self.workers.len()).min_by_key(|&at| self.workers[at].n_slots).unwrap_or(0);
+            let worker = &mut self.workers[least];
+            worker.n_slots += tile.iter().map(|&row| length(row)).sum::<usize>();
+            worker.tiles.push(tile.to_vec());
+        }
+    }
+
+    /// From the gradients of projected tokens to those of the embeddings and of the weights between.
+    fn project_back(&mut self) {
+        let Self { team, sizes, model, embedded, embedding_gradients, workers, distinct, .. } = self;
+        let n_distinct = distinct.ids.len();
+        embedding_gradients.resize(n_distinct * sizes.embedding, 0.0);
+        let part = team.part(n_distinct);
+        let (gates, width) = (part * 4 * sizes.hidden, part * sizes.embedding);
+        let mut projections = Vec::new();
+        let mut projected = Vec::new();
+        for worker in workers.iter_mut() {
+            projections.push(&mut worker.projection);
+            projected.push(&mut worker.sums.projected);
+        }
+        let (first, others) = projected.split_at_mut(1);
+        let others: Vec<&[f32]> = others.iter().map(|projected| &projected[..]).collect();
+        let parts = first[0].chunks_mut(gates).zip(embedded.chunks(width));
+        let parts = parts.zip(embedding_gradients.chunks_mut(width)).zip(projections).enumerate();
+        team.each(parts.collect(), |(at, (((gradients, embedded), embedding_gradients), sums))| {
+            let of_others: Vec<&[f32]> =
+                others.iter().map(|other| &other[at * gates..][..gradients.len()]).collect();
+            let processor = team.processor();
+            processor::project_back(
+                processor,
+                model,
+                embedded,
+                gradients,
+                &of_others,
+                embedding_gradients,
+                sums,
+            );
+        });
+    }
+
+    /// Adds what the threads have to the gradients, in the order of the threads.
+    fn add_to(&mut self, gradients: &mut Parameters<&mut [f32]>) {
+        let (hidden, lanes) = (self.sizes.hidden, self.team.processor().lanes());
+        let width = self.sizes.embedding;
+        for (&id, of) in self.distinct.ids.iter().zip(self.embedding_gradients.chunks_exact(width)) {
+            add(&mut gradients.embedding[id as usize * width..][..width], of);
+        }
+        let n_parts = self.distinct.ids.len().div_ceil(self.team.part(self.distinct.ids.len()));
+        for (at, worker) in self.workers.iter().enumerate() {
+            for (number, (sums, of_layer)) in worker.sums.layers.iter().zip(&mut gradients.layers).enumerate()
+            {
+                let [of_inputs, of_states, one, other] = of_layer;
+                let mut none: [f32; 0] = [];
+                let of_inputs: &mut [f32] = if number == 0 { &mut none } else { of_inputs };
+                packing::add_back(&sums.weights, of_inputs, of_states, hidden, lanes);
+                packing::add_biases_back(&sums.biases, one, other, lanes);
+            }
+            if at < n_parts {
+                let [of_inputs, _, one, other] = &mut gradients.layers[0];
+                packing::add_back(&worker.projection.weights, of_inputs, &mut [], hidden, lanes);
+                packing::add_biases_back(&worker.projection.biases, one, other, lanes);
+            }
+            let head = &worker.sums.head;
+            add(gradients.linear[0], &head.linear);
+            add(gradients.linear[1], &head.linear_bias);
+            add(gradients.output[0], &head.output);
+            add(gradients.output[1], &head.output_bias);
+        }
+    }
+}
+
+fn add(to: &mut [f32], numbers: &[f32]) {
+    for (to, number) in to.iter_mut().zip(numbers) {
+        *to += number;
+    }
+}

@@ -1,0 +1,106 @@
+//! The rules by which gradients change weights, each in one pass over memory. The formulas are PyTorch's.
+
+use crate::processor;
+use crate::team::Team;
+use crate::vector::Vector;
+
+/// A step of Adam (Kingma & Ba 2015) or AdamW (Loshchilov & Hutter 2019).
+#[derive(Clone, Copy, Debug)]
+pub struct Adam {
+    /// What the weights are multiplied by first: 1, with AdamW 1 - rate · decay.
+    pub shrink: f32,
+    /// What of the weights is added to the gradients: 0, with Adam the decay.
+    pub decay: f32,
+    /// The share of the mean that is kept.
+    pub beta_1: f32,
+    /// The share of the mean square that is kept.
+    pub beta_2: f32,
+    /// rate / (1 - β₁^t)
+    pub rate: f32,
+    /// √(1 - β₂^t)
+    pub root: f32,
+    /// Added to the divisor.
+    pub epsilon: f32,
+}
+
+/// A step of gradient descent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sgd {
+    /// What of the weights is added to the gradients.
+    pub decay: f32,
+    /// The share of the velocity that is kept.
+    pub momentum: f32,
+    /// The learning rate.
+    pub rate: f32,
+}
+
+/// Changes weights by Adam's rule, and sets their gradients to 0.
+pub fn adam(
+    team: &Team,
+    weights: &mut [f32],
+    gradients: &mut [f32],
+    [mean, square]: [&mut [f32]; 2],
+    rule: &Adam,
+) {
+    let part = team.part(weights.len());
+    let parts = weights.chunks_mut(part).zip(gradients.chunks_mut(part));
+    let parts = parts.zip(mean.chunks_mut(part).zip(square.chunks_mut(part)));
+    team.each(parts.collect(), |((weights, gradients), (mean, square))| {
+        processor::adam(team.processor(), weights, gradients, mean, square, rule);
+    });
+}
+
+/// Changes weights by gradient descent, with a velocity as long as they are, and sets their gradients to 0.
+pub fn sgd(team: &Team, weights: &mut [f32], gradients: &mut [f32], velocity: &mut [f32], rule: &Sgd) {
+    let part = team.part(weights.len());
+    let parts = weights.chunks_mut(part).zip(gradients.chunks_mut(part)).zip(velocity.chunks_mut(part));
+    team.each(parts.collect(), |((weights, gradients), velocity)| {
+        processor::sgd(team.processor(), weights, gradients, velocity, rule);
+    });
+}
+
+#[inline(always)]
+pub(crate) fn adam_part<V: Vector>(
+    weights: &mut [f32],
+    gradients: &mut [f32],
+    mean: &mut [f32],
+    square: &mut [f32],
+    rule: &Adam,
+) {
+    let splat = V::splat;
+    let (keep, keep_square) = (splat(rule.beta_2), splat(1.0 - rule.beta_2));
+    let parts = weights.chunks_mut(V::LANES).zip(gradients.chunks_mut(V::LANES));
+    for ((weights, gradients), (mean, square)) in
+        parts.zip(mean.chunks_mut(V::LANES).zip(square.chunks_mut(V::LANES)))
+    {
+        let weight = V::load_part(weights).mul(splat(rule.shrink));
+        let gradient = weight.fma(splat(rule.decay), V::load_part(gradients));
+        let old = V::load_part(mean);
+        let new = gradient.sub(old).fma(splat(1.0 - rule.beta_1), old);
+        let new_square = gradient.mul(keep_square).fma(gradient, V::load_part(square).mul(keep));
+        let divisor = new_square.sqrt().div(splat(rule.root)).add(splat(rule.epsilon));
+        weight.sub(new.mul(splat(rule.rate)).div(divisor)).store_part(weights);
+        new.store_part(mean);
+        new_square.store_part(square);
+        splat(0.0).store_part(gradients);
+    }
+}
+
+#[inline(always)]
+pub(crate) fn sgd_part<V: Vector>(
+    weights: &mut [f32],
+    gradients: &mut [f32],
+    velocity: &mut [f32],
+    rule: &Sgd,
+) {
+    let splat = V::splat;
+    let parts = weights.chunks_mut(V::LANES).zip(gradients.chunks_mut(V::LANES));
+    for ((weights, gradients), velocity) in parts.zip(velocity.chunks_mut(V::LANES)) {
+        let weight = V::load_part(weights);
+        let gradient = weight.fma(splat(rule.decay), V::load_part(gradients));
+        let new = V::load_part(velocity).fma(splat(rule.momentum), gradient);
+        new.fma(splat(-rule.rate), weight).store_part(weights);
+        new.store_part(velocity);
+        splat(0.0).store_part(gradients);
+    }
+}

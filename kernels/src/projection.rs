@@ -1,0 +1,159 @@
+//! The first layer's share of each token that does not depend on where it stands: computed once for each distinct token
+//! of a batch, forward and back.
+//!
+//! E numbers of an embedding, H units, D distinct tokens.
+
+use crate::model::{Layer, Model};
+use crate::products::{Columns, multiply};
+use crate::tile::{add_products, add_rows, back_through, rows_at, with_number, zeros};
+use crate::vector::Vector;
+
+/// The distinct tokens of some rows, in the order in which they are met.
+#[derive(Default)]
+pub(crate) struct Distinct {
+    /// Which distinct token each id is, `NONE` between two calls.
+    of_id: Vec<u32>,
+    /// Their ids.
+    pub(crate) ids: Vec<u32>,
+    /// Which of them each token of each row is.
+    places: Vec<u32>,
+    /// Where each row's tokens end.
+    ends: Vec<usize>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// Tokens whose gradients are multiplied together: their numbers are read several times.
+const ROWS_TOGETHER: usize = 64;
+
+impl Distinct {
+    pub(crate) fn new(n_ids: usize) -> Self {
+        Self { of_id: vec![NONE; n_ids], ..Self::default() }
+    }
+
+    /// Panics where a token is no id.
+    pub(crate) fn find<'a>(&mut self, rows: impl Iterator<Item = &'a [i64]>) {
+        self.ids.clear();
+        self.places.clear();
+        self.ends.clear();
+        for row in rows {
+            for &token in row {
+                let place = &mut self.of_id[token as usize];
+                if *place == NONE {
+                    *place = self.ids.len() as u32;
+                    self.ids.push(token as u32);
+                }
+                self.places.push(*place);
+            }
+            self.ends.push(self.places.len());
+        }
+        for &id in &self.ids {
+            self.of_id[id as usize] = NONE;
+        }
+    }
+
+    pub(crate) fn n_rows(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn of_row(&self, row: usize) -> &[u32] {
+        let begin = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.places[begin..self.ends[row]]
+    }
+}
+
+/// Gates of distinct tokens, woven, `[D, 4H]`, and beside them their embeddings, `[D, E]`.
+#[inline(always)]
+pub(crate) fn project<V: Vector>(
+    model: &Model,
+    embedding: &[f32],
+    ids: &[u32],
+    embedded: &mut [f32],
+    projected: &mut [f32],
+) {
+    let (width, n_gates) = (model.embedding, 4 * model.hidden);
+    for (row, &id) in embedded.chunks_exact_mut(width).zip(ids) {
+        row.copy_from_slice(&embedding[id as usize * width..][..width]);
+    }
+    let rows = embedded.chunks(V::ROWS * width).zip(projected.chunks_mut(V::ROWS * n_gates));
+    for (rows, gates) in rows {
+        with_number!(rows.len() / width, R in 1 2 3 4 5 6 => project_rows::<V, R>(model, rows, gates));
+    }
+}
+
+#[inline(always)]
+fn project_rows<V: Vector, const R: usize>(model: &Model, rows: &[f32], gates: &mut [f32]) {
+    let (width, n_gates, block_gates) = (model.embedding, 4 * model.hidden, 4 * V::LANES);
+    let rows = rows_at(rows, &first_places::<R>(), width);
+    let Layer { forward, biases, .. } = &model.projection;
+    for (block, weights) in forward.chunks_exact(width * block_gates).enumerate() {
+        let mut sums = [[V::splat(0.0); 4]; R];
+        for n in 0..4 {
+            let bias = V::load(&biases[block * block_gates + n * V::LANES..]);
+            for sums in &mut sums {
+                sums[n] = bias;
+            }
+        }
+        multiply(&mut sums, &rows, weights);
+        for r in 0..R {
+            for n in 0..4 {
+                sums[r][n].store(&mut gates[r * n_gates + block * block_gates + n * V::LANES..]);
+            }
+        }
+    }
+}
+
+/// 0, 1, ….
+#[inline(always)]
+fn first_places<const R: usize>() -> [usize; R] {
+    let mut places = [0; R];
+    for (r, place) in places.iter_mut().enumerate() {
+        *place = r;
+    }
+    places
+}
+
+/// What a thread adds up of the first layer's weights of inputs.
+#[derive(Default)]
+pub(crate) struct ProjectionSums {
+    /// As [`crate::packing::forward`] has them.
+    pub(crate) weights: Vec<f32>,
+    /// Woven.
+    pub(crate) biases: Vec<f32>,
+}
+
+/// From the gradients of projected tokens, `[D, 4H]`, to which those of other threads are added first, to those of
+/// embeddings, `[D, E]`, and of weights.
+#[inline(always)]
+pub(crate) fn project_back<V: Vector>(
+    model: &Model,
+    embedded: &[f32],
+    gradients: &mut [f32],
+    of_others: &[&[f32]],
+    embedding_gradients: &mut [f32],
+    sums: &mut ProjectionSums,
+) {
+    let (width, n_gates) = (model.embedding, 4 * model.hidden);
+    zeros(&mut sums.weights, model.projection.forward.len());
+    zeros(&mut sums.biases, n_gates);
+    for other in of_others {
+        for (to, of) in gradients.chunks_exact_mut(V::LANES).zip(other.chunks_exact(V::LANES)) {
+            V::load(to).add(V::load(of)).store(to);
+        }
+    }
+    add_rows::<V>(&mut sums.biases, gradients);
+    let rows = gradients.chunks(V::ROWS * n_gates).zip(embedding_gradients.chunks_mut(V::ROWS * width));
+    let weights = &model.projection.backward;
+    for (gates, rows) in rows {
+        with_number!(gates.len() / n_gates, R in 1 2 3 4 5 6 => {
+            let gates = rows_at(gates, &first_places::<R>(), n_gates);
+            back_through::<V, R>(&gates, weights, width, rows, width);
+        });
+    }
+    let n = gradients.len() / n_gates;
+    for first in (0..n).step_by(ROWS_TOGETHER) {
+        let left = Columns { numbers: embedded, stride: width }.from(first);
+        let right = Columns { numbers: gradients, stride: n_gates }.from(first);
+        add_products::<V>(&mut sums.weights, left, right, ROWS_TOGETHER.min(n - first), 0..width, width);
+    }
+}

@@ -1,0 +1,623 @@
+//! Some rows through all layers and time steps, forward and back, in memory that stays near the processor.
+//!
+//! H units, I inputs of a layer, L lanes, S slots. Each row of a tile has a slot for each of its tokens and one more. In
+//! the slot of a token lie its gates, later their gradients, and what a layer knew *before* it; what it knows after it
+//! is in the next slot. The last slot's gates are 0. So pairs of gradients and of what they are to be multiplied by lie
+//! in the same slots, whatever row they are of.
+//!
+//! Rows are ordered from the longest to the shortest: those that still have tokens come first, and nothing is masked.
+
+use crate::activation::{TANH, logistic, tanh};
+use crate::dropout::Dropout;
+use crate::head::HeadSums;
+use crate::model::{Layer, Model};
+use crate::packing::PANEL;
+use crate::products::{Columns, multiply, outer};
+use crate::vector::Vector;
+use crate::{Loss, Pool};
+
+/// Slots whose gradients are multiplied together: their numbers are read several times.
+const SLOTS_TOGETHER: usize = 64;
+
+/// Does the same for a number of rows or vectors that the compiler is to know.
+macro_rules! with_number {
+    ($found:expr, $name:ident in $($number:literal)* => $do:expr) => {
+        match $found {
+            $($number => {
+                const $name: usize = $number;
+                $do
+            })*
+            _ => unreachable!("as many rows or vectors as there are kernels for"),
+        }
+    };
+}
+pub(crate) use with_number;
+
+/// A row of a tile.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TileRow {
+    /// Its place among the rows of the call.
+    pub(crate) row: usize,
+    /// Its tokens.
+    pub(crate) length: usize,
+    /// Its first slot.
+    pub(crate) slot: usize,
+}
+
+/// What is remembered of one layer, `[S, …]`.
+#[derive(Default)]
+struct Memory {
+    /// Woven; their gradients after the way back.
+    gates: Vec<f32>,
+    cells: Vec<f32>,
+    /// Of the cell after the slot's token.
+    tanh_cells: Vec<f32>,
+    states: Vec<f32>,
+    /// The states as the next layer reads them, where some are left out.
+    dropped: Vec<f32>,
+}
+
+/// A thread's memory for the rows that it works at.
+#[derive(Default)]
+pub(crate) struct Tile {
+    rows: Vec<TileRow>,
+    n_slots: usize,
+    /// The projected token of each slot.
+    places: Vec<u32>,
+    layers: Vec<Memory>,
+    /// The gradient of each state from above: the pooling or the next layer.
+    upward: Vec<f32>,
+    /// The gradients of each row's state and input, `[rows, H + I]`.
+    flow: Vec<f32>,
+    /// The gradient of each row's cell, `[rows, H]`.
+    carry: Vec<f32>,
+    pooled: Vec<f32>,
+    pooled_gradient: Vec<f32>,
+    /// For mean-max pooling, the slot of each unit's largest state.
+    largest: Vec<usize>,
+}
+
+/// What a thread adds up of one layer's gradients.
+#[derive(Default)]
+pub(crate) struct LayerSums {
+    /// As [`crate::packing::forward`] has weights.
+    pub(crate) weights: Vec<f32>,
+    /// Woven.
+    pub(crate) biases: Vec<f32>,
+}
+
+/// What a thread adds up.
+#[derive(Default)]
+pub(crate) struct Sums {
+    pub(crate) layers: Vec<LayerSums>,
+    /// Of each projected token, `[distinct, 4H]`, woven.
+    pub(crate) projected: Vec<f32>,
+    pub(crate) head: HeadSums,
+}
+
+impl Sums {
+    pub(crate) fn clear(&mut self, model: &Model, n_distinct: usize) {
+        self.layers.resize_with(model.layers.len(), LayerSums::default);
+        for (sums, layer) in self.layers.iter_mut().zip(&model.layers) {
+            zeros(&mut sums.weights, layer.forward.len());
+            zeros(&mut sums.biases, 4 * model.hidden);
+        }
+        zeros(&mut self.projected, n_distinct * 4 * model.hidden);
+        self.head.clear(model);
+    }
+}
+
+/// So many zeros.
+pub(crate) fn zeros(numbers: &mut Vec<f32>, length: usize) {
+    numbers.clear();
+    numbers.resize(length, 0.0);
+}
+
+/// Room for so many numbers; what they are does not matter.
+fn room(numbers: &mut Vec<f32>, length: usize) {
+    if numbers.len() < length {
+        numbers.resize(length, 0.0);
+    }
+}
+
+impl Tile {
+    /// Takes up rows: each by its place, and the projected tokens of each.
+    pub(crate) fn begin<'a>(
+        &mut self,
+        model: &Model,
+        rows: &[usize],
+        places: impl Fn(usize) -> &'a [u32],
+        is_dropping: bool,
+    ) {
+        let hidden = model.hidden;
+        self.rows.clear();
+        self.places.clear();
+        for &row in rows {
+            let tokens = places(row);
+            self.rows.push(TileRow { row, length: tokens.len(), slot: self.places.len() });
+            self.places.extend_from_slice(tokens);
+            self.places.push(0);
+        }
+        self.rows.sort_by_key(|row| std::cmp::Reverse(row.length));
+        self.n_slots = self.places.len();
+        self.layers.resize_with(model.layers.len(), Memory::default);
+        for memory in &mut self.layers {
+            room(&mut memory.gates, self.n_slots * 4 * hidden);
+            // What is read together with the last slot's gradients, which are 0, is the slot behind it.
+            for numbers in [&mut memory.cells, &mut memory.tanh_cells, &mut memory.states] {
+                room(numbers, (self.n_slots + 1) * hidden);
+            }
+            if is_dropping {
+                room(&mut memory.dropped, (self.n_slots + 1) * hidden);
+            }
+            for row in &self.rows {
+                memory.cells[row.slot * hidden..][..hidden].fill(0.0);
+                memory.states[row.slot * hidden..][..hidden].fill(0.0);
+                memory.gates[(row.slot + row.length) * 4 * hidden..][..4 * hidden].fill(0.0);
+            }
+        }
+        room(&mut self.upward, self.n_slots * hidden);
+    }
+
+    #[inline(always)]
+    fn forward<V: Vector>(&mut self, model: &Model, projected: &[f32], dropout: &Dropout) {
+        let longest = self.rows.first().map_or(0, |row| row.length);
+        for (number, layer) in model.layers.iter().enumerate() {
+            let (before, from) = self.layers.split_at_mut(number);
+            let below = before.last().map_or(&[][..], |memory| memory.for_next(dropout));
+            let memory = &mut from[0];
+            for t in 0..longest {
+                for rows in self.rows.chunks(V::ROWS) {
+                    let rows = &rows[..rows.partition_point(|row| row.length > t)];
+                    if rows.is_empty() {
+                        break;
+                    }
+                    let begins = Begins { layer, places: &self.places, projected, n_gates: 4 * model.hidden };
+                    with_number!(rows.len(), R in 1 2 3 4 5 6 => {
+                        memory.forward_step::<V, R>(&begins, model.hidden, below, rows, t);
+                    });
+                }
+            }
+            if dropout.layers.is_some() && number + 1 < model.layers.len() {
+                memory.drop(&self.rows, model.hidden, number, dropout);
+            }
+        }
+        self.pool(model);
+    }
+
+    /// What stands for each row, of the last layer's states.
+    #[inline(always)]
+    fn pool(&mut self, model: &Model) {
+        let hidden = model.hidden;
+        let states = &self.layers[model.layers.len() - 1].states;
+        self.pooled.clear();
+        self.largest.clear();
+        for row in &self.rows {
+            let of_row = &states[(row.slot + 1) * hidden..][..row.length * hidden];
+            match model.pool {
+                Pool::Last => self.pooled.extend_from_slice(&of_row[(row.length - 1) * hidden..]),
+                Pool::MeanMax => {
+                    let begin = self.pooled.len();
+                    self.pooled.resize(begin + hidden, 0.0);
+                    self.pooled.resize(begin + 2 * hidden, f32::NEG_INFINITY);
+                    let first = self.largest.len();
+                    self.largest.resize(first + hidden, row.slot);
+                    let (mean, most) = self.pooled[begin..].split_at_mut(hidden);
+                    let largest = &mut self.largest[first..];
+                    for (t, state) in of_row.chunks_exact(hidden).enumerate() {
+                        for unit in 0..hidden {
+                            mean[unit] += state[unit];
+                            // A state that is no number goes on, so that it is noticed.
+                            if state[unit] > most[unit] || state[unit].is_nan() {
+                                most[unit] = state[unit];
+                                largest[unit] = row.slot + t;
+                            }
+                        }
+                    }
+                    mean.iter_mut().for_each(|sum| *sum /= row.length as f32);
+                }
+            }
+        }
+    }
+
+    /// The gradients of the last layer's states, of those of the pooled ones.
+    #[inline(always)]
+    fn unpool(&mut self, model: &Model) {
+        let hidden = model.hidden;
+        self.upward[..self.n_slots * hidden].fill(0.0);
+        for (at, row) in self.rows.iter().enumerate() {
+            let gradient = &self.pooled_gradient[at * model.pooled()..][..model.pooled()];
+            match model.pool {
+                Pool::Last => {
+                    self.upward[(row.slot + row.length - 1) * hidden..][..hidden].copy_from_slice(gradient);
+                }
+                Pool::MeanMax => {
+                    let (mean, most) = gradient.split_at(hidden);
+                    let of_row = &mut self.upward[row.slot * hidden..][..row.length * hidden];
+                    for state in of_row.chunks_exact_mut(hidden) {
+                        for (gradient, mean) in state.iter_mut().zip(mean) {
+                            *gradient = mean / row.length as f32;
+                        }
+                    }
+                    for (unit, &slot) in self.largest[at * hidden..][..hidden].iter().enumerate() {
+                        self.upward[slot * hidden + unit] += most[unit];
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn backward<V: Vector>(&mut self, model: &Model, dropout: &Dropout, sums: &mut Sums) {
+        let hidden = model.hidden;
+        let longest = self.rows.first().map_or(0, |row| row.length);
+        for (number, layer) in model.layers.iter().enumerate().rev() {
+            zeros(&mut self.carry, self.rows.len() * hidden);
+            zeros(&mut self.flow, self.rows.len() * (hidden + layer.inputs));
+            let (before, from) = self.layers.split_at_mut(number);
+            let memory = &mut from[0];
+            for t in (0..longest).rev() {
+                for (group, rows) in self.rows.chunks(V::ROWS).enumerate() {
+                    let n_active = rows.partition_point(|row| row.length > t);
+                    if n_active == 0 {
+                        break;
+                    }
+                    let first = group * V::ROWS;
+                    let mut down = Down {
+                        upward: &mut self.upward,
+                        flow: &mut self.flow[first * (hidden + layer.inputs)..],
+                        carry: &mut self.carry[first * hidden..],
+                    };
+                    with_number!(n_active, R in 1 2 3 4 5 6 => {
+                        memory.backward_step::<V, R>(layer, hidden, &rows[..n_active], t, &mut down);
+                    });
+                }
+            }
+            let of_layer = &mut sums.layers[number];
+            let slots = Slots { n: self.n_slots, hidden };
+            match before.last() {
+                None => {
+                    add_columns::<V>(
+                        &mut of_layer.weights,
+                        memory,
+                        &memory.states,
+                        0..hidden,
+                        &slots,
+                        hidden,
+                    );
+                    self.add_projected::<V>(hidden, &mut sums.projected);
+                }
+                Some(below) => {
+                    let inputs = &below.for_next(dropout)[hidden..];
+                    let n_columns = 2 * hidden;
+                    add_columns::<V>(&mut of_layer.weights, memory, inputs, 0..hidden, &slots, n_columns);
+                    add_columns::<V>(
+                        &mut of_layer.weights,
+                        memory,
+                        &memory.states,
+                        hidden..n_columns,
+                        &slots,
+                        n_columns,
+                    );
+                    add_rows::<V>(&mut of_layer.biases, &memory.gates[..slots.n * 4 * hidden]);
+                    if dropout.layers.is_some() {
+                        dropout.mask_layer(&self.rows, hidden, number - 1, &mut self.upward);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the gradients of the first layer's gates to those of the tokens that were projected.
+    #[inline(always)]
+    fn add_projected<V: Vector>(&self, hidden: usize, projected: &mut [f32]) {
+        let gates = &self.layers[0].gates;
+        for row in &self.rows {
+            for slot in row.slot..row.slot + row.length {
+                let place = self.places[slot] as usize;
+                let to = &mut projected[place * 4 * hidden..][..4 * hidden];
+                let of = &gates[slot * 4 * hidden..][..4 * hidden];
+                for (to, of) in to.chunks_exact_mut(V::LANES).zip(of.chunks_exact(V::LANES)) {
+                    V::load(to).add(V::load(of)).store(to);
+                }
+            }
+        }
+    }
+}
+
+/// From the tokens of a tile's rows to outputs and losses, and back to the gradients of all that they have a part in.
+#[inline(always)]
+pub(crate) fn train<V: Vector>(
+    tile: &mut Tile,
+    model: &Model,
+    projected: &[f32],
+    dropout: &Dropout,
+    loss: &Loss<'_>,
+    sums: &mut Sums,
+    losses: &mut Vec<(usize, f64)>,
+) {
+    tile.forward::<V>(model, projected, dropout);
+    let width = model.pooled();
+    room(&mut tile.pooled_gradient, tile.rows.len() * width);
+    let gradients = tile.pooled_gradient.chunks_exact_mut(width);
+    for ((pooled, gradient), row) in tile.pooled.chunks_exact(width).zip(gradients).zip(&tile.rows) {
+        let lost = sums.head.train(model, pooled, row.row, dropout, loss, gradient);
+        losses.push((row.row, lost));
+    }
+    tile.unpool(model);
+    tile.backward::<V>(model, dropout, sums);
+}
+
+/// The outputs of each of a tile's rows.
+#[inline(always)]
+pub(crate) fn predict<V: Vector>(
+    tile: &mut Tile,
+    model: &Model,
+    projected: &[f32],
+    head: &mut HeadSums,
+    outputs: &mut Vec<(usize, Vec<f32>)>,
+) {
+    tile.forward::<V>(model, projected, &Dropout::none());
+    for (pooled, row) in tile.pooled.chunks_exact(model.pooled()).zip(&tile.rows) {
+        outputs.push((row.row, head.forward(model, pooled, row.row, &Dropout::none()).to_vec()));
+    }
+}
+
+/// What a token's gates begin with: its projection in the first layer, biases in the others.
+struct Begins<'a> {
+    layer: &'a Layer,
+    places: &'a [u32],
+    projected: &'a [f32],
+    n_gates: usize,
+}
+
+impl Begins<'_> {
+    #[inline(always)]
+    fn of(&self, slot: usize) -> &[f32] {
+        if self.layer.inputs == 0 {
+            &self.projected[self.places[slot] as usize * self.n_gates..][..self.n_gates]
+        } else {
+            &self.layer.biases
+        }
+    }
+}
+
+/// Gradients on their way down.
+struct Down<'a> {
+    upward: &'a mut [f32],
+    flow: &'a mut [f32],
+    carry: &'a mut [f32],
+}
+
+impl Memory {
+    fn for_next(&self, dropout: &Dropout) -> &[f32] {
+        if dropout.layers.is_some() { &self.dropped } else { &self.states }
+    }
+
+    fn drop(&mut self, rows: &[TileRow], hidden: usize, number: usize, dropout: &Dropout) {
+        let end = rows.iter().map(|row| row.slot + row.length + 1).max().unwrap_or(0);
+        self.dropped[..end * hidden].copy_from_slice(&self.states[..end * hidden]);
+        // What is known after a token is in the slot behind its own.
+        dropout.mask_layer(rows, hidden, number, &mut self.dropped[hidden..]);
+    }
+
+    /// One token of each of R rows.
+    #[inline(always)]
+    fn forward_step<V: Vector, const R: usize>(
+        &mut self,
+        begins: &Begins<'_>,
+        hidden: usize,
+        below: &[f32],
+        rows: &[TileRow],
+        t: usize,
+    ) {
+        let slots = slots_at::<R>(rows, t);
+        let layer = begins.layer;
+        let width = 4 * V::LANES;
+        for (block, weights) in layer.forward.chunks_exact((layer.inputs + hidden) * width).enumerate() {
+            let (of_inputs, of_states) = weights.split_at(layer.inputs * width);
+            let mut sums = [[V::splat(0.0); 4]; R];
+            for r in 0..R {
+                let begin = &begins.of(slots[r])[block * width..][..width];
+                for gate in 0..4 {
+                    sums[r][gate] = V::load(&begin[gate * V::LANES..]);
+                }
+            }
+            if layer.inputs > 0 {
+                let inputs = rows_at(&below[hidden..], &slots, hidden);
+                multiply(&mut sums, &inputs, of_inputs);
+            }
+            if t > 0 {
+                multiply(&mut sums, &rows_at(&self.states, &slots, hidden), of_states);
+            }
+            for (sums, &slot) in sums.iter().zip(&slots) {
+                let units = slot * hidden + block * V::LANES;
+                let &[i, f, g, o] = sums;
+                let (i, f, g, o) = (logistic(i), logistic(f), tanh(g), logistic(o));
+                let cell = f.fma(V::load(&self.cells[units..]), i.mul(g));
+                let tanh_cell = tanh(cell.mul(V::splat(TANH)));
+                let gates = &mut self.gates[slot * 4 * hidden + block * width..][..width];
+                for (gate, value) in [i, f, g, o].into_iter().enumerate() {
+                    value.store(&mut gates[gate * V::LANES..]);
+                }
+                cell.store(&mut self.cells[units + hidden..]);
+                tanh_cell.store(&mut self.tanh_cells[units..]);
+                o.mul(tanh_cell).store(&mut self.states[units + hidden..]);
+            }
+        }
+    }
+
+    /// The gradients of one token's gates of each of R rows, and what goes on to the token before and the layer below.
+    #[inline(always)]
+    fn backward_step<V: Vector, const R: usize>(
+        &mut self,
+        layer: &Layer,
+        hidden: usize,
+        rows: &[TileRow],
+        t: usize,
+        down: &mut Down<'_>,
+    ) {
+        let slots = slots_at::<R>(rows, t);
+        let columns = hidden + layer.inputs;
+        let one = V::splat(1.0);
+        for (r, &slot) in slots.iter().enumerate() {
+            for block in 0..hidden / V::LANES {
+                let (at, units) = (block * V::LANES, slot * hidden + block * V::LANES);
+                let gates = &mut self.gates[slot * 4 * hidden + 4 * at..][..4 * V::LANES];
+                let gate = |number: usize| V::load(&gates[number * V::LANES..]);
+                let (i, f, g, o) = (gate(0), gate(1), gate(2), gate(3));
+                let tanh_cell = V::load(&self.tanh_cells[units..]);
+                let state = V::load(&down.upward[units..]).add(V::load(&down.flow[r * columns + at..]));
+                let cell = {
+                    let slope = one.sub(tanh_cell.mul(tanh_cell)).mul(o);
+                    state.fma(slope, V::load(&down.carry[r * hidden + at..]))
+                };
+                let gradients = [
+                    cell.mul(g).mul(i.mul(one.sub(i))),
+                    cell.mul(V::load(&self.cells[units..])).mul(f.mul(one.sub(f))),
+                    cell.mul(i).mul(one.sub(g.mul(g))),
+                    state.mul(tanh_cell).mul(o.mul(one.sub(o))),
+                ];
+                for (gate, gradient) in gradients.into_iter().enumerate() {
+                    gradient.store(&mut gates[gate * V::LANES..]);
+                }
+                cell.mul(f).store(&mut down.carry[r * hidden + at..]);
+            }
+        }
+        let gates = rows_at(&self.gates, &slots, 4 * hidden);
+        back_through::<V, R>(&gates, &layer.backward, columns, down.flow, columns);
+        if layer.inputs > 0 {
+            for (r, slot) in slots.iter().enumerate() {
+                let of_inputs = &down.flow[r * columns + hidden..][..layer.inputs];
+                down.upward[slot * hidden..][..layer.inputs].copy_from_slice(of_inputs);
+            }
+        }
+    }
+}
+
+/// Where R rows have this token.
+#[inline(always)]
+fn slots_at<const R: usize>(rows: &[TileRow], t: usize) -> [usize; R] {
+    let mut slots = [0; R];
+    for (slot, row) in slots.iter_mut().zip(rows) {
+        *slot = row.slot + t;
+    }
+    slots
+}
+
+/// Rows of so many numbers, by their places.
+#[inline(always)]
+pub(crate) fn rows_at<'a, const R: usize>(
+    numbers: &'a [f32],
+    places: &[usize; R],
+    length: usize,
+) -> [&'a [f32]; R] {
+    let mut rows = [&numbers[..0]; R];
+    for r in 0..R {
+        rows[r] = &numbers[places[r] * length..][..length];
+    }
+    rows
+}
+
+/// The gradients of what was multiplied by weights, for R rows of gradients of woven gates: into `out`, from row to row
+/// `stride`, the first `columns`.
+#[inline(always)]
+pub(crate) fn back_through<V: Vector, const R: usize>(
+    gates: &[&[f32]; R],
+    weights: &[f32],
+    columns: usize,
+    out: &mut [f32],
+    stride: usize,
+) {
+    let n_gates = gates[0].len();
+    let mut rest = weights;
+    let mut first = 0;
+    while first < columns {
+        let n_vectors = (columns - first).div_ceil(V::LANES).min(PANEL);
+        let (panel, others) = rest.split_at(n_gates * n_vectors * V::LANES);
+        rest = others;
+        with_number!(n_vectors, N in 1 2 3 4 => {
+            let mut sums = [[V::splat(0.0); N]; R];
+            multiply(&mut sums, gates, panel);
+            for r in 0..R {
+                for (n, sum) in sums[r].into_iter().enumerate() {
+                    let column = first + n * V::LANES;
+                    let end = columns.min(column + V::LANES);
+                    sum.store_part(&mut out[r * stride + column..r * stride + end]);
+                }
+            }
+        });
+        first += PANEL * V::LANES;
+    }
+}
+
+/// The slots of a tile.
+struct Slots {
+    n: usize,
+    hidden: usize,
+}
+
+/// Adds what these columns of a layer's weights get: the products of gates' gradients and of what the columns were
+/// multiplied by, slot by slot.
+#[inline(always)]
+fn add_columns<V: Vector>(
+    sums: &mut [f32],
+    memory: &Memory,
+    of: &[f32],
+    columns: std::ops::Range<usize>,
+    slots: &Slots,
+    n_columns: usize,
+) {
+    let left = Columns { numbers: of, stride: slots.hidden };
+    let right = Columns { numbers: &memory.gates, stride: 4 * slots.hidden };
+    for first in (0..slots.n).step_by(SLOTS_TOGETHER) {
+        let n = SLOTS_TOGETHER.min(slots.n - first);
+        add_products::<V>(sums, left.from(first), right.from(first), n, columns.clone(), n_columns);
+    }
+}
+
+/// Adds to packed gradients, `[H / L, n_columns, 4 L]`, the products of `n` rows of numbers, one for each of these
+/// columns, and of woven gates.
+#[inline(always)]
+pub(crate) fn add_products<V: Vector>(
+    sums: &mut [f32],
+    left: Columns<'_>,
+    right: Columns<'_>,
+    n: usize,
+    columns: std::ops::Range<usize>,
+    n_columns: usize,
+) {
+    let width = 4 * V::LANES;
+    for (block, sums) in sums.chunks_exact_mut(n_columns * width).enumerate() {
+        let gates = right.column(block * width);
+        for (group, sums) in
+            sums[columns.start * width..columns.end * width].chunks_mut(V::ROWS * width).enumerate()
+        {
+            let left = left.column(group * V::ROWS);
+            with_number!(sums.len() / width, R in 1 2 3 4 5 6 => {
+                let mut own = [[V::splat(0.0); 4]; R];
+                for (own, sums) in own.iter_mut().zip(sums.chunks_exact(width)) {
+                    for n in 0..4 {
+                        own[n] = V::load(&sums[n * V::LANES..]);
+                    }
+                }
+                outer(&mut own, left, gates, n);
+                for (own, sums) in own.iter().zip(sums.chunks_exact_mut(width)) {
+                    for n in 0..4 {
+                        own[n].store(&mut sums[n * V::LANES..]);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Adds rows, each as long as the sums.
+#[inline(always)]
+pub(crate) fn add_rows<V: Vector>(sums: &mut [f32], rows: &[f32]) {
+    for row in rows.chunks_exact(sums.len()) {
+        for (sum, number) in sums.chunks_exact_mut(V::LANES).zip(row.chunks_exact(V::LANES)) {
+            V::load(sum).add(V::load(number)).store(sum);
+        }
+    }
+}

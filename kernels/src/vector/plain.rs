@@ -1,0 +1,86 @@
+//! What a compiler makes instructions of that any processor has.
+
+use super::Vector;
+
+/// Four floats.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain([f32; 4]);
+
+impl Plain {
+    #[inline(always)]
+    fn map(self, to: impl Fn(f32) -> f32) -> Self {
+        Self(self.0.map(to))
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self, with: impl Fn(f32, f32) -> f32) -> Self {
+        let mut lanes = self.0;
+        for (lane, other) in lanes.iter_mut().zip(other.0) {
+            *lane = with(*lane, other);
+        }
+        Self(lanes)
+    }
+}
+
+impl Vector for Plain {
+    const LANES: usize = 4;
+    const ROWS: usize = 2;
+
+    #[inline(always)]
+    fn load(from: &[f32]) -> Self {
+        Self([from[0], from[1], from[2], from[3]])
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        to[..4].copy_from_slice(&self.0);
+    }
+    #[inline(always)]
+    fn splat(number: f32) -> Self {
+        Self([number; 4])
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        self.zip(other, |one, other| one + other)
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        self.zip(other, |one, other| one - other)
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        self.zip(other, |one, other| one * other)
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        self.zip(other, |one, other| one / other)
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        self.map(f32::sqrt)
+    }
+    #[inline(always)]
+    fn fma(self, by: Self, plus: Self) -> Self {
+        // Rounded twice: to round once is a call of a function for each number where a processor has no FMA.
+        self.mul(by).add(plus)
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        self.zip(other, |one, other| if one < other { one } else { other })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        // 1.5 · 2^23: added, it leaves no bits for what is behind the point.
+        const NO_FRACTION: f32 = 12_582_912.0;
+        self.map(|number| (number + NO_FRACTION) - NO_FRACTION)
+    }
+    #[inline(always)]
+    fn scale(self, power: Self) -> Self {
+        // The exponent of a float, which lies above 23 bits, is 127 more.
+        let factor = |power: f32| f32::from_bits(((power.max(-126.0) as i32 + 127) as u32) << 23);
+        self.mul(power.map(factor))
+    }
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        self.map(|number| 1.0 / number)
+    }
+}

@@ -1,0 +1,169 @@
+//! What x86-64 processors compute with.
+//!
+//! SAFETY, of every call in here: the processor has the instruction, for only [`crate::processor`] names these types,
+//! and it has asked.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::Vector;
+
+/// 16 floats, for AVX-512.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(__m512);
+
+impl Vector for Avx512 {
+    const LANES: usize = 16;
+    const ROWS: usize = 6;
+
+    #[inline(always)]
+    fn load(from: &[f32]) -> Self {
+        let from = &from[..Self::LANES];
+        // SAFETY: it has as many numbers as are read.
+        Self(unsafe { _mm512_loadu_ps(from.as_ptr()) })
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        let to = &mut to[..Self::LANES];
+        // SAFETY: it has as many places as are written.
+        unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn splat(number: f32) -> Self {
+        Self(unsafe { _mm512_set1_ps(number) })
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(unsafe { _mm512_add_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(unsafe { _mm512_sub_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(unsafe { _mm512_mul_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Self(unsafe { _mm512_div_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(unsafe { _mm512_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    fn fma(self, by: Self, plus: Self) -> Self {
+        Self(unsafe { _mm512_fmadd_ps(self.0, by.0, plus.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        Self(unsafe { _mm512_min_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        Self(unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn scale(self, power: Self) -> Self {
+        Self(unsafe { _mm512_scalef_ps(self.0, power.0) })
+    }
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        // 14 bits, and twice as many by a step of Newton's.
+        unsafe {
+            let rough = _mm512_rcp14_ps(self.0);
+            let error = _mm512_fnmadd_ps(self.0, rough, _mm512_set1_ps(1.0));
+            Self(_mm512_fmadd_ps(rough, error, rough))
+        }
+    }
+
+    #[inline(always)]
+    fn load_part(from: &[f32]) -> Self {
+        // SAFETY: only lanes whose number the slice has are read.
+        Self(unsafe { _mm512_maskz_loadu_ps(first_lanes(from.len()), from.as_ptr()) })
+    }
+
+    #[inline(always)]
+    fn store_part(self, to: &mut [f32]) {
+        // SAFETY: only lanes whose place the slice has are written.
+        unsafe { _mm512_mask_storeu_ps(to.as_mut_ptr(), first_lanes(to.len()), self.0) }
+    }
+}
+
+/// A bit for each of the first lanes.
+#[inline(always)]
+fn first_lanes(n: usize) -> u16 {
+    ((1u32 << n.min(16)) - 1) as u16
+}
+
+/// 8 floats, for AVX2 with FMA.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(__m256);
+
+impl Vector for Avx2 {
+    const LANES: usize = 8;
+    const ROWS: usize = 3;
+
+    #[inline(always)]
+    fn load(from: &[f32]) -> Self {
+        let from = &from[..Self::LANES];
+        // SAFETY: it has as many numbers as are read.
+        Self(unsafe { _mm256_loadu_ps(from.as_ptr()) })
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32]) {
+        let to = &mut to[..Self::LANES];
+        // SAFETY: it has as many places as are written.
+        unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn splat(number: f32) -> Self {
+        Self(unsafe { _mm256_set1_ps(number) })
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(unsafe { _mm256_add_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        Self(unsafe { _mm256_sub_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        Self(unsafe { _mm256_mul_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        Self(unsafe { _mm256_div_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        Self(unsafe { _mm256_sqrt_ps(self.0) })
+    }
+    #[inline(always)]
+    fn fma(self, by: Self, plus: Self) -> Self {
+        Self(unsafe { _mm256_fmadd_ps(self.0, by.0, plus.0) })
+    }
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        Self(unsafe { _mm256_min_ps(self.0, other.0) })
+    }
+    #[inline(always)]
+    fn round(self) -> Self {
+        Self(unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self.0) })
+    }
+    #[inline(always)]
+    fn scale(self, power: Self) -> Self {
+        // The exponent of a float, which lies above 23 bits, is 127 more.
+        unsafe {
+            let power = _mm256_max_ps(_mm256_set1_ps(-126.0), power.0);
+            let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(power), _mm256_set1_epi32(127));
+            Self(_mm256_mul_ps(self.0, _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent))))
+        }
+    }
+    #[inline(always)]
+    fn reciprocal(self) -> Self {
+        Self(unsafe { _mm256_div_ps(_mm256_set1_ps(1.0), self.0) })
+    }
+}
