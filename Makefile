@@ -34,6 +34,8 @@ setup: ## what building and testing need, below .deps/
 	@bootstrap/laptop.sh build test
 	@bootstrap/laptop.sh hadoop || \
 		{ [ -z "$(CI)" ] && echo "SKIPPED Hadoop: it could not be installed; the lines above say why"; }
+	@bootstrap/laptop.sh browser || \
+		{ [ -z "$(CI)" ] && echo "SKIPPED the browser: it could not be installed; the lines above say why"; }
 
 build: ## the programs, into target/release/
 	@bootstrap/laptop.sh build $(TORCH_SET)
@@ -70,19 +72,22 @@ fuzz: ## what reads bytes from elsewhere, by libFuzzer; FUZZ="json clean" SECOND
 	then fuzz/run.sh .deps/bin/cargo-fuzz $(TARGET)/fuzz $(SECONDS) $(FUZZ); \
 	else echo "SKIPPED fuzz: cargo-fuzz could not be installed; the lines above say why"; fi
 
-# A compiler that is no nightly takes the flag by RUSTC_BOOTSTRAP; leaks are not looked for, since that needs ptrace.
-# It is the Rust side that is watched, not the C of HDF5 and libdeflate.
+# A compiler that is no nightly takes the flag by RUSTC_BOOTSTRAP. Of it build scripts make the C compiler's, so that HDF5,
+# zlib and libdeflate are watched too. Leaks are not looked for, since that needs ptrace; nor globals that are there twice,
+# which libdeflate's equal tables are to the sanitizer.
 sanitize: ## the tests of what reads bytes from elsewhere, under AddressSanitizer
 	@bootstrap/laptop.sh build
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0 cargo test --release $(LOCKED) \
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 cargo test --release $(LOCKED) \
 		-p corpus -p dataset --lib --tests --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/sanitizer
 
 mutations: ## the commit broken in one place after the other: does a test notice?
 	@TORCH=no bootstrap/laptop.sh build test
 	tests/mutations.py $(TARGET)/mutations
 
+# Datasets besides that the training is measured on.
+REVIEWS :=
 # What is measured is built as what is shipped.
-bench: ## 1 GB through each stage, through sentimill, and through other engines; store, reading and all-reduces beside others
+bench: ## 1 GB through each stage, through sentimill, and through other engines; store, reading, all-reduces and training beside others
 	@bootstrap/laptop.sh build test bench $(TORCH_SET)
 	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins
 	python3 tests/bench.py $(TARGET)/dist .deps/bench/bin/python
@@ -95,6 +100,11 @@ ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
 	cargo build --profile dist $(LOCKED) -p c10d --example all_reduce
 	python3 c10d/bench/compare.py $(TARGET)/dist/examples/all_reduce .deps/torch/bin/python
+	cargo build --profile dist $(LOCKED) -p kernels --example step
+	$(TARGET)/dist/examples/step 1 && $(TARGET)/dist/examples/step 2
+	python3 trainer/bench/generated.py 60000 >$(TARGET)/dist/bench/generated.jsonl
+	$(TARGET)/dist/sentimill --input $(TARGET)/dist/bench/generated.jsonl --out $(TARGET)/dist/bench/generated.h5
+	python3 trainer/bench/compare.py $(TARGET)/dist/trainer .deps/torch/bin/python 5 $(TARGET)/dist/bench/generated.h5 $(REVIEWS)
 endif
 	$(LEFT_OUT)
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Installs below .deps/ what building and testing need beyond a Rust toolchain, a C++ compiler and
-# Python 3 (and, for Hadoop, Java and Maven). Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
+# Python 3 (and, for Hadoop, Java and Maven; for a browser, npm). Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|bench|check|sbom|dist|fuzz ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|browser|bench|check|sbom|dist|fuzz ...
 #   build   a cmake new enough for HDF5: the system's, or PyPI's
 #   torch   the part of PyTorch that c10d and trainer are compiled with, for a CPU: 0.5 GB
 #   --cuda  torch, and all of PyTorch for a GPU: 4 GB
-#   test    the Python packages of the oracle, which knows none of the project's code; an S3 server;
-#           and --cuda, unless the environment has TORCH=no
+#   test    the Python packages of the oracle, which knows none of the project's code, and of what reads the trainer's
+#           files; an S3 server; and --cuda, unless the environment has TORCH=no
 #   hadoop  Hadoop's jars, of which bootstrap/hadoop/cluster.sh makes a cluster on this machine: 93 MB
+#   browser Chromium without a screen, in which the trainer's report is opened: 70 MB
 #   bench   the Python packages of the job in Python and in other engines, and the AWS CLI, beside which it is measured:
 #           1.4 GB
 #   check   cargo-deny and shellcheck
@@ -45,8 +46,9 @@ main() {
             torch) torch=${torch:-part} ;;
             --cuda) torch=whole ;;
             # The Python peer in tests of groups of ranks does not start without its CUDA libraries.
-            test) python_set test; python_set s3; [ "${TORCH:-yes}" = no ] || torch=whole ;;
+            test) python_set test; python_set s3; python_set report; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             hadoop) hadoop ;;
+            browser) browser ;;
             bench) python_set bench "1.4 GB" ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
             sbom) cargo_tool cargo-sbom "$CARGO_SBOM" ;;
@@ -112,6 +114,37 @@ hadoop() {
 
 java_version() {
     java -XshowSettings:properties -version 2>&1 | sed -n 's/^ *java.specification.version = //p'
+}
+
+# .deps/browser/chromium, as the package of bootstrap/browser/ has it: npm holds it against the digest in
+# package-lock.json. Beside it lie a font, what draws without a GPU, and in lib/ what a minimal system lacks.
+browser() {
+    local wanted="$root/bootstrap/browser" stamp from=downloads/npm/node_modules/@sparticuz/chromium/bin name
+    need npm "npm (apt-get install npm)"
+    stamp=$(cat "$wanted/package.json" "$wanted/package-lock.json" | sha256sum)
+    [ "$(cat browser/stamp 2>/dev/null)" = "$stamp" ] && return
+    say "installing Chromium from bootstrap/browser/package.json, a download of 70 MB"
+    rm -rf browser
+    mkdir -p browser downloads/npm
+    cp "$wanted"/package*.json downloads/npm
+    # No package's own program is run. npm's own cache would be outside of .deps/.
+    npm ci --prefix downloads/npm --cache "$deps/downloads/npm-cache" --ignore-scripts --no-audit --no-fund \
+        --loglevel error >&2 ||
+        fail "npm could not install bootstrap/browser/package.json, and says why above. It needs npm's registry or a mirror" \
+            "of it (npm_config_registry=...)"
+    for name in chromium al2023.tar fonts.tar swiftshader.tar; do
+        node -e 'process.stdin.pipe(require("zlib").createBrotliDecompress()).pipe(process.stdout)' \
+            <"$from/$name.br" >"browser/$name" || fail "$from/$name.br could not be inflated"
+    done
+    for name in al2023.tar fonts.tar swiftshader.tar; do
+        tar -xf "browser/$name" -C browser && rm "browser/$name"
+    done
+    chmod +x browser/chromium
+    # The package's own looks for fonts where its users have them. A font of its own makes pictures alike.
+    echo '<?xml version="1.0"?><fontconfig><dir prefix="relative">fonts</dir><dir>/usr/share/fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>' \
+        >browser/fonts.conf
+    # Last, so that an interrupted install is done again.
+    echo "$stamp" >browser/stamp
 }
 
 # cargo_tool NAME VERSION: .deps/bin/NAME, compiled from the package of that name.

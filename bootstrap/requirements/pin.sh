@@ -10,6 +10,8 @@ for name in "${@%.in}"; do
     case $name in
         # Files are taken out of these; what Python would need to run them is not.
         libtorch) options=(--no-deps) ;;
+        # The server of TensorBoard's pages and tokenizers' way to a hub are not used.
+        report) options=(--no-deps) ;;
         # Asked for by torch, and used by torch.compile alone: 700 MB, most of it triton.
         torch) options=(--no-emit-package triton --no-emit-package cuda-bindings --no-emit-package cuda-pathfinder) ;;
         *) options=() ;;

@@ -1,13 +1,14 @@
-"""Training speed, the trainer beside PyTorch (pytorch.py): the same model, rows and order, in turn.
+"""Training speed of whole epochs, the trainer beside two PyTorch scripts: the same model and rows, in turn.
 
-usage: compare.py TRAINER PYTHON DATASET [ROUNDS [FLAG ...]]
+usage: compare.py TRAINER PYTHON ROUNDS DATASET...
   TRAINER  the program, built
   PYTHON   a Python that has PyTorch, numpy and h5py
-  DATASET  of merge
-  FLAG     for both, such as --batch 512
+  DATASET  of merge or sentimill
 
-A round trains each for EPOCHS epochs and takes the fastest epoch's reviews/s, so that loading, starting, and
-preparing each new shape for the first time are left out.
+Each round trains each for two epochs and takes the faster one's reviews/s: reader, model, optimizer and metrics, but not
+the start, nor what PyTorch prepares when it meets a shape for the first time. The scripts: usual.py, as most people
+write it; pytorch.py, which sorts rows by length as the trainer does, with Adam in one pass and the C library's and
+PyTorch's allocators set so that memory stays with the process.
 """
 
 import json
@@ -18,49 +19,58 @@ import sys
 import tempfile
 from pathlib import Path
 
-EPOCHS = 2
+EPOCHS = "2"
 LIMIT_S = 1800
-# Large blocks stay with the process, where they are otherwise mapped and unmapped in every step.
-ALLOCATOR = {
+HERE = Path(__file__).parent
+TUNED = {
     "MALLOC_MMAP_THRESHOLD_": "4294967296",
     "MALLOC_TRIM_THRESHOLD_": "17179869184",
     "MALLOC_TOP_PAD_": "268435456",
+    "THP_MEM_ALLOC_ENABLE": "1",
 }
 
 
 def main() -> None:
-    if len(sys.argv) < 4:
+    if len(sys.argv) < 5:
         sys.exit(__doc__)
-    trainer, python, dataset = sys.argv[1:4]
-    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 5
-    flags = sys.argv[5:] + ["--epochs", str(EPOCHS)]
-    script = [python, str(Path(__file__).with_name("pytorch.py")), dataset] + flags
-    ours = [trainer, "fit", dataset] + flags
+    trainer, python, rounds, datasets = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
+    for dataset in datasets:
+        for threads in (1, 2):
+            compare(trainer, python, rounds, dataset, threads)
+
+
+def compare(trainer: str, python: str, rounds: int, dataset: str, threads: int) -> None:
+    usual = [python, str(HERE / "usual.py"), dataset, EPOCHS]
+    tuned = [python, str(HERE / "pytorch.py"), dataset, "--epochs", EPOCHS, "--fused"]
+    fit = ["fit", dataset, "--epochs", EPOCHS]
     kinds = {
-        "trainer": (ours, {}),
-        "trainer, allocator set": (ours, ALLOCATOR),
-        "PyTorch": (script, {}),
-        "PyTorch, allocator set": (script, ALLOCATOR),
-        "PyTorch, allocator set, fused Adam": (script + ["--fused"], ALLOCATOR),
+        "PyTorch as usual": (usual, {}),
+        "PyTorch tuned": (tuned, TUNED),
+        "trainer": ([trainer] + fit, {}),
     }
+    if threads > 1:
+        kinds[f"trainer, {threads} ranks"] = ([trainer, "launch", "--nproc", str(threads), "--"] + fit, {})
     speeds: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(rounds):
-        for kind, (command, environment) in kinds.items():
+        for kind, (command, settings) in kinds.items():
+            ranks = threads if "ranks" in kind else 1
+            environment = settings | {"OMP_NUM_THREADS": str(threads // ranks)}
             speeds[kind].append(speed(command, environment))
             print(f"{kind}: {speeds[kind][-1]:.0f}", file=sys.stderr)
-
-    print(f"training of {dataset} {' '.join(flags)}: reviews/s, medians of {rounds} rounds in turn (least to most)")
-    first = speeds["PyTorch"]
+    print(f"{dataset}, {threads} thread(s): reviews/s, medians of {rounds} rounds in turn (least to most)")
     for kind, found in speeds.items():
-        ratio = statistics.median(one / plain for one, plain in zip(found, first))
         spread = f"{statistics.median(found):.0f} ({min(found):.0f}-{max(found):.0f})"
-        print(f"{kind:<36} {spread:>24} {ratio:>6.2f} times PyTorch")
+        ratios = [
+            f"{statistics.median(own / other for own, other in zip(found, speeds[peer])):.2f}"
+            for peer in ("PyTorch as usual", "PyTorch tuned")
+        ]
+        print(f"{kind:<20} {spread:>24}   {ratios[0]} times usual, {ratios[1]} times tuned", flush=True)
 
 
 def speed(command: list[str], environment: dict[str, str]) -> float:
-    """Reviews/s of the fastest epoch."""
+    """Reviews/s of the faster epoch."""
     with tempfile.TemporaryDirectory() as folder:
-        is_ours = command[1] == "fit"
+        is_ours = "fit" in command
         # Ours writes a line when an epoch is over, and no other with so large a number.
         more = ["--out", f"{folder}/out", "--log-steps", str(1 << 40)] if is_ours else []
         done = subprocess.run(

@@ -36,8 +36,10 @@ pub enum Command {
     Evaluate(Evaluate),
     /// Read lines on standard input and print what a model thinks of each, one JSON object a line
     Predict(Predict),
-    /// Write a saved model again elsewhere
+    /// Write a saved model again elsewhere, with what other programs use it by
     Export(Export),
+    /// Write one HTML page about trainings, side by side
+    Report(Report),
     /// Run a command as several ranks on this machine: trainer launch --nproc 2 -- fit reviews.h5 --out run
     Launch(Launch),
 }
@@ -188,6 +190,9 @@ pub struct Running {
     /// Where to compute: auto takes a GPU where there is one
     #[arg(long, value_enum, default_value_t = DeviceName::Auto, help_heading = "Running")]
     pub device: DeviceName,
+    /// On a processor: auto computes by own kernels what there are some for, pytorch everything by PyTorch
+    #[arg(long, value_enum, default_value_t = ComputeName::Auto, help_heading = "Running")]
+    pub compute: ComputeName,
     /// Threads that make batches
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64), help_heading = "Running")]
     pub loaders: u8,
@@ -252,6 +257,17 @@ pub struct Export {
     pub model: PathBuf,
     /// The folder to write, which must not exist
     #[arg(long, value_name = "FOLDER")]
+    pub out: PathBuf,
+}
+
+/// What is reported.
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The --out folders of fit
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// The page to write; one that is there is replaced
+    #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub out: PathBuf,
 }
 
@@ -429,4 +445,13 @@ pub enum DeviceName {
     Cpu,
     /// The GPU of this rank
     Cuda,
+}
+
+/// `--compute`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ComputeName {
+    /// Own kernels where there are some.
+    Auto,
+    /// PyTorch.
+    Pytorch,
 }

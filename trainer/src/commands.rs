@@ -8,9 +8,11 @@ mod init;
 mod launch;
 mod predict;
 mod progress;
+mod report;
 
 pub use evaluate::evaluate;
 pub use export::export;
 pub use fit::fit;
 pub use launch::launch;
 pub use predict::predict;
+pub use report::report;

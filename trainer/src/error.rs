@@ -173,6 +173,16 @@ pub enum Error {
     /// Rank 0 could not go on and says why.
     #[error("rank 0 could not read the checkpoint; its message says why")]
     Elsewhere,
+    /// Something in the folder of a training is not what a report is made of.
+    #[error("{}: {found}, expected {expected}", path.display())]
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
     /// Reading or writing failed.
     #[error("{}", path.display())]
     Io {
@@ -215,7 +225,7 @@ impl Error {
             | Self::OtherTraining { .. } => Exit::Settings,
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
-            Self::Weights { .. } | Self::Unreadable { .. } => Exit::MissingInput,
+            Self::Weights { .. } | Self::Unreadable { .. } | Self::Report { .. } => Exit::MissingInput,
             Self::OtherVocabulary { .. } | Self::Exists { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere | Self::Interrupted { .. } => Exit::TryAgain,

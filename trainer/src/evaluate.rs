@@ -3,11 +3,12 @@
 use tch::{Device, Tensor};
 
 use crate::batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
+use crate::compute::{Answers, Compute};
 use crate::error::Result;
 use crate::inputs::Inputs;
 use crate::loss::Objective;
-use crate::metrics::{Metrics, Tally, metrics};
-use crate::models::{Dropout, Lstm};
+use crate::metrics::{Metrics, N_SUMS, Tally, metrics, unranked};
+use crate::models::Lstm;
 use crate::ranks::Ranks;
 
 /// How an evaluation goes.
@@ -21,14 +22,71 @@ pub struct Evaluation {
     pub objective: Objective,
     /// The smallest rating whose label is 1.
     pub positive_from: u8,
-    /// Where the model is.
-    pub device: Device,
     /// Threads that make batches.
     pub loaders: usize,
 }
 
+/// What a model says of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowScore {
+    /// The row's place in the dataset.
+    pub row: u32,
+    /// Its label.
+    pub label: u8,
+    /// What the model's outputs come to, by its [`Scoring`](crate::metrics::Scoring).
+    pub score: f32,
+}
+
 /// The metrics of a part's rows. Every rank takes every so manieth batch and gets the same numbers.
-pub fn evaluate(model: &Lstm, rows: &Rows, ranks: &Ranks, evaluation: &Evaluation) -> Result<Metrics> {
+pub fn evaluate(
+    model: &Lstm,
+    rows: &Rows,
+    ranks: &Ranks,
+    compute: &Compute,
+    evaluation: &Evaluation,
+) -> Result<Metrics> {
+    let (tally, _) = tally(model, rows, ranks, compute, evaluation)?;
+    let (sums, mut ranked) = together(&tally, ranks)?;
+    metrics(&sums, &mut ranked)
+}
+
+/// The metrics and the score of each row, by its place; every rank gets all of them.
+pub fn evaluate_rows(
+    model: &Lstm,
+    rows: &Rows,
+    ranks: &Ranks,
+    compute: &Compute,
+    evaluation: &Evaluation,
+) -> Result<(Metrics, Vec<RowScore>)> {
+    let (tally, places) = tally(model, rows, ranks, compute, evaluation)?;
+    let (sums, mut ranked) = together(&tally, ranks)?;
+    let places = ranks.gather_i64(&places)?;
+    let of_row = |(&place, &ranked): (&i64, &i64)| {
+        let (score, label) = unranked(ranked);
+        RowScore { row: place as u32, label, score }
+    };
+    let mut scores: Vec<RowScore> = places.iter().zip(&ranked).map(of_row).collect();
+    // A row without a finite score is in no tally, and an error here.
+    let metrics = metrics(&sums, &mut ranked)?;
+    scores.sort_unstable_by_key(|score| score.row);
+    Ok((metrics, scores))
+}
+
+/// What all ranks have counted: their sums, and their rows, rank by rank.
+fn together(tally: &Tally, ranks: &Ranks) -> Result<([i64; N_SUMS], Vec<i64>)> {
+    let mut sums = tally.sums();
+    ranks.sum_i64(&mut sums)?;
+    Ok((sums, ranks.gather_i64(tally.ranked())?))
+}
+
+/// What this rank counts, and the places of its rows.
+fn tally(
+    model: &Lstm,
+    rows: &Rows,
+    ranks: &Ranks,
+    compute: &Compute,
+    evaluation: &Evaluation,
+) -> Result<(Tally, Vec<i64>)> {
     rows.check_rows(evaluation.part)?;
     let loading = Loading {
         part: evaluation.part,
@@ -40,27 +98,32 @@ pub fn evaluate(model: &Lstm, rows: &Rows, ranks: &Ranks, evaluation: &Evaluatio
         loaders: evaluation.loaders,
     };
     let mut tally = Tally::default();
+    let mut places = Vec::new();
+    let mut answers = Answers::of(model, compute);
+    let inputs = Inputs::copied(compute.device());
     for batch in Loader::start(rows, loading)? {
-        count(model, &batch?, evaluation, &mut tally)?;
+        let batch = batch?;
+        count(&mut answers, &inputs, &batch, evaluation, &mut tally)?;
+        places.extend(batch.rows.iter().map(|&row| i64::from(row)));
     }
-    let mut sums = tally.sums();
-    ranks.sum_i64(&mut sums)?;
-    let mut ranked = ranks.gather_i64(tally.ranked())?;
-    metrics(&sums, &mut ranked)
+    Ok((tally, places))
 }
 
-fn count(model: &Lstm, batch: &Batch, evaluation: &Evaluation, tally: &mut Tally) -> Result<()> {
+fn count(
+    answers: &mut Answers<'_>,
+    inputs: &Inputs<'_>,
+    batch: &Batch,
+    evaluation: &Evaluation,
+    tally: &mut Tally,
+) -> Result<()> {
     if batch.rows.is_empty() {
         return Ok(());
     }
     let scoring = evaluation.objective.scoring(evaluation.positive_from);
-    let (outputs, losses) = tch::no_grad(|| -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
-        let inputs = Inputs::copied(evaluation.device);
-        let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;
-        let outputs = model.forward(&tokens, &lengths, Dropout::default())?;
-        let losses = evaluation.objective.row_losses(&outputs, &inputs.targets(batch))?;
-        Ok((Vec::try_from(&on_cpu(&outputs))?, Vec::try_from(&on_cpu(&losses))?))
-    })?;
+    let outputs = answers.outputs(batch.tokens())?;
+    let losses = evaluation.objective.row_losses(&outputs, &inputs.targets(batch))?;
+    let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(&outputs))?;
+    let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;
     for ((outputs, loss), label) in outputs.iter().zip(losses).zip(&batch.labels) {
         tally.add(scoring, scoring.score(outputs), *label, loss);
     }

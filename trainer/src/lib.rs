@@ -2,19 +2,22 @@
 //!
 //! The program's commands ([`commands`]) tie together what knows little of each other. Without tensors: the rows of a
 //! dataset as batches for one rank ([`batches`]), the learning rate of a step ([`schedule`]), what an evaluation counts
-//! ([`metrics`]), the folder of a saved model ([`saved`]), lines into answers ([`predict`]). With them: batches on a device
-//! ([`inputs`]), the models
-//! ([`models`]), what is made small ([`loss`]) and how ([`optim`]), and the loop ([`train`]). All of it is a function of
-//! its arguments, so that ranks ([`ranks`]) which are told the same do the same. Around it: ranks on one machine ([`launch`]), what signals ask
-//! for ([`interrupt`]), and what torchrun is told ([`failure`]).
+//! ([`metrics`]), the folder of a saved model ([`saved`]), lines into answers ([`predict`]), the folder of a training
+//! ([`run`]) and the page about it ([`report`]), event files ([`tensorboard`]). With them: batches on a device
+//! ([`inputs`]), the models ([`models`]), what computes them, kernels or PyTorch ([`compute`], `gradients`), what is made
+//! small ([`loss`]) and how ([`optim`]), and the loop ([`train`]). All of it is a function of its arguments, so that ranks
+//! ([`ranks`]) which are told the same do the same. Around it: ranks on one machine ([`launch`]), what signals ask for
+//! ([`interrupt`]), what a rank did with its time ([`times`]), and what torchrun is told ([`failure`]).
 
 mod checkpoint;
 mod error;
 mod ffi;
+mod gradients;
 
 pub mod arguments;
 pub mod batches;
 pub mod commands;
+pub mod compute;
 pub mod evaluate;
 pub mod failure;
 pub mod inputs;
@@ -27,8 +30,12 @@ pub mod optim;
 pub mod predict;
 pub mod random;
 pub mod ranks;
+pub mod report;
+pub mod run;
 pub mod saved;
 pub mod schedule;
+pub mod tensorboard;
+pub mod times;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Evaluate(arguments) => commands::evaluate(arguments),
         Command::Predict(arguments) => commands::predict(arguments),
         Command::Export(arguments) => commands::export(arguments),
+        Command::Report(arguments) => commands::report(arguments),
         Command::Launch(arguments) => return commands::launch(arguments),
     };
     match done {

@@ -62,9 +62,23 @@ impl Scoring {
 
     /// Whether a row with this score is called positive.
     pub fn is_positive(self, score: f32) -> bool {
+        score > self.threshold()
+    }
+
+    /// What a score must exceed to be called positive.
+    pub fn threshold(self) -> f32 {
         match self {
-            Self::Logit | Self::Rating { .. } => score > 0.0,
-            Self::FiveRatings { .. } => score > 0.5,
+            Self::Logit | Self::Rating { .. } => 0.0,
+            Self::FiveRatings { .. } => 0.5,
+        }
+    }
+
+    /// The probability of label 1 that a score stands for; a rating has none.
+    pub fn probability(self, score: f32) -> Option<f64> {
+        match self {
+            Self::Logit => Some(1.0 / (1.0 + f64::from(-score).exp())),
+            Self::FiveRatings { .. } => Some(f64::from(score)),
+            Self::Rating { .. } => None,
         }
     }
 }
@@ -173,6 +187,13 @@ fn ranked(score: f32, label: u8) -> i64 {
     let bits = (score + 0.0).to_bits();
     let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
     i64::from(ascending) << 1 | i64::from(label)
+}
+
+/// The score and the label of one of [`Tally::ranked`].
+pub fn unranked(row: i64) -> (f32, u8) {
+    let ascending = (row >> 1) as u32;
+    let bits = if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending };
+    (f32::from_bits(bits), (row & 1) as u8)
 }
 
 /// What an evaluation found; the module says how.
@@ -375,6 +396,7 @@ mod tests {
             prop_assume!(a.is_finite() && b.is_finite());
             let (one, other) = (ranked(a, 0) >> 1, ranked(b, 0) >> 1);
             prop_assert_eq!(one.cmp(&other), a.partial_cmp(&b).unwrap());
+            prop_assert_eq!(unranked(ranked(a, 1)), (a, 1));
         }
     }
 }

@@ -275,10 +275,7 @@ fn predicted(line: u64, scoring: Scoring, outputs: &[f64]) -> Result<Said, Refus
     if !score.is_finite() || !outputs.iter().all(|output| output.is_finite()) {
         return Err(Refusal::NotFinite);
     }
-    let (probability, rating) = match scoring {
-        Scoring::Logit => (Some((1.0 / (1.0 + f64::from(-score).exp())) as f32), None),
-        Scoring::FiveRatings { .. } => (Some(score), None),
-        Scoring::Rating { .. } => (None, Some(outputs[0] as f32)),
-    };
+    let probability = scoring.probability(score).map(|probability| probability as f32);
+    let rating = matches!(scoring, Scoring::Rating { .. }).then(|| outputs[0] as f32);
     Ok(Said::Prediction { line, label: u8::from(scoring.is_positive(score)), score, probability, rating })
 }

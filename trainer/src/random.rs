@@ -25,6 +25,8 @@ pub enum Purpose {
     Blocks = 2,
     /// What dropout leaves out in a step.
     Dropout = 3,
+    /// Which words it leaves out of a batch; the key is what `Dropout` drew for it.
+    Words = 4,
 }
 
 /// A stream of random numbers.

@@ -8,11 +8,14 @@
 //!   SHA256SUMS          of these three, as `sha256sum --check` reads it
 //! ```
 //!
+//! What is written for other programs besides (`interchange`) stands in `SHA256SUMS` too.
+//!
 //! The folder appears whole or not at all, and is read only where every file is what it was when it was written. What
 //! a weight is, and what stands in the model's own settings, is not known here.
 
 mod error;
 pub(crate) mod folder;
+mod interchange;
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::error::{Error, Result};
 use self::folder::{At, Unfinished};
+pub use self::interchange::files as files_for_others;
 use crate::metrics::Scoring;
 
 /// Goes up when an older program would read a newer folder wrongly.
@@ -105,6 +109,18 @@ pub fn write(
     existing: Existing,
     weights: impl FnOnce(&Path) -> io::Result<()>,
 ) -> Result<()> {
+    write_with(folder, config, vocabulary, existing, weights, &[])
+}
+
+/// The same, with more files beside the model's own.
+pub fn write_with(
+    folder: &Path,
+    config: &Config,
+    vocabulary: &WordList,
+    existing: Existing,
+    weights: impl FnOnce(&Path) -> io::Result<()>,
+    others: &[interchange::File],
+) -> Result<()> {
     if let Some((found, expected)) = fault(config) {
         return Err(Error::Internal { promise: format!("positive_from is {found}, not {expected}") });
     }
@@ -121,6 +137,9 @@ pub fn write(
     json.push(b'\n');
     unfinished.put(CONFIG, |path| fs::write(path, &json))?;
     unfinished.put(WEIGHTS, weights)?;
+    for (name, content) in others {
+        unfinished.put(name, |path| fs::write(path, content))?;
+    }
     unfinished.finish()
 }
 

@@ -1,17 +1,19 @@
 //! The loop: fetch, forward, backward, reduce, clip, step, log, save.
 //!
-//! What comes out is a function of the recipe, the dataset and the number of ranks: nothing depends on a clock, on how
-//! fast anybody is, or on how often the training was interrupted.
+//! What comes out is a function of the recipe, the dataset, the number of ranks, and in its last bits of that of threads
+//! and the kind of processor: nothing depends on a clock, on how fast anybody is, or on how often the training was
+//! interrupted.
 
 use std::time::{Duration, Instant};
 
-use c10d::{Reducer, ReducerOptions};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use crate::batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, Plan, RowWeight, Rows};
+use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, evaluate};
+use crate::gradients::{Gradients, InStep};
 use crate::inputs::Inputs;
 use crate::interrupt::Asked;
 use crate::loss::Objective;
@@ -21,6 +23,7 @@ use crate::optim::{Optimizer, Rule, clip};
 use crate::random::{Purpose, Random};
 use crate::ranks::Ranks;
 use crate::schedule::Schedule;
+use crate::times::{RankTimes, Stopwatch};
 
 /// Everything that decides the weights that come out, but for the number of ranks. A training that goes on has the
 /// same.
@@ -71,13 +74,12 @@ pub struct Recipe {
 
 impl Recipe {
     /// How a part of these rows is evaluated.
-    pub fn evaluation(&self, part: Part, rows: &Rows, device: Device, loaders: usize) -> Evaluation {
+    pub fn evaluation(&self, part: Part, rows: &Rows, loaders: usize) -> Evaluation {
         Evaluation {
             part,
             batch_rows: self.batch_rows,
             objective: self.objective,
             positive_from: rows.settings().rows.positive_from,
-            device,
             loaders,
         }
     }
@@ -174,6 +176,8 @@ pub enum Event<'a> {
         loss: f64,
         /// What the validation rows say.
         validation: Option<&'a Metrics>,
+        /// What each rank did in this process's part of it.
+        ranks: &'a [RankTimes],
     },
 }
 
@@ -197,10 +201,10 @@ pub enum End {
 }
 
 /// What has no part in what comes out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
-    /// Where to compute.
-    pub device: Device,
+    /// What computes.
+    pub compute: Compute,
     /// What the tokens of the training rows may take on a GPU; where they take more, batches are copied to it.
     pub device_bytes: u64,
     /// Threads that make batches.
@@ -221,17 +225,14 @@ pub fn train(
     recipe: &Recipe,
     rows: &Rows,
     ranks: &Ranks,
-    options: Options,
+    options: &Options,
     training: &mut Training,
     hooks: &mut Hooks<'_>,
 ) -> Result<End> {
-    let Options { device, loaders, .. } = options;
-    let reducer = ranks
-        .group()
-        .map(|group| Reducer::new(group, training.model.parameters().tensors(), ReducerOptions::default()))
-        .transpose()?;
+    let Options { compute, loaders, .. } = options;
+    let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
     let n_rows = rows.census(Part::Training).rows;
-    let inputs = inputs_of(rows, device, options.device_bytes);
+    let inputs = inputs_of(rows, compute.device(), options.device_bytes);
     while !training.position.has_ended {
         let loading = Loading {
             part: Part::Training,
@@ -243,42 +244,36 @@ pub fn train(
             from_step: training.position.batch,
             dealing: Dealing::equal(recipe.batch_rows, ranks.rank(), ranks.world_size()),
             row_weight: recipe.row_weight,
-            loaders,
+            loaders: *loaders,
         };
         let mut loader = Loader::start(rows, loading)?;
         let mut began = Instant::now();
         let mut waited_s = 0.0;
         let mut own_loss = 0.0;
+        let mut stopwatch = Stopwatch::start(compute.device());
         while let Some(batch) = loader.next() {
             let batch = batch?;
-            let step = Step::of(recipe, n_rows, training.position.batch);
+            stopwatch.count(batch.rows.len());
             let key = [recipe.seed, training.position.steps, batch.step, ranks.rank() as u64];
             let masks = Random::of(Purpose::Dropout, &key).bits();
-            let loss = share_loss(recipe, &training.model, &inputs, &batch, step.rows, masks)?;
-            // At a step's last batch the gradients become those of all ranks.
-            match &reducer {
-                Some(reducer) if step.is_last_batch => reducer.backward(&loss.of_step)?,
-                _ => loss.of_step.f_backward()?,
-            }
-            own_loss += loss.sum;
+            let step = step_of(recipe, n_rows, training.position.batch, masks);
+            own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
             training.position.batch += 1;
             if !step.is_last_batch {
                 continue;
             }
 
             let asked = (hooks.asked)(&training.position);
-            let agreed = agree(ranks, own_loss, asked)?;
+            let agreed = stopwatch.wait(|| agree(ranks, own_loss, asked))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
                 return Err(Error::Diverged { step: training.position.steps });
             }
-            let norm = recipe
-                .clip
-                .map(|most| clip(&mut training.model.parameters().gradients(), most))
-                .transpose()?;
+            let mut tensors = gradients.tensors(&training.model);
+            let norm = recipe.clip.map(|most| clip(&mut tensors, most)).transpose()?;
             let rate = recipe.schedule.rate(training.position.steps);
-            training.optimizer.step(training.model.parameters().tensors(), rate)?;
-            training.model.parameters_mut().zero_gradients();
+            let parameters = training.model.parameters().tensors();
+            training.optimizer.step(parameters, &mut tensors, rate, compute.team())?;
             training.position.steps += 1;
             training.position.epoch_loss += agreed.loss;
 
@@ -303,29 +298,21 @@ pub fn train(
                 }
             }
         }
+        let times = stopwatch.stop(ranks, loader.waited_s())?;
         drop(loader);
-        end_epoch(recipe, rows, ranks, device, loaders, training, hooks)?;
+        end_epoch(recipe, rows, ranks, options, training, &times, hooks)?;
     }
     Ok(End::Complete)
 }
 
-/// The batches whose gradients make one step.
-struct Step {
-    /// Rows of all of them, on all ranks.
-    rows: u64,
-    /// Whether this batch is the last of them.
-    is_last_batch: bool,
-}
-
-impl Step {
-    fn of(recipe: &Recipe, n_rows: u64, batch: u64) -> Self {
-        let (batch_rows, accumulate) = (recipe.batch_rows as u64, recipe.accumulate as u64);
-        let n_batches = n_rows.div_ceil(batch_rows);
-        let first = batch / accumulate * accumulate;
-        let end = (first + accumulate).min(n_batches);
-        let rows = (end * batch_rows).min(n_rows) - first * batch_rows;
-        Self { rows, is_last_batch: batch + 1 == end }
-    }
+/// Where a batch stands among those whose gradients make one step.
+fn step_of(recipe: &Recipe, n_rows: u64, batch: u64, masks: u64) -> InStep {
+    let (batch_rows, accumulate) = (recipe.batch_rows as u64, recipe.accumulate as u64);
+    let n_batches = n_rows.div_ceil(batch_rows);
+    let first = batch / accumulate * accumulate;
+    let end = (first + accumulate).min(n_batches);
+    let rows = (end * batch_rows).min(n_rows) - first * batch_rows;
+    InStep { rows, is_last_batch: batch + 1 == end, masks }
 }
 
 /// A share's losses.
@@ -404,9 +391,9 @@ fn end_epoch(
     recipe: &Recipe,
     rows: &Rows,
     ranks: &Ranks,
-    device: Device,
-    loaders: usize,
+    options: &Options,
     training: &mut Training,
+    times: &[RankTimes],
     hooks: &mut Hooks<'_>,
 ) -> Result<()> {
     let loss = training.position.epoch_loss / rows.census(Part::Training).rows as f64;
@@ -418,8 +405,8 @@ fn end_epoch(
 
     let mut validation = None;
     if recipe.validation_fraction > 0.0 {
-        let evaluation = recipe.evaluation(Part::Validation, rows, device, loaders);
-        let metrics = evaluate(&training.model, rows, ranks, &evaluation)?;
+        let evaluation = recipe.evaluation(Part::Validation, rows, options.loaders);
+        let metrics = evaluate(&training.model, rows, ranks, &options.compute, &evaluation)?;
         if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {
             training.position.best = Some((metrics.loss, training.position.epoch));
             training.best = Some(training.model.parameters().copies());
@@ -428,6 +415,11 @@ fn end_epoch(
         training.position.has_ended |= recipe.patience.is_some_and(|patience| since_best >= patience);
         validation = Some(metrics);
     }
-    (hooks.on_event)(&Event::Epoch { position: &training.position, loss, validation: validation.as_ref() });
+    (hooks.on_event)(&Event::Epoch {
+        position: &training.position,
+        loss,
+        validation: validation.as_ref(),
+        ranks: times,
+    });
     Ok(())
 }

@@ -97,6 +97,59 @@ fn a_saved_model_gives_pytorchs_answers() {
     }
 }
 
+/// What `export` writes for PyTorch alone says what `predict` says.
+#[test]
+fn an_exported_model_predicts_by_its_own_python_file() {
+    let Some(python) = python("an exported model's predict.py") else { return };
+    // A cleaned text holds letters alone.
+    let letter = |n: u32| char::from(b'a' + (n % 26) as u8);
+    let words: Vec<String> = (0..N_WORDS).map(|at| format!("wo{}{}", letter(at / 26), letter(at))).collect();
+    let (folder, dataset) = fixture::dataset_with(N_ROWS, &words, row);
+    let text = |at: u32| {
+        let tokens = row(at).tokens;
+        // Stop words are left out, and a word that nobody knows is not.
+        let read: Vec<&str> = tokens.iter().map(|&id| words[id as usize - 2].as_str()).collect();
+        format!("the {} nobodyknows {}\n", read[0], read.join(" "))
+    };
+    let lines: String = (0..100).map(text).collect();
+    let texts = folder.path().join("texts");
+    fs::write(&texts, &lines).unwrap();
+    for (name, asked) in [
+        ("last", "--layers 1 --epochs 3 --rate 0.01"),
+        ("mean-max", "--pool mean-max --layers 3 --epochs 3 --rate 0.01"),
+        ("rating", "--loss rating --layers 2 --epochs 3 --rate 0.01"),
+        ("five", "--loss five-ratings --precision f64 --epochs 12 --rate 0.02"),
+    ] {
+        let [run, exported] = ["run", "exported"].map(|what| folder.path().join(format!("{what}-{name}")));
+        let asked: Vec<&str> = asked.split(' ').collect();
+        fit(&dataset, &run, &asked);
+        let mut export = Command::new(env!("CARGO_BIN_EXE_trainer"));
+        output(export.arg("export").arg(run.join("model")).arg("--out").arg(&exported));
+
+        let mut predict = Command::new(env!("CARGO_BIN_EXE_trainer"));
+        predict.arg("predict").arg(&exported).args(["--format", "text"]);
+        let ours = output(predict.stdin(fs::File::open(&texts).unwrap())).stdout;
+        let score = |line: &str| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap();
+        let ours: Vec<f64> = String::from_utf8(ours).unwrap().lines().map(score).collect();
+        let mut script = Command::new(&python);
+        let theirs =
+            output(script.arg(exported.join("predict.py")).stdin(fs::File::open(&texts).unwrap())).stdout;
+        let theirs: Vec<f64> =
+            String::from_utf8(theirs).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+
+        assert_eq!((ours.len(), theirs.len()), (100, 100));
+        assert!(ours.iter().any(|score| (score - ours[0]).abs() > 0.01), "{name}: {ours:?}");
+        for (line, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+            assert!((ours - theirs).abs() < 1e-5, "{name}, line {line}: {ours}, predict.py {theirs}");
+        }
+        let sums = Command::new("sha256sum")
+            .args(["--check", "--quiet", "SHA256SUMS"])
+            .current_dir(&exported)
+            .status();
+        assert!(sums.unwrap().success());
+    }
+}
+
 /// Rows of all lengths whose words say their label, mostly.
 fn rows() -> (tempfile::TempDir, PathBuf) {
     fixture::dataset_of(N_ROWS, N_WORDS, row)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use corpus::digest::Digest;
 use dataset::Row;
+use dataset::card::{Summary, card};
 use dataset::dataset_file::{DatasetReader, DatasetSettings};
 use dataset::vocabulary::Vocabulary;
 
@@ -73,6 +74,7 @@ pub struct Rows {
     settings: DatasetSettings,
     id_digest: Digest,
     vocabulary: Vocabulary,
+    card: Vec<(&'static str, String)>,
     census: [Census; 3],
     source: Source,
     memory_bytes: u64,
@@ -95,17 +97,27 @@ impl Rows {
             return Err(Error::TooManyRows { path: path.to_owned(), found: reader.n_rows() });
         }
         let settings = reader.settings().clone();
-        let id_digest = reader.digests().id_digest;
         let vocabulary = reader.vocabulary().clone();
         let mut census = [Census::default(); 3];
+        let mut summary = Summary::default();
+        let digests = reader.digests();
         let source = if memory_bytes(&reader, reading.tokens_max) <= reading.memory_bytes {
-            Source::Memory(read_tables(&reader, reading, &mut census)?.map(Arc::new))
+            Source::Memory(read_tables(&reader, reading, &mut census, &mut summary)?.map(Arc::new))
         } else {
-            let sizes = measure_blocks(&reader, reading, &mut census)?;
+            let sizes = measure_blocks(&reader, reading, &mut census, &mut summary)?;
             Source::Blocks(Arc::new(Blocks::new(reader, *reading, sizes)))
         };
-        let memory_bytes = reading.memory_bytes;
-        Ok(Self { path: path.to_owned(), settings, id_digest, vocabulary, census, source, memory_bytes })
+        let card = card(&settings, &digests, &vocabulary, &summary);
+        Ok(Self {
+            path: path.to_owned(),
+            settings,
+            id_digest: digests.id_digest,
+            vocabulary,
+            card,
+            census,
+            source,
+            memory_bytes: reading.memory_bytes,
+        })
     }
 
     /// The dataset.
@@ -126,6 +138,11 @@ impl Rows {
     /// The words of its ids.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
+    }
+
+    /// What it holds, as `merge --describe` tells it: names, and what stands behind them.
+    pub fn card(&self) -> &[(&'static str, String)] {
+        &self.card
     }
 
     /// What there is of a part.
@@ -183,14 +200,19 @@ fn memory_bytes(reader: &DatasetReader, tokens_max: u32) -> u64 {
     reader.n_rows() * ROW_BYTES + n_tokens * token_bytes(reader.vocabulary().token_type())
 }
 
-fn read_tables(reader: &DatasetReader, reading: &Reading, census: &mut [Census; 3]) -> Result<[Table; 3]> {
+fn read_tables(
+    reader: &DatasetReader,
+    reading: &Reading,
+    census: &mut [Census; 3],
+    summary: &mut Summary,
+) -> Result<[Table; 3]> {
     let token_type = reader.vocabulary().token_type();
     let empty = || Part::ALL.map(|_| Table::with_capacity(token_type, 0, 0));
     let push = |tables: &mut [Table; 3], at, row: &Row, part, tokens: &[u32]| {
         tables[part as usize].push(at, row, tokens);
     };
     let mut tables = empty();
-    each_block(reader, reading, census, empty, push, |block| {
+    each_block(reader, reading, (census, summary), empty, push, |block| {
         tables.iter_mut().zip(&block).for_each(|(table, of_block)| table.append(of_block));
     })?;
     tables.iter_mut().for_each(Table::shrink);
@@ -201,6 +223,7 @@ fn measure_blocks(
     reader: &DatasetReader,
     reading: &Reading,
     census: &mut [Census; 3],
+    summary: &mut Summary,
 ) -> Result<Vec<[BlockSize; 3]>> {
     let block_rows = Blocks::rows_of_a_block() as u32;
     let mut sizes = Vec::new();
@@ -211,7 +234,7 @@ fn measure_blocks(
         }
         sizes.last_mut().expect("a block has begun")[part as usize].count(tokens);
     };
-    each_block(reader, reading, census, Vec::new, count, |of_blocks| sizes.extend(of_blocks))?;
+    each_block(reader, reading, (census, summary), Vec::new, count, |of_blocks| sizes.extend(of_blocks))?;
     Ok(sizes)
 }
 
@@ -220,22 +243,24 @@ fn measure_blocks(
 fn each_block<B: Send>(
     reader: &DatasetReader,
     reading: &Reading,
-    census: &mut [Census; 3],
+    (census, summary): (&mut [Census; 3], &mut Summary),
     empty: impl Fn() -> B + Sync,
     add: impl Fn(&mut B, u32, &Row, Part, &[u32]) + Sync,
     mut take: impl FnMut(B),
 ) -> Result<()> {
     let threads = dataset::threads(READING_THREADS_MAX);
-    let each = |(census, block): &mut ([Census; 3], B), at, row: &Row| {
+    let each = |(census, summary, block): &mut ([Census; 3], Summary, B), at, row: &Row| {
+        summary.count(row);
         let (part, tokens) = (reading.division.part(row.split), reading.read_of(row));
         census[part as usize].count(row, tokens);
         add(block, at as u32, row, part, tokens);
     };
     reader.verify_blocks(
         threads,
-        || (<[Census; 3]>::default(), empty()),
+        || (<[Census; 3]>::default(), Summary::default(), empty()),
         each,
-        |(of_block, block)| {
+        |(of_block, counted, block)| {
+            summary.add(counted);
             census.iter_mut().zip(of_block).for_each(|(sum, counted)| sum.add(counted));
             take(block);
         },

@@ -2,11 +2,22 @@
 
 use tch::Device;
 
-use crate::arguments::{DeviceName, Running};
+use crate::arguments::{ComputeName, DeviceName, Running};
+use crate::compute::Compute;
 use crate::error::Result;
+use crate::ffi::keep_memory;
 
-/// The device that a command's rank computes on. A GPU is looked for before anything else touches PyTorch.
-pub fn choose(running: &Running) -> Result<Device> {
+/// What a command's rank computes with.
+pub fn choose(running: &Running) -> Result<Compute> {
+    keep_memory();
+    match (device(running)?, running.compute) {
+        (Device::Cpu, ComputeName::Auto) => Compute::kernels(),
+        (device, _) => Ok(Compute::pytorch(device)),
+    }
+}
+
+/// A GPU is looked for before anything else touches PyTorch.
+fn device(running: &Running) -> Result<Device> {
     match running.device {
         DeviceName::Cpu => Ok(Device::Cpu),
         DeviceName::Cuda => {

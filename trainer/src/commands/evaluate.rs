@@ -13,9 +13,9 @@ use crate::ranks::Ranks;
 
 /// Prints the metrics as one JSON object.
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
-    let device = device::choose(&arguments.running)?;
-    let ranks = Ranks::join(device)?;
-    let (model, of, config) = read_model(&arguments.model, device)?;
+    let compute = device::choose(&arguments.running)?;
+    let ranks = Ranks::join(compute.device())?;
+    let (model, of, config) = read_model(&arguments.model, compute.device())?;
     let division = match arguments.test_fraction {
         Some(fraction) => Division::by_fractions(fraction, 0.0)?,
         None => Division::all_test(),
@@ -29,10 +29,9 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
         batch_rows: arguments.batch as usize,
         objective: model.objective,
         positive_from: config.preparation.positive_from,
-        device,
         loaders: usize::from(arguments.running.loaders),
     };
-    let metrics = evaluate::evaluate(&model.lstm, &rows, &ranks, &evaluation)?;
+    let metrics = evaluate::evaluate(&model.lstm, &rows, &ranks, &compute, &evaluation)?;
     if ranks.is_first() {
         let json = serde_json::to_string(&metrics).map_err(|error| Error::internal(&error))?;
         writeln!(io::stdout(), "{json}").map_err(|source| Error::io("standard output".as_ref(), source))?;

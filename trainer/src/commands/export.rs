@@ -1,15 +1,18 @@
-//! `trainer export`: a saved model, written again elsewhere.
+//! `trainer export`: a saved model, written again elsewhere, with what other programs use it by.
+
+use std::path::Path;
 
 use tch::Device;
 
 use crate::arguments::Export;
 use crate::error::Result;
-use crate::models::{read_model, save_model};
-use crate::saved::Existing;
+use crate::models::read_model;
+use crate::saved::{self, Existing};
 
 /// Reads a model whole, whatever wrote it, and writes it anew.
 pub fn export(arguments: &Export) -> Result<()> {
     let (model, words, config) = read_model(&arguments.model, Device::Cpu)?;
-    let Export { out, .. } = arguments;
-    save_model(out, &model, &config.preparation, config.tokens_max, config.dataset, &words, Existing::Refuse)
+    let weights = |path: &Path| model.lstm.parameters().write(path);
+    let others = saved::files_for_others(&config, &words);
+    Ok(saved::write_with(&arguments.out, &config, &words, Existing::Refuse, weights, &others)?)
 }

@@ -3,34 +3,36 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use dataset::sha256;
 use tch::Device;
 
-use super::progress::{Progress, tell};
+use super::progress::{Log, Progress, tell};
 use super::{device, init};
 use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight, Running};
 use crate::batches::{Division, Part, Reading, Rows};
 use crate::checkpoint::{Checkpoints, restore};
+use crate::compute::Compute;
 use crate::error::{Error, Result};
-use crate::evaluate::evaluate;
+use crate::evaluate::{RowScore, evaluate_rows};
 use crate::interrupt::{Asked, Interrupts};
 use crate::loss::Objective;
-use crate::metrics::Metrics;
 use crate::models::{Dropout, LstmSettings};
 use crate::models::{SavedModel, save_model};
 use crate::optim::Rule;
 use crate::ranks::Ranks;
+use crate::run::{
+    CHECKPOINTS, DatasetRecord, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings,
+    SCORES, SETTINGS, most_wrong, put_json, write_scores,
+};
 use crate::saved::Existing;
 use crate::schedule::{Decay, Schedule};
 use crate::train::{End, Hooks, Options, Position, Precision, Recipe, Training, train};
 
-const CHECKPOINTS: &str = "checkpoints";
-const MODEL: &str = "model";
-const METRICS: &str = "metrics.jsonl";
-
 /// Trains a model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn fit(arguments: &Fit) -> Result<()> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let device = device::choose(&arguments.running)?;
+    let compute = device::choose(&arguments.running)?;
+    let device = compute.device();
     let ranks = Ranks::join(device)?;
     let rows = open(&arguments.dataset, division(arguments)?, arguments.tokens, &arguments.running)?;
     rows.check_classes(Part::Training)?;
@@ -40,16 +42,20 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let test = arguments.test.as_deref().map(|path| open_test(path, &rows, arguments)).transpose()?;
     let recipe = recipe(arguments, &rows, device)?;
     let out = Out::new(&arguments.out, arguments.keep);
-    let job = Job { arguments, recipe: &recipe, rows: &rows, ranks: &ranks, device, out: &out };
+    let tested = test.as_ref().unwrap_or(&rows);
+    let job =
+        Job { arguments, recipe: &recipe, rows: &rows, tested, ranks: &ranks, compute: &compute, out: &out };
 
     let mut training = job.begin()?;
-    if job.run(&interrupts, &mut training)? == End::Stopped {
+    let (end, log) = job.run(&interrupts, &mut training)?;
+    if end == End::Stopped {
+        log.map_or(Ok(()), Log::finish)?;
         return Err(Error::Interrupted { resume: out.checkpoints_folder() });
     }
     if let Some(best) = &training.best {
         training.model.parameters_mut().put(best)?;
     }
-    job.finish(test.as_ref().unwrap_or(&rows), training)
+    job.finish(training, log)
 }
 
 /// All that a training has, but for its state.
@@ -58,8 +64,10 @@ struct Job<'a> {
     arguments: &'a Fit,
     recipe: &'a Recipe,
     rows: &'a Rows,
+    /// What has the test part.
+    tested: &'a Rows,
     ranks: &'a Ranks,
-    device: Device,
+    compute: &'a Compute,
     out: &'a Out,
 }
 
@@ -83,8 +91,12 @@ impl Out {
         self.folder.join(MODEL)
     }
 
-    fn metrics(&self) -> PathBuf {
-        self.folder.join(METRICS)
+    /// The scores first: what names them comes last.
+    fn keep_evaluation(&self, mut record: EvaluationRecord, scores: &[RowScore]) -> Result<()> {
+        let path = self.folder.join(SCORES);
+        write_scores(&path, scores)?;
+        record.scores_sha256 = sha256::of_file(&path).map_err(|source| Error::io(&path, source))?;
+        put_json(&self.folder.join(EVALUATION), &record)
     }
 }
 
@@ -230,8 +242,8 @@ fn not_negative(name: &'static str, value: f64) -> Result<f64> {
 impl Job<'_> {
     /// A new training, or one that goes on from a checkpoint.
     fn begin(self) -> Result<Training> {
-        let Self { arguments, recipe, rows, ranks, device, out } = self;
-        let mut training = Training::new(recipe, device);
+        let Self { arguments, recipe, rows, ranks, compute, out, .. } = self;
+        let mut training = Training::new(recipe, compute.device());
         let Some(wanted) = &arguments.resume else {
             if out.checkpoints.has_any() || out.model().exists() {
                 return Err(Error::Exists { path: out.folder.clone() });
@@ -268,24 +280,10 @@ impl Job<'_> {
         Ok(training)
     }
 
-    /// Trains, shows how it goes, and saves checkpoints.
-    fn run(self, interrupts: &Interrupts, training: &mut Training) -> Result<End> {
-        let Self { arguments, recipe, rows, ranks, device, out } = self;
-        let steps_of_epoch =
-            steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
-        let mut progress = if ranks.is_first() {
-            std::fs::create_dir_all(&out.folder).map_err(|source| Error::io(&out.folder, source))?;
-            let steps = steps_of_epoch * u64::from(recipe.epochs);
-            Some(Progress::new(
-                steps,
-                training.position.steps,
-                steps_of_epoch,
-                arguments.log_steps,
-                &out.metrics(),
-            )?)
-        } else {
-            None
-        };
+    /// Trains, shows how it goes, and saves checkpoints; on rank 0 there is a log.
+    fn run(self, interrupts: &Interrupts, training: &mut Training) -> Result<(End, Option<Log>)> {
+        let Self { arguments, recipe, rows, ranks, compute, out, .. } = self;
+        let mut progress = if ranks.is_first() { Some(self.show(training)?) } else { None };
         let interval = Duration::from_secs_f64(60.0 * arguments.checkpoint_minutes.clamp(0.0, 1e9));
         let mut saved_at = Instant::now();
         let mut asked = |position: &Position| {
@@ -308,29 +306,44 @@ impl Job<'_> {
         };
         let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save };
         let options = Options {
-            device,
+            compute: compute.clone(),
             device_bytes: arguments.device_memory << 20,
             loaders: usize::from(arguments.running.loaders),
         };
-        let end = train(recipe, rows, ranks, options, training, &mut hooks)?;
-        progress.map_or(Ok(()), Progress::finish)?;
-        Ok(end)
+        let end = train(recipe, rows, ranks, &options, training, &mut hooks)?;
+        Ok((end, progress.map(Progress::finish)))
+    }
+
+    /// Begins the lines of a training, behind its settings.
+    fn show(self, training: &Training) -> Result<Progress> {
+        let Self { arguments, recipe, rows, tested, ranks, compute, out } = self;
+        std::fs::create_dir_all(&out.folder).map_err(|source| Error::io(&out.folder, source))?;
+        let steps_of_epoch =
+            steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
+        let device = described(compute.device());
+        let settings = RunSettings {
+            version: FORMAT_VERSION,
+            sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+            dataset: DatasetRecord::of(rows),
+            test: arguments.test.as_ref().map(|_| DatasetRecord::of(tested)),
+            recipe: serde_json::to_value(recipe).map_err(|error| Error::internal(&error))?,
+            parameters: training.model.parameters().n_numbers() as u64,
+            steps_of_epoch,
+            world_size: ranks.world_size(),
+            device: device.clone(),
+        };
+        put_json(&out.folder.join(SETTINGS), &settings)?;
+        let done = training.position.steps;
+        let log = Log::begin(&out.folder, done, ranks.world_size(), device)?;
+        let steps = steps_of_epoch * u64::from(recipe.epochs);
+        Progress::new(steps, done, steps_of_epoch, arguments.log_steps, log)
     }
 
     /// Tests the model, and saves it.
-    fn finish(self, tested: &Rows, training: Training) -> Result<()> {
-        let Self { arguments, recipe, rows, ranks, device, out } = self;
-        let metrics = if tested.census(Part::Test).rows > 0 {
-            let loaders = usize::from(arguments.running.loaders);
-            let evaluation = recipe.evaluation(Part::Test, rows, device, loaders);
-            Some(evaluate(&training.model, tested, ranks, &evaluation)?)
-        } else {
-            None
-        };
-        if !ranks.is_first() {
-            return Ok(());
-        }
-        let steps = training.position.steps;
+    fn finish(self, training: Training, log: Option<Log>) -> Result<()> {
+        let Self { recipe, rows, out, .. } = self;
+        let evaluated = self.evaluate(&training)?;
+        let Some(mut log) = log else { return Ok(()) };
         let model =
             SavedModel { lstm: training.model, objective: recipe.objective, precision: recipe.precision };
         let words = &rows.vocabulary().words;
@@ -345,19 +358,52 @@ impl Job<'_> {
             Existing::Replace,
         )?;
         tell(&format!("the model is in {}", out.model().display()));
-        if let Some(metrics) = metrics {
-            report(&metrics, steps, out)?;
+        if let Some((record, scores)) = evaluated {
+            let metrics = record.metrics;
+            if record.part == Part::Test {
+                tell(&format!(
+                    "test: loss {:.4}, accuracy {:.4}, f1 {:.4} on {} rows",
+                    metrics.loss, metrics.accuracy, metrics.f1, metrics.rows
+                ));
+                log.write(&Line::Test { step: record.step, metrics });
+            }
+            out.keep_evaluation(record, &scores)?;
         }
-        Ok(())
+        log.finish()
+    }
+
+    /// What the test rows say, or the validation rows where there are none.
+    fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Vec<RowScore>)>> {
+        let Self { arguments, recipe, rows, tested, ranks, compute, .. } = self;
+        let (part, of) = match (tested.census(Part::Test).rows, rows.census(Part::Validation).rows) {
+            (0, 0) => return Ok(None),
+            (0, _) => (Part::Validation, rows),
+            _ => (Part::Test, tested),
+        };
+        let evaluation = recipe.evaluation(part, rows, usize::from(arguments.running.loaders));
+        let (metrics, scores) = evaluate_rows(&training.model, of, ranks, compute, &evaluation)?;
+        let dataset = std::path::absolute(of.path()).unwrap_or_else(|_| of.path().to_owned());
+        let scoring = recipe.objective.scoring(rows.settings().rows.positive_from);
+        let record = EvaluationRecord {
+            version: FORMAT_VERSION,
+            part,
+            dataset: dataset.to_string_lossy().into_owned(),
+            step: training.position.steps,
+            scoring,
+            tokens_max: recipe.tokens_max,
+            metrics,
+            scores_sha256: String::new(),
+            // The others have no use for it.
+            wrong: if ranks.is_first() { most_wrong(of.path(), scoring, &scores)? } else { Vec::new() },
+        };
+        Ok(Some((record, scores)))
     }
 }
 
-fn report(metrics: &Metrics, steps: u64, out: &Out) -> Result<()> {
-    tell(&format!(
-        "test: loss {:.4}, accuracy {:.4}, f1 {:.4} on {} rows",
-        metrics.loss, metrics.accuracy, metrics.f1, metrics.rows
-    ));
-    let mut progress = Progress::new(0, 0, 1, None, &out.metrics())?;
-    progress.note_test(steps, metrics);
-    progress.finish()
+/// A device in a word.
+fn described(device: Device) -> String {
+    match device {
+        Device::Cuda(number) => format!("cuda:{number}"),
+        _ => "cpu".to_owned(),
+    }
 }

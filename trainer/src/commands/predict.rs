@@ -3,20 +3,20 @@
 use std::io;
 
 use corpus::format::Asked;
-use tch::{Device, Tensor};
+use tch::{Device, Kind};
 
 use super::device;
 use crate::arguments::{LineFormat, Predict};
+use crate::compute::{Answers, Tokens};
 use crate::error::{Error, Result};
-use crate::inputs::whole_numbers;
-use crate::models::{Dropout, read_model};
+use crate::models::read_model;
 use crate::predict::{Format, Options, Texts, Tokenizer, run};
 
 /// Answers line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
     let format = format(arguments)?;
-    let device = device::choose(&arguments.running)?;
-    let (model, words, config) = read_model(&arguments.model, device)?;
+    let compute = device::choose(&arguments.running)?;
+    let (model, words, config) = read_model(&arguments.model, compute.device())?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &words, config.tokens_max).map_err(Error::Predict)?;
     let options = Options {
@@ -25,13 +25,11 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         batch_rows: arguments.batch as usize,
         scoring: config.scoring,
     };
+    let mut answers = Answers::of(&model.lstm, &compute);
     let answer = |texts: &Texts| -> Result<Vec<Vec<f64>>> {
-        let shape = [texts.lengths.len() as i64, texts.longest as i64];
-        let tokens = whole_numbers(&texts.tokens, device).view(shape);
-        let lengths = whole_numbers(&texts.lengths, device);
-        let outputs = tch::no_grad(|| model.lstm.forward(&tokens, &lengths, Dropout::default()))?;
-        let outputs: Tensor = outputs.to_kind(tch::Kind::Double).to_device(Device::Cpu);
-        Ok(Vec::try_from(&outputs)?)
+        let Texts { tokens, longest, lengths } = texts;
+        let outputs = answers.outputs(Tokens { tokens, longest: *longest, lengths })?;
+        Ok(Vec::try_from(&outputs.to_kind(Kind::Double).to_device(Device::Cpu))?)
     };
     run(io::stdin().lock(), io::stdout().lock(), &mut tokenizer, &options, answer)?;
     Ok(())

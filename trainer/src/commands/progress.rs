@@ -1,32 +1,99 @@
-//! What people and programs see of a training: a bar on a terminal, plain lines elsewhere, and a file of JSON lines.
+//! What people and programs see of a training: a bar on a terminal, plain lines elsewhere, and the lines of its folder.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::metrics::Metrics;
+use crate::run::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
+use crate::tensorboard::EventFile;
 use crate::train::Event;
 
 /// Between two plain lines, or two lines of the file.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Shows a training and writes its metrics; on rank 0.
-pub struct Progress {
-    bar: ProgressBar,
+/// The lines of a training's folder, `metrics.jsonl`, and the same for TensorBoard; on rank 0.
+pub struct Log {
     metrics: PathBuf,
     file: File,
+    events: EventFile,
+    begin: Instant,
+    /// The first error, for which a training is not ended in the middle.
+    failed: Option<Error>,
+}
+
+impl Log {
+    /// Goes on with the lines of a folder, for what comes after so many steps.
+    pub fn begin(folder: &Path, step: u64, world_size: usize, device: String) -> Result<Self> {
+        let metrics = folder.join(METRICS);
+        let file = open_lines(&metrics).map_err(|source| Error::io(&metrics, source))?;
+        let tensorboard = folder.join(TENSORBOARD);
+        let events =
+            EventFile::create(&tensorboard, step).map_err(|source| Error::io(&tensorboard, source))?;
+        let mut log = Self { metrics, file, events, begin: Instant::now(), failed: None };
+        let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        log.write(&Line::Start { version: FORMAT_VERSION, unix_s, step, world_size, device });
+        Ok(log)
+    }
+
+    /// Adds a line.
+    pub fn write(&mut self, line: &Line) {
+        let written = serde_json::to_string(line).map_err(|error| Error::internal(&error)).and_then(|json| {
+            writeln!(self.file, "{json}").map_err(|source| Error::io(&self.metrics, source))?;
+            self.events.add(line).map_err(|source| Error::io(self.events.path(), source))
+        });
+        if let Err(error) = written {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// Errors: lines could not be written.
+    pub fn finish(self) -> Result<()> {
+        self.failed.map_or(Ok(()), Err)
+    }
+}
+
+/// Opens a file of lines to add some. Where a process was killed within a line, that ends here.
+fn open_lines(path: &Path) -> io::Result<File> {
+    let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+    if file.metadata()?.len() > 0 {
+        let mut last = [0];
+        file.seek(SeekFrom::End(-1))?;
+        file.read_exact(&mut last)?;
+        if last != *b"\n" {
+            file.write_all(b"\n")?;
+        }
+    }
+    Ok(file)
+}
+
+/// Shows a training and logs it; on rank 0.
+pub struct Progress {
+    bar: ProgressBar,
+    log: Log,
     /// Steps of an epoch, after which there is a line in any case.
     steps_of_epoch: u64,
     /// Steps between two lines, where that is asked for.
     log_steps: Option<u64>,
     since: Window,
-    /// The first error of the file, for which a training is not ended in the middle.
-    failed: Option<Error>,
+    epoch: EpochTime,
+}
+
+/// When this process's part of an epoch began and when its last step ended.
+struct EpochTime {
+    from_step: u64,
+    begin: Instant,
+    last: Instant,
+}
+
+impl EpochTime {
+    fn from(from_step: u64) -> Self {
+        let now = Instant::now();
+        Self { from_step, begin: now, last: now }
+    }
 }
 
 /// What has happened since the last line.
@@ -44,41 +111,9 @@ impl Window {
     }
 }
 
-#[derive(Serialize)]
-#[serde(tag = "event", rename_all = "lowercase")]
-enum Line<'a> {
-    Steps {
-        epoch: u32,
-        step: u64,
-        loss: f64,
-        rate: f64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        gradient_norm: Option<f64>,
-        reviews_per_s: f64,
-        waited_share: f64,
-    },
-    Epoch {
-        epoch: u32,
-        step: u64,
-        loss: f64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        validation: Option<&'a Metrics>,
-    },
-    Test {
-        step: u64,
-        metrics: &'a Metrics,
-    },
-}
-
 impl Progress {
-    /// Shows a training of so many steps, `done` of which are past, and adds its metrics to a file.
-    pub fn new(
-        steps: u64,
-        done: u64,
-        steps_of_epoch: u64,
-        log_steps: Option<u64>,
-        metrics: &Path,
-    ) -> Result<Self> {
+    /// Shows a training of so many steps, `done` of which are past.
+    pub fn new(steps: u64, done: u64, steps_of_epoch: u64, log_steps: Option<u64>, log: Log) -> Result<Self> {
         let bar = if io::stderr().is_terminal() {
             let template = "{msg} {wide_bar} {pos}/{len} steps, {eta} left";
             let style = ProgressStyle::with_template(template).map_err(|error| Error::internal(&error))?;
@@ -87,23 +122,15 @@ impl Progress {
             ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::hidden())
         };
         bar.set_position(done);
-        let file = OpenOptions::new().create(true).append(true).open(metrics);
-        let file = file.map_err(|source| Error::io(metrics, source))?;
-        Ok(Self {
-            bar,
-            metrics: metrics.to_owned(),
-            file,
-            steps_of_epoch,
-            log_steps,
-            since: Window::new(),
-            failed: None,
-        })
+        let (since, epoch) = (Window::new(), EpochTime::from(done));
+        Ok(Self { bar, log, steps_of_epoch, log_steps, since, epoch })
     }
 
     /// Takes note of an event.
     pub fn note(&mut self, event: &Event<'_>) {
         match *event {
             Event::Step { position, loss, rate, norm, rows, waited, .. } => {
+                self.epoch.last = Instant::now();
                 self.since.rows += rows;
                 self.since.steps += 1;
                 self.since.loss += loss;
@@ -122,7 +149,7 @@ impl Progress {
                     position.epoch + 1,
                     position.steps
                 ));
-                self.write(&Line::Steps {
+                self.log.write(&Line::Steps {
                     epoch: position.epoch + 1,
                     step: position.steps,
                     loss: mean,
@@ -130,10 +157,11 @@ impl Progress {
                     gradient_norm: norm,
                     reviews_per_s: speed,
                     waited_share: self.since.waited.as_secs_f64() / took.as_secs_f64(),
+                    elapsed_s: Some(self.log.begin.elapsed().as_secs_f64()),
                 });
                 self.since = Window::new();
             }
-            Event::Epoch { position, loss, validation } => {
+            Event::Epoch { position, loss, validation, ranks } => {
                 let shown = validation.map_or_else(String::new, |metrics| {
                     format!(", validation loss {:.4}, accuracy {:.4}", metrics.loss, metrics.accuracy)
                 });
@@ -141,21 +169,25 @@ impl Progress {
                 if self.bar.is_hidden() {
                     tell(&format!("epoch {} is over: loss {loss:.4}{shown}", position.epoch));
                 }
-                self.write(&Line::Epoch { epoch: position.epoch, step: position.steps, loss, validation });
+                self.log.write(&Line::Epoch {
+                    epoch: position.epoch,
+                    step: position.steps,
+                    loss,
+                    seconds: Some(self.epoch.last.duration_since(self.epoch.begin).as_secs_f64()),
+                    from_step: Some(self.epoch.from_step),
+                    validation: validation.copied(),
+                    ranks: ranks.to_vec(),
+                });
                 self.since = Window::new();
+                self.epoch = EpochTime::from(position.steps);
             }
         }
     }
 
-    /// The metrics of the test rows.
-    pub fn note_test(&mut self, step: u64, metrics: &Metrics) {
-        self.write(&Line::Test { step, metrics });
-    }
-
-    /// Ends the bar. Errors: the metrics could not be written.
-    pub fn finish(self) -> Result<()> {
+    /// Ends the bar.
+    pub fn finish(self) -> Log {
         self.bar.finish_and_clear();
-        self.failed.map_or(Ok(()), Err)
+        self.log
     }
 
     fn say(&self, text: &str) {
@@ -163,15 +195,6 @@ impl Progress {
             tell(text);
         } else {
             self.bar.set_message(text.to_owned());
-        }
-    }
-
-    fn write(&mut self, line: &Line<'_>) {
-        let written = serde_json::to_string(line).map_err(|error| Error::internal(&error)).and_then(|json| {
-            writeln!(self.file, "{json}").map_err(|source| Error::io(&self.metrics, source))
-        });
-        if let Err(error) = written {
-            self.failed.get_or_insert(error);
         }
     }
 }

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::parameters::{Parameters, normal, uniform};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::ffi::{numbers, numbers_mut};
 
 /// The sizes and choices of an LSTM classifier.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -136,6 +137,50 @@ impl Lstm {
         &mut self.parameters
     }
 
+    /// Its sizes, as the kernels have them.
+    pub(crate) fn kernel_sizes(&self) -> kernels::Sizes {
+        let &LstmSettings { ids, embedding, hidden, layers, linear, pool, outputs } = &self.settings;
+        kernels::Sizes {
+            ids: ids as usize,
+            embedding: embedding as usize,
+            hidden: hidden as usize,
+            layers,
+            linear: linear as usize,
+            outputs: outputs as usize,
+            pool: match pool {
+                Pool::Last => kernels::Pool::Last,
+                Pool::MeanMax => kernels::Pool::MeanMax,
+            },
+        }
+    }
+
+    /// The numbers of its weights, which lie in a processor's memory in 32 bits.
+    pub(crate) fn weights(&self) -> Result<kernels::Parameters<&[f32]>> {
+        let numbers = self.parameters.tensors().iter().map(numbers).collect::<Option<Vec<_>>>();
+        Ok(self.arranged(numbers.ok_or_else(not_plain)?))
+    }
+
+    /// The numbers of tensors like its weights, to be changed.
+    pub(crate) fn numbers_of<'a>(
+        &self,
+        tensors: &'a mut [Tensor],
+    ) -> Result<kernels::Parameters<&'a mut [f32]>> {
+        let numbers = tensors.iter_mut().map(numbers_mut).collect::<Option<Vec<_>>>();
+        Ok(self.arranged(numbers.ok_or_else(not_plain)?))
+    }
+
+    /// What there is for each of its weights, in their order.
+    fn arranged<T>(&self, each: Vec<T>) -> kernels::Parameters<T> {
+        let mut each: Vec<Option<T>> = each.into_iter().map(Some).collect();
+        let mut take = |place: usize| each[place].take().expect("each weight has one place in the model");
+        kernels::Parameters {
+            embedding: take(self.embedding),
+            layers: self.layers.iter().map(|places| places.map(&mut take)).collect(),
+            linear: self.linear.map(&mut take),
+            output: self.output.map(&mut take),
+        }
+    }
+
     /// The outputs of rows, `[B, O]`, of their tokens, `[B, T]`, and their lengths, `[B]`, each 1 to T. B is 1 or more.
     /// Dropout is that of training; its masks come from PyTorch's generator.
     pub fn forward(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
@@ -159,6 +204,12 @@ impl Lstm {
         let head = pooled.f_linear(weight(self.linear[0]), Some(weight(self.linear[1])))?.f_relu()?;
         let head = drop(head, dropout.head)?;
         Ok(head.f_linear(weight(self.output[0]), Some(weight(self.output[1])))?) // [B, O]
+    }
+}
+
+fn not_plain() -> Error {
+    Error::Internal {
+        promise: "the kernels were given a tensor that is not of plain 32-bit numbers".to_owned(),
     }
 }
 

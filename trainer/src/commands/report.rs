@@ -1,0 +1,46 @@
+//! `trainer report`: folders of trainings in, one HTML page out.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use super::progress::tell;
+use crate::arguments::Report;
+use crate::error::{Error, Result};
+use crate::report::{PAGE_BEGIN, Run, page};
+use crate::run::put;
+
+/// Writes the page.
+pub fn report(arguments: &Report) -> Result<()> {
+    let Report { runs, out } = arguments;
+    check_replaceable(out)?;
+    let mut read = runs.iter().map(|folder| Run::read(folder)).collect::<Result<Vec<_>>>()?;
+    name_apart(&mut read);
+    put(out, |file| file.write_all(page(&read).as_bytes()))?;
+    tell(&format!("the report is in {}", out.display()));
+    Ok(())
+}
+
+/// A page of this program is made anew; whatever else is there stays.
+fn check_replaceable(out: &Path) -> Result<()> {
+    let mut begin = [0; PAGE_BEGIN.len()];
+    match File::open(out).and_then(|mut file| file.read_exact(&mut begin)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Ok(()) if begin == *PAGE_BEGIN.as_bytes() => Ok(()),
+        _ => Err(Error::Report {
+            path: out.to_owned(),
+            found: "something else is there already".to_owned(),
+            expected: "a free name or a report; name another by --out".to_owned(),
+        }),
+    }
+}
+
+/// Runs of one name are told apart by their paths.
+fn name_apart(runs: &mut [Run]) {
+    let names: Vec<String> = runs.iter().map(|run| run.name.clone()).collect();
+    for run in runs {
+        if names.iter().filter(|name| **name == run.name).count() > 1 {
+            run.name.clone_from(&run.path);
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The gradients of a step: the sum over its batches and over all ranks, by kernels or by PyTorch.
+
+use c10d::{ReduceOp, Reducer, ReducerOptions};
+use dataset::vocabulary::UNKNOWN;
+use kernels::{Engine, Share};
+use tch::{Kind, Tensor};
+
+use crate::batches::Batch;
+use crate::compute::{Compute, Tokens};
+use crate::error::Result;
+use crate::inputs::Inputs;
+use crate::models::{Dropout, Lstm};
+use crate::random::{Purpose, Random};
+use crate::ranks::Ranks;
+use crate::times::Stopwatch;
+use crate::train::{Recipe, share_loss};
+
+/// A batch's place in its step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InStep {
+    /// Rows of the step's batches, on all ranks.
+    pub(crate) rows: u64,
+    /// Whether this batch is the last of them.
+    pub(crate) is_last_batch: bool,
+    /// Decides what dropout leaves out.
+    pub(crate) masks: u64,
+}
+
+/// Adds up gradients.
+pub(crate) struct Gradients<'r> {
+    ranks: &'r Ranks,
+    way: Way<'r>,
+}
+
+enum Way<'r> {
+    Kernels {
+        engine: Box<Engine>,
+        /// All of them, one after the other.
+        all: Tensor,
+        /// Each in its shape, where it lies in `all`.
+        each: Vec<Tensor>,
+    },
+    /// They are the tensors' own. With several ranks, these are summed while they are computed.
+    PyTorch { reducer: Option<Reducer<'r>> },
+}
+
+impl<'r> Gradients<'r> {
+    pub(crate) fn new(recipe: &Recipe, model: &Lstm, compute: &Compute, ranks: &'r Ranks) -> Result<Self> {
+        let parameters = model.parameters().tensors();
+        let way = match compute.engine(model, recipe.dropout) {
+            Some(engine) => {
+                let length = model.parameters().n_numbers() as i64;
+                let all = Tensor::f_zeros([length], (Kind::Float, compute.device()))?;
+                let mut begin = 0;
+                let mut each = Vec::new();
+                for parameter in parameters {
+                    let length = parameter.numel() as i64;
+                    each.push(all.f_narrow(0, begin, length)?.f_view(&parameter.size()[..])?);
+                    begin += length;
+                }
+                Way::Kernels { engine: Box::new(engine), all, each }
+            }
+            None => {
+                let reducer =
+                    ranks.group().map(|group| Reducer::new(group, parameters, ReducerOptions::default()));
+                Way::PyTorch { reducer: reducer.transpose()? }
+            }
+        };
+        Ok(Self { ranks, way })
+    }
+
+    /// Adds those of a batch; with the step's last one they become those of all ranks. The weighted sum of this rank's
+    /// losses.
+    pub(crate) fn add(
+        &mut self,
+        recipe: &Recipe,
+        model: &Lstm,
+        inputs: &Inputs<'_>,
+        batch: &Batch,
+        step: InStep,
+        stopwatch: &mut Stopwatch,
+    ) -> Result<f64> {
+        match &mut self.way {
+            Way::Kernels { engine, all, each } => {
+                let sum = add_by_kernels(engine, each, recipe, model, batch, step)?;
+                if let (true, Some(group)) = (step.is_last_batch, self.ranks.group()) {
+                    stopwatch.wait(|| Ok(group.all_reduce(all, ReduceOp::Sum)?))?;
+                }
+                Ok(sum)
+            }
+            Way::PyTorch { reducer } => {
+                let loss = share_loss(recipe, model, inputs, batch, step.rows, step.masks)?;
+                match reducer {
+                    Some(reducer) if step.is_last_batch => stopwatch.backward(reducer, &loss.of_step)?,
+                    _ => loss.of_step.f_backward()?,
+                }
+                Ok(loss.sum)
+            }
+        }
+    }
+
+    /// Those of each of the model's parameters, undefined where there is none.
+    pub(crate) fn tensors(&self, model: &Lstm) -> Vec<Tensor> {
+        match &self.way {
+            Way::Kernels { each, .. } => each.iter().map(Tensor::shallow_clone).collect(),
+            Way::PyTorch { .. } => model.parameters().gradients(),
+        }
+    }
+}
+
+fn add_by_kernels(
+    engine: &mut Engine,
+    gradients: &mut [Tensor],
+    recipe: &Recipe,
+    model: &Lstm,
+    batch: &Batch,
+    step: InStep,
+) -> Result<f64> {
+    if batch.rows.is_empty() {
+        return Ok(0.0);
+    }
+    let left = drop_words(batch, recipe.dropout.words, step.masks);
+    let tokens = left.as_deref().unwrap_or(&batch.tokens);
+    let tokens = Tokens { tokens, longest: batch.longest, lengths: &batch.lengths };
+    let loss = |row: usize, outputs: &[f32], gradients: &mut [f32]| {
+        let weight = batch.weights[row];
+        let loss = recipe.objective.row_loss(outputs, batch.labels[row], batch.ratings[row], gradients);
+        let by = weight / step.rows as f64;
+        gradients.iter_mut().for_each(|gradient| *gradient = (f64::from(*gradient) * by) as f32);
+        loss * weight
+    };
+    let dropout = masks_of(recipe.dropout, step.masks);
+    let weights = model.weights()?;
+    let mut gradients = model.numbers_of(gradients)?;
+    Ok(engine.train(&weights, tokens.rows(), &dropout, &loss, &mut gradients))
+}
+
+fn masks_of(dropout: Dropout, seed: u64) -> kernels::Dropout {
+    kernels::Dropout { layers: Share::of(dropout.layers), head: Share::of(dropout.head), seed }
+}
+
+/// The tokens with some of them unknown; padding may be too, which nobody reads.
+fn drop_words(batch: &Batch, share: f64, masks: u64) -> Option<Vec<i64>> {
+    if share == 0.0 {
+        return None;
+    }
+    let mut random = Random::of(Purpose::Words, &[masks]);
+    let below = (share * (1u64 << 32) as f64) as u64;
+    let keep = |&token: &i64| if random.bits() >> 32 < below { i64::from(UNKNOWN) } else { token };
+    Some(batch.tokens.iter().map(keep).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::Device;
+
+    use super::*;
+    use crate::batches::RowWeight;
+    use crate::compute::Answers;
+    use crate::loss::Objective;
+    use crate::models::{LstmSettings, Pool};
+    use crate::optim::Rule;
+    use crate::schedule::{Decay, Schedule};
+    use crate::train::Precision;
+
+    fn recipe(model: LstmSettings, objective: Objective, precision: Precision) -> Recipe {
+        Recipe {
+            dataset: String::new(),
+            plan: None,
+            test_fraction: 0.0,
+            validation_fraction: 0.0,
+            tokens_max: 100,
+            model,
+            objective,
+            row_weight: RowWeight::One,
+            batch_rows: 100,
+            accumulate: 2,
+            epochs: 1,
+            rule: Rule::Adam,
+            weight_decay: 0.0,
+            schedule: Schedule {
+                base_rate: 0.1,
+                base_batch_rows: 1,
+                batch_rows: 1,
+                warm_up_steps: 0,
+                decay: Decay::Constant,
+            },
+            clip: None,
+            dropout: Dropout::default(),
+            precision,
+            seed: 1,
+            patience: None,
+            stop_loss: None,
+        }
+    }
+
+    fn batch(n_rows: usize, longest: usize, ids: u64, seed: u64) -> Batch {
+        let mut random = Random::of(Purpose::Order, &[seed]);
+        let mut batch = Batch { n_rows_global: n_rows, longest, ..Batch::default() };
+        for row in 0..n_rows {
+            let length = if row == 0 { longest } else { 1 + random.below(longest as u64) as usize };
+            batch.rows.push(row as u32);
+            batch.lengths.push(length as i64);
+            batch
+                .tokens
+                .extend((0..length).map(|_| 1 + random.below(ids - 1).min(random.below(ids - 1)) as i64));
+            batch.tokens.resize((row + 1) * longest, 0);
+            let rating = 1 + random.below(5) as u8;
+            batch.ratings.push(rating);
+            batch.labels.push(u8::from(rating > 3));
+            batch.weights.push(1.0 + random.below(3) as f64);
+        }
+        batch
+    }
+
+    /// The kernels in 32 bits against PyTorch in 64, with the same weights.
+    #[test]
+    fn gradients_are_those_of_pytorch() {
+        let default = LstmSettings {
+            ids: 500,
+            embedding: 100,
+            hidden: 32,
+            layers: 2,
+            linear: 32,
+            pool: Pool::Last,
+            outputs: 1,
+        };
+        let other =
+            LstmSettings { embedding: 31, hidden: 48, layers: 1, pool: Pool::MeanMax, ..default.clone() };
+        let five = LstmSettings { hidden: 16, layers: 3, outputs: 5, ..default.clone() };
+        for (settings, objective) in [
+            (default.clone(), Objective::Label { pos_weight: 1.0 }),
+            (default, Objective::Label { pos_weight: 0.2 }),
+            (other, Objective::Rating),
+            (five, Objective::FiveRatings),
+        ] {
+            let model = Lstm::new(settings.clone(), 3, Kind::Float, Device::Cpu);
+            let mut exact = Lstm::new(settings.clone(), 0, Kind::Double, Device::Cpu);
+            exact.parameters_mut().put(model.parameters().tensors()).unwrap();
+            let recipe = |precision| recipe(settings.clone(), objective, precision);
+            let batches = [batch(100, 100, 500, 1), batch(37, 9, 500, 2)];
+            let found = sums(&recipe(Precision::F32), &model, &Compute::kernels().unwrap(), &batches);
+            let expected = sums(&recipe(Precision::F64), &exact, &Compute::pytorch(Device::Cpu), &batches);
+            assert!((found.0 - expected.0).abs() < 1e-5 * expected.0);
+            for ((name, found), expected) in model.parameters().names().iter().zip(found.1).zip(expected.1) {
+                let largest = expected.abs().max().double_value(&[]);
+                let difference = (found - expected).abs().max().double_value(&[]);
+                assert!(difference <= 1e-5 * largest, "{settings:?} {name}: {difference:e} of {largest:e}");
+            }
+
+            let answers = |model: &Lstm, compute: Compute| {
+                Answers::of(model, &compute).outputs(batches[0].tokens()).unwrap()
+            };
+            let found = answers(&model, Compute::kernels().unwrap());
+            let difference = found - answers(&exact, Compute::pytorch(Device::Cpu));
+            assert!(difference.abs().max().double_value(&[]) < 1e-5);
+        }
+    }
+
+    /// The losses and gradients of a step of these batches.
+    fn sums(recipe: &Recipe, model: &Lstm, compute: &Compute, batches: &[Batch]) -> (f64, Vec<Tensor>) {
+        let ranks = Ranks::Alone;
+        let mut gradients = Gradients::new(recipe, model, compute, &ranks).unwrap();
+        assert_eq!(matches!(gradients.way, Way::Kernels { .. }), compute.team().is_some());
+        let inputs = Inputs::copied(Device::Cpu);
+        let mut stopwatch = Stopwatch::start(Device::Cpu);
+        let mut loss = 0.0;
+        for (at, batch) in batches.iter().enumerate() {
+            let step = InStep { rows: 137, is_last_batch: at + 1 == batches.len(), masks: 0 };
+            loss += gradients.add(recipe, model, &inputs, batch, step, &mut stopwatch).unwrap();
+        }
+        (loss, gradients.tensors(model))
+    }
+
+    #[test]
+    fn the_share_of_words_that_are_left_out_is_the_one_asked_for() {
+        let batch = Batch { tokens: (2..10_002).collect(), ..Batch::default() };
+        assert_eq!(drop_words(&batch, 0.0, 1), None);
+        let left = drop_words(&batch, 0.3, 1).unwrap();
+        let n_unknown = left.iter().filter(|&&token| token == i64::from(UNKNOWN)).count();
+        // Five standard deviations of 46.
+        assert!(n_unknown.abs_diff(3_000) < 230, "{n_unknown}");
+        assert!(
+            left.iter().zip(&batch.tokens).all(|(left, token)| left == token || *left == i64::from(UNKNOWN))
+        );
+        assert_ne!(drop_words(&batch, 0.3, 2).unwrap(), left);
+    }
+}

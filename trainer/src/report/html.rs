@@ -1,0 +1,108 @@
+//! Markup. Tags and names of attributes are this program's own words; all else is escaped.
+
+/// A page that is being written.
+#[derive(Debug, Default)]
+pub struct Html {
+    out: String,
+}
+
+/// Names and values of attributes.
+pub type Attributes<'a> = &'a [(&'static str, &'a str)];
+
+impl Html {
+    /// Adds markup of this program's own.
+    pub fn markup(&mut self, markup: &'static str) {
+        self.out.push_str(markup);
+    }
+
+    /// Adds text.
+    pub fn text(&mut self, text: &str) {
+        escape(text, &mut self.out);
+    }
+
+    /// Adds an element with what `content` puts into it.
+    pub fn element(
+        &mut self,
+        tag: &'static str,
+        attributes: Attributes<'_>,
+        content: impl FnOnce(&mut Self),
+    ) {
+        self.begin(tag, attributes);
+        content(self);
+        self.out.push_str("</");
+        self.out.push_str(tag);
+        self.out.push('>');
+    }
+
+    /// Adds an element with a text.
+    pub fn leaf(&mut self, tag: &'static str, attributes: Attributes<'_>, text: &str) {
+        self.element(tag, attributes, |html| html.text(text));
+    }
+
+    /// Adds an element of a class with what `content` puts into it.
+    pub fn class(&mut self, tag: &'static str, class: &str, content: impl FnOnce(&mut Self)) {
+        self.element(tag, &[("class", class)], content);
+    }
+
+    /// Adds a paragraph of a class.
+    pub fn paragraph(&mut self, class: &'static str, text: &str) {
+        self.leaf("p", &[("class", class)], text);
+    }
+
+    /// The page.
+    pub fn finish(self) -> String {
+        self.out
+    }
+
+    fn begin(&mut self, tag: &'static str, attributes: Attributes<'_>) {
+        self.out.push('<');
+        self.out.push_str(tag);
+        for (name, value) in attributes {
+            self.out.push(' ');
+            self.out.push_str(name);
+            self.out.push_str("=\"");
+            escape(value, &mut self.out);
+            self.out.push('"');
+        }
+        self.out.push('>');
+    }
+}
+
+fn escape(text: &str, out: &mut String) {
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(character),
+            // What turns the direction of a line would show a path as another one.
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
+                out.push('\u{fffd}');
+            }
+            character if character.is_control() => out.push('\u{fffd}'),
+            character => out.push(character),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_stays_text_within_and_between_tags() {
+        let mut html = Html::default();
+        html.leaf(
+            "b",
+            &[("title", "\"><script>alert('1')</script>")],
+            "</b><img src=x onerror=alert(1)>&\u{202e}\0",
+        );
+        assert_eq!(
+            html.finish(),
+            "<b title=\"&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;\">&lt;/b&gt;&lt;img src=x \
+             onerror=alert(1)&gt;&amp;\u{fffd}\u{fffd}</b>"
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! The page as a whole.
+
+use super::chart::color;
+use super::html::Html;
+use super::run::Run;
+use super::sections;
+
+/// What a page of this program begins with; a file that does not is not replaced by one.
+pub const BEGIN: &str = "<!doctype html>\n<!-- sentimill report -->\n";
+
+/// The page that sets these runs side by side.
+pub fn page(runs: &[Run]) -> String {
+    let mut html = Html::default();
+    html.markup(BEGIN);
+    html.element("html", &[("lang", "en")], |html| {
+        html.element("head", &[], |html| {
+            html.markup("<meta charset=\"utf-8\">");
+            // Nothing is fetched and nothing runs, whatever the page holds.
+            html.markup(
+                "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            );
+            html.markup("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+            html.markup("<meta name=\"color-scheme\" content=\"light dark\">");
+            html.markup("<meta name=\"referrer\" content=\"no-referrer\">");
+            html.leaf("title", &[], &format!("{} · sentimill", title(runs)));
+            html.markup(concat!("<style>\n", include_str!("style.css"), "</style>"));
+        });
+        html.element("body", &[], |html| body(runs, html));
+    });
+    let mut page = html.finish();
+    page.push('\n');
+    page
+}
+
+fn title(runs: &[Run]) -> String {
+    match runs {
+        [run] => run.name.clone(),
+        runs => format!("{} trainings side by side", runs.len()),
+    }
+}
+
+fn body(runs: &[Run], html: &mut Html) {
+    html.element("header", &[], |html| {
+        html.class("p", "brand", |html| {
+            html.markup(MARK);
+            html.text("sentimill");
+        });
+        html.leaf("h1", &[], &title(runs));
+        html.paragraph("lead", &sections::lead(runs));
+        navigation(html);
+    });
+    html.element("main", &[], |html| {
+        sections::glance(runs, html);
+        sections::curves(runs, html);
+        sections::epochs(runs, html);
+        sections::held_back(runs, html);
+        sections::wrong(runs, html);
+        sections::speed(runs, html);
+        sections::settings(runs, html);
+        sections::cards(runs, html);
+        sections::notes(runs, html);
+    });
+    html.element("footer", &[], |html| {
+        html.text(concat!(
+            "Written by trainer report, sentimill ",
+            env!("CARGO_PKG_VERSION"),
+            ". One file: nothing is loaded from elsewhere, and nothing runs."
+        ));
+    });
+}
+
+/// Three bars that grow, the last of them full.
+const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path d=\"M3 14h4v7H3zM10 9h4v12h-4z\" \
+    opacity=\".45\"/><path d=\"M17 3h4v18h-4z\"/></svg>";
+
+fn navigation(html: &mut Html) {
+    html.element("nav", &[("aria-label", "Sections")], |html| {
+        for (id, name) in sections::NAMES {
+            html.leaf("a", &[("href", &format!("#{id}"))], name);
+        }
+    });
+}
+
+/// A run's name beside its colour.
+pub(super) fn run_name(at: usize, run: &Run, html: &mut Html) {
+    html.class("span", &format!("name {}", color(at)), |html| {
+        html.markup("<i></i>");
+        html.text(&run.name);
+    });
+}

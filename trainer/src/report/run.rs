@@ -1,0 +1,331 @@
+//! One training, as far as its folder tells.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use dataset::sha256;
+use serde::de::DeserializeOwned;
+
+use crate::batches::Part;
+use crate::error::{Error, Result};
+use crate::evaluate::RowScore;
+use crate::metrics::Metrics;
+use crate::run::{
+    CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, RunSettings, SCORES,
+    SETTINGS, read_scores,
+};
+use crate::times::RankTimes;
+
+/// No line of a training is as long as this, with thousands of ranks.
+const LINE_BYTES_MAX: u64 = 4 << 20;
+/// Stop words, a data card and fifty reviews are a fraction of this.
+const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
+
+/// A training.
+#[derive(Debug, Default)]
+pub struct Run {
+    /// What it is called on the page.
+    pub name: String,
+    /// Its folder.
+    pub path: String,
+    /// What it was told; `None` in folders of an older version.
+    pub settings: Option<RunSettings>,
+    /// How often a process began or went on.
+    pub starts: usize,
+    /// How it went, in the order of steps.
+    pub steps: Vec<StepsLine>,
+    /// Its epochs, in order.
+    pub epochs: Vec<EpochLine>,
+    /// What the last steps had done.
+    pub last_step: u64,
+    /// The metrics of the rows that were held back.
+    pub tested: Option<(Part, Metrics)>,
+    /// More about them.
+    pub evaluation: Option<EvaluationRecord>,
+    /// Their scores.
+    pub scores: Option<Vec<RowScore>>,
+    /// Whether the model is there.
+    pub is_complete: bool,
+    /// What the page cannot show, and why.
+    pub notes: Vec<String>,
+}
+
+/// Some steps.
+#[derive(Clone, Copy, Debug)]
+pub struct StepsLine {
+    pub step: u64,
+    pub epoch: u32,
+    pub loss: f64,
+    pub rate: f64,
+    pub reviews_per_s: f64,
+    pub waited_share: f64,
+}
+
+/// An epoch.
+#[derive(Clone, Debug)]
+pub struct EpochLine {
+    pub epoch: u32,
+    pub step: u64,
+    pub loss: f64,
+    pub seconds: Option<f64>,
+    pub from_step: Option<u64>,
+    pub validation: Option<Metrics>,
+    pub ranks: Vec<RankTimes>,
+}
+
+impl Run {
+    /// Reads the folder of a training. Errors: it is none, or a newer program wrote it.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let name = folder.file_name().map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy());
+        let mut run = Self {
+            name: name.into_owned(),
+            path: folder.to_string_lossy().into_owned(),
+            is_complete: folder.join(MODEL).is_dir(),
+            ..Self::default()
+        };
+        if !folder.join(METRICS).is_file() && !folder.join(SETTINGS).is_file() {
+            return Err(Error::Report {
+                path: folder.to_owned(),
+                found: format!("it has no {METRICS}"),
+                expected: "the --out folder of trainer fit".to_owned(),
+            });
+        }
+        run.settings = run.document(folder, SETTINGS, "the settings and the data card")?;
+        run.read_lines(&folder.join(METRICS))?;
+        run.read_evaluation(folder)?;
+        run.note_what_is_missing(folder);
+        Ok(run)
+    }
+
+    /// All steps that are to be done, where that is known.
+    pub fn steps_planned(&self) -> Option<u64> {
+        let settings = self.settings.as_ref()?;
+        settings.recipe["epochs"].as_u64()?.checked_mul(settings.steps_of_epoch)
+    }
+
+    /// Steps of an epoch: as the settings have it, or as the epochs show.
+    pub fn steps_of_epoch(&self) -> Option<u64> {
+        let told = self.settings.as_ref().map(|settings| settings.steps_of_epoch);
+        let shown = self.epochs.first().map(|first| first.step / u64::from(first.epoch.max(1)));
+        told.or(shown).filter(|&steps| steps > 0)
+    }
+
+    /// Whether another process did the beginning of an epoch, so that its time is that of the rest.
+    pub fn is_partial(&self, epoch: &EpochLine) -> bool {
+        match (epoch.from_step, self.steps_of_epoch()) {
+            (Some(from), Some(steps)) => {
+                from > u64::from(epoch.epoch.saturating_sub(1)).saturating_mul(steps)
+            }
+            _ => false,
+        }
+    }
+
+    /// What each rank did in all epochs.
+    pub fn ranks(&self) -> Vec<RankTimes> {
+        let mut sums: Vec<RankTimes> = Vec::new();
+        for times in self.epochs.iter().flat_map(|epoch| &epoch.ranks) {
+            match sums.iter_mut().find(|sum| sum.rank == times.rank) {
+                None => sums.push(times.clone()),
+                Some(sum) => {
+                    sum.rows = sum.rows.saturating_add(times.rows);
+                    sum.seconds += times.seconds;
+                    sum.waited_for_batches_s += times.waited_for_batches_s;
+                    sum.waited_for_ranks_s =
+                        sum.waited_for_ranks_s.zip(times.waited_for_ranks_s).map(|(a, b)| a + b);
+                }
+            }
+        }
+        sums.sort_by_key(|times| times.rank);
+        sums
+    }
+
+    /// What the epochs took, and whether parts of them are missing in it.
+    pub fn training_seconds(&self) -> Option<(f64, bool)> {
+        let seconds: Vec<f64> = self.epochs.iter().filter_map(|epoch| epoch.seconds).collect();
+        let is_partial =
+            seconds.len() < self.epochs.len() || self.epochs.iter().any(|epoch| self.is_partial(epoch));
+        (!seconds.is_empty()).then(|| (seconds.iter().sum(), is_partial))
+    }
+
+    /// Reviews a second, over all epochs, or over the lines where no epoch is over.
+    pub fn reviews_per_s(&self) -> Option<f64> {
+        let ranks = self.ranks();
+        let rows: u64 = ranks.iter().map(|times| times.rows).sum();
+        let seconds = ranks.iter().map(|times| times.seconds).fold(0.0, f64::max);
+        if seconds > 0.0 {
+            return Some(rows as f64 / seconds);
+        }
+        let n = self.steps.len();
+        (n > 0).then(|| self.steps.iter().map(|line| line.reviews_per_s).sum::<f64>() / n as f64)
+    }
+
+    fn document<T: DeserializeOwned>(&mut self, folder: &Path, name: &str, what: &str) -> Result<Option<T>> {
+        let path = folder.join(name);
+        let Ok(file) = File::open(&path) else { return Ok(None) };
+        let read = |file: File| -> std::io::Result<serde_json::Value> {
+            Ok(serde_json::from_reader(BufReader::new(file.take(DOCUMENT_BYTES_MAX)))?)
+        };
+        let value = match read(file) {
+            Ok(value) => value,
+            Err(error) => {
+                self.notes.push(format!("{name} cannot be read, so {what} are not here: {error}."));
+                return Ok(None);
+            }
+        };
+        check_version(&path, value["version"].as_u64())?;
+        match serde_json::from_value(value) {
+            Ok(document) => Ok(Some(document)),
+            Err(error) => {
+                self.notes.push(format!("{name} is not as it was written, so {what} are not here: {error}."));
+                Ok(None)
+            }
+        }
+    }
+
+    fn read_lines(&mut self, path: &Path) -> Result<()> {
+        let Ok(file) = File::open(path) else { return Ok(()) };
+        let mut file = BufReader::new(file);
+        let (mut line, mut n_unread) = (Vec::new(), 0usize);
+        loop {
+            line.clear();
+            let n = file.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+            match n.map_err(|source| Error::io(path, source))? {
+                0 => break,
+                _ if line.iter().all(u8::is_ascii_whitespace) => {}
+                _ => match serde_json::from_slice::<Line>(&line) {
+                    Ok(Line::Start { version, .. }) if version > FORMAT_VERSION => {
+                        check_version(path, Some(u64::from(version)))?;
+                    }
+                    Ok(line) => self.take(line),
+                    Err(_) => n_unread += 1,
+                },
+            }
+        }
+        if n_unread > 0 {
+            let lines = if n_unread == 1 { "1 line".to_owned() } else { format!("{n_unread} lines") };
+            self.notes.push(format!(
+                "{lines} of {METRICS} cannot be read: a killed training may leave half a line."
+            ));
+        }
+        Ok(())
+    }
+
+    /// A line. What it does over again was done by a process that came to nothing.
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Start { step, .. } => {
+                self.starts += 1;
+                self.forget_after(step);
+            }
+            Line::Steps { epoch, step, loss, rate, reviews_per_s, waited_share, .. } => {
+                if self.steps.last().is_some_and(|last| last.step >= step) {
+                    self.forget_after(step.saturating_sub(1));
+                }
+                self.steps.push(StepsLine { step, epoch, loss, rate, reviews_per_s, waited_share });
+                self.last_step = step;
+            }
+            Line::Epoch { epoch, step, loss, seconds, from_step, validation, ranks } => {
+                self.epochs.retain(|earlier| earlier.epoch < epoch);
+                self.epochs.push(EpochLine { epoch, step, loss, seconds, from_step, validation, ranks });
+                self.last_step = step;
+            }
+            Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),
+        }
+    }
+
+    fn forget_after(&mut self, step: u64) {
+        self.steps.retain(|line| line.step <= step);
+        self.epochs.retain(|line| line.step <= step);
+        self.last_step = step;
+        self.tested = None;
+    }
+
+    fn read_evaluation(&mut self, folder: &Path) -> Result<()> {
+        let what = "calibration, ROC curve and the most wrong reviews";
+        let Some(record) = self.document::<EvaluationRecord>(folder, EVALUATION, what)? else {
+            return Ok(());
+        };
+        if record.step < self.last_step {
+            let step = record.step;
+            self.notes.push(format!("{EVALUATION} is of step {step}; the training has gone on since."));
+            return Ok(());
+        }
+        self.tested = Some((record.part, record.metrics));
+        let path = folder.join(SCORES);
+        if !path.exists() {
+            self.notes.push(format!("{SCORES} is missing, so there is no ROC curve and no calibration."));
+        } else if sha256::of_file(&path).is_ok_and(|found| found == record.scores_sha256) {
+            match read_scores(&path, record.metrics.rows) {
+                Ok(scores) => self.scores = Some(scores),
+                Err(error) => self.notes.push(format!("No ROC curve and no calibration: {error}.")),
+            }
+        } else {
+            let note =
+                format!("{SCORES} is not as it was written, so there is no ROC curve and no calibration.");
+            self.notes.push(note);
+        }
+        self.evaluation = Some(record);
+        Ok(())
+    }
+
+    fn note_what_is_missing(&mut self, folder: &Path) {
+        if !self.is_complete {
+            let newest = fs::read_to_string(folder.join(CHECKPOINTS).join("latest")).ok();
+            let next = match newest {
+                Some(name) => format!("its newest checkpoint is {}: go on by --resume", name.trim()),
+                None => "it has no checkpoint yet".to_owned(),
+            };
+            self.notes.push(format!(
+                "There is no model: the training still goes on, or was interrupted after step {}; {next}.",
+                self.last_step
+            ));
+        } else if self.tested.is_none() {
+            self.notes.push(
+                "No rows were held back for a test (--test-fraction 0), and none for validation: how good the model is \
+                 is not known."
+                    .to_owned(),
+            );
+        }
+        if let Some((Part::Validation, _)) = self.tested {
+            self.notes
+                .push("There is no test part: the figures are those of the validation rows.".to_owned());
+        }
+        if self.settings.is_none() && !self.notes.iter().any(|note| note.starts_with(SETTINGS)) {
+            self.notes.push(format!(
+                "There is no {SETTINGS}: a version of trainer before this one wrote the folder, so settings and data card \
+                 are not here."
+            ));
+        }
+        if self.is_complete && self.evaluation.is_none() && self.tested.is_some() {
+            self.notes
+                .push(format!("There is no {EVALUATION}: no ROC curve, no calibration and no reviews."));
+        }
+        if self.starts > 1 {
+            self.notes.push(format!(
+                "The training was begun or gone on with {} times; of what was done twice the last counts.",
+                self.starts
+            ));
+        }
+        match self.epochs.len() {
+            0 => self.notes.push("No epoch is over yet.".to_owned()),
+            _ if self.epochs.iter().all(|epoch| epoch.validation.is_none()) => self.notes.push(
+                "No rows are for validation, so accuracy and F1 are known at the end alone; --validation-fraction 0.1 \
+                 shows them after every epoch."
+                    .to_owned(),
+            ),
+            _ => {}
+        }
+    }
+}
+
+fn check_version(path: &Path, version: Option<u64>) -> Result<()> {
+    match version {
+        Some(found) if found > u64::from(FORMAT_VERSION) => Err(Error::Report {
+            path: path.to_owned(),
+            found: format!("format version {found}"),
+            expected: format!("{FORMAT_VERSION} or less; a newer sentimill reads it"),
+        }),
+        _ => Ok(()),
+    }
+}

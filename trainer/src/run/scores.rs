@@ -1,0 +1,103 @@
+//! `scores.npy`: a score a row, as `numpy.load` reads it, an array of records in the order of the dataset.
+//!
+//! ```text
+//! row    u32   the row's place in the dataset
+//! label  u8    its label
+//! score  f32   the model's score
+//! ```
+//!
+//! Little-endian, without gaps: 9 bytes a row, behind NumPy's header of version 1.0.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+use super::put;
+use crate::error::{Error, Result};
+use crate::evaluate::RowScore;
+
+const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
+const ROW_BYTES: usize = 9;
+/// NumPy wants its data at a multiple of 64 bytes.
+const HEADER_BYTES: usize = 192;
+
+/// NumPy's description of so many rows, padded with spaces.
+fn header(n_rows: usize) -> Vec<u8> {
+    let description = format!(
+        "{{'descr': [('row', '<u4'), ('label', '|u1'), ('score', '<f4')], 'fortran_order': False, 'shape': ({n_rows},), }}"
+    );
+    let length = HEADER_BYTES - MAGIC.len() - 2;
+    let mut header = [MAGIC, &(length as u16).to_le_bytes(), description.as_bytes()].concat();
+    header.resize(HEADER_BYTES - 1, b' ');
+    header.push(b'\n');
+    header
+}
+
+/// Writes the scores of rows.
+pub fn write_scores(path: &Path, scores: &[RowScore]) -> Result<()> {
+    put(path, |file| {
+        file.write_all(&header(scores.len()))?;
+        for RowScore { row, label, score } in scores {
+            file.write_all(&row.to_le_bytes())?;
+            file.write_all(&[*label])?;
+            file.write_all(&score.to_le_bytes())?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads what [`write_scores`] wrote; so many rows are expected.
+pub fn read_scores(path: &Path, n_rows: u64) -> Result<Vec<RowScore>> {
+    let read = || -> io::Result<Option<Vec<RowScore>>> {
+        let file = File::open(path)?;
+        let expected_bytes = n_rows.checked_mul(ROW_BYTES as u64).map(|bytes| bytes + HEADER_BYTES as u64);
+        if expected_bytes != Some(file.metadata()?.len()) {
+            return Ok(None);
+        }
+        let mut file = BufReader::new(file);
+        let mut found = vec![0; HEADER_BYTES];
+        file.read_exact(&mut found)?;
+        if found != header(n_rows as usize) {
+            return Ok(None);
+        }
+        let mut scores = Vec::with_capacity(n_rows as usize);
+        let mut bytes = [0; ROW_BYTES];
+        for _ in 0..n_rows {
+            file.read_exact(&mut bytes)?;
+            let [row @ .., label, s0, s1, s2, s3] = bytes;
+            let score = f32::from_le_bytes([s0, s1, s2, s3]);
+            scores.push(RowScore { row: u32::from_le_bytes(row), label, score });
+        }
+        Ok(Some(scores))
+    };
+    let found = read().map_err(|source| Error::io(path, source))?;
+    found.ok_or_else(|| Error::Report {
+        path: path.to_owned(),
+        found: "something else".to_owned(),
+        expected: format!("the scores of {n_rows} rows"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_come_back_as_they_were() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scores.npy");
+        let scores: Vec<RowScore> =
+            (0..1000).map(|row| RowScore { row, label: (row % 2) as u8, score: row as f32 / 7.0 }).collect();
+        write_scores(&path, &scores).unwrap();
+        assert_eq!(read_scores(&path, 1000).unwrap(), scores);
+        let error = read_scores(&path, 999).unwrap_err().to_string();
+        assert!(error.ends_with("scores.npy: something else, expected the scores of 999 rows"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn the_header_of_the_most_rows_has_room() {
+        assert_eq!(header(u32::MAX as usize).len(), HEADER_BYTES);
+        assert!(header(u32::MAX as usize).ends_with(b" \n"));
+    }
+}

@@ -1,0 +1,54 @@
+//! `settings.json`: what is trained, and on what.
+
+use serde::{Deserialize, Serialize};
+
+use crate::batches::{Part, Rows};
+
+/// What a training was told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSettings {
+    /// Of the folder.
+    pub version: u32,
+    /// The version of the program.
+    pub sentimill: String,
+    /// The dataset that it trains on.
+    pub dataset: DatasetRecord,
+    /// The dataset that it tests on, where that is another.
+    pub test: Option<DatasetRecord>,
+    /// The recipe, by the names of its settings.
+    pub recipe: serde_json::Value,
+    /// Numbers that are trained.
+    pub parameters: u64,
+    /// Steps of an epoch.
+    pub steps_of_epoch: u64,
+    /// Processes that train together.
+    pub world_size: usize,
+    /// What rank 0 computes on.
+    pub device: String,
+}
+
+/// A dataset.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DatasetRecord {
+    /// Where it was.
+    pub path: String,
+    /// The rows of its parts: for training, validation and the test.
+    pub rows: [u64; 3],
+    /// Those of them with label 1.
+    pub positive: [u64; 3],
+    /// The data card: names, and what stands behind them.
+    pub card: Vec<(String, String)>,
+}
+
+impl DatasetRecord {
+    /// Of a dataset that is open.
+    pub fn of(rows: &Rows) -> Self {
+        let path = std::path::absolute(rows.path()).unwrap_or_else(|_| rows.path().to_owned());
+        Self {
+            path: path.to_string_lossy().into_owned(),
+            rows: Part::ALL.map(|part| rows.census(part).rows),
+            positive: Part::ALL.map(|part| rows.census(part).positive),
+            card: rows.card().iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect(),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What other programs use a saved model by, beside its own files.
+//!
+//! ```text
+//! tokenizer.json   for Hugging Face's `tokenizers`: words to ids
+//! predict.py       loads the model in PyTorch, and scores cleaned texts
+//! ```
+//!
+//! Neither cleans a text: that is a Unicode matter of its own, which `trainer predict` and the mapper do. Both take what
+//! the mapper writes in front of the tab. `tokenizer.json` also knows no stop words, and cuts a text only where the model
+//! reads its first words; `predict.py` does both as the model asks.
+
+use corpus::settings::Keep;
+use dataset::WordList;
+use dataset::vocabulary::{FIRST_WORD, PADDING, UNKNOWN};
+use serde_json::{Map, Value, json};
+
+use super::Config;
+
+/// A file of a model's folder, and what stands in it.
+pub type File = (&'static str, Vec<u8>);
+
+/// Words hold no brackets, so none of them is one of these.
+const PADDING_TOKEN: &str = "[PAD]";
+const UNKNOWN_TOKEN: &str = "[UNK]";
+
+/// The files for other programs.
+pub fn files(config: &Config, vocabulary: &WordList) -> Vec<File> {
+    let mut tokenizer =
+        serde_json::to_vec_pretty(&tokenizer(config, vocabulary)).expect("plain values are JSON");
+    tokenizer.push(b'\n');
+    vec![("tokenizer.json", tokenizer), ("predict.py", include_bytes!("interchange/predict.py").to_vec())]
+}
+
+/// A tokenizer in the format of `tokenizers`, version 1.0.
+fn tokenizer(config: &Config, vocabulary: &WordList) -> Value {
+    let special = |id: u32, content: &str| json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true});
+    let mut ids = Map::new();
+    ids.insert(PADDING_TOKEN.to_owned(), PADDING.into());
+    ids.insert(UNKNOWN_TOKEN.to_owned(), UNKNOWN.into());
+    for (word, id) in vocabulary.iter().zip(FIRST_WORD..) {
+        ids.insert(String::from_utf8_lossy(word).into_owned(), id.into());
+    }
+    json!({
+        "version": "1.0",
+        "truncation": truncation(config),
+        "padding": {"strategy": "BatchLongest", "direction": "Right", "pad_to_multiple_of": null, "pad_id": PADDING, "pad_type_id": 0, "pad_token": PADDING_TOKEN},
+        "added_tokens": [special(PADDING, PADDING_TOKEN), special(UNKNOWN, UNKNOWN_TOKEN)],
+        "normalizer": null,
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "post_processor": null,
+        "decoder": null,
+        "model": {"type": "WordLevel", "vocab": ids, "unk_token": UNKNOWN_TOKEN},
+    })
+}
+
+/// The first words, as many as the model reads; `null` where it reads all, or others than the first.
+fn truncation(config: &Config) -> Value {
+    let limits = [config.preparation.max_tokens, config.tokens_max];
+    match limits.into_iter().filter(|&most| most > 0).min() {
+        Some(most) if config.preparation.keep == Keep::First || config.preparation.max_tokens == 0 => {
+            json!({"direction": "Right", "max_length": most, "strategy": "LongestFirst", "stride": 0})
+        }
+        _ => Value::Null,
+    }
+}

@@ -1,0 +1,38 @@
+"""Scores cleaned texts with the model beside this file. It needs PyTorch alone.
+
+Standard input: a text a line, cleaned as the mapper does it, words between single spaces. Standard output: a score a
+line, that of `trainer predict`; nan where no word is left to read.
+"""
+import json, sys
+from pathlib import Path
+import torch
+
+folder = Path(__file__).resolve().parent
+config = json.loads((folder / "config.json").read_bytes())
+sizes, rows, scoring = config["model"]["lstm"], config["preparation"], config["scoring"]
+ids = {word: id for id, word in enumerate((folder / "vocabulary.txt").read_text("utf-8").split("\n")[:-1], start=2)}
+raw = bytearray((folder / "model.safetensors").read_bytes())
+kinds, begin = {"F32": torch.float32, "F64": torch.float64}, 8 + int.from_bytes(raw[:8], "little")
+weights = {name: torch.frombuffer(raw[begin + at["data_offsets"][0] : begin + at["data_offsets"][1]], dtype=kinds[at["dtype"]])
+           .view(at["shape"]) for name, at in json.loads(raw[8:begin]).items() if name != "__metadata__"}
+lstm = torch.nn.LSTM(sizes["embedding"], sizes["hidden"], sizes["layers"], dtype=weights["embedding.weight"].dtype)
+lstm.load_state_dict({name[5:]: weight for name, weight in weights.items() if name.startswith("lstm.")})
+
+@torch.no_grad()
+def score(text: str) -> float:
+    words = [word for word in text.split() if word not in rows["stop_words"]]
+    if 0 < (most := rows["max_tokens"]) < len(words):
+        front = {"first": most, "last": 0, "ends": (most + 1) // 2}[rows["keep"]]
+        words = words[:front] + words[len(words) - most + front :]
+    if not (words := words[: config["tokens_max"] or None]):
+        return float("nan")
+    states, _ = lstm(weights["embedding.weight"][[ids.get(word, 1) for word in words]])
+    pooled = states[-1] if sizes["pool"] == "last" else torch.cat([states.mean(0), states.amax(0)])
+    hidden = torch.relu(weights["linear.weight"] @ pooled + weights["linear.bias"])
+    outputs = weights["output.weight"] @ hidden + weights["output.bias"]
+    if "five-ratings" in scoring:
+        return outputs.softmax(0)[scoring["five-ratings"]["positive_from"] - 1 :].sum().item()
+    return outputs.item() - (scoring["rating"]["positive_from"] - 0.5 if "rating" in scoring else 0)
+
+for line in sys.stdin:
+    print(score(line), flush=True)

@@ -1,0 +1,86 @@
+//! What a rank does with its time: it computes, or it waits, for its batches or for the other ranks.
+
+use std::time::{Duration, Instant};
+
+use c10d::Reducer;
+use serde::{Deserialize, Serialize};
+use tch::{Device, Tensor};
+
+use crate::error::Result;
+use crate::ranks::Ranks;
+
+/// What one rank did in an epoch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RankTimes {
+    /// The rank.
+    pub rank: usize,
+    /// Rows of its shares.
+    pub rows: u64,
+    /// What it took.
+    pub seconds: f64,
+    /// Of that, what it waited for its batches.
+    pub waited_for_batches_s: f64,
+    /// Of that, what it waited for the others, the transfer of gradients included. `None` on a GPU, whose own work
+    /// cannot be told from it.
+    pub waited_for_ranks_s: Option<f64>,
+}
+
+/// Takes one rank's times in an epoch.
+#[derive(Debug)]
+pub struct Stopwatch {
+    begin: Instant,
+    device: Device,
+    rows: u64,
+    for_ranks: Duration,
+}
+
+impl Stopwatch {
+    /// Of a rank that computes on this device.
+    pub fn start(device: Device) -> Self {
+        Self { begin: Instant::now(), device, rows: 0, for_ranks: Duration::ZERO }
+    }
+
+    /// Takes note of a share.
+    pub fn count(&mut self, rows: usize) {
+        self.rows += rows as u64;
+    }
+
+    /// Computes gradients and reduces them. It waits from when the last of its own are there; also before, until the
+    /// others begin.
+    pub fn backward(&mut self, reducer: &Reducer<'_>, loss: &Tensor) -> Result<()> {
+        let begin = Instant::now();
+        reducer.backward(loss)?;
+        let computed = reducer.timeline().iter().map(|bucket| bucket.ready).max().unwrap_or_default();
+        self.for_ranks += begin.elapsed().saturating_sub(computed);
+        Ok(())
+    }
+
+    /// Does what takes as long as the slowest rank.
+    pub fn wait<T>(&mut self, meet: impl FnOnce() -> Result<T>) -> Result<T> {
+        let begin = Instant::now();
+        let met = meet()?;
+        self.for_ranks += begin.elapsed();
+        Ok(met)
+    }
+
+    /// The times of all ranks.
+    pub fn stop(self, ranks: &Ranks, waited_for_batches_s: f64) -> Result<Vec<RankTimes>> {
+        const PER_S: f64 = 1e6;
+        let for_ranks = match (ranks.world_size(), self.device) {
+            (1, _) => 0.0,
+            (_, Device::Cpu) => self.for_ranks.as_secs_f64(),
+            _ => -1.0,
+        };
+        let own = [self.begin.elapsed().as_secs_f64(), waited_for_batches_s, for_ranks];
+        let [seconds, for_batches, for_ranks] = own.map(|seconds| (seconds * PER_S) as i64);
+        let all = ranks.gather_i64(&[self.rows as i64, seconds, for_batches, for_ranks])?;
+        let times = all.chunks_exact(4).enumerate().map(|(rank, of_rank)| RankTimes {
+            rank,
+            rows: of_rank[0] as u64,
+            seconds: of_rank[1] as f64 / PER_S,
+            waited_for_batches_s: of_rank[2] as f64 / PER_S,
+            waited_for_ranks_s: (of_rank[3] >= 0).then(|| of_rank[3] as f64 / PER_S),
+        });
+        Ok(times.collect())
+    }
+}

@@ -1,0 +1,485 @@
+//! What a training leaves to be looked at: the page about it, in a real browser too, and the files that TensorBoard and
+//! NumPy read.
+#![allow(clippy::unwrap_used)]
+
+mod browser;
+#[path = "../fixture/mod.rs"]
+mod fixture;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use browser::{Browser, chromium};
+use dataset::Row;
+use fixture::{dataset_with, review, reviews};
+use serde_json::Value;
+use tempfile::TempDir;
+use trainer::run::Line;
+use trainer::tensorboard::EventFile;
+
+const SIZES: [&str; 10] =
+    ["--embedding", "8", "--hidden", "6", "--linear", "5", "--batch", "32", "--device", "cpu"];
+/// A word that would change the page's title if it were anything but text.
+const HOSTILE_WORD: &str =
+    "</p><script>document.title='owned'</script><img src='https://example.com/x' onerror=alert(1)>";
+
+fn trainer() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
+    command.env("OMP_NUM_THREADS", "1");
+    command
+}
+
+fn done(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn fit(dataset: &Path, out: &Path, more: &str) {
+    let mut command = trainer();
+    command.arg("fit").arg(dataset).arg("--out").arg(out).args(SIZES).args([
+        "--log-steps",
+        "1",
+        "--tokens",
+        "20",
+    ]);
+    done(command.args(more.split_whitespace()));
+}
+
+fn report(runs: &[&Path]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("report.html");
+    done(trainer().arg("report").args(runs).arg("--out").arg(&out));
+    fs::read_to_string(out).unwrap()
+}
+
+fn lines(run: &Path) -> Vec<Value> {
+    let lines = fs::read_to_string(run.join("metrics.jsonl")).unwrap();
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Two trainings on reviews one of whose words is hostile, in folders whose names are so too.
+fn hostile_runs() -> (TempDir, Vec<PathBuf>) {
+    let words: Vec<String> =
+        (0..50).map(|at| if at == 0 { HOSTILE_WORD.to_owned() } else { word(at) }).collect();
+    let row = |at: u32| {
+        let mut row = review(at);
+        row.tokens[0] = 2;
+        row
+    };
+    let (folder, dataset) = dataset_with(600, &words, row);
+    let runs = vec![folder.path().join("<b onclick=alert(1)>first"), folder.path().join("second & \"last\"")];
+    fit(&dataset, &runs[0], "--epochs 3 --rate 0.01 --validation-fraction 0.2");
+    fit(&dataset, &runs[1], "--epochs 2 --rate 0.001 --decay cosine --pool mean-max");
+    (folder, runs)
+}
+
+/// A word of letters.
+fn word(at: u32) -> String {
+    let letter = |n: u32| char::from(b'a' + (n % 26) as u8);
+    format!("wo{}{}", letter(at / 26), letter(at))
+}
+
+#[test]
+fn a_hostile_review_and_a_hostile_path_come_out_as_text() {
+    let (_folder, runs) = hostile_runs();
+    let page = report(&[&runs[0], &runs[1]]);
+    assert!(page.starts_with("<!doctype html>\n<!-- sentimill report -->\n<html lang=\"en\">"));
+    assert!(
+        page.contains("&lt;/p&gt;&lt;script&gt;document.title=&#39;owned&#39;&lt;/script&gt;&lt;img src=")
+    );
+    assert!(page.contains("&lt;b onclick=alert(1)&gt;first"));
+    for tag in ["<script", "<img", "<b onclick", "<link", "<iframe", "<object", " src=", "@import", "url("] {
+        let markup = page.replace("&lt;", "").replace("img src=", "");
+        assert!(!markup.contains(tag), "{tag}");
+    }
+}
+
+#[test]
+fn the_page_says_what_a_training_was_and_how_it_went() {
+    let (data, dataset) = reviews(600);
+    let run = data.path().join("careful");
+    fit(&dataset, &run, "--epochs 3 --rate 0.01 --validation-fraction 0.2");
+    let page = report(&[&run]);
+    let test = lines(&run).into_iter().find(|line| line["event"] == "test").unwrap();
+    let accuracy = test["metrics"]["accuracy"].as_f64().unwrap();
+    assert!(page.contains(&format!("{:.1} %", 100.0 * accuracy)), "accuracy {accuracy}");
+    for text in [
+        "<title>careful · sentimill</title>",
+        "<h2 id=\"epochs-name\">Epochs</h2>",
+        "Loss over epoch. training, as it goes: from ",
+        "called negative",
+        "AUC ",
+        "Calibration",
+        "waits for batches",
+        "model › hidden",
+        "600 distinct texts of 1500 reviews",
+        "called with the greatest certainty",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    let epochs: Vec<Value> = lines(&run).into_iter().filter(|line| line["event"] == "epoch").collect();
+    for epoch in &epochs {
+        for number in ["accuracy", "f1"] {
+            let cell = format!("<td>{:.4}</td>", epoch["validation"][number].as_f64().unwrap());
+            assert!(page.contains(&cell), "{cell}");
+        }
+        assert!(epoch["seconds"].as_f64().unwrap() > 0.0);
+        assert_eq!(epoch["ranks"].as_array().unwrap().len(), 1);
+        let rows: u64 = epoch["ranks"][0]["rows"].as_u64().unwrap();
+        let settings: Value = serde_json::from_slice(&fs::read(run.join("settings.json")).unwrap()).unwrap();
+        assert_eq!(rows, settings["dataset"]["rows"][0].as_u64().unwrap());
+    }
+}
+
+#[test]
+fn each_rank_tells_its_rows_and_what_it_waited_for() {
+    let (data, dataset) = reviews(600);
+    let run = data.path().join("two");
+    let mut launch = trainer();
+    launch.args(["launch", "--nproc", "2", "--", "fit"]).arg(&dataset).arg("--out").arg(&run).args(SIZES);
+    done(launch.args(["--epochs", "2"]));
+    let epochs: Vec<Value> = lines(&run).into_iter().filter(|line| line["event"] == "epoch").collect();
+    assert_eq!(epochs.len(), 2);
+    for epoch in epochs {
+        let ranks = epoch["ranks"].as_array().unwrap();
+        let of = |rank: usize, name: &str| ranks[rank][name].as_f64().unwrap();
+        assert_eq!(ranks.len(), 2);
+        for rank in 0..2 {
+            assert_eq!(of(rank, "rank"), rank as f64);
+            let waited = of(rank, "waited_for_batches_s") + of(rank, "waited_for_ranks_s");
+            assert!(waited > 0.0 && waited < of(rank, "seconds"), "{epoch}");
+        }
+        assert!((of(0, "rows") - of(1, "rows")).abs() <= 20.0, "{epoch}");
+    }
+    let page = report(&[&run]);
+    assert!(page.contains("<th scope=\"row\">1</th>") && page.contains("2 ranks on cpu"));
+}
+
+#[test]
+fn what_a_folder_lacks_is_said_and_nothing_fails() {
+    let (data, dataset) = reviews(300);
+    let whole = data.path().join("whole");
+    fit(&dataset, &whole, "--epochs 2 --checkpoint-steps 3");
+    let untested = data.path().join("untested");
+    fit(&dataset, &untested, "--epochs 1 --test-fraction 0");
+    let validated = data.path().join("validated");
+    fit(&dataset, &validated, "--epochs 1 --test-fraction 0 --validation-fraction 0.2 --loss rating");
+    let older = data.path().join("older");
+    fs::create_dir_all(older.join("model")).unwrap();
+    let steps = r#"{"event":"steps","epoch":1,"step":2,"loss":0.5,"rate":0.1,"reviews_per_s":9.0,"waited_share":0.0}"#;
+    let epoch = r#"{"event":"epoch","epoch":1,"step":2,"loss":0.5}"#;
+    fs::write(older.join("metrics.jsonl"), format!("{steps}\n{epoch}\n{steps}\n{epoch}\n{{\"event\":\"st\n"))
+        .unwrap();
+    let begun = data.path().join("begun");
+    fs::create_dir(&begun).unwrap();
+    fs::copy(whole.join("settings.json"), begun.join("settings.json")).unwrap();
+
+    let without = |name: &str| {
+        let folder = data.path().join(format!("without-{name}"));
+        assert!(Command::new("cp").arg("-r").args([&whole, &folder]).status().unwrap().success());
+        let path = folder.join(name);
+        if path.is_dir() {
+            fs::remove_dir_all(path).unwrap();
+        } else {
+            fs::remove_file(path).unwrap();
+        }
+        folder
+    };
+    for (folder, told) in [
+        (untested.clone(), "how good the model is is not known"),
+        (validated, "There is no test part: the figures are those of the validation rows."),
+        (older.clone(), "There is no settings.json"),
+        (older, "1 line of metrics.jsonl cannot be read"),
+        (begun, "No epoch is over yet."),
+        (without("settings.json"), "none of these folders has settings.json"),
+        (without("evaluation.json"), "There is no evaluation.json"),
+        (without("scores.npy"), "scores.npy is missing"),
+        (without("model"), "its newest checkpoint is step-0000"),
+        (without("metrics.jsonl"), "No step has been logged yet."),
+    ] {
+        let page = report(&[&folder]);
+        assert!(page.contains(told), "{}: {told}", folder.display());
+        assert!(!page.contains("NaN") && !page.contains("inf "), "{}", folder.display());
+        report(&[&whole, &folder]);
+    }
+}
+
+#[test]
+fn what_a_resumed_training_did_twice_counts_once() {
+    let (data, dataset) = reviews(600);
+    let [whole, resumed] = ["whole", "resumed"].map(|name| data.path().join(name));
+    fit(&dataset, &whole, "--epochs 2 --checkpoint-steps 7");
+    fit(&dataset, &resumed, "--epochs 2 --checkpoint-steps 7");
+    fs::remove_dir_all(resumed.join("model")).unwrap();
+    let newest =
+        resumed.join("checkpoints").join(fs::read_to_string(resumed.join("checkpoints/latest")).unwrap());
+    let step: u64 = newest.file_name().unwrap().to_string_lossy()["step-".len()..].parse().unwrap();
+    // Killed within a line.
+    let metrics = resumed.join("metrics.jsonl");
+    let mut half = fs::read(&metrics).unwrap();
+    half.truncate(half.len() - 30);
+    fs::write(&metrics, half).unwrap();
+
+    fit(&dataset, &resumed, "--epochs 2 --checkpoint-steps 7 --resume");
+
+    let read = [&whole, &resumed].map(|run| trainer::report::Run::read(run).unwrap());
+    let losses = read.each_ref().map(|run| run.epochs.iter().map(|epoch| epoch.loss).collect::<Vec<_>>());
+    assert_eq!(losses[0], losses[1]);
+    assert_eq!(read[0].steps.len(), read[1].steps.len());
+    assert_eq!(read[1].starts, 2);
+    assert_eq!(read[1].epochs[1].from_step, Some(step));
+    let page = report(&[&resumed]);
+    assert!(page.contains(" and more</td>"), "the time of the second epoch is that of its rest");
+    assert!(page.contains("begun or gone on with 2 times") && page.contains("1 line of metrics.jsonl"));
+}
+
+#[test]
+fn a_folder_of_no_training_and_a_file_of_no_report_are_refused() {
+    let (data, dataset) = reviews(300);
+    let run = data.path().join("run");
+    fit(&dataset, &run, "--epochs 1");
+    let refused = |runs: &[&Path], out: &Path| {
+        let output = trainer().arg("report").args(runs).arg("--out").arg(out).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let page = data.path().join("page.html");
+    let (code, told) = refused(&[data.path()], &page);
+    assert_eq!(code, Some(66), "{told}");
+    assert!(told.ends_with("it has no metrics.jsonl, expected the --out folder of trainer fit\n"), "{told}");
+    assert!(!page.exists());
+
+    fs::write(&page, "<!doctype html>\nmy own page, which is longer than what reports begin with").unwrap();
+    let (code, told) = refused(&[&run], &page);
+    assert_eq!(code, Some(66), "{told}");
+    assert!(fs::read_to_string(&page).unwrap().contains("my own"));
+
+    fs::remove_file(&page).unwrap();
+    assert_eq!(refused(&[&run], &page).0, Some(0));
+    assert_eq!(refused(&[&run], &page).0, Some(0), "a report is made anew");
+
+    let settings = run.join("settings.json");
+    let newer = fs::read_to_string(&settings).unwrap().replace("\"version\": 1", "\"version\": 9");
+    fs::write(&settings, newer).unwrap();
+    let (code, told) = refused(&[&run], &page);
+    assert_eq!(code, Some(66), "{told}");
+    assert!(told.contains("settings.json: format version 9, expected 1 or less"), "{told}");
+}
+
+#[test]
+fn a_browser_shows_the_page_on_a_phone_and_on_a_desk_and_asks_for_nothing_else() {
+    let Some(chromium) = chromium() else {
+        tests::skipped(
+            "the report in a browser: .deps/browser/chromium is missing; bootstrap/laptop.sh browser installs it",
+        );
+        return;
+    };
+    let (folder, runs) = hostile_runs();
+    let page = folder.path().join("report.html");
+    done(trainer().arg("report").args(&runs).arg("--out").arg(&page));
+    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let mut browser = Browser::start(&chromium);
+    for (name, size, scheme) in
+        [("desk", (1280, 900), "light"), ("phone", (390, 844), "light"), ("desk-dark", (1280, 900), "dark")]
+    {
+        browser.open(&page, size, scheme);
+        assert_eq!(browser.requests(), [format!("file://{}", page.display())], "{name}");
+        assert!(browser.complaints().is_empty(), "{name}: {:?}", browser.complaints());
+        assert_eq!(browser.value("document.title"), "2 trainings side by side · sentimill", "{name}");
+        assert_eq!(browser.value("document.scripts.length + document.images.length"), 0, "{name}");
+        assert_eq!(
+            browser.value("document.documentElement.scrollWidth"),
+            size.0,
+            "{name}: wider than its window"
+        );
+        // What is wider than its column scrolls by itself.
+        let wide = "[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth \
+                    + 1 && !e.closest('.scroll, .tip')).map(e => e.tagName + '.' + e.className)";
+        assert_eq!(browser.value(wide), Value::Array(Vec::new()), "{name}");
+        let empty =
+            "[...document.querySelectorAll('section')].filter(e => e.offsetHeight < 60).map(e => e.id)";
+        assert_eq!(browser.value(empty), Value::Array(Vec::new()), "{name}");
+        let broken = "
+            [...document.querySelectorAll('#glance td:not(.best), #epochs td, #speed td')].filter(cell => {
+                const text = document.createRange();
+                text.selectNodeContents(cell);
+                return new Set([...text.getClientRects()].map(line => Math.round(line.top))).size > 1;
+            }).length";
+        assert_eq!(browser.value(broken), 0, "{name}: a number in several lines");
+        let unnamed = "[...document.querySelectorAll('[role=img], [role=region], nav')].filter(e => \
+                       !e.getAttribute('aria-label')).length + document.querySelectorAll('th:not([scope])').length";
+        assert_eq!(browser.value(unnamed), 0, "{name}: something without a name");
+        let twice =
+            "(ids => ids.length - new Set(ids).size)([...document.querySelectorAll('[id]')].map(e => e.id))";
+        assert_eq!(browser.value(twice), 0, "{name}: an id twice");
+        assert!(browser.value("document.querySelectorAll('path.line').length").as_u64() > Some(8), "{name}");
+        assert!(contrast(&mut browser) >= 4.5, "{name}: a text that is hard to read");
+        let picture = browser.picture();
+        assert!(picture.len() > 50_000, "{name}: {} bytes", picture.len());
+        fs::write(pictures.join(format!("report-{name}.png")), picture).unwrap();
+    }
+}
+
+/// The least contrast of running text and its ground, as the accessibility guidelines work it out; grounds that are mixed
+/// of colours are left out.
+fn contrast(browser: &mut Browser) -> f64 {
+    let least = "
+        (() => {
+            const linear = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+            const numbers = color => color.match(/[\\d.]+/g).map(Number);
+            const light = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+            const ground = e => {
+                for (; e; e = e.parentElement) {
+                    const color = getComputedStyle(e).backgroundColor;
+                    if (!color.startsWith('rgb')) return null;
+                    if (numbers(color).length < 4) return numbers(color);
+                }
+                return [255, 255, 255];
+            };
+            const of = e => {
+                const [a, b] = [light(numbers(getComputedStyle(e).color)), light(ground(e))];
+                return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            };
+            return Math.min(...[...document.querySelectorAll('p, td, th, dt, dd, h1, h2, h3, li, nav a, .pill')]
+                .filter(e => e.offsetWidth > 0 && ground(e)).map(of));
+        })()";
+    browser.value(least).as_f64().unwrap()
+}
+
+/// The Python that reads the trainer's files for others; `None` where it is missing, which is said.
+fn python() -> Option<PathBuf> {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/report/bin/python");
+    if python.exists() {
+        return Some(python);
+    }
+    tests::skipped(&format!("files for TensorBoard and NumPy: no {}; run `make setup`", python.display()));
+    None
+}
+
+fn script(python: &Path, script: &str, arguments: &[&Path]) -> Value {
+    let output = done(Command::new(python).args(["-c", script]).args(arguments));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Each tag's steps and values, as TensorBoard itself reads them.
+const READ_EVENTS: &str = "
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1], size_guidance={'scalars': 0})
+events.Reload()
+print(json.dumps({tag: [[e.step, e.value] for e in events.Scalars(tag)] for tag in events.Tags()['scalars']}))
+";
+
+#[test]
+fn tensorboard_reads_what_metrics_jsonl_says() {
+    let Some(python) = python() else { return };
+    let (data, dataset) = reviews(600);
+    let run = data.path().join("run");
+    fit(&dataset, &run, "--epochs 2 --validation-fraction 0.2 --clip 1");
+
+    let found = script(&python, READ_EVENTS, &[&run.join("tensorboard")]);
+
+    let expected = |event: &str, number: &str| -> Vec<(u64, f64)> {
+        let lines = lines(&run).into_iter().filter(|line| line["event"] == event);
+        lines
+            .map(|line| (line["step"].as_u64().unwrap(), line.pointer(number).unwrap().as_f64().unwrap()))
+            .collect()
+    };
+    for (tag, event, number) in [
+        ("training/loss", "steps", "/loss"),
+        ("training/rate", "steps", "/rate"),
+        ("training/gradient_norm", "steps", "/gradient_norm"),
+        ("speed/reviews_per_s", "steps", "/reviews_per_s"),
+        ("training/epoch_loss", "epoch", "/loss"),
+        ("validation/f1", "epoch", "/validation/f1"),
+        ("test/accuracy", "test", "/metrics/accuracy"),
+    ] {
+        let expected = expected(event, number);
+        let values = found[tag].as_array().unwrap_or_else(|| panic!("{tag} is not in {found}"));
+        assert_eq!(values.len(), expected.len(), "{tag}");
+        for (value, expected) in values.iter().zip(expected) {
+            assert_eq!(value[0], expected.0, "{tag}");
+            assert!(
+                (value[1].as_f64().unwrap() - expected.1).abs() <= 1e-6 * expected.1.abs(),
+                "{tag}: {value}"
+            );
+        }
+    }
+    assert!(found["rank_0/waited_for_batches_share"].is_array(), "{found}");
+}
+
+#[test]
+fn tensorboard_forgets_what_a_resumed_training_does_again() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let steps = |step: u64, loss: f64| Line::Steps {
+        epoch: 1,
+        step,
+        loss,
+        rate: 0.1,
+        gradient_norm: None,
+        reviews_per_s: 1.0,
+        waited_share: 0.0,
+        elapsed_s: None,
+    };
+    let mut first = EventFile::create(folder.path(), 0).unwrap();
+    (1..=5).for_each(|step| first.add(&steps(step, 1.0)).unwrap());
+    let mut second = EventFile::create(folder.path(), 3).unwrap();
+    (4..=6).for_each(|step| second.add(&steps(step, 2.0)).unwrap());
+
+    let found = script(&python, READ_EVENTS, &[folder.path()]);
+
+    assert_eq!(found["training/loss"].to_string(), "[[1,1.0],[2,1.0],[3,1.0],[4,2.0],[5,2.0],[6,2.0]]");
+}
+
+#[test]
+fn numpy_reads_the_scores_of_the_test_rows() {
+    let Some(python) = python() else { return };
+    let (data, dataset) = reviews(600);
+    let run = data.path().join("run");
+    fit(&dataset, &run, "--epochs 1");
+    let script_of_scores = "
+import json, sys, numpy
+rows = numpy.load(sys.argv[1])
+called = rows['score'] > 0
+print(json.dumps({'rows': rows['row'].tolist(), 'right': int((called == (rows['label'] == 1)).sum())}))
+";
+    let found = script(&python, script_of_scores, &[&run.join("scores.npy")]);
+
+    let evaluation: Value = serde_json::from_slice(&fs::read(run.join("evaluation.json")).unwrap()).unwrap();
+    let metrics = &evaluation["metrics"];
+    let expected: Vec<u32> = (0..600).filter(|&at| review(at).split < 100).collect();
+    assert_eq!(found["rows"], serde_json::json!(expected));
+    let right = metrics["accuracy"].as_f64().unwrap() * metrics["rows"].as_f64().unwrap();
+    assert!((found["right"].as_f64().unwrap() - right).abs() < 1e-6);
+    for wrong in evaluation["wrong"].as_array().unwrap() {
+        let row: Row = review(wrong["row"].as_u64().unwrap() as u32);
+        let words: Vec<String> = row.tokens.iter().map(|id| format!("w{}", id - 2)).collect();
+        assert_eq!(wrong["words"], serde_json::json!(words));
+        assert_eq!(wrong["label"], row.label);
+        assert_ne!(wrong["score"].as_f64().unwrap() > 0.0, row.label == 1);
+    }
+}
+
+#[test]
+fn tokenizers_gives_the_ids_of_an_exported_model() {
+    let Some(python) = python() else { return };
+    let words: Vec<String> = (0..50).map(word).collect();
+    let (data, dataset) = dataset_with(300, &words, review);
+    let [run, exported] = ["run", "exported"].map(|name| data.path().join(name));
+    fit(&dataset, &run, "--epochs 1");
+    done(trainer().arg("export").arg(run.join("model")).arg("--out").arg(&exported));
+    let script_of_ids = "
+import json, sys
+from tokenizers import Tokenizer
+tokenizer = Tokenizer.from_file(sys.argv[1])
+texts = ['woaa nobody woab', ' '.join(['wobx'] * 30)]
+print(json.dumps([[e.ids, sum(e.attention_mask)] for e in tokenizer.encode_batch(texts)]))
+";
+    let found = script(&python, script_of_ids, &[&exported.join("tokenizer.json")]);
+
+    let mut padded = vec![2, 1, 3];
+    padded.resize(20, 0);
+    assert_eq!(found, serde_json::json!([[padded, 3], [vec![51; 20], 20]]));
+}
