@@ -9,12 +9,13 @@ use corpus::record::Votes;
 use dataset::Row;
 use trainer::batches::{Arrangement, Dealing, Division, Loader, Loading, Part, Reading, RowWeight, Rows};
 
-/// 48 MB of tokens.
-const N_ROWS: u32 = 400_000;
+/// 60 MB of tokens.
+const N_ROWS: u32 = 500_000;
 const LENGTH: u32 = 60;
 const ALLOWED_BYTES: u64 = 14 << 20;
-/// Decoded chunks, the table of digests, stacks, batches, and what the allocator keeps.
-const BESIDES_BYTES: u64 = 12 << 20;
+/// Decoded chunks, the table of digests, stacks, batches, and what the allocator keeps: for each thread some, so that
+/// it differs by 6 MB from run to run.
+const BESIDES_BYTES: u64 = 24 << 20;
 
 #[test]
 fn blocks_take_no_more_memory_than_was_allowed() {
@@ -46,7 +47,7 @@ fn blocks_take_no_more_memory_than_was_allowed() {
     }
     let taken = peak_bytes() - before;
     assert!(taken < ALLOWED_BYTES + BESIDES_BYTES, "{taken} bytes");
-    // The bound means something: a window does take a good part of it, and all rows would take far more.
+    // The bound means something: a window does take a good part of it, and all rows would take more.
     assert!(taken > ALLOWED_BYTES / 2, "{taken} bytes");
     assert!(rows.census(Part::Training).tokens * 2 > ALLOWED_BYTES + BESIDES_BYTES);
 }
