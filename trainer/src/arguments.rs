@@ -83,10 +83,21 @@ pub struct Fit {
     /// What stands for a row
     #[arg(long, value_enum, default_value_t = PoolName::Last, help_heading = "Model")]
     pub pool: PoolName,
-    /// Begin with the weights of a saved model, or with word vectors in .vec text
+    /// Each layer also reads a row from its end
+    #[arg(long, help_heading = "Model")]
+    pub bidirectional: bool,
+    /// Begin with the weights of a saved model, of one of --pretrain too, or with word vectors in .vec text
     #[arg(long, value_name = "PATH", help_heading = "Model")]
     pub init_from: Option<PathBuf>,
 
+    /// Learn each next word of all rows, whatever their ratings; --init-from begins with what came of it
+    #[arg(long, help_heading = "Loss", conflicts_with_all = [
+        "test", "test_fraction", "validation_fraction", "linear", "pool", "bidirectional", "loss", "pos_weight", "patience",
+    ])]
+    pub pretrain: bool,
+    /// For --pretrain: words that are drawn in each step, from which the next ones are told
+    #[arg(long, value_name = "N", default_value_t = 2048, requires = "pretrain", value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "Loss")]
+    pub candidates: u32,
     /// What is learned: the label, the rating as a number, or one of five ratings
     #[arg(long, value_enum, default_value_t = LossName::Label, help_heading = "Loss")]
     pub loss: LossName,

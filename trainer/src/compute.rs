@@ -44,7 +44,7 @@ impl Compute {
 
     /// Kernels for a model, where there are some.
     pub(crate) fn engine(&self, model: &Lstm, dropout: Dropout) -> Option<Engine> {
-        let sizes = model.kernel_sizes();
+        let sizes = model.kernel_sizes()?;
         let is_supported = sizes.is_supported()
             && dropout.embedding == 0.0
             && model.parameters().tensors().iter().all(|tensor| tensor.kind() == Kind::Float);

@@ -111,6 +111,16 @@ pub enum Error {
         /// What the model has.
         expected: String,
     },
+    /// A saved model answers nothing about a row.
+    #[error(
+        "{}: a model that tells next words, expected one that tells what a row says; train one by fit --init-from {}",
+        path.display(),
+        path.display()
+    )]
+    NoClassifier {
+        /// Its folder.
+        path: PathBuf,
+    },
     /// A checkpoint or a saved model could not be written or read.
     #[error(transparent)]
     Saved(#[from] crate::saved::Error),
@@ -226,7 +236,7 @@ impl Error {
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unreadable { .. } | Self::Report { .. } => Exit::MissingInput,
-            Self::OtherVocabulary { .. } | Self::Exists { .. } => Exit::Settings,
+            Self::OtherVocabulary { .. } | Self::NoClassifier { .. } | Self::Exists { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere | Self::Interrupted { .. } => Exit::TryAgain,
             Self::Thread { .. } | Self::Io { .. } | Self::Signals(_) => Exit::Io,

@@ -9,22 +9,12 @@ use crate::batches::Batch;
 use crate::compute::{Compute, Tokens};
 use crate::error::Result;
 use crate::inputs::Inputs;
+use crate::loss::{Objective, Task};
 use crate::models::{Dropout, Lstm};
 use crate::random::{Purpose, Random};
 use crate::ranks::Ranks;
 use crate::times::Stopwatch;
-use crate::train::{Recipe, share_loss};
-
-/// A batch's place in its step.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InStep {
-    /// Rows of the step's batches, on all ranks.
-    pub(crate) rows: u64,
-    /// Whether this batch is the last of them.
-    pub(crate) is_last_batch: bool,
-    /// Decides what dropout leaves out.
-    pub(crate) masks: u64,
-}
+use crate::train::{InStep, Recipe, share_loss};
 
 /// Adds up gradients.
 pub(crate) struct Gradients<'r> {
@@ -35,6 +25,7 @@ pub(crate) struct Gradients<'r> {
 enum Way<'r> {
     Kernels {
         engine: Box<Engine>,
+        objective: Objective,
         /// All of them, one after the other.
         all: Tensor,
         /// Each in its shape, where it lies in `all`.
@@ -47,8 +38,9 @@ enum Way<'r> {
 impl<'r> Gradients<'r> {
     pub(crate) fn new(recipe: &Recipe, model: &Lstm, compute: &Compute, ranks: &'r Ranks) -> Result<Self> {
         let parameters = model.parameters().tensors();
-        let way = match compute.engine(model, recipe.dropout) {
-            Some(engine) => {
+        let engine = compute.engine(model, recipe.dropout);
+        let way = match (engine, recipe.task) {
+            (Some(engine), Task::Sentiment(objective)) => {
                 let length = model.parameters().n_numbers() as i64;
                 let all = Tensor::f_zeros([length], (Kind::Float, compute.device()))?;
                 let mut begin = 0;
@@ -58,9 +50,9 @@ impl<'r> Gradients<'r> {
                     each.push(all.f_narrow(0, begin, length)?.f_view(&parameter.size()[..])?);
                     begin += length;
                 }
-                Way::Kernels { engine: Box::new(engine), all, each }
+                Way::Kernels { engine: Box::new(engine), objective, all, each }
             }
-            None => {
+            _ => {
                 let reducer =
                     ranks.group().map(|group| Reducer::new(group, parameters, ReducerOptions::default()));
                 Way::PyTorch { reducer: reducer.transpose()? }
@@ -81,15 +73,15 @@ impl<'r> Gradients<'r> {
         stopwatch: &mut Stopwatch,
     ) -> Result<f64> {
         match &mut self.way {
-            Way::Kernels { engine, all, each } => {
-                let sum = add_by_kernels(engine, each, recipe, model, batch, step)?;
+            Way::Kernels { engine, objective, all, each } => {
+                let sum = add_by_kernels(engine, *objective, each, recipe, model, batch, step)?;
                 if let (true, Some(group)) = (step.is_last_batch, self.ranks.group()) {
                     stopwatch.wait(|| Ok(group.all_reduce(all, ReduceOp::Sum)?))?;
                 }
                 Ok(sum)
             }
             Way::PyTorch { reducer } => {
-                let loss = share_loss(recipe, model, inputs, batch, step.rows, step.masks)?;
+                let loss = share_loss(recipe, model, inputs, batch, step)?;
                 match reducer {
                     Some(reducer) if step.is_last_batch => stopwatch.backward(reducer, &loss.of_step)?,
                     _ => loss.of_step.f_backward()?,
@@ -110,6 +102,7 @@ impl<'r> Gradients<'r> {
 
 fn add_by_kernels(
     engine: &mut Engine,
+    objective: Objective,
     gradients: &mut [Tensor],
     recipe: &Recipe,
     model: &Lstm,
@@ -124,7 +117,7 @@ fn add_by_kernels(
     let tokens = Tokens { tokens, longest: batch.longest, lengths: &batch.lengths };
     let loss = |row: usize, outputs: &[f32], gradients: &mut [f32]| {
         let weight = batch.weights[row];
-        let loss = recipe.objective.row_loss(outputs, batch.labels[row], batch.ratings[row], gradients);
+        let loss = objective.row_loss(outputs, batch.labels[row], batch.ratings[row], gradients);
         let by = weight / step.rows as f64;
         gradients.iter_mut().for_each(|gradient| *gradient = (f64::from(*gradient) * by) as f32);
         loss * weight
@@ -157,8 +150,7 @@ mod tests {
     use super::*;
     use crate::batches::RowWeight;
     use crate::compute::Answers;
-    use crate::loss::Objective;
-    use crate::models::{LstmSettings, Pool};
+    use crate::models::{Head, LstmSettings, Pool};
     use crate::optim::Rule;
     use crate::schedule::{Decay, Schedule};
     use crate::train::Precision;
@@ -171,7 +163,7 @@ mod tests {
             validation_fraction: 0.0,
             tokens_max: 100,
             model,
-            objective,
+            task: Task::Sentiment(objective),
             row_weight: RowWeight::One,
             batch_rows: 100,
             accumulate: 2,
@@ -221,13 +213,22 @@ mod tests {
             embedding: 100,
             hidden: 32,
             layers: 2,
-            linear: 32,
-            pool: Pool::Last,
-            outputs: 1,
+            bidirectional: false,
+            head: Head::Classifier { pool: Pool::Last, linear: 32, outputs: 1 },
         };
-        let other =
-            LstmSettings { embedding: 31, hidden: 48, layers: 1, pool: Pool::MeanMax, ..default.clone() };
-        let five = LstmSettings { hidden: 16, layers: 3, outputs: 5, ..default.clone() };
+        let other = LstmSettings {
+            embedding: 31,
+            hidden: 48,
+            layers: 1,
+            head: Head::Classifier { pool: Pool::MeanMax, linear: 32, outputs: 1 },
+            ..default.clone()
+        };
+        let five = LstmSettings {
+            hidden: 16,
+            layers: 3,
+            head: Head::Classifier { pool: Pool::Last, linear: 32, outputs: 5 },
+            ..default.clone()
+        };
         for (settings, objective) in [
             (default.clone(), Objective::Label { pos_weight: 1.0 }),
             (default, Objective::Label { pos_weight: 0.2 }),
@@ -266,7 +267,8 @@ mod tests {
         let mut stopwatch = Stopwatch::start(Device::Cpu);
         let mut loss = 0.0;
         for (at, batch) in batches.iter().enumerate() {
-            let step = InStep { rows: 137, is_last_batch: at + 1 == batches.len(), masks: 0 };
+            let is_last_batch = at + 1 == batches.len();
+            let step = InStep { rows: 137, is_last_batch, masks: 0, candidates: [0; 3] };
             loss += gradients.add(recipe, model, &inputs, batch, step, &mut stopwatch).unwrap();
         }
         (loss, gradients.tensors(model))

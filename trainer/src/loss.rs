@@ -8,6 +8,29 @@ use tch::{Kind, Reduction, Tensor};
 use crate::error::Result;
 use crate::metrics::Scoring;
 
+/// What a training is for.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Task {
+    /// To tell what a row says.
+    Sentiment(Objective),
+    /// To tell each next word of a row; other models begin with what is learned by it.
+    NextWord {
+        /// How often a word is drawn, in a step, from which the next ones are told.
+        candidates: u32,
+    },
+}
+
+impl Task {
+    /// How the outputs for a row are read, where there are some. `positive_from`: the dataset's.
+    pub fn scoring(self, positive_from: u8) -> Option<Scoring> {
+        match self {
+            Self::Sentiment(objective) => Some(objective.scoring(positive_from)),
+            Self::NextWord { .. } => None,
+        }
+    }
+}
+
 /// What the model's outputs are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,10 +1,12 @@
 //! The models that are trained, and how they are kept.
 
 mod lstm;
+mod next_word;
 mod parameters;
 mod saving;
 
-pub use lstm::{Dropout, Lstm, LstmSettings, Pool};
+pub use lstm::{Dropout, Head, Lstm, LstmSettings, Pool};
+pub use next_word::Candidates;
 pub use parameters::Parameters;
 pub(crate) use parameters::{read as read_tensors, write as write_tensors};
-pub use saving::{SavedModel, read_model, save_model};
+pub use saving::{Classifier, Trained, begin_with, read_classifier, save_model};

@@ -27,6 +27,8 @@ pub enum Purpose {
     Dropout = 3,
     /// Which words it leaves out of a batch; the key is what `Dropout` drew for it.
     Words = 4,
+    /// From which words next ones are told; the key is seed, step, batch.
+    Candidates = 5,
 }
 
 /// A stream of random numbers.

@@ -52,8 +52,8 @@ pub struct Config {
     pub preparation: Settings,
     /// The first so many tokens of a row are read; 0 for all.
     pub tokens_max: u32,
-    /// What the outputs of a row mean.
-    pub scoring: Scoring,
+    /// What the outputs of a row mean, where the model has some.
+    pub scoring: Option<Scoring>,
     /// The id digest of the dataset it was trained on.
     pub dataset: Digest,
     /// Kind and sizes of the model, which only its own code reads.
@@ -237,7 +237,7 @@ fn fault(config: &Config) -> Option<(String, String)> {
         return Some((of_labels.to_string(), "1 to 5".to_owned()));
     }
     match config.scoring {
-        Scoring::Rating { positive_from } | Scoring::FiveRatings { positive_from }
+        Some(Scoring::Rating { positive_from } | Scoring::FiveRatings { positive_from })
             if positive_from != of_labels =>
         {
             Some((positive_from.to_string(), format!("{of_labels}, that of the labels")))

@@ -13,12 +13,12 @@ use crate::batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, Plan, R
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, evaluate};
-use crate::gradients::{Gradients, InStep};
+use crate::gradients::Gradients;
 use crate::inputs::Inputs;
 use crate::interrupt::Asked;
-use crate::loss::Objective;
+use crate::loss::Task;
 use crate::metrics::Metrics;
-use crate::models::{Dropout, Lstm, LstmSettings};
+use crate::models::{Candidates, Dropout, Lstm, LstmSettings};
 use crate::optim::{Optimizer, Rule, clip};
 use crate::random::{Purpose, Random};
 use crate::ranks::Ranks;
@@ -42,8 +42,8 @@ pub struct Recipe {
     pub tokens_max: u32,
     /// The model.
     pub model: LstmSettings,
-    /// What is made small.
-    pub objective: Objective,
+    /// What it is for.
+    pub task: Task,
     /// What each row weighs.
     pub row_weight: RowWeight,
     /// Rows of a batch, on all ranks together.
@@ -73,15 +73,16 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// How a part of these rows is evaluated.
-    pub fn evaluation(&self, part: Part, rows: &Rows, loaders: usize) -> Evaluation {
-        Evaluation {
+    /// How a part of these rows is evaluated; `None` where the task says nothing of a row.
+    pub fn evaluation(&self, part: Part, rows: &Rows, loaders: usize) -> Option<Evaluation> {
+        let Task::Sentiment(objective) = self.task else { return None };
+        Some(Evaluation {
             part,
             batch_rows: self.batch_rows,
-            objective: self.objective,
+            objective,
             positive_from: rows.settings().rows.positive_from,
             loaders,
-        }
+        })
     }
 }
 
@@ -254,9 +255,7 @@ pub fn train(
         while let Some(batch) = loader.next() {
             let batch = batch?;
             stopwatch.count(batch.rows.len());
-            let key = [recipe.seed, training.position.steps, batch.step, ranks.rank() as u64];
-            let masks = Random::of(Purpose::Dropout, &key).bits();
-            let step = step_of(recipe, n_rows, training.position.batch, masks);
+            let step = InStep::of(recipe, n_rows, &training.position, batch.step, ranks);
             own_loss += gradients.add(recipe, &training.model, &inputs, &batch, step, &mut stopwatch)?;
             training.position.batch += 1;
             if !step.is_last_batch {
@@ -305,14 +304,33 @@ pub fn train(
     Ok(End::Complete)
 }
 
-/// Where a batch stands among those whose gradients make one step.
-fn step_of(recipe: &Recipe, n_rows: u64, batch: u64, masks: u64) -> InStep {
-    let (batch_rows, accumulate) = (recipe.batch_rows as u64, recipe.accumulate as u64);
-    let n_batches = n_rows.div_ceil(batch_rows);
-    let first = batch / accumulate * accumulate;
-    let end = (first + accumulate).min(n_batches);
-    let rows = (end * batch_rows).min(n_rows) - first * batch_rows;
-    InStep { rows, is_last_batch: batch + 1 == end, masks }
+/// A batch's place in its step, and what it draws.
+#[derive(Clone, Copy, Debug)]
+pub struct InStep {
+    /// Rows of the step's batches, on all ranks.
+    pub rows: u64,
+    /// Whether this batch is the last of them.
+    pub is_last_batch: bool,
+    /// Decides what dropout leaves out, on each rank something else.
+    pub masks: u64,
+    /// Decides from which words next ones are told, on all ranks the same.
+    pub candidates: [u64; 3],
+}
+
+impl InStep {
+    fn of(recipe: &Recipe, n_rows: u64, position: &Position, batch: u64, ranks: &Ranks) -> Self {
+        let (batch_rows, accumulate) = (recipe.batch_rows as u64, recipe.accumulate as u64);
+        let n_batches = n_rows.div_ceil(batch_rows);
+        let first = position.batch / accumulate * accumulate;
+        let end = (first + accumulate).min(n_batches);
+        let [seed, steps, rank] = [recipe.seed, position.steps, ranks.rank() as u64];
+        Self {
+            rows: (end * batch_rows).min(n_rows) - first * batch_rows,
+            is_last_batch: position.batch + 1 == end,
+            masks: Random::of(Purpose::Dropout, &[seed, steps, batch, rank]).bits(),
+            candidates: [seed, steps, batch],
+        }
+    }
 }
 
 /// A share's losses.
@@ -324,28 +342,36 @@ pub struct ShareLoss {
     pub sum: f64,
 }
 
-/// Computes a share's losses, of a step of so many rows on all ranks. `masks` decides what dropout leaves out.
+/// Computes a share's losses.
 pub fn share_loss(
     recipe: &Recipe,
     model: &Lstm,
     inputs: &Inputs<'_>,
     batch: &Batch,
-    step_rows: u64,
-    masks: u64,
+    step: InStep,
 ) -> Result<ShareLoss> {
     let sum = if batch.rows.is_empty() {
         nothing(model)?
     } else {
         if !recipe.dropout.is_none() {
-            tch::manual_seed(masks as i64);
+            tch::manual_seed(step.masks as i64);
         }
         let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;
-        let outputs = in_precision(recipe.precision, || model.forward(&tokens, &lengths, recipe.dropout))?;
-        let outputs = outputs.to_kind(recipe.precision.kind());
-        let losses = recipe.objective.row_losses(&outputs, &inputs.targets(batch))?; // [B]
+        let losses = match recipe.task {
+            Task::Sentiment(objective) => {
+                let forward = || model.forward(&tokens, &lengths, recipe.dropout);
+                let outputs = in_precision(recipe.precision, forward)?.to_kind(recipe.precision.kind());
+                objective.row_losses(&outputs, &inputs.targets(batch))?
+            }
+            Task::NextWord { candidates } => {
+                let candidates = Candidates::draw(model.settings().ids, candidates, step.candidates);
+                let losses = || model.next_word_losses(&tokens, &lengths, recipe.dropout, &candidates);
+                in_precision(recipe.precision, losses)?.to_kind(recipe.precision.kind())
+            }
+        }; // [B]
         (&losses * inputs.weights(batch, losses.kind())).f_sum(recipe.precision.kind())?
     };
-    Ok(ShareLoss { of_step: &sum / step_rows as f64, sum: sum.f_double_value(&[])? })
+    Ok(ShareLoss { of_step: &sum / step.rows as f64, sum: sum.f_double_value(&[])? })
 }
 
 /// The loss of no rows: 0, with gradients of 0, so that a rank without rows joins the reduction as the others do.
@@ -404,8 +430,8 @@ fn end_epoch(
     position.has_ended = position.epoch >= recipe.epochs || recipe.stop_loss.is_some_and(|stop| loss <= stop);
 
     let mut validation = None;
-    if recipe.validation_fraction > 0.0 {
-        let evaluation = recipe.evaluation(Part::Validation, rows, options.loaders);
+    let evaluation = recipe.evaluation(Part::Validation, rows, options.loaders);
+    if let Some(evaluation) = evaluation.filter(|_| recipe.validation_fraction > 0.0) {
         let metrics = evaluate(&training.model, rows, ranks, &options.compute, &evaluation)?;
         if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {
             training.position.best = Some((metrics.loss, training.position.epoch));

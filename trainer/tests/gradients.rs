@@ -15,12 +15,12 @@ use trainer::batches::{
     Shares,
 };
 use trainer::inputs::Inputs;
-use trainer::loss::Objective;
-use trainer::models::{Dropout, Lstm, LstmSettings, Pool};
+use trainer::loss::{Objective, Task};
+use trainer::models::{Dropout, Head, Lstm, LstmSettings, Pool};
 use trainer::optim::Rule;
 use trainer::random::{Purpose, Random};
 use trainer::schedule::{Decay, Schedule};
-use trainer::train::{Precision, Recipe, share_loss};
+use trainer::train::{InStep, Precision, Recipe, share_loss};
 
 const BATCH: usize = 24;
 const SPLITS: u64 = 12;
@@ -45,16 +45,12 @@ fn shares_of_four_ranks_give_the_batchs_gradients() {
     on_ranks("shares_of_four_ranks_give_the_batchs_gradients", 4, splits_agree);
 }
 
-fn recipe(objective: Objective, pool: Pool) -> Recipe {
-    let model = LstmSettings {
-        ids: 52,
-        embedding: 6,
-        hidden: 5,
-        layers: 2,
-        linear: 4,
-        pool,
-        outputs: objective.scoring(4).n_outputs() as i64,
-    };
+fn classifier(pool: Pool, outputs: i64) -> Head {
+    Head::Classifier { pool, linear: 4, outputs }
+}
+
+fn recipe(task: Task, head: Head, bidirectional: bool) -> Recipe {
+    let model = LstmSettings { ids: 52, embedding: 6, hidden: 5, layers: 2, bidirectional, head };
     Recipe {
         dataset: String::new(),
         plan: None,
@@ -62,7 +58,7 @@ fn recipe(objective: Objective, pool: Pool) -> Recipe {
         validation_fraction: 0.0,
         tokens_max: 20,
         model,
-        objective,
+        task,
         row_weight: RowWeight::Log,
         batch_rows: BATCH,
         accumulate: 1,
@@ -120,8 +116,9 @@ fn splits_agree(group: &ProcessGroup) {
     };
     let rows = Rows::open(&path, &reading).unwrap();
     for recipe in [
-        recipe(Objective::Label { pos_weight: 0.2 }, Pool::Last),
-        recipe(Objective::FiveRatings, Pool::MeanMax),
+        recipe(Task::Sentiment(Objective::Label { pos_weight: 0.2 }), classifier(Pool::Last, 1), false),
+        recipe(Task::Sentiment(Objective::FiveRatings), classifier(Pool::MeanMax, 5), true),
+        recipe(Task::NextWord { candidates: 30 }, Head::NextWord, false),
     ] {
         let whole = gradients(&recipe, &batches(&rows, Dealing::alone()), |loss, _| loss.backward());
         for split in 0..SPLITS {
@@ -170,7 +167,9 @@ fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tenso
     let inputs = Inputs::copied(Device::Cpu);
     let mut all = Vec::new();
     for batch in batches {
-        let loss = share_loss(recipe, &model, &inputs, batch, batch.n_rows_global as u64, 0).unwrap();
+        let rows = batch.n_rows_global as u64;
+        let step = InStep { rows, is_last_batch: true, masks: 0, candidates: [0, 0, batch.step] };
+        let loss = share_loss(recipe, &model, &inputs, batch, step).unwrap();
         backward(&loss.of_step, &model);
         all.extend(model.parameters().gradients().iter().map(Tensor::copy));
         model.parameters_mut().zero_gradients();

@@ -16,7 +16,7 @@ use dataset::Row;
 use ranks::python;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
-use trainer::models::{Dropout, Lstm, LstmSettings, Pool};
+use trainer::models::{Dropout, Head, Lstm, LstmSettings, Pool};
 
 const N_ROWS: u32 = 500;
 const N_WORDS: u32 = 300;
@@ -78,7 +78,8 @@ fn a_saved_model_gives_pytorchs_answers() {
         let weights = out.join("model/model.safetensors");
 
         let ids = i64::from(N_WORDS) + 2;
-        let sizes = LstmSettings { ids, embedding: 12, hidden: 8, layers: 2, linear: 6, pool, outputs: 1 };
+        let head = Head::Classifier { pool, linear: 6, outputs: 1 };
+        let sizes = LstmSettings { ids, embedding: 12, hidden: 8, layers: 2, bidirectional: false, head };
         let mut model = Lstm::new(sizes, 0, Kind::Float, Device::Cpu);
         model.parameters_mut().read(&weights).unwrap();
         let (tokens, lengths) = batch_of_all();
@@ -117,6 +118,8 @@ fn an_exported_model_predicts_by_its_own_python_file() {
     for (name, asked) in [
         ("last", "--layers 1 --epochs 3 --rate 0.01"),
         ("mean-max", "--pool mean-max --layers 3 --epochs 3 --rate 0.01"),
+        ("both", "--bidirectional --layers 2 --epochs 3 --rate 0.01"),
+        ("both-mean-max", "--bidirectional --pool mean-max --layers 1 --epochs 3 --rate 0.01"),
         ("rating", "--loss rating --layers 2 --epochs 3 --rate 0.01"),
         ("five", "--loss five-ratings --precision f64 --epochs 12 --rate 0.02"),
     ] {

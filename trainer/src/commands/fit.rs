@@ -15,9 +15,8 @@ use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::{RowScore, evaluate_rows};
 use crate::interrupt::{Asked, Interrupts};
-use crate::loss::Objective;
-use crate::models::{Dropout, LstmSettings};
-use crate::models::{SavedModel, save_model};
+use crate::loss::{Objective, Task};
+use crate::models::{Dropout, Head, LstmSettings, Trained, save_model};
 use crate::optim::Rule;
 use crate::ranks::Ranks;
 use crate::run::{
@@ -35,7 +34,9 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let device = compute.device();
     let ranks = Ranks::join(device)?;
     let rows = open(&arguments.dataset, division(arguments)?, arguments.tokens, &arguments.running)?;
-    rows.check_classes(Part::Training)?;
+    if !arguments.pretrain {
+        rows.check_classes(Part::Training)?;
+    }
     if arguments.validation_fraction > 0.0 {
         rows.check_rows(Part::Validation)?;
     }
@@ -101,8 +102,11 @@ impl Out {
 }
 
 fn division(arguments: &Fit) -> Result<Division> {
-    let test_fraction = if arguments.test.is_some() { 0.0 } else { arguments.test_fraction };
-    Division::by_fractions(test_fraction, arguments.validation_fraction)
+    Division::by_fractions(test_fraction(arguments), arguments.validation_fraction)
+}
+
+fn test_fraction(arguments: &Fit) -> f64 {
+    if arguments.test.is_some() || arguments.pretrain { 0.0 } else { arguments.test_fraction }
 }
 
 /// Opens a dataset for a command.
@@ -122,11 +126,7 @@ fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
     let census = rows.census(Part::Training);
     let batch_rows = arguments.batch as usize;
     let accumulate = arguments.accumulate as usize;
-    let objective = match arguments.loss {
-        LossName::Label => Objective::Label { pos_weight: pos_weight(arguments.pos_weight, rows) },
-        LossName::Rating => Objective::Rating,
-        LossName::FiveRatings => Objective::FiveRatings,
-    };
+    let task = task(arguments, rows);
     let steps_of_epoch = steps_of_epoch(census.rows, batch_rows, accumulate);
     let end_step = steps_of_epoch * u64::from(arguments.epochs);
     let step_rows = u64::from(arguments.batch) * u64::from(arguments.accumulate);
@@ -166,7 +166,7 @@ fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
     Ok(Recipe {
         dataset: rows.id_digest().to_string(),
         plan: rows.plan(Part::Training, batch_rows)?,
-        test_fraction: if arguments.test.is_some() { 0.0 } else { arguments.test_fraction },
+        test_fraction: test_fraction(arguments),
         validation_fraction: arguments.validation_fraction,
         tokens_max: arguments.tokens,
         model: LstmSettings {
@@ -174,11 +174,17 @@ fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
             embedding: arguments.embedding,
             hidden: arguments.hidden,
             layers: usize::from(arguments.layers),
-            linear: arguments.linear,
-            pool: arguments.pool.into(),
-            outputs: objective.scoring(rows.settings().rows.positive_from).n_outputs() as i64,
+            bidirectional: arguments.bidirectional,
+            head: match task.scoring(rows.settings().rows.positive_from) {
+                Some(scoring) => Head::Classifier {
+                    pool: arguments.pool.into(),
+                    linear: arguments.linear,
+                    outputs: scoring.n_outputs() as i64,
+                },
+                None => Head::NextWord,
+            },
         },
-        objective,
+        task,
         row_weight: arguments.row_weight.into(),
         batch_rows,
         accumulate,
@@ -196,6 +202,17 @@ fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
         seed: arguments.seed,
         patience: arguments.patience,
         stop_loss: arguments.stop_loss,
+    })
+}
+
+fn task(arguments: &Fit, rows: &Rows) -> Task {
+    if arguments.pretrain {
+        return Task::NextWord { candidates: arguments.candidates };
+    }
+    Task::Sentiment(match arguments.loss {
+        LossName::Label => Objective::Label { pos_weight: pos_weight(arguments.pos_weight, rows) },
+        LossName::Rating => Objective::Rating,
+        LossName::FiveRatings => Objective::FiveRatings,
     })
 }
 
@@ -344,8 +361,7 @@ impl Job<'_> {
         let Self { recipe, rows, out, .. } = self;
         let evaluated = self.evaluate(&training)?;
         let Some(mut log) = log else { return Ok(()) };
-        let model =
-            SavedModel { lstm: training.model, objective: recipe.objective, precision: recipe.precision };
+        let model = Trained { lstm: training.model, task: recipe.task, precision: recipe.precision };
         let words = &rows.vocabulary().words;
         let settings = rows.settings();
         save_model(
@@ -380,10 +396,11 @@ impl Job<'_> {
             (0, _) => (Part::Validation, rows),
             _ => (Part::Test, tested),
         };
-        let evaluation = recipe.evaluation(part, rows, usize::from(arguments.running.loaders));
+        let loaders = usize::from(arguments.running.loaders);
+        let Some(evaluation) = recipe.evaluation(part, rows, loaders) else { return Ok(None) };
         let (metrics, scores) = evaluate_rows(&training.model, of, ranks, compute, &evaluation)?;
         let dataset = std::path::absolute(of.path()).unwrap_or_else(|_| of.path().to_owned());
-        let scoring = recipe.objective.scoring(rows.settings().rows.positive_from);
+        let scoring = evaluation.objective.scoring(evaluation.positive_from);
         let record = EvaluationRecord {
             version: FORMAT_VERSION,
             part,

@@ -9,7 +9,7 @@ use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 use tch::Tensor;
 
 use crate::error::{Error, Result};
-use crate::models::Lstm;
+use crate::models::{Lstm, begin_with};
 use crate::saved;
 
 /// Begins a model with what is at `path`: a saved model's folder, or a .vec text file.
@@ -19,7 +19,7 @@ pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Re
         if saved.vocabulary != vocabulary.words {
             return Err(Error::OtherVocabulary { path: path.to_owned(), of: "the dataset".into() });
         }
-        return model.parameters_mut().read(&saved.weights);
+        return begin_with(&saved, path, model);
     }
     from_vectors(path, model, vocabulary)
 }

@@ -9,23 +9,24 @@ use super::device;
 use crate::arguments::{LineFormat, Predict};
 use crate::compute::{Answers, Tokens};
 use crate::error::{Error, Result};
-use crate::models::read_model;
+use crate::models::{Classifier, read_classifier};
 use crate::predict::{Format, Options, Texts, Tokenizer, run};
 
 /// Answers line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
     let format = format(arguments)?;
     let compute = device::choose(&arguments.running)?;
-    let (model, words, config) = read_model(&arguments.model, compute.device())?;
+    let Classifier { lstm, objective, vocabulary, config } =
+        read_classifier(&arguments.model, compute.device())?;
     let mut tokenizer =
-        Tokenizer::new(&config.preparation, &words, config.tokens_max).map_err(Error::Predict)?;
+        Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
     let options = Options {
         format,
         line_bytes_max: arguments.line_bytes_max,
         batch_rows: arguments.batch as usize,
-        scoring: config.scoring,
+        scoring: objective.scoring(config.preparation.positive_from),
     };
-    let mut answers = Answers::of(&model.lstm, &compute);
+    let mut answers = Answers::of(&lstm, &compute);
     let answer = |texts: &Texts| -> Result<Vec<Vec<f64>>> {
         let Texts { tokens, longest, lengths } = texts;
         let outputs = answers.outputs(Tokens { tokens, longest: *longest, lengths })?;

@@ -1,19 +1,22 @@
-//! The sentiment classifier: embedding → LSTM layers → pooling → linear → ReLU → output.
+//! Embedding → LSTM layers, and one of two heads on their states: the sentiment classifier, pooling → linear → ReLU →
+//! output, or the one that tells next words.
 //!
-//! B rows of a share, T tokens of its longest row, E numbers of an embedding, H of a state, O outputs.
+//! B rows of a share, T tokens of its longest row, E numbers of an embedding, H of a state, D of the states of both
+//! directions beside each other (H where there is one), O outputs.
 //!
 //! What follows a row's last token never changes its result: states are read there, and those before it depend on no
-//! later one.
+//! later one. The other direction begins at the row's last token.
 
 use dataset::vocabulary::UNKNOWN;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
+use super::next_word::{self, Candidates};
 use super::parameters::{Parameters, normal, uniform};
 use crate::error::{Error, Result};
 use crate::ffi::{numbers, numbers_mut};
 
-/// The sizes and choices of an LSTM classifier.
+/// The sizes and choices of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LstmSettings {
@@ -25,12 +28,27 @@ pub struct LstmSettings {
     pub hidden: i64,
     /// LSTM layers, 1 or more.
     pub layers: usize,
-    /// Width of the linear layer before the output.
-    pub linear: i64,
-    /// What of the last layer's states goes on.
-    pub pool: Pool,
-    /// O.
-    pub outputs: i64,
+    /// Whether each layer also reads a row from its end.
+    pub bidirectional: bool,
+    /// What its states are for.
+    pub head: Head,
+}
+
+/// What the last layer's states are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Head {
+    /// What a row says.
+    Classifier {
+        /// What of the states goes on.
+        pool: Pool,
+        /// Width of the linear layer before the output.
+        linear: i64,
+        /// O.
+        outputs: i64,
+    },
+    /// Which word comes next in a row.
+    NextWord,
 }
 
 /// What stands for a row.
@@ -72,10 +90,24 @@ pub struct Lstm {
     settings: LstmSettings,
     parameters: Parameters,
     embedding: usize,
-    /// For each layer: input weights, state weights, input biases, state biases.
-    layers: Vec<[usize; 4]>,
-    linear: [usize; 2],
-    output: [usize; 2],
+    /// For each layer and direction: input weights, state weights, input biases, state biases.
+    layers: Vec<Vec<[usize; 4]>>,
+    head: HeadPlaces,
+}
+
+/// Where the weights of a head are: those of a linear layer and its biases.
+#[derive(Debug)]
+enum HeadPlaces {
+    Classifier {
+        pool: Pool,
+        linear: [usize; 2],
+        output: [usize; 2],
+    },
+    /// From a state to the embedding of the word that comes; and a number for each word.
+    NextWord {
+        linear: [usize; 2],
+        words: usize,
+    },
 }
 
 impl Lstm {
@@ -86,6 +118,8 @@ impl Lstm {
         let place = (kind, device);
         let mut parameters = Parameters::new();
         let (hidden, embedded) = (settings.hidden, settings.embedding);
+        let directions: &[&str] = if settings.bidirectional { &["", "_reverse"] } else { &[""] };
+        let n_states = hidden * directions.len() as i64;
 
         let words = normal(&[settings.ids, embedded], place);
         let _ = words.select(0, 0).zero_();
@@ -94,22 +128,21 @@ impl Lstm {
         let bound = 1.0 / (hidden as f64).sqrt();
         let mut layers = Vec::with_capacity(settings.layers);
         for layer in 0..settings.layers {
-            let inputs = if layer == 0 { embedded } else { hidden };
-            let mut weight = |name: &str, shape: &[i64]| {
-                parameters.add(format!("lstm.{name}_l{layer}"), &uniform(shape, bound, place))
-            };
-            layers.push([
-                weight("weight_ih", &[4 * hidden, inputs]),
-                weight("weight_hh", &[4 * hidden, hidden]),
-                weight("bias_ih", &[4 * hidden]),
-                weight("bias_hh", &[4 * hidden]),
-            ]);
+            let inputs = if layer == 0 { embedded } else { n_states };
+            let of_direction = directions.iter().map(|direction| {
+                let mut weight = |name: &str, shape: &[i64]| {
+                    parameters.add(format!("lstm.{name}_l{layer}{direction}"), &uniform(shape, bound, place))
+                };
+                [
+                    weight("weight_ih", &[4 * hidden, inputs]),
+                    weight("weight_hh", &[4 * hidden, hidden]),
+                    weight("bias_ih", &[4 * hidden]),
+                    weight("bias_hh", &[4 * hidden]),
+                ]
+            });
+            layers.push(of_direction.collect());
         }
 
-        let pooled = match settings.pool {
-            Pool::Last => hidden,
-            Pool::MeanMax => 2 * hidden,
-        };
         let mut dense = |name: &str, inputs: i64, outputs: i64| {
             let bound = 1.0 / (inputs as f64).sqrt();
             [
@@ -117,14 +150,32 @@ impl Lstm {
                 parameters.add(format!("{name}.bias"), &uniform(&[outputs], bound, place)),
             ]
         };
-        let linear = dense("linear", pooled, settings.linear);
-        let output = dense("output", settings.linear, settings.outputs);
-        Self { settings, parameters, embedding, layers, linear, output }
+        let head = match settings.head {
+            Head::Classifier { pool, linear, outputs } => {
+                let pooled = match pool {
+                    Pool::Last => n_states,
+                    Pool::MeanMax => 2 * n_states,
+                };
+                let places = dense("linear", pooled, linear);
+                HeadPlaces::Classifier { pool, linear: places, output: dense("output", linear, outputs) }
+            }
+            Head::NextWord => {
+                let linear = dense("next.linear", n_states, embedded);
+                let words = parameters.add("next.words".to_owned(), &Tensor::zeros([settings.ids], place));
+                HeadPlaces::NextWord { linear, words }
+            }
+        };
+        Self { settings, parameters, embedding, layers, head }
     }
 
     /// The sizes it was made with.
     pub fn settings(&self) -> &LstmSettings {
         &self.settings
+    }
+
+    /// Whether all models have this weight in common: that it belongs to no head.
+    pub(super) fn has_in_common(weight: &str) -> bool {
+        weight.starts_with("embedding.") || weight.starts_with("lstm.")
     }
 
     /// Its weights.
@@ -137,10 +188,14 @@ impl Lstm {
         &mut self.parameters
     }
 
-    /// Its sizes, as the kernels have them.
-    pub(crate) fn kernel_sizes(&self) -> kernels::Sizes {
-        let &LstmSettings { ids, embedding, hidden, layers, linear, pool, outputs } = &self.settings;
-        kernels::Sizes {
+    /// Its sizes, as the kernels have them, where they are such.
+    pub(crate) fn kernel_sizes(&self) -> Option<kernels::Sizes> {
+        let LstmSettings { ids, embedding, hidden, layers, bidirectional: false, head } = self.settings
+        else {
+            return None;
+        };
+        let Head::Classifier { pool, linear, outputs } = head else { return None };
+        Some(kernels::Sizes {
             ids: ids as usize,
             embedding: embedding as usize,
             hidden: hidden as usize,
@@ -151,13 +206,13 @@ impl Lstm {
                 Pool::Last => kernels::Pool::Last,
                 Pool::MeanMax => kernels::Pool::MeanMax,
             },
-        }
+        })
     }
 
     /// The numbers of its weights, which lie in a processor's memory in 32 bits.
     pub(crate) fn weights(&self) -> Result<kernels::Parameters<&[f32]>> {
         let numbers = self.parameters.tensors().iter().map(numbers).collect::<Option<Vec<_>>>();
-        Ok(self.arranged(numbers.ok_or_else(not_plain)?))
+        self.arranged(numbers.ok_or_else(not_plain)?)
     }
 
     /// The numbers of tensors like its weights, to be changed.
@@ -166,44 +221,94 @@ impl Lstm {
         tensors: &'a mut [Tensor],
     ) -> Result<kernels::Parameters<&'a mut [f32]>> {
         let numbers = tensors.iter_mut().map(numbers_mut).collect::<Option<Vec<_>>>();
-        Ok(self.arranged(numbers.ok_or_else(not_plain)?))
+        self.arranged(numbers.ok_or_else(not_plain)?)
     }
 
-    /// What there is for each of its weights, in their order.
-    fn arranged<T>(&self, each: Vec<T>) -> kernels::Parameters<T> {
+    /// What there is for each of its weights, in their order, as the kernels have them.
+    fn arranged<T>(&self, each: Vec<T>) -> Result<kernels::Parameters<T>> {
+        let HeadPlaces::Classifier { linear, output, .. } = self.head else { return Err(not_plain()) };
         let mut each: Vec<Option<T>> = each.into_iter().map(Some).collect();
         let mut take = |place: usize| each[place].take().expect("each weight has one place in the model");
-        kernels::Parameters {
+        Ok(kernels::Parameters {
             embedding: take(self.embedding),
-            layers: self.layers.iter().map(|places| places.map(&mut take)).collect(),
-            linear: self.linear.map(&mut take),
-            output: self.output.map(&mut take),
-        }
+            layers: self.layers.iter().map(|directions| directions[0].map(&mut take)).collect(),
+            linear: linear.map(&mut take),
+            output: output.map(&mut take),
+        })
     }
 
     /// The outputs of rows, `[B, O]`, of their tokens, `[B, T]`, and their lengths, `[B]`, each 1 to T. B is 1 or more.
     /// Dropout is that of training; its masks come from PyTorch's generator.
     pub fn forward(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
+        let HeadPlaces::Classifier { pool, linear, output } = self.head else { return Err(other_head()) };
+        let states = self.states(tokens, lengths, dropout)?;
+        let pooled = match pool {
+            Pool::Last => self.last_states(&states, lengths)?, // [B, D]
+            Pool::MeanMax => mean_and_maximum(&states, lengths)?, // [B, 2D]
+        };
+        let head = drop(self.dense(linear, &pooled)?.f_relu()?, dropout.head)?;
+        self.dense(output, &head) // [B, O]
+    }
+
+    /// For each row, `[B]`, the mean loss of its words from the second on, each told from the candidates by what stands
+    /// before it; 0 for a row of one word. Arguments are those of [`Lstm::forward`].
+    pub fn next_word_losses(
+        &self,
+        tokens: &Tensor,
+        lengths: &Tensor,
+        dropout: Dropout,
+        candidates: &Candidates,
+    ) -> Result<Tensor> {
+        let HeadPlaces::NextWord { linear, words } = self.head else { return Err(other_head()) };
+        let states = self.states(tokens, lengths, dropout)?;
+        let pairs = next_word::Pairs::of(tokens, lengths)?;
+        let expected = drop(self.dense(linear, &pairs.befores(&states)?)?, dropout.head)?; // [N, E]
         let weight = |place: usize| self.parameters.at(place);
+        let losses = next_word::losses(&expected, &pairs, weight(self.embedding), weight(words), candidates)?;
+        pairs.means(&losses)
+    }
+
+    /// The last layer's states, `[B, T, D]`.
+    fn states(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
         let tokens = drop_words(tokens, dropout.words)?;
-        let mut states = Tensor::f_embedding(weight(self.embedding), &tokens, -1, false, false)?; // [B, T, E]
+        let embedding = self.parameters.at(self.embedding);
+        let mut states = Tensor::f_embedding(embedding, &tokens, -1, false, false)?; // [B, T, E]
         states = drop(states, dropout.embedding)?;
         let n_rows = tokens.size()[0];
         let start = Tensor::zeros([1, n_rows, self.settings.hidden], (states.kind(), states.device()));
-        for (layer, places) in self.layers.iter().enumerate() {
+        let read = |states: &Tensor, places: &[usize; 4]| -> Result<Tensor> {
+            let weights = places.map(|place| self.parameters.at(place));
+            Ok(states.f_lstm(&[&start, &start], &weights, true, 1, 0.0, true, false, true)?.0) // [B, T, H]
+        };
+        for (layer, directions) in self.layers.iter().enumerate() {
             if layer > 0 {
                 states = drop(states, dropout.layers)?;
             }
-            let weights = places.map(weight);
-            states = states.f_lstm(&[&start, &start], &weights, true, 1, 0.0, true, false, true)?.0; // [B, T, H]
+            states = match &directions[..] {
+                [forward, backward] => {
+                    let from_end = reversed(&read(&reversed(&states, lengths)?, backward)?, lengths)?;
+                    Tensor::f_cat(&[read(&states, forward)?, from_end], 2)?
+                }
+                directions => read(&states, &directions[0])?,
+            };
         }
-        let pooled = match self.settings.pool {
-            Pool::Last => last_states(&states, lengths)?,         // [B, H]
-            Pool::MeanMax => mean_and_maximum(&states, lengths)?, // [B, 2H]
-        };
-        let head = pooled.f_linear(weight(self.linear[0]), Some(weight(self.linear[1])))?.f_relu()?;
-        let head = drop(head, dropout.head)?;
-        Ok(head.f_linear(weight(self.output[0]), Some(weight(self.output[1])))?) // [B, O]
+        Ok(states)
+    }
+
+    fn dense(&self, places: [usize; 2], inputs: &Tensor) -> Result<Tensor> {
+        let [weights, biases] = places.map(|place| self.parameters.at(place));
+        Ok(inputs.f_linear(weights, Some(biases))?)
+    }
+
+    /// `[B, D]` of `[B, T, D]`: for each direction, the state that has read the whole row.
+    fn last_states(&self, states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
+        let hidden = self.settings.hidden;
+        let forward = at_last_tokens(&states.f_narrow(2, 0, hidden)?, lengths)?;
+        if !self.settings.bidirectional {
+            return Ok(forward);
+        }
+        let backward = states.f_select(1, 0)?.f_narrow(1, hidden, hidden)?;
+        Ok(Tensor::f_cat(&[forward, backward], 1)?)
     }
 }
 
@@ -211,6 +316,10 @@ fn not_plain() -> Error {
     Error::Internal {
         promise: "the kernels were given a tensor that is not of plain 32-bit numbers".to_owned(),
     }
+}
+
+fn other_head() -> Error {
+    Error::Internal { promise: "a model was asked for what its head is not for".to_owned() }
 }
 
 /// Padding may become an unknown word too: nothing of it is read.
@@ -226,14 +335,24 @@ fn drop(values: Tensor, share: f64) -> Result<Tensor> {
     if share == 0.0 { Ok(values) } else { Ok(values.f_dropout(share, true)?) }
 }
 
-/// `[B, H]` of `[B, T, H]`.
-fn last_states(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
+/// Each row's tokens in the other order, `[B, T, X]`; what follows a row's last stays.
+fn reversed(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
+    let size = states.size();
+    let positions = Tensor::f_arange(size[1], (Kind::Int64, states.device()))?.f_unsqueeze(0)?; // [1, T]
+    let lengths = lengths.f_unsqueeze(1)?; // [B, 1]
+    let mirrored = &lengths - 1 - &positions;
+    let places = mirrored.f_where_self(&positions.f_lt_tensor(&lengths)?, &positions)?; // [B, T]
+    Ok(states.f_gather(1, &places.f_unsqueeze(2)?.f_expand(&size[..], false)?, false)?)
+}
+
+/// `[B, X]` of `[B, T, X]`.
+fn at_last_tokens(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let last = (lengths - 1).f_view([size[0], 1, 1])?.f_expand([size[0], 1, size[2]], false)?;
     Ok(states.f_gather(1, &last, false)?.f_squeeze_dim(1)?)
 }
 
-/// `[B, 2H]` of `[B, T, H]`.
+/// `[B, 2D]` of `[B, T, D]`.
 fn mean_and_maximum(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let positions = Tensor::f_arange(size[1], (Kind::Int64, states.device()))?.f_unsqueeze(0)?; // [1, T]

@@ -78,16 +78,39 @@ impl Parameters {
     /// Reads what [`Parameters::write`] wrote; the names and shapes must be this model's.
     pub fn read(&mut self, path: &Path) -> Result<()> {
         let values = read(&self.names, path)?;
-        for ((name, tensor), value) in self.names.iter().zip(&self.tensors).zip(&values) {
-            if tensor.size() != value.size() {
+        let places: Vec<usize> = (0..values.len()).collect();
+        self.put_at(&places, &values, path)
+    }
+
+    /// Reads those weights of another model whose names are wanted, and which this model must have.
+    pub fn read_some(&mut self, path: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<()> {
+        let (mut places, mut values) = (Vec::new(), Vec::new());
+        for (name, value) in Tensor::read_safetensors(path)?.into_iter().filter(|(name, _)| is_wanted(name)) {
+            places.push(self.names.iter().position(|own| *own == name).ok_or_else(|| Error::Weights {
+                path: path.to_owned(),
+                found: format!("a tensor {name}"),
+                expected: format!("only such as the model has, {}", self.names.join(", ")),
+            })?);
+            values.push(value);
+        }
+        self.put_at(&places, &values, path)
+    }
+
+    fn put_at(&mut self, places: &[usize], values: &[Tensor], path: &Path) -> Result<()> {
+        for (&place, value) in places.iter().zip(values) {
+            let (name, expected) = (&self.names[place], self.tensors[place].size());
+            if expected != value.size() {
                 return Err(Error::Weights {
                     path: path.to_owned(),
                     found: format!("{name} of shape {:?}", value.size()),
-                    expected: format!("shape {:?}", tensor.size()),
+                    expected: format!("shape {expected:?}"),
                 });
             }
         }
-        self.put(&values)
+        let own = places.iter().map(|&place| &self.tensors[place]);
+        tch::no_grad(|| {
+            own.zip(values).try_for_each(|(tensor, value)| Ok(tensor.shallow_clone().f_copy_(value)?))
+        })
     }
 }
 

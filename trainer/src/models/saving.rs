@@ -10,8 +10,8 @@ use tch::Device;
 
 use super::lstm::{Lstm, LstmSettings};
 use crate::error::{Error, Result};
-use crate::loss::Objective;
-use crate::saved::{self, Config, Existing};
+use crate::loss::{Objective, Task};
+use crate::saved::{self, Config, Existing, Saved};
 use crate::train::Precision;
 
 /// What stands under `model` in the folder's configuration.
@@ -20,7 +20,7 @@ use crate::train::Precision;
 struct Document {
     kind: Kind,
     lstm: LstmSettings,
-    objective: Objective,
+    task: Task,
     precision: Precision,
 }
 
@@ -30,21 +30,34 @@ enum Kind {
     Lstm,
 }
 
-/// A trained model.
+/// A model, and what of its training others need to know.
 #[derive(Debug)]
-pub struct SavedModel {
+pub struct Trained {
+    /// The model.
+    pub lstm: Lstm,
+    /// What it was trained for.
+    pub task: Task,
+    /// How its numbers were held.
+    pub precision: Precision,
+}
+
+/// A classifier that was saved.
+#[derive(Debug)]
+pub struct Classifier {
     /// The model.
     pub lstm: Lstm,
     /// What it was trained for.
     pub objective: Objective,
-    /// How its numbers were held.
-    pub precision: Precision,
+    /// Its words.
+    pub vocabulary: WordList,
+    /// What it needs to know beside its weights.
+    pub config: Config,
 }
 
 /// Saves a model that was trained on the dataset of this digest, whose rows were made so.
 pub fn save_model(
     folder: &Path,
-    model: &SavedModel,
+    model: &Trained,
     preparation: &Settings,
     tokens_max: u32,
     dataset: Digest,
@@ -54,13 +67,13 @@ pub fn save_model(
     let document = Document {
         kind: Kind::Lstm,
         lstm: model.lstm.settings().clone(),
-        objective: model.objective,
+        task: model.task,
         precision: model.precision,
     };
     let config = Config {
         preparation: preparation.clone(),
         tokens_max,
-        scoring: model.objective.scoring(preparation.positive_from),
+        scoring: model.task.scoring(preparation.positive_from),
         dataset,
         model: serde_json::to_value(&document).map_err(|error| Error::internal(&error))?,
     };
@@ -68,13 +81,28 @@ pub fn save_model(
     Ok(saved::write(folder, &config, vocabulary, existing, weights)?)
 }
 
-/// Reads a saved model onto a device, with its words and what it needs to know beside its weights.
-pub fn read_model(folder: &Path, device: Device) -> Result<(SavedModel, WordList, Config)> {
+/// Reads a saved classifier onto a device.
+pub fn read_classifier(folder: &Path, device: Device) -> Result<Classifier> {
     let saved = saved::read(folder)?;
-    let document: Document = serde_json::from_value(saved.config.model.clone())
-        .map_err(|error| Error::Unreadable { path: folder.join("config.json"), found: error.to_string() })?;
+    let document = document(folder, &saved)?;
+    let Task::Sentiment(objective) = document.task else {
+        return Err(Error::NoClassifier { path: folder.to_owned() });
+    };
     let mut lstm = Lstm::new(document.lstm, 0, document.precision.kind(), device);
     lstm.parameters_mut().read(&saved.weights)?;
-    let model = SavedModel { lstm, objective: document.objective, precision: document.precision };
-    Ok((model, saved.vocabulary, saved.config))
+    Ok(Classifier { lstm, objective, vocabulary: saved.vocabulary, config: saved.config })
+}
+
+/// Puts the weights of a saved model in the place of a model's: all of a classifier, which has the same; and of a model
+/// of next words those of words and layers.
+pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Lstm) -> Result<()> {
+    match document(folder, saved)?.task {
+        Task::Sentiment(_) => model.parameters_mut().read(&saved.weights),
+        Task::NextWord { .. } => model.parameters_mut().read_some(&saved.weights, Lstm::has_in_common),
+    }
+}
+
+fn document(folder: &Path, saved: &Saved) -> Result<Document> {
+    serde_json::from_value(saved.config.model.clone())
+        .map_err(|error| Error::Unreadable { path: folder.join("config.json"), found: error.to_string() })
 }

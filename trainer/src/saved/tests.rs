@@ -13,7 +13,7 @@ fn config() -> Config {
     Config {
         preparation: Settings { stop_words: vec!["the".to_owned()], ..Settings::default() },
         tokens_max: 100,
-        scoring: Scoring::Logit,
+        scoring: Some(Scoring::Logit),
         dataset: Digest(0xab),
         model: serde_json::json!({ "kind": "lstm", "hidden": 32 }),
     }
@@ -226,7 +226,7 @@ fn a_rating_that_scores_cannot_be_counted_from_is_refused() {
     let written = fs::read_to_string(folder.join("config.json")).unwrap();
     let five = |from: u8| format!("\"scoring\": {{\"five-ratings\": {{\"positive_from\": {from}}}}}");
     alter(&folder, "config.json", written.replace("\"scoring\": \"logit\"", &five(4)).as_bytes());
-    assert_eq!(read(&folder).unwrap().config.scoring, Scoring::FiveRatings { positive_from: 4 });
+    assert_eq!(read(&folder).unwrap().config.scoring, Some(Scoring::FiveRatings { positive_from: 4 }));
     for bad in [
         written.replace("\"scoring\": \"logit\"", &five(3)),
         written.replace("\"positive_from\": 4", "\"positive_from\": 0"),

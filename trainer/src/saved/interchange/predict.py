@@ -15,7 +15,8 @@ raw = bytearray((folder / "model.safetensors").read_bytes())
 kinds, begin = {"F32": torch.float32, "F64": torch.float64}, 8 + int.from_bytes(raw[:8], "little")
 weights = {name: torch.frombuffer(raw[begin + at["data_offsets"][0] : begin + at["data_offsets"][1]], dtype=kinds[at["dtype"]])
            .view(at["shape"]) for name, at in json.loads(raw[8:begin]).items() if name != "__metadata__"}
-lstm = torch.nn.LSTM(sizes["embedding"], sizes["hidden"], sizes["layers"], dtype=weights["embedding.weight"].dtype)
+lstm = torch.nn.LSTM(sizes["embedding"], sizes["hidden"], sizes["layers"],
+                     bidirectional=sizes["bidirectional"], dtype=weights["embedding.weight"].dtype)
 lstm.load_state_dict({name[5:]: weight for name, weight in weights.items() if name.startswith("lstm.")})
 
 @torch.no_grad()
@@ -27,7 +28,8 @@ def score(text: str) -> float:
     if not (words := words[: config["tokens_max"] or None]):
         return float("nan")
     states, _ = lstm(weights["embedding.weight"][[ids.get(word, 1) for word in words]])
-    pooled = states[-1] if sizes["pool"] == "last" else torch.cat([states.mean(0), states.amax(0)])
+    ends = [states[-1, : sizes["hidden"]], states[0, sizes["hidden"] :]]
+    pooled = torch.cat(ends if sizes["head"]["classifier"]["pool"] == "last" else [states.mean(0), states.amax(0)])
     hidden = torch.relu(weights["linear.weight"] @ pooled + weights["linear.bias"])
     outputs = weights["output.weight"] @ hidden + weights["output.bias"]
     if "five-ratings" in scoring:
