@@ -1,4 +1,4 @@
-"""Accuracy on IMDB's official split: ten seeds of the trainer, ten of PyTorch (pytorch.py) with the same settings.
+"""Accuracy on IMDB's official split: seeds of the trainer, and as many of PyTorch (pytorch.py) with the same settings.
 
 usage: imdb.py DATA PROGRAMS PYTHON GENSIM WORK [RECIPE[=SEEDS] ...]
   DATA      the folder with train.jsonl.gz and test.jsonl.gz, lines with reviewText and overall, and unsup.txt.gz,
@@ -7,12 +7,13 @@ usage: imdb.py DATA PROGRAMS PYTHON GENSIM WORK [RECIPE[=SEEDS] ...]
   PYTHON    a Python that has PyTorch, numpy and h5py
   GENSIM    a Python that has the gensim of vectors.py, and scipy
   WORK      a folder for datasets, models and results.jsonl; runs whose result is there are not done again
-  RECIPE    default, modern; both without any
-  SEEDS     2 to 10, ten if not given
+  RECIPE    default, modern, pretrained; the first two without any
+  SEEDS     1 to 10, ten if not given
 
 The unlabelled reviews get labels from a linear model of the training part (teacher.py), and both sides train on them
 and on the training part together. Embeddings begin as word vectors of all these reviews, which both sides share. The
-vocabulary is that of the training part alone. Reviews whose text is also in the test part are left out of training, of
+vocabulary is that of the training part alone. The recipe `pretrained` begins with what `fit --pretrain` has learned of
+the same reviews in place of vectors, and has no PyTorch beside it. Reviews whose text is also in the test part are left out of training, of
 the teacher's and of the vectors'.
 
 The settings were chosen on a tenth of the training rows; here all of them are trained on, and the test part is only
@@ -30,7 +31,7 @@ import statistics
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 SEEDS = 10
@@ -53,10 +54,12 @@ class Recipe:
     reducer: list[str]
     merge: list[str]
     fit: list[str]
+    pretrain: list[str] = field(default_factory=list)
 
 
 COMMON = ["--pool", "mean-max", "--layers", "1", "--hidden", "128", "--rate", "0.002", "--decay", "linear"]
 COMMON += ["--dropout-embedding", "0.4", "--dropout-words", "0.1"]
+WIDE = ["--layers", "1", "--embedding", "128", "--hidden", "256", "--tokens", "400", "--batch", "64"]
 RECIPES = {
     # What mapper, reducer, merge and trainer have as defaults: the first 100 words without stop words, 10,000 words.
     "default": Recipe([], [], COMMON + ["--batch", "128", "--epochs", "3"]),
@@ -66,7 +69,14 @@ RECIPES = {
         ["--vocabulary-size", "30000"],
         COMMON + ["--tokens", "400", "--batch", "64", "--epochs", "2"],
     ),
+    "pretrained": Recipe(
+        ["--profile", "modern"],
+        ["--vocabulary-size", "30000"],
+        WIDE + ["--pool", "mean-max", "--rate", "0.001", "--decay", "linear", "--epochs", "2"],
+        WIDE + ["--pretrain", "--rate", "0.002", "--decay", "linear", "--epochs", "4"],
+    ),
 }
+DEFAULT = ["default", "modern"]
 
 
 def main() -> None:
@@ -74,9 +84,9 @@ def main() -> None:
         sys.exit(__doc__)
     data, programs, python, gensim = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
     work = Path(sys.argv[5]).resolve()
-    asked = [argument.partition("=") for argument in sys.argv[6:] or RECIPES]
+    asked = [argument.partition("=") for argument in sys.argv[6:] or DEFAULT]
     seeds = {name: int(count or SEEDS) for name, _, count in asked}
-    if not RECIPES.keys() >= seeds.keys() or not all(2 <= count <= SEEDS for count in seeds.values()):
+    if not RECIPES.keys() >= seeds.keys() or not all(1 <= count <= SEEDS for count in seeds.values()):
         sys.exit(__doc__)
     work.mkdir(parents=True, exist_ok=True)
     label(data, programs, gensim, work)
@@ -84,7 +94,10 @@ def main() -> None:
         folder = work / name
         folder.mkdir(exist_ok=True)
         prepare(data, programs, folder, RECIPES[name])
-        make_vectors(gensim, folder)
+        if RECIPES[name].pretrain:
+            pretrain(programs, folder, RECIPES[name])
+        else:
+            make_vectors(gensim, folder)
         compare(programs, python, folder, name, RECIPES[name], range(1, count + 1))
 
 
@@ -158,13 +171,23 @@ def make_vectors(gensim: str, folder: Path) -> None:
     subprocess.run(making, input=texts, check=True, timeout=LIMIT_S)
 
 
+def pretrain(programs: Path, folder: Path, recipe: Recipe) -> None:
+    """words/model, of the texts of train.h5."""
+    if not (folder / "words/model").exists():
+        shutil.rmtree(folder / "words", ignore_errors=True)
+        call([f"{programs}/trainer", "fit", f"{folder}/train.h5", "--out", f"{folder}/words"] + recipe.pretrain, os.cpu_count())
+
+
 def compare(programs: Path, python: str, folder: Path, name: str, recipe: Recipe, seeds: range) -> None:
     results = folder / "results.jsonl"
     done = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
     accuracies = {(run["by"], run["seed"]): run["accuracy"] for run in done}
 
+    sides = ("trainer",) if recipe.pretrain else ("trainer", "PyTorch")
+    begin = "words/model" if recipe.pretrain else "vectors.vec"
+
     def run(by: str, seed: int) -> None:
-        test = ["--init-from", f"{folder}/vectors.vec", "--test", f"{folder}/test.h5", "--seed", str(seed)]
+        test = ["--init-from", f"{folder}/{begin}", "--test", f"{folder}/test.h5", "--seed", str(seed)]
         if by == "trainer":
             out = folder / f"seed-{seed}"
             shutil.rmtree(out, ignore_errors=True)
@@ -178,15 +201,19 @@ def compare(programs: Path, python: str, folder: Path, name: str, recipe: Recipe
         with results.open("a") as file:
             file.write(json.dumps({"by": by, "seed": seed, "accuracy": accuracy}) + "\n")
 
-    wanted = [(by, seed) for seed in seeds for by in ("trainer", "PyTorch") if (by, seed) not in accuracies]
+    wanted = [(by, seed) for seed in seeds for by in sides if (by, seed) not in accuracies]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda asked: run(*asked), wanted))
 
-    print(f"{name}, {len(seeds)} seeds: trainer fit train.h5 --test test.h5 --init-from vectors.vec", *recipe.fit)
-    ours, theirs = ([accuracies[by, seed] for seed in seeds] for by in ("trainer", "PyTorch"))
-    for by, found in (("trainer", ours), ("PyTorch", theirs)):
-        print(f"  {by}: mean {statistics.mean(found):.4f}, deviation {statistics.stdev(found):.4f}", end="")
+    print(f"{name}, {len(seeds)} seeds: trainer fit train.h5 --test test.h5 --init-from {begin}", *recipe.fit)
+    of_sides = [[accuracies[by, seed] for seed in seeds] for by in sides]
+    for by, found in zip(sides, of_sides):
+        deviation = f"{statistics.stdev(found):.4f}" if len(found) > 1 else "unknown"
+        print(f"  {by}: mean {statistics.mean(found):.4f}, deviation {deviation}", end="")
         print(f", {min(found):.4f}-{max(found):.4f}: {' '.join(f'{accuracy:.4f}' for accuracy in found)}")
+    if len(sides) < 2 or len(seeds) < 2:
+        return
+    ours, theirs = of_sides
     difference = statistics.mean(ours) - statistics.mean(theirs)
     error = math.sqrt((statistics.variance(ours) + statistics.variance(theirs)) / len(seeds))
     low, high = difference - T_95[len(seeds) - 2] * error, difference + T_95[len(seeds) - 2] * error
@@ -195,8 +222,8 @@ def compare(programs: Path, python: str, folder: Path, name: str, recipe: Recipe
     print(f", {'within' if is_within else 'NOT within'} one point", flush=True)
 
 
-def call(command: list[str]) -> str:
-    environment = os.environ | ALLOCATOR | {"OMP_NUM_THREADS": "1"}
+def call(command: list[str], threads: int = 1) -> str:
+    environment = os.environ | ALLOCATOR | {"OMP_NUM_THREADS": str(threads)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")

@@ -6,7 +6,7 @@ mod parameters;
 mod saving;
 
 pub use lstm::{Dropout, Head, Lstm, LstmSettings, Pool};
-pub use next_word::Candidates;
+pub use next_word::{Candidates, Weighed};
 pub use parameters::Parameters;
 pub(crate) use parameters::{read as read_tensors, write as write_tensors};
 pub use saving::{Classifier, Trained, begin_with, read_classifier, save_model};

@@ -18,7 +18,7 @@ use crate::inputs::Inputs;
 use crate::interrupt::Asked;
 use crate::loss::Task;
 use crate::metrics::Metrics;
-use crate::models::{Candidates, Dropout, Lstm, LstmSettings};
+use crate::models::{Candidates, Dropout, Lstm, LstmSettings, Weighed};
 use crate::optim::{Optimizer, Rule, clip};
 use crate::random::{Purpose, Random};
 use crate::ranks::Ranks;
@@ -336,7 +336,8 @@ impl InStep {
 /// A share's losses.
 #[derive(Debug)]
 pub struct ShareLoss {
-    /// Their weighted sum divided by the rows of the whole step: the ranks' gradients of it add up to the step's.
+    /// What has the gradients of their weighted sum divided by the rows of the whole step: those of all ranks add up to
+    /// the step's.
     pub of_step: Tensor,
     /// Their weighted sum.
     pub sum: f64,
@@ -350,28 +351,41 @@ pub fn share_loss(
     batch: &Batch,
     step: InStep,
 ) -> Result<ShareLoss> {
-    let sum = if batch.rows.is_empty() {
-        nothing(model)?
+    let Weighed { gradients, loss } = if batch.rows.is_empty() {
+        Weighed { gradients: nothing(model)?, loss: 0.0 }
     } else {
         if !recipe.dropout.is_none() {
             tch::manual_seed(step.masks as i64);
         }
-        let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;
-        let losses = match recipe.task {
-            Task::Sentiment(objective) => {
-                let forward = || model.forward(&tokens, &lengths, recipe.dropout);
-                let outputs = in_precision(recipe.precision, forward)?.to_kind(recipe.precision.kind());
-                objective.row_losses(&outputs, &inputs.targets(batch))?
-            }
-            Task::NextWord { candidates } => {
-                let candidates = Candidates::draw(model.settings().ids, candidates, step.candidates);
-                let losses = || model.next_word_losses(&tokens, &lengths, recipe.dropout, &candidates);
-                in_precision(recipe.precision, losses)?.to_kind(recipe.precision.kind())
-            }
-        }; // [B]
-        (&losses * inputs.weights(batch, losses.kind())).f_sum(recipe.precision.kind())?
+        weighed_loss(recipe, model, inputs, batch, step.candidates)?
     };
-    Ok(ShareLoss { of_step: &sum / step.rows as f64, sum: sum.f_double_value(&[])? })
+    Ok(ShareLoss { of_step: gradients / step.rows as f64, sum: loss })
+}
+
+fn weighed_loss(
+    recipe: &Recipe,
+    model: &Lstm,
+    inputs: &Inputs<'_>,
+    batch: &Batch,
+    candidates_key: [u64; 3],
+) -> Result<Weighed> {
+    let kind = recipe.precision.kind();
+    let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;
+    let weights = inputs.weights(batch, kind);
+    match recipe.task {
+        Task::Sentiment(objective) => {
+            let forward = || model.forward(&tokens, &lengths, recipe.dropout);
+            let outputs = in_precision(recipe.precision, forward)?.to_kind(kind);
+            let losses = objective.row_losses(&outputs, &inputs.targets(batch))?; // [B]
+            let sum = (losses * weights).f_sum(kind)?;
+            Ok(Weighed { loss: sum.f_double_value(&[])?, gradients: sum })
+        }
+        Task::NextWord { candidates } => {
+            let candidates = Candidates::draw(model.settings().ids, candidates, candidates_key);
+            let loss = || model.next_word_loss(&tokens, &lengths, &weights, recipe.dropout, &candidates);
+            in_precision(recipe.precision, loss)
+        }
+    }
 }
 
 /// The loss of no rows: 0, with gradients of 0, so that a rank without rows joins the reduction as the others do.

@@ -11,7 +11,7 @@ use dataset::vocabulary::UNKNOWN;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::next_word::{self, Candidates};
+use super::next_word::{self, Candidates, Weighed};
 use super::parameters::{Parameters, normal, uniform};
 use crate::error::{Error, Result};
 use crate::ffi::{numbers, numbers_mut};
@@ -250,22 +250,23 @@ impl Lstm {
         self.dense(output, &head) // [B, O]
     }
 
-    /// For each row, `[B]`, the mean loss of its words from the second on, each told from the candidates by what stands
-    /// before it; 0 for a row of one word. Arguments are those of [`Lstm::forward`].
-    pub fn next_word_losses(
+    /// The weighted sum of rows' losses, a row's weights being `[B]`: each is the mean loss of its words from the second
+    /// on, told from the candidates by what stands before it; 0 for a row of one word. The other arguments are those of
+    /// [`Lstm::forward`].
+    pub fn next_word_loss(
         &self,
         tokens: &Tensor,
         lengths: &Tensor,
+        weights: &Tensor,
         dropout: Dropout,
         candidates: &Candidates,
-    ) -> Result<Tensor> {
+    ) -> Result<Weighed> {
         let HeadPlaces::NextWord { linear, words } = self.head else { return Err(other_head()) };
         let states = self.states(tokens, lengths, dropout)?;
         let pairs = next_word::Pairs::of(tokens, lengths)?;
         let expected = drop(self.dense(linear, &pairs.befores(&states)?)?, dropout.head)?; // [N, E]
-        let weight = |place: usize| self.parameters.at(place);
-        let losses = next_word::losses(&expected, &pairs, weight(self.embedding), weight(words), candidates)?;
-        pairs.means(&losses)
+        let [embedding, biases] = [self.embedding, words].map(|place| self.parameters.at(place));
+        next_word::loss(&expected, &pairs, &pairs.weights(weights)?, embedding, biases, candidates)
     }
 
     /// The last layer's states, `[B, T, D]`.

@@ -3,6 +3,9 @@
 //!
 //! N pairs of a state and the word that comes after it, K candidates, E numbers of an embedding.
 //!
+//! The N × K logits of long rows are gigabytes, so they are never there at once: some pairs after the others, loss and
+//! gradients are computed together.
+//!
 //! Candidates are drawn by their rank in the vocabulary, r from 0, with a probability of ln((r+2)/(r+1)) / ln(R+1), R
 //! the number of words: that of words in natural text, about. A candidate's logit is reduced by the logarithm of how
 //! often it can be expected among them (Jean et al. 2015, "On using very large target vocabulary"), so that the sum
@@ -75,41 +78,77 @@ impl Pairs {
         Ok(states.f_reshape([size[0] * size[1], size[2]])?.f_index_select(0, &self.places)?)
     }
 
-    /// The mean of each row's losses, `[B]`, of all, `[N]`.
-    pub(super) fn means(&self, losses: &Tensor) -> Result<Tensor> {
-        let sums = Tensor::f_zeros(self.per_row.size(), (losses.kind(), losses.device()))?;
-        Ok(sums.f_index_add(0, &self.rows, losses)? / self.per_row.to_kind(losses.kind()))
+    /// What each pair weighs, `[N]`, where rows weigh so much, `[B]`, and a row's pairs share its weight.
+    pub(super) fn weights(&self, rows: &Tensor) -> Result<Tensor> {
+        Ok((rows / self.per_row.to_kind(rows.kind())).f_index_select(0, &self.rows)?)
     }
 }
 
-/// The loss of each pair, `[N]`, of the embeddings that are expected, `[N, E]`. `words` are all embeddings, `biases` a
-/// number for each.
-pub(super) fn losses(
+/// A loss, and what has its gradients.
+#[derive(Debug)]
+pub struct Weighed {
+    /// A number whose gradients are those of the loss.
+    pub gradients: Tensor,
+    /// The loss.
+    pub loss: f64,
+}
+
+/// So many logits are there at once: as much as a processor's cache holds.
+const LOGITS_TOGETHER: i64 = 1 << 20;
+
+/// A logit that adds nothing to a sum.
+const NEVER: f64 = -1e30;
+
+/// The sum of the pairs' losses, each multiplied by its weight, `[N]`, of the embeddings that are expected, `[N, E]`.
+/// `words` are all embeddings, `biases` a number for each.
+pub(super) fn loss(
     expected: &Tensor,
     pairs: &Pairs,
+    weights: &Tensor,
     words: &Tensor,
     biases: &Tensor,
     candidates: &Candidates,
-) -> Result<Tensor> {
-    let (kind, device) = (expected.kind(), expected.device());
-    let own = (expected * words.f_index_select(0, &pairs.words)?.f_to_kind(kind)?)
-        .f_sum_dim_intlist(1, false, None)?
+) -> Result<Weighed> {
+    let (kind, device) = (biases.kind(), biases.device());
+    let expected = expected.f_to_kind(kind)?;
+    let own = (&expected * words.f_index_select(0, &pairs.words)?).f_sum_dim_intlist(1, false, None)?
         + biases.f_index_select(0, &pairs.words)?; // [N]
     let ids = Tensor::from_slice(&candidates.ids).to_device(device); // [K]
-    let log_expected = Tensor::from_slice(&candidates.log_expected).to_kind(biases.kind()).to_device(device);
-    let of_candidates = biases.f_index_select(0, &ids)? - log_expected;
+    let log_expected = Tensor::from_slice(&candidates.log_expected).to_kind(kind).to_device(device);
     let others = words.f_index_select(0, &ids)?; // [K, E]
-    let others = expected.f_linear(&others, Some(&of_candidates))?; // [N, K]
-    // The word that comes counts once, by itself.
-    let is_own = pairs.words.f_unsqueeze(1)?.f_eq_tensor(&ids.f_unsqueeze(0)?)?;
-    let others = others.f_masked_fill(&is_own, f64::NEG_INFINITY)?.f_to_kind(own.kind())?;
-    let all = Tensor::f_cat(&[own.f_unsqueeze(1)?, others], 1)?; // [N, 1 + K]
-    Ok(all.f_logsumexp(1, false)? - own)
+    let biases = biases.f_index_select(0, &ids)? - log_expected; // [K]
+    let parts = [&own, &expected, &others, &biases];
+    let (loss, by) = tch::no_grad(|| -> Result<_> {
+        let by = parts.map(|part| part.detach().zeros_like());
+        let [own, expected, others, biases] = parts.map(Tensor::detach);
+        let mut loss = 0.0;
+        let (n, together) = (own.size()[0], (LOGITS_TOGETHER / ids.size()[0]).max(1));
+        for from in (0..n).step_by(together as usize) {
+            let some = |all: &Tensor| all.f_narrow(0, from, together.min(n - from));
+            let (own, expected, weights) = (some(&own)?, some(&expected)?, some(weights)?);
+            // The word that comes counts once, by itself.
+            let is_own = some(&pairs.words)?.f_unsqueeze(1)?.f_eq_tensor(&ids.f_unsqueeze(0)?)?;
+            let mut logits = expected.f_linear(&others, Some(&biases))?.f_masked_fill_(&is_own, NEVER)?;
+            let log_sum = logits.f_logsumexp(1, false)?.f_logaddexp(&own)?;
+            loss += ((&log_sum - &own) * &weights).f_sum(Kind::Double)?.f_double_value(&[])?;
+            // The gradient of a logit is its share of the sum, and of the word that comes that share less 1.
+            let log_weight = &log_sum - weights.f_log()?;
+            let by_logits = logits.f_sub_(&log_weight.f_unsqueeze(1)?)?.f_exp_()?;
+            some(&by[0])?.f_copy_(&(((own - log_sum).f_exp()? - 1.0) * weights))?;
+            some(&by[1])?.f_copy_(&by_logits.f_matmul(&others)?)?;
+            let _ = by[2].shallow_clone().f_add_(&by_logits.f_transpose(0, 1)?.f_matmul(&expected)?)?;
+            let _ = by[3].shallow_clone().f_add_(&by_logits.f_sum_dim_intlist(0, false, None)?)?;
+        }
+        Ok((loss, by))
+    })?;
+    let products = parts.into_iter().zip(&by).map(|(part, by)| Ok((part * by).f_sum(kind)?));
+    let products = products.collect::<Result<Vec<_>>>()?;
+    Ok(Weighed { gradients: Tensor::f_stack(&products, 0)?.f_sum(kind)?, loss })
 }
 
 #[cfg(test)]
 mod tests {
-    use tch::Device;
+    use tch::{Device, Reduction};
 
     use super::*;
 
@@ -128,21 +167,46 @@ mod tests {
         assert_eq!(numbers(&pairs.rows), [0, 0, 1, 1, 1]);
         let states = Tensor::arange(12, PLACE).view([3, 4, 1]);
         assert_eq!(numbers(&pairs.befores(&states).unwrap().view(-1).to_kind(Kind::Int64)), [0, 1, 4, 5, 6]);
-        let means = pairs.means(&Tensor::from_slice(&[1.0, 2.0, 3.0, 4.0, 8.0])).unwrap();
-        assert_eq!(Vec::<f64>::try_from(&means).unwrap(), [1.5, 5.0, 0.0]);
+        let weights = pairs.weights(&Tensor::from_slice(&[1.0, 6.0, 5.0])).unwrap();
+        assert_eq!(Vec::<f64>::try_from(&weights).unwrap(), [0.5, 0.5, 2.0, 2.0, 2.0]);
     }
 
     #[test]
-    fn with_all_words_as_candidates_the_loss_is_that_of_the_whole_softmax() {
+    fn with_all_words_as_candidates_loss_and_gradients_are_those_of_the_whole_softmax() {
         tch::manual_seed(1);
         let pairs = pairs();
-        let (expected, words, biases) =
-            (Tensor::randn([5, 4], PLACE), Tensor::randn([7, 4], PLACE), Tensor::randn([7], PLACE));
+        let parameter = |shape: &[i64]| Tensor::randn(shape, PLACE).set_requires_grad(true);
+        let parameters = [parameter(&[5, 4]), parameter(&[7, 4]), parameter(&[7])];
+        let [expected, words, biases] = &parameters;
+        let weights = Tensor::from_slice(&[0.5, 1.0, 0.25, 2.0, 1.0]);
         let all = Candidates { ids: (0..7).collect(), log_expected: vec![0.0; 7] };
-        let found = losses(&expected, &pairs, &words, &biases, &all).unwrap();
-        let logits = expected.linear(&words, Some(&biases));
-        let whole = logits.cross_entropy_loss(&pairs.words, None::<&Tensor>, tch::Reduction::None, -100, 0.0);
-        assert!((found - whole).abs().max().double_value(&[]) < 1e-12);
+        let found = loss(expected, &pairs, &weights, words, biases, &all).unwrap();
+        let logits = expected.linear(words, Some(biases));
+        let whole = logits.cross_entropy_loss(&pairs.words, None::<&Tensor>, Reduction::None, -100, 0.0);
+        let whole = (whole * weights).sum(Kind::Double);
+        assert!((found.loss - whole.double_value(&[])).abs() < 1e-12);
+        let gradients = |of: &Tensor| Tensor::run_backward(&[of], &parameters, false, false);
+        for (found, expected) in gradients(&found.gradients).iter().zip(gradients(&whole)) {
+            assert!((found - expected).abs().max().double_value(&[]) < 1e-12);
+        }
+    }
+
+    /// Where the only candidate is the word that comes, there is nothing to tell it from.
+    #[test]
+    fn one_candidate_is_enough() {
+        let pairs = pairs();
+        let parameters =
+            [Tensor::ones([5, 4], PLACE), Tensor::ones([7, 4], PLACE), Tensor::zeros([7], PLACE)];
+        let [expected, words, biases] = parameters.each_ref().map(|tensor| tensor.set_requires_grad(true));
+        let weights = Tensor::ones([5], PLACE);
+        let one = Candidates { ids: vec![5], log_expected: vec![0.0] };
+        let found = loss(&expected, &pairs, &weights, &words, &biases, &one).unwrap();
+        // Four words of equal logits, and one that is alone.
+        assert!((found.loss - 4.0 * 2f64.ln()).abs() < 1e-12, "{}", found.loss);
+        for gradient in Tensor::run_backward(&[&found.gradients], &[&expected, &words, &biases], false, false)
+        {
+            assert!(gradient.abs().max().double_value(&[]).is_finite());
+        }
     }
 
     /// What is drawn stands for all words: the expectation of their sum, each divided by how often it was to be
