@@ -1,0 +1,69 @@
+//! Losses, measures and the learning rate over epochs.
+
+use super::{over_epoch_axis, over_steps, section, series};
+use crate::batches::Part;
+use crate::metrics::Metrics;
+use crate::report::chart::Style;
+use crate::report::html::Html;
+use crate::report::numbers::{percent, short};
+use crate::report::run::{EpochLine, Run};
+
+/// How the training went.
+pub fn curves(runs: &[Run], html: &mut Html) {
+    section("curves", html, |html| {
+        if runs.iter().all(|run| run.steps.is_empty()) {
+            html.paragraph("quiet", "No step has been logged yet.");
+            return;
+        }
+        html.class("div", "charts", |html| {
+            let losses = series(runs, |run| {
+                vec![
+                    ("training, as it goes", Style::Faint, over_steps(run, |line| line.loss)),
+                    ("training", Style::Dots, over_epochs(run, |epoch| Some(epoch.loss))),
+                    (
+                        "validation",
+                        Style::Dashes,
+                        over_epochs(run, |epoch| epoch.validation.map(|of| of.loss)),
+                    ),
+                ]
+            });
+            over_epoch_axis("Loss", "of a row, while the weights changed", short, losses).draw(html);
+            let accuracies = series(runs, |run| {
+                vec![
+                    (
+                        "validation",
+                        Style::Dots,
+                        over_epochs(run, |epoch| epoch.validation.map(|of| of.accuracy)),
+                    ),
+                    ("test", Style::Rings, at_the_end(run, |of| of.accuracy)),
+                ]
+            });
+            over_epoch_axis("Accuracy", "of rows held back", percent, accuracies).draw(html);
+            let f1s = series(runs, |run| {
+                vec![
+                    ("validation", Style::Dots, over_epochs(run, |epoch| epoch.validation.map(|of| of.f1))),
+                    ("test", Style::Rings, at_the_end(run, |of| of.f1)),
+                ]
+            });
+            over_epoch_axis("F1", "of rows held back", short, f1s).draw(html);
+            let is_constant = |run: &Run| run.steps.windows(2).all(|at| at[0].rate == at[1].rate);
+            if !runs.iter().all(is_constant) {
+                let rates = series(runs, |run| vec![("", Style::Line, over_steps(run, |line| line.rate))]);
+                over_epoch_axis("Learning rate", "", short, rates).draw(html);
+            }
+        });
+    });
+}
+
+fn over_epochs(run: &Run, value: impl Fn(&EpochLine) -> Option<f64>) -> Vec<(f64, f64)> {
+    run.epochs.iter().filter_map(|epoch| Some((f64::from(epoch.epoch), value(epoch)?))).collect()
+}
+
+/// The figure of the held-back rows, behind the last epoch.
+fn at_the_end(run: &Run, value: impl Fn(&Metrics) -> f64) -> Vec<(f64, f64)> {
+    let end = run.epochs.last().map(|epoch| f64::from(epoch.epoch));
+    end.zip(run.tested.filter(|(part, _)| *part == Part::Test))
+        .map(|(end, (_, metrics))| (end, value(&metrics)))
+        .into_iter()
+        .collect()
+}

@@ -1,0 +1,71 @@
+//! Each dataset's card, once, and which runs read it.
+
+use super::{cell, row_of, section, table};
+use crate::report::html::Html;
+use crate::report::numbers::{percent, whole};
+use crate::report::page::run_name;
+use crate::report::run::Run;
+
+/// What the rows are.
+pub fn cards(runs: &[Run], html: &mut Html) {
+    section("data", html, |html| {
+        let mut told: Vec<(&crate::run::DatasetRecord, Vec<usize>, &str)> = Vec::new();
+        for (at, run) in runs.iter().enumerate() {
+            let Some(settings) = &run.settings else { continue };
+            for (record, what) in [(Some(&settings.dataset), ""), (settings.test.as_ref(), "test")] {
+                let Some(record) = record else { continue };
+                match told
+                    .iter_mut()
+                    .find(|(other, ..)| other.card == record.card && other.rows == record.rows)
+                {
+                    Some((_, of, _)) if of.last() != Some(&at) => of.push(at),
+                    Some(_) => {}
+                    None => told.push((record, vec![at], what)),
+                }
+            }
+        }
+        if told.is_empty() {
+            html.paragraph("quiet", "Not known: none of these folders has settings.json.");
+            return;
+        }
+        html.class("div", "pairs", |html| {
+            for (record, of, what) in told {
+                html.element("div", &[], |html| {
+                    html.class("h3", "file", |html| {
+                        let name = record.path.rsplit('/').next().unwrap_or(&record.path);
+                        html.text(if name.is_empty() { &record.path } else { name });
+                        if !what.is_empty() {
+                            html.text(", for testing");
+                        }
+                        if runs.len() > 1 {
+                            of.iter().for_each(|&at| run_name(at, &runs[at], html));
+                        }
+                    });
+                    html.paragraph("path", &record.path);
+                    data_card(record, html);
+                });
+            }
+        });
+    });
+}
+
+fn data_card(record: &crate::run::DatasetRecord, html: &mut Html) {
+    table(&format!("Data card of {}", record.path), html, |html| {
+        html.element("tbody", &[], |html| {
+            for (part, at) in [("training", 0), ("validation", 1), ("test", 2)] {
+                let (rows, positive) = (record.rows[at], record.positive[at]);
+                if rows > 0 {
+                    let text = format!(
+                        "{} rows, {} of them positive",
+                        whole(rows),
+                        percent(positive as f64 / rows as f64)
+                    );
+                    row_of(part, html, |html| cell(&text, html));
+                }
+            }
+            for (name, text) in &record.card {
+                row_of(name, html, |html| cell(text, html));
+            }
+        });
+    });
+}

@@ -1,0 +1,66 @@
+//! What each epoch came to, a table a run.
+
+use super::{cell, columns, part_name, row_of, section, table};
+use crate::metrics::Metrics;
+use crate::report::html::Html;
+use crate::report::numbers::{duration, measure};
+use crate::report::page::run_name;
+use crate::report::run::Run;
+
+/// The table that the system before this one printed.
+pub fn epochs(runs: &[Run], html: &mut Html) {
+    section("epochs", html, |html| {
+        html.class("div", "pairs", |html| {
+            for (at, run) in runs.iter().enumerate() {
+                html.element("div", &[], |html| {
+                    if runs.len() > 1 {
+                        html.element("h3", &[], |html| run_name(at, run, html));
+                    }
+                    epoch_table(run, html);
+                });
+            }
+        });
+    });
+}
+
+fn epoch_table(run: &Run, html: &mut Html) {
+    if run.epochs.is_empty() && run.tested.is_none() {
+        html.paragraph("quiet", "No epoch is over yet.");
+        return;
+    }
+    table(&format!("Epochs of {}", run.name), html, |html| {
+        columns(&["epoch", "time", "training loss", "loss", "accuracy", "F1"], html);
+        html.element("tbody", &[], |html| {
+            for epoch in &run.epochs {
+                row_of(&epoch.epoch.to_string(), html, |html| {
+                    let more = if run.is_partial(epoch) { " and more" } else { "" };
+                    cell(&epoch.seconds.map_or_else(|| "–".to_owned(), |time| duration(time) + more), html);
+                    cell(&measure(epoch.loss), html);
+                    let of = |of: fn(&Metrics) -> f64| {
+                        epoch.validation.as_ref().map_or("–".to_owned(), |on| measure(of(on)))
+                    };
+                    cell(&of(|on| on.loss), html);
+                    cell(&of(|on| on.accuracy), html);
+                    cell(&of(|on| on.f1), html);
+                });
+            }
+            if let Some((part, metrics)) = run.tested {
+                html.class("tr", "sum", |html| {
+                    html.leaf("th", &[("scope", "row")], part_name(part));
+                    let time = run.training_seconds();
+                    cell(&time.map_or_else(|| "–".to_owned(), |(seconds, _)| duration(seconds)), html);
+                    cell("", html);
+                    [metrics.loss, metrics.accuracy, metrics.f1]
+                        .iter()
+                        .for_each(|&value| cell(&measure(value), html));
+                });
+            }
+        });
+    });
+    if run.epochs.iter().any(|epoch| run.is_partial(epoch)) {
+        html.paragraph(
+            "quiet",
+            "\u{201c}and more\u{201d}: the training was gone on with within that epoch, and the time is that of the rest.",
+        );
+    }
+}

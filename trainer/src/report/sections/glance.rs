@@ -1,0 +1,147 @@
+//! A card a run, and a table to compare runs by.
+
+use super::{cell, columns_of_runs, part_name, row_of, section, table};
+use crate::metrics::Metrics;
+use crate::report::chart::color;
+use crate::report::html::Html;
+use crate::report::numbers::{duration, measure, percent, short, whole};
+use crate::report::run::Run;
+
+/// A card a run, and a table to compare by.
+pub fn glance(runs: &[Run], html: &mut Html) {
+    section("glance", html, |html| {
+        html.class("div", "cards", |html| {
+            for (at, run) in runs.iter().enumerate() {
+                run_card(at, run, html);
+            }
+        });
+        if runs.len() > 1 {
+            comparison(runs, html);
+        }
+    });
+}
+
+fn run_card(at: usize, run: &Run, html: &mut Html) {
+    html.class("article", &format!("card {}", color(at)), |html| {
+        html.class("div", "card-head", |html| {
+            html.leaf("h3", &[], &run.name);
+            let (class, word) =
+                if run.is_complete { ("pill done", "complete") } else { ("pill open", "not complete") };
+            html.leaf("span", &[("class", class)], word);
+        });
+        html.paragraph("path", &run.path);
+        match run.tested {
+            None => html.paragraph("quiet", "No rows were held back, or they have not been looked at yet."),
+            Some((part, metrics)) => {
+                html.class("dl", "figures", |html| {
+                    figure("accuracy", &percent(metrics.accuracy), html);
+                    figure("F1", &measure(metrics.f1), html);
+                    figure("AUC", &metrics.auc.map_or_else(|| "–".to_owned(), measure), html);
+                    figure(&format!("{} loss", part_name(part)), &measure(metrics.loss), html);
+                });
+            }
+        }
+        let mut facts = vec![format!("{} epochs, {} steps", run.epochs.len(), whole(run.last_step))];
+        if let Some((seconds, is_partial)) = run.training_seconds() {
+            facts.push(format!("{}{}", duration(seconds), if is_partial { " and more" } else { "" }));
+        }
+        if let Some(speed) = run.reviews_per_s() {
+            facts.push(format!("{} reviews/s", short(speed)));
+        }
+        if let Some(settings) = &run.settings {
+            let ranks = if settings.world_size == 1 {
+                "1 rank".to_owned()
+            } else {
+                format!("{} ranks", settings.world_size)
+            };
+            facts.push(format!("{ranks} on {}", settings.device));
+            facts.push(format!("{} parameters", whole(settings.parameters)));
+        }
+        html.paragraph("facts", &facts.join(" · "));
+        if let (false, Some(planned)) = (run.is_complete, run.steps_planned().filter(|&steps| steps > 0)) {
+            let share = (run.last_step as f64 / planned as f64).min(1.0);
+            let label = format!("{} of {} steps", whole(run.last_step), whole(planned));
+            html.element("div", &[("class", "meter"), ("role", "img"), ("aria-label", &label)], |html| {
+                html.element("div", &[("style", &format!("width:{:.1}%", 100.0 * share))], |_| ());
+            });
+        }
+    });
+}
+
+fn figure(name: &str, value: &str, html: &mut Html) {
+    html.element("div", &[], |html| {
+        html.leaf("dt", &[], name);
+        html.leaf("dd", &[], value);
+    });
+}
+
+/// What a run is compared by: its name, how to find it, how to write it, and whether more is better.
+type Measure = (&'static str, fn(&Run) -> Option<f64>, fn(f64) -> String, Better);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Better {
+    More,
+    Less,
+    Neither,
+}
+
+fn tested(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
+    run.tested.as_ref().map(|(_, metrics)| of(metrics))
+}
+
+const MEASURES: [Measure; 12] = [
+    ("accuracy", |run| tested(run, |of| of.accuracy), measure, Better::More),
+    ("F1", |run| tested(run, |of| of.f1), measure, Better::More),
+    ("precision", |run| tested(run, |of| of.precision), measure, Better::More),
+    ("recall", |run| tested(run, |of| of.recall), measure, Better::More),
+    ("AUC", |run| run.tested.and_then(|(_, metrics)| metrics.auc), measure, Better::More),
+    ("loss", |run| tested(run, |of| of.loss), measure, Better::Less),
+    ("rows", |run| tested(run, |of| of.rows as f64), short_whole, Better::Neither),
+    ("training loss, last epoch", |run| run.epochs.last().map(|epoch| epoch.loss), measure, Better::Neither),
+    ("epochs", |run| Some(run.epochs.len() as f64), short_whole, Better::Neither),
+    ("training time", |run| run.training_seconds().map(|(seconds, _)| seconds), duration, Better::Less),
+    ("reviews/s", |run| run.reviews_per_s(), short, Better::More),
+    (
+        "parameters",
+        |run| run.settings.as_ref().map(|settings| settings.parameters as f64),
+        short_whole,
+        Better::Neither,
+    ),
+];
+
+fn short_whole(value: f64) -> String {
+    whole(value as u64)
+}
+
+fn comparison(runs: &[Run], html: &mut Html) {
+    table("The trainings compared", html, |html| {
+        columns_of_runs("", runs, html);
+        html.element("tbody", &[], |html| {
+            for (name, of, text, better) in MEASURES {
+                let values: Vec<Option<f64>> = runs.iter().map(of).collect();
+                let known = || values.iter().flatten().copied();
+                let best = match better {
+                    Better::More => known().max_by(f64::total_cmp),
+                    Better::Less => known().min_by(f64::total_cmp),
+                    Better::Neither => None,
+                };
+                // Where all are equal, none is the best.
+                let best = best.filter(|best| known().any(|value| value != *best));
+                row_of(name, html, |html| {
+                    for value in values {
+                        match value {
+                            None => cell("–", html),
+                            Some(value) if Some(value) == best => {
+                                html.element("td", &[("class", "best")], |html| {
+                                    html.text(&text(value));
+                                    html.leaf("span", &[("class", "spoken")], " (best)");
+                                });
+                            }
+                            Some(value) => cell(&text(value), html),
+                        }
+                    }
+                });
+            }
+        });
+    });
+}

@@ -1,0 +1,180 @@
+//! What became of the rows that were held back: confusion, ROC, calibration, certainty.
+
+use super::{columns, line_of, part_name, row_of, section};
+use crate::batches::Part;
+use crate::metrics::Metrics;
+use crate::report::chart::{Chart, Series, Style, color};
+use crate::report::curves::{Calibration, calibration, roc};
+use crate::report::html::Html;
+use crate::report::numbers::{measure, percent, whole};
+use crate::report::run::Run;
+
+/// Confusion, ROC, calibration.
+pub fn held_back(runs: &[Run], html: &mut Html) {
+    section("held-back", html, |html| {
+        if runs.iter().all(|run| run.tested.is_none()) {
+            html.paragraph("quiet", "No rows were held back, or they have not been looked at yet.");
+            return;
+        }
+        html.class("div", "charts", |html| {
+            for (at, run) in runs.iter().enumerate() {
+                if let Some((part, metrics)) = run.tested {
+                    confusion(at, run, part, &metrics, html);
+                }
+            }
+        });
+        html.class("div", "charts", |html| {
+            roc_chart(runs, html);
+            calibration_chart(runs, html);
+        });
+    });
+}
+
+fn confusion(at: usize, run: &Run, part: Part, metrics: &Metrics, html: &mut Html) {
+    let found = metrics.confusion;
+    html.class("figure", &format!("chart confusion {}", color(at)), |html| {
+        html.element("figcaption", &[], |html| {
+            html.leaf("strong", &[], "Confusion");
+            html.leaf(
+                "span",
+                &[],
+                &format!("{}, {} rows of the {} part", run.name, whole(metrics.rows), part_name(part)),
+            );
+        });
+        html.element("table", &[], |html| {
+            columns(&["", "called negative", "called positive"], html);
+            html.element("tbody", &[], |html| {
+                let rows = [
+                    ("is negative", [found.true_negative, found.false_positive]),
+                    ("is positive", [found.false_negative, found.true_positive]),
+                ];
+                for (is, (name, counts)) in rows.into_iter().enumerate() {
+                    let all = counts[0].saturating_add(counts[1]).max(1);
+                    row_of(name, html, |html| {
+                        for (called, count) in counts.into_iter().enumerate() {
+                            let share = count as f64 / all as f64;
+                            let class = if is == called { "right" } else { "astray" };
+                            html.element(
+                                "td",
+                                &[("class", class), ("style", &format!("--share:{share:.3}"))],
+                                |html| {
+                                    html.leaf("b", &[], &whole(count));
+                                    html.leaf("span", &[], &percent(share));
+                                },
+                            );
+                        }
+                    });
+                }
+            });
+        });
+    });
+}
+
+fn roc_chart(runs: &[Run], html: &mut Html) {
+    let mut lines = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let Some(points) = run.scores.as_deref().and_then(roc) else { continue };
+        let auc = run
+            .tested
+            .and_then(|(_, metrics)| metrics.auc)
+            .map_or(String::new(), |auc| format!("AUC {}", measure(auc)));
+        lines.push(Series { run: at, of: line_of(runs, run), what: auc, style: Style::Line, points });
+    }
+    let square = Some((0.0, 1.0));
+    let chart = Chart {
+        title: "ROC",
+        note: "positive rows called positive, by negative rows called so",
+        x_label: "negative called positive",
+        y_range: square,
+        from_zero: false,
+        x_range: square,
+        diagonal: Some("chance"),
+        y_text: percent_whole,
+        x_text: percent_whole,
+        lines,
+    };
+    chart.draw(html);
+}
+
+fn percent_whole(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn calibration_chart(runs: &[Run], html: &mut Html) {
+    let mut lines = Vec::new();
+    let mut found: Vec<(usize, &Run, Calibration)> = Vec::new();
+    for (at, run) in runs.iter().enumerate() {
+        let (Some(record), Some(scores)) = (&run.evaluation, &run.scores) else { continue };
+        let Some(calibration) = calibration(record.scoring, scores) else {
+            html.class("figure", "chart", |html| {
+                html.element("figcaption", &[], |html| html.leaf("strong", &[], "Calibration"));
+                let why =
+                    format!("{} was trained for the rating as a number, which is no probability.", run.name);
+                html.paragraph("quiet", &why);
+            });
+            continue;
+        };
+        let points =
+            calibration.bins.iter().filter(|bin| bin.rows > 0).map(|bin| (bin.probability, bin.positive));
+        let what = format!("off by {} on average", percent(calibration.error));
+        lines.push(Series {
+            run: at,
+            of: line_of(runs, run),
+            what,
+            style: Style::Dots,
+            points: points.collect(),
+        });
+        found.push((at, run, calibration));
+    }
+    let square = Some((0.0, 1.0));
+    let chart = Chart {
+        title: "Calibration",
+        note: "rows that are positive, by the probability that was given",
+        x_label: "probability",
+        y_range: square,
+        from_zero: false,
+        x_range: square,
+        diagonal: Some("as told"),
+        y_text: percent_whole,
+        x_text: percent_whole,
+        lines,
+    };
+    chart.draw(html);
+    if !found.is_empty() {
+        certainty(&found, html);
+    }
+}
+
+/// How many rows got which probability.
+fn certainty(found: &[(usize, &Run, Calibration)], html: &mut Html) {
+    html.class("figure", "chart", |html| {
+        html.element("figcaption", &[], |html| {
+            html.leaf("strong", &[], "Certainty");
+            html.leaf("span", &[], "rows by the probability that was given");
+        });
+        for (at, run, calibration) in found {
+            let most = calibration.bins.iter().map(|bin| bin.rows).max().unwrap_or(0).max(1);
+            let ends =
+                [&calibration.bins[0], &calibration.bins[calibration.bins.len() - 1]].map(|bin| bin.rows);
+            let all: u64 = calibration.bins.iter().map(|bin| bin.rows).sum();
+            let sure = percent((ends[0] + ends[1]) as f64 / all.max(1) as f64);
+            let label =
+                format!("{}: {sure} of the rows got a probability below 10 % or above 90 %", run.name);
+            html.element(
+                "div",
+                &[("class", &format!("bars {}", color(*at))), ("role", "img"), ("aria-label", &label)],
+                |html| {
+                    for (place, bin) in calibration.bins.iter().enumerate() {
+                        let style = format!("height:{:.1}%", 100.0 * bin.rows as f64 / most as f64);
+                        let title =
+                            format!("{} to {} %: {} rows", 10 * place, 10 * place + 10, whole(bin.rows));
+                        html.element("span", &[("title", &title)], |html| {
+                            html.element("i", &[("style", &style)], |_| ());
+                        });
+                    }
+                },
+            );
+        }
+        html.markup("<div class=\"bars-axis\"><span>0 %</span><span>50 %</span><span>100 %</span></div>");
+    });
+}

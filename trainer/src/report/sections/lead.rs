@@ -1,0 +1,56 @@
+//! The sentence below the page's title: how good the models are, and which is ahead.
+
+use super::part_name;
+use crate::metrics::Metrics;
+use crate::report::numbers::{percent, whole};
+use crate::report::run::Run;
+
+/// What the page says, in a sentence.
+pub fn lead(runs: &[Run]) -> String {
+    let tested: Vec<(&Run, Metrics)> =
+        runs.iter().filter_map(|run| run.tested.map(|(_, metrics)| (run, metrics))).collect();
+    let rows_of =
+        |run: &Run| run.evaluation.as_ref().map(|record| (record.dataset.clone(), record.metrics.rows));
+    match (runs, &tested[..]) {
+        ([run], [(_, metrics)]) => {
+            let part = run.tested.map_or("test", |(part, _)| part_name(part));
+            format!(
+                "{} of {} {part} reviews are called what they are. {}",
+                percent(metrics.accuracy),
+                whole(metrics.rows),
+                majority(metrics)
+            )
+        }
+        ([_], _) => "No figures of held-back rows yet.".to_owned(),
+        (_, []) => "None of these trainings has figures of held-back rows.".to_owned(),
+        (_, tested) => {
+            let mut order: Vec<&(&Run, Metrics)> = tested.iter().collect();
+            order.sort_by(|one, other| other.1.accuracy.total_cmp(&one.1.accuracy));
+            let best =
+                format!("{} is ahead, with {} accuracy", order[0].0.name, percent(order[0].1.accuracy));
+            let before = order.get(1).map(|next| {
+                let points = 100.0 * (order[0].1.accuracy - next.1.accuracy);
+                format!(", {points:.1} points before {}", next.0.name)
+            });
+            let first = rows_of(order[0].0);
+            let same = if first.is_some() && order.iter().all(|(run, _)| rows_of(run) == first) {
+                "."
+            } else {
+                ". They were not tested on the same rows, so compare with care."
+            };
+            format!("{best}{}{same}", before.unwrap_or_default())
+        }
+    }
+}
+
+/// What calling every row the same would reach.
+fn majority(metrics: &Metrics) -> String {
+    let positive = metrics.confusion.true_positive.saturating_add(metrics.confusion.false_negative);
+    let negative = metrics.rows.saturating_sub(positive);
+    let most = positive.max(negative);
+    let word = if positive >= negative { "positive" } else { "negative" };
+    format!(
+        "Calling all of them {word} would be right for {}.",
+        percent(most as f64 / metrics.rows.max(1) as f64)
+    )
+}

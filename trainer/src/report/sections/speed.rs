@@ -1,0 +1,76 @@
+//! How fast the ranks were, and where their time went.
+
+use super::{cell, columns, over_epoch_axis, over_steps, row_of, section, series, table};
+use crate::report::chart::{Chart, Style, color};
+use crate::report::html::Html;
+use crate::report::numbers::{percent, short, whole};
+use crate::report::page::run_name;
+use crate::report::run::Run;
+
+/// Reviews a second, and what ranks wait for.
+pub fn speed(runs: &[Run], html: &mut Html) {
+    section("speed", html, |html| {
+        html.class("div", "charts", |html| {
+            let speeds = series(runs, |run| {
+                vec![("all ranks", Style::Line, over_steps(run, |line| line.reviews_per_s))]
+            });
+            Chart { from_zero: true, ..over_epoch_axis("Throughput", "reviews a second", short, speeds) }
+                .draw(html);
+            let waits =
+                series(runs, |run| vec![("rank 0", Style::Line, over_steps(run, |line| line.waited_share))]);
+            let chart =
+                over_epoch_axis("Waiting for batches", "share of a step's time, of rank 0", percent, waits);
+            Chart { from_zero: true, ..chart }.draw(html);
+        });
+        for (at, run) in runs.iter().enumerate() {
+            by_rank(at, run, runs.len() > 1, html);
+        }
+    });
+}
+
+fn by_rank(at: usize, run: &Run, with_name: bool, html: &mut Html) {
+    if with_name {
+        html.element("h3", &[], |html| run_name(at, run, html));
+    }
+    let ranks = run.ranks();
+    if ranks.is_empty() {
+        html.paragraph("quiet", "By rank: known from the first epoch on that is over.");
+        return;
+    }
+    table(&format!("Ranks of {}", run.name), html, |html| {
+        columns(&["rank", "reviews", "reviews/s", "waits for batches", "waits for ranks", "time"], html);
+        html.element("tbody", &[], |html| {
+            for times in &ranks {
+                let seconds = times.seconds.max(1e-9);
+                let share = |waited_s: f64| (waited_s / seconds).clamp(0.0, 1.0);
+                let for_batches = share(times.waited_for_batches_s);
+                let for_ranks = times.waited_for_ranks_s.map(share);
+                row_of(&times.rank.to_string(), html, |html| {
+                    cell(&whole(times.rows), html);
+                    cell(&short(times.rows as f64 / seconds), html);
+                    cell(&percent(for_batches), html);
+                    cell(&for_ranks.map_or_else(|| "not known".to_owned(), percent), html);
+                    html.element("td", &[("class", "stack")], |html| {
+                        let widths = [
+                            1.0 - for_batches - for_ranks.unwrap_or(0.0),
+                            for_batches,
+                            for_ranks.unwrap_or(0.0),
+                        ];
+                        html.class("div", &format!("bar {}", color(at)), |html| {
+                            for (class, width) in
+                                ["computes", "for-batches", "for-ranks"].into_iter().zip(widths)
+                            {
+                                let style = format!("width:{:.1}%", 100.0 * width.max(0.0));
+                                html.element("i", &[("class", class), ("style", &style)], |_| ());
+                            }
+                        });
+                    });
+                });
+            }
+        });
+    });
+    html.class("ul", &format!("legend {}", color(at)), |html| {
+        html.markup("<li><i class=\"computes\"></i>computes</li><li><i class=\"for-batches\"></i>waits for batches</li>");
+        html.markup("<li><i class=\"for-ranks\"></i>waits for other ranks, transfer included</li>");
+    });
+}

@@ -1,0 +1,106 @@
+//! The most wrong reviews, word by word.
+
+use super::section;
+use crate::metrics::Scoring;
+use crate::report::chart::color;
+use crate::report::html::Html;
+use crate::report::numbers::{percent, whole};
+use crate::report::page::run_name;
+use crate::report::run::Run;
+use crate::run::{EvaluationRecord, WrongRow};
+
+/// Of the most wrong reviews so many are shown at once; half of them where there are several runs.
+const WRONG_SHOWN: usize = 8;
+
+/// What the model was sure of and was wrong.
+pub fn wrong(runs: &[Run], html: &mut Html) {
+    section("wrong", html, |html| {
+        html.paragraph(
+            "lede",
+            "Reviews that were called with the greatest certainty what they are not, as cleaned. A box is a word that the \
+             vocabulary lacks; what is grey was not read.",
+        );
+        for (at, run) in runs.iter().enumerate() {
+            if runs.len() > 1 {
+                html.element("h3", &[], |html| run_name(at, run, html));
+            }
+            match &run.evaluation {
+                None => {
+                    html.paragraph("quiet", "Not known: this folder has no evaluation of held-back rows.");
+                }
+                Some(record) if record.wrong.is_empty() => {
+                    html.paragraph("quiet", "None: every row was called what it is.");
+                }
+                Some(record) => wrong_rows(at, record, WRONG_SHOWN / runs.len().min(2), html),
+            }
+        }
+    });
+}
+
+fn wrong_rows(at: usize, record: &EvaluationRecord, n_shown: usize, html: &mut Html) {
+    let (shown, others) = record.wrong.split_at(record.wrong.len().min(n_shown));
+    let list = |rows: &[WrongRow], html: &mut Html| {
+        html.class("ol", &format!("reviews {}", color(at)), |html| {
+            rows.iter().for_each(|row| wrong_row(record, row, html));
+        });
+    };
+    list(shown, html);
+    if !others.is_empty() {
+        html.element("details", &[], |html| {
+            html.leaf("summary", &[], &format!("{} more", others.len()));
+            list(others, html);
+        });
+    }
+}
+
+fn wrong_row(record: &EvaluationRecord, row: &WrongRow, html: &mut Html) {
+    let word = |label: bool| if label { "positive" } else { "negative" };
+    html.element("li", &[], |html| {
+        html.class("p", "verdict", |html| {
+            html.text("called ");
+            html.leaf("b", &[], word(record.scoring.is_positive(row.score)));
+            let sure = match (record.scoring.probability(row.score), record.scoring) {
+                (Some(probability), _) => format!(" with {}", percent(probability.max(1.0 - probability))),
+                (None, Scoring::Rating { positive_from }) => {
+                    format!(" with a rating of {:.1}", f64::from(row.score) + f64::from(positive_from) - 0.5)
+                }
+                (None, _) => String::new(),
+            };
+            html.text(&sure);
+            html.text(", is ");
+            html.leaf("b", &[], word(row.label == 1));
+            html.leaf("span", &[], &stars(row.votes));
+            html.leaf("span", &[("class", "place")], &format!("row {}", whole(row.row)));
+        });
+        html.class("p", "review", |html| words(record, row, html));
+    });
+}
+
+/// The ratings that a text got, `5★` or `1★ ×3, 5★`.
+fn stars(votes: [u32; 5]) -> String {
+    let each = (1..).zip(votes).filter(|(_, n)| *n > 0).map(|(rating, n)| match n {
+        1 => format!("{rating}★"),
+        n => format!("{rating}★ ×{n}"),
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn words(record: &EvaluationRecord, row: &WrongRow, html: &mut Html) {
+    let n_read = if record.tokens_max == 0 { usize::MAX } else { record.tokens_max as usize };
+    let write = |words: &[Option<String>], html: &mut Html| {
+        for word in words {
+            match word {
+                Some(word) => html.text(word),
+                None => {
+                    html.markup("<span class=\"unknown\" title=\"a word that the vocabulary lacks\"></span>");
+                }
+            }
+            html.text(" ");
+        }
+    };
+    let (read, unread) = row.words.split_at(row.words.len().min(n_read));
+    write(read, html);
+    if !unread.is_empty() {
+        html.element("span", &[("class", "unread"), ("title", "not read")], |html| write(unread, html));
+    }
+}
