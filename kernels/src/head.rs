@@ -4,8 +4,8 @@
 
 use crate::Loss;
 use crate::dropout::Dropout;
+use crate::matrices::zeros;
 use crate::model::Model;
-use crate::tile::zeros;
 
 /// What a thread adds up of the gradients of the head, and what it needs for a row.
 #[derive(Default)]

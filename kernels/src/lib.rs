@@ -10,7 +10,8 @@
 //!   but for rounding.
 //! - Some rows go through all time steps and layers, forward and back, in memory that stays near the processor
 //!   (`tile`); rows of one length, or ordered by it, need no masks and no padding.
-//! - All sums of a product stay in registers (`products`), and what follows them is done there.
+//! - All sums of a product stay in registers (`products`), and what follows them is done there; what is larger is cut
+//!   (`matrices`).
 //!
 //! Which rows a thread has is a function of their lengths and of the number of threads alone: the same call gives the
 //! same bits.
@@ -19,6 +20,7 @@ mod activation;
 mod dropout;
 mod engine;
 mod head;
+mod matrices;
 mod model;
 mod optimizer;
 mod packing;

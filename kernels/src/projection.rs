@@ -3,9 +3,9 @@
 //!
 //! E numbers of an embedding, H units, D distinct tokens.
 
+use crate::matrices::{add_products, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
-use crate::tile::{add_products, add_rows, back_through, rows_at, with_number, zeros};
 use crate::vector::Vector;
 
 /// The distinct tokens of some rows, in the order in which they are met.

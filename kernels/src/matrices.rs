@@ -1,0 +1,119 @@
+//! Matrices of any size, in pieces of as many rows and vectors as [`crate::products`] keeps in registers.
+//!
+//! H units, L lanes. Weights, and the gradients that are added up for them, lie as [`crate::packing`] puts them.
+
+use crate::packing::PANEL;
+use crate::products::{Columns, multiply, outer};
+use crate::vector::Vector;
+
+/// Does the same for a number of rows or vectors that the compiler is to know.
+macro_rules! with_number {
+    ($found:expr, $name:ident in $($number:literal)* => $do:expr) => {
+        match $found {
+            $($number => {
+                const $name: usize = $number;
+                $do
+            })*
+            _ => unreachable!("as many rows or vectors as there are kernels for"),
+        }
+    };
+}
+pub(crate) use with_number;
+
+/// So many zeros.
+pub(crate) fn zeros(numbers: &mut Vec<f32>, length: usize) {
+    numbers.clear();
+    numbers.resize(length, 0.0);
+}
+
+/// Rows of so many numbers, by their places.
+#[inline(always)]
+pub(crate) fn rows_at<'a, const R: usize>(
+    numbers: &'a [f32],
+    places: &[usize; R],
+    length: usize,
+) -> [&'a [f32]; R] {
+    let mut rows = [&numbers[..0]; R];
+    for r in 0..R {
+        rows[r] = &numbers[places[r] * length..][..length];
+    }
+    rows
+}
+
+/// The gradients of what was multiplied by weights, for R rows of gradients of woven gates: into `out`, from row to row
+/// `stride`, the first `columns`.
+#[inline(always)]
+pub(crate) fn back_through<V: Vector, const R: usize>(
+    gates: &[&[f32]; R],
+    weights: &[f32],
+    columns: usize,
+    out: &mut [f32],
+    stride: usize,
+) {
+    let n_gates = gates[0].len();
+    let mut rest = weights;
+    let mut first = 0;
+    while first < columns {
+        let n_vectors = (columns - first).div_ceil(V::LANES).min(PANEL);
+        let (panel, others) = rest.split_at(n_gates * n_vectors * V::LANES);
+        rest = others;
+        with_number!(n_vectors, N in 1 2 3 4 => {
+            let mut sums = [[V::splat(0.0); N]; R];
+            multiply(&mut sums, gates, panel);
+            for r in 0..R {
+                for (n, sum) in sums[r].into_iter().enumerate() {
+                    let column = first + n * V::LANES;
+                    let end = columns.min(column + V::LANES);
+                    sum.store_part(&mut out[r * stride + column..r * stride + end]);
+                }
+            }
+        });
+        first += PANEL * V::LANES;
+    }
+}
+
+/// Adds to packed gradients, `[H / L, n_columns, 4 L]`, the products of `n` rows of numbers, one for each of these
+/// columns, and of woven gates.
+#[inline(always)]
+pub(crate) fn add_products<V: Vector>(
+    sums: &mut [f32],
+    left: Columns<'_>,
+    right: Columns<'_>,
+    n: usize,
+    columns: std::ops::Range<usize>,
+    n_columns: usize,
+) {
+    let width = 4 * V::LANES;
+    for (block, sums) in sums.chunks_exact_mut(n_columns * width).enumerate() {
+        let gates = right.column(block * width);
+        for (group, sums) in
+            sums[columns.start * width..columns.end * width].chunks_mut(V::ROWS * width).enumerate()
+        {
+            let left = left.column(group * V::ROWS);
+            with_number!(sums.len() / width, R in 1 2 3 4 5 6 => {
+                let mut own = [[V::splat(0.0); 4]; R];
+                for (own, sums) in own.iter_mut().zip(sums.chunks_exact(width)) {
+                    for n in 0..4 {
+                        own[n] = V::load(&sums[n * V::LANES..]);
+                    }
+                }
+                outer(&mut own, left, gates, n);
+                for (own, sums) in own.iter().zip(sums.chunks_exact_mut(width)) {
+                    for n in 0..4 {
+                        own[n].store(&mut sums[n * V::LANES..]);
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// Adds rows, each as long as the sums.
+#[inline(always)]
+pub(crate) fn add_rows<V: Vector>(sums: &mut [f32], rows: &[f32]) {
+    for row in rows.chunks_exact(sums.len()) {
+        for (sum, number) in sums.chunks_exact_mut(V::LANES).zip(row.chunks_exact(V::LANES)) {
+            V::load(sum).add(V::load(number)).store(sum);
+        }
+    }
+}
