@@ -2,9 +2,14 @@
 //!
 //! H units, L lanes. Weights, and the gradients that are added up for them, lie as [`crate::packing`] puts them.
 
+use std::ops::Range;
+
 use crate::packing::PANEL;
 use crate::products::{Columns, multiply, outer};
 use crate::vector::Vector;
+
+/// Rows that are multiplied together: their numbers are read several times.
+const ROWS_TOGETHER: usize = 64;
 
 /// Does the same for a number of rows or vectors that the compiler is to know.
 macro_rules! with_number {
@@ -80,7 +85,23 @@ pub(crate) fn add_products<V: Vector>(
     left: Columns<'_>,
     right: Columns<'_>,
     n: usize,
-    columns: std::ops::Range<usize>,
+    columns: Range<usize>,
+    n_columns: usize,
+) {
+    for first in (0..n).step_by(ROWS_TOGETHER) {
+        let n = ROWS_TOGETHER.min(n - first);
+        add_together::<V>(sums, left.from(first), right.from(first), n, columns.clone(), n_columns);
+    }
+}
+
+/// Those of rows that are multiplied together.
+#[inline(always)]
+fn add_together<V: Vector>(
+    sums: &mut [f32],
+    left: Columns<'_>,
+    right: Columns<'_>,
+    n: usize,
+    columns: Range<usize>,
     n_columns: usize,
 ) {
     let width = 4 * V::LANES;

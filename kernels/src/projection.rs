@@ -23,9 +23,6 @@ pub(crate) struct Distinct {
 
 const NONE: u32 = u32::MAX;
 
-/// Tokens whose gradients are multiplied together: their numbers are read several times.
-const ROWS_TOGETHER: usize = 64;
-
 impl Distinct {
     pub(crate) fn new(n_ids: usize) -> Self {
         Self { of_id: vec![NONE; n_ids], ..Self::default() }
@@ -150,10 +147,7 @@ pub(crate) fn project_back<V: Vector>(
             back_through::<V, R>(&gates, weights, width, rows, width);
         });
     }
-    let n = gradients.len() / n_gates;
-    for first in (0..n).step_by(ROWS_TOGETHER) {
-        let left = Columns { numbers: embedded, stride: width }.from(first);
-        let right = Columns { numbers: gradients, stride: n_gates }.from(first);
-        add_products::<V>(&mut sums.weights, left, right, ROWS_TOGETHER.min(n - first), 0..width, width);
-    }
+    let left = Columns { numbers: embedded, stride: width };
+    let right = Columns { numbers: gradients, stride: n_gates };
+    add_products::<V>(&mut sums.weights, left, right, gradients.len() / n_gates, 0..width, width);
 }

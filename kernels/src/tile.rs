@@ -16,9 +16,6 @@ use crate::products::{Columns, multiply};
 use crate::vector::Vector;
 use crate::{Loss, Pool};
 
-/// Slots whose gradients are multiplied together: their numbers are read several times.
-const SLOTS_TOGETHER: usize = 64;
-
 /// A row of a tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileRow {
@@ -254,32 +251,20 @@ impl Tile {
                 }
             }
             let of_layer = &mut sums.layers[number];
-            let slots = Slots { n: self.n_slots, hidden };
+            let n_slots = self.n_slots;
+            let states = Columns { numbers: &memory.states, stride: hidden };
+            let gates = Columns { numbers: &memory.gates, stride: 4 * hidden };
             match before.last() {
                 None => {
-                    add_columns::<V>(
-                        &mut of_layer.weights,
-                        memory,
-                        &memory.states,
-                        0..hidden,
-                        &slots,
-                        hidden,
-                    );
+                    add_products::<V>(&mut of_layer.weights, states, gates, n_slots, 0..hidden, hidden);
                     self.add_projected::<V>(hidden, &mut sums.projected);
                 }
                 Some(below) => {
-                    let inputs = &below.for_next(dropout)[hidden..];
-                    let n_columns = 2 * hidden;
-                    add_columns::<V>(&mut of_layer.weights, memory, inputs, 0..hidden, &slots, n_columns);
-                    add_columns::<V>(
-                        &mut of_layer.weights,
-                        memory,
-                        &memory.states,
-                        hidden..n_columns,
-                        &slots,
-                        n_columns,
-                    );
-                    add_rows::<V>(&mut of_layer.biases, &memory.gates[..slots.n * 4 * hidden]);
+                    let inputs = Columns { numbers: &below.for_next(dropout)[hidden..], stride: hidden };
+                    for (left, columns) in [(inputs, 0..hidden), (states, hidden..2 * hidden)] {
+                        add_products::<V>(&mut of_layer.weights, left, gates, n_slots, columns, 2 * hidden);
+                    }
+                    add_rows::<V>(&mut of_layer.biases, &memory.gates[..n_slots * 4 * hidden]);
                     if dropout.layers.is_some() {
                         dropout.mask_layer(&self.rows, hidden, number - 1, &mut self.upward);
                     }
@@ -483,29 +468,4 @@ fn slots_at<const R: usize>(rows: &[TileRow], t: usize) -> [usize; R] {
         *slot = row.slot + t;
     }
     slots
-}
-
-/// The slots of a tile.
-struct Slots {
-    n: usize,
-    hidden: usize,
-}
-
-/// Adds what these columns of a layer's weights get: the products of gates' gradients and of what the columns were
-/// multiplied by, slot by slot.
-#[inline(always)]
-fn add_columns<V: Vector>(
-    sums: &mut [f32],
-    memory: &Memory,
-    of: &[f32],
-    columns: std::ops::Range<usize>,
-    slots: &Slots,
-    n_columns: usize,
-) {
-    let left = Columns { numbers: of, stride: slots.hidden };
-    let right = Columns { numbers: &memory.gates, stride: 4 * slots.hidden };
-    for first in (0..slots.n).step_by(SLOTS_TOGETHER) {
-        let n = SLOTS_TOGETHER.min(slots.n - first);
-        add_products::<V>(sums, left.from(first), right.from(first), n, columns.clone(), n_columns);
-    }
 }
