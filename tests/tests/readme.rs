@@ -76,7 +76,10 @@ fn the_readmes_commands_print_what_it_shows() {
             assert_eq!(printed, block, "run with UPDATE_GOLDEN=1 to renew README.md");
         }
     }
-    fs::write(&path, renewed).unwrap();
+    // Other tests of this program read it at the same time.
+    if renewed != readme {
+        fs::write(&path, renewed).unwrap();
+    }
 }
 
 #[test]
