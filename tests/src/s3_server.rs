@@ -5,9 +5,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -55,22 +56,28 @@ impl S3Server {
             skipped(&format!("S3: {} is missing; bootstrap/laptop.sh test installs it", program.display()));
             return None;
         }
-        // Free now, and soon its own.
-        let address = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let address = address.expect("this machine has a free port");
         // However this process ends, standard input is closed then, and the server ends.
         let mut process = Command::new("bash")
             .args(["-c", "\"$@\" & trap 'kill -9 $!' EXIT; cat", "bash"])
             .arg(program)
-            .args(["-H", "127.0.0.1", "-p", &address.port().to_string()])
+            .args(["-H", "127.0.0.1", "-p", "0"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the server's program can be started");
-        // It writes a line for each request, which somebody has to read.
-        let log = process.stderr.take().expect("standard error is piped");
-        thread::spawn(move || BufReader::new(log).lines().for_each(drop));
+        // It says where it listens, for a port that was looked for before might be another's by then; and it writes a
+        // line for each request, which somebody has to read.
+        let log = BufReader::new(process.stderr.take().expect("standard error is piped"));
+        let (said, address) = channel();
+        thread::spawn(move || {
+            for line in log.lines() {
+                if let Some(address) = line.ok().as_deref().and_then(address_in) {
+                    let _ = said.send(address);
+                }
+            }
+        });
+        let address = address.recv_timeout(START_LIMIT).expect("the S3 server does not start");
         let server = Self { address, running: Running::Moto(process) };
         let begin = Instant::now();
         while !server.makes_bucket() {
@@ -133,6 +140,11 @@ impl S3Server {
         });
         asked.is_ok() && answer.starts_with("HTTP/1.1 200")
     }
+}
+
+/// Where moto listens, in the line of its log that tells it: ` * Running on http://127.0.0.1:41127`.
+fn address_in(line: &str) -> Option<SocketAddr> {
+    line.split_once("Running on http://")?.1.trim().parse().ok()
 }
 
 /// Tells a program where S3 is, and who it is there.
