@@ -8,8 +8,11 @@
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, TcpListener};
+use std::ops::Range;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +24,8 @@ use rustix::process::{Pid, Signal, kill_process};
 const TEST: &str = "C10D_TEST";
 /// More than any of these runs takes on a slow machine.
 const LIMIT: Duration = Duration::from_secs(120);
+/// Ports below those that the system gives to connections, and to who asks for any.
+const PORTS: Range<u16> = 10_000..20_000;
 
 /// Runs `body` on each of `world_size` ranks, which must all end well.
 pub fn on_ranks(test: &str, world_size: usize, body: impl FnOnce(&ProcessGroup)) {
@@ -107,9 +112,13 @@ pub fn program_of(test: &str) -> Command {
     command
 }
 
-/// A port that was free a moment ago.
+/// A free port, which rank 0 finds free when it has started: nobody is given it meanwhile who does not ask for it.
 pub fn free_port() -> u16 {
-    TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10)).unwrap().port()
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    // Test programs that run at the same time begin elsewhere.
+    let next = || (61 * process::id() + TAKEN.fetch_add(1, Ordering::Relaxed)) % PORTS.len() as u32;
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::UNSPECIFIED, *port)).is_ok();
+    (0..PORTS.len()).map(|_| PORTS.start + next() as u16).find(is_free).unwrap()
 }
 
 impl Rank {
