@@ -140,7 +140,7 @@ impl TcpStore {
     ///
     /// ```
     /// use std::time::Duration;
-    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, Duration::from_millis(200))?;
+    /// let store = c10d::TcpStore::serve("127.0.0.1", 0, Duration::from_secs(1))?;
     /// assert!(store.get("never set").is_err());
     /// # Ok::<(), c10d::Error>(())
     /// ```
@@ -181,7 +181,7 @@ impl TcpStore {
     /// use std::time::Duration;
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10))?;
     /// store.set("a", b"")?;
-    /// store.wait(&["a"], Duration::from_secs(1))?;
+    /// store.wait(&["a"], Duration::from_secs(10))?;
     /// assert!(store.wait(&["a", "b"], Duration::from_millis(100)).is_err());
     /// # Ok::<(), c10d::Error>(())
     /// ```
