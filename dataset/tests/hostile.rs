@@ -19,7 +19,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 /// Longer than any of these is read for, if nothing that never answers is opened.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// A dataset that somebody has altered.
 struct Altered {
