@@ -6,18 +6,20 @@ mod ranks;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use corpus::exit::Exit;
 use ranks::python;
 use trainer::failure;
 
-/// What torchrun does with ranks that ended with these exit codes (a signal's number negative) and wrote these files.
-fn torchrun_says(python: &Path, folder: &Path, exit_codes: [i32; 3]) -> String {
+/// What torchrun does with ranks that ended with these exit codes (a signal's number negative) and wrote these files, if it
+/// sees their ends at this time.
+fn torchrun_says(python: &Path, folder: &Path, seen: SystemTime, exit_codes: [i32; 3]) -> String {
     let script = "
-import sys
+import sys, time
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
-folder, codes = sys.argv[1], map(int, sys.argv[2:])
+folder, seen, codes = sys.argv[1], float(sys.argv[2]), map(int, sys.argv[3:])
+time.time = lambda: seen
 failures = {rank: ProcessFailure(rank, 100 + rank, code, f'{folder}/{rank}.json') for rank, code in enumerate(codes)}
 error = ChildFailedError('trainer', failures)
 rank, first = error.get_first_failure()
@@ -25,7 +27,9 @@ print(f'root cause: rank {rank}')
 print(error)
 ";
     let codes = exit_codes.map(|code| code.to_string());
-    let python = Command::new(python).args(["-c", script]).arg(folder).args(codes).output().unwrap();
+    let seen_s = seen.duration_since(UNIX_EPOCH).unwrap().as_secs().to_string();
+    let python =
+        Command::new(python).args(["-c", script]).arg(folder).arg(seen_s).args(codes).output().unwrap();
     assert!(python.status.success(), "{}", String::from_utf8_lossy(&python.stderr));
     String::from_utf8(python.stdout).unwrap()
 }
@@ -42,24 +46,25 @@ fn torchrun_shows_a_ranks_own_message_as_the_root_cause() {
     write(1, Exit::Io, "checkpoint: disk \"é\" is full");
     write(2, Exit::TryAgain, "all_reduce: rank 1 has died: its connection ended");
 
-    let said = torchrun_says(&python, folder.path(), [75, 74, 75]);
+    let said = torchrun_says(&python, folder.path(), now, [75, 74, 75]);
 
     assert!(said.starts_with("root cause: rank 1\n"), "{said}");
     assert!(said.contains("traceback : checkpoint: disk \"é\" is full\n"), "{said}");
     assert!(said.contains("traceback : all_reduce: rank 1 has died: its connection ended\n"), "{said}");
 }
 
-/// It could write no file, so torchrun dates its end itself, at a moment after its peers'.
+/// It could write no file, so torchrun dates its end itself: as late after its peers' as it kills a rank that is stopped.
 #[test]
 fn torchrun_calls_a_killed_rank_the_root_cause() {
     let Some(python) = python("PyTorch's reading of an error file") else { return };
     let folder = tempfile::tempdir().unwrap();
+    let now = SystemTime::now();
     for rank in [0, 1] {
         let file = folder.path().join(format!("{rank}.json"));
-        failure::write(&file, Exit::TryAgain, "rank 2 has died", SystemTime::now()).unwrap();
+        failure::write(&file, Exit::TryAgain, "rank 2 has died", now).unwrap();
     }
 
-    let said = torchrun_says(&python, folder.path(), [75, 75, -9]);
+    let said = torchrun_says(&python, folder.path(), now + Duration::from_secs(30), [75, 75, -9]);
 
     assert!(said.starts_with("root cause: rank 2\n"), "{said}");
     assert!(said.contains("traceback : Signal 9 (SIGKILL) received by PID 102\n"), "{said}");
