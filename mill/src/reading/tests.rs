@@ -1,6 +1,7 @@
+use std::mem;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use ::tests::compressed::{bgzf, bzip2, gzip, in_members, zstd};
@@ -345,9 +346,23 @@ fn an_error_of_a_visitor_ends_all_and_is_given_back() {
     }
     let folder = folder(&[("a", &b"line\n".repeat(200_000)), ("b", &gzip(&b"line\n".repeat(2_000_000)))]);
     let reading = Reading::start(all_of(&folder), &options(2)).unwrap();
+    // Both have a line before either goes on: one alone could read them all before the other begins.
+    let both = Barrier::new(2);
     thread::scope(|scope| {
-        let other = scope.spawn(|| reading.each(|_| Ok::<_, Enough>(())));
-        assert!(matches!(reading.each(|_| Err(Enough)), Err(Enough)));
+        let other = scope.spawn(|| {
+            let mut is_first = true;
+            reading.each(|_| {
+                if mem::take(&mut is_first) {
+                    both.wait();
+                }
+                Ok::<_, Enough>(())
+            })
+        });
+        let ended = reading.each(|_| {
+            both.wait();
+            Err(Enough)
+        });
+        assert!(matches!(ended, Err(Enough)));
         other.join().unwrap().unwrap();
     });
     assert_eq!(read(&reading, 2).unwrap(), []);
