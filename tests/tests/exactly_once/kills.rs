@@ -25,17 +25,22 @@ const ATTEMPTS: usize = 4;
 fn a_kill_at_any_instant_costs_nothing() {
     let corpus = Corpus::of(1_500, 7);
     let seeds = seeds(20, 500);
-    let found = Mutex::new(BTreeMap::<&str, u64>::new());
-    let usual = usual_time(&corpus);
-    each_seed(&seeds, |seed| {
-        for after in job(&corpus, usual, seed) {
-            *found.lock().unwrap().entry(after).or_default() += 1;
-        }
+    let jobs = seeds.end - seeds.start;
+    // Where the machine was busier when the time was measured, most reducers end before they are killed: once more then.
+    let enough = (0..3).any(|_| {
+        let found = Mutex::new(BTreeMap::<&str, u64>::new());
+        let usual = usual_time(&corpus);
+        each_seed(&seeds, |seed| {
+            for after in job(&corpus, usual, seed) {
+                *found.lock().unwrap().entry(after).or_default() += 1;
+            }
+        });
+        let found = found.into_inner().unwrap();
+        let kills = found.values().sum::<u64>();
+        tests::say(&format!("{jobs} jobs, {kills} kills, which left: {found:?}"));
+        jobs == 1 || kills >= jobs
     });
-    let found = found.into_inner().unwrap();
-    let (jobs, kills) = (seeds.end - seeds.start, found.values().sum::<u64>());
-    tests::say(&format!("{jobs} jobs, {kills} kills, which left: {found:?}"));
-    assert!(jobs == 1 || kills >= jobs, "too few reducers were killed before they ended");
+    assert!(enough, "too few reducers were killed before they ended");
 }
 
 /// How long a reducer takes at least that is let live.
