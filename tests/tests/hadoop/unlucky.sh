@@ -7,7 +7,8 @@
 #   dies-after S  the program is killed after so many seconds, if it is still there
 #   waits         nothing happens until somebody makes FOLDER/go
 #   twin          the program reads on when attempts 0 and 1 have both read 100 kB, and its end counts when both have ended
-# All leave what can be seen of them: process, node, environment, and everybody's arguments.
+# All leave what can be seen of them: process, node, environment, and everybody's arguments. Hadoop may try any slow task a
+# second time beside itself; but for twins that attempt waits until the one before it has ended.
 set -uo pipefail
 
 BYTES=100000
@@ -18,17 +19,25 @@ LIMIT_S=400
 folder=$1 attempt=${mapreduce_task_attempt_id##*_} task=$mapreduce_task_partition
 shift
 mine=$folder/$task.$attempt
-env >"$mine.environment"
-cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' >"$mine.arguments"
-echo $$ >"$folder/$task.pid"
+luck=$(cat "$mine" 2>/dev/null)
 
 await() {
     local begin=$SECONDS
-    until [ -e "$1" ]; do
+    until "$@"; do
         [ $((SECONDS - begin)) -lt $LIMIT_S ] || exit 1
         sleep 0.1
     done
 }
+
+# The attempt before. What has ended has no arguments, also where nobody has waited for it.
+has_ended() {
+    [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$(cat "$folder/$task.pid")/cmdline")" ]
+}
+
+[ "$luck" = twin ] || [ ! -e "$folder/$task.pid" ] || await has_ended
+echo $$ >"$folder/$task.pid"
+env >"$mine.environment"
+cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' >"$mine.arguments"
 
 # More than a pipe holds, so that most of it was read when it is written.
 begin_of_input() {
@@ -37,7 +46,6 @@ begin_of_input() {
 }
 
 # What is exec'ed keeps the number of this process.
-luck=$(cat "$mine" 2>/dev/null)
 case $luck in
     dies-reading)
         exec "./$1" "${@:2}" < <(begin_of_input && kill -9 $$)
@@ -59,15 +67,15 @@ case $luck in
         ;;
     waits)
         echo "$SENTIMILL_NODE" >"$mine.node.part" && mv "$mine.node.part" "$mine.node"
-        await "$folder/go"
+        await test -e "$folder/go"
         exec "./$1" "${@:2}"
         ;;
     twin)
         other=$folder/$task.$((1 - attempt))
-        "./$1" "${@:2}" < <(begin_of_input && await "$other.reads" && cat)
+        "./$1" "${@:2}" < <(begin_of_input && await test -e "$other.reads" && cat)
         code=$?
         touch "$mine.ended"
-        await "$other.ended"
+        await test -e "$other.ended"
         exit $code
         ;;
     *)
