@@ -16,7 +16,7 @@ set -euo pipefail
 
 NODES=2
 PORTS=20
-START_LIMIT_S=120
+START_LIMIT_S=600
 # Hadoop 3.4 reaches into what Java has locked since version 16.
 OPENS=()
 for package in lang lang.reflect net nio io util util.concurrent; do
