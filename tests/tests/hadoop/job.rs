@@ -267,13 +267,14 @@ impl Ran<'_> {
         command
     }
 
-    /// What `yarn logs` has of the job, when it is complete.
+    /// What `yarn logs` has of the job, when all nodes have put there what they have.
     pub fn logs(&self) -> String {
         let application = self.id.replace("job_", "application_");
         until("the logs", || {
-            let logs = run(self.cluster.command("logs").args(["-applicationId", &application]), b"");
-            (logs.code == 0 && logs.stdout.len() > 1000).then(|| logs.said())
-        })
+            let page = json(&self.cluster.page(&format!("/ws/v1/cluster/apps/{application}")))?;
+            (page["app"]["logAggregationStatus"] == "SUCCEEDED").then_some(())
+        });
+        run(self.cluster.command("logs").args(["-applicationId", &application]), b"").succeeded().said()
     }
 }
 
