@@ -33,9 +33,9 @@ fn interrupted(mill: &mut Command, input: &[u8], signal: Signal, doing: &str) ->
 
 #[test]
 fn a_signal_ends_it_at_whatever_it_is() {
-    // So much that none of its parts ends between being told of and the signal.
+    // So much that its last part, which takes 2 s, does not end between being told of and the signal.
     let (lines, _) = raw(60_000, 1);
-    let settings = Settings { dataset: &["--padded", "2000"], ..Settings::default() };
+    let settings = Settings { dataset: &["--padded", "60000"], ..Settings::default() };
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         for manner in [Manner { threads: 2, memory: "512MiB" }, Manner::SPARING] {
             for doing in ["reading (", "reading\n", "folding", "writing", "reading them back", "copying"] {
