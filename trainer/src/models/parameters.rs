@@ -85,7 +85,10 @@ impl Parameters {
     /// Reads those weights of another model whose names are wanted, and which this model must have.
     pub fn read_some(&mut self, path: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<()> {
         let (mut places, mut values) = (Vec::new(), Vec::new());
-        for (name, value) in Tensor::read_safetensors(path)?.into_iter().filter(|(name, _)| is_wanted(name)) {
+        let mut found = Tensor::read_safetensors(path)?;
+        // They come in any order, and an error is to name the same one each time.
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        for (name, value) in found.into_iter().filter(|(name, _)| is_wanted(name)) {
             places.push(self.names.iter().position(|own| *own == name).ok_or_else(|| Error::Weights {
                 path: path.to_owned(),
                 found: format!("a tensor {name}"),
@@ -134,7 +137,7 @@ pub(crate) fn read(names: &[String], path: &Path) -> Result<Vec<Tensor>> {
         })?;
         values.push(found.swap_remove(place).1);
     }
-    if let Some((name, _)) = found.first() {
+    if let Some(name) = found.iter().map(|(name, _)| name).min() {
         return Err(Error::Weights {
             path: path.to_owned(),
             found: format!("a tensor {name}"),
