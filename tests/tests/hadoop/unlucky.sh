@@ -8,7 +8,8 @@
 #   waits         nothing happens until somebody makes FOLDER/go
 #   twin          the program reads on when attempts 0 and 1 have both read 100 kB, and its end counts when both have ended
 # All leave what can be seen of them: process, node, environment, and everybody's arguments. Hadoop may try any slow task a
-# second time beside itself; but for twins that attempt waits until the one before it has ended.
+# second time beside itself; but for twins, and after one that waits on a node that is lost, that attempt waits until the one
+# before it has ended.
 set -uo pipefail
 
 BYTES=100000
@@ -34,7 +35,8 @@ has_ended() {
     [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$(cat "$folder/$task.pid")/cmdline")" ]
 }
 
-[ "$luck" = twin ] || [ ! -e "$folder/$task.pid" ] || await has_ended
+former=$(cat "$folder/$task.$((attempt - 1))" 2>/dev/null)
+[ "$luck" = twin ] || [ "$former" = waits ] || [ ! -e "$folder/$task.pid" ] || await has_ended
 echo $$ >"$folder/$task.pid"
 env >"$mine.environment"
 cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' >"$mine.arguments"
