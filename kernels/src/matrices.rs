@@ -133,8 +133,14 @@ fn add_together<V: Vector>(
 #[inline(always)]
 pub(crate) fn add_rows<V: Vector>(sums: &mut [f32], rows: &[f32]) {
     for row in rows.chunks_exact(sums.len()) {
-        for (sum, number) in sums.chunks_exact_mut(V::LANES).zip(row.chunks_exact(V::LANES)) {
-            V::load(sum).add(V::load(number)).store(sum);
-        }
+        add_row::<V>(sums, row);
+    }
+}
+
+/// Adds numbers, as many as there are sums, in whole vectors.
+#[inline(always)]
+pub(crate) fn add_row<V: Vector>(sums: &mut [f32], row: &[f32]) {
+    for (sum, number) in sums.chunks_exact_mut(V::LANES).zip(row.chunks_exact(V::LANES)) {
+        V::load(sum).add(V::load(number)).store(sum);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! E numbers of an embedding, H units, D distinct tokens.
 
-use crate::matrices::{add_products, add_rows, back_through, rows_at, with_number, zeros};
+use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
 use crate::vector::Vector;
@@ -134,9 +134,7 @@ pub(crate) fn project_back<V: Vector>(
     zeros(&mut sums.weights, model.projection.forward.len());
     zeros(&mut sums.biases, n_gates);
     for other in of_others {
-        for (to, of) in gradients.chunks_exact_mut(V::LANES).zip(other.chunks_exact(V::LANES)) {
-            V::load(to).add(V::load(of)).store(to);
-        }
+        add_row::<V>(gradients, other);
     }
     add_rows::<V>(&mut sums.biases, gradients);
     let rows = gradients.chunks(V::ROWS * n_gates).zip(embedding_gradients.chunks_mut(V::ROWS * width));

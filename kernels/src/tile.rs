@@ -10,7 +10,7 @@
 use crate::activation::{TANH, logistic, tanh};
 use crate::dropout::Dropout;
 use crate::head::HeadSums;
-use crate::matrices::{add_products, add_rows, back_through, rows_at, with_number, zeros};
+use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
 use crate::vector::Vector;
@@ -282,9 +282,7 @@ impl Tile {
                 let place = self.places[slot] as usize;
                 let to = &mut projected[place * 4 * hidden..][..4 * hidden];
                 let of = &gates[slot * 4 * hidden..][..4 * hidden];
-                for (to, of) in to.chunks_exact_mut(V::LANES).zip(of.chunks_exact(V::LANES)) {
-                    V::load(to).add(V::load(of)).store(to);
-                }
+                add_row::<V>(to, of);
             }
         }
     }
