@@ -163,7 +163,7 @@ fn batches_that_are_gathered_on_the_device_are_those_that_are_copied() {
 
 /// Every batch's gradients, batch after batch.
 fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tensor, &Lstm)) -> Vec<Tensor> {
-    let mut model = Lstm::new(recipe.model.clone(), 1, recipe.precision.kind(), Device::Cpu);
+    let model = Lstm::new(recipe.model.clone(), 1, recipe.precision.kind(), Device::Cpu);
     let inputs = Inputs::copied(Device::Cpu);
     let mut all = Vec::new();
     for batch in batches {
@@ -171,8 +171,10 @@ fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tenso
         let step = InStep { rows, is_last_batch: true, masks: 0, candidates: [0, 0, batch.step] };
         let loss = share_loss(recipe, &model, &inputs, batch, step).unwrap();
         backward(&loss.of_step, &model);
-        all.extend(model.parameters().gradients().iter().map(Tensor::copy));
-        model.parameters_mut().zero_gradients();
+        for mut gradient in model.parameters().gradients() {
+            all.push(gradient.copy());
+            let _ = gradient.zero_();
+        }
     }
     all
 }

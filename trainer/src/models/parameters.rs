@@ -50,11 +50,6 @@ impl Parameters {
         self.tensors.iter().map(Tensor::grad).collect()
     }
 
-    /// Sets all gradients to zero.
-    pub fn zero_gradients(&mut self) {
-        self.tensors.iter_mut().for_each(Tensor::zero_grad);
-    }
-
     /// Copies of the weights, for what may be put back later.
     pub fn copies(&self) -> Vec<Tensor> {
         self.tensors.iter().map(|tensor| tensor.detach().copy()).collect()
@@ -62,12 +57,7 @@ impl Parameters {
 
     /// Puts values in the place of the weights, which are alike in number and shape.
     pub fn put(&mut self, values: &[Tensor]) -> Result<()> {
-        tch::no_grad(|| {
-            for (tensor, value) in self.tensors.iter_mut().zip(values) {
-                tensor.f_copy_(value)?;
-            }
-            Ok(())
-        })
+        copy(self.tensors.iter().zip(values))
     }
 
     /// Writes a safetensors file.
@@ -110,11 +100,13 @@ impl Parameters {
                 });
             }
         }
-        let own = places.iter().map(|&place| &self.tensors[place]);
-        tch::no_grad(|| {
-            own.zip(values).try_for_each(|(tensor, value)| Ok(tensor.shallow_clone().f_copy_(value)?))
-        })
+        copy(places.iter().map(|&place| &self.tensors[place]).zip(values))
     }
+}
+
+/// Puts each second tensor's numbers in the place of the first one's.
+fn copy<'a>(mut pairs: impl Iterator<Item = (&'a Tensor, &'a Tensor)>) -> Result<()> {
+    tch::no_grad(|| pairs.try_for_each(|(to, from)| Ok(to.shallow_clone().f_copy_(from)?)))
 }
 
 /// Writes tensors by name into a safetensors file.
