@@ -109,6 +109,11 @@ impl Engine {
         losses.iter().map(|(_, loss)| loss).sum()
     }
 
+    /// The ids of the rows last trained on, each once: those whose embeddings have gradients of them.
+    pub fn words(&self) -> &[u32] {
+        &self.distinct.ids
+    }
+
     /// Reads the weights, projects the distinct tokens and gives out the rows.
     fn begin(&mut self, weights: &Parameters<&[f32]>, rows: Rows<'_>) {
         let Self { team, sizes, model, distinct, embedded, projected, .. } = self;

@@ -1,9 +1,13 @@
 //! The gradients of a step: the sum over its batches and over all ranks, by kernels or by PyTorch.
 
-use c10d::{ReduceOp, Reducer, ReducerOptions};
+mod sums;
+
+use c10d::{Reducer, ReducerOptions};
 use dataset::vocabulary::UNKNOWN;
 use kernels::{Engine, Share};
-use tch::{Kind, Tensor};
+use tch::Tensor;
+
+use sums::Sums;
 
 use crate::batches::Batch;
 use crate::compute::{Compute, Tokens};
@@ -26,13 +30,12 @@ enum Way<'r> {
     Kernels {
         engine: Box<Engine>,
         objective: Objective,
-        /// All of them, one after the other.
-        all: Tensor,
-        /// Each in its shape, where it lies in `all`.
-        each: Vec<Tensor>,
+        sums: Sums,
     },
     /// They are the tensors' own. With several ranks, these are summed while they are computed.
-    PyTorch { reducer: Option<Reducer<'r>> },
+    PyTorch {
+        reducer: Option<Reducer<'r>>,
+    },
 }
 
 impl<'r> Gradients<'r> {
@@ -41,16 +44,8 @@ impl<'r> Gradients<'r> {
         let engine = compute.engine(model, recipe.dropout);
         let way = match (engine, recipe.task) {
             (Some(engine), Task::Sentiment(objective)) => {
-                let length = model.parameters().n_numbers() as i64;
-                let all = Tensor::f_zeros([length], (Kind::Float, compute.device()))?;
-                let mut begin = 0;
-                let mut each = Vec::new();
-                for parameter in parameters {
-                    let length = parameter.numel() as i64;
-                    each.push(all.f_narrow(0, begin, length)?.f_view(&parameter.size()[..])?);
-                    begin += length;
-                }
-                Way::Kernels { engine: Box::new(engine), objective, all, each }
+                let sums = Sums::new(parameters, model.embedding())?;
+                Way::Kernels { engine: Box::new(engine), objective, sums }
             }
             _ => {
                 let reducer =
@@ -61,8 +56,8 @@ impl<'r> Gradients<'r> {
         Ok(Self { ranks, way })
     }
 
-    /// Adds those of a batch; with the step's last one they become those of all ranks. The weighted sum of this rank's
-    /// losses.
+    /// Adds those of a batch; the weighted sum of this rank's losses. With the step's last one PyTorch's become those of
+    /// all ranks.
     pub(crate) fn add(
         &mut self,
         recipe: &Recipe,
@@ -73,12 +68,8 @@ impl<'r> Gradients<'r> {
         stopwatch: &mut Stopwatch,
     ) -> Result<f64> {
         match &mut self.way {
-            Way::Kernels { engine, objective, all, each } => {
-                let sum = add_by_kernels(engine, *objective, each, recipe, model, batch, step)?;
-                if let (true, Some(group)) = (step.is_last_batch, self.ranks.group()) {
-                    stopwatch.wait(|| Ok(group.all_reduce(all, ReduceOp::Sum)?))?;
-                }
-                Ok(sum)
+            Way::Kernels { engine, objective, sums } => {
+                add_by_kernels(engine, *objective, sums, recipe, model, batch, step)
             }
             Way::PyTorch { reducer } => {
                 let loss = share_loss(recipe, model, inputs, batch, step)?;
@@ -91,10 +82,27 @@ impl<'r> Gradients<'r> {
         }
     }
 
+    /// For how many words kernels have added gradients of embeddings since [`Gradients::over_ranks`].
+    pub(crate) fn n_touched(&self) -> usize {
+        match &self.way {
+            Way::Kernels { sums, .. } => sums.n_touched(),
+            Way::PyTorch { .. } => 0,
+        }
+    }
+
+    /// After a step's last batch: makes them those of all ranks, where they are not yet. Each rank's
+    /// [`Gradients::n_touched`] is known to all.
+    pub(crate) fn over_ranks(&mut self, n_touched: &[usize]) -> Result<()> {
+        match (&mut self.way, self.ranks.group()) {
+            (Way::Kernels { sums, .. }, Some(group)) => sums.over_ranks(group, n_touched),
+            _ => Ok(()),
+        }
+    }
+
     /// Those of each of the model's parameters, undefined where there is none.
     pub(crate) fn tensors(&self, model: &Lstm) -> Vec<Tensor> {
         match &self.way {
-            Way::Kernels { each, .. } => each.iter().map(Tensor::shallow_clone).collect(),
+            Way::Kernels { sums, .. } => sums.each.iter().map(Tensor::shallow_clone).collect(),
             Way::PyTorch { .. } => model.parameters().gradients(),
         }
     }
@@ -103,7 +111,7 @@ impl<'r> Gradients<'r> {
 fn add_by_kernels(
     engine: &mut Engine,
     objective: Objective,
-    gradients: &mut [Tensor],
+    sums: &mut Sums,
     recipe: &Recipe,
     model: &Lstm,
     batch: &Batch,
@@ -124,8 +132,10 @@ fn add_by_kernels(
     };
     let dropout = masks_of(recipe.dropout, step.masks);
     let weights = model.weights()?;
-    let mut gradients = model.numbers_of(gradients)?;
-    Ok(engine.train(&weights, tokens.rows(), &dropout, &loss, &mut gradients))
+    let mut gradients = model.numbers_of(&mut sums.each)?;
+    let loss = engine.train(&weights, tokens.rows(), &dropout, &loss, &mut gradients);
+    sums.touch(engine.words());
+    Ok(loss)
 }
 
 fn masks_of(dropout: Dropout, seed: u64) -> kernels::Dropout {
@@ -145,7 +155,7 @@ fn drop_words(batch: &Batch, share: f64, masks: u64) -> Option<Vec<i64>> {
 
 #[cfg(test)]
 mod tests {
-    use tch::Device;
+    use tch::{Device, Kind};
 
     use super::*;
     use crate::batches::RowWeight;

@@ -57,14 +57,17 @@ impl Ranks {
         }
     }
 
-    /// Sums numbers over the ranks; every rank has the same bits.
-    pub fn sum_f64(&self, numbers: &mut [f64]) -> Result<()> {
-        if let Self::Several(group) = self {
-            let mut sums = Tensor::from_slice(numbers).to_device(group.device());
-            group.all_reduce(&mut sums, ReduceOp::Sum)?;
-            sums.to_device(Device::Cpu).copy_data(numbers, numbers.len());
-        }
-        Ok(())
+    /// Each rank's numbers.
+    pub fn gather_f64<const N: usize>(&self, numbers: [f64; N]) -> Result<Vec<[f64; N]>> {
+        let Self::Several(group) = self else { return Ok(vec![numbers]) };
+        let own = Tensor::from_slice(&numbers).to_device(group.device());
+        let of_ranks = group.all_gather(&own)?;
+        let read = |of_rank: &Tensor| {
+            let mut numbers = [0.0; N];
+            of_rank.to_device(Device::Cpu).copy_data(&mut numbers, N);
+            numbers
+        };
+        Ok(of_ranks.iter().map(read).collect())
     }
 
     /// Sums whole numbers over the ranks.

@@ -263,11 +263,13 @@ pub fn train(
             }
 
             let asked = (hooks.asked)(&training.position);
-            let agreed = stopwatch.wait(|| agree(ranks, own_loss, asked))?;
+            let own = [own_loss, gradients.n_touched() as f64];
+            let agreed = stopwatch.wait(|| agree(ranks, own, asked))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
                 return Err(Error::Diverged { step: training.position.steps });
             }
+            stopwatch.wait(|| gradients.over_ranks(&agreed.n_touched))?;
             let mut tensors = gradients.tensors(&training.model);
             let norm = recipe.clip.map(|most| clip(&mut tensors, most)).transpose()?;
             let rate = recipe.schedule.rate(training.position.steps);
@@ -408,23 +410,25 @@ struct Agreed {
     /// The weighted sum of the step's losses.
     loss: f64,
     asked: Option<Asked>,
+    /// The words that each rank has gradients for.
+    n_touched: Vec<usize>,
 }
 
-/// One small sum over the ranks: the losses, and what any rank was asked for.
-fn agree(ranks: &Ranks, own_loss: f64, asked: Option<Asked>) -> Result<Agreed> {
-    let mut numbers = [
-        own_loss,
-        f64::from(u8::from(asked == Some(Asked::Stop))),
-        f64::from(u8::from(asked == Some(Asked::Checkpoint))),
-    ];
-    ranks.sum_f64(&mut numbers)?;
-    let [loss, stops, checkpoints] = numbers;
-    let asked = match (stops > 0.0, checkpoints > 0.0) {
-        (true, _) => Some(Asked::Stop),
-        (false, true) => Some(Asked::Checkpoint),
-        (false, false) => None,
-    };
-    Ok(Agreed { loss, asked })
+/// One small exchange among the ranks: the losses, the words that have gradients, and what any rank was asked for.
+fn agree(ranks: &Ranks, [own_loss, n_touched]: [f64; 2], asked: Option<Asked>) -> Result<Agreed> {
+    let asked_for = |what| f64::from(u8::from(asked == Some(what)));
+    let own = [own_loss, n_touched, asked_for(Asked::Stop), asked_for(Asked::Checkpoint)];
+    let of_ranks = ranks.gather_f64(own)?;
+    let is_any_asked = |at: usize| of_ranks.iter().any(|of_rank| of_rank[at] > 0.0);
+    Ok(Agreed {
+        loss: of_ranks.iter().map(|&[loss, ..]| loss).sum(),
+        asked: match (is_any_asked(2), is_any_asked(3)) {
+            (true, _) => Some(Asked::Stop),
+            (false, true) => Some(Asked::Checkpoint),
+            (false, false) => None,
+        },
+        n_touched: of_ranks.iter().map(|&[_, n_touched, ..]| n_touched as usize).collect(),
+    })
 }
 
 fn end_epoch(

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use corpus::record::Votes;
 use dataset::Row;
-use fixture::{dataset_of, reviews};
+use fixture::{dataset_of, review, reviews};
 use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -32,7 +32,10 @@ struct Job {
 
 impl Job {
     fn new() -> Self {
-        let (data, dataset) = reviews(600);
+        Self::of(reviews(600))
+    }
+
+    fn of((data, dataset): (TempDir, PathBuf)) -> Self {
         Self { folder: tempfile::tempdir().unwrap(), dataset, _data: data }
     }
 
@@ -44,21 +47,11 @@ impl Job {
     fn fit(&self, name: &str, more: &[&str]) -> Command {
         let mut command = trainer();
         command.arg("fit").arg(&self.dataset).arg("--out").arg(self.out(name));
-        command.args([
-            "--embedding",
-            "8",
-            "--hidden",
-            "6",
-            "--linear",
-            "5",
-            "--batch",
-            "32",
-            "--device",
-            "cpu",
-        ]);
-        command.args(["--log-steps", "1", "--tokens", "20"]).args(more);
-        if !more.contains(&"--epochs") {
-            command.args(["--epochs", "4"]);
+        command.args(["--device", "cpu", "--batch", "32", "--log-steps", "1", "--tokens", "20"]).args(more);
+        for unless in [["--embedding", "8"], ["--hidden", "6"], ["--linear", "5"], ["--epochs", "4"]] {
+            if !more.contains(&unless[0]) {
+                command.args(unless);
+            }
         }
         command
     }
@@ -83,6 +76,12 @@ impl Job {
     }
 }
 
+/// Words' ids among forty times as many.
+fn spread(mut row: Row) -> Row {
+    row.tokens.iter_mut().for_each(|token| *token = 2 + (*token - 2) * 40 + row.hash as u32 % 40);
+    row
+}
+
 fn trainer() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
     command.env("OMP_NUM_THREADS", "1");
@@ -100,6 +99,36 @@ fn start(world_size: usize, command: impl Fn() -> Command) -> Vec<Rank> {
 fn run(mut command: Command) -> (Option<i32>, String) {
     let Output { status, stderr, .. } = command.output().unwrap();
     (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+/// Of many words ranks send each other the gradients of those that they have met; of few, three ranks sum all.
+#[test]
+fn loss_curves_of_kernels_agree_on_1_2_and_3_ranks() {
+    let many = dataset_of(600, 2000, |at| spread(review(at)));
+    for (words, job) in [("few", Job::new()), ("many", Job::of(many))] {
+        for accumulate in ["1", "2"] {
+            let name = |world_size: usize| format!("{accumulate} {world_size}");
+            let losses = |world_size: usize| -> Vec<f64> {
+                let losses = job.metrics(&name(world_size), "steps");
+                losses.iter().map(|line| line["loss"].as_f64().unwrap()).collect()
+            };
+            for world_size in 1..=3 {
+                let sizes = ["--embedding", "24", "--hidden", "16", "--linear", "8", "--epochs", "3"];
+                let rule = ["--optimizer", "sgd", "--rate", "0.3", "--accumulate", accumulate];
+                job.train(&name(world_size), world_size, &[&sizes[..], &rule].concat());
+                let (found, expected) = (losses(world_size), losses(1));
+                assert_eq!(found.len(), expected.len());
+                assert!(found.len() > 20);
+                for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    let difference = (found - expected).abs();
+                    assert!(
+                        difference <= 1e-5 * expected,
+                        "{words} words, {world_size} ranks, step {at}: {found}, of one {expected}"
+                    );
+                }
+            }
+        }
+    }
 }
 
 #[test]

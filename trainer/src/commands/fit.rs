@@ -279,9 +279,9 @@ impl Job<'_> {
         } else {
             Some(wanted.clone())
         };
-        let mut has_checkpoint = [f64::from(u8::from(ranks.is_first() && folder.is_some()))];
-        ranks.sum_f64(&mut has_checkpoint)?;
-        if has_checkpoint == [0.0] {
+        let mut has_checkpoint = [i64::from(ranks.is_first() && folder.is_some())];
+        ranks.sum_i64(&mut has_checkpoint)?;
+        if has_checkpoint == [0] {
             // A job that is started again before its first checkpoint begins anew.
             ranks.broadcast(training.model.parameters().tensors())?;
             return Ok(training);

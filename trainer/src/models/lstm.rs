@@ -188,6 +188,11 @@ impl Lstm {
         &mut self.parameters
     }
 
+    /// Which of its weights is the embeddings.
+    pub(crate) fn embedding(&self) -> usize {
+        self.embedding
+    }
+
     /// Its sizes, as the kernels have them, where they are such.
     pub(crate) fn kernel_sizes(&self) -> Option<kernels::Sizes> {
         let LstmSettings { ids, embedding, hidden, layers, bidirectional: false, head } = self.settings

@@ -1,0 +1,211 @@
+//! A step's gradients in one stretch of memory, and their sums over the ranks.
+//!
+//! Most of the numbers are those of embeddings, and of these a step's rows have gradients for their own words alone. Where
+//! that is little enough, the ranks send each other those rows and everything else; otherwise all numbers are reduced.
+
+use std::ops::Range;
+
+use c10d::{ProcessGroup, ReduceOp};
+use tch::{Device, Kind, Tensor};
+
+use crate::error::{Error, Result};
+use crate::ffi::{numbers, numbers_mut};
+
+/// Gradients that kernels add to.
+pub(super) struct Sums {
+    /// All of them, one after the other.
+    all: Tensor,
+    /// Each in its shape, where it lies in `all`.
+    pub(super) each: Vec<Tensor>,
+    /// Where the embeddings lie in `all`.
+    embeddings: Range<usize>,
+    /// Numbers of an embedding.
+    width: usize,
+    touched: Touched,
+}
+
+impl Sums {
+    /// Gradients of 0 for these parameters, of which one is the embeddings, `[V, E]`.
+    pub(super) fn new(parameters: &[Tensor], embedding: usize) -> Result<Self> {
+        let length: usize = parameters.iter().map(Tensor::numel).sum();
+        let all = Tensor::f_zeros([length as i64], (Kind::Float, Device::Cpu))?;
+        let mut each = Vec::new();
+        let mut begins = Vec::new();
+        let mut begin = 0;
+        for parameter in parameters {
+            let length = parameter.numel();
+            each.push(all.f_narrow(0, begin as i64, length as i64)?.f_view(&parameter.size()[..])?);
+            begins.push(begin);
+            begin += length;
+        }
+        let (n_ids, width) = parameters[embedding].size2()?;
+        let begin = begins[embedding];
+        Ok(Self {
+            all,
+            each,
+            embeddings: begin..begin + parameters[embedding].numel(),
+            width: width as usize,
+            touched: Touched::new(n_ids as usize),
+        })
+    }
+
+    /// Takes note of words that have gradients now.
+    pub(super) fn touch(&mut self, ids: &[u32]) {
+        self.touched.add(ids);
+    }
+
+    /// How many words have gradients.
+    pub(super) fn n_touched(&self) -> usize {
+        self.touched.ids.len()
+    }
+
+    /// Makes them the sums over all ranks, in the order of the ranks, so that all have the same bits. What each has
+    /// touched decides how.
+    pub(super) fn over_ranks(&mut self, group: &ProcessGroup, n_touched: &[usize]) -> Result<()> {
+        let most = n_touched.iter().copied().max().unwrap_or(0);
+        // Of a ring's reduction a rank receives twice a share of all numbers for each other rank.
+        if n_touched.len() * self.packed_length(most) < 2 * self.all.numel() {
+            let packed = self.packed(most)?;
+            let of_ranks = group.all_gather(&packed)?;
+            let of_ranks = of_ranks.iter().map(numbers).collect::<Option<Vec<_>>>();
+            self.add_up(&of_ranks.ok_or_else(not_plain)?, n_touched)?;
+        } else {
+            group.all_reduce(&mut self.all, ReduceOp::Sum)?;
+        }
+        self.touched.clear();
+        Ok(())
+    }
+
+    fn packed_length(&self, n_rows: usize) -> usize {
+        self.all.numel() - self.embeddings.len() + n_rows * (1 + self.width)
+    }
+
+    /// What is not of embeddings, the ids touched, as bits, and their rows; zeros up to as many rows as are wanted.
+    fn packed(&mut self, n_rows: usize) -> Result<Tensor> {
+        let length = self.packed_length(n_rows);
+        let mut packed = Tensor::f_zeros([length as i64], (Kind::Float, Device::Cpu))?;
+        let (width, begin) = (self.width, self.embeddings.start);
+        let all = numbers(&self.all).ok_or_else(not_plain)?;
+        let (rest, rows) =
+            numbers_mut(&mut packed).ok_or_else(not_plain)?.split_at_mut(length - n_rows * (1 + width));
+        let (before, after) = rest.split_at_mut(begin);
+        before.copy_from_slice(&all[..begin]);
+        after.copy_from_slice(&all[self.embeddings.end..]);
+        let (ids, rows) = rows.split_at_mut(n_rows);
+        for ((&id, packed_id), row) in self.touched.ids.iter().zip(ids).zip(rows.chunks_exact_mut(width)) {
+            *packed_id = f32::from_bits(id);
+            row.copy_from_slice(&all[begin + id as usize * width..][..width]);
+        }
+        Ok(packed)
+    }
+
+    /// The sums of what ranks have packed, of each so many rows.
+    fn add_up(&mut self, of_ranks: &[&[f32]], n_touched: &[usize]) -> Result<()> {
+        let (width, Range { start, end }) = (self.width, self.embeddings.clone());
+        let all = numbers_mut(&mut self.all).ok_or_else(not_plain)?;
+        all[..start].fill(0.0);
+        all[end..].fill(0.0);
+        for &id in &self.touched.ids {
+            all[start + id as usize * width..][..width].fill(0.0);
+        }
+        let n_others = all.len() - (end - start);
+        for (packed, &n_rows) in of_ranks.iter().zip(n_touched) {
+            let (rest, rows) = packed.split_at(n_others);
+            add(&mut all[..start], &rest[..start]);
+            add(&mut all[end..], &rest[start..]);
+            let (ids, rows) = rows.split_at(rows.len() / (1 + width));
+            for (id, row) in ids[..n_rows].iter().zip(rows.chunks_exact(width)) {
+                add(&mut all[start + id.to_bits() as usize * width..][..width], row);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add(to: &mut [f32], numbers: &[f32]) {
+    to.iter_mut().zip(numbers).for_each(|(to, number)| *to += number);
+}
+
+fn not_plain() -> Error {
+    Error::internal(&"gradients of kernels do not lie in memory as a slice does")
+}
+
+/// Words, each once.
+struct Touched {
+    is_in: Vec<bool>,
+    ids: Vec<u32>,
+}
+
+impl Touched {
+    fn new(n_ids: usize) -> Self {
+        Self { is_in: vec![false; n_ids], ids: Vec::new() }
+    }
+
+    fn add(&mut self, ids: &[u32]) {
+        for &id in ids {
+            if !std::mem::replace(&mut self.is_in[id as usize], true) {
+                self.ids.push(id);
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        for id in self.ids.drain(..) {
+            self.is_in[id as usize] = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::{Purpose, Random};
+
+    const IDS: i64 = 50;
+    const WIDTH: i64 = 3;
+
+    /// A rank's gradients of a model whose embeddings are neither its first weights nor its last, after batches that
+    /// touch these words, and how they would be without any care for words.
+    fn of_rank(rank: u64, batches: &[Vec<u32>]) -> (Sums, Vec<f32>) {
+        let place = (Kind::Float, Device::Cpu);
+        let parameters =
+            [Tensor::zeros([7], place), Tensor::zeros([IDS, WIDTH], place), Tensor::zeros([2, 2], place)];
+        let mut sums = Sums::new(&parameters, 1).unwrap();
+        let mut random = Random::of(Purpose::Order, &[rank]);
+        let mut next = || random.below(1000) as f32 / 8.0;
+        for ids in batches {
+            sums.touch(ids);
+            let all = numbers_mut(&mut sums.all).unwrap();
+            all[..7].iter_mut().for_each(|number| *number += next());
+            all[7 + (IDS * WIDTH) as usize..].iter_mut().for_each(|number| *number += next());
+            for &id in ids {
+                let row = &mut all[7 + id as usize * WIDTH as usize..][..WIDTH as usize];
+                row.iter_mut().for_each(|number| *number += next());
+            }
+        }
+        let plain = numbers(&sums.all).unwrap().to_vec();
+        (sums, plain)
+    }
+
+    #[test]
+    fn sums_of_rows_are_sums_of_all_numbers() {
+        let words: [&[Vec<u32>]; 3] = [
+            &[vec![3, 49, 0], vec![0, 7]],
+            // A rank without rows of its own.
+            &[],
+            &[vec![7, 3, 11, 12, 13]],
+        ];
+        let (mut ranks, plain): (Vec<_>, Vec<_>) =
+            words.iter().zip(0..).map(|(batches, rank)| of_rank(rank, batches)).unzip();
+        let n_touched: Vec<usize> = ranks.iter().map(Sums::n_touched).collect();
+        assert_eq!(n_touched, [4, 0, 5]);
+        let packed: Vec<Tensor> = ranks.iter_mut().map(|sums| sums.packed(5).unwrap()).collect();
+        let packed: Vec<&[f32]> = packed.iter().map(|packed| numbers(packed).unwrap()).collect();
+        let mut expected = vec![0.0; plain[0].len()];
+        plain.iter().for_each(|plain| add(&mut expected, plain));
+        for sums in &mut ranks {
+            sums.add_up(&packed, &n_touched).unwrap();
+            assert_eq!(numbers(&sums.all).unwrap(), expected);
+        }
+    }
+}
