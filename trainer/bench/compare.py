@@ -8,7 +8,7 @@ usage: compare.py TRAINER PYTHON ROUNDS DATASET...
 Each round trains each for two epochs and takes the faster one's reviews/s: reader, model, optimizer and metrics, but not
 the start, nor what PyTorch prepares when it meets a shape for the first time. The scripts: usual.py, as most people
 write it; pytorch.py, which sorts rows by length as the trainer does, with Adam in one pass and the C library's and
-PyTorch's allocators set so that memory stays with the process.
+PyTorch's allocators set so that memory stays with the process; with two threads it is run in two ranks, too.
 """
 
 import json
@@ -49,6 +49,8 @@ def compare(trainer: str, python: str, rounds: int, dataset: str, threads: int) 
         "trainer": ([trainer] + fit, {}),
     }
     if threads > 1:
+        torchrun = [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(threads)]
+        kinds[f"PyTorch tuned, {threads} ranks"] = (torchrun + tuned[1:], TUNED)
         kinds[f"trainer, {threads} ranks"] = ([trainer, "launch", "--nproc", str(threads), "--"] + fit, {})
     speeds: dict[str, list[float]] = {kind: [] for kind in kinds}
     for _ in range(rounds):
@@ -60,11 +62,14 @@ def compare(trainer: str, python: str, rounds: int, dataset: str, threads: int) 
     print(f"{dataset}, {threads} thread(s): reviews/s, medians of {rounds} rounds in turn (least to most)")
     for kind, found in speeds.items():
         spread = f"{statistics.median(found):.0f} ({min(found):.0f}-{max(found):.0f})"
+        peers = {"as usual": "PyTorch as usual", "tuned": "PyTorch tuned"}
+        if "ranks" in kind:
+            peers["tuned in as many ranks"] = f"PyTorch tuned, {threads} ranks"
         ratios = [
-            f"{statistics.median(own / other for own, other in zip(found, speeds[peer])):.2f}"
-            for peer in ("PyTorch as usual", "PyTorch tuned")
+            f"{statistics.median(own / other for own, other in zip(found, speeds[peer])):.2f} times {name}"
+            for name, peer in peers.items()
         ]
-        print(f"{kind:<20} {spread:>24}   {ratios[0]} times usual, {ratios[1]} times tuned", flush=True)
+        print(f"{kind:<24} {spread:>24}   {', '.join(ratios)}", flush=True)
 
 
 def speed(command: list[str], environment: dict[str, str]) -> float:

@@ -2,7 +2,8 @@
 
 What `trainer fit` is compared with. It shares no code with it: rows come by h5py, their order from
 tests/oracle/order.py, first weights from a model.safetensors, a .vec text or PyTorch's own initialisation. Flags are
-those of `trainer fit`. To standard output one JSON object a line: with --log-steps each step's loss, each epoch's loss
+those of `trainer fit`. Under torchrun its processes train together, each on its share of every batch, by
+DistributedDataParallel over Gloo. To standard output one JSON object a line: with --log-steps each step's loss, each epoch's loss
 and reviews/s, and at the end the test part's metrics; or, with --logits, the logit of each row of the dataset, in order.
 
 B rows of a batch, T tokens of its longest row, E numbers of an embedding, H of a state.
@@ -11,6 +12,7 @@ B rows of a batch, T tokens of its longest row, E numbers of an embedding, H of 
 import argparse
 import json
 import math
+import os
 import sys
 import time
 from pathlib import Path
@@ -18,8 +20,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 import torch
-from torch import nn
+from torch import distributed, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.parallel import DistributedDataParallel
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "oracle"))
@@ -28,6 +31,7 @@ from order import order  # noqa: E402
 UNKNOWN = 1
 FIRST_WORD = 2
 SAFETENSORS_TYPES = {"F32": "<f4", "F64": "<f8"}
+RANK, RANKS = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
 def main() -> None:
@@ -50,9 +54,13 @@ def main() -> None:
     training = Rows(file, asked.tokens, validation_splits, 1000)
     validation = Rows(file, asked.tokens, test_splits, validation_splits)
     test = Rows(h5py.File(asked.test), asked.tokens) if asked.test else Rows(file, asked.tokens, 0, test_splits)
+    if RANKS > 1:
+        distributed.init_process_group("gloo")
     fit(model, training, validation, asked)
-    if len(test):
+    if len(test) and RANK == 0:
         say({"event": "test", "metrics": evaluate(model, test, asked.batch)})
+    if RANKS > 1:
+        distributed.destroy_process_group()
 
 
 class Rows:
@@ -109,6 +117,7 @@ class Classifier(nn.Module):
 
 def fit(model: Classifier, training: Rows, validation: Rows, asked: argparse.Namespace) -> None:
     optimizer = optimizer_of(model, asked)
+    forward = DistributedDataParallel(model, gradient_as_bucket_view=True) if RANKS > 1 else model
     steps_of_epoch = -(-len(training) // asked.batch)
     lengths = training.lengths.tolist()
     step = 0
@@ -117,26 +126,34 @@ def fit(model: Classifier, training: Rows, validation: Rows, asked: argparse.Nam
         model.train()
         epoch_loss, begin = 0.0, time.perf_counter()
         for rows in batches:
-            tokens, lengths_of_batch, labels = training.batch(rows)
+            # The rows of a batch are in the order of their lengths, so that shares take the same time.
+            own = rows[RANK::RANKS]
+            tokens, lengths_of_batch, labels = training.batch(own)
             optimizer.param_groups[0]["lr"] = rate(step, steps_of_epoch * asked.epochs, asked)
             optimizer.zero_grad()
-            outputs = model(tokens, lengths_of_batch)
+            outputs = forward(tokens, lengths_of_batch)
             loss = binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype))
-            loss.backward()
+            # Ranks' gradients become their mean.
+            (loss * (len(own) * RANKS / len(rows)) if RANKS > 1 else loss).backward()
             if asked.clip:
                 nn.utils.clip_grad_norm_(model.parameters(), asked.clip)
             optimizer.step()
             step += 1
-            epoch_loss += loss.item() * len(rows)
+            epoch_loss += loss.item() * len(own)
             if asked.log_steps and step % asked.log_steps == 0:
                 say({"event": "steps", "epoch": epoch + 1, "step": step, "loss": loss.item()})
             if step == asked.steps:
                 return
+        seconds = time.perf_counter() - begin
+        if RANKS > 1:
+            sums = torch.tensor([epoch_loss])
+            distributed.all_reduce(sums)
+            epoch_loss = sums.item()
         line = {
             "event": "epoch",
             "epoch": epoch + 1,
             "loss": epoch_loss / len(training),
-            "reviews_per_s": len(training) / (time.perf_counter() - begin),
+            "reviews_per_s": len(training) / seconds,
         }
         say(line | ({"validation": evaluate(model, validation, asked.batch)} if len(validation) else {}))
 
@@ -208,7 +225,8 @@ def read_vectors(path: str, embedding: torch.Tensor, vocabulary: list[bytes]) ->
 
 
 def say(line: object) -> None:
-    print(json.dumps(line), flush=True)
+    if RANK == 0:
+        print(json.dumps(line), flush=True)
 
 
 def arguments() -> argparse.Namespace:
