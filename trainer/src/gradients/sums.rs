@@ -81,7 +81,7 @@ impl Sums {
     }
 
     /// What is not of embeddings, the ids touched, as bits, and their rows; zeros up to as many rows as are wanted.
-    fn packed(&mut self, n_rows: usize) -> Result<Tensor> {
+    fn packed(&self, n_rows: usize) -> Result<Tensor> {
         let length = self.packed_length(n_rows);
         let mut packed = Tensor::f_zeros([length as i64], (Kind::Float, Device::Cpu))?;
         let (width, begin) = (self.width, self.embeddings.start);
@@ -199,7 +199,7 @@ mod tests {
             words.iter().zip(0..).map(|(batches, rank)| of_rank(rank, batches)).unzip();
         let n_touched: Vec<usize> = ranks.iter().map(Sums::n_touched).collect();
         assert_eq!(n_touched, [4, 0, 5]);
-        let packed: Vec<Tensor> = ranks.iter_mut().map(|sums| sums.packed(5).unwrap()).collect();
+        let packed: Vec<Tensor> = ranks.iter().map(|sums| sums.packed(5).unwrap()).collect();
         let packed: Vec<&[f32]> = packed.iter().map(|packed| numbers(packed).unwrap()).collect();
         let mut expected = vec![0.0; plain[0].len()];
         plain.iter().for_each(|plain| add(&mut expected, plain));

@@ -98,6 +98,11 @@ impl Run {
         Ok(run)
     }
 
+    /// Whether it learns next words, so that no row of it is right or wrong.
+    pub fn is_of_words(&self) -> bool {
+        self.settings.as_ref().is_some_and(|settings| settings.recipe["task"]["next-word"].is_object())
+    }
+
     /// All steps that are to be done, where that is known.
     pub fn steps_planned(&self) -> Option<u64> {
         let settings = self.settings.as_ref()?;

@@ -89,6 +89,7 @@ impl Browser {
         for domain in ["Page", "Network", "Log", "Runtime"] {
             browser.call(&format!("{domain}.enable"), &json!({}));
         }
+        browser.call("Page.setLifecycleEventsEnabled", &json!({"enabled": true}));
         browser
     }
 
@@ -99,8 +100,15 @@ impl Browser {
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.call("Emulation.setEmulatedMedia", &features);
         self.told.clear();
-        self.call("Page.navigate", &json!({"url": format!("file://{}", page.display())}));
-        while !self.told.iter().any(|event| event["method"] == "Page.loadEventFired") {
+        let url = format!("file://{}", page.display());
+        let loader = self.call("Page.navigate", &json!({"url": url}))["loaderId"].clone();
+        // The page before may end loading only now.
+        let is_loaded = |event: &Value| {
+            event["method"] == "Page.lifecycleEvent"
+                && event["params"]["name"] == "load"
+                && event["params"]["loaderId"] == loader
+        };
+        while !self.told.iter().any(is_loaded) {
             let event = self.next();
             self.told.push(event);
         }

@@ -134,6 +134,29 @@ fn the_page_says_what_a_training_was_and_how_it_went() {
 }
 
 #[test]
+fn a_pretraining_lies_beside_the_training_that_begins_with_it() {
+    let (data, dataset) = reviews(600);
+    let [words, begun] = ["words", "begun"].map(|name| data.path().join(name));
+    let mut pretrain = trainer();
+    pretrain.arg("fit").arg(&dataset).arg("--out").arg(&words).args(["--embedding", "8", "--hidden", "6"]);
+    done(pretrain.args("--pretrain --candidates 20 --epochs 2 --device cpu --log-steps 1".split(' ')));
+    fit(&dataset, &begun, &format!("--epochs 2 --init-from {}", words.join("model").display()));
+    let page = report(&[&words, &begun]);
+    let losses =
+        lines(&words).into_iter().filter(|line| line["event"] == "epoch").map(|line| line["loss"].clone());
+    let loss = losses.last().unwrap().as_f64().unwrap();
+    for text in [
+        &format!("<dt>loss of a next word</dt><dd>{loss:.4}</dd>"),
+        "Loss of a next word over epoch. words, training, as it goes: from ",
+        "Loss over epoch. begun, training, as it goes: from ",
+        "begun is ahead, with ",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(report(&[&words]).contains("no row is right or wrong"));
+}
+
+#[test]
 fn each_rank_tells_its_rows_and_what_it_waited_for() {
     let (data, dataset) = reviews(600);
     let run = data.path().join("two");

@@ -3,7 +3,7 @@
 use super::{over_epoch_axis, over_steps, section, series};
 use crate::batches::Part;
 use crate::metrics::Metrics;
-use crate::report::chart::Style;
+use crate::report::chart::{Series, Style};
 use crate::report::html::Html;
 use crate::report::numbers::{percent, short};
 use crate::report::run::{EpochLine, Run};
@@ -16,18 +16,11 @@ pub fn curves(runs: &[Run], html: &mut Html) {
             return;
         }
         html.class("div", "charts", |html| {
-            let losses = series(runs, |run| {
-                vec![
-                    ("training, as it goes", Style::Faint, over_steps(run, |line| line.loss)),
-                    ("training", Style::Dots, over_epochs(run, |epoch| Some(epoch.loss))),
-                    (
-                        "validation",
-                        Style::Dashes,
-                        over_epochs(run, |epoch| epoch.validation.map(|of| of.loss)),
-                    ),
-                ]
-            });
-            over_epoch_axis("Loss", "of a row, while the weights changed", short, losses).draw(html);
+            // A word's loss and a row's have nothing to do with each other.
+            let note = "of a row, while the weights changed";
+            over_epoch_axis("Loss", note, short, losses(runs, |run| !run.is_of_words())).draw(html);
+            let note = "told from a step's candidates, while the weights changed";
+            over_epoch_axis("Loss of a next word", note, short, losses(runs, Run::is_of_words)).draw(html);
             let accuracies = series(runs, |run| {
                 vec![
                     (
@@ -53,6 +46,20 @@ pub fn curves(runs: &[Run], html: &mut Html) {
             }
         });
     });
+}
+
+fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {
+    series(runs, |run| {
+        if !is_of(run) {
+            return Vec::new();
+        }
+        let validation = over_epochs(run, |epoch| epoch.validation.map(|of| of.loss));
+        vec![
+            ("training, as it goes", Style::Faint, over_steps(run, |line| line.loss)),
+            ("training", Style::Dots, over_epochs(run, |epoch| Some(epoch.loss))),
+            ("validation", Style::Dashes, validation),
+        ]
+    })
 }
 
 fn over_epochs(run: &Run, value: impl Fn(&EpochLine) -> Option<f64>) -> Vec<(f64, f64)> {

@@ -30,9 +30,14 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             html.leaf("span", &[("class", class)], word);
         });
         html.paragraph("path", &run.path);
-        match run.tested {
-            None => html.paragraph("quiet", "No rows were held back, or they have not been looked at yet."),
-            Some((part, metrics)) => {
+        match (run.tested, run.epochs.last()) {
+            (None, Some(epoch)) if run.is_of_words() => {
+                html.class("dl", "figures", |html| figure("loss of a next word", &measure(epoch.loss), html));
+            }
+            (None, _) => {
+                html.paragraph("quiet", "No rows were held back, or they have not been looked at yet.");
+            }
+            (Some((part, metrics)), _) => {
                 html.class("dl", "figures", |html| {
                     figure("accuracy", &percent(metrics.accuracy), html);
                     figure("F1", &measure(metrics.f1), html);

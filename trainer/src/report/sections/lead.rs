@@ -21,6 +21,9 @@ pub fn lead(runs: &[Run]) -> String {
                 majority(metrics)
             )
         }
+        ([run], _) if run.is_of_words() => {
+            "Next words are learned, for others to begin with; no row is right or wrong.".to_owned()
+        }
         ([_], _) => "No figures of held-back rows yet.".to_owned(),
         (_, []) => "None of these trainings has figures of held-back rows.".to_owned(),
         (_, tested) => {
