@@ -1,0 +1,283 @@
+//! Rows of Parquet files.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use ::tests::compressed::gzip;
+use corpus::exit::Exit;
+use corpus::format::ClassRatings;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use tempfile::TempDir;
+
+use super::*;
+
+/// The texts and the ratings of a row group.
+type Rows<'a, R> = (&'a [Option<&'a [u8]>], &'a [Option<R>]);
+
+/// A Parquet file of one row group for each slice of rows, by a schema whose first two columns are text and rating.
+fn parquet<R: DataType>(schema: &str, groups: &[Rows<'_, R::T>]) -> Vec<u8> {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let properties = WriterProperties::builder().set_data_page_row_count_limit(100).set_write_batch_size(10);
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties.build())).unwrap();
+    for (texts, ratings) in groups {
+        let mut group = file.next_row_group().unwrap();
+        let levels = |is_some: &dyn Fn(usize) -> bool| -> Vec<i16> {
+            (0..texts.len()).map(|row| i16::from(is_some(row))).collect()
+        };
+        let mut column = group.next_column().unwrap().unwrap();
+        let values: Vec<_> = texts.iter().flatten().map(|text| ByteArray::from(text.to_vec())).collect();
+        let text_levels = levels(&|row| texts[row].is_some());
+        column.typed::<ByteArrayType>().write_batch(&values, Some(&text_levels), None).unwrap();
+        column.close().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let values: Vec<_> = ratings.iter().flatten().cloned().collect();
+        let rating_levels = levels(&|row| ratings[row].is_some());
+        column.typed::<R>().write_batch(&values, Some(&rating_levels), None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+    }
+    file.into_inner().unwrap()
+}
+
+const NUMBERS: &str = "message m { optional binary reviewText (STRING); optional double overall; }";
+
+fn row(number: u64, text: Option<&str>, stars: Option<u8>) -> Owned {
+    (0, number, OwnedWhat::Row(text.map(str::to_owned), stars))
+}
+
+#[test]
+fn rows_of_all_row_groups_are_read_with_their_numbers() {
+    let texts: Vec<String> = (0..5000).map(|number| format!("text {number}")).collect();
+    let values: Vec<_> = texts.iter().map(|text| Some(text.as_bytes())).collect();
+    let ratings: Vec<_> = (0..5000).map(|number| (number % 7 != 0).then(|| f64::from(number % 7))).collect();
+    let groups = [(&values[..3000], &ratings[..3000]), (&[], &[]), (&values[3000..], &ratings[3000..])];
+    let folder = folder(&[("a", &parquet::<DoubleType>(NUMBERS, &groups))]);
+    let expected: Vec<_> = (0..5000)
+        .map(|number| {
+            let stars = (number % 7) as u8;
+            row(number, Some(&texts[number as usize]), (1..=5).contains(&stars).then_some(stars))
+        })
+        .collect();
+    for threads in 1..4 {
+        let reading = Reading::start(all_of(&folder), &options(threads)).unwrap();
+        assert_eq!(read(&reading, threads).unwrap(), expected);
+        assert_eq!(Some(reading.bytes_read()), reading.bytes());
+    }
+}
+
+#[test]
+fn a_row_is_read_as_a_line_with_the_same_content_would_be() {
+    let long = b"x".repeat(101);
+    let texts: [Option<&[u8]>; 6] =
+        [None, Some(b""), Some(b"a\xFFb\xC3"), Some(b"ok"), Some(&long), Some(b"ok")];
+    let spelled = [Some("4.0"), None, Some(" 5"), Some("4.5"), Some("1"), Some("\u{FFFD}")];
+    let spelled = spelled.map(|rating| rating.map(|rating| ByteArray::from(rating.as_bytes().to_vec())));
+    let schema = "message m { optional binary text (STRING); optional binary stars (STRING); }";
+    let folder = folder(&[("a", &parquet::<ByteArrayType>(schema, &[(&texts, &spelled)]))]);
+    let format = Format::Json(corpus::format::Preset::Yelp.fields());
+    let options = ReadingOptions { format, line_bytes_max: 100, ..options(2) };
+    let reading = Reading::start(all_of(&folder), &options).unwrap();
+    let expected = [
+        row(0, None, Some(4)),
+        row(1, Some(""), None),
+        row(2, Some("a\u{FFFD}b\u{FFFD}"), Some(5)),
+        row(3, Some("ok"), None),
+        (0, 4, OwnedWhat::TooLong(101, false)),
+        row(5, Some("ok"), None),
+    ];
+    let mut rows = read(&reading, 2).unwrap();
+    rows.sort_unstable_by_key(|row| row.1);
+    assert_eq!(rows, expected);
+}
+
+#[test]
+fn whole_numbers_are_ratings_too() {
+    let schema = "message m { optional binary reviewText; optional int64 overall; }";
+    let ratings = [Some(1), Some(5), Some(6), Some(-1), Some(257), None];
+    let texts = [Some(&b"ok"[..]); 6];
+    let folder = folder(&[("a", &parquet::<Int64Type>(schema, &[(&texts, &ratings)]))]);
+    let rows = read(&Reading::start(all_of(&folder), &options(1)).unwrap(), 1).unwrap();
+    let stars = rows.iter().map(|(_, _, what)| match what {
+        OwnedWhat::Row(_, stars) => *stars,
+        _ => panic!("{what:?}"),
+    });
+    assert_eq!(stars.collect::<Vec<_>>(), [Some(1), Some(5), None, None, None, None]);
+}
+
+#[test]
+fn texts_longer_than_a_batch_are_read_few_at_a_time() {
+    let long: Vec<_> = (0..300).map(|number| vec![b'a' + number as u8 % 26; 100_000]).collect();
+    let texts: Vec<_> = long.iter().map(|text| Some(&text[..])).collect();
+    let ratings = vec![Some(4.0); 300];
+    let folder = folder(&[("a", &parquet::<DoubleType>(NUMBERS, &[(&texts, &ratings)]))]);
+    let rows = read(&Reading::start(all_of(&folder), &options(2)).unwrap(), 2).unwrap();
+    for (number, text) in long.iter().enumerate() {
+        assert_eq!(rows[number], row(number as u64, Some(str::from_utf8(text).unwrap()), Some(4)));
+    }
+}
+
+#[test]
+fn a_parquet_file_without_the_columns_tells_those_it_has() {
+    let file = |schema: &str| parquet::<DoubleType>(schema, &[(&[Some(b"ok")], &[Some(4.0)])]);
+    let other = file("message m { optional binary body (STRING); optional double stars; }");
+    let empty = |schema: &str| {
+        let schema = Arc::new(parse_message_type(schema).unwrap());
+        SerializedFileWriter::new(Vec::new(), schema, Arc::default()).unwrap().into_inner().unwrap()
+    };
+    for (content, expected) in [
+        (other, "found no column \"reviewText\" among body, stars; name the right one by --text-field"),
+        (
+            empty("message m { optional binary reviewText; optional double stars; }"),
+            "found no column \"overall\" among reviewText, stars; name the right one by --rating-field",
+        ),
+        (
+            empty("message m { optional double reviewText; optional double overall; }"),
+            "found values of the type DOUBLE in the column \"reviewText\", expected texts; name the right one by --text-field",
+        ),
+        (
+            empty("message m { optional binary reviewText; required boolean overall; }"),
+            "found values of the type BOOLEAN in the column \"overall\", expected numbers or texts;",
+        ),
+        (
+            empty("message m { repeated binary reviewText; required int32 overall; }"),
+            "found a list in the column \"reviewText\", expected one value a row;",
+        ),
+        (
+            empty("message m { required group reviewText { required binary a; } required int32 overall; }"),
+            "found a list or a structure in the column \"reviewText\", expected one value a row;",
+        ),
+        (
+            empty("message m { required binary reviewText; required int32 overall (DECIMAL(9, 2)); }"),
+            "found decimal numbers in the column \"overall\"",
+        ),
+    ] {
+        let folder = folder(&[("a.parquet", &content)]);
+        let error = refused(all_of(&folder), &options(1));
+        assert!(error.to_string().contains(&format!("/a.parquet: {expected}")), "{error}");
+        assert_eq!(error.exit(), Exit::BadInput);
+    }
+}
+
+#[test]
+fn parquet_is_no_file_of_lines() {
+    let folder = folder(&[("a", &parquet::<DoubleType>(NUMBERS, &[(&[Some(b"ok")], &[Some(4.0)])]))]);
+    let format = Format::FastText { ratings: ClassRatings::default() };
+    let error = refused(all_of(&folder), &ReadingOptions { format, ..options(1) });
+    assert!(
+        error.to_string().ends_with(
+            "found a file of Parquet, expected lines of the format fasttext; leave --format fasttext out"
+        ),
+        "{error}"
+    );
+    assert_eq!(error.exit(), Exit::Usage);
+}
+
+#[test]
+fn a_parquet_file_that_is_cut_off_is_an_error() {
+    let whole = parquet::<DoubleType>(NUMBERS, &[(&[Some(b"ok")], &[Some(4.0)])]);
+    for end in rows::MAGIC.len()..whole.len() {
+        let folder = folder(&[("a", &whole[..end])]);
+        let error = refused(all_of(&folder), &options(1));
+        assert!(matches!(error, Error::Damaged { .. }), "{error:?}");
+        assert_eq!(error.exit(), Exit::BadInput);
+    }
+}
+
+// Which bytes a flip gives is known only where pages have checksums, and the crate for these tests writes none.
+#[test]
+fn a_flipped_bit_of_a_parquet_file_never_breaks_the_reading() {
+    let texts: Vec<_> =
+        (0..40).map(|row| (row % 9 != 0).then(|| format!("text {row}").into_bytes())).collect();
+    let texts: Vec<_> = texts.iter().map(|text| text.as_deref()).collect();
+    let ratings: Vec<_> = (0..40).map(|row| (row % 5 != 0).then(|| f64::from(row % 5))).collect();
+    let groups = [(&texts[..25], &ratings[..25]), (&texts[25..], &ratings[25..])];
+    let whole = parquet::<DoubleType>(NUMBERS, &groups);
+    let folder = folder(&[("a", b"")]);
+    for at in (8 * rows::MAGIC.len()..8 * whole.len()).step_by(5) {
+        let mut flipped = whole.clone();
+        flipped[at / 8] ^= 1 << (at % 8);
+        std::fs::write(folder.path().join("a"), &flipped).unwrap();
+        let rows = Reading::start(all_of(&folder), &options(1))
+            .map_err(|error| vec![error])
+            .and_then(|reading| read(&reading, 1));
+        if let Err(errors) = rows {
+            assert_eq!(errors[0].exit(), Exit::BadInput, "{errors:?}");
+        }
+    }
+}
+
+/// What `numbered_rows` has, by the library that most files come from: each codec, both kinds of pages, checksums, and
+/// ratings of each type.
+const PYARROW: &str = r#"
+import pyarrow as pa, pyarrow.parquet as pq
+n = range(3000)
+texts = [None if i % 11 == 0 else f"grüße {i} " * (i % 7) for i in n]
+stars = [None if i % 13 == 0 else i % 7 for i in n]
+types = [pa.int8(), pa.int32(), pa.uint64(), pa.float32(), pa.float64(), pa.string()]
+for i, codec in enumerate(["none", "snappy", "gzip", "brotli", "zstd", "lz4"]):
+    ratings = pa.array(stars if i < 5 else [star if star is None else f"{star}.0" for star in stars], types[i])
+    text = pa.array(texts, [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())][i % 3])
+    table = pa.table({"overall": ratings, "other": list(n), "reviewText": text})
+    delta = dict(use_dictionary=False, column_encoding={"reviewText": "DELTA_BYTE_ARRAY"}) if i == 4 else {}
+    pq.write_table(table, f"{i}", compression=codec, row_group_size=1300, data_page_size=5000,
+                   data_page_version="12"[i % 2] + ".0", write_page_checksum=True, **delta)
+"#;
+
+fn numbered_rows(source: usize) -> Vec<Owned> {
+    let rows = (0..3000_usize).map(|row| {
+        let text = (row % 11 != 0).then(|| format!("grüße {row} ").repeat(row % 7));
+        let stars = Some((row % 7) as u8).filter(|stars| row % 13 != 0 && (1..=5).contains(stars));
+        (source, row as u64, OwnedWhat::Row(text, stars))
+    });
+    rows.collect()
+}
+
+/// Files that Python writes; `None` where it is not installed, which only a developer's machine may do.
+fn written_by_pyarrow() -> Option<TempDir> {
+    let python = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name(".deps").join("test/bin/python");
+    if !python.is_file() {
+        let skipped = format!("SKIPPED pyarrow: {} is missing; run `make setup`", python.display());
+        assert!(std::env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{skipped}");
+        eprintln!("{skipped}");
+        return None;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let written = Command::new(python).args(["-c", PYARROW]).current_dir(folder.path()).status().unwrap();
+    assert!(written.success());
+    Some(folder)
+}
+
+#[test]
+fn rows_that_pyarrow_wrote_are_read() {
+    let Some(folder) = written_by_pyarrow() else { return };
+    let reading = Reading::start(all_of(&folder), &options(3)).unwrap();
+    let expected: Vec<_> = (0..6).flat_map(numbered_rows).collect();
+    assert!(read(&reading, 3).unwrap() == expected);
+}
+
+#[test]
+fn a_flipped_bit_is_noticed_where_pages_have_checksums() {
+    let Some(folder) = written_by_pyarrow() else { return };
+    let path = folder.path().join("0");
+    let whole = std::fs::read(&path).unwrap();
+    let text = whole.windows(8).position(|bytes| bytes == b"e 997 gr").unwrap();
+    let mut flipped = whole;
+    flipped[text + 1] ^= 1;
+    std::fs::write(&path, flipped).unwrap();
+    let error = refused(found(&[path]).unwrap(), &options(3));
+    assert!(error.to_string().contains("checksum mismatch"), "{error}");
+}
+
+#[test]
+fn parquet_in_a_stream_is_named() {
+    let folder = folder(&[("a.gz", &gzip(b"PAR1\x15\x04\nb"))]);
+    let error = refused(all_of(&folder), &options(1));
+    assert!(
+        error
+            .to_string()
+            .ends_with("a.gz: found Parquet, which can only be read from a file; copy it to this machine")
+    );
+}
