@@ -109,8 +109,8 @@ impl Engine {
         losses.iter().map(|(_, loss)| loss).sum()
     }
 
-    /// The ids of the rows last trained on, each once: those whose embeddings have gradients of them.
-    pub fn words(&self) -> &[u32] {
+    /// The ids of the last call's rows, each once: after training those whose embeddings have gradients of it.
+    pub fn distinct_ids(&self) -> &[u32] {
         &self.distinct.ids
     }
 

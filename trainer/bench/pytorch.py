@@ -3,8 +3,9 @@
 What `trainer fit` is compared with. It shares no code with it: rows come by h5py, their order from
 tests/oracle/order.py, first weights from a model.safetensors, a .vec text or PyTorch's own initialisation. Flags are
 those of `trainer fit`. Under torchrun its processes train together, each on its share of every batch, by
-DistributedDataParallel over Gloo. To standard output one JSON object a line: with --log-steps each step's loss, each epoch's loss
-and reviews/s, and at the end the test part's metrics; or, with --logits, the logit of each row of the dataset, in order.
+DistributedDataParallel over Gloo. To standard output one JSON object a line: with --log-steps, in one process alone, each
+step's loss, each epoch's loss and reviews/s, and at the end the test part's metrics; or, with --logits, the logit of each
+row of the dataset, in order.
 
 B rows of a batch, T tokens of its longest row, E numbers of an embedding, H of a state.
 """
@@ -55,6 +56,10 @@ def main() -> None:
     validation = Rows(file, asked.tokens, test_splits, validation_splits)
     test = Rows(h5py.File(asked.test), asked.tokens) if asked.test else Rows(file, asked.tokens, 0, test_splits)
     if RANKS > 1:
+        if asked.log_steps:
+            sys.exit("--log-steps: found several processes, expected one")
+        if 0 < len(training) % asked.batch < RANKS:
+            sys.exit("the last batch has fewer rows than there are processes; choose another --batch")
         distributed.init_process_group("gloo")
     fit(model, training, validation, asked)
     if len(test) and RANK == 0:
@@ -146,7 +151,7 @@ def fit(model: Classifier, training: Rows, validation: Rows, asked: argparse.Nam
                 return
         seconds = time.perf_counter() - begin
         if RANKS > 1:
-            sums = torch.tensor([epoch_loss])
+            sums = torch.tensor([epoch_loss], dtype=torch.float64)
             distributed.all_reduce(sums)
             epoch_loss = sums.item()
         line = {

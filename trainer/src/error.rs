@@ -174,6 +174,17 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
+    /// A complete training is in the folder, with nothing to go on from.
+    #[error(
+        "{}: found a complete training that has left no checkpoint to go on from; choose another --out, and to begin \
+         with its weights --init-from {}", path.display(), model.display()
+    )]
+    Finished {
+        /// The folder.
+        path: PathBuf,
+        /// Its model.
+        model: PathBuf,
+    },
     /// Somebody ended the training, which has been saved.
     #[error("interrupted; a checkpoint is in {}: go on by --resume", resume.display())]
     Interrupted {
@@ -236,7 +247,10 @@ impl Error {
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unreadable { .. } | Self::Report { .. } => Exit::MissingInput,
-            Self::OtherVocabulary { .. } | Self::NoClassifier { .. } | Self::Exists { .. } => Exit::Settings,
+            Self::OtherVocabulary { .. }
+            | Self::NoClassifier { .. }
+            | Self::Exists { .. }
+            | Self::Finished { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere | Self::Interrupted { .. } => Exit::TryAgain,
             Self::Thread { .. } | Self::Io { .. } | Self::Signals(_) => Exit::Io,

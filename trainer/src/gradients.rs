@@ -69,7 +69,14 @@ impl<'r> Gradients<'r> {
     ) -> Result<f64> {
         match &mut self.way {
             Way::Kernels { engine, objective, sums } => {
-                add_by_kernels(engine, *objective, sums, recipe, model, batch, step)
+                if batch.rows.is_empty() {
+                    return Ok(0.0);
+                }
+                let loss = add_by_kernels(engine, *objective, &mut sums.each, recipe, model, batch, step)?;
+                if self.ranks.group().is_some() {
+                    sums.touch(engine.distinct_ids());
+                }
+                Ok(loss)
             }
             Way::PyTorch { reducer } => {
                 let loss = share_loss(recipe, model, inputs, batch, step)?;
@@ -82,7 +89,7 @@ impl<'r> Gradients<'r> {
         }
     }
 
-    /// For how many words kernels have added gradients of embeddings since [`Gradients::over_ranks`].
+    /// For how many words kernels have added gradients of embeddings since [`Gradients::over_ranks`]; 0 for a rank alone.
     pub(crate) fn n_touched(&self) -> usize {
         match &self.way {
             Way::Kernels { sums, .. } => sums.n_touched(),
@@ -92,9 +99,9 @@ impl<'r> Gradients<'r> {
 
     /// After a step's last batch: makes them those of all ranks, where they are not yet. Each rank's
     /// [`Gradients::n_touched`] is known to all.
-    pub(crate) fn over_ranks(&mut self, n_touched: &[usize]) -> Result<()> {
+    pub(crate) fn over_ranks(&mut self, n_touched: &[usize], stopwatch: &mut Stopwatch) -> Result<()> {
         match (&mut self.way, self.ranks.group()) {
-            (Way::Kernels { sums, .. }, Some(group)) => sums.over_ranks(group, n_touched),
+            (Way::Kernels { sums, .. }, Some(group)) => sums.over_ranks(group, n_touched, stopwatch),
             _ => Ok(()),
         }
     }
@@ -111,15 +118,12 @@ impl<'r> Gradients<'r> {
 fn add_by_kernels(
     engine: &mut Engine,
     objective: Objective,
-    sums: &mut Sums,
+    gradients: &mut [Tensor],
     recipe: &Recipe,
     model: &Lstm,
     batch: &Batch,
     step: InStep,
 ) -> Result<f64> {
-    if batch.rows.is_empty() {
-        return Ok(0.0);
-    }
     let left = drop_words(batch, recipe.dropout.words, step.masks);
     let tokens = left.as_deref().unwrap_or(&batch.tokens);
     let tokens = Tokens { tokens, longest: batch.longest, lengths: &batch.lengths };
@@ -132,10 +136,8 @@ fn add_by_kernels(
     };
     let dropout = masks_of(recipe.dropout, step.masks);
     let weights = model.weights()?;
-    let mut gradients = model.numbers_of(&mut sums.each)?;
-    let loss = engine.train(&weights, tokens.rows(), &dropout, &loss, &mut gradients);
-    sums.touch(engine.words());
-    Ok(loss)
+    let mut gradients = model.numbers_of(gradients)?;
+    Ok(engine.train(&weights, tokens.rows(), &dropout, &loss, &mut gradients))
 }
 
 fn masks_of(dropout: Dropout, seed: u64) -> kernels::Dropout {

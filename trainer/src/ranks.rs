@@ -57,17 +57,12 @@ impl Ranks {
         }
     }
 
-    /// Each rank's numbers.
+    /// Each rank's numbers. On a GPU it waits until they are there.
     pub fn gather_f64<const N: usize>(&self, numbers: [f64; N]) -> Result<Vec<[f64; N]>> {
         let Self::Several(group) = self else { return Ok(vec![numbers]) };
         let own = Tensor::from_slice(&numbers).to_device(group.device());
-        let of_ranks = group.all_gather(&own)?;
-        let read = |of_rank: &Tensor| {
-            let mut numbers = [0.0; N];
-            of_rank.to_device(Device::Cpu).copy_data(&mut numbers, N);
-            numbers
-        };
-        Ok(of_ranks.iter().map(read).collect())
+        let all = Tensor::f_cat(&group.all_gather(&own)?, 0)?.to_device(Device::Cpu);
+        Ok(Vec::<f64>::try_from(&all)?.as_chunks().0.to_vec())
     }
 
     /// Sums whole numbers over the ranks.

@@ -263,13 +263,13 @@ pub fn train(
             }
 
             let asked = (hooks.asked)(&training.position);
-            let own = [own_loss, gradients.n_touched() as f64];
-            let agreed = stopwatch.wait(|| agree(ranks, own, asked))?;
+            let n_touched = gradients.n_touched();
+            let agreed = stopwatch.wait(|| agree(ranks, own_loss, n_touched, asked))?;
             own_loss = 0.0;
             if !agreed.loss.is_finite() {
                 return Err(Error::Diverged { step: training.position.steps });
             }
-            stopwatch.wait(|| gradients.over_ranks(&agreed.n_touched))?;
+            gradients.over_ranks(&agreed.n_touched, &mut stopwatch)?;
             let mut tensors = gradients.tensors(&training.model);
             let norm = recipe.clip.map(|most| clip(&mut tensors, most)).transpose()?;
             let rate = recipe.schedule.rate(training.position.steps);
@@ -415,20 +415,21 @@ struct Agreed {
 }
 
 /// One small exchange among the ranks: the losses, the words that have gradients, and what any rank was asked for.
-fn agree(ranks: &Ranks, [own_loss, n_touched]: [f64; 2], asked: Option<Asked>) -> Result<Agreed> {
+fn agree(ranks: &Ranks, own_loss: f64, n_touched: usize, asked: Option<Asked>) -> Result<Agreed> {
     let asked_for = |what| f64::from(u8::from(asked == Some(what)));
-    let own = [own_loss, n_touched, asked_for(Asked::Stop), asked_for(Asked::Checkpoint)];
-    let of_ranks = ranks.gather_f64(own)?;
-    let is_any_asked = |at: usize| of_ranks.iter().any(|of_rank| of_rank[at] > 0.0);
-    Ok(Agreed {
-        loss: of_ranks.iter().map(|&[loss, ..]| loss).sum(),
-        asked: match (is_any_asked(2), is_any_asked(3)) {
-            (true, _) => Some(Asked::Stop),
-            (false, true) => Some(Asked::Checkpoint),
-            (false, false) => None,
-        },
-        n_touched: of_ranks.iter().map(|&[_, n_touched, ..]| n_touched as usize).collect(),
-    })
+    let own = [own_loss, n_touched as f64, asked_for(Asked::Stop), asked_for(Asked::Checkpoint)];
+    let mut agreed = Agreed { loss: 0.0, asked: None, n_touched: Vec::new() };
+    // In the order of the ranks, so that all have the same sum.
+    for [loss, n_touched, stop, checkpoint] in ranks.gather_f64(own)? {
+        agreed.loss += loss;
+        agreed.n_touched.push(n_touched as usize);
+        if stop > 0.0 {
+            agreed.asked = Some(Asked::Stop);
+        } else if checkpoint > 0.0 {
+            agreed.asked = agreed.asked.or(Some(Asked::Checkpoint));
+        }
+    }
+    Ok(agreed)
 }
 
 fn end_epoch(

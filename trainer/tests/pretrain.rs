@@ -71,6 +71,10 @@ fn losses(out: &Path, event: &str) -> Vec<f64> {
     lines.filter(|line| line["event"] == event).map(|line| line["loss"].as_f64().unwrap()).collect()
 }
 
+fn files(model: &Path) -> Vec<u8> {
+    fs::read(model.join("model.safetensors")).unwrap()
+}
+
 fn weights(model: &Path) -> Vec<(String, Tensor)> {
     Tensor::read_safetensors(model.join("model.safetensors")).unwrap()
 }
@@ -88,6 +92,10 @@ fn next_words_are_learned_and_a_classifier_begins_with_them() {
     let model = words.join("model");
     let from = ["--init-from", model.to_str().unwrap(), "--epochs", "1", "--rate", "1e-12"];
     succeed(fit(&reviews, &begun, &from));
+    // What is to be started again when it fails says so from the beginning on.
+    let resumed = folder.path().join("resumed");
+    succeed(fit(&reviews, &resumed, &[&from[..], &["--resume"]].concat()));
+    assert_eq!(files(&resumed.join("model")), files(&begun.join("model")));
     let (learned, begun) = (weights(&model), weights(&begun.join("model")));
     let in_common = |name: &str| name.starts_with("embedding.") || name.starts_with("lstm.");
     assert_eq!(begun.iter().filter(|(name, _)| in_common(name)).count(), 9);

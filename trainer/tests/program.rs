@@ -390,6 +390,28 @@ fn a_full_disk_at_a_checkpoint_ends_the_training_and_leaves_the_last_one_whole()
 }
 
 #[test]
+fn a_complete_training_without_checkpoints_is_not_begun_anew() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let weights = job.weights("out");
+    for more in [&["--epochs", "2", "--resume"][..], &["--epochs", "1"]] {
+        let (code, told) = run(job.fit("out", more));
+        assert_eq!(code, Some(78), "{told}");
+        assert!(told.contains("found a complete training that has left no checkpoint"), "{told}");
+        assert_eq!(job.weights("out"), weights);
+    }
+}
+
+#[test]
+fn a_gpu_that_is_not_there_is_said_to_be_missing() {
+    let mut command = trainer();
+    command.args(["fit", "reviews.h5", "--out", "out", "--device", "cuda"]).env("CUDA_VISIBLE_DEVICES", "");
+    let (code, told) = run(command);
+    assert_eq!(code, Some(78), "{told}");
+    assert_eq!(told.trim_end().lines().count(), 1, "{told}");
+}
+
+#[test]
 fn a_checkpoint_of_another_training_is_refused() {
     let job = Job::new();
     job.train("out", 1, &["--checkpoint-steps", "10"]);

@@ -4,7 +4,7 @@ use tch::Device;
 
 use crate::arguments::{ComputeName, DeviceName, Running};
 use crate::compute::Compute;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ffi::keep_memory;
 
 /// What a command's rank computes with.
@@ -22,7 +22,15 @@ fn device(running: &Running) -> Result<Device> {
         DeviceName::Cpu => Ok(Device::Cpu),
         DeviceName::Cuda => {
             c10d::load_cuda()?;
-            Ok(Device::Cuda(local_rank()))
+            let (n_gpus, own) = (tch::Cuda::device_count(), local_rank());
+            if i64::try_from(own).is_ok_and(|own| own < n_gpus) {
+                return Ok(Device::Cuda(own));
+            }
+            Err(Error::Setting {
+                setting: "--device",
+                found: format!("cuda for rank {own} of this machine"),
+                expected: format!("cpu or auto, since PyTorch finds {n_gpus} GPUs with a driver"),
+            })
         }
         DeviceName::Auto => {
             let has_gpu = c10d::load_cuda().is_ok() && tch::Cuda::device_count() > 0;

@@ -48,6 +48,9 @@ pub fn fit(arguments: &Fit) -> Result<()> {
         Job { arguments, recipe: &recipe, rows: &rows, tested, ranks: &ranks, compute: &compute, out: &out };
 
     let mut training = job.begin()?;
+    if let Some(cut) = cut(&rows, arguments.tokens).filter(|_| ranks.is_first()) {
+        tell(&cut);
+    }
     let (end, log) = job.run(&interrupts, &mut training)?;
     if end == End::Stopped {
         log.map_or(Ok(()), Log::finish)?;
@@ -99,6 +102,16 @@ impl Out {
         record.scores_sha256 = sha256::of_file(&path).map_err(|source| Error::io(&path, source))?;
         put_json(&self.folder.join(EVALUATION), &record)
     }
+}
+
+/// What is to be said where rows may be longer than what is read of them.
+fn cut(rows: &Rows, tokens: u32) -> Option<String> {
+    let kept = rows.settings().rows.max_tokens;
+    let is_cut = tokens > 0 && (kept == 0 || kept > tokens);
+    let kept = if kept == 0 { "all".to_owned() } else { format!("up to {kept}") };
+    is_cut.then(|| {
+        format!("reads the first {tokens} words of a row; the dataset has {kept}, and --tokens 0 reads them")
+    })
 }
 
 fn division(arguments: &Fit) -> Result<Division> {
@@ -260,17 +273,11 @@ impl Job<'_> {
     /// A new training, or one that goes on from a checkpoint.
     fn begin(self) -> Result<Training> {
         let Self { arguments, recipe, rows, ranks, compute, out, .. } = self;
-        let mut training = Training::new(recipe, compute.device());
         let Some(wanted) = &arguments.resume else {
-            if out.checkpoints.has_any() || out.model().exists() {
+            if out.checkpoints.has_any() {
                 return Err(Error::Exists { path: out.folder.clone() });
             }
-            if let Some(path) = &arguments.init_from {
-                init::from(path, &mut training.model, rows.vocabulary())?;
-            }
-            // What rank 0 drew is what all begin with, whatever their libraries.
-            ranks.broadcast(training.model.parameters().tensors())?;
-            return Ok(training);
+            return self.begin_anew();
         };
         let folder = if wanted.as_os_str() == "latest" {
             // Only rank 0's answer counts; the others may not see the folder.
@@ -282,10 +289,13 @@ impl Job<'_> {
         let mut has_checkpoint = [i64::from(ranks.is_first() && folder.is_some())];
         ranks.sum_i64(&mut has_checkpoint)?;
         if has_checkpoint == [0] {
-            // A job that is started again before its first checkpoint begins anew.
-            ranks.broadcast(training.model.parameters().tensors())?;
-            return Ok(training);
+            // A job that is started again before its first checkpoint.
+            if ranks.is_first() {
+                tell("there is no checkpoint yet: begins anew");
+            }
+            return self.begin_anew();
         }
+        let mut training = Training::new(recipe, compute.device());
         restore(&folder.unwrap_or_default(), recipe, rows.vocabulary(), &mut training, ranks)?;
         if ranks.is_first() {
             tell(&format!(
@@ -294,6 +304,20 @@ impl Job<'_> {
                 training.position.epoch + 1
             ));
         }
+        Ok(training)
+    }
+
+    fn begin_anew(self) -> Result<Training> {
+        let Self { arguments, recipe, rows, ranks, compute, out, .. } = self;
+        if out.model().exists() {
+            return Err(Error::Finished { path: out.folder.clone(), model: out.model() });
+        }
+        let mut training = Training::new(recipe, compute.device());
+        if let Some(path) = &arguments.init_from {
+            init::from(path, &mut training.model, rows.vocabulary())?;
+        }
+        // What rank 0 drew is what all begin with, whatever their libraries.
+        ranks.broadcast(training.model.parameters().tensors())?;
         Ok(training)
     }
 

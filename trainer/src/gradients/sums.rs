@@ -10,6 +10,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::error::{Error, Result};
 use crate::ffi::{numbers, numbers_mut};
+use crate::times::Stopwatch;
 
 /// Gradients that kernels add to.
 pub(super) struct Sums {
@@ -59,21 +60,30 @@ impl Sums {
         self.touched.ids.len()
     }
 
-    /// Makes them the sums over all ranks, in the order of the ranks, so that all have the same bits. What each has
-    /// touched decides how.
-    pub(super) fn over_ranks(&mut self, group: &ProcessGroup, n_touched: &[usize]) -> Result<()> {
-        let most = n_touched.iter().copied().max().unwrap_or(0);
-        // Of a ring's reduction a rank receives twice a share of all numbers for each other rank.
-        if n_touched.len() * self.packed_length(most) < 2 * self.all.numel() {
-            let packed = self.packed(most)?;
-            let of_ranks = group.all_gather(&packed)?;
+    /// Makes them the sums over all ranks, with the same bits on each. What the ranks have touched decides how: rows are
+    /// added in the order of the ranks, a ring's reduction has an order of its own.
+    pub(super) fn over_ranks(
+        &mut self,
+        group: &ProcessGroup,
+        n_touched: &[usize],
+        stopwatch: &mut Stopwatch,
+    ) -> Result<()> {
+        if self.are_rows_less(n_touched) {
+            let packed = self.packed(most(n_touched))?;
+            let of_ranks = stopwatch.wait(|| Ok(group.all_gather(&packed)?))?;
             let of_ranks = of_ranks.iter().map(numbers).collect::<Option<Vec<_>>>();
             self.add_up(&of_ranks.ok_or_else(not_plain)?, n_touched)?;
         } else {
-            group.all_reduce(&mut self.all, ReduceOp::Sum)?;
+            stopwatch.wait(|| Ok(group.all_reduce(&mut self.all, ReduceOp::Sum)?))?;
         }
         self.touched.clear();
         Ok(())
+    }
+
+    /// Whether a rank receives less where all send what they have touched than in a ring's reduction, which brings it twice
+    /// a share of all numbers from each other rank.
+    fn are_rows_less(&self, n_touched: &[usize]) -> bool {
+        n_touched.len() * self.packed_length(most(n_touched)) < 2 * self.all.numel()
     }
 
     fn packed_length(&self, n_rows: usize) -> usize {
@@ -120,6 +130,10 @@ impl Sums {
         }
         Ok(())
     }
+}
+
+fn most(n_touched: &[usize]) -> usize {
+    n_touched.iter().copied().max().unwrap_or(0)
 }
 
 fn add(to: &mut [f32], numbers: &[f32]) {
@@ -207,5 +221,22 @@ mod tests {
             sums.add_up(&packed, &n_touched).unwrap();
             assert_eq!(numbers(&sums.all).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn rows_are_sent_where_they_are_less_than_a_ring_brings() {
+        let (sums, _) = of_rank(0, &[vec![1, 2], vec![2, 3]]);
+        assert_eq!(sums.n_touched(), 3);
+        // 161 numbers, of which 11 are not of embeddings; a row has 3 and its id.
+        assert!(sums.are_rows_less(&[37, 0]) && !sums.are_rows_less(&[38, 1]));
+        assert!(sums.are_rows_less(&[1, 24, 2]) && !sums.are_rows_less(&[25, 1, 2]));
+    }
+
+    #[test]
+    fn words_count_anew_after_a_step() {
+        let (mut sums, _) = of_rank(0, &[vec![1, 2]]);
+        sums.touched.clear();
+        sums.touch(&[2]);
+        assert_eq!(sums.touched.ids, [2]);
     }
 }

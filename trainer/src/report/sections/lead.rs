@@ -26,6 +26,11 @@ pub fn lead(runs: &[Run]) -> String {
         }
         ([_], _) => "No figures of held-back rows yet.".to_owned(),
         (_, []) => "None of these trainings has figures of held-back rows.".to_owned(),
+        (_, [(run, metrics)]) => format!(
+            "{} has {} accuracy; no other has figures of held-back rows.",
+            run.name,
+            percent(metrics.accuracy)
+        ),
         (_, tested) => {
             let mut order: Vec<&(&Run, Metrics)> = tested.iter().collect();
             order.sort_by(|one, other| other.1.accuracy.total_cmp(&one.1.accuracy));
