@@ -8,8 +8,12 @@ use input::Compression;
 /// So many bytes of the first line are looked at.
 const BEGINNING_BYTES: usize = 16;
 
-/// The first bytes of what was packed in ways that are not read here.
-const PACKED: [(&[u8], &str); 3] = [(b"\xfd7zXZ", "xz"), (b"PK\x03\x04", "zip"), (b"PAR1", "Parquet")];
+/// The first bytes of what cannot be read by lines, its name, and what to do with it.
+const PACKED: [(&[u8], &str, &str); 3] = [
+    (b"\xfd7zXZ", "xz", "unpack it before the mapper"),
+    (b"PK\x03\x04", "zip", "unpack it before the mapper"),
+    (b"PAR1", "Parquet", "sentimill reads it, the mapper reads lines"),
+];
 
 /// What of the input's first line a guess is made from.
 pub fn beginning(line: Content<'_>) -> &[u8] {
@@ -25,8 +29,8 @@ pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format) -> Strin
         return "the input is compressed: give it as a file, by --input, or unpack it before the mapper"
             .to_owned();
     }
-    if let Some((_, name)) = PACKED.iter().find(|(magic, _)| beginning.starts_with(magic)) {
-        return format!("the input is a file of {name}: unpack it before the mapper");
+    if let Some((_, name, remedy)) = PACKED.iter().find(|(magic, ..)| beginning.starts_with(magic)) {
+        return format!("the input is a file of {name}: {remedy}");
     }
     let most = counts.bad_line.max(counts.line_too_long).max(counts.no_text).max(counts.bad_rating);
     if counts.bad_line == most && counts.no_text < most && counts.bad_rating < most {

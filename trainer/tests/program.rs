@@ -556,6 +556,9 @@ fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     assert!(loss("third") != loss("first"));
 
     fs::write(&vectors, "w3 1 2 3\n").unwrap();
+    let (code, told) = run(job.fit("fourth", &["--init-from", "nowhere"]));
+    assert_eq!(code, Some(66), "{told}");
+    assert!(told.contains("nowhere: no such file or folder, expected a saved model's folder"), "{told}");
     let (code, told) = run(job.fit("fourth", &["--init-from", vectors.to_str().unwrap()]));
     assert_eq!(code, Some(65), "{told}");
     assert!(told.contains("words.vec: line 1: 3 numbers, expected 8"), "{told}");

@@ -14,6 +14,13 @@ use crate::saved;
 
 /// Begins a model with what is at `path`: a saved model's folder, or a .vec text file.
 pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Result<()> {
+    if !path.exists() {
+        return Err(Error::Weights {
+            path: path.to_owned(),
+            found: "no such file or folder".to_owned(),
+            expected: "a saved model's folder, or word vectors as .vec text; check --init-from".to_owned(),
+        });
+    }
     if path.is_dir() {
         let saved = saved::read(path)?;
         if saved.vocabulary != vocabulary.words {
