@@ -22,24 +22,25 @@ fn device(running: &Running) -> Result<Device> {
         DeviceName::Cpu => Ok(Device::Cpu),
         DeviceName::Cuda => {
             c10d::load_cuda()?;
-            let (n_gpus, own) = (tch::Cuda::device_count(), local_rank());
-            if i64::try_from(own).is_ok_and(|own| own < n_gpus) {
-                return Ok(Device::Cuda(own));
-            }
-            Err(Error::Setting {
-                setting: "--device",
-                found: format!("cuda for rank {own} of this machine"),
-                expected: format!("cpu or auto, since PyTorch finds {n_gpus} GPUs with a driver"),
-            })
+            own_gpu()
         }
         DeviceName::Auto => {
             let has_gpu = c10d::load_cuda().is_ok() && tch::Cuda::device_count() > 0;
-            Ok(if has_gpu { Device::Cuda(local_rank()) } else { Device::Cpu })
+            if has_gpu { own_gpu() } else { Ok(Device::Cpu) }
         }
     }
 }
 
-/// Which of a machine's GPUs is this rank's.
-fn local_rank() -> usize {
-    std::env::var("LOCAL_RANK").ok().and_then(|rank| rank.parse().ok()).unwrap_or(0)
+/// That of a machine's GPUs which is this rank's.
+fn own_gpu() -> Result<Device> {
+    let own = std::env::var("LOCAL_RANK").ok().and_then(|rank| rank.parse().ok()).unwrap_or(0);
+    let n_gpus = tch::Cuda::device_count();
+    if i64::try_from(own).is_ok_and(|own| own < n_gpus) {
+        return Ok(Device::Cuda(own));
+    }
+    Err(Error::Setting {
+        setting: "--device",
+        found: format!("a GPU for rank {own} of this machine"),
+        expected: format!("cpu, or no more ranks than GPUs: PyTorch finds {n_gpus} with a driver"),
+    })
 }

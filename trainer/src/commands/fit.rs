@@ -290,10 +290,11 @@ impl Job<'_> {
         ranks.sum_i64(&mut has_checkpoint)?;
         if has_checkpoint == [0] {
             // A job that is started again before its first checkpoint.
+            let training = self.begin_anew()?;
             if ranks.is_first() {
                 tell("there is no checkpoint yet: begins anew");
             }
-            return self.begin_anew();
+            return Ok(training);
         }
         let mut training = Training::new(recipe, compute.device());
         restore(&folder.unwrap_or_default(), recipe, rows.vocabulary(), &mut training, ranks)?;
