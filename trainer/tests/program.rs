@@ -71,6 +71,11 @@ impl Job {
         values.filter(|value| value["event"] == event).collect()
     }
 
+    /// The loss of each step.
+    fn losses(&self, name: &str) -> Vec<f64> {
+        self.metrics(name, "steps").iter().map(|line| line["loss"].as_f64().unwrap()).collect()
+    }
+
     fn weights(&self, name: &str) -> Vec<u8> {
         fs::read(self.out(name).join("model/model.safetensors")).unwrap()
     }
@@ -108,15 +113,11 @@ fn loss_curves_of_kernels_agree_on_1_2_and_3_ranks() {
     for (words, job) in [("few", Job::new()), ("many", Job::of(many))] {
         for accumulate in ["1", "2"] {
             let name = |world_size: usize| format!("{accumulate} {world_size}");
-            let losses = |world_size: usize| -> Vec<f64> {
-                let losses = job.metrics(&name(world_size), "steps");
-                losses.iter().map(|line| line["loss"].as_f64().unwrap()).collect()
-            };
             for world_size in 1..=3 {
                 let sizes = ["--embedding", "24", "--hidden", "16", "--linear", "8", "--epochs", "3"];
                 let rule = ["--optimizer", "sgd", "--rate", "0.3", "--accumulate", accumulate];
                 job.train(&name(world_size), world_size, &[&sizes[..], &rule].concat());
-                let (found, expected) = (losses(world_size), losses(1));
+                let (found, expected) = (job.losses(&name(world_size)), job.losses(&name(1)));
                 assert_eq!(found.len(), expected.len());
                 assert!(found.len() > 20);
                 for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
@@ -141,18 +142,16 @@ fn loss_curves_of_1_2_and_4_ranks_agree() {
             &["--precision", "f64", "--row-weight", "log", "--clip", "0.5", "--rate", "0.02"],
         );
     }
-    let losses = |name: &str| -> Vec<f64> {
-        job.metrics(name, "steps").iter().map(|line| line["loss"].as_f64().unwrap()).collect()
-    };
-    let one = losses("one");
+    let one = job.losses("one");
     assert!(one.len() > 50);
     // It learns something, so that there is something to agree on.
     let epochs: Vec<f64> =
         job.metrics("one", "epoch").iter().map(|line| line["loss"].as_f64().unwrap()).collect();
     assert!(epochs[3] < epochs[0], "{epochs:?}");
     for name in ["two", "four"] {
-        assert_eq!(losses(name).len(), one.len());
-        for (at, (found, expected)) in losses(name).iter().zip(&one).enumerate() {
+        let found = job.losses(name);
+        assert_eq!(found.len(), one.len());
+        for (at, (found, expected)) in found.iter().zip(&one).enumerate() {
             assert!(
                 (found - expected).abs() <= 1e-9 * expected,
                 "{name}, step {at}: {found}, of one {expected}"
@@ -543,7 +542,7 @@ fn launched_ranks_train_together_and_a_killed_one_ends_the_job() {
 fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     let job = Job::new();
     job.train("first", 1, &[]);
-    let loss = |name: &str| job.metrics(name, "steps")[0]["loss"].as_f64().unwrap();
+    let loss = |name: &str| job.losses(name)[0];
 
     let model = job.out("first").join("model");
     // So small a step moves no weight.

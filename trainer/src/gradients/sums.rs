@@ -31,16 +31,14 @@ impl Sums {
         let length: usize = parameters.iter().map(Tensor::numel).sum();
         let all = Tensor::f_zeros([length as i64], (Kind::Float, Device::Cpu))?;
         let mut each = Vec::new();
-        let mut begins = Vec::new();
         let mut begin = 0;
         for parameter in parameters {
             let length = parameter.numel();
             each.push(all.f_narrow(0, begin as i64, length as i64)?.f_view(&parameter.size()[..])?);
-            begins.push(begin);
             begin += length;
         }
         let (n_ids, width) = parameters[embedding].size2()?;
-        let begin = begins[embedding];
+        let begin: usize = parameters[..embedding].iter().map(Tensor::numel).sum();
         Ok(Self {
             all,
             each,
@@ -86,19 +84,23 @@ impl Sums {
         n_touched.len() * self.packed_length(most(n_touched)) < 2 * self.all.numel()
     }
 
+    /// Numbers that are not of embeddings.
+    fn n_others(&self) -> usize {
+        self.all.numel() - self.embeddings.len()
+    }
+
     fn packed_length(&self, n_rows: usize) -> usize {
-        self.all.numel() - self.embeddings.len() + n_rows * (1 + self.width)
+        self.n_others() + n_rows * (1 + self.width)
     }
 
     /// What is not of embeddings, the ids touched, as bits, and their rows; zeros up to as many rows as are wanted.
     fn packed(&self, n_rows: usize) -> Result<Tensor> {
-        let length = self.packed_length(n_rows);
-        let mut packed = Tensor::f_zeros([length as i64], (Kind::Float, Device::Cpu))?;
+        let length = self.packed_length(n_rows) as i64;
+        let mut packed = Tensor::f_zeros([length], (Kind::Float, Device::Cpu))?;
         let (width, begin) = (self.width, self.embeddings.start);
         let all = numbers(&self.all).ok_or_else(not_plain)?;
-        let (rest, rows) =
-            numbers_mut(&mut packed).ok_or_else(not_plain)?.split_at_mut(length - n_rows * (1 + width));
-        let (before, after) = rest.split_at_mut(begin);
+        let (others, rows) = numbers_mut(&mut packed).ok_or_else(not_plain)?.split_at_mut(self.n_others());
+        let (before, after) = others.split_at_mut(begin);
         before.copy_from_slice(&all[..begin]);
         after.copy_from_slice(&all[self.embeddings.end..]);
         let (ids, rows) = rows.split_at_mut(n_rows);
@@ -111,18 +113,17 @@ impl Sums {
 
     /// The sums of what ranks have packed, of each so many rows.
     fn add_up(&mut self, of_ranks: &[&[f32]], n_touched: &[usize]) -> Result<()> {
-        let (width, Range { start, end }) = (self.width, self.embeddings.clone());
+        let (width, n_others, Range { start, end }) = (self.width, self.n_others(), self.embeddings.clone());
         let all = numbers_mut(&mut self.all).ok_or_else(not_plain)?;
         all[..start].fill(0.0);
         all[end..].fill(0.0);
         for &id in &self.touched.ids {
             all[start + id as usize * width..][..width].fill(0.0);
         }
-        let n_others = all.len() - (end - start);
         for (packed, &n_rows) in of_ranks.iter().zip(n_touched) {
-            let (rest, rows) = packed.split_at(n_others);
-            add(&mut all[..start], &rest[..start]);
-            add(&mut all[end..], &rest[start..]);
+            let (others, rows) = packed.split_at(n_others);
+            add(&mut all[..start], &others[..start]);
+            add(&mut all[end..], &others[start..]);
             let (ids, rows) = rows.split_at(rows.len() / (1 + width));
             for (id, row) in ids[..n_rows].iter().zip(rows.chunks_exact(width)) {
                 add(&mut all[start + id.to_bits() as usize * width..][..width], row);

@@ -21,24 +21,9 @@ pub fn curves(runs: &[Run], html: &mut Html) {
             over_epoch_axis("Loss", note, short, losses(runs, |run| !run.is_of_words())).draw(html);
             let note = "told from a step's candidates, while the weights changed";
             over_epoch_axis("Loss of a next word", note, short, losses(runs, Run::is_of_words)).draw(html);
-            let accuracies = series(runs, |run| {
-                vec![
-                    (
-                        "validation",
-                        Style::Dots,
-                        over_epochs(run, |epoch| epoch.validation.map(|of| of.accuracy)),
-                    ),
-                    ("test", Style::Rings, at_the_end(run, |of| of.accuracy)),
-                ]
-            });
-            over_epoch_axis("Accuracy", "of rows held back", percent, accuracies).draw(html);
-            let f1s = series(runs, |run| {
-                vec![
-                    ("validation", Style::Dots, over_epochs(run, |epoch| epoch.validation.map(|of| of.f1))),
-                    ("test", Style::Rings, at_the_end(run, |of| of.f1)),
-                ]
-            });
-            over_epoch_axis("F1", "of rows held back", short, f1s).draw(html);
+            let note = "of rows held back";
+            over_epoch_axis("Accuracy", note, percent, held_back(runs, |of| of.accuracy)).draw(html);
+            over_epoch_axis("F1", note, short, held_back(runs, |of| of.f1)).draw(html);
             let is_constant = |run: &Run| run.steps.windows(2).all(|at| at[0].rate == at[1].rate);
             if !runs.iter().all(is_constant) {
                 let rates = series(runs, |run| vec![("", Style::Line, over_steps(run, |line| line.rate))]);
@@ -59,6 +44,13 @@ fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {
             ("training", Style::Dots, over_epochs(run, |epoch| Some(epoch.loss))),
             ("validation", Style::Dashes, validation),
         ]
+    })
+}
+
+fn held_back(runs: &[Run], measure: fn(&Metrics) -> f64) -> Vec<Series> {
+    series(runs, |run| {
+        let validation = over_epochs(run, |epoch| epoch.validation.as_ref().map(measure));
+        vec![("validation", Style::Dots, validation), ("test", Style::Rings, at_the_end(run, measure))]
     })
 }
 

@@ -80,20 +80,31 @@ fn roc_chart(runs: &[Run], html: &mut Html) {
             .map_or(String::new(), |auc| format!("AUC {}", measure(auc)));
         lines.push(Series { run: at, of: line_of(runs, run), what: auc, style: Style::Line, points });
     }
-    let square = Some((0.0, 1.0));
     let chart = Chart {
         title: "ROC",
         note: "positive rows called positive, by negative rows called so",
         x_label: "negative called positive",
-        y_range: square,
-        from_zero: false,
-        x_range: square,
         diagonal: Some("chance"),
+        ..of_shares(lines)
+    };
+    chart.draw(html);
+}
+
+/// A chart of shares by shares, which is to be named.
+fn of_shares(lines: Vec<Series>) -> Chart<'static> {
+    let all = Some((0.0, 1.0));
+    Chart {
+        title: "",
+        note: "",
+        x_label: "",
+        y_range: all,
+        from_zero: false,
+        x_range: all,
+        diagonal: None,
         y_text: percent_whole,
         x_text: percent_whole,
         lines,
-    };
-    chart.draw(html);
+    }
 }
 
 fn percent_whole(share: f64) -> String {
@@ -126,18 +137,12 @@ fn calibration_chart(runs: &[Run], html: &mut Html) {
         });
         found.push((at, run, calibration));
     }
-    let square = Some((0.0, 1.0));
     let chart = Chart {
         title: "Calibration",
         note: "rows that are positive, by the probability that was given",
         x_label: "probability",
-        y_range: square,
-        from_zero: false,
-        x_range: square,
         diagonal: Some("as told"),
-        y_text: percent_whole,
-        x_text: percent_whole,
-        lines,
+        ..of_shares(lines)
     };
     chart.draw(html);
     if !found.is_empty() {

@@ -34,19 +34,21 @@ pub fn lead(runs: &[Run]) -> String {
         (_, tested) => {
             let mut order: Vec<&(&Run, Metrics)> = tested.iter().collect();
             order.sort_by(|one, other| other.1.accuracy.total_cmp(&one.1.accuracy));
-            let best =
-                format!("{} is ahead, with {} accuracy", order[0].0.name, percent(order[0].1.accuracy));
-            let before = order.get(1).map(|next| {
-                let points = 100.0 * (order[0].1.accuracy - next.1.accuracy);
-                format!(", {points:.1} points before {}", next.0.name)
-            });
-            let first = rows_of(order[0].0);
-            let same = if first.is_some() && order.iter().all(|(run, _)| rows_of(run) == first) {
+            // There are two or more.
+            let ((best, of_best), (next, of_next)) = (order[0], order[1]);
+            let points = 100.0 * (of_best.accuracy - of_next.accuracy);
+            let rows = rows_of(best);
+            let same = if rows.is_some() && order.iter().all(|(run, _)| rows_of(run) == rows) {
                 "."
             } else {
                 ". They were not tested on the same rows, so compare with care."
             };
-            format!("{best}{}{same}", before.unwrap_or_default())
+            format!(
+                "{} is ahead, with {} accuracy, {points:.1} points before {}{same}",
+                best.name,
+                percent(of_best.accuracy),
+                next.name
+            )
         }
     }
 }
