@@ -103,7 +103,7 @@ ifeq ($(TORCH),yes)
 	cargo build --profile dist $(LOCKED) -p kernels --example step
 	$(TARGET)/dist/examples/step 1 && $(TARGET)/dist/examples/step 2
 	python3 trainer/bench/generated.py 60000 >$(TARGET)/dist/bench/generated.jsonl
-	$(TARGET)/dist/sentimill --input $(TARGET)/dist/bench/generated.jsonl --out $(TARGET)/dist/bench/generated.h5
+	$(TARGET)/dist/sentimill --profile original --input $(TARGET)/dist/bench/generated.jsonl --out $(TARGET)/dist/bench/generated.h5
 	python3 trainer/bench/compare.py $(TARGET)/dist/trainer .deps/torch/bin/python 5 $(TARGET)/dist/bench/generated.h5 $(REVIEWS)
 endif
 	$(LEFT_OUT)

@@ -30,7 +30,7 @@ INPUT = os.environ.get("INPUT")
 
 SORT_MIB = 2048
 SORT = f"sort -S {SORT_MIB}M --parallel=2 -T ."
-REDUCE = f"reducer --memory 1GiB --run file://{BENCH}/run --partition 0 --partitions 1 >/dev/null"
+REDUCE = f"reducer --profile original --memory 1GiB --run file://{BENCH}/run --partition 0 --partitions 1 >/dev/null"
 # Not our own wait4: a child's peak begins at that of the process it was forked from, and Python's is 14 MiB.
 GNU_TIME = "/usr/bin/time"
 

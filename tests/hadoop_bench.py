@@ -77,7 +77,7 @@ def rust(run):
     folder = task_folder(f"rust-{run}")
     files = ",".join(f"hdfs:///programs/{name}" for name in ("mapper", "combiner", "reducer", "measured.sh"))
     measured = f"measured.sh {folder} ./"
-    job_s = job(f"rust-{run}", files, f"{measured}mapper", f"{measured}reducer --run file://{folder}/run", "-combiner", "combiner")
+    job_s = job(f"rust-{run}", files, f"{measured}mapper", f"{measured}reducer --profile original --run file://{folder}/run", "-combiner", "combiner")
     pathlib.Path("reviews.h5").unlink(missing_ok=True)
     pathlib.Path("reviews.manifest.json").unlink(missing_ok=True)
     merge = f"merge --run file://{folder}/run --counts rust-{run}.log --out reviews.h5 >card"

@@ -96,7 +96,7 @@ def compare(path):
 def jobs(path):
     python = ["bash", IN_PYTHON / "pipe.sh", PYTHON, path, "stop_words", "python.h5"]
     of_peers = {peer: [PYTHON, HERE / f"in_{peer}.py", path, "stop_words", f"{peer}.h5"] for peer in PEERS} | {"python": python}
-    mill = Job("sentimill", [PROGRAMS / "sentimill", "--input", path, "--out", "reviews.h5"], "reviews.h5")
+    mill = Job("sentimill", [PROGRAMS / "sentimill", "--profile", "original", "--input", path, "--out", "reviews.h5"], "reviews.h5")
     return [mill, *(Job(peer, of_peers[peer], f"{peer}.h5") for peer in PEERS)]
 
 

@@ -82,7 +82,7 @@ def make(seed):
 
 def measure(files, n_bytes):
     for threads in THREADS:
-        command = [*WITH, PROGRAMS / "sentimill", "--threads", str(threads), "--out", "reviews.h5", "--input", *files]
+        command = [*WITH, PROGRAMS / "sentimill", "--profile", "original", "--threads", str(threads), "--out", "reviews.h5", "--input", *files]
         rounds = [timed(command) for _ in range(ROUNDS)]
         walls, cpu_s, peaks, scratch = zip(*rounds)
         ledger = json.loads(pathlib.Path("reviews.manifest.json").read_text())["seal"]["ledger"]["reducer"]

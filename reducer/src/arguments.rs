@@ -10,27 +10,27 @@ use corpus::stop_words;
 /// What decides a row.
 #[derive(Args, Clone, Debug)]
 pub struct RowArguments {
-    /// Words to leave out: nltk, nltk-negations, none, or a file of one word a line [default: nltk]
+    /// Words to leave out: nltk, nltk-negations, none, or a file of one word a line [default: none]
     #[arg(long, value_name = "LIST")]
     stopwords: Option<String>,
-    /// Words that a row keeps at most, 0 for all [default: 100]
+    /// Words that a row keeps at most, 0 for all [default: 400]
     #[arg(long, value_name = "N")]
     max_tokens: Option<u32>,
-    /// Words a longer row keeps: first, last, or ends (both halves) [default: first]
+    /// Words a longer row keeps: first, last, or ends (both halves) [default: ends]
     #[arg(long, value_name = "WHICH")]
     keep: Option<Keep>,
     /// Smallest rating whose label is 1 [default: 4]
     #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
     positive_from: Option<u8>,
-    /// modern stands for: --stopwords none --max-tokens 400 --keep ends
-    #[arg(long, value_name = "NAME", value_parser = ["original", "modern"], default_value = "original")]
+    /// Preparation as a whole; original stands for --stopwords nltk --max-tokens 100 --keep first
+    #[arg(long, value_name = "NAME", value_parser = ["modern", "original"], default_value = "modern")]
     profile: String,
 }
 
 impl RowArguments {
     /// The settings; an error is an exit code and a line.
     pub fn settings(&self) -> Result<Settings, (Exit, String)> {
-        let profile = if self.profile == "modern" { Settings::modern() } else { Settings::default() };
+        let profile = if self.profile == "original" { Settings::original() } else { Settings::default() };
         Ok(Settings {
             stop_words: match self.stopwords.as_deref() {
                 None => profile.stop_words,

@@ -58,8 +58,8 @@ class Settings:
     """Everything that changes a dataset's content."""
 
     stop_words: frozenset = frozenset()
-    max_tokens: int = 100
-    keep: str = "first"
+    max_tokens: int = 400
+    keep: str = "ends"
     positive_from: int = 4
     vocabulary_size: int = 10_000
     vocabulary: Optional[tuple] = None  # another dataset's words, in id order

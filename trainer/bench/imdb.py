@@ -7,7 +7,7 @@ usage: imdb.py DATA PROGRAMS PYTHON GENSIM WORK [RECIPE[=SEEDS] ...]
   PYTHON    a Python that has PyTorch, numpy and h5py
   GENSIM    a Python that has the gensim of vectors.py, and scipy
   WORK      a folder for datasets, models and results.jsonl; runs whose result is there are not done again
-  RECIPE    default, modern, pretrained; the first two without any
+  RECIPE    original, modern, pretrained; the first two without any
   SEEDS     1 to 10, ten if not given
 
 The unlabelled reviews get labels from a linear model of the training part (teacher.py), and both sides train on them
@@ -61,8 +61,8 @@ COMMON = ["--pool", "mean-max", "--layers", "1", "--hidden", "128", "--rate", "0
 COMMON += ["--dropout-embedding", "0.4", "--dropout-words", "0.1"]
 WIDE = ["--layers", "1", "--embedding", "128", "--hidden", "256", "--tokens", "400", "--batch", "64"]
 RECIPES = {
-    # What mapper, reducer, merge and trainer have as defaults: the first 100 words without stop words, 10,000 words.
-    "default": Recipe([], [], COMMON + ["--batch", "128", "--epochs", "3"]),
+    # The earlier system's preparation: the first 100 words without stop words, 10,000 words.
+    "original": Recipe(["--profile", "original"], [], COMMON + ["--batch", "128", "--epochs", "3"]),
     # All words, the first and the last 200 of a longer review.
     "modern": Recipe(
         ["--profile", "modern"],
@@ -76,7 +76,7 @@ RECIPES = {
         WIDE + ["--pretrain", "--rate", "0.002", "--decay", "linear", "--epochs", "4"],
     ),
 }
-DEFAULT = ["default", "modern"]
+DEFAULT = ["original", "modern"]
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ fn settings_of_rows_are_the_reducers() {
     room.write("list", "Great\n\nI\u{2019}m\nthe\r\nthe\n");
     let list = room.path("list");
     let all: [&[&str]; 12] = [
-        &["--stopwords", "none"],
+        &["--stopwords", "nltk"],
         &["--stopwords", "nltk-negations"],
         &["--stopwords", text_of(&list)],
         &["--max-tokens", "0"],
@@ -25,8 +25,8 @@ fn settings_of_rows_are_the_reducers() {
         &["--max-tokens", "3", "--keep", "last"],
         &["--max-tokens", "3", "--keep", "ends"],
         &["--positive-from", "3"],
-        &["--profile", "modern"],
-        &["--profile", "modern", "--max-tokens", "7"],
+        &["--profile", "original"],
+        &["--profile", "original", "--max-tokens", "7"],
     ];
     for rows in all {
         Settings { rows, ..Settings::default() }.check(&MANNERS, &DEMO.raw, &format!("{rows:?}"));

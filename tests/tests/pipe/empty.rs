@@ -41,7 +41,8 @@ fn input_without_a_review_becomes_a_dataset_without_rows() {
         {\"reviewText\": \"Would get the product\", \"overall\": 5}\nnonsense";
     let folder = tempfile::tempdir().unwrap();
 
-    let dataset = Pipe::default().dataset(raw, folder.path());
+    let reducer = ["--profile", "original"].map(str::to_owned).to_vec();
+    let dataset = Pipe { reducer, ..Pipe::default() }.dataset(raw, folder.path());
 
     let ledger = manifest(&dataset).seal.ledger;
     let mapper = ledger.mapper.unwrap();

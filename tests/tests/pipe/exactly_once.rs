@@ -60,7 +60,7 @@ fn a_committed_partition_refuses_other_rows_and_settings() {
     let partitions = run(of_another_number.arg("--select"), &sorted);
 
     let expected =
-        [(rows, "the row digest"), (settings, "max-tokens 100"), (partitions, "the number of partitions 1")];
+        [(rows, "the row digest"), (settings, "max-tokens 400"), (partitions, "the number of partitions 1")];
     for (refused, what) in expected {
         let refused = refused.with_code(70);
         assert!(refused.stderr.contains("was committed by attempt first with"), "{}", refused.stderr);

@@ -157,7 +157,8 @@ fn check_numbers(expected: &Expected) {
     let folder = tempfile::tempdir().unwrap();
 
     let mapper = ["--format", expected.format].map(str::to_owned).to_vec();
-    let path = Pipe { mapper, ..Pipe::default() }.dataset(&raw, folder.path());
+    let reducer = ["--profile", "original"].map(str::to_owned).to_vec();
+    let path = Pipe { mapper, reducer, ..Pipe::default() }.dataset(&raw, folder.path());
 
     let counts: serde_json::Value =
         serde_json::from_slice(&fs::read(folder.path().join("mapper.json")).unwrap()).unwrap();

@@ -43,12 +43,12 @@ fn rows(dataset: &Path) -> Vec<Row> {
 }
 
 #[test]
-fn without_settings_the_original_systems_choices_hold() {
+fn without_settings_the_modern_profile_holds() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &[], &[]);
     let settings = row_settings(&dataset);
-    assert_eq!((settings.max_tokens, settings.keep, settings.positive_from), (100, Keep::First, 4));
-    assert_eq!(settings.stop_words.len(), 201);
+    assert_eq!((settings.max_tokens, settings.keep, settings.positive_from), (400, Keep::Ends, 4));
+    assert!(settings.stop_words.is_empty());
     assert_eq!(open(&dataset).settings().vocabulary_size, 10_000);
     assert_same_bytes(&dataset, &DEMO.dataset, "no settings");
 }
@@ -66,7 +66,7 @@ fn negations_stay_in_the_text_when_asked_for() {
 #[test]
 fn no_stop_words_leave_every_word() {
     let folder = tempfile::tempdir().unwrap();
-    let dataset = agreed(folder.path(), &["--stopwords", "none"], &[]);
+    let dataset = agreed(folder.path(), &["--profile", "original", "--stopwords", "none"], &[]);
     assert!(row_settings(&dataset).stop_words.is_empty());
     assert!(open(&dataset).vocabulary().words.iter().any(|word| word == b"the"));
 }
@@ -102,7 +102,7 @@ fn a_long_row_keeps_the_words_that_were_asked_for() {
 #[test]
 fn zero_tokens_mean_all_of_them() {
     let folder = tempfile::tempdir().unwrap();
-    let dataset = agreed(folder.path(), &["--max-tokens", "0"], &[]);
+    let dataset = agreed(folder.path(), &["--profile", "original", "--max-tokens", "0"], &[]);
     assert!(rows(&dataset).iter().any(|row| row.tokens.len() > 100));
 }
 
@@ -117,20 +117,27 @@ fn a_lower_bar_makes_more_rows_positive() {
 }
 
 #[test]
-fn the_modern_profile_equals_its_long_form() {
-    let [short, long] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    let by_name = agreed(short.path(), &["--profile", "modern"], &[]);
-    let spelled = ["--stopwords", "none", "--max-tokens", "400", "--keep", "ends"];
-    let by_hand = agreed(long.path(), &spelled, &[]);
-    assert_eq!(row_settings(&by_name), Settings::modern());
-    assert_same_bytes(&by_name, &fs::read(by_hand).unwrap(), "--profile modern");
+fn each_profile_equals_its_long_form() {
+    let long_forms = [
+        ("modern", ["--stopwords", "none", "--max-tokens", "400", "--keep", "ends"], Settings::default()),
+        ("original", ["--stopwords", "nltk", "--max-tokens", "100", "--keep", "first"], Settings::original()),
+    ];
+    for (profile, spelled, settings) in long_forms {
+        let [short, long] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let by_name = agreed(short.path(), &["--profile", profile], &[]);
+        let by_hand = agreed(long.path(), &spelled, &[]);
+        assert_eq!(row_settings(&by_name), settings);
+        assert_same_bytes(&by_name, &fs::read(by_hand).unwrap(), profile);
+    }
+    let original = Settings::original();
+    assert_eq!((original.max_tokens, original.keep, original.stop_words.len()), (100, Keep::First, 201));
 }
 
 #[test]
 fn a_flag_wins_over_its_profile() {
     let folder = tempfile::tempdir().unwrap();
-    let dataset = agreed(folder.path(), &["--profile", "modern", "--max-tokens", "7"], &[]);
-    assert_eq!(row_settings(&dataset), Settings { max_tokens: 7, ..Settings::modern() });
+    let dataset = agreed(folder.path(), &["--profile", "original", "--max-tokens", "7"], &[]);
+    assert_eq!(row_settings(&dataset), Settings { max_tokens: 7, ..Settings::original() });
 }
 
 #[test]
@@ -286,7 +293,7 @@ fn shards_of_different_settings_are_not_mixed() {
         (&["--keep", "last"], "keep"),
         (&["--positive-from", "5"], "positive-from"),
         (&["--stopwords", "nltk-negations"], "stop words"),
-        (&["--stopwords", "none"], "stop words"),
+        (&["--stopwords", "nltk"], "stop words"),
     ];
     for (number, (arguments, _)) in (1..).zip(&settings) {
         run(reducer(&run_folder, number, 6).args(*arguments), b"").succeeded();
@@ -296,7 +303,7 @@ fn shards_of_different_settings_are_not_mixed() {
     let refused = run(&mut merge(&run_folder, &folder.path().join("reviews.h5")), b"").with_code(78);
 
     assert!(
-        refused.stderr.contains("partitions 1 and 0 differ in max-tokens: 5 and 100"),
+        refused.stderr.contains("partitions 1 and 0 differ in max-tokens: 5 and 400"),
         "{}",
         refused.stderr
     );

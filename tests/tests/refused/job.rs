@@ -88,6 +88,10 @@ impl Job {
         if !more.contains(&"--attempt") {
             arguments.extend(["--attempt", &attempt]);
         }
+        if !more.contains(&"--profile") {
+            // One of its texts is of stop words only.
+            arguments.extend(["--profile", "original"]);
+        }
         if !more.contains(&"--any-partitioner") {
             arguments.push("--select");
         }

@@ -140,7 +140,7 @@ fn settings_that_make_no_sense_are_refused() {
         (
             ["--profile", "new"],
             64,
-            "invalid value 'new' for '--profile <NAME>' [possible values: original, modern]; --help tells more"
+            "invalid value 'new' for '--profile <NAME>' [possible values: modern, original]; --help tells more"
                 .to_owned(),
         ),
         (

@@ -15,7 +15,7 @@ const WORDS: [&str; 4] = ["good", "bad", "fit", "battery"];
 fn tokenizer() -> Tokenizer {
     let mut vocabulary = WordList::default();
     WORDS.iter().for_each(|word| vocabulary.push(word.as_bytes()));
-    Tokenizer::new(&Settings::default(), &vocabulary, 100).unwrap()
+    Tokenizer::new(&Settings::original(), &vocabulary, 100).unwrap()
 }
 
 fn options(format: Format, scoring: Scoring) -> Options {

@@ -11,7 +11,7 @@ const WEIGHTS_WRITTEN: &str = "no real weights\n";
 
 fn config() -> Config {
     Config {
-        preparation: Settings { stop_words: vec!["the".to_owned()], ..Settings::default() },
+        preparation: Settings { stop_words: vec!["the".to_owned()], ..Settings::original() },
         tokens_max: 100,
         scoring: Some(Scoring::Logit),
         dataset: Digest(0xab),
