@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+use crate::place::masked;
+
 /// Why a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -90,7 +92,8 @@ pub const ATTEMPT: [&str; 2] = ["mapreduce_task_attempt_id", "mapred_task_id"];
 pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {
     let said = said.to_string();
     if is_refusal {
-        return Exit::Usage.end(program, &refusal(&said));
+        // The parser shows the value that it refuses.
+        return Exit::Usage.end(program, &masked(&refusal(&said)));
     }
     let _ = print(&said);
     ExitCode::SUCCESS

@@ -16,6 +16,7 @@ pub mod literal;
 mod objects;
 pub mod partition;
 pub mod pipe;
+pub mod place;
 mod polarity_csv;
 pub mod progress;
 pub mod record;

@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::exit::{Exit, chain, usage};
 use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::pipe::widen;
+use corpus::place::local_path;
 use corpus::record::RECORD_BYTES_MAX;
 use mapper::arguments::FormatArguments;
 use mapper::{Error, Mapper, Options, Output, Place};
@@ -39,7 +41,7 @@ struct Arguments {
     #[arg(long)]
     rejects: bool,
     /// Write this mapper's part of the ledger to a file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path))]
     counts: Option<PathBuf>,
 }
 

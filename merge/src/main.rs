@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use corpus::exit::{self, Exit, chain, usage};
 use corpus::ledger::Share;
+use corpus::place::local_path;
 use dataset::dataset_file::DatasetReader;
 use merge::gc::Garbage;
 use merge::progress::Progress;
@@ -31,7 +33,8 @@ struct MergeArguments {
     #[arg(long, value_name = "LIST", requires = "run")]
     s3: Option<S3Options>,
     /// The dataset to make; its manifest goes beside it
-    #[arg(long, value_name = "FILE", requires = "run")]
+    #[arg(long, value_name = "FILE", requires = "run",
+        value_parser = PathBufValueParser::new().try_map(local_path))]
     out: Option<PathBuf>,
     /// Most words of the vocabulary [default: 10000]
     #[arg(long, value_name = "N", conflicts_with = "vocabulary", requires = "run",

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::exit::{Exit, chain, print, usage};
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
+use corpus::place::local_path;
 use mapper::arguments::FormatArguments;
 use merge::progress::Progress;
 use merge::{DatasetOptions, VocabularyFrom};
@@ -30,7 +32,7 @@ struct Arguments {
     #[arg(long, value_name = "PLACE", num_args = 1.., required = true)]
     input: Vec<String>,
     /// The dataset to make; its manifest goes beside it
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path))]
     out: PathBuf,
     #[command(flatten)]
     format: FormatArguments,

@@ -5,7 +5,7 @@ use std::fs;
 use tests::bad_lines::too_many;
 use tests::demo::{DEMO, json_line};
 use tests::files::snapshot;
-use tests::programs::run;
+use tests::programs::{program, run};
 
 use crate::made::{BY_PIPE, Manner, Room, Settings, told_by, told_by_mapper};
 
@@ -37,6 +37,21 @@ fn another_file_is_refused_before_any_work_and_stays() {
     room.write("reviews.json", "nonsense\n".repeat(2_000));
     let there = "out/reviews.h5 is there already and is no whole dataset, expected this one or nothing";
     refuses(&room, (&[], &["reviews.json"]), 64, &format!("{there}; {NOT_CHANGED}"));
+}
+
+#[test]
+fn a_url_is_no_output() {
+    let room = room();
+    let before = snapshot(&room.path(""));
+    let mut mill = program("sentimill");
+    mill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "s3://bucket/out.h5"]);
+    let refused = run(&mut mill, b"").with_code(64);
+    assert_eq!(
+        refused.stderr,
+        "sentimill: invalid value 's3://bucket/out.h5' for '--out <FILE>': s3:// is not supported here, expected the \
+         path of a local file or folder; write it locally, then copy it; --help tells more\n"
+    );
+    assert!(snapshot(&room.path("")) == before, "something was touched: {:?}", room.files());
 }
 
 #[test]

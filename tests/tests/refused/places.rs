@@ -30,6 +30,30 @@ fn an_output_that_cannot_be_written_is_refused() {
 }
 
 #[test]
+fn a_url_is_no_output() {
+    let job = Job::done(1);
+    let remedy =
+        "expected the path of a local file or folder; write it locally, then copy it; --help tells more";
+    for (url, shown, scheme) in [
+        ("s3://bucket/out.h5", "s3://bucket/out.h5", "s3"),
+        ("https://KEY:SECRET@host/out.h5", "https://***@host/out.h5", "https"),
+    ] {
+        let refusal = |flag: &str| {
+            format!(
+                "invalid value '{shown}' for '{flag} <FILE>': {scheme}:// is not supported here, {remedy}"
+            )
+        };
+        refused(&job, &["--run", "run", "--out", url], 64, &refusal("--out"));
+        job.refuses(
+            || job.program("mapper", &["--counts", url], "\n"),
+            64,
+            &format!("mapper: {}", refusal("--counts")),
+        );
+    }
+    job.merges();
+}
+
+#[test]
 fn another_file_is_never_written_over() {
     let job = Job::done(2);
     refused(
