@@ -35,13 +35,11 @@ MUTATIONS = [
         "the record is put before the shard",
         "reducer/src/lib.rs",
         """    let etag = put_shard(store, &object, &path, bytes, &sha256)?;
-    let commit = Commit { object, bytes, sha256, etag, distinct_words, ..unplaced(store, task, totals) };
-    match elect(store, commit)? {
+    let commit = Commit { object, bytes, sha256, etag, ..unplaced };
+    match elect(store, commit, &task.scratch)? {
 """,
-        """    let commit = Commit {
-        object: object.clone(), bytes, sha256: sha256.clone(), distinct_words, ..unplaced(store, task, totals)
-    };
-    let elected = elect(store, commit)?;
+        """    let commit = Commit { object: object.clone(), bytes, sha256: sha256.clone(), ..unplaced };
+    let elected = elect(store, commit, &task.scratch)?;
     put_shard(store, &object, &path, bytes, &sha256)?;
     match elected {
 """,
@@ -57,31 +55,37 @@ MUTATIONS = [
     Mutation(
         "a reducer started again does not compare",
         "reducer/src/lib.rs",
-        "            agree(&unplaced(store, task, totals), &before)?;\n",
+        "            agree(store, &unplaced(store, task, &collection), &before, &task.scratch)?;\n",
         "",
         SIMULATOR,
     ),
     Mutation(
         "a loser does not compare",
         "reducer/src/commit.rs",
-        "            agree(&commit, &elected)?;\n",
+        "            agree(store, &commit, &elected, scratch)?;\n",
         "",
         ("exactly_once", "races::one_of_several_wins_in_a_folder"),
     ),
     Mutation(
         "any record that is there is taken for one's own",
-        "reducer/src/commit.rs",
-        "                return Ok(Outcome::Won(elected));\n            }\n            agree",
-        "            }\n            if elected.partition == commit.partition {\n"
-        "                return Ok(Outcome::Won(commit));\n            }\n            agree",
+        "store/src/lib.rs",
+        "            (_, Some(there)) if there == record => Ok(Recorded::AsGiven),\n",
+        "            (_, Some(_)) => Ok(Recorded::AsGiven),\n",
         SIMULATOR,
     ),
     Mutation(
-        "one's own record is not known again after a lost answer",
+        "a record that the store has damaged is taken for the one that was put",
+        "store/src/lib.rs",
+        "            (_, Some(there)) if there == record => Ok(Recorded::AsGiven),\n",
+        "            (Put::Stored(_), Some(_)) => Ok(Recorded::AsGiven),\n",
+        ("exactly_once", "damaged::a_record_that_the_store_damages_is_no_success"),
+    ),
+    Mutation(
+        "what an elected record names is not looked at",
         "reducer/src/commit.rs",
-        "                return Ok(Outcome::Won(elected));\n",
-        "                return Err(Error::Vanished { object: elected.object });\n",
-        SIMULATOR,
+        "        None => check_object(store, ours, elected, scratch),\n",
+        "        None => Ok(()),\n",
+        ("refused", "reducer::a_damaged_record_of_a_winner_stops_the_next_attempt"),
     ),
     Mutation(
         "a shard that is there is taken for one's own",

@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, Share, check_run};
 use dataset::Row;
-use dataset::commit::{Commit, SEAL_KEY};
+use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
-use store::{Key, Put, Store};
+use store::{Key, Recorded, Store};
 
 pub use crate::card::describe;
 use crate::error::at;
@@ -35,7 +35,9 @@ pub use crate::make::{Content, DatasetOptions, Hashes, Making, Size, VocabularyF
 use crate::progress::Progress;
 use crate::publish::Places;
 use crate::rows::each_row;
-use crate::run::{VerifiedShard, check_sealed, complete, read_commits, read_seal, seal_of, verify};
+use crate::run::{
+    VerifiedShard, check_sealed, complete, parsed_seal, read_commits, read_seal, seal_of, verify,
+};
 pub use crate::vocabulary::Ids;
 use crate::vocabulary::each_word;
 
@@ -131,10 +133,10 @@ fn verify_all(
 fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
     let mut json = serde_json::to_vec_pretty(seal).expect("a seal of plain values is JSON");
     json.push(b'\n');
-    match store.put_if_absent(&Key::new(SEAL_KEY)?, store::Content::Bytes(&json))? {
-        Put::Stored(_) => Ok(()),
+    match store.put_record(&Key::new(SEAL_KEY)?, &json, RECORD_BYTES_MAX)? {
+        Recorded::AsGiven => Ok(()),
         // A seal without the mappers' part says less than this merge knows; the dataset's manifest has it all.
-        Put::AlreadyThere => read_seal(store)?.map_or(Ok(()), |sealed| check_sealed(store, &sealed, seal)),
+        Recorded::Other(sealed) => check_sealed(store, &parsed_seal(store, &sealed)?, seal),
     }
 }
 

@@ -134,10 +134,15 @@ fn check_alike(one: &Commit, other: &Commit) -> Result<()> {
 pub(crate) fn read_seal(store: &Store) -> Result<Option<Seal>> {
     let key = Key::new(SEAL_KEY)?;
     let Some(bytes) = store.get_small(&key, RECORD_BYTES_MAX)? else { return Ok(None) };
-    let object = format!("{}/{key}", store.url());
-    let seal: Seal = parsed(&object, "seal", &bytes)?;
+    parsed_seal(store, &bytes).map(Some)
+}
+
+/// The seal of a run, from its bytes.
+pub(crate) fn parsed_seal(store: &Store, bytes: &[u8]) -> Result<Seal> {
+    let object = format!("{}/{SEAL_KEY}", store.url());
+    let seal: Seal = parsed(&object, "seal", bytes)?;
     check_version(&object, "seal", seal.schema_version)?;
-    Ok(Some(seal))
+    Ok(seal)
 }
 
 /// The seal that these commits have.

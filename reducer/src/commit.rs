@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use dataset::commit::{Commit, RECORD_BYTES_MAX, commit_key};
+use dataset::commit::{Commit, RECORD_BYTES_MAX, commit_key, shard_key};
 use dataset::sha256;
-use store::{Content, Key, Put, Store};
+use store::{Content, Key, Put, Recorded, Store};
 
 use crate::{Error, Result};
 
@@ -24,10 +24,13 @@ pub enum Outcome {
 /// The record of a partition that is committed already.
 pub fn earlier(store: &Store, partition: u32) -> Result<Option<Commit>> {
     let key = Key::new(&commit_key(partition))?;
-    let Some(bytes) = store.get_small(&key, RECORD_BYTES_MAX)? else { return Ok(None) };
-    let commit = serde_json::from_slice(&bytes)
-        .map_err(|found| Error::Record { object: format!("{}/{key}", store.url()), found })?;
-    Ok(Some(commit))
+    let record = store.get_small(&key, RECORD_BYTES_MAX)?;
+    record.map(|record| parsed(store, &key, &record)).transpose()
+}
+
+fn parsed(store: &Store, key: &Key, record: &[u8]) -> Result<Commit> {
+    let object = || format!("{}/{key}", store.url());
+    serde_json::from_slice(record).map_err(|found| Error::Record { object: object(), found })
 }
 
 /// Puts the shard under its own name, if it is not there from an earlier try of this very attempt; gives what the
@@ -56,46 +59,79 @@ pub fn put_shard(
     }
 }
 
-/// Elects this attempt, or finds out who was elected before.
-pub fn elect(store: &Store, commit: Commit) -> Result<Outcome> {
+/// Elects this attempt, or finds out who was elected before. The record is read back: nobody is elected by a record
+/// that the store has damaged.
+pub fn elect(store: &Store, commit: Commit, scratch: &Path) -> Result<Outcome> {
     let key = Key::new(&commit_key(commit.partition))?;
     let mut record = serde_json::to_vec_pretty(&commit).expect("a record of plain values is JSON");
     record.push(b'\n');
-    match store.put_if_absent(&key, Content::Bytes(&record))? {
-        Put::Stored(_) => Ok(Outcome::Won(commit)),
-        Put::AlreadyThere => {
-            let elected = earlier(store, commit.partition)?
-                .ok_or_else(|| Error::Vanished { object: format!("{}/{key}", store.url()) })?;
-            // Our own put may have been answered by silence and tried again.
-            if elected.object == commit.object && elected.sha256 == commit.sha256 {
-                return Ok(Outcome::Won(elected));
-            }
-            agree(&commit, &elected)?;
-            Ok(Outcome::Same(elected))
+    match store.put_record(&key, &record, RECORD_BYTES_MAX)? {
+        Recorded::AsGiven => Ok(Outcome::Won(commit)),
+        Recorded::Other(there) => {
+            let elected = parsed(store, &key, &there)?;
+            agree(store, &commit, &elected, scratch)?;
+            // Where this attempt was started twice, the first may have ended before it could say so.
+            let is_own = elected.object == commit.object;
+            Ok(if is_own { Outcome::Won(elected) } else { Outcome::Same(elected) })
         }
     }
 }
 
-/// Checks that a partition committed earlier holds what this attempt worked out.
-pub fn agree(ours: &Commit, elected: &Commit) -> Result<()> {
-    let (what, ours, theirs) = if let Some(difference) = ours.settings.difference(&elected.settings) {
-        (difference.setting, difference.ours, difference.theirs)
-    } else if ours.schema_version != elected.schema_version {
-        ("the schema version", ours.schema_version.to_string(), elected.schema_version.to_string())
-    } else if ours.partitions != elected.partitions {
-        ("the number of partitions", ours.partitions.to_string(), elected.partitions.to_string())
-    } else if ours.row_digest != elected.row_digest {
-        ("the row digest", ours.row_digest.to_string(), elected.row_digest.to_string())
-    } else if ours.counts != elected.counts {
-        ("the counts", ours.counts.to_string(), elected.counts.to_string())
-    } else {
-        return Ok(());
+/// Checks that a partition committed earlier holds what this attempt worked out, and that its record is sound: all of it
+/// but job and time is compared with this attempt's or with the object that it names.
+pub fn agree(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
+    match difference(ours, elected) {
+        None => check_object(store, ours, elected, scratch),
+        Some((what, ours, theirs)) => Err(Error::Disagree {
+            partition: elected.partition,
+            attempt: elected.attempt.clone(),
+            what,
+            ours,
+            theirs,
+        }),
+    }
+}
+
+/// The first thing in which attempts of one partition must agree and do not, with both values.
+fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, String)> {
+    if let Some(difference) = ours.settings.difference(&theirs.settings) {
+        return Some((difference.setting, difference.ours, difference.theirs));
+    }
+    let pairs = [
+        ("the schema version", ours.schema_version.to_string(), theirs.schema_version.to_string()),
+        ("the partition", ours.partition.to_string(), theirs.partition.to_string()),
+        ("the number of partitions", ours.partitions.to_string(), theirs.partitions.to_string()),
+        ("the row digest", ours.row_digest.to_string(), theirs.row_digest.to_string()),
+        ("the counts", ours.counts.to_string(), theirs.counts.to_string()),
+        ("kept words", ours.kept_words.to_string(), theirs.kept_words.to_string()),
+        ("distinct words", ours.distinct_words.to_string(), theirs.distinct_words.to_string()),
+        ("the run", ours.run.clone(), theirs.run.clone()),
+    ];
+    pairs.into_iter().find(|(_, ours, theirs)| ours != theirs)
+}
+
+/// Checks that a record names an object of its own host and attempt, which is there and what the record says. Attempts
+/// that agree mostly have the same bytes; only an object of others is read.
+fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
+    let damaged = |found: String| {
+        let object = format!("{}/{}", store.url(), commit_key(elected.partition));
+        Err(Error::Damaged { object, found })
     };
-    Err(Error::Disagree {
-        partition: elected.partition,
-        attempt: elected.attempt.clone(),
-        what,
-        ours,
-        theirs,
-    })
+    let key = match Key::new(&elected.object) {
+        Ok(key) if key.as_str() == shard_key(elected.partition, &elected.host, &elected.attempt) => key,
+        _ => return damaged("names no object of its host and attempt".to_owned()),
+    };
+    let Some(there) = store.head(&key)? else { return damaged(format!("names {key}, which is not there")) };
+    if there.bytes != elected.bytes {
+        return damaged(format!("says that {key} has {} bytes, found {}", elected.bytes, there.bytes));
+    }
+    if elected.sha256 == ours.sha256 {
+        return Ok(());
+    }
+    let copy = store.local_copy(&key, scratch)?;
+    let found = sha256::of_file_reporting(copy.path(), store.progress());
+    match found.map_err(|source| Error::Scratch { path: copy.path().to_owned(), source })? {
+        found if found == elected.sha256 => Ok(()),
+        found => damaged(format!("says that {key} has another SHA-256 than found, {found}")),
+    }
 }

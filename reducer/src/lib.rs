@@ -29,11 +29,11 @@ use corpus::progress::Progress;
 use corpus::record::ReadError;
 use dataset::commit::{Commit, shard_key};
 use dataset::sha256;
-use dataset::shard::{ShardReader, ShardSize, ShardWriter};
+use dataset::shard::{ShardReader, ShardWriter};
 use store::Store;
 use thiserror::Error;
 
-use crate::collect::{Collection, Collector, Totals};
+use crate::collect::{Collection, Collector};
 use crate::commit::{Outcome, agree, earlier, elect, put_shard};
 use crate::reading::Reading;
 use crate::task::Task;
@@ -87,8 +87,8 @@ pub enum Error {
     Store(#[from] store::Error),
     /// A commit record that is none.
     #[error(
-        "{object} is no commit record ({found}), expected one of schema version {}; read the run with the programs \
-         that wrote it",
+        "{object} is no commit record ({found}), expected one of schema version {}; it was damaged, or other programs \
+         wrote it: start again with a new --run",
         dataset::SCHEMA_VERSION
     )]
     Record {
@@ -97,11 +97,13 @@ pub enum Error {
         /// What is wrong with it.
         found: serde_json::Error,
     },
-    /// An object that was there and then was not.
-    #[error("{object} was there and is gone; does somebody clean up this run while it is written?")]
-    Vanished {
+    /// A commit record that does not say what is there.
+    #[error("{object} {found}; the record or what it names was damaged: start again with a new --run")]
+    Damaged {
         /// The object.
         object: String,
+        /// What it says, and what is there.
+        found: String,
     },
     /// Another shard under this attempt's name.
     #[error(
@@ -148,8 +150,9 @@ impl Error {
             Self::Group(_) | Self::NotUtf8 { .. } | Self::WrongPartition { .. } => Exit::BadInput,
             Self::Dataset(error) => error.exit(),
             Self::Store(error) => error.exit(),
-            Self::Record { .. } | Self::Vanished { .. } => Exit::MissingInput,
-            Self::NameTaken { .. } | Self::Disagree { .. } => Exit::Internal,
+            Self::Record { .. } | Self::Damaged { .. } | Self::NameTaken { .. } | Self::Disagree { .. } => {
+                Exit::Internal
+            }
         }
     }
 }
@@ -171,7 +174,7 @@ pub fn run(
     let totals = collection.totals;
     let elected = match before {
         Some(before) => {
-            agree(&unplaced(store, task, totals), &before)?;
+            agree(store, &unplaced(store, task, &collection), &before, &task.scratch)?;
             say(&mut log, &format!("partition {} was committed before, with the same rows", task.partition))?;
             before
         }
@@ -193,22 +196,22 @@ fn collect(input: impl Read + Send + 'static, task: &Task, progress: &Progress) 
 }
 
 fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collection) -> Result<Commit> {
-    let totals = collection.totals;
+    let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
     say(log, &format!("writing a shard of {} rows", totals.counts.rows))?;
     let folder = tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch);
     // tempfile names the folder that it wanted to make, at random; the kind of its error is enough.
     let folder =
         folder.map_err(|error| Error::Scratch { path: task.scratch.clone(), source: error.kind().into() })?;
     let path = folder.path().join("shard.h5");
-    let distinct_words = write_shard(&path, task, collection, store.progress())?.words;
+    write_shard(&path, task, collection, store.progress())?;
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
     let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(unreadable)?;
     say(log, &format!("putting {bytes} bytes into the store"))?;
     let object = shard_key(task.partition, &task.host, &task.attempt);
     let etag = put_shard(store, &object, &path, bytes, &sha256)?;
-    let commit = Commit { object, bytes, sha256, etag, distinct_words, ..unplaced(store, task, totals) };
-    match elect(store, commit)? {
+    let commit = Commit { object, bytes, sha256, etag, ..unplaced };
+    match elect(store, commit, &task.scratch)? {
         Outcome::Won(commit) => Ok(commit),
         Outcome::Same(elected) => {
             say(log, &format!("attempt {} was elected, with the same rows", elected.attempt))?;
@@ -217,8 +220,8 @@ fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collecti
     }
 }
 
-/// Writes the shard, closes it, and reads all of it back; gives its size.
-fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Progress) -> Result<ShardSize> {
+/// Writes the shard, closes it, and reads all of it back.
+fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Progress) -> Result<()> {
     let (size, totals) = (collection.size(), collection.totals);
     let mut shard = ShardWriter::create(path, &task.settings, size)?.reporting(progress.clone());
     collection.write(&mut shard)?;
@@ -233,12 +236,12 @@ fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Prog
     let verified = written.keep_dictionary(task.memory_bytes as u64).and_then(|()| {
         written.verify_blocks(dataset::threads(THREADS_MAX), || (), |(), _| progress.advance(1), |()| ())
     });
-    verified.map_err(|error| Error::Unverified(error.to_string()))?;
-    Ok(size)
+    verified.map_err(|error| Error::Unverified(error.to_string()))
 }
 
 /// The commit record of this attempt, but for its object.
-fn unplaced(store: &Store, task: &Task, totals: Totals) -> Commit {
+fn unplaced(store: &Store, task: &Task, collection: &Collection) -> Commit {
+    let totals = collection.totals;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     Commit {
         schema_version: dataset::SCHEMA_VERSION,
@@ -255,7 +258,7 @@ fn unplaced(store: &Store, task: &Task, totals: Totals) -> Commit {
         committed_unix_s: now.map_or(0, |since| since.as_secs()),
         counts: totals.counts,
         kept_words: totals.kept_words,
-        distinct_words: 0,
+        distinct_words: collection.size().words,
         row_digest: totals.row_digest,
         settings: task.settings.clone(),
     }

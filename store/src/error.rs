@@ -73,6 +73,25 @@ pub enum Error {
         object: String,
     },
 
+    /// An object that was there and then was not.
+    #[error("{object} was there and is gone; does somebody clean up this run while it is written?")]
+    Vanished {
+        /// Its URL.
+        object: String,
+    },
+
+    /// A record does not read back as it was put.
+    #[error(
+        "{object}: found {found} on reading it back, expected the record that was put; the store damaged it and no put \
+         overwrites it: start again with a new --run, in a store that keeps what it is sent"
+    )]
+    Damaged {
+        /// Its URL.
+        object: String,
+        /// What was read.
+        found: &'static str,
+    },
+
     /// Something that is not a regular file has the object's name.
     #[error("{object}: found a folder or a special file, expected an object; move it out of the run")]
     NotAnObject {
@@ -201,7 +220,11 @@ impl Error {
         match self {
             Error::BadRun { .. } | Error::NoSuchStore { .. } | Error::BadObjects { .. } => Exit::Usage,
             Error::BadKey { .. } | Error::TooLarge { .. } => Exit::BadInput,
-            Error::Missing { .. } | Error::NotAnObject { .. } | Error::NoObjects { .. } => Exit::MissingInput,
+            Error::Missing { .. }
+            | Error::Vanished { .. }
+            | Error::NotAnObject { .. }
+            | Error::NoObjects { .. } => Exit::MissingInput,
+            Error::Damaged { .. } => Exit::Internal,
             Error::Source { .. } | Error::Io { .. } => Exit::Io,
             Error::NoExclusiveCreate { .. }
             | Error::IgnoresCondition { .. }

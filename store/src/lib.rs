@@ -97,6 +97,15 @@ pub enum Put {
     AlreadyThere,
 }
 
+/// What a name holds after a record was put there, read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recorded {
+    /// The record as given: put by this call, or by an earlier try of it whose answer was lost.
+    AsGiven,
+    /// Another writer's record.
+    Other(Vec<u8>),
+}
+
 /// What a store knows of an object without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
@@ -172,6 +181,21 @@ impl Store {
     /// [`Put::AlreadyThere`] may then be this writer's own first try.
     pub fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
         self.backend.put_if_absent(key, content)
+    }
+
+    /// Stores a small record unless one of that name exists, and reads back what is there. A store that takes no notice
+    /// of checksums may keep other bytes than it was sent: an error, as no put overwrites them. Another writer's record
+    /// of more than `limit_bytes` is an error too.
+    pub fn put_record(&self, key: &Key, record: &[u8], limit_bytes: u64) -> Result<Recorded, Error> {
+        let object = || format!("{}/{key}", self.url());
+        let put = self.put_if_absent(key, Content::Bytes(record))?;
+        match (put, self.get_small(key, limit_bytes)?) {
+            (_, Some(there)) if there == record => Ok(Recorded::AsGiven),
+            (Put::Stored(_), Some(_)) => Err(Error::Damaged { object: object(), found: "other bytes" }),
+            (Put::Stored(_), None) => Err(Error::Damaged { object: object(), found: "no object" }),
+            (Put::AlreadyThere, Some(there)) => Ok(Recorded::Other(there)),
+            (Put::AlreadyThere, None) => Err(Error::Vanished { object: object() }),
+        }
     }
 
     /// Reads a small object whole, `None` where there is none; one of more than `limit_bytes` is an error. What it gives

@@ -35,6 +35,8 @@ pub enum Fault {
     DropCondition,
     /// Conditional puts of one name do not wait for each other.
     Unlocked,
+    /// The service gets another byte behind the first of these words in the request's body.
+    DamagedBehind(&'static str),
 }
 
 /// A request as a plan of faults sees it.
@@ -133,7 +135,10 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
     if head.iter().any(|line| is_header(line, "expect")) {
         write(client, b"HTTP/1.1 100 Continue\r\n\r\n")?;
     }
-    let body = read_body(&mut reader, &head, fault)?;
+    let mut body = read_body(&mut reader, &head, fault)?;
+    if let Fault::DamagedBehind(words) = fault {
+        damage_behind(&mut body, words);
+    }
     let is_locked = request.is_conditional() && fault != Fault::Unlocked;
     let lock = is_locked.then(|| shared.lock_of(&request));
     let _one_at_a_time = lock.as_ref().map(|lock| locked(lock));
@@ -245,6 +250,13 @@ fn read_chunked(reader: &mut impl BufRead, body: &mut Vec<u8>) -> io::Result<()>
             return Ok(());
         }
     }
+}
+
+/// Flips a bit of the byte behind the first of these words.
+pub fn damage_behind(body: &mut [u8], words: &str) {
+    let at = body.windows(words.len()).position(|window| window == words.as_bytes());
+    let byte = at.and_then(|at| body.get_mut(at + words.len()));
+    *byte.expect("a body with these words and more") ^= 1;
 }
 
 /// An answer in the words of S3.

@@ -88,6 +88,31 @@ fn a_store_that_cannot_keep_the_promise_is_refused_before_any_record_is_read() {
 }
 
 #[test]
+fn a_commit_record_that_the_store_damages_is_no_success() {
+    let Some(server) = S3Server::start() else { return };
+    let proxy = FaultProxy::start(server.address(), |request| {
+        let is_record = request.method == "PUT" && request.target.contains("/commit/");
+        if is_record { Fault::DamagedBehind("\"sha256\": \"") } else { Fault::None }
+    })
+    .unwrap();
+    let sorted = sorted_as_c(&DEMO.records);
+    let refused = run(&mut reducer(&proxy.url(), 0, "first"), &sorted).with_code(70);
+    let record = "reducer: s3://bucket/runs/one/commit/part-00000.json";
+    assert_eq!(
+        refused.stderr.lines().last().unwrap(),
+        format!(
+            "{record}: found other bytes on reading it back, expected the record that was put; the store damaged it and \
+             no put overwrites it: start again with a new --run, in a store that keeps what it is sent"
+        )
+    );
+    // Nor is what the first attempt has left behind taken for done.
+    let refused = run(&mut reducer(&proxy.url(), 0, "second"), &sorted).with_code(70);
+    let last = refused.stderr.lines().last().unwrap();
+    assert!(last.starts_with(&format!("{record} says that data/part-00000.")), "{last}");
+    assert!(last.ends_with("was damaged: start again with a new --run"), "{last}");
+}
+
+#[test]
 fn a_bucket_of_another_owner_is_refused_before_any_record_is_read() {
     let server = S3Server::start_s3s_fs();
     let proxy = FaultProxy::start(server.address(), |request| {

@@ -283,11 +283,56 @@ fn a_commit_record_that_is_none_stops_the_reducer() {
     job.with_content(&commit(0), b"{}", || {
         job.refuses(
             || job.reducer("run", 0, &[], job.read("sorted")),
-            66,
+            70,
             "reducer: file://JOB/run/commit/part-00000.json is no commit record (missing field `schema_version` at line \
-             1 column 2), expected one of schema version 1; read the run with the programs that wrote it",
+             1 column 2), expected one of schema version 1; it was damaged, or other programs wrote it: start again with \
+             a new --run",
         );
     });
+    job.merges();
+}
+
+#[test]
+fn a_damaged_record_of_a_winner_stops_the_next_attempt() {
+    let job = Job::done(1);
+    let record: serde_json::Value = serde_json::from_slice(&job.read(&commit(0))).unwrap();
+    let damaged = |field: &str, value: serde_json::Value, refusal: &str| {
+        let mut record = record.clone();
+        record[field] = value;
+        job.with_content(&commit(0), record.to_string().as_bytes(), || {
+            job.refuses(|| job.reducer("run", 0, &["--attempt", "later"], job.read("sorted")), 70, refusal);
+        });
+    };
+    let names = "reducer: file://JOB/run/commit/part-00000.json names";
+    let says =
+        "reducer: file://JOB/run/commit/part-00000.json says that data/part-00000.HOST.attempt0.h5 has";
+    let remedy = "the record or what it names was damaged: start again with a new --run";
+    let (bytes, sha256) = (record["bytes"].as_u64().unwrap(), record["sha256"].as_str().unwrap());
+    let claimed = bytes + 1;
+    damaged("bytes", claimed.into(), &format!("{says} {claimed} bytes, found {bytes}; {remedy}"));
+    let flipped = if sha256.starts_with('0') { '1' } else { '0' };
+    let other = format!("{flipped}{}", &sha256[1..]);
+    damaged("sha256", other.into(), &format!("{says} another SHA-256 than found, DIGEST; {remedy}"));
+    let nameless = format!("{names} no object of its host and attempt; {remedy}");
+    damaged("attempt", "attempt1".into(), &nameless);
+    damaged("object", "data/part-00000.elsewhere.attempt0.h5".into(), &nameless);
+    damaged("object", "../../etc/passwd".into(), &nameless);
+    let disagrees = |field: &str, value: serde_json::Value, what: &str| {
+        let what = format!(
+            "reducer: partition 0 was committed by attempt attempt0 with {what}; nothing was changed: find out which input \
+             or setting differs, and use another --run for other data"
+        );
+        damaged(field, value, &what);
+    };
+    let (kept, distinct) =
+        (record["kept_words"].as_u64().unwrap(), record["distinct_words"].as_u64().unwrap());
+    disagrees("kept_words", 1.into(), &format!("kept words 1, this attempt has {kept}"));
+    disagrees("distinct_words", 1.into(), &format!("distinct words 1, this attempt has {distinct}"));
+    disagrees(
+        "run",
+        "file:///elsewhere".into(),
+        "the run file:///elsewhere, this attempt has file://JOB/run",
+    );
     job.merges();
 }
 

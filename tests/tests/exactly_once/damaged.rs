@@ -1,0 +1,110 @@
+//! A store that takes no notice of checksums and keeps a record other than it was sent.
+
+use std::path::Path;
+
+use corpus::exit::Exit;
+use corpus::progress::Progress;
+use dataset::commit::{COMMIT_PREFIX, SEAL_KEY};
+use store::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, Store};
+use tests::corpus::random::Random;
+use tests::fault_proxy::damage_behind;
+
+use crate::attempts::{Corpus, merged, reduce, task};
+use crate::hadoop::Maps;
+use crate::scratch;
+use crate::stores::Locked;
+
+/// A store that flips a bit of each record whose name begins so, in a digest.
+#[derive(Debug)]
+struct Damaging {
+    store: Store,
+    prefix: &'static str,
+}
+
+impl Backend for Damaging {
+    fn progress(&self) -> &Progress {
+        self.store.progress()
+    }
+
+    fn probe(&self) -> Result<(), Error> {
+        self.store.probe()
+    }
+
+    fn url(&self) -> String {
+        self.store.url()
+    }
+
+    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+        match content {
+            Content::Bytes(record) if key.as_str().starts_with(self.prefix) => {
+                let mut damaged = record.to_vec();
+                damage_behind(&mut damaged, "\"sha256\": \"");
+                self.store.put_if_absent(key, Content::Bytes(&damaged))
+            }
+            content => self.store.put_if_absent(key, content),
+        }
+    }
+
+    fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.store.get_small(key, limit_bytes)
+    }
+
+    fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
+        self.store.local_copy(key, folder)
+    }
+
+    fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
+        self.store.head(key)
+    }
+
+    fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
+        self.store.list(prefix)
+    }
+
+    fn delete(&self, key: &Key) -> Result<(), Error> {
+        self.store.delete(key)
+    }
+}
+
+fn stores(folder: &Path) -> [Store; 2] {
+    [Store::of(Locked::default()), Store::open(folder.join("run").to_str().unwrap()).unwrap()]
+}
+
+#[test]
+fn a_record_that_the_store_damages_is_no_success() {
+    let corpus = Corpus::of(60, 1);
+    let folder = scratch();
+    for store in stores(folder.path()) {
+        let maps = Maps::of(&corpus.lines, 2, 1);
+        let mut random = Random::new(1);
+        let damaging = Store::of(Damaging { store: store.clone(), prefix: COMMIT_PREFIX });
+        let mut attempt = |store: &Store, name: &str| {
+            reduce(store, maps.input(0, &mut random), &task(0, 1, name, folder.path())).unwrap_err()
+        };
+        let first = attempt(&damaging, "first");
+        assert!(first.to_string().contains("found other bytes on reading it back"), "{first}");
+        // What is left behind is not taken for done: by the same attempt, as after a lost answer, nor by another.
+        for (store, name) in [(&damaging, "first"), (&store, "first"), (&store, "second")] {
+            let error = attempt(store, name);
+            assert!(error.to_string().contains("has another SHA-256 than found"), "{name}: {error}");
+            assert_eq!(error.exit(), Exit::Internal, "{name}: {error}");
+        }
+        assert_eq!(first.exit(), Exit::Internal);
+    }
+}
+
+#[test]
+fn a_seal_that_the_store_damages_is_no_success() {
+    let corpus = Corpus::of(60, 1);
+    let folder = scratch();
+    for (number, store) in stores(folder.path()).into_iter().enumerate() {
+        let maps = Maps::of(&corpus.lines, 2, 1);
+        reduce(&store, maps.input(0, &mut Random::new(1)), &task(0, 1, "first", folder.path())).unwrap();
+        let damaging = Store::of(Damaging { store: store.clone(), prefix: SEAL_KEY });
+        let out = folder.path().join(format!("out-{number}.h5"));
+        let error = merged(&damaging, &out, maps.counts, folder.path()).unwrap_err();
+        assert!(error.to_string().contains("found other bytes on reading it back"), "{error}");
+        assert_eq!(error.exit(), Exit::Internal);
+        assert!(!out.exists());
+    }
+}
