@@ -5,9 +5,11 @@ use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use corpus::format::{FormatName, Preset};
 use corpus::lines::LINE_BYTES_MAX;
+use corpus::place::local_path;
 use thiserror::Error;
 
 use crate::batches::RowWeight;
@@ -50,7 +52,7 @@ pub struct Fit {
     /// The dataset, of merge
     pub dataset: PathBuf,
     /// The folder for the model, checkpoints and metrics
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: PathBuf,
     /// Train on all rows of DATASET and test on all of this one, which has its vocabulary
     #[arg(long, value_name = "FILE", conflicts_with = "test_fraction")]
@@ -267,7 +269,7 @@ pub struct Export {
     /// The folder of a saved model
     pub model: PathBuf,
     /// The folder to write, which must not exist
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: PathBuf,
 }
 
@@ -278,7 +280,7 @@ pub struct Report {
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// The page to write; one that is there is replaced
-    #[arg(long, value_name = "FILE", default_value = "report.html")]
+    #[arg(long, value_name = "FILE", default_value = "report.html", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: PathBuf,
 }
 

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use dataset::vocabulary::Vocabulary;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::models::{read_tensors, write_tensors};
@@ -61,9 +62,9 @@ impl Checkpoints {
         Self { folder, keep: keep.max(1) }
     }
 
-    /// Whether there is any.
-    pub fn has_any(&self) -> bool {
-        self.folder.join(LATEST).exists()
+    /// The folder that they are in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Saves a training. Its checkpoint is durable when this returns.
@@ -169,23 +170,7 @@ pub fn restore(
     training: &mut Training,
     ranks: &Ranks,
 ) -> Result<()> {
-    // What goes wrong on rank 0 is every rank's error: the others wait for it.
-    let mut told = Vec::new();
-    let mut own_error = None;
-    if ranks.is_first() {
-        match read(folder, recipe, vocabulary, training) {
-            Ok(document) => told = serde_json::to_vec(&document).map_err(|error| Error::internal(&error))?,
-            Err(error) => own_error = Some(error),
-        }
-    }
-    ranks.broadcast_bytes(&mut told)?;
-    if let Some(error) = own_error {
-        return Err(error);
-    }
-    if told.is_empty() {
-        return Err(Error::Elsewhere);
-    }
-    let document: Document = serde_json::from_slice(&told).map_err(|error| Error::internal(&error))?;
+    let document = ranks.told(|| read(folder, recipe, vocabulary, training))?;
     if document.has_best && training.best.is_none() {
         training.best = Some(training.model.parameters().copies());
     }
@@ -219,7 +204,8 @@ fn read(
             expected: VERSION.to_string(),
         });
     }
-    if let Some((what, found, expected)) = difference(&document.recipe, recipe)? {
+    let written = serde_json::to_value(&document.recipe).map_err(|error| Error::internal(&error))?;
+    if let Some((what, found, expected)) = differing(&written, recipe)? {
         return Err(Error::OtherTraining { path, what, found, expected });
     }
     let path = folder.join(VOCABULARY);
@@ -244,19 +230,15 @@ fn read(
     Ok(document)
 }
 
-/// The first setting in which two recipes differ: its name, and both values.
-fn difference(found: &Recipe, expected: &Recipe) -> Result<Option<(String, String, String)>> {
-    if found == expected {
-        return Ok(None);
-    }
-    let value = |recipe: &Recipe| serde_json::to_value(recipe).map_err(|error| Error::internal(&error));
-    let (found, expected) = (value(found)?, value(expected)?);
-    let empty = serde_json::Map::new();
-    let (of_found, of_expected) =
-        (found.as_object().unwrap_or(&empty), expected.as_object().unwrap_or(&empty));
-    let differing = of_expected.iter().find(|(name, value)| of_found.get(*name) != Some(value));
+/// The first setting in which a recipe that was written differs from another: its name, and both values.
+pub(crate) fn differing(found: &Value, expected: &Recipe) -> Result<Option<(String, String, String)>> {
+    // Both were text: a number that is read is not always, to the last bit, the one that was written.
+    let text = serde_json::to_vec(expected).map_err(|error| Error::internal(&error))?;
+    let expected: Map<String, Value> =
+        serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
+    let differing = expected.iter().find(|(name, value)| found.get(*name) != Some(value));
     Ok(differing.map(|(name, value)| {
-        let found = of_found.get(name).map_or_else(|| "missing".to_owned(), ToString::to_string);
+        let found = found.get(name).map_or_else(|| "missing".to_owned(), ToString::to_string);
         (name.clone(), found, value.to_string())
     }))
 }

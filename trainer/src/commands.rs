@@ -6,6 +6,7 @@ mod export;
 mod fit;
 mod init;
 mod launch;
+mod out;
 mod predict;
 mod progress;
 mod report;

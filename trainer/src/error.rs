@@ -168,20 +168,49 @@ pub enum Error {
         /// What is wrong.
         found: String,
     },
-    /// The folder for a new training already has one.
-    #[error("{}: a training is there already; go on with it by --resume, or choose another --out", path.display())]
-    Exists {
-        /// The folder.
+    /// Something is where a result should go.
+    #[error("{}: {found} is there already, expected {expected}; {remedy}", path.display())]
+    Occupied {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is there.
+        found: String,
+        /// What might be there.
+        expected: &'static str,
+        /// What to do.
+        remedy: String,
+    },
+    /// The folder in which a result should be made is not there.
+    #[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check --out", path.display())]
+    NoFolder {
+        /// That folder.
         path: PathBuf,
     },
-    /// A complete training is in the folder, with nothing to go on from.
+    /// Another process trains in this folder.
     #[error(
-        "{}: found a complete training that has left no checkpoint to go on from; choose another --out, and to begin \
-         with its weights --init-from {}", path.display(), model.display()
+        "{}: {holder} is training there, expected no other; wait for its end, or choose another --out",
+        path.display()
+    )]
+    Held {
+        /// The folder.
+        path: PathBuf,
+        /// Who does.
+        holder: String,
+    },
+    /// The training in the folder is complete, and is to go on with other settings.
+    #[error(
+        "{}: found a complete training with {what} {found}, expected {expected}; begin another with its weights by \
+         --init-from {}, and another --out", path.display(), model.display()
     )]
     Finished {
         /// The folder.
         path: PathBuf,
+        /// The setting.
+        what: String,
+        /// Of the training that is there.
+        found: String,
+        /// Now.
+        expected: String,
         /// Its model.
         model: PathBuf,
     },
@@ -191,9 +220,12 @@ pub enum Error {
         /// The folder of checkpoints.
         resume: PathBuf,
     },
-    /// Rank 0 could not go on and says why.
-    #[error("rank 0 could not read the checkpoint; its message says why")]
-    Elsewhere,
+    /// Rank 0 could not go on.
+    #[error("rank 0 could not go on: {message}")]
+    Elsewhere {
+        /// What it says.
+        message: String,
+    },
     /// Something in the folder of a training is not what a report is made of.
     #[error("{}: {found}, expected {expected}", path.display())]
     Report {
@@ -233,7 +265,7 @@ impl Error {
     /// The exit code of a program that ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Misplaced(_) => Exit::Usage,
+            Self::Misplaced(_) | Self::Occupied { .. } | Self::NoFolder { .. } => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::TooManyRows { .. }
             | Self::NoRows { .. }
@@ -247,12 +279,11 @@ impl Error {
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unreadable { .. } | Self::Report { .. } => Exit::MissingInput,
-            Self::OtherVocabulary { .. }
-            | Self::NoClassifier { .. }
-            | Self::Exists { .. }
-            | Self::Finished { .. } => Exit::Settings,
+            Self::OtherVocabulary { .. } | Self::NoClassifier { .. } | Self::Finished { .. } => {
+                Exit::Settings
+            }
             Self::Vectors { .. } => Exit::BadInput,
-            Self::Elsewhere | Self::Interrupted { .. } => Exit::TryAgain,
+            Self::Elsewhere { .. } | Self::Held { .. } | Self::Interrupted { .. } => Exit::TryAgain,
             Self::Thread { .. } | Self::Io { .. } | Self::Signals(_) => Exit::Io,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
             Self::Ranks(_) => Exit::Settings,

@@ -1,9 +1,12 @@
 //! The processes that train together: one alone, or a group of them. What all must agree on goes through here.
 
 use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
+use corpus::exit::chain;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tch::{Device, Tensor};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// This process among those that train.
 #[derive(Debug)]
@@ -81,6 +84,29 @@ impl Ranks {
         let own = Tensor::from_slice(numbers).to_device(group.device());
         let all = Tensor::f_cat(&group.all_gather_unequal(&own)?, 0)?.to_device(Device::Cpu);
         Ok(Vec::<i64>::try_from(&all)?)
+    }
+
+    /// What rank 0 finds out, as by looking at its files, told to all. Where it fails, all do: rank 0 by its own error,
+    /// the others by its message.
+    pub fn told<T: Serialize + DeserializeOwned>(&self, find_out: impl FnOnce() -> Result<T>) -> Result<T> {
+        if matches!(self, Self::Alone) {
+            return find_out();
+        }
+        let own = self.is_first().then(find_out);
+        let said = own.as_ref().map(|own| own.as_ref().map_err(|error| chain(error)));
+        let mut bytes = match &said {
+            Some(said) => serde_json::to_vec(said).map_err(|error| Error::internal(&error))?,
+            None => Vec::new(),
+        };
+        let heard = self.broadcast_bytes(&mut bytes);
+        if let Some(Err(error)) = own {
+            return Err(error);
+        }
+        heard?;
+        // Rank 0 takes what it said as the others read it.
+        let said: std::result::Result<T, String> =
+            serde_json::from_slice(&bytes).map_err(|error| Error::internal(&error))?;
+        said.map_err(|message| Error::Elsewhere { message })
     }
 
     /// Rank 0's bytes.

@@ -9,10 +9,11 @@
 //!   tensorboard/       what metrics.jsonl says, for TensorBoard
 //!   model/             the model
 //!   checkpoints/       where the training goes on from
+//!   lock               who trains there now
 //! ```
 //!
-//! All of it is rank 0's. `settings.json` is there before the first step, `evaluation.json` is written last. Each appears
-//! whole or not at all; `metrics.jsonl` grows, and a training that was killed may leave half a line, behind which a later
+//! All of it is rank 0's. `settings.json` is there before the first step, `model/` is written last: where it is, the
+//! training is complete. Each appears whole or not at all; `metrics.jsonl` grows, and a training that was killed may leave half a line, behind which a later
 //! one begins anew. A file whose version is greater than [`FORMAT_VERSION`] is refused. The folder of a training by an
 //! older version of this program has `metrics.jsonl` and `model/` alone.
 //!
@@ -23,6 +24,7 @@
 //! ```
 
 mod evaluation;
+mod hold;
 mod lines;
 mod scores;
 mod settings;
@@ -31,7 +33,10 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use tempfile::NamedTempFile;
+
 pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
+pub use self::hold::{Hold, PATIENCE};
 pub use self::lines::Line;
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings};
@@ -54,16 +59,27 @@ pub const EVALUATION: &str = "evaluation.json";
 pub const SCORES: &str = "scores.npy";
 /// Event files.
 pub const TENSORBOARD: &str = "tensorboard";
+/// Who trains there.
+pub const LOCK: &str = "lock";
+
+/// A file that is still being written, in the folder where it will stay. It goes away unless it gets its name.
+pub fn temporary_beside(path: &Path) -> Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    // As readable as any new file is, by the user's umask.
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
+    let made = builder.prefix(".writing-").permissions(permissions).tempfile_in(folder_of(path));
+    made.map_err(|error| Error::io(path, error.kind().into()))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
 
 /// Writes a file that appears whole or not at all, in the place of what was there, and is durable then.
 pub fn put(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
     let failed = |source| Error::io(path, source);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    // As readable as any new file is, by the user's umask.
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    let made = builder.prefix(".writing-").permissions(permissions).tempfile_in(folder);
-    let temporary = made.map_err(|error| failed(error.kind().into()))?;
+    let folder = folder_of(path);
+    let temporary = temporary_beside(path)?;
     let mut buffer = BufWriter::new(temporary.as_file());
     write(&mut buffer).and_then(|()| buffer.flush()).map_err(failed)?;
     drop(buffer);

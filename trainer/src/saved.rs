@@ -100,6 +100,16 @@ pub enum Existing {
     Replace,
 }
 
+/// Whether a folder lists its files as a saved model does.
+pub fn is_listed(folder: &Path) -> bool {
+    [CONFIG, folder::SUMS].iter().all(|name| folder.join(name).is_file())
+}
+
+/// Refuses a folder in whose place no model can be written, because something is there or its parent takes nothing.
+pub fn check_place(folder: &Path) -> Result<()> {
+    Unfinished::begin(folder, Existing::Refuse).map(drop)
+}
+
 /// Saves a model; `weights` writes its weights as safetensors to the path that it is given. The folder
 /// gets its name last: whatever goes wrong before, what was there stays, and when this returns it is durable.
 pub fn write(

@@ -27,7 +27,7 @@ fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
     assert!(fit(&dataset, &whole).status().unwrap().success());
 
     each_step("checkpoint refused", STRIDE, Ways::Each(&[Errno::ENOSPC, Errno::EIO]), |at, reason| {
-        let out = data.path().join(format!("{at}-{reason}"));
+        let out = data.path().join(format!("{at}-{}", reason as i32));
 
         let (ended, call) = train_until_refused(&dataset, &out, at, reason);
 

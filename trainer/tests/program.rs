@@ -317,8 +317,9 @@ fn a_dataset_that_cannot_be_trained_on_is_refused() {
 
     let (_flipped, path) = reviews(300);
     let mut bytes = fs::read(&path).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 0x10;
+    // Not every byte of the file has a say in its content.
+    let quarter = bytes.len() / 4;
+    bytes[quarter..3 * quarter].iter_mut().for_each(|byte| *byte ^= 0x10);
     fs::write(&path, bytes).unwrap();
     let (code, told, left) = refused(&path, &[]);
     assert_eq!((code, left.len()), (Some(66), 0), "{told}");
@@ -389,19 +390,6 @@ fn a_full_disk_at_a_checkpoint_ends_the_training_and_leaves_the_last_one_whole()
 }
 
 #[test]
-fn a_complete_training_without_checkpoints_is_not_begun_anew() {
-    let job = Job::new();
-    job.train("out", 1, &["--epochs", "1"]);
-    let weights = job.weights("out");
-    for more in [&["--epochs", "2", "--resume"][..], &["--epochs", "1"]] {
-        let (code, told) = run(job.fit("out", more));
-        assert_eq!(code, Some(78), "{told}");
-        assert!(told.contains("found a complete training that has left no checkpoint"), "{told}");
-        assert_eq!(job.weights("out"), weights);
-    }
-}
-
-#[test]
 fn a_gpu_that_is_not_there_is_said_to_be_missing() {
     let mut command = trainer();
     command.args(["fit", "reviews.h5", "--out", "out", "--device", "cuda"]).env("CUDA_VISIBLE_DEVICES", "");
@@ -420,13 +408,16 @@ fn a_checkpoint_of_another_training_is_refused() {
     assert_eq!(code, Some(78), "{told}");
     assert!(
         told.trim_end()
-            .ends_with("training.json: seed 1, expected 2; resume with the settings it was begun with"),
+            .ends_with("settings.json: seed 1, expected 2; resume with the settings it was begun with"),
         "{told}"
     );
 
-    let (code, told) = run(job.fit("out", &[]));
+    // Elsewhere there are only its own settings.
+    let newest = fs::read_to_string(job.out("out").join("checkpoints/latest")).unwrap();
+    let newest = job.out("out").join("checkpoints").join(newest);
+    let (code, told) = run(job.fit("other", &["--resume", newest.to_str().unwrap(), "--seed", "2"]));
     assert_eq!(code, Some(78), "{told}");
-    assert!(told.contains("a training is there already"), "{told}");
+    assert!(told.contains("training.json: seed 1, expected 2; "), "{told}");
 }
 
 #[test]

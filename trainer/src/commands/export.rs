@@ -4,6 +4,7 @@ use std::path::Path;
 
 use tch::Device;
 
+use super::out::check_place;
 use crate::arguments::Export;
 use crate::error::Result;
 use crate::models::{Classifier, read_classifier};
@@ -11,6 +12,8 @@ use crate::saved::{self, Existing};
 
 /// Reads a model whole, whatever wrote it, and writes it anew.
 pub fn export(arguments: &Export) -> Result<()> {
+    check_place(&arguments.out)?;
+    saved::check_place(&arguments.out)?;
     let Classifier { lstm, vocabulary, config, .. } = read_classifier(&arguments.model, Device::Cpu)?;
     let weights = |path: &Path| lstm.parameters().write(path);
     let others = saved::files_for_others(&config, &vocabulary);

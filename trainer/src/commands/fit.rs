@@ -1,16 +1,16 @@
 //! `trainer fit`: from arguments to a saved model.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dataset::sha256;
 use tch::Device;
 
+use super::out::Out;
 use super::progress::{Log, Progress, tell};
 use super::{device, init};
 use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight, Running};
 use crate::batches::{Division, Part, Reading, Rows};
-use crate::checkpoint::{Checkpoints, restore};
+use crate::checkpoint::restore;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::{RowScore, evaluate_rows};
@@ -20,8 +20,7 @@ use crate::models::{Dropout, Head, LstmSettings, Trained, save_model};
 use crate::optim::Rule;
 use crate::ranks::Ranks;
 use crate::run::{
-    CHECKPOINTS, DatasetRecord, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings,
-    SCORES, SETTINGS, most_wrong, put_json, write_scores,
+    DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong, put_json,
 };
 use crate::saved::Existing;
 use crate::schedule::{Decay, Schedule};
@@ -33,6 +32,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let compute = device::choose(&arguments.running)?;
     let device = compute.device();
     let ranks = Ranks::join(device)?;
+    let out = Out::take(&arguments.out, arguments.keep, arguments.resume.is_some(), &ranks)?;
     let rows = open(&arguments.dataset, division(arguments)?, arguments.tokens, &arguments.running)?;
     if !arguments.pretrain {
         rows.check_classes(Part::Training)?;
@@ -42,11 +42,16 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     }
     let test = arguments.test.as_deref().map(|path| open_test(path, &rows, arguments)).transpose()?;
     let recipe = recipe(arguments, &rows, device)?;
-    let out = Out::new(&arguments.out, arguments.keep);
     let tested = test.as_ref().unwrap_or(&rows);
     let job =
         Job { arguments, recipe: &recipe, rows: &rows, tested, ranks: &ranks, compute: &compute, out: &out };
 
+    if ranks.told(|| out.is_complete(&recipe))? {
+        if ranks.is_first() {
+            tell(&format!("already complete: the model is in {}", out.model().display()));
+        }
+        return Ok(());
+    }
     let mut training = job.begin()?;
     if let Some(cut) = cut(&rows, arguments.tokens).filter(|_| ranks.is_first()) {
         tell(&cut);
@@ -54,7 +59,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let (end, log) = job.run(&interrupts, &mut training)?;
     if end == End::Stopped {
         log.map_or(Ok(()), Log::finish)?;
-        return Err(Error::Interrupted { resume: out.checkpoints_folder() });
+        return Err(Error::Interrupted { resume: out.checkpoints().folder().to_owned() });
     }
     if let Some(best) = &training.best {
         training.model.parameters_mut().put(best)?;
@@ -73,35 +78,6 @@ struct Job<'a> {
     ranks: &'a Ranks,
     compute: &'a Compute,
     out: &'a Out,
-}
-
-/// Where a training leaves things.
-struct Out {
-    folder: PathBuf,
-    checkpoints: Checkpoints,
-}
-
-impl Out {
-    fn new(folder: &Path, keep: usize) -> Self {
-        let checkpoints = Checkpoints::new(folder.join(CHECKPOINTS), keep);
-        Self { folder: folder.to_owned(), checkpoints }
-    }
-
-    fn checkpoints_folder(&self) -> PathBuf {
-        self.folder.join(CHECKPOINTS)
-    }
-
-    fn model(&self) -> PathBuf {
-        self.folder.join(MODEL)
-    }
-
-    /// The scores first: what names them comes last.
-    fn keep_evaluation(&self, mut record: EvaluationRecord, scores: &[RowScore]) -> Result<()> {
-        let path = self.folder.join(SCORES);
-        write_scores(&path, scores)?;
-        record.scores_sha256 = sha256::of_file(&path).map_err(|source| Error::io(&path, source))?;
-        put_json(&self.folder.join(EVALUATION), &record)
-    }
 }
 
 /// What is to be said where rows may be longer than what is read of them.
@@ -273,22 +249,15 @@ impl Job<'_> {
     /// A new training, or one that goes on from a checkpoint.
     fn begin(self) -> Result<Training> {
         let Self { arguments, recipe, rows, ranks, compute, out, .. } = self;
-        let Some(wanted) = &arguments.resume else {
-            if out.checkpoints.has_any() {
-                return Err(Error::Exists { path: out.folder.clone() });
-            }
-            return self.begin_anew();
-        };
-        let folder = if wanted.as_os_str() == "latest" {
-            // Only rank 0's answer counts; the others may not see the folder.
-            let newest = out.checkpoints.newest(|error| tell(&format!("passed over: {error}")));
-            if ranks.is_first() { newest? } else { newest.unwrap_or_default() }
-        } else {
-            Some(wanted.clone())
-        };
-        let mut has_checkpoint = [i64::from(ranks.is_first() && folder.is_some())];
-        ranks.sum_i64(&mut has_checkpoint)?;
-        if has_checkpoint == [0] {
+        let Some(wanted) = &arguments.resume else { return self.begin_anew() };
+        // The others may not see the folder.
+        let mut folder = wanted.clone();
+        let has_checkpoint = wanted.as_os_str() != "latest"
+            || ranks.told(|| {
+                let newest = out.checkpoints().newest(|error| tell(&format!("passed over: {error}")))?;
+                Ok(newest.map(|newest| folder = newest).is_some())
+            })?;
+        if !has_checkpoint {
             // A job that is started again before its first checkpoint.
             let training = self.begin_anew()?;
             if ranks.is_first() {
@@ -297,7 +266,7 @@ impl Job<'_> {
             return Ok(training);
         }
         let mut training = Training::new(recipe, compute.device());
-        restore(&folder.unwrap_or_default(), recipe, rows.vocabulary(), &mut training, ranks)?;
+        restore(&folder, recipe, rows.vocabulary(), &mut training, ranks)?;
         if ranks.is_first() {
             tell(&format!(
                 "resumes after step {}, in epoch {}",
@@ -309,10 +278,7 @@ impl Job<'_> {
     }
 
     fn begin_anew(self) -> Result<Training> {
-        let Self { arguments, recipe, rows, ranks, compute, out, .. } = self;
-        if out.model().exists() {
-            return Err(Error::Finished { path: out.folder.clone(), model: out.model() });
-        }
+        let Self { arguments, recipe, rows, ranks, compute, .. } = self;
         let mut training = Training::new(recipe, compute.device());
         if let Some(path) = &arguments.init_from {
             init::from(path, &mut training.model, rows.vocabulary())?;
@@ -339,7 +305,11 @@ impl Job<'_> {
             interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
         };
         let mut save = |training: &Training| {
-            if ranks.is_first() { out.checkpoints.save(recipe, rows.vocabulary(), training) } else { Ok(()) }
+            if ranks.is_first() {
+                out.checkpoints().save(recipe, rows.vocabulary(), training)
+            } else {
+                Ok(())
+            }
         };
         let mut on_event = |event: &crate::train::Event<'_>| {
             if let Some(progress) = &mut progress {
@@ -359,7 +329,6 @@ impl Job<'_> {
     /// Begins the lines of a training, behind its settings.
     fn show(self, training: &Training) -> Result<Progress> {
         let Self { arguments, recipe, rows, tested, ranks, compute, out } = self;
-        std::fs::create_dir_all(&out.folder).map_err(|source| Error::io(&out.folder, source))?;
         let steps_of_epoch =
             steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
         let device = described(compute.device());
@@ -374,9 +343,9 @@ impl Job<'_> {
             world_size: ranks.world_size(),
             device: device.clone(),
         };
-        put_json(&out.folder.join(SETTINGS), &settings)?;
+        put_json(&out.folder().join(SETTINGS), &settings)?;
         let done = training.position.steps;
-        let log = Log::begin(&out.folder, done, ranks.world_size(), device)?;
+        let log = Log::begin(out.folder(), done, ranks.world_size(), device)?;
         let steps = steps_of_epoch * u64::from(recipe.epochs);
         Progress::new(steps, done, steps_of_epoch, arguments.log_steps, log)
     }
@@ -386,19 +355,6 @@ impl Job<'_> {
         let Self { recipe, rows, out, .. } = self;
         let evaluated = self.evaluate(&training)?;
         let Some(mut log) = log else { return Ok(()) };
-        let model = Trained { lstm: training.model, task: recipe.task, precision: recipe.precision };
-        let words = &rows.vocabulary().words;
-        let settings = rows.settings();
-        save_model(
-            &out.model(),
-            &model,
-            &settings.rows,
-            recipe.tokens_max,
-            rows.id_digest(),
-            words,
-            Existing::Replace,
-        )?;
-        tell(&format!("the model is in {}", out.model().display()));
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
             if record.part == Part::Test {
@@ -410,6 +366,20 @@ impl Job<'_> {
             }
             out.keep_evaluation(record, &scores)?;
         }
+        // It comes last: where it is, the training is complete.
+        let model = Trained { lstm: training.model, task: recipe.task, precision: recipe.precision };
+        let words = &rows.vocabulary().words;
+        let settings = rows.settings();
+        save_model(
+            &out.model(),
+            &model,
+            &settings.rows,
+            recipe.tokens_max,
+            rows.id_digest(),
+            words,
+            Existing::Refuse,
+        )?;
+        tell(&format!("the model is in {}", out.model().display()));
         log.finish()
     }
 

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::error::{Error, Result};
 use super::{CONFIG, Existing, VOCABULARY, WEIGHTS};
 
-const SUMS: &str = "SHA256SUMS";
+pub(super) const SUMS: &str = "SHA256SUMS";
 /// Thousands of files.
 const SUMS_BYTES_MAX: u64 = 1 << 20;
 
@@ -36,7 +36,10 @@ impl Unfinished {
     pub(crate) fn begin(folder: &Path, existing: Existing) -> Result<Self> {
         let existing = replaceable(folder, existing)?;
         let parent = parent(existing.as_deref().unwrap_or(folder));
-        fs::create_dir_all(parent).at(parent, "make the folder")?;
+        match fs::create_dir(parent) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            made => made.at(parent, "make the folder")?,
+        }
         // As readable as any new folder is, by the user's umask.
         let readable = Permissions::from_mode(0o777);
         let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempdir_in(parent);

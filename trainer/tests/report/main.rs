@@ -274,7 +274,7 @@ fn a_folder_of_no_training_and_a_file_of_no_report_are_refused() {
 
     fs::write(&page, "<!doctype html>\nmy own page, which is longer than what reports begin with").unwrap();
     let (code, told) = refused(&[&run], &page);
-    assert_eq!(code, Some(66), "{told}");
+    assert_eq!(code, Some(64), "{told}");
     assert!(fs::read_to_string(&page).unwrap().contains("my own"));
 
     fs::remove_file(&page).unwrap();

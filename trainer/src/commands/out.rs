@@ -1,0 +1,137 @@
+//! Where a command leaves its result: looked at before anything is read, so that nothing is computed in vain.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use dataset::sha256;
+
+use crate::checkpoint::{Checkpoints, differing};
+use crate::error::{Error, Result};
+use crate::evaluate::RowScore;
+use crate::ranks::Ranks;
+use crate::run::{
+    CHECKPOINTS, EVALUATION, EvaluationRecord, Hold, LOCK, METRICS, MODEL, PATIENCE, RunSettings, SCORES,
+    SETTINGS, TENSORBOARD, put_json, write_scores,
+};
+use crate::saved;
+use crate::train::Recipe;
+
+/// What a training leaves in its folder.
+const OF_A_TRAINING: [&str; 7] = [SETTINGS, METRICS, EVALUATION, SCORES, TENSORBOARD, MODEL, CHECKPOINTS];
+
+/// The folder of a training.
+pub struct Out {
+    folder: PathBuf,
+    checkpoints: Checkpoints,
+    /// On rank 0.
+    _hold: Option<Hold>,
+}
+
+impl Out {
+    /// Has rank 0 take the folder for itself. It must be free, or with `resumes` that of a training; `keep` checkpoints
+    /// stay.
+    pub fn take(folder: &Path, keep: usize, resumes: bool, ranks: &Ranks) -> Result<Self> {
+        let mut hold = None;
+        ranks.told(|| {
+            check_place(folder)?;
+            hold = Some(Hold::take(folder, PATIENCE)?);
+            check_occupant(folder, resumes)
+        })?;
+        let checkpoints = Checkpoints::new(folder.join(CHECKPOINTS), keep);
+        Ok(Self { folder: folder.to_owned(), checkpoints, _hold: hold })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The checkpoints.
+    pub fn checkpoints(&self) -> &Checkpoints {
+        &self.checkpoints
+    }
+
+    /// The model.
+    pub fn model(&self) -> PathBuf {
+        self.folder.join(MODEL)
+    }
+
+    /// Whether the training is complete. Errors: what is there was told something else than this recipe.
+    pub fn is_complete(&self, recipe: &Recipe) -> Result<bool> {
+        let is_complete = self.model().is_dir();
+        let path = self.folder.join(SETTINGS);
+        let json = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(is_complete),
+            read => read.map_err(|source| Error::io(&path, source))?,
+        };
+        let settings: RunSettings = serde_json::from_slice(&json).map_err(|error| Error::Weights {
+            path: path.clone(),
+            found: error.to_string(),
+            expected: "the settings of a training; choose another --out".to_owned(),
+        })?;
+        let Some((what, found, expected)) = differing(&settings.recipe, recipe)? else {
+            return Ok(is_complete);
+        };
+        if is_complete {
+            let (path, model) = (self.folder.clone(), self.model());
+            return Err(Error::Finished { path, what, found, expected, model });
+        }
+        Err(Error::OtherTraining { path, what, found, expected })
+    }
+
+    /// The scores first: what names them comes last.
+    pub fn keep_evaluation(&self, mut record: EvaluationRecord, scores: &[RowScore]) -> Result<()> {
+        let path = self.folder.join(SCORES);
+        write_scores(&path, scores)?;
+        record.scores_sha256 = sha256::of_file(&path).map_err(|source| Error::io(&path, source))?;
+        put_json(&self.folder.join(EVALUATION), &record)
+    }
+}
+
+/// Refuses a place in a folder that is not there: only the last one is made.
+pub fn check_place(out: &Path) -> Result<()> {
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if folder.is_dir() { Ok(()) } else { Err(Error::NoFolder { path: folder.to_owned() }) }
+}
+
+/// Refuses what a training would be mixed with.
+fn check_occupant(folder: &Path, resumes: bool) -> Result<()> {
+    let names = names(folder).map_err(|source| Error::io(folder, source))?;
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    let is_training = OF_A_TRAINING.into_iter().any(has);
+    let Some(first) = names.first() else { return Ok(()) };
+    let refused = |found: &str, remedy: &str| {
+        let (found, remedy) = (found.to_owned(), remedy.to_owned());
+        Err(Error::Occupied {
+            path: folder.to_owned(),
+            found,
+            expected: "a free name or an empty folder",
+            remedy,
+        })
+    };
+    if is_training && !resumes {
+        return refused("a training", "go on with it by --resume, or choose another --out");
+    }
+    if saved::is_listed(folder) {
+        return refused(
+            "a saved model",
+            "choose another --out; --init-from begins a training with its weights",
+        );
+    }
+    if is_training { Ok(()) } else { refused(&first.clone(), "choose another --out") }
+}
+
+/// What is in a folder besides the lock, logs of `launch`, and hidden files such as an interrupted write leaves.
+fn names(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let is_log = name.starts_with("rank-") && name.ends_with(".log");
+        if name != LOCK && !is_log && !name.starts_with('.') {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,239 @@
+//! Where commands leave their results: looked at before anything is read, held by one process at a time, and never
+//! mixed with what is there.
+#![allow(clippy::unwrap_used)]
+
+#[path = "fixture/mod.rs"]
+mod fixture;
+#[path = "../../c10d/tests/ranks/mod.rs"]
+mod ranks;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fixture::reviews;
+use ranks::{Rank, free_port, placed};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+const MISSING: &str = "no-such-dataset.h5";
+
+fn trainer() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
+    command.env("OMP_NUM_THREADS", "1");
+    command
+}
+
+fn fit(dataset: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut command = trainer();
+    command.arg("fit").arg(dataset).arg("--out").arg(out).args(["--device", "cpu", "--batch", "32"]);
+    command.args([
+        "--embedding",
+        "8",
+        "--hidden",
+        "6",
+        "--linear",
+        "5",
+        "--tokens",
+        "20",
+        "--log-steps",
+        "1",
+    ]);
+    command.args(more);
+    if !more.contains(&"--epochs") {
+        command.args(["--epochs", "1"]);
+    }
+    command
+}
+
+/// The exit code, and all that was said, which is one line where it is a failure's.
+fn run(mut command: Command) -> (Option<i32>, String) {
+    let output = command.output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap().trim_end().to_owned())
+}
+
+fn trained(dataset: &Path, out: &Path, more: &[&str]) {
+    let (code, told) = run(fit(dataset, out, more));
+    assert_eq!(code, Some(0), "{told}");
+}
+
+/// All files below a folder, with what is in them.
+fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(content(&path)),
+            false => found.push((path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+    found.sort();
+    found
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// A dataset, and a name beside it that is free.
+fn data_and_out() -> (TempDir, PathBuf, PathBuf) {
+    let (data, dataset) = reviews(600);
+    let out = data.path().join("out");
+    (data, dataset, out)
+}
+
+#[test]
+fn a_second_training_in_a_folder_that_is_held_is_refused_and_the_first_goes_on() {
+    let (_data, dataset, out) = data_and_out();
+    let mut first = Rank::start(0, fit(&dataset, &out, &["--epochs", "100000"]));
+    first.wait_for(" step 5: ");
+
+    for more in [&[][..], &["--resume"], &["--epochs", "100000", "--resume"]] {
+        let (code, told) = run(fit(&dataset, &out, more));
+        assert_eq!(code, Some(75), "{told}");
+        assert!(told.contains("out: process ") && told.contains(" is training there"), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+
+    // The lock dies with its process.
+    first.signal(Signal::KILL);
+    first.end();
+    assert!(out.join("lock").exists());
+    trained(&dataset, &out.with_file_name("other"), &[]);
+    let mut second = Rank::start(0, fit(&dataset, &out, &["--epochs", "100000", "--resume"]));
+    second.wait_for("there is no checkpoint yet: begins anew");
+    second.wait_for(" step 5: ");
+    second.signal(Signal::TERM);
+    assert_eq!(second.end().0, Some(75));
+    assert!(!out.join("lock").exists());
+}
+
+#[test]
+fn all_ranks_end_where_another_job_holds_the_folder() {
+    let (_data, dataset, out) = data_and_out();
+    let mut first = Rank::start(0, fit(&dataset, &out, &["--epochs", "100000"]));
+    first.wait_for(" step 5: ");
+    let port = free_port();
+    let mut ranks: Vec<Rank> =
+        (0..2).map(|rank| Rank::start(rank, placed(fit(&dataset, &out, &[]), rank, 2, port))).collect();
+    for rank in &mut ranks {
+        let (code, output) = rank.end();
+        assert_eq!(code, Some(75), "{output:?}");
+        assert!(output.last().unwrap().contains(" is training there"), "{output:?}");
+    }
+}
+
+#[test]
+fn an_occupied_folder_is_refused_and_left_as_it_is() {
+    let (data, dataset, out) = data_and_out();
+    trained(&dataset, &out, &[]);
+    let stopped = data.path().join("stopped");
+    let mut interrupted = Rank::start(0, fit(&dataset, &stopped, &["--epochs", "100000"]));
+    interrupted.wait_for(" step 5: ");
+    interrupted.signal(Signal::TERM);
+    assert_eq!(interrupted.end().0, Some(75));
+    let killed = data.path().join("killed");
+    let mut rank = Rank::start(0, fit(&dataset, &killed, &["--epochs", "100000"]));
+    rank.wait_for(" step 5: ");
+    rank.signal(Signal::KILL);
+    rank.end();
+    let other = data.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("notes.txt"), "mine").unwrap();
+
+    let training = "a training is there already, expected a free name or an empty folder; go on with it by --resume, \
+                    or choose another --out";
+    let model =
+        "a saved model is there already, expected a free name or an empty folder; choose another --out";
+    for (folder, more, expected) in [
+        (out.clone(), &[][..], training),
+        (stopped, &[], training),
+        (killed, &["--epochs", "100000"], training),
+        (out.join("model"), &[], model),
+        (out.join("model"), &["--resume"], model),
+        (
+            other.clone(),
+            &[],
+            "notes.txt is there already, expected a free name or an empty folder; choose another",
+        ),
+        (other, &["--resume"], "notes.txt is there already"),
+    ] {
+        let before = content(&folder);
+        let (code, told) = run(fit(&dataset, &folder, more));
+        assert_eq!(code, Some(64), "{told}");
+        assert!(told.contains(expected) && told.lines().count() == 1, "{told}");
+        let after = content(&folder);
+        assert!(before.iter().filter(|(path, _)| !path.ends_with("lock")).all(|file| after.contains(file)));
+    }
+    let before = content(&out);
+    for command in ["export", "report"] {
+        let mut trainer = trainer();
+        trainer.arg(command).arg(if command == "export" { out.join("model") } else { out.clone() });
+        trainer.arg("--out").arg(out.join(if command == "export" { "model" } else { "settings.json" }));
+        let (code, told) = run(trainer);
+        assert_eq!((code, told.lines().count()), (Some(64), 1), "{told}");
+        assert!(told.contains(" is there already"), "{told}");
+    }
+    assert!(content(&out) == before);
+}
+
+#[test]
+fn a_folder_that_is_empty_is_used() {
+    let (_data, dataset, out) = data_and_out();
+    fs::create_dir(&out).unwrap();
+    trained(&dataset, &out, &[]);
+    assert!(out.join("model").is_dir());
+    assert!(!names(&out).contains(&"lock".to_owned()));
+}
+
+#[test]
+fn a_complete_training_is_said_to_be_complete_by_one_rank_and_by_two() {
+    let (_data, dataset, out) = data_and_out();
+    trained(&dataset, &out, &["--checkpoint-steps", "10"]);
+    let before = content(&out);
+    let resumed = || fit(&dataset, &out, &["--checkpoint-steps", "10", "--resume"]);
+    let mut launched = trainer();
+    launched.args(["launch", "--nproc", "2", "--"]).args(resumed().get_args());
+    for command in [resumed(), launched] {
+        let (code, told) = run(command);
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains("already complete: the model is in "), "{told}");
+        assert!(content(&out) == before);
+    }
+}
+
+#[test]
+fn a_complete_training_is_not_said_to_have_had_other_settings() {
+    let (_data, dataset, out) = data_and_out();
+    trained(&dataset, &out, &[]);
+    let (code, told) = run(fit(&dataset, &out, &["--epochs", "2", "--resume"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("found a complete training with epochs 1, expected 2; "), "{told}");
+    assert!(told.contains("--init-from "), "{told}");
+}
+
+#[test]
+fn a_place_that_takes_no_result_is_refused_before_the_input_is_read() {
+    let within = tempfile::tempdir().unwrap();
+    for [command, input] in [["fit", MISSING], ["export", "no-such-model"], ["report", "no-such-run"]] {
+        for (out, code, expected) in [
+            ("s3://bucket/x", 64, "s3:// is not supported here, expected the path of a local file or folder"),
+            ("https://KEY:SECRET@example.com/x", 64, "https:// is not supported here, expected the path"),
+            ("a/b/c", 64, "a/b: no such folder, expected one to write into; make it by mkdir -p"),
+            // Not even the superuser makes anything there.
+            ("/sys/x", 74, "/sys"),
+        ] {
+            let mut trainer = trainer();
+            trainer.args([command, input, "--out", out]).current_dir(within.path());
+            let (found, told) = run(trainer);
+            assert_eq!(found, Some(code), "{command} --out {out}: {told}");
+            assert!(told.contains(expected) && !told.contains("SECRET"), "{command} --out {out}: {told}");
+            assert_eq!(names(within.path()), [""; 0], "{command} --out {out}");
+        }
+    }
+}
