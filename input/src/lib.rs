@@ -1,25 +1,35 @@
-//! A file, or another stream of bytes → its bytes, inflated where its first bytes are those of gzip, bzip2 or zstd.
+//! A file, or another stream of bytes → its lines' bytes: inflated where its first bytes are those of gzip, bzip2 or zstd,
+//! and decoded where the content begins with the mark of UTF-16. A tar archive is refused.
 //!
 //! Compressed files may have several members (gzip, zstd: frames; bzip2: streams), one behind the other, as `cat a.gz
 //! b.gz` makes them. What is not whole is an error that names the member: an end that is cut off, damage, and bytes
-//! behind the last member that begin no other. Nothing is known of what the bytes mean.
+//! behind the last member that begin no other. Nothing is known of what lines mean.
+//!
+//! The beginning is looked at without waiting for more than the first line: who writes one line and waits for its answer
+//! gets it.
 //!
 //! Where members end can be told of some files without inflating them ([`end_of_member`]), so that several threads can
 //! each inflate some of the members ([`Members::from`]).
 
 mod ends;
+mod form;
 mod members;
 mod source;
+mod utf16;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
 
+use form::beginning;
 use source::Source;
 use thiserror::Error;
+use utf16::Utf16Reader;
 
 pub use ends::end_of_member;
+pub use form::{FORM_BYTES, Form};
 pub use members::Members;
+pub use utf16::ByteOrder;
 
 /// A way to compress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +65,18 @@ impl Compression {
         }
     }
 
+    /// Whether more bytes are needed to tell how what begins like this is compressed.
+    fn is_open(beginning: &[u8]) -> bool {
+        let is_within = |magic: &[u8]| magic.starts_with(beginning) && beginning.len() < magic.len();
+        match beginning {
+            [b'B', b'Z', b'h', b'1'..=b'9', after @ ..] => {
+                after.len() < BZIP2_BLOCK.len() && [BZIP2_BLOCK, BZIP2_END].iter().any(|magic| magic.starts_with(after))
+            }
+            [0x50..=0x5f, after @ ..] => after.len() < 3 && b"\x2a\x4d\x18".starts_with(after),
+            _ => is_within(b"\x1f\x8b") || is_within(b"BZh1") || is_within(b"\x28\xb5\x2f\xfd"),
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
@@ -64,9 +86,9 @@ impl Compression {
     }
 }
 
-/// What is wrong with a compressed file. Reading gives it inside of an [`io::Error`].
+/// What is wrong with an input. Reading gives it inside of an [`io::Error`].
 #[derive(Debug, Error)]
-pub enum Damage {
+pub enum Fault {
     /// The file ends within a member.
     #[error("the {} member at byte {member} is cut off at byte {end}, the end of the file; fetch the file again", .by.name())]
     Cut {
@@ -95,19 +117,49 @@ pub enum Damage {
         /// Where they begin.
         at: u64,
     },
+    /// The content is an archive of files.
+    #[error(
+        "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO"
+    )]
+    Tar,
+    /// The content is UTF-16 where it cannot be decoded.
+    #[error("found UTF-16, expected UTF-8; convert the file by iconv -f UTF-16 -t UTF-8")]
+    Utf16,
+    /// UTF-16 that ends within one of its units of two bytes.
+    #[error("the UTF-16 is cut off at byte {end}, within a character; fetch the file again")]
+    CutUtf16 {
+        /// Where the content ends.
+        end: u64,
+    },
 }
 
-/// The damage that an error of reading is about.
-pub fn damage(error: &io::Error) -> Option<&Damage> {
+impl From<Fault> for io::Error {
+    fn from(fault: Fault) -> Self {
+        Self::new(io::ErrorKind::InvalidData, fault)
+    }
+}
+
+/// What is wrong with the input that an error of reading is about.
+pub fn fault(error: &io::Error) -> Option<&Fault> {
     error.get_ref()?.downcast_ref()
 }
 
-/// The bytes of a file, or of what else is read from its beginning to its end.
+/// The content of a file, or of what else is read from its beginning to its end.
 #[derive(Debug)]
-pub enum Input<R: Read = File> {
-    /// As they are.
+pub struct Input<R: Read = File>(Content<R>);
+
+#[derive(Debug)]
+enum Content<R: Read> {
+    Utf8(Begun<Inflated<R>>),
+    Utf16(Utf16Reader<Begun<Inflated<R>>>),
+}
+
+/// A reader whose first bytes were looked at.
+type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
+
+#[derive(Debug)]
+enum Inflated<R: Read> {
     Plain(Source<R>),
-    /// Inflated.
     Compressed(Members<R>),
 }
 
@@ -116,16 +168,52 @@ pub fn open(path: &Path) -> io::Result<Input> {
     of(File::open(path)?)
 }
 
-/// Looks how a stream of bytes begins.
+/// Looks how a stream of bytes begins. It is inflated and decoded; a tar archive is refused.
 pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
     let mut source = Source::of(bytes);
-    Ok(match Compression::of(source.peek(MAGIC_BYTES)?) {
-        None => Input::Plain(source),
-        Some(compression) => Input::Compressed(Members::of(source, compression)),
-    })
+    let compression = Compression::of(source.peek_while(MAGIC_BYTES, Compression::is_open)?);
+    let mut content = match compression {
+        None => Inflated::Plain(source),
+        Some(compression) => Inflated::Compressed(Members::of(source, compression)),
+    };
+    let begun = beginning(&mut content)?;
+    let form = Form::of(&begun);
+    let content = Cursor::new(begun).chain(content);
+    Ok(Input(match form {
+        Form::Utf8 => Content::Utf8(content),
+        Form::Utf16(order) => Content::Utf16(Utf16Reader::new(content, order)?),
+        Form::Tar => return Err(Fault::Tar.into()),
+    }))
+}
+
+/// Looks how a stream begins whose bytes are to be taken as they come, such as a part of a file. A tar archive and UTF-16
+/// are refused.
+pub fn as_it_comes<R: Read>(mut bytes: R) -> io::Result<impl Read> {
+    let begun = beginning(&mut bytes)?;
+    match Form::of(&begun) {
+        Form::Utf8 => Ok(Cursor::new(begun).chain(bytes)),
+        Form::Utf16(_) => Err(Fault::Utf16.into()),
+        Form::Tar => Err(Fault::Tar.into()),
+    }
+}
+
+impl<R: Read> Input<R> {
+    /// Whether it is decoded from UTF-16.
+    pub fn is_utf16(&self) -> bool {
+        matches!(self.0, Content::Utf16(_))
+    }
 }
 
 impl<R: Read> Read for Input<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Content::Utf8(content) => content.read(buffer),
+            Content::Utf16(content) => content.read(buffer),
+        }
+    }
+}
+
+impl<R: Read> Read for Inflated<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Plain(source) => source.read(buffer),

@@ -7,7 +7,7 @@ use flate2::bufread::GzDecoder;
 use zstd::stream::read::Decoder as ZstdDecoder;
 
 use crate::source::Source;
-use crate::{Compression, Damage, MAGIC_BYTES};
+use crate::{Compression, Fault, MAGIC_BYTES};
 
 /// Reads one member after the other.
 #[derive(Debug)]
@@ -55,16 +55,17 @@ impl<R: Read> Members<R> {
             return error;
         }
         let (by, member, end) = (self.compression, self.member, source.offset());
-        damaged(if error.kind() == io::ErrorKind::UnexpectedEof {
-            Damage::Cut { by, member, end }
+        let fault = if error.kind() == io::ErrorKind::UnexpectedEof {
+            Fault::Cut { by, member, end }
         } else {
-            Damage::Broken { by, member, found: error }
-        })
+            Fault::Broken { by, member, found: error }
+        };
+        fault.into()
     }
 
     fn reaches_over(&self, pause: u64) -> io::Error {
         let found = io::Error::other(format!("it should end at byte {pause}, and does not"));
-        damaged(Damage::Broken { by: self.compression, member: self.member, found })
+        Fault::Broken { by: self.compression, member: self.member, found }.into()
     }
 }
 
@@ -92,7 +93,7 @@ impl<R: Read> Read for Members<R> {
                         return Ok(0);
                     }
                     if Compression::of(beginning) != Some(self.compression) {
-                        return Err(damaged(Damage::TrailingGarbage { by: self.compression, at }));
+                        return Err(Fault::TrailingGarbage { by: self.compression, at }.into());
                     }
                     self.member = at;
                     State::Within(Decoder::of(self.compression, source)?)
@@ -109,10 +110,6 @@ impl<R: Read> Read for Members<R> {
             }
         }
     }
-}
-
-fn damaged(damage: Damage) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, damage)
 }
 
 impl<R: Read> Decoder<R> {

@@ -47,6 +47,22 @@ impl<R: Read> Source<R> {
         Ok(&self.buffer[self.start..self.end.min(self.start + bytes)])
     }
 
+    /// The next bytes, as many as asked for unless the end is nearer or these need no more, which stay unread.
+    pub(crate) fn peek_while(&mut self, bytes: usize, is_open: impl Fn(&[u8]) -> bool) -> io::Result<&[u8]> {
+        let mut n = 0;
+        loop {
+            let seen = self.peek(n + 1)?.len();
+            if seen == n {
+                break;
+            }
+            n = seen.max(self.end - self.start).min(bytes);
+            if n == bytes || !is_open(&self.buffer[self.start..self.start + n]) {
+                break;
+            }
+        }
+        Ok(&self.buffer[self.start..self.start + n])
+    }
+
     fn read_more(&mut self) -> io::Result<usize> {
         loop {
             match self.reader.read(&mut self.buffer[self.end..]) {

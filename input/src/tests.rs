@@ -30,7 +30,7 @@ fn read(content: &[u8]) -> io::Result<Vec<u8>> {
 
 fn refused(content: &[u8]) -> String {
     let error = read(content).unwrap_err();
-    damage(&error).unwrap_or_else(|| panic!("{error:?} is no damage")).to_string()
+    fault(&error).unwrap_or_else(|| panic!("{error:?} is no damage")).to_string()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn a_flipped_bit_never_gives_other_bytes() {
             match read(&flipped) {
                 // In the header are bits that say nothing of the content; and a file whose magic is gone is plain.
                 Ok(bytes) => assert!(bytes == content || bytes == flipped, "{by:?}, bit {at}"),
-                Err(error) => assert!(damage(&error).is_some(), "{by:?}, bit {at}: {error:?}"),
+                Err(error) => assert!(fault(&error).is_some(), "{by:?}, bit {at}: {error:?}"),
             }
         }
     }
@@ -101,8 +101,121 @@ fn a_zstd_frame_to_skip_is_skipped() {
     assert_eq!(read(&content).unwrap(), b"good");
 }
 
+fn utf16(text: &str, order: ByteOrder) -> Vec<u8> {
+    let bytes = |unit: u16| match order {
+        ByteOrder::LittleEndian => unit.to_le_bytes(),
+        ByteOrder::BigEndian => unit.to_be_bytes(),
+    };
+    std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(bytes).collect()
+}
+
+const ORDERS: [ByteOrder; 2] = [ByteOrder::LittleEndian, ByteOrder::BigEndian];
+
+#[test]
+fn utf16_is_decoded_compressed_or_not() {
+    let text = "{\"reviewText\": \"schön 😀\", \"overall\": 5}\r\n".repeat(4000);
+    for content in ORDERS.map(|order| utf16(&text, order)) {
+        assert_eq!(read(&content).unwrap(), text.as_bytes());
+        for by in ALL {
+            assert_eq!(read(&compressed(by, &content)).unwrap(), text.as_bytes(), "{by:?}");
+        }
+    }
+    assert_eq!(read(b"\xff\xfe").unwrap(), b"");
+    assert_eq!(read(b"\xff").unwrap(), b"\xff");
+}
+
+#[test]
+fn a_surrogate_without_its_other_half_is_replaced() {
+    let content = b"\xfe\xff\xd8\x00\0a\xdc\x00\xd8\x00\xd8\x00\xdc\x00\xd8\x00";
+    assert_eq!(read(content).unwrap(), "\u{fffd}a\u{fffd}\u{fffd}\u{10000}\u{fffd}".as_bytes());
+}
+
+#[test]
+fn utf16_that_is_cut_off_within_a_unit_is_named() {
+    let message = refused(b"\xff\xfea\0b");
+    assert_eq!(message, "the UTF-16 is cut off at byte 5, within a character; fetch the file again");
+}
+
+/// An archive of one file, as `tar` writes it.
+fn tar(name: &str, magic: &[u8]) -> Vec<u8> {
+    let mut archive = vec![0; 10 << 10];
+    archive[..name.len()].copy_from_slice(name.as_bytes());
+    archive[257..257 + magic.len()].copy_from_slice(magic);
+    archive[512..519].copy_from_slice(b"a line\n");
+    archive
+}
+
+#[test]
+fn a_tar_archive_is_refused_compressed_or_not() {
+    let expected =
+        "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO";
+    for archive in [tar("reviews.json", b"ustar\x0000"), tar("reviews.json", b"ustar  \0")] {
+        assert_eq!(refused(&archive), expected);
+        for by in ALL {
+            assert_eq!(refused(&compressed(by, &archive)), expected);
+        }
+    }
+    // The same word in a text, and an archive without the word.
+    let text = [&[b'a'; 257][..], b"ustar"].concat();
+    assert_eq!(read(&text).unwrap(), text);
+    let text = tar("reviews.json", b"");
+    assert_eq!(read(&text).unwrap(), text);
+}
+
+#[test]
+fn what_is_taken_as_it_comes_is_neither_inflated_nor_decoded() {
+    let read = |content: &[u8]| {
+        let mut bytes = Vec::new();
+        as_it_comes(Trickle(content, 7))?.read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(bytes)
+    };
+    let whole = gzip(b"good");
+    assert_eq!(read(&whole).unwrap(), whole);
+    assert_eq!(read(b"").unwrap(), b"");
+    for content in [utf16("good", ByteOrder::LittleEndian), tar("reviews.json", b"ustar\x0000")] {
+        assert!(fault(&read(&content).unwrap_err()).is_some());
+    }
+}
+
+/// A reader that fails when it is asked for more than it has, as one would wait there.
+struct Waits<'a>(&'a [u8]);
+
+impl Read for Waits<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.is_empty() {
+            true => Err(io::Error::other("somebody waits for an answer")),
+            false => self.0.read(buffer),
+        }
+    }
+}
+
+#[test]
+fn the_first_line_is_given_without_waiting_for_the_second() {
+    for line in ["P\n", "B\n", "BZh\n", "BZh9\n", "(\n", "good\r", "\n", "\u{feff}\n"] {
+        let mut bytes = vec![0; line.len()];
+        of(Waits(line.as_bytes())).unwrap().read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, line.as_bytes());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn the_first_bytes_decide_however_few_come_at_a_time(
+        text in "\\PC{0,400}",
+        form in 0..6_usize,
+        piece in 1..300_usize,
+    ) {
+        let content = match form {
+            0 => text.clone().into_bytes(),
+            1 | 2 => utf16(&text, ORDERS[form - 1]),
+            _ => compressed(ALL[form - 3], text.as_bytes()),
+        };
+        let mut bytes = Vec::new();
+        of(Trickle(&content, piece)).unwrap().read_to_end(&mut bytes).unwrap();
+        prop_assert_eq!(bytes, text.as_bytes());
+    }
+
     #[test]
     fn members_are_read_one_behind_the_other(
         contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 1..6),

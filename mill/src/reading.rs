@@ -24,7 +24,7 @@ mod streams;
 mod stretch;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use corpus::format::Format;
 use corpus::lines::{Content, Line};
 use corpus::review::Rating;
-use input::Compression;
+use input::{Compression, Fault, Form};
 
 pub use error::Error;
 pub use source::{Source, find};
@@ -81,8 +81,8 @@ pub enum What<'a> {
     Line(Content<'a>),
     /// A row of a Parquet file.
     Row {
-        /// Its text, where it is not null. Each invalid UTF-8 sequence has become U+FFFD.
-        text: Option<&'a str>,
+        /// Its text, where it is not null. It may not be UTF-8.
+        text: Option<&'a [u8]>,
         /// Its rating, where it is one.
         rating: Option<Rating>,
     },
@@ -153,8 +153,12 @@ impl Reading {
                 Manner::Compressed(_) if options.threads.get() == 1 => streams.push(number),
                 Manner::Compressed(by) => {
                     let cut = MemberFile::of(number, &file, by, range_bytes).map_err(unreadable)?;
-                    cut.map_or_else(|| streams.push(number), |file| member_files.push(file));
+                    match cut {
+                        Some(members) if is_utf8_inside(&file) => member_files.push(members),
+                        _ => streams.push(number),
+                    }
                 }
+                Manner::Utf16 => streams.push(number),
                 Manner::Parquet => {
                     let row_groups = rows::row_groups(source, file, &options.format)?.into_iter();
                     pieces.extend(row_groups.map(|group| (number, Piece::RowGroup(Box::new(group)))));
@@ -359,21 +363,31 @@ impl Source {
 enum Manner {
     Plain { bytes: u64 },
     Compressed(Compression),
+    /// It is decoded from its beginning on.
+    Utf16,
     Parquet,
 }
 
 impl Manner {
     fn of(file: &File) -> io::Result<Self> {
         let mut beginning = Vec::new();
-        file.take(input::MAGIC_BYTES as u64).read_to_end(&mut beginning)?;
-        Ok(if let Some(by) = Compression::of(&beginning) {
-            Self::Compressed(by)
-        } else if beginning.starts_with(rows::MAGIC) {
-            Self::Parquet
-        } else {
-            Self::Plain { bytes: file.metadata()?.len() }
-        })
+        file.take(input::FORM_BYTES as u64).read_to_end(&mut beginning)?;
+        if let Some(by) = Compression::of(&beginning) {
+            return Ok(Self::Compressed(by));
+        }
+        match Form::of(&beginning) {
+            _ if beginning.starts_with(rows::MAGIC) => Ok(Self::Parquet),
+            Form::Utf8 => Ok(Self::Plain { bytes: file.metadata()?.len() }),
+            Form::Utf16(_) => Ok(Self::Utf16),
+            Form::Tar => Err(Fault::Tar.into()),
+        }
     }
+}
+
+/// Whether a compressed file's content is lines in UTF-8, which may be cut anywhere. What is wrong with one that cannot be
+/// read is told by who reads it.
+fn is_utf8_inside(mut file: &File) -> bool {
+    file.rewind().and_then(|()| input::of(file)).is_ok_and(|content| !content.is_utf16())
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ impl Error {
             | Self::NotLines { .. }
             | Self::NoFile { .. } => Exit::Usage,
             Self::Missing { .. } | Self::NoMatch { .. } | Self::Empty { .. } => Exit::MissingInput,
-            Self::Read { source, .. } if input::damage(source).is_some() => Exit::BadInput,
+            Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Store(error) => error.exit(),
             Self::Read { .. } => Exit::Io,

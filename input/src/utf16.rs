@@ -1,0 +1,101 @@
+//! UTF-16 behind its byte-order mark → UTF-8. A surrogate without its other half is U+FFFD; half a unit at the end is a
+//! fault.
+
+use std::io::{self, Read};
+
+use crate::Fault;
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The order of the two bytes of a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// The mark is FF FE.
+    LittleEndian,
+    /// The mark is FE FF.
+    BigEndian,
+}
+
+/// Decodes while it is read.
+#[derive(Debug)]
+pub(crate) struct Utf16Reader<R> {
+    source: R,
+    order: ByteOrder,
+    buffer: Box<[u8]>,
+    /// Bytes read so far.
+    offset: u64,
+    /// The first byte of a unit whose second one is not read yet.
+    half: Option<u8>,
+    /// A high surrogate that waits for its low one.
+    high: Option<u16>,
+    decoded: String,
+    /// How much of it has been given out.
+    given: usize,
+}
+
+impl<R: Read> Utf16Reader<R> {
+    /// Reads what begins with the mark, which is left out.
+    pub fn new(mut source: R, order: ByteOrder) -> io::Result<Self> {
+        let mut mark = [0; 2];
+        source.read_exact(&mut mark)?;
+        Ok(Self {
+            source,
+            order,
+            buffer: vec![0; BUFFER_BYTES].into(),
+            offset: mark.len() as u64,
+            half: None,
+            high: None,
+            decoded: String::new(),
+            given: 0,
+        })
+    }
+
+    /// Decodes what one call of the source gives; `false` at its end.
+    fn decode_more(&mut self) -> io::Result<bool> {
+        self.decoded.clear();
+        self.given = 0;
+        let n = self.source.read(&mut self.buffer)?;
+        self.offset += n as u64;
+        if n == 0 {
+            if self.half.is_some() {
+                return Err(Fault::CutUtf16 { end: self.offset }.into());
+            }
+            if self.high.take().is_some() {
+                self.decoded.push(char::REPLACEMENT_CHARACTER);
+            }
+            return Ok(!self.decoded.is_empty());
+        }
+        for at in 0..n {
+            let byte = self.buffer[at];
+            match self.half.take() {
+                None => self.half = Some(byte),
+                Some(first) => self.push(match self.order {
+                    ByteOrder::LittleEndian => u16::from_le_bytes([first, byte]),
+                    ByteOrder::BigEndian => u16::from_be_bytes([first, byte]),
+                }),
+            }
+        }
+        Ok(true)
+    }
+
+    fn push(&mut self, unit: u16) {
+        let is_high = matches!(unit, 0xd800..=0xdbff);
+        let units = self.high.take().into_iter().chain((!is_high).then_some(unit));
+        let characters = char::decode_utf16(units);
+        self.decoded.extend(characters.map(|decoded| decoded.unwrap_or(char::REPLACEMENT_CHARACTER)));
+        self.high = is_high.then_some(unit);
+    }
+}
+
+impl<R: Read> Read for Utf16Reader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.decoded.len() {
+            if !self.decode_more()? {
+                return Ok(0);
+            }
+        }
+        let bytes = (&self.decoded.as_bytes()[self.given..]).read(buffer)?;
+        self.given += bytes;
+        Ok(bytes)
+    }
+}
