@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{chain, usage};
+use corpus::exit::{Exit, chain, usage};
 use corpus::pipe::widen;
 
 /// Adds up neighbouring records of one text, from standard input to standard output. It may run any number of times,
@@ -15,14 +15,22 @@ use corpus::pipe::widen;
 struct Arguments {}
 
 fn main() -> ExitCode {
+    if let Err(error) = program::check_streams() {
+        return Exit::Io.end("combiner", &error.to_string());
+    }
     if let Err(error) = Arguments::try_parse() {
         return usage("combiner", &error.render(), error.use_stderr());
     }
-    widen(io::stdin());
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((exit, message)) => exit.end_task("combiner", &message, env::var_os::<&str>),
+    }
+}
+
+fn run() -> Result<(), (Exit, String)> {
+    let stdin = program::stdin().map_err(|error| (Exit::Io, error.to_string()))?;
+    widen(&stdin);
     widen(io::stdout());
     // Pieces larger than the buffers of standard input and output pass them by.
-    match combiner::run(io::stdin().lock(), io::stdout().lock()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.exit().end_task("combiner", &chain(&error), env::var_os::<&str>),
-    }
+    combiner::run(stdin.lock(), io::stdout().lock()).map_err(|error| (error.exit(), chain(&error)))
 }

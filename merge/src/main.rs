@@ -80,6 +80,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if let Err(error) = program::check_streams() {
+        return Exit::Io.end("merge", &error.to_string());
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage("merge", &error.render(), error.use_stderr()),

@@ -69,6 +69,9 @@ struct Arguments {
 const THREAD_BYTES: usize = 24 << 20;
 
 fn main() -> ExitCode {
+    if let Err(error) = program::check_streams() {
+        return Exit::Io.end("sentimill", &error.to_string());
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage("sentimill", &error.render(), error.use_stderr()),

@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{ATTEMPT, Exit, TIMEOUT, chain, usage};
+use corpus::exit::{ATTEMPT, Exit, Runner, TIMEOUT, chain, usage};
 use corpus::pipe::widen;
 use reducer::arguments::{RowArguments, parse_memory};
 use reducer::heartbeat::{Heartbeat, silence};
@@ -47,6 +47,9 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    if let Err(error) = program::check_streams() {
+        return Exit::Io.end("reducer", &error.to_string());
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage("reducer", &error.render(), error.use_stderr()),
@@ -59,19 +62,28 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let failed = |error: reducer::Error| (error.exit(), chain(&error));
+    let stdin = program::stdin().map_err(|error| (Exit::Io, error.to_string()))?;
     let options = arguments.s3.clone().unwrap_or_default();
     let store = Store::open_with(&arguments.run, &options).map_err(|error| failed(error.into()))?;
     // Before hours of work: is there such a place, and does it keep the promise that the commit stands on?
     store.probe().map_err(|error| failed(error.into()))?;
     let task = task(arguments)?;
-    let silence = silence(from_hadoop(TIMEOUT).as_deref());
-    let heartbeat = Heartbeat::start(store.progress().clone(), silence, io::stderr())
-        .map_err(|error| failed(reducer::Error::Thread(error)))?;
-    widen(io::stdin());
+    let heartbeat = heartbeat(&task, &store).map_err(failed)?;
+    widen(&stdin);
     // Pieces larger than the buffer of standard input pass it by.
-    reducer::run(io::stdin(), io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
+    reducer::run(stdin, io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
     drop(heartbeat);
     Ok(())
+}
+
+/// Hadoop alone waits for signs of life.
+fn heartbeat(task: &Task, store: &Store) -> Result<Option<Heartbeat>, reducer::Error> {
+    if task.runner == Runner::User {
+        return Ok(None);
+    }
+    let silence = silence(from_hadoop(TIMEOUT).as_deref());
+    let started = Heartbeat::start(store.progress().clone(), silence, io::stderr());
+    started.map(Some).map_err(reducer::Error::Thread)
 }
 
 fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
@@ -100,6 +112,7 @@ fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
         host: host(),
         attempt,
         job: from_hadoop(JOB),
+        runner: Runner::of(env::var_os::<&str>),
         settings: arguments.rows.settings()?,
         memory_bytes: arguments.memory,
         scratch: env::temp_dir(),

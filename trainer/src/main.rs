@@ -3,11 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{chain, usage};
+use corpus::exit::{Exit, chain, usage};
 use trainer::arguments::{Arguments, Command};
 use trainer::commands;
 
 fn main() -> ExitCode {
+    if let Err(error) = program::check_streams() {
+        return Exit::Io.end("trainer", &error.to_string());
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage("trainer", &error.render(), error.use_stderr()),

@@ -7,6 +7,7 @@ use std::io;
 use std::path::Path;
 
 use corpus::digest::text_hash;
+use corpus::exit::Runner;
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::{Keep, Settings};
@@ -28,6 +29,7 @@ fn mapped(lines: &str) -> Vec<u8> {
         line_bytes_max: LINE_BYTES_MAX,
         bad_lines_max: Share::OF_BAD_LINES,
         output: mapper::Output::Records,
+        runner: Runner::Hadoop,
     };
     let mut records = Vec::new();
     let mut mapper = mapper::Mapper::new(&mut records, io::sink(), options);
@@ -55,6 +57,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
             host: "host".to_owned(),
             attempt: "attempt".to_owned(),
             job: None,
+            runner: Runner::Hadoop,
             settings: settings.clone(),
             memory_bytes: 64 << 20,
             scratch: folder.to_owned(),

@@ -308,7 +308,7 @@ impl Source {
     /// Its bytes from the beginning on.
     fn stream(&self) -> io::Result<Box<dyn Read>> {
         Ok(match &self.kind {
-            Kind::StandardInput => Box::new(io::stdin()),
+            Kind::StandardInput => Box::new(program::stdin()?),
             // To open a pipe waits for who writes to it.
             Kind::Object(object) => Box::new(object.reader()?),
             Kind::File(path) | Kind::Pipe(path) => Box::new(File::open(path)?),

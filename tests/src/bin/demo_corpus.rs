@@ -28,6 +28,10 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    if let Err(error) = program::check_streams() {
+        eprintln!("demo-corpus: {error}");
+        return ExitCode::from(74);
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(help_or_error) => {

@@ -18,3 +18,4 @@ mod places;
 mod reducer;
 mod run;
 mod seal;
+mod streams;

@@ -10,11 +10,12 @@ use crate::arguments::{LineFormat, Predict};
 use crate::compute::{Answers, Tokens};
 use crate::error::{Error, Result};
 use crate::models::{Classifier, read_classifier};
-use crate::predict::{Format, Options, Texts, Tokenizer, run};
+use crate::predict::{Error as PredictError, Format, Options, Texts, Tokenizer, run};
 
 /// Answers line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
     let format = format(arguments)?;
+    let stdin = program::stdin().map_err(|error| Error::Predict(PredictError::Read(error)))?;
     let compute = device::choose(&arguments.running)?;
     let Classifier { lstm, objective, vocabulary, config } =
         read_classifier(&arguments.model, compute.device())?;
@@ -32,7 +33,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         let outputs = answers.outputs(Tokens { tokens, longest: *longest, lengths })?;
         Ok(Vec::try_from(&outputs.to_kind(Kind::Double).to_device(Device::Cpu))?)
     };
-    run(io::stdin().lock(), io::stdout().lock(), &mut tokenizer, &options, answer)?;
+    run(stdin.lock(), io::stdout().lock(), &mut tokenizer, &options, answer)?;
     Ok(())
 }
 
