@@ -1,5 +1,5 @@
-//! A line of a fastText file → its review: `__label__2 great fit`. Labels stand at its head, one space behind each; of
-//! several the first counts, and what looks like one further on is text.
+//! A line of a fastText file → its review: `__label__2 great fit`. Labels stand at its head, one space or tab behind each;
+//! of several the first counts, and what looks like one further on is text.
 
 use crate::format::ClassRatings;
 use crate::review::{Entry, Reject};
@@ -23,10 +23,10 @@ impl FastTextParser {
     }
 }
 
-/// The class of the label that a line begins with, and what follows its space.
+/// The class of the label that a line begins with, and what follows its space or tab.
 fn split_label(line: &str) -> Option<(&str, &str)> {
     let label = line.strip_prefix(LABEL)?;
-    Some(label.split_once(' ').unwrap_or((label, "")))
+    Some(label.split_once([' ', '\t']).unwrap_or((label, "")))
 }
 
 #[cfg(test)]
@@ -45,7 +45,9 @@ mod tests {
             ("__label__2  __label__1 x", (" __label__1 x", Some(5))),
             ("__label__3 x", ("x", None)),
             ("__label__ x", ("x", None)),
-            ("__label__1\tx", ("", None)),
+            ("__label__1\tnot good", ("not good", Some(1))),
+            ("__label__2\t__label__1 good", ("good", Some(5))),
+            ("__label__2 \tgood", ("\tgood", Some(5))),
             ("__label__1", ("", Some(1))),
             ("__label__1 ", ("", Some(1))),
         ] {

@@ -1,4 +1,4 @@
-//! Lines of a fastText file, each as a reader says that cuts them at their spaces.
+//! Lines of a fastText file, each as a reader says that cuts them at their spaces and tabs.
 #![no_main]
 
 use corpus::format::Format;
@@ -16,14 +16,14 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn naive(line: &str) -> Result<(String, u8), Reject> {
-    let pieces: Vec<&str> = line.split(' ').collect();
+    let pieces: Vec<&str> = line.split_inclusive([' ', '\t']).collect();
     let n_labels = pieces.iter().take_while(|piece| piece.starts_with("__label__")).count();
     let (labels, text) = pieces.split_at(n_labels);
-    match labels {
-        [] => Err(Reject::BadLine),
-        ["__label__1", ..] => Ok((text.join(" "), 1)),
-        ["__label__2", ..] => Ok((text.join(" "), 5)),
-        ["__label__", ..] => Ok((text.join(" "), 3)),
+    let first = labels.first().ok_or(Reject::BadLine)?;
+    match first.trim_end_matches([' ', '\t']) {
+        "__label__1" => Ok((text.concat(), 1)),
+        "__label__2" => Ok((text.concat(), 5)),
+        "__label__" => Ok((text.concat(), 3)),
         _ => Err(Reject::BadRating),
     }
 }

@@ -302,7 +302,7 @@ def without_quotes(column: str) -> str:
 # ---- the `fasttext` format
 
 
-LABEL = re.compile(r"__label__([^ ]*)(?: |\Z)")
+LABEL = re.compile(r"__label__([^ \t]*)(?:[ \t]|\Z)")
 
 
 def review_in_fasttext(line: str, fields: Fields) -> tuple:

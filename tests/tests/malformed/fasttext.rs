@@ -75,8 +75,8 @@ const CLASSES: &[Class] = &[
         b"__label__ 1 ", b"__label__1: ", b"__label__\"1\" ", b"__label__\xEF\xBC\x91 ", b"__label__12 ",
         b"__label__1=1 ",
     ])),
-    class("something else than a space behind the label", BadRating, |random| behind(random, &[
-        b"__label__1\t", b"__label__1,", b"__label__1\xC2\xA0", b"__label__1\0", b"__label__1\x0B", b"__label__1",
+    class("something else than a space or tab behind the label", BadRating, |random| behind(random, &[
+        b"__label__1,", b"__label__1\xC2\xA0", b"__label__1\0", b"__label__1\x0B", b"__label__1",
         b"__label__1__label__2 ",
     ])),
     class("a first class without a rating", BadRating, |random| [&b"__label__3 "[..], &line(random)[..]].concat()),
@@ -100,6 +100,9 @@ const CLASSES: &[Class] = &[
     }),
     class("a good line", Review, line),
     class("a mark before", Review, |random| [&b"\xEF\xBB\xBF"[..], &line(random)[..]].concat()),
+    class("a tab behind the label", Review, |random| behind(random, &[
+        b"__label__1\t", b"__label__2\t ", b"__label__1\t__label__3\t", b"__label__2 __label__\t",
+    ])),
     class("more spaces than one", Review, |random| behind(random, &[
         b"__label__1  ", b"__label__2    ", b"__label__1  __label__3 ", b"__label__1 \t",
     ])),
