@@ -29,6 +29,16 @@ pub enum Error {
         scheme: String,
     },
 
+    /// Keys stand in the name of a place.
+    #[error(
+        "{place:?}: found a user name or key before the bucket, expected none; keys come from AWS_PROFILE, ~/.aws or \
+         the machine's role: take it out, and replace it, since shells and logs keep it"
+    )]
+    UserInfo {
+        /// The name without the keys.
+        place: String,
+    },
+
     /// Something that names no objects of a bucket.
     #[error("{url:?}: {found}; name objects as s3://bucket/name")]
     BadObjects {
@@ -218,7 +228,10 @@ impl Error {
     /// The exit code of a program that ends because of this.
     pub fn exit(&self) -> Exit {
         match self {
-            Error::BadRun { .. } | Error::NoSuchStore { .. } | Error::BadObjects { .. } => Exit::Usage,
+            Error::BadRun { .. }
+            | Error::NoSuchStore { .. }
+            | Error::UserInfo { .. }
+            | Error::BadObjects { .. } => Exit::Usage,
             Error::BadKey { .. } | Error::TooLarge { .. } => Exit::BadInput,
             Error::Missing { .. }
             | Error::Vanished { .. }

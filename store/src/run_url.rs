@@ -25,11 +25,24 @@ pub(crate) enum Run {
 pub(crate) fn place(run: &str) -> Result<Run, Error> {
     match scheme(run) {
         Some(scheme @ ("s3" | "s3a" | "s3n")) => {
+            check_user_info(run)?;
             let place = place_in_bucket(&run[scheme.len() + "://".len()..]);
             place.map(Run::Bucket).map_err(|found| Error::BadRun { run: run.to_owned(), found })
         }
         _ => folder(run).map(Run::Folder),
     }
+}
+
+/// Refuses keys before the name of a bucket, and shows none of them.
+fn check_user_info(url: &str) -> Result<(), Error> {
+    let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
+    let (authority, _) = rest.split_once('/').unwrap_or((rest, ""));
+    if !authority.contains(['@', ':']) {
+        return Ok(());
+    }
+    // A secret may hold a slash, and the @ may be missing.
+    let shown = rest.rfind('@').map_or("", |at| &rest[at..]);
+    Err(Error::UserInfo { place: format!("{scheme}://***{shown}") })
 }
 
 /// S3 allows names of 1,024 bytes; an object's name within the run comes behind the prefix.
@@ -62,6 +75,7 @@ pub(crate) fn objects_of(url: &str) -> Result<Place, Error> {
     let Some(scheme @ ("s3" | "s3a" | "s3n")) = scheme(url) else {
         return Err(refused("the scheme is not s3"));
     };
+    check_user_info(url)?;
     let rest = &url[scheme.len() + "://".len()..];
     let (bucket, name) = rest.split_once('/').unwrap_or((rest, ""));
     let bucket = bucket_of(bucket).map_err(refused)?;
@@ -157,6 +171,8 @@ fn percent_decoded(path: &str) -> Result<Vec<u8>, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use corpus::exit::Exit;
+
     use super::*;
 
     #[test]
@@ -229,10 +245,26 @@ mod tests {
         #[rustfmt::skip]
         let refused = [
             "s3://", "s3://b/run", "s3://bucket", "s3://bucket/", "s3://bucket//", "s3://bucket//run", "s3://bucket/run//",
-            "s3://bucket/../run", "s3://bucket/./run", "s3://bucket/a\nb", "s3://bucket/a?b", "s3://user:key@bucket/run", &long,
+            "s3://bucket/../run", "s3://bucket/./run", "s3://bucket/a\nb", "s3://bucket/a?b", &long,
         ];
         for run in refused {
             assert!(matches!(place(run), Err(Error::BadRun { .. })), "{run:?}");
         }
+    }
+    #[test]
+    fn keys_before_a_bucket_are_refused_and_not_shown() {
+        for (url, shown) in [
+            ("s3://AKIA:c2VjcmV0@bucket/run", "s3://***@bucket/run"),
+            ("s3a://AKIA:c2V/jcm+V0=@bucket/run", "s3a://***@bucket/run"),
+            ("s3://c2VjcmV0@bucket/run", "s3://***@bucket/run"),
+            ("s3n://AKIA:c2VjcmV0/run", "s3n://***"),
+        ] {
+            for refused in [place(url).unwrap_err(), objects_of(url).unwrap_err()] {
+                let message = refused.to_string();
+                assert!(message.starts_with(&format!("{shown:?}: ")) && !message.contains("c2V"), "{message}");
+                assert_eq!(refused.exit(), Exit::Usage);
+            }
+        }
+        assert!(place("s3://bucket/user@host/run").is_ok());
     }
 }
