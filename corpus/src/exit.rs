@@ -54,8 +54,7 @@ impl Exit {
         why: &str,
         variable: impl Fn(&'static str) -> Option<OsString>,
     ) -> ExitCode {
-        let is_task =
-            ATTEMPT.into_iter().any(|name| variable(name).is_some_and(|attempt| !attempt.is_empty()));
+        let is_task = Runner::of(&variable) == Runner::Hadoop;
         if is_task {
             let _ = writeln!(io::stderr(), "reporter:status:FATAL {program}: {}", one_line(why));
         }
@@ -64,6 +63,23 @@ impl Exit {
             thread::sleep(until_reported(|name| variable(name)?.to_str()?.parse().ok()));
         }
         code
+    }
+}
+
+/// Who runs a program: that decides who reads its log, and whether its input is all there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runner {
+    /// A user, or a script of theirs. The input is all there is, and the log is for people.
+    User,
+    /// Hadoop, as one task of many. It reads counters and states in the log.
+    Hadoop,
+}
+
+impl Runner {
+    /// Who it is by the environment, which `variable` looks into.
+    pub fn of(variable: impl Fn(&'static str) -> Option<OsString>) -> Self {
+        let is_task = |name| variable(name).is_some_and(|attempt| !attempt.is_empty());
+        if ATTEMPT.into_iter().any(is_task) { Self::Hadoop } else { Self::User }
     }
 }
 
@@ -92,8 +108,7 @@ pub const ATTEMPT: [&str; 2] = ["mapreduce_task_attempt_id", "mapred_task_id"];
 pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {
     let said = said.to_string();
     if is_refusal {
-        // The parser shows the value that it refuses.
-        return Exit::Usage.end(program, &masked(&refusal(&said)));
+        return Exit::Usage.end(program, &refusal(&said));
     }
     let _ = print(&said);
     ExitCode::SUCCESS
@@ -128,9 +143,10 @@ pub fn chain(error: &dyn Error) -> String {
     message
 }
 
-/// A record or a file name may hold line ends, or what a terminal takes for commands.
+/// A record or a file name may hold line ends, or what a terminal takes for commands; a URL, or an argument that its
+/// parser shows, a key.
 fn one_line(message: &str) -> String {
-    message.replace(char::is_control, " ")
+    masked(&message.replace(char::is_control, " "))
 }
 
 #[cfg(test)]
@@ -164,5 +180,10 @@ mod tests {
     #[test]
     fn a_message_commands_no_terminal() {
         assert_eq!(one_line("a\r\nb\u{1b}[2Jc\u{9b}d"), "a  b [2Jc d");
+    }
+
+    #[test]
+    fn a_message_shows_no_key() {
+        assert_eq!(one_line("s3://AKIA:c2V/jcm@bucket/x: not there"), "s3://***@bucket/x: not there");
     }
 }

@@ -33,6 +33,13 @@ pub struct MapperCounts {
     pub empty_text: u64,
     /// Lines that became a record.
     pub reviews: u64,
+    /// Of all these, lines with bytes that are not UTF-8. It is information beside the ledger, no part of its sum.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub invalid_utf8: u64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 crate::read_from_objects!(MapperCounts, ReducerCounts);
@@ -91,7 +98,7 @@ impl MapperCounts {
     }
 
     /// Names and values, in the order of the ledger.
-    pub fn counters(&self) -> [(&'static str, u64); 8] {
+    pub fn ledger(&self) -> [(&'static str, u64); 8] {
         [
             ("lines", self.lines),
             ("blank", self.blank),
@@ -104,6 +111,12 @@ impl MapperCounts {
         ]
     }
 
+    /// All counters that a task reports: the ledger, and what is to be said beside it.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let beside = (self.invalid_utf8 > 0).then_some(("invalid_utf8", self.invalid_utf8));
+        self.ledger().into_iter().chain(beside).collect()
+    }
+
     fn counter_mut(&mut self, name: &str) -> Option<&mut u64> {
         Some(match name {
             "lines" => &mut self.lines,
@@ -114,6 +127,7 @@ impl MapperCounts {
             "bad_rating" => &mut self.bad_rating,
             "empty_text" => &mut self.empty_text,
             "reviews" => &mut self.reviews,
+            "invalid_utf8" => &mut self.invalid_utf8,
             _ => return None,
         })
     }
@@ -125,21 +139,36 @@ impl MapperCounts {
             .fold(0, u64::saturating_add)
     }
 
-    /// Checks that not more than this share of the lines, blank ones aside, is bad. Fewer than
-    /// [`JUDGED_LINES_MIN`] lines say too little.
+    /// Checks that not more than this share of the lines, blank ones aside, is bad, where these are the counts of all
+    /// input. Fewer than [`BAD_LINES_MIN`] bad lines say too little.
     pub fn judge(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
-        let (bad, lines) = (self.bad(), self.lines.saturating_sub(self.blank));
-        if lines < JUDGED_LINES_MIN || bad as f64 <= bad_lines_max.0 * lines as f64 {
+        if self.bad() < BAD_LINES_MIN { Ok(()) } else { self.judge_share(bad_lines_max) }
+    }
+
+    /// The same of the counts of one task of Hadoop, which sees a part of the input: fewer than [`TASK_LINES_MIN`] lines
+    /// say too little.
+    pub fn judge_task(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
+        if self.filled_lines() < TASK_LINES_MIN { Ok(()) } else { self.judge_share(bad_lines_max) }
+    }
+
+    fn judge_share(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
+        let (bad, lines) = (self.bad(), self.filled_lines());
+        if bad as f64 <= bad_lines_max.0 * lines as f64 {
             return Ok(());
         }
-        let reasons = self.counters().into_iter().filter(|(name, n)| *n > 0 && BAD.contains(name));
+        let reasons = self.ledger().into_iter().filter(|(name, n)| *n > 0 && BAD.contains(name));
         let reasons = reasons.map(|(name, n)| format!("{name} {n}")).collect::<Vec<_>>().join(", ");
         Err(TooManyBad { bad, lines, reasons, share: bad_lines_max })
     }
 
+    /// Lines that are not blank.
+    pub fn filled_lines(&self) -> u64 {
+        self.lines.saturating_sub(self.blank)
+    }
+
     /// Checks that every line was counted once.
     pub fn check(&self) -> Result<(), Unbalanced> {
-        let sum = self.counters()[1..].iter().fold(0, |sum: u64, (_, n)| sum.saturating_add(*n));
+        let sum = self.ledger()[1..].iter().fold(0, |sum: u64, (_, n)| sum.saturating_add(*n));
         if self.lines == sum { Ok(()) } else { Err(Unbalanced::Lines { lines: self.lines, sum }) }
     }
 
@@ -162,6 +191,16 @@ impl MapperCounts {
     }
 }
 
+/// The ledger without what is 0: `6 lines = 1 no_text + 5 reviews`.
+impl fmt::Display for MapperCounts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [(name, lines), kinds @ ..] = self.ledger();
+        let kinds = kinds.into_iter().filter(|&(name, n)| n > 0 || name == "reviews");
+        let kinds: Vec<_> = kinds.map(|(name, n)| format!("{n} {name}")).collect();
+        write!(out, "{lines} {name} = {}", kinds.join(" + "))
+    }
+}
+
 impl AddAssign for MapperCounts {
     fn add_assign(&mut self, other: Self) {
         for (name, value) in other.counters() {
@@ -172,8 +211,10 @@ impl AddAssign for MapperCounts {
     }
 }
 
-/// Bad lines are judged from so many lines on.
-pub const JUDGED_LINES_MIN: u64 = 1000;
+/// Bad lines are judged from so many of them on.
+pub const BAD_LINES_MIN: u64 = 20;
+/// In a task of Hadoop they are judged from so many lines on.
+pub const TASK_LINES_MIN: u64 = 1000;
 
 /// The counters of bad lines.
 const BAD: [&str; 4] = ["line_too_long", "bad_line", "no_text", "bad_rating"];
@@ -347,6 +388,7 @@ mod tests {
         bad_rating: 0,
         empty_text: 1,
         reviews: 5,
+        invalid_utf8: 2,
     };
 
     #[test]
@@ -367,14 +409,26 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_judged_from_a_thousand_lines_on() {
+    fn bad_lines_of_a_task_are_judged_from_a_thousand_lines_on() {
         let counts = MapperCounts { lines: 1100, blank: 100, bad_line: 50, ..MapperCounts::default() };
-        assert_eq!(counts.judge(Share::OF_BAD_LINES), Ok(()));
+        assert_eq!(counts.judge_task(Share::OF_BAD_LINES), Ok(()));
         let more = MapperCounts { no_text: 1, ..counts };
         let expected = "51 of 1000 lines are bad (bad_line 50, no_text 1), expected at most 0.05 of them";
+        assert_eq!(more.judge_task(Share::OF_BAD_LINES).unwrap_err().to_string(), expected);
+        assert_eq!(more.judge_task("0.06".parse().unwrap()), Ok(()));
+        assert_eq!(MapperCounts { blank: 101, ..more }.judge_task("0".parse().unwrap()), Ok(()));
+    }
+
+    #[test]
+    fn bad_lines_of_all_input_are_judged_from_twenty_of_them_on() {
+        let counts = MapperCounts { lines: 200, bad_line: 19, ..MapperCounts::default() };
+        assert_eq!(counts.judge("0".parse().unwrap()), Ok(()));
+        let more = MapperCounts { no_text: 1, ..counts };
+        let expected = "20 of 200 lines are bad (bad_line 19, no_text 1), expected at most 0.05 of them";
         assert_eq!(more.judge(Share::OF_BAD_LINES).unwrap_err().to_string(), expected);
-        assert_eq!(more.judge("0.06".parse().unwrap()), Ok(()));
-        assert_eq!(MapperCounts { blank: 101, ..more }.judge("0".parse().unwrap()), Ok(()));
+        assert_eq!(more.judge("0.1".parse().unwrap()), Ok(()));
+        assert_eq!(MapperCounts { blank: 1, ..more }.judge("0.1".parse().unwrap()).unwrap_err().lines, 199);
+        assert_eq!(MapperCounts { lines: 400, ..more }.judge(Share::OF_BAD_LINES), Ok(()));
         assert!(["1.1", "-0.1", "NaN", "five", ""].iter().all(|share| share.parse::<Share>().is_err()));
     }
 
@@ -390,7 +444,23 @@ mod tests {
     fn sums_keep_every_counter() {
         let mut sum = COUNTS;
         sum += COUNTS;
-        assert_eq!(sum.counters().map(|(_, n)| n), COUNTS.counters().map(|(_, n)| 2 * n));
+        let doubled: Vec<_> = COUNTS.counters().into_iter().map(|(name, n)| (name, 2 * n)).collect();
+        assert_eq!((sum.counters(), doubled.len()), (doubled, 9));
+    }
+
+    #[test]
+    fn lines_that_are_not_utf8_are_told_beside_the_ledger() {
+        let none = MapperCounts { invalid_utf8: 0, ..COUNTS };
+        assert_eq!(none.counters(), COUNTS.ledger());
+        let written = |counts: &MapperCounts| serde_json::to_value(counts).unwrap();
+        assert_eq!(written(&COUNTS)["invalid_utf8"], 2);
+        assert_eq!(written(&none).get("invalid_utf8"), None);
+        assert_eq!(serde_json::from_value::<MapperCounts>(written(&none)).unwrap(), none);
+        assert_eq!(
+            COUNTS.to_string(),
+            "10 lines = 1 blank + 2 bad_line + 1 no_text + 1 empty_text + 5 reviews"
+        );
+        assert_eq!(MapperCounts::default().to_string(), "0 lines = 0 reviews");
     }
 
     #[test]
@@ -406,7 +476,7 @@ mod tests {
     #[test]
     fn counters_are_found_in_the_job_clients_output() {
         let output = "INFO mapreduce.Job: Counters: 55\n\tFile System Counters\n\t\tFILE: Number of bytes read=7\n\
-            \tmapper\n\t\tbad_line=2\n\t\tblank=1\n\t\tempty_text=1\n\t\tlines=10\n\t\tno_text=1\n\t\treviews=5\n\
+            \tmapper\n\t\tbad_line=2\n\t\tblank=1\n\t\tempty_text=1\n\t\tinvalid_utf8=2\n\t\tlines=10\n\t\tno_text=1\n\t\treviews=5\n\
             \treducer\n\t\treviews=5\n\tFile Input Format Counters \n\t\tBytes Read=100\n";
         assert_eq!(MapperCounts::from_job_output(output), Some(COUNTS));
         assert_eq!(MapperCounts::from_job_output("no counters"), None);

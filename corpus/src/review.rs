@@ -60,7 +60,29 @@ pub enum Reject {
 #[derive(Debug)]
 pub struct ReviewParser {
     parser: Parser,
+    decoder: Decoder,
+}
+
+/// Bytes to text.
+#[derive(Debug, Default)]
+struct Decoder {
     repaired: String,
+    /// How many were not UTF-8.
+    n_repaired: u64,
+}
+
+impl Decoder {
+    /// The text, in which each invalid UTF-8 sequence is U+FFFD. That is no part of any format's notation.
+    fn text<'a>(&'a mut self, bytes: &'a [u8]) -> &'a str {
+        match simdutf8::basic::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(_) => {
+                self.n_repaired += 1;
+                self.repaired = String::from_utf8_lossy(bytes).into_owned();
+                &self.repaired
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -82,7 +104,7 @@ impl ReviewParser {
             }
             Format::FastText { ratings } => Parser::FastText(FastTextParser { ratings }),
         };
-        Self { parser, repaired: String::new() }
+        Self { parser, decoder: Decoder::default() }
     }
 
     /// Reads one line without its end. Bytes that are not UTF-8 are harmless inside of texts.
@@ -95,15 +117,23 @@ impl ReviewParser {
         Ok(self.entry(line)?.text)
     }
 
+    /// Reads a review that stood in no line, but in columns of a table.
+    pub fn row<'a>(
+        &'a mut self,
+        text: Option<&'a [u8]>,
+        rating: Option<Rating>,
+    ) -> Result<Review<'a>, Reject> {
+        let text = self.decoder.text(text.ok_or(Reject::NoText)?);
+        Entry { text, rating }.review()
+    }
+
+    /// How many of the lines and rows read so far have bytes that are not UTF-8.
+    pub fn invalid_utf8(&self) -> u64 {
+        self.decoder.n_repaired
+    }
+
     fn entry<'a>(&'a mut self, line: &'a [u8]) -> Result<Entry<'a>, Reject> {
-        let line = match simdutf8::basic::from_utf8(line) {
-            Ok(line) => line,
-            Err(_) => {
-                // Whatever stands for the invalid bytes is no part of any format's notation.
-                self.repaired = String::from_utf8_lossy(line).into_owned();
-                &self.repaired
-            }
-        };
+        let line = self.decoder.text(line);
         match &mut self.parser {
             Parser::Json { json, literal } => match json.parse(line) {
                 Err(Reject::BadLine) if line.starts_with('{') => literal.parse(line),
@@ -208,5 +238,8 @@ mod tests {
         assert_eq!(parser.parse(b"__label__1 a\xFFb").unwrap().text, "a\u{FFFD}b");
         assert_eq!(parser.parse(b"__label__\xFF1 a"), Err(Reject::BadRating));
         assert_eq!(parser.parse(b"\xFF__label__1 a"), Err(Reject::BadLine));
+        assert_eq!(parser.parse(b"__label__1 a").unwrap().text, "a");
+        assert_eq!(parser.row(Some(b"a\xFFb"), Rating::new(4)).unwrap().text, "a\u{FFFD}b");
+        assert_eq!(parser.invalid_utf8(), 4);
     }
 }

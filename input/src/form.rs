@@ -35,7 +35,8 @@ impl Form {
 
     /// Whether more bytes are needed. A line that ends is no header of a tar archive: that has NUL before any line end.
     fn is_open(beginning: &[u8]) -> bool {
-        let ends_line = beginning.iter().find(|&&byte| matches!(byte, 0 | b'\n' | b'\r')).is_some_and(|&byte| byte != 0);
+        let ends_line =
+            beginning.iter().find(|&&byte| matches!(byte, 0 | b'\n' | b'\r')).is_some_and(|&byte| byte != 0);
         beginning.len() < FORM_BYTES && !ends_line && !matches!(Self::of(beginning), Self::Utf16(_))
     }
 }

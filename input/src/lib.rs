@@ -70,7 +70,8 @@ impl Compression {
         let is_within = |magic: &[u8]| magic.starts_with(beginning) && beginning.len() < magic.len();
         match beginning {
             [b'B', b'Z', b'h', b'1'..=b'9', after @ ..] => {
-                after.len() < BZIP2_BLOCK.len() && [BZIP2_BLOCK, BZIP2_END].iter().any(|magic| magic.starts_with(after))
+                after.len() < BZIP2_BLOCK.len()
+                    && [BZIP2_BLOCK, BZIP2_END].iter().any(|magic| magic.starts_with(after))
             }
             [0x50..=0x5f, after @ ..] => after.len() < 3 && b"\x2a\x4d\x18".starts_with(after),
             _ => is_within(b"\x1f\x8b") || is_within(b"BZh1") || is_within(b"\x28\xb5\x2f\xfd"),

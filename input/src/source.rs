@@ -3,6 +3,8 @@
 use std::io::{self, BufRead, Read};
 
 const BUFFER_BYTES: usize = 256 << 10;
+/// Who asks for so much at once has a buffer of its own: what is read goes there, past this one.
+const DIRECT_BYTES: usize = 32 << 10;
 
 /// What lies behind a buffer.
 #[derive(Debug)]
@@ -97,7 +99,7 @@ impl<R: Read> BufRead for Source<R> {
 
 impl<R: Read> Read for Source<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.start == self.end && buffer.len() >= self.buffer.len() {
+        if self.start == self.end && buffer.len() >= DIRECT_BYTES {
             let bytes = self.reader.read(buffer)?;
             self.offset += bytes as u64;
             return Ok(bytes);

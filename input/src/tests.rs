@@ -147,8 +147,7 @@ fn tar(name: &str, magic: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_tar_archive_is_refused_compressed_or_not() {
-    let expected =
-        "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO";
+    let expected = "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO";
     for archive in [tar("reviews.json", b"ustar\x0000"), tar("reviews.json", b"ustar  \0")] {
         assert_eq!(refused(&archive), expected);
         for by in ALL {

@@ -32,6 +32,12 @@ pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format) -> Strin
     if let Some((_, name, remedy)) = PACKED.iter().find(|(magic, ..)| beginning.starts_with(magic)) {
         return format!("the input is a file of {name}: {remedy}");
     }
+    if counts.lines == 0 {
+        return "check that what writes it has not failed".to_owned();
+    }
+    if counts.bad() == 0 {
+        return "check that it is the right input".to_owned();
+    }
     let most = counts.bad_line.max(counts.line_too_long).max(counts.no_text).max(counts.bad_rating);
     if counts.bad_line == most && counts.no_text < most && counts.bad_rating < most {
         return of_another_format(beginning, format);
@@ -95,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_cause_is_named_from_what_is_seen() {
-        let bad_lines = MapperCounts { bad_line: 9, ..MapperCounts::default() };
+        let bad_lines = MapperCounts { lines: 10, bad_line: 9, ..MapperCounts::default() };
         assert!(likely_for(bad_lines, b"\x1f\x8b\x08").contains("--input"));
         assert!(likely_for(bad_lines, b"PK\x03\x04").contains("zip"));
         assert!(likely_for(bad_lines, b" [{\"a\"").contains("JSON array"));
@@ -106,14 +112,17 @@ mod tests {
         assert!(likely_for(no_text, b"{").contains("\"reviewText\""));
         let bad_rating = MapperCounts { bad_rating: 10, ..no_text };
         assert!(likely_for(bad_rating, b"{").contains("\"overall\""));
+        let blank = MapperCounts { lines: 2, blank: 1, empty_text: 1, ..MapperCounts::default() };
+        assert!(likely_for(blank, b"").contains("right input"));
+        assert!(likely_for(MapperCounts::default(), b"").contains("what writes it"));
     }
 
     #[test]
     fn classes_without_a_rating_are_the_cause_where_there_are_classes() {
         let format = Format::FastText { ratings: "a=1,b=5".parse().unwrap() };
-        let bad_rating = MapperCounts { bad_rating: 9, ..MapperCounts::default() };
+        let bad_rating = MapperCounts { lines: 9, bad_rating: 9, ..MapperCounts::default() };
         assert!(likely(&bad_rating, b"__label__1", &format).contains("those of a=1,b=5 have one"));
-        let bad_line = MapperCounts { bad_line: 9, ..MapperCounts::default() };
+        let bad_line = MapperCounts { lines: 9, bad_line: 9, ..MapperCounts::default() };
         assert!(likely(&bad_line, b"{\"a", &format).contains("--format json"));
         assert!(likely(&bad_line, b"label", &format).contains("__label__"));
     }

@@ -11,7 +11,7 @@ mod rejects;
 use std::io::{self, Read, Write};
 
 use corpus::clean::Cleaner;
-use corpus::exit::Exit;
+use corpus::exit::{Exit, Runner};
 use corpus::format::Format;
 use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad, report_counters};
 use corpus::lines::{Content, Line, LineReader};
@@ -37,6 +37,8 @@ pub struct Options {
     pub bad_lines_max: Share,
     /// What is written.
     pub output: Output,
+    /// Who runs the mapper.
+    pub runner: Runner,
 }
 
 /// What a mapper writes.
@@ -82,16 +84,24 @@ pub enum Error {
         /// What may be the matter, and what to do.
         cause: String,
     },
+    /// No review in all input.
+    #[error("found no review{found}, expected at least one; {cause}")]
+    NoReview {
+        /// What became of the lines.
+        found: String,
+        /// What may be the matter, and what to do.
+        cause: String,
+    },
 }
 
 impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Read { source, .. } if input::damage(source).is_some() => Exit::BadInput,
+            Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Read { .. } | Self::Write(_) | Self::Log(_) => Exit::Io,
-            Self::BadLines { .. } => Exit::BadInput,
+            Self::BadLines { .. } | Self::NoReview { .. } => Exit::BadInput,
         }
     }
 }
@@ -105,6 +115,7 @@ pub struct Mapper<W, L> {
     log: L,
     reviews: Reviews,
     counts: MapperCounts,
+    without_review: WithoutReview,
     /// How the first line of all begins.
     beginning: Vec<u8>,
     /// What is not written yet.
@@ -120,6 +131,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
             output,
             log,
             counts: MapperCounts::default(),
+            without_review: WithoutReview::default(),
             beginning: Vec::new(),
             written: Vec::with_capacity(2 * WRITE_BYTES),
         }
@@ -127,6 +139,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
 
     /// Reads all lines of an input.
     pub fn read(&mut self, input: impl Read, place: &Place) -> Result<(), Error> {
+        let before = self.counts;
         let mut lines = LineReader::new(input, self.options.line_bytes_max);
         let unreadable = |source| Error::Read { file: place.file.clone(), source };
         while let Some(line) = lines.next_line().map_err(unreadable)? {
@@ -148,20 +161,59 @@ impl<W: Write, L: Write> Mapper<W, L> {
                 self.written.clear();
             }
         }
+        let has_lines = self.counts.filled_lines() > before.filled_lines();
+        if has_lines && self.counts.reviews == before.reviews {
+            self.without_review.add(&place.file);
+        }
         Ok(())
     }
 
     /// Writes what is left and judges the whole.
     pub fn finish(mut self) -> Result<MapperCounts, Error> {
         self.output.write_all(&self.written).and_then(|()| self.output.flush()).map_err(Error::Write)?;
+        self.counts.invalid_utf8 = self.reviews.invalid_utf8();
+        match self.options.runner {
+            Runner::User => self.judge_all()?,
+            Runner::Hadoop => self.judge_task()?,
+        }
+        Ok(self.counts)
+    }
+
+    /// Tells a user what became of all lines, and judges it.
+    fn judge_all(&mut self) -> Result<(), Error> {
+        let counts = self.counts;
+        let notices = self.without_review.notices(&counts).into_iter().chain(invalid_utf8(&counts));
+        for notice in notices.chain([counts.to_string()]) {
+            self.say(&notice)?;
+        }
+        let Options { format, bad_lines_max, output, .. } = &self.options;
+        match judge(&counts, &self.beginning, format, *bad_lines_max) {
+            // Bad lines were asked for, and there they are.
+            Err(Error::NoReview { .. }) if *output == Output::Rejects => Ok(()),
+            judged => judged,
+        }
+    }
+
+    /// Tells Hadoop and the readers of its logs what became of a task's lines, and judges it.
+    fn judge_task(&mut self) -> Result<(), Error> {
         let counts = self.counts;
         report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
-        let options = &self.options;
-        if let Some(notice) = judge(&counts, &self.beginning, &options.format, options.bad_lines_max)? {
-            let notice = format!("mapper: {notice}\n");
-            self.log.write_all(notice.as_bytes()).map_err(Error::Log)?;
+        if let Some(notice) = invalid_utf8(&counts) {
+            self.say(&notice)?;
         }
-        Ok(counts)
+        let cause = || cause::likely(&counts, &self.beginning, &self.options.format);
+        let judged = counts.judge_task(self.options.bad_lines_max);
+        judged.map_err(|found| Error::BadLines { found, cause: cause() })?;
+        // Too few lines to fail for, and yet hardly what anybody wanted.
+        if counts.reviews == 0 && counts.bad() > 0 {
+            let notice = format!("no line is a review; {}", cause());
+            self.say(&notice)?;
+        }
+        Ok(())
+    }
+
+    fn say(&mut self, notice: &str) -> Result<(), Error> {
+        self.log.write_all(format!("mapper: {notice}\n").as_bytes()).map_err(Error::Log)
     }
 
     #[cold]
@@ -180,24 +232,65 @@ impl<W: Write, L: Write> Mapper<W, L> {
     /// others than those who may read reviews.
     fn tell(&mut self, fate: Fate, so_far: u64, offset: u64, place: &Place) -> Result<(), Error> {
         let more = if so_far == TOLD { " (further ones are counted only)" } else { "" };
-        let notice = format!("mapper: {} at byte {offset} of {}{more}\n", fate.counter(), place.file);
-        self.log.write_all(notice.as_bytes()).map_err(Error::Log)
+        self.say(&format!("{} at byte {offset} of {}{more}", fate.counter(), place.file))
     }
 }
 
-/// Judges lines that were all read, by their counts and by how the first one begins: too many bad ones are an error.
-/// There may be something to say of others too.
+/// Judges all lines of all input, by their counts and by how the first one begins.
 pub fn judge(
     counts: &MapperCounts,
     beginning: &[u8],
     format: &Format,
     bad_lines_max: Share,
-) -> Result<Option<String>, Error> {
+) -> Result<(), Error> {
     let cause = || cause::likely(counts, beginning, format);
     counts.judge(bad_lines_max).map_err(|found| Error::BadLines { found, cause: cause() })?;
-    // Too few lines to fail for, and yet hardly what anybody wanted.
-    let is_empty = counts.reviews == 0 && counts.bad() > 0;
-    Ok(is_empty.then(|| format!("no line is a review; {}", cause())))
+    if counts.reviews > 0 {
+        return Ok(());
+    }
+    let found = match counts.lines {
+        0 => " and no line".to_owned(),
+        _ => format!(" ({counts})"),
+    };
+    Err(Error::NoReview { found, cause: cause() })
+}
+
+/// What is said of lines with bytes that are not UTF-8, if there are any.
+pub fn invalid_utf8(counts: &MapperCounts) -> Option<String> {
+    (counts.invalid_utf8 > 0).then(|| {
+        format!(
+            "invalid_utf8 in {} of {} lines, read as spaces; convert input of another encoding by iconv",
+            counts.invalid_utf8, counts.lines
+        )
+    })
+}
+
+/// Files with lines of which none is a review: the first few by name.
+#[derive(Clone, Debug, Default)]
+pub struct WithoutReview {
+    names: Vec<String>,
+    n_files: u64,
+}
+
+impl WithoutReview {
+    /// Adds a file.
+    pub fn add(&mut self, file: &str) {
+        self.n_files += 1;
+        if self.n_files <= TOLD {
+            self.names.push(file.to_owned());
+        }
+    }
+
+    /// What is said of them; nothing where there is no review at all, which is an error of its own.
+    pub fn notices(&self, counts: &MapperCounts) -> Vec<String> {
+        if counts.reviews == 0 {
+            return Vec::new();
+        }
+        let one = |name: &String| format!("warning: {name}: no line is a review; is it of another format?");
+        let more = self.n_files - self.names.len() as u64;
+        let more = (more > 0).then(|| format!("warning: no line is a review in {more} more files"));
+        self.names.iter().map(one).chain(more).collect()
+    }
 }
 
 /// Lines to cleaned texts, through buffers that are used again.
@@ -220,9 +313,15 @@ impl Reviews {
         cleaned(&mut self.cleaner, review, &mut self.text)
     }
 
-    /// The same of a review that stood in no line.
-    pub fn read_review(&mut self, review: Review<'_>) -> Result<(&[u8], Rating), Fate> {
+    /// The same of a review that stood in no line, but in columns of a table.
+    pub fn read_row(&mut self, text: Option<&[u8]>, rating: Option<Rating>) -> Result<(&[u8], Rating), Fate> {
+        let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
         cleaned(&mut self.cleaner, review, &mut self.text)
+    }
+
+    /// How many lines and rows so far have bytes that are not UTF-8.
+    pub fn invalid_utf8(&self) -> u64 {
+        self.parser.invalid_utf8()
     }
 }
 
@@ -245,6 +344,7 @@ mod tests {
             line_bytes_max: 4 << 20,
             bad_lines_max: Share::OF_BAD_LINES,
             output: Output::Records,
+            runner: Runner::User,
         }
     }
 
@@ -281,11 +381,15 @@ mod tests {
             bad_rating: 1,
             empty_text: 1,
             reviews: 2,
+            invalid_utf8: 0,
         };
         assert_eq!(counts.unwrap(), expected);
         assert_eq!(output, "great fit feel\t0,0,0,0,1\nit's old\t0,1,0,0,0\n");
         assert!(log.contains("mapper: no_text at byte 67 of -\n"), "{log}");
-        assert!(log.contains("reporter:counter:mapper,reviews,2\n"), "{log}");
+        let ledger =
+            "mapper: 8 lines = 2 blank + 1 bad_line + 1 no_text + 1 bad_rating + 1 empty_text + 2 reviews\n";
+        assert!(log.ends_with(ledger), "{log}");
+        assert!(!log.contains("reporter:"), "{log}");
         assert!(!log.contains("not json"), "{log}");
     }
 
@@ -298,10 +402,9 @@ mod tests {
 
     #[test]
     fn too_many_bad_lines_fail_with_a_likely_cause() {
-        let good = "{\"reviewText\": \"ok\", \"overall\": 4}\n";
-        let (few, _, _) = mapped(&format!("{}{}", good.repeat(951), "{\"overall\": 4}\n".repeat(50)));
+        let (few, _, _) = mapped(&format!("{}{}", GOOD.repeat(951), "{\"overall\": 4}\n".repeat(50)));
         assert_eq!(few.unwrap().no_text, 50);
-        let (many, output, _) = mapped(&format!("{}{}", good.repeat(949), "{\"overall\": 4}\n".repeat(51)));
+        let (many, output, _) = mapped(&format!("{}{}", GOOD.repeat(949), "{\"overall\": 4}\n".repeat(51)));
         let error = many.unwrap_err();
         assert_eq!(error.exit(), Exit::BadInput);
         let message = error.to_string();
@@ -313,12 +416,80 @@ mod tests {
         assert_eq!(output.lines().count(), 949);
     }
 
+    const GOOD: &str = "{\"reviewText\": \"ok\", \"overall\": 4}\n";
+
     #[test]
-    fn few_lines_are_not_judged_but_told_when_none_is_a_review() {
-        let (counts, _, log) = mapped(&"x\n".repeat(999));
+    fn a_few_bad_lines_are_judged_where_they_are_all_there_are() {
+        let input = |good, bad| format!("{}{}", GOOD.repeat(good), "x\n".repeat(bad));
+        assert_eq!(mapped(&input(1, 19)).0.unwrap().bad(), 19);
+        let message = mapped(&input(1, 20)).0.unwrap_err().to_string();
+        assert!(message.starts_with("20 of 21 lines are bad (bad_line 20)"), "{message}");
+        assert_eq!(mapped(&input(380, 20)).0.unwrap().bad(), 20);
+    }
+
+    #[test]
+    fn input_without_a_review_is_refused() {
+        for (input, expected) in [
+            (
+                "",
+                "found no review and no line, expected at least one; check that what writes it has not failed",
+            ),
+            (
+                "\n{\"reviewText\": \"5/5\", \"overall\": 4}\n",
+                "found no review (2 lines = 1 blank + 1 empty_text + 0 reviews), expected at least one; check that it \
+                 is the right input",
+            ),
+            (
+                "x\n",
+                "found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not in the \
+                 format json: does each line hold one JSON object?",
+            ),
+        ] {
+            let error = mapped(input).0.unwrap_err();
+            assert_eq!((error.to_string().as_str(), error.exit()), (expected, Exit::BadInput));
+        }
+        let rejects = mapped_by(Options { output: Output::Rejects, ..options() }, b"x\n");
+        assert_eq!(rejects.0.unwrap().bad_line, 1);
+    }
+
+    #[test]
+    fn a_task_of_hadoop_is_judged_by_many_lines_and_reports_counters() {
+        let task = |input: &str| mapped_by(Options { runner: Runner::Hadoop, ..options() }, input.as_bytes());
+        let (counts, _, log) = task(&"x\n".repeat(999));
         assert_eq!(counts.unwrap().bad_line, 999);
-        assert!(log.contains("mapper: no line is a review; most lines are not in the format json"), "{log}");
-        assert!(mapped(&"x\n".repeat(1000)).0.is_err());
+        assert!(log.contains("reporter:counter:mapper,bad_line,999\n"), "{log}");
+        assert!(log.ends_with("mapper: no line is a review; most lines are not in the format json: does each line hold one JSON object?\n"), "{log}");
+        assert!(task(&"x\n".repeat(1000)).0.is_err());
+        assert_eq!(task("").0.unwrap(), MapperCounts::default());
+    }
+
+    #[test]
+    fn lines_that_are_not_utf8_are_counted_and_told_once() {
+        let input = b"{\"reviewText\": \"a\xff\xfe\", \"overall\": 4}\n\xff\n{\"reviewText\": \"b\", \"overall\": 4}\n";
+        let (counts, _, log) = mapped_by(options(), input);
+        assert_eq!(counts.unwrap().invalid_utf8, 2);
+        let notice = "mapper: invalid_utf8 in 2 of 3 lines, read as spaces; convert input of another encoding by iconv\n";
+        assert_eq!(log.matches("invalid_utf8").count(), 1, "{log}");
+        assert!(log.contains(notice), "{log}");
+        let (_, _, log) = mapped_by(Options { runner: Runner::Hadoop, ..options() }, input);
+        assert!(log.contains("reporter:counter:mapper,invalid_utf8,2\n") && log.contains(notice), "{log}");
+    }
+
+    #[test]
+    fn files_without_a_review_are_named() {
+        let (mut output, mut log) = (Vec::new(), Vec::new());
+        let mut mapper = Mapper::new(&mut output, &mut log, options());
+        for (file, lines) in
+            [("a", "x\n"), ("b", GOOD), ("c", "\n"), ("d", "x\n"), ("e", "x\n"), ("f", "x\n")]
+        {
+            mapper.read(lines.as_bytes(), &Place { file: file.to_owned(), split_start: None }).unwrap();
+        }
+        mapper.finish().unwrap();
+        let log = String::from_utf8(log).unwrap();
+        let warned: Vec<_> = log.lines().filter_map(|line| line.strip_prefix("mapper: warning: ")).collect();
+        let one = |file: &str| format!("{file}: no line is a review; is it of another format?");
+        let expected = [one("a"), one("d"), one("e"), "no line is a review in 1 more files".to_owned()];
+        assert_eq!(warned, expected);
     }
 
     #[test]

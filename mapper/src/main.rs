@@ -1,19 +1,21 @@
 //! The program `mapper`: standard input to standard output, counts to a file, exit code out.
 
+mod counts;
+
 use std::env;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use corpus::exit::{Exit, chain, usage};
+use corpus::exit::{Exit, Runner, chain, usage};
 use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::pipe::widen;
 use corpus::place::local_path;
 use corpus::record::RECORD_BYTES_MAX;
+use counts::CountsFile;
 use mapper::arguments::FormatArguments;
 use mapper::{Error, Mapper, Options, Output, Place};
 
@@ -25,7 +27,7 @@ const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// Read files, plain or by gzip, bzip2 or zstd, not standard input
+    /// Read files, not standard input; either may be by gzip, bzip2 or zstd
     #[arg(long, value_name = "FILE", num_args = 1..)]
     input: Vec<PathBuf>,
     #[command(flatten)]
@@ -46,6 +48,9 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    if let Err(error) = program::check_streams() {
+        return Exit::Io.end("mapper", &error.to_string());
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage("mapper", &error.render(), error.use_stderr()),
@@ -57,21 +62,13 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<(), (Exit, String)> {
-    let Arguments { input, counts: counts_file, .. } = &arguments;
-    let (inputs, counts_file) = (input.clone(), counts_file.clone());
+    let Arguments { input, counts, .. } = &arguments;
+    let (inputs, counts) = (input.clone(), counts.clone());
     let options = options(arguments)?;
-    if let Some(path) = &counts_file {
-        // Counts of an earlier run must not pass for those of a mapper that fails.
-        let _ = fs::remove_file(path);
-    }
+    let failed = |error: counts::Error| (error.exit(), chain(&error));
+    let counts_file = counts.map(|path| CountsFile::prepare(&path, &inputs)).transpose().map_err(failed)?;
     let counts = mapped(&inputs, options).map_err(|error| (error.exit(), chain(&error)))?;
-    match &counts_file {
-        Some(path) => write_counts(path, &counts).map_err(|error| {
-            let remedy = "check the path, its permissions and the free space";
-            (Exit::Io, format!("{}: cannot write the counts; {remedy}: {error}", path.display()))
-        }),
-        None => Ok(()),
-    }
+    counts_file.map_or(Ok(()), |file| file.write(&counts)).map_err(failed)
 }
 
 fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
@@ -85,16 +82,28 @@ fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
         line_bytes_max: arguments.line_bytes_max as usize,
         bad_lines_max: arguments.bad_lines_max.unwrap_or(accepted),
         output,
+        runner: Runner::of(env::var_os::<&str>),
     })
 }
 
 fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     widen(io::stdin());
     widen(io::stdout());
+    let runner = options.runner;
     // Pieces larger than the buffers of standard input and output pass them by.
     let mut mapper = Mapper::new(io::stdout().lock(), io::stderr(), options);
     if inputs.is_empty() {
-        mapper.read(io::stdin().lock(), &standard_input())?;
+        let place = standard_input();
+        let unreadable = |source| Error::Read { file: place.file.clone(), source };
+        let stdin = program::stdin().map_err(unreadable)?.lock();
+        match (runner, place.split_start) {
+            (Runner::User, _) => mapper.read(input::of(stdin).map_err(unreadable)?, &place)?,
+            // Hadoop inflates what it feeds to a task.
+            (Runner::Hadoop, None | Some(0)) => {
+                mapper.read(input::as_it_comes(stdin).map_err(unreadable)?, &place)?;
+            }
+            (Runner::Hadoop, Some(_)) => mapper.read(stdin, &place)?,
+        }
     }
     for path in inputs {
         let file = path.display().to_string();
@@ -112,10 +121,4 @@ fn standard_input() -> Place {
         split_start: variable(["mapreduce_map_input_start", "map_input_start"])
             .and_then(|start| start.parse().ok()),
     }
-}
-
-fn write_counts(path: &PathBuf, counts: &MapperCounts) -> io::Result<()> {
-    let mut json = serde_json::to_string_pretty(counts)?;
-    json.push('\n');
-    fs::write(path, json)
 }

@@ -32,6 +32,7 @@ use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
 use corpus::settings::Settings;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
+use mapper::WithoutReview;
 use merge::progress::Progress;
 use merge::{DatasetOptions, Making, Size};
 
@@ -199,12 +200,24 @@ impl Job<'_> {
             let (offset, source) = (self.reading.offset(place), &self.reading.sources()[place.source]);
             say(&format!("{reason} at {counted} {offset} of {}", source.name))?;
         }
+        let notices = self.without_review(mapped).notices(&counts);
+        notices.into_iter().chain(mapper::invalid_utf8(&counts)).try_for_each(|notice| say(&notice))?;
         let beginning = beginning.map_or(&[][..], |(_, beginning)| beginning);
         let Options { format, bad_lines_max, .. } = self.options;
-        if let Some(notice) = mapper::judge(&counts, beginning, format, *bad_lines_max)? {
-            say(&notice)?;
-        }
+        mapper::judge(&counts, beginning, format, *bad_lines_max)?;
         Ok(counts)
+    }
+
+    /// The sources with lines of which none is a review.
+    fn without_review(&self, mapped: &[Mapped]) -> WithoutReview {
+        let mut without = WithoutReview::default();
+        for (number, source) in self.reading.sources().iter().enumerate() {
+            let mut held = mapped.iter().map(|part| part.held[number]);
+            if held.clone().any(|held| held.lines) && !held.any(|held| held.reviews) {
+                without.add(&source.name);
+            }
+        }
+        without
     }
 
     /// Folds all partitions; gives their rows, in order.

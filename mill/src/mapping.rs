@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use corpus::digest::text_hash;
 use corpus::format::Format;
 use corpus::ledger::{Fate, MapperCounts};
-use corpus::review::{Reject, Review};
 use mapper::{Reviews, TOLD, cause};
 use reducer::dictionary::{Counted, Dictionary};
 use reducer::words::{Span, find_words, room};
@@ -52,10 +51,21 @@ pub struct Mapped {
     pub counts: MapperCounts,
     /// The first bad lines of each reason.
     pub told: Told,
+    /// What its lines of each source were, by the numbers of the sources.
+    pub held: Vec<Held>,
     /// How its first line begins, and where that is.
     pub beginning: Option<(Place, Vec<u8>)>,
     /// The codebook of all threads.
     pub codebook: Arc<Codebook>,
+}
+
+/// What a source holds, as far as it was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Whether there is a line that is not blank.
+    pub lines: bool,
+    /// Whether there is a review.
+    pub reviews: bool,
 }
 
 /// The first few bad lines of each reason.
@@ -102,6 +112,7 @@ impl Mapping<'_> {
             reviews: Reviews::of(self.format.clone()),
             counts: MapperCounts::default(),
             told: Told::default(),
+            held: vec![Held::default(); self.reading.sources().len()],
             beginning: None,
         };
         let mut state = State::Sampling(Sample::new(self.stop_words));
@@ -118,9 +129,10 @@ impl Mapping<'_> {
         let encoder = state.encoding(self);
         read?;
         let encoder = encoder?;
-        let Mapper { counts, told, beginning, .. } = mapper;
+        let Mapper { reviews, mut counts, told, held, beginning } = mapper;
+        counts.invalid_utf8 = reviews.invalid_utf8();
         let Encoder { partitions, codebook, .. } = encoder;
-        Ok(Mapped { partitions: partitions.finish(), counts, told, beginning, codebook })
+        Ok(Mapped { partitions: partitions.finish(), counts, told, held, beginning, codebook })
     }
 }
 
@@ -129,6 +141,7 @@ struct Mapper {
     reviews: Reviews,
     counts: MapperCounts,
     told: Told,
+    held: Vec<Held>,
     beginning: Option<(Place, Vec<u8>)>,
 }
 
@@ -145,18 +158,16 @@ impl Mapper {
         self.counts.lines += 1;
         let read = match entry.what {
             What::Line(line) => self.reviews.read(line),
-            What::Row { text: None, .. } => Err(Fate::Rejected(Reject::NoText)),
-            What::Row { rating: None, .. } => Err(Fate::Rejected(Reject::BadRating)),
-            What::Row { text: Some(text), rating: Some(rating) } => {
-                self.reviews.read_review(Review { text, rating })
-            }
+            What::Row { text, rating } => self.reviews.read_row(text, rating),
         };
         match read {
             Ok((text, rating)) => {
                 self.counts.reviews += 1;
+                self.held[entry.place.source].reviews = true;
                 Some((text, rating.stars()))
             }
             Err(fate) => {
+                self.held[entry.place.source].lines |= fate != Fate::Blank;
                 refuse(&mut self.counts, &mut self.told, fate, entry);
                 None
             }

@@ -361,7 +361,9 @@ impl Source {
 
 /// How a regular file is read.
 enum Manner {
-    Plain { bytes: u64 },
+    Plain {
+        bytes: u64,
+    },
     Compressed(Compression),
     /// It is decoded from its beginning on.
     Utf16,

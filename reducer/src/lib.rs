@@ -13,6 +13,7 @@ pub mod heartbeat;
 pub mod key;
 mod reading;
 mod runs;
+mod said;
 pub mod task;
 pub mod words;
 
@@ -22,9 +23,8 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use corpus::exit::Exit;
+use corpus::exit::{Exit, Runner};
 use corpus::group::GroupError;
-use corpus::ledger::{ReducerCounts, report_counters, report_status};
 use corpus::progress::Progress;
 use corpus::record::ReadError;
 use dataset::commit::{Commit, shard_key};
@@ -36,6 +36,7 @@ use thiserror::Error;
 use crate::collect::{Collection, Collector};
 use crate::commit::{Outcome, agree, earlier, elect, put_shard};
 use crate::reading::Reading;
+use crate::said::Said;
 use crate::task::Task;
 
 /// Threads that check a shard: a container of Hadoop has a core or two, whatever the machine has.
@@ -130,6 +131,9 @@ pub enum Error {
         /// Its value there.
         theirs: String,
     },
+    /// A run of one partition without a record.
+    #[error("found no record, expected at least one; check that what writes them has not failed")]
+    NoRecord,
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
@@ -147,7 +151,9 @@ impl Error {
             | Self::Output(_)
             | Self::Scratch { .. }
             | Self::Unverified(_) => Exit::Io,
-            Self::Group(_) | Self::NotUtf8 { .. } | Self::WrongPartition { .. } => Exit::BadInput,
+            Self::Group(_) | Self::NotUtf8 { .. } | Self::WrongPartition { .. } | Self::NoRecord => {
+                Exit::BadInput
+            }
             Self::Dataset(error) => error.exit(),
             Self::Store(error) => error.exit(),
             Self::Record { .. } | Self::Damaged { .. } | Self::NameTaken { .. } | Self::Disagree { .. } => {
@@ -160,32 +166,34 @@ impl Error {
 /// What a reducer gives.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Reads all records of `input`, commits their shard, and echoes the commit record to `output`. Counters and
-/// status lines go to `log`.
+/// Reads all records of `input`, commits their shard, and tells of the commit on `output`. What there is to be told
+/// besides goes to `log`. Gives the record of the attempt that was elected.
 pub fn run(
     input: impl Read + Send + 'static,
-    mut output: impl Write,
-    mut log: impl Write,
+    output: impl Write,
+    log: impl Write,
     store: &Store,
     task: &Task,
-) -> Result<ReducerCounts> {
+) -> Result<Commit> {
+    let mut said = Said { log, runner: task.runner };
     let before = earlier(store, task.partition)?;
     let collection = collect(input, task, store.progress())?;
     let totals = collection.totals;
+    // Of many partitions some are empty, and of many tasks.
+    if totals.counts.reviews == 0 && task.partitions == 1 && task.runner == Runner::User {
+        return Err(Error::NoRecord);
+    }
     let elected = match before {
         Some(before) => {
             agree(store, &unplaced(store, task, &collection), &before, &task.scratch)?;
-            say(&mut log, &format!("partition {} was committed before, with the same rows", task.partition))?;
+            said.notice(&format!("partition {} was committed before, with the same rows", task.partition))?;
             before
         }
-        None => commit(&mut log, store, task, collection)?,
+        None => commit(&mut said, store, task, collection)?,
     };
-    report_counters(&mut log, ReducerCounts::GROUP, &totals.counts.counters()).map_err(Error::Output)?;
-    let record = serde_json::to_string(&elected).expect("a record of plain values is JSON");
-    writeln!(output, "part-{:05}\t{record}", task.partition)
-        .and_then(|()| output.flush())
-        .map_err(Error::Output)?;
-    Ok(totals.counts)
+    said.counters(&totals.counts)?;
+    said.commit(output, &elected)?;
+    Ok(elected)
 }
 
 fn collect(input: impl Read + Send + 'static, task: &Task, progress: &Progress) -> Result<Collection> {
@@ -195,9 +203,9 @@ fn collect(input: impl Read + Send + 'static, task: &Task, progress: &Progress) 
     Ok(collector.finish()?)
 }
 
-fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collection) -> Result<Commit> {
+fn commit(said: &mut Said<impl Write>, store: &Store, task: &Task, collection: Collection) -> Result<Commit> {
     let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
-    say(log, &format!("writing a shard of {} rows", totals.counts.rows))?;
+    said.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
     let folder = tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch);
     // tempfile names the folder that it wanted to make, at random; the kind of its error is enough.
     let folder =
@@ -207,14 +215,14 @@ fn commit(log: &mut impl Write, store: &Store, task: &Task, collection: Collecti
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
     let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(unreadable)?;
-    say(log, &format!("putting {bytes} bytes into the store"))?;
+    said.status(&format!("putting {bytes} bytes into the store"))?;
     let object = shard_key(task.partition, &task.host, &task.attempt);
     let etag = put_shard(store, &object, &path, bytes, &sha256)?;
     let commit = Commit { object, bytes, sha256, etag, ..unplaced };
     match elect(store, commit, &task.scratch)? {
         Outcome::Won(commit) => Ok(commit),
         Outcome::Same(elected) => {
-            say(log, &format!("attempt {} was elected, with the same rows", elected.attempt))?;
+            said.notice(&format!("attempt {} was elected, with the same rows", elected.attempt))?;
             Ok(elected)
         }
     }
@@ -262,8 +270,4 @@ fn unplaced(store: &Store, task: &Task, collection: &Collection) -> Commit {
         row_digest: totals.row_digest,
         settings: task.settings.clone(),
     }
-}
-
-fn say(log: &mut impl Write, status: &str) -> Result<()> {
-    report_status(log, status).map_err(Error::Output)
 }

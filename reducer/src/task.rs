@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use corpus::exit::Runner;
 use corpus::settings::Settings;
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -20,6 +21,8 @@ pub struct Task {
     pub attempt: String,
     /// The job, under Hadoop.
     pub job: Option<String>,
+    /// Who runs it.
+    pub runner: Runner,
     /// The settings that decide the content.
     pub settings: Settings,
     /// About how much memory rows may take.

@@ -261,7 +261,10 @@ mod tests {
         ] {
             for refused in [place(url).unwrap_err(), objects_of(url).unwrap_err()] {
                 let message = refused.to_string();
-                assert!(message.starts_with(&format!("{shown:?}: ")) && !message.contains("c2V"), "{message}");
+                assert!(
+                    message.starts_with(&format!("{shown:?}: ")) && !message.contains("c2V"),
+                    "{message}"
+                );
                 assert_eq!(refused.exit(), Exit::Usage);
             }
         }

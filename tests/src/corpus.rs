@@ -36,6 +36,7 @@ pub struct Facts {
     pub bad_rating: u64,
     pub empty_text: u64,
     pub reviews: u64,
+    pub invalid_utf8: u64,
 }
 
 /// Writes a corpus of so many lines.
@@ -48,6 +49,7 @@ pub fn write(n_lines: u64, seed: u64, output: &mut impl Write) -> io::Result<Fac
         let outcome = corpus.next_line(&mut line);
         output.write_all(&line)?;
         facts.lines += 1;
+        facts.invalid_utf8 += u64::from(str::from_utf8(&line).is_err());
         match outcome {
             Outcome::Blank => facts.blank += 1,
             Outcome::BadLine => facts.bad_line += 1,

@@ -3,6 +3,7 @@
 //! Written after the behaviour of Hadoop 3.4 (`PipeMapRed.splitArgs`, `MRErrorThread`), with its oddities.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 /// The limits of Hadoop's counters; a task that passes one of them fails.
 const COUNTERS_MAX: usize = 120;
@@ -10,6 +11,13 @@ const GROUP_CHARACTERS_MAX: usize = 128;
 const COUNTER_CHARACTERS_MAX: usize = 64;
 
 const PREFIX: &str = "reporter:";
+
+/// Lets a program take itself for a task of Hadoop, one that need not wait for its last words to be passed on.
+pub fn as_task(program: &mut Command) -> &mut Command {
+    program
+        .env("mapreduce_task_attempt_id", "attempt_1700000000000_0007_m_000000_0")
+        .env("mapreduce_task_progress_report_interval", "1")
+}
 
 /// What Hadoop took from a task's standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

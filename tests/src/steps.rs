@@ -84,8 +84,9 @@ pub fn error_line<'a>(program: &str, ended: &'a Ended, how: &str) -> &'a str {
     let mut lines = ended.stderr.lines().rev();
     let last = lines.next().unwrap_or_default();
     // Hadoop's counters and states, what merge begins where nobody sees its bars: `merge: checking shards (2)`, and where
-    // bad lines are: `sentimill: bad_line at 17 of reviews.json`.
-    let is_notice = |line: &str| line.ends_with(')') || line.contains(" at ");
+    // bad lines are: `sentimill: bad_line at 17 of reviews.json`; of lines that are not UTF-8, and of work done before.
+    let notices = [" at ", ": invalid_utf8 in ", " with the same rows"];
+    let is_notice = |line: &str| line.ends_with(')') || notices.iter().any(|notice| line.contains(notice));
     let told = |line: &str| line.starts_with("reporter:") || (line.starts_with(program) && is_notice(line));
     let is_one_line = last.starts_with(&format!("{program}: ")) && lines.all(told);
     assert!(is_one_line, "{how}: not one line of why: {}", ended.stderr);

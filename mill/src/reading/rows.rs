@@ -138,10 +138,7 @@ fn visit_row<E>(
         let content = Content::TooLong { bytes: text.len() as u64, blank: is_blank(text) };
         return visit(number, What::Line(content));
     }
-    match str::from_utf8(text) {
-        Ok(text) => visit(number, What::Row { text: Some(text), rating }),
-        Err(_) => visit(number, What::Row { text: Some(&String::from_utf8_lossy(text)), rating }),
-    }
+    visit(number, What::Row { text: Some(text), rating })
 }
 
 /// The two columns of a row group, being read.

@@ -31,7 +31,10 @@ impl From<What<'_>> for OwnedWhat {
         match what {
             What::Line(Content::Bytes(bytes)) => Self::Line(bytes.to_vec()),
             What::Line(Content::TooLong { bytes, blank }) => Self::TooLong(bytes, blank),
-            What::Row { text, rating } => Self::Row(text.map(str::to_owned), rating.map(Rating::stars)),
+            What::Row { text, rating } => Self::Row(
+                text.map(|text| String::from_utf8_lossy(text).into_owned()),
+                rating.map(Rating::stars),
+            ),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use corpus::exit::Runner;
 use corpus::ledger::MapperCounts;
 use corpus::settings::Settings;
 use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, commit_key};
@@ -83,18 +84,16 @@ pub fn task(partition: u32, partitions: u32, attempt: &str, scratch: &Path) -> T
         host: "host".to_owned(),
         attempt: attempt.to_owned(),
         job: None,
+        runner: Runner::Hadoop,
         settings: Settings::default(),
         memory_bytes: MEMORY_BYTES,
         scratch: scratch.to_owned(),
     }
 }
 
-/// An attempt of a reducer; gives the commit that it echoes.
+/// An attempt of a reducer; gives the commit that it tells of.
 pub fn reduce(store: &Store, input: Vec<u8>, task: &Task) -> reducer::Result<Commit> {
-    let mut echo = Vec::new();
-    reducer::run(std::io::Cursor::new(input), &mut echo, std::io::sink(), store, task)?;
-    let (_, record) = std::str::from_utf8(&echo).unwrap().split_once('\t').expect("a name and a record");
-    Ok(serde_json::from_str(record).unwrap())
+    reducer::run(std::io::Cursor::new(input), std::io::sink(), std::io::sink(), store, task)
 }
 
 /// A merge of the run.

@@ -3,6 +3,7 @@
 
 use std::io;
 
+use corpus::exit::Runner;
 use corpus::format::Format;
 use corpus::ledger::{MapperCounts, Share};
 use mapper::{Mapper, Options, Output, Place};
@@ -71,6 +72,7 @@ fn mapped(lines: &[u8]) -> (Vec<u8>, MapperCounts) {
         line_bytes_max: 4 << 20,
         bad_lines_max: Share::ALL,
         output: Output::Records,
+        runner: Runner::Hadoop,
     };
     let mut records = Vec::new();
     let mut mapper = Mapper::new(&mut records, io::sink(), options);

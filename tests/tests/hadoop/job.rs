@@ -7,8 +7,10 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use corpus::digest::Digest;
 use dataset::commit::Commit;
 use dataset::manifest::DatasetManifest;
+use serde_json::Value;
 use tests::fault_proxy::FaultProxy;
 use tests::pipe::text_of;
 use tests::programs::{Finished, program, run};
@@ -215,11 +217,11 @@ impl Ran<'_> {
         let partitions: Vec<_> = commits.iter().map(|commit| commit.partition).collect();
         assert_eq!(partitions, (0..self.reduces).collect::<Vec<_>>());
         let output = self.output();
-        let read = |line: &str| -> Commit { serde_json::from_str(line.split_once('\t').unwrap().1).unwrap() };
+        let read = |line: &str| -> Value { serde_json::from_str(line.split_once('\t').unwrap().1).unwrap() };
         let mut echoed: Vec<_> = output.lines().map(read).collect();
-        echoed.sort_by_key(|commit| commit.partition);
-        let with_records: Vec<_> = commits.iter().filter(|commit| commit.counts.reviews > 0).collect();
-        assert_eq!(echoed.iter().collect::<Vec<_>>(), with_records);
+        echoed.sort_by_key(|commit| commit["partition"].as_u64());
+        let with_records = commits.iter().filter(|commit| commit.counts.reviews > 0);
+        assert_eq!(echoed, with_records.map(in_short).collect::<Vec<_>>());
         commits
     }
 
@@ -286,4 +288,12 @@ pub fn json(finished: &Finished) -> Option<serde_json::Value> {
 /// A path's content, when it is there.
 pub fn content_of(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
+}
+
+/// A commit as a task prints it: a digest stands for the stop words.
+fn in_short(commit: &Commit) -> Value {
+    let mut record = serde_json::to_value(commit).unwrap();
+    let words = commit.settings.stop_words.join("\n");
+    record["settings"]["stop_words"] = Digest::of(words.as_bytes()).to_string().into();
+    record
 }

@@ -25,6 +25,17 @@ struct Case<'a> {
     record: Option<String>,
 }
 
+impl Case<'_> {
+    /// A line without its byte-order mark.
+    fn content(&self) -> &[u8] {
+        self.line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.line)
+    }
+
+    fn is_invalid_utf8(&self) -> bool {
+        self.content().len() <= LINE_BYTES_MAX && str::from_utf8(self.content()).is_err()
+    }
+}
+
 /// Checks every class of a format in one go. `review` writes a good line of five stars with this text.
 pub fn check(format: &[&str], classes: &[Class], cases: u64, review: fn(&str) -> String) {
     let limit = LINE_BYTES_MAX.to_string();
@@ -39,6 +50,7 @@ pub fn check(format: &[&str], classes: &[Class], cases: u64, review: fn(&str) ->
     let counts_file = folder.path().join("counts.json");
     let (input, offsets) = input_of(&cases, review);
     let map = |more: &[&str]| -> (Finished, Option<MapperCounts>) {
+        let _ = fs::remove_file(&counts_file);
         let mut mapper = program("mapper");
         let finished = run(mapper.args(&arguments).args(more).arg("--counts").arg(&counts_file), &input);
         assert!(!finished.stderr.contains("panicked"), "{}", finished.stderr);
@@ -122,6 +134,7 @@ fn check_counts(counts: &MapperCounts, cases: &[Case<'_>]) {
         bad_rating: counted("bad_rating"),
         empty_text: counted("empty_text"),
         reviews: counted("reviews") + cases.len() as u64,
+        invalid_utf8: cases.iter().filter(|case| case.is_invalid_utf8()).count() as u64,
     };
     assert_eq!(*counts, expected);
 }
@@ -181,7 +194,7 @@ fn check_rejects(rejects: &[u8], cases: &[Case<'_>], offsets: &[u64]) {
 }
 
 fn check_reject(reject: &Value, case: &Case<'_>) {
-    let line = case.line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&case.line);
+    let line = case.content();
     let mut expected =
         serde_json::json!({"reason": reject["reason"], "file": "-", "offset": reject["offset"]});
     let (name, content) = match str::from_utf8(line) {
@@ -195,10 +208,13 @@ fn check_reject(reject: &Value, case: &Case<'_>) {
 
 /// Three of each reason with their places, the counters, and one message.
 fn check_refusal(refused: &Finished, counts: &MapperCounts) {
+    let ledger = format!("mapper: {counts}");
+    let is_sum = |line: &str| line == ledger || line.starts_with("mapper: invalid_utf8 in ");
     let (notices, messages): (Vec<_>, Vec<_>) =
-        refused.stderr.lines().filter(|line| !line.starts_with("reporter:counter:mapper,")).partition(
-            |line| BAD.iter().any(|reason| line.starts_with(&format!("mapper: {reason} at byte "))),
-        );
+        refused.stderr.lines().filter(|line| !is_sum(line)).partition(|line| {
+            BAD.iter().any(|reason| line.starts_with(&format!("mapper: {reason} at byte ")))
+        });
+    assert!(refused.stderr.contains(&ledger), "{ledger}");
     let bad = [counts.line_too_long, counts.bad_line, counts.no_text, counts.bad_rating];
     let reasons: Vec<_> = BAD.iter().zip(bad).filter(|&(_, count)| count > 0).collect();
     assert_eq!(notices.len(), 3 * reasons.len(), "{notices:?}");

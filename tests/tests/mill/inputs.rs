@@ -95,6 +95,22 @@ fn members_that_several_threads_inflate_are_read_as_by_the_mapper() {
 }
 
 #[test]
+fn utf16_is_decoded_wherever_it_comes_from() {
+    // So much that there are several groups of members, and ranges.
+    let lines = reviews().iter().map(|(text, stars)| json_line(text, *stars)).collect::<String>().repeat(8);
+    let utf16: Vec<u8> =
+        std::iter::once(0xfeff).chain(lines.encode_utf16()).flat_map(u16::to_be_bytes).collect();
+    let settings = Settings::default();
+    let expected = settings.by_pipe(lines.as_bytes());
+    let room = Room::new();
+    room.write("reviews.json", &utf16);
+    room.write("reviews.json.zst", in_members(&utf16, 70_000, zstd));
+    for (input, stdin) in [("reviews.json", &[][..]), ("reviews.json.zst", &[]), ("-", &gzip(&utf16))] {
+        check(&room, &settings, &[input], stdin, &expected);
+    }
+}
+
+#[test]
 fn a_prefix_in_s3_is_all_objects_below_it() {
     let server = S3Server::start_s3s_fs();
     let proxy = FaultProxy::start(server.address(), |_| Fault::None).unwrap();

@@ -2,20 +2,21 @@
 
 use tests::files::assert_same_bytes;
 use tests::oracle;
-use tests::pipe::{Pipe, combined, mapped, merge_with, text_of};
+use tests::pipe::{Pipe, combined, merge_with, text_of};
+use tests::programs::{program, run};
 
 use crate::made::{commits, manifest, objects, open};
 
 #[test]
-fn empty_input_becomes_a_dataset_without_rows() {
-    for partitions in [1, 3] {
+fn partitions_without_a_record_become_a_dataset_without_rows() {
+    for partitions in [2, 3] {
         let folder = tempfile::tempdir().unwrap();
         let raw = folder.path().join("raw.json");
         std::fs::write(&raw, "").unwrap();
         let pipe =
             Pipe { partitions, merge: vec!["--padded".to_owned(), "10".to_owned()], ..Pipe::default() };
 
-        let dataset = pipe.dataset(b"", folder.path());
+        let dataset = pipe.dataset_of_records(b"", folder.path());
 
         let commits = commits(&folder.path().join("run"));
         assert_eq!(
@@ -69,6 +70,8 @@ fn an_empty_partition_among_others_changes_no_byte() {
 #[test]
 fn mapper_and_combiner_of_nothing_write_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(mapped(b"", &folder.path().join("mapper.json")).is_empty());
+    let counts = folder.path().join("mapper.json");
+    let refused = run(program("mapper").arg("--counts").arg(&counts), b"").with_code(65);
+    assert!(refused.stdout.is_empty() && !counts.exists());
     assert!(combined(b"").is_empty());
 }

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use corpus::digest::Digest;
 use tests::demo::DEMO;
 use tests::files::assert_same_bytes;
+use tests::hadoop::as_task;
 use tests::lines::sorted_as_c;
 use tests::pipe::{merge, reducer, split_by_hadoop};
 use tests::programs::{program, run};
@@ -103,7 +105,9 @@ fn outside_hadoop_every_attempt_has_a_name_of_its_own() {
 #[test]
 fn a_bad_line_is_told_with_the_file_that_hadoop_names() {
     for name in ["mapreduce_map_input_file", "map_input_file"] {
-        let finished = run(program("mapper").env(name, "hdfs://reviews/part-1"), b"nonsense\n").succeeded();
+        let mut mapper = program("mapper");
+        let finished =
+            run(as_task(&mut mapper).env(name, "hdfs://reviews/part-1"), b"nonsense\n").succeeded();
         assert!(
             finished.stderr.contains("bad_line at byte 0 of hdfs://reviews/part-1\n"),
             "{}",
@@ -137,4 +141,45 @@ fn a_failing_task_says_why_by_its_status_and_by_its_last_line() {
         let failed = run(task.env_clear(), input).with_code(65);
         assert!(!failed.stderr.contains("FATAL"), "outside of Hadoop a message is said once");
     }
+}
+
+#[test]
+fn bytes_that_are_no_lines_fail_the_task_that_begins_with_them() {
+    let utf16 = [b"\xff\xfe", &b"{\0}\0\n\0"[..]].concat();
+    let task = |split: &[(&str, &str)]| {
+        let mut mapper = program("mapper");
+        run(as_task(&mut mapper).envs(split.iter().copied()), &utf16)
+    };
+    for split in [&[][..], &[("mapreduce_map_input_start", "0")], &[("map_input_start", "0")]] {
+        let refused = task(split).with_code(65);
+        let expected = "found UTF-16, expected UTF-8; convert the file by iconv -f UTF-16 -t UTF-8\n";
+        assert!(refused.stderr.ends_with(expected), "{}", refused.stderr);
+    }
+    // Elsewhere in a file these bytes are no mark.
+    let mapped = task(&[("mapreduce_map_input_start", "134217728")]).succeeded();
+    assert!(mapped.stderr.contains("reporter:counter:mapper,invalid_utf8,1\n"), "{}", mapped.stderr);
+}
+
+#[test]
+fn a_task_without_a_record_succeeds() {
+    run(as_task(&mut program("mapper")), b"").succeeded();
+    let folder = tempfile::tempdir().unwrap();
+    run(as_task(&mut reducer(folder.path(), 0, 1)), b"").succeeded();
+    assert_eq!(commits(folder.path()).len(), 1);
+}
+
+#[test]
+fn a_task_tells_of_its_commit_by_the_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut reducer = reducer(folder.path(), 0, 1);
+    let told = run(as_task(reducer.args(["--stopwords", "nltk"])), b"ok\t0,0,0,1,0\n").succeeded().said();
+    let (name, record) = told.split_once('\t').unwrap();
+    let mut record: serde_json::Value = serde_json::from_str(record).unwrap();
+    assert_eq!((name, told.lines().count()), ("part-00000", 1));
+    let commit = commits(folder.path()).remove(0);
+    let words = commit.settings.stop_words.join("\n");
+    assert_eq!(commit.settings.stop_words.len(), 201);
+    assert_eq!(record["settings"]["stop_words"], Digest::of(words.as_bytes()).to_string());
+    record["settings"]["stop_words"] = commit.settings.stop_words.clone().into();
+    assert_eq!(record, serde_json::to_value(commit).unwrap());
 }

@@ -1,14 +1,18 @@
 //! Line ends, marks, tabs and damage in what the programs read.
 
+use std::iter;
+
 use corpus::ledger::MapperCounts;
 use serde_json::{Value, json};
+use tests::compressed::{bzip2, gzip, zstd};
 use tests::demo::DEMO;
 use tests::files::assert_same_bytes;
+use tests::hadoop::as_task;
 use tests::lines::{ended_by, in_parts, sorted_as_c};
 use tests::pipe::{Pipe, combined, mapped, reducer};
 use tests::programs::{program, run};
 
-use crate::made::objects;
+use crate::made::{manifest, objects};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -62,6 +66,45 @@ fn a_byte_order_mark_before_any_line_is_skipped() {
 }
 
 #[test]
+fn compressed_and_utf16_standard_input_is_read_as_a_file_is() {
+    let utf8 = String::from_utf8_lossy(&DEMO.raw);
+    let utf16: Vec<u8> = iter::once(0xfeff).chain(utf8.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    for compress in [gzip, bzip2, zstd] {
+        let mapped = run(&mut program("mapper"), &compress(&DEMO.raw)).succeeded();
+        assert!(mapped.stdout == DEMO.records);
+        let mapped = run(&mut program("mapper"), &compress(&utf16)).succeeded();
+        assert!(mapped.stdout == DEMO.records);
+    }
+    assert!(run(&mut program("mapper"), &utf16).succeeded().stdout == DEMO.records);
+    let whole = gzip(&DEMO.raw);
+    let cut = run(&mut program("mapper"), &whole[..whole.len() - 1]).with_code(65);
+    assert!(cut.stderr.ends_with("the end of the file; fetch the file again\n"), "{}", cut.stderr);
+    // A task of Hadoop gets inflated lines: what looks compressed there is none.
+    let mapped = run(as_task(&mut program("mapper")), &gzip(b"{}")).succeeded();
+    assert!(
+        mapped.stderr.contains("mapper: no line is a review; the input is compressed"),
+        "{}",
+        mapped.stderr
+    );
+}
+
+#[test]
+fn lines_that_are_not_utf8_are_counted_in_counts_and_manifest() {
+    let folder = tempfile::tempdir().unwrap();
+    let raw = b"{\"reviewText\": \"good\xff\", \"overall\": 5}\n{\"reviewText\": \"bad\", \"overall\": 1}\n";
+    let dataset = Pipe::default().dataset(raw, folder.path());
+    let mapper = manifest(&dataset).seal.ledger.mapper.unwrap();
+    assert_eq!((mapper.lines, mapper.reviews, mapper.invalid_utf8), (2, 2, 1));
+    let mut merge = tests::pipe::merge(&folder.path().join("run"), &dataset);
+    let card = run(&mut merge, b"").succeeded().said();
+    assert!(card.contains(" 1 lines with bytes that are not UTF-8 (invalid_utf8)\n"), "{card}");
+    let mut milled = program("sentimill");
+    milled.args(["--input", "-", "--out"]).arg(folder.path().join("milled.h5"));
+    let milled = run(&mut milled, raw).succeeded();
+    assert!(milled.stderr.contains("sentimill: invalid_utf8 in 1 of 2 lines"), "{}", milled.stderr);
+}
+
+#[test]
 fn a_tab_behind_every_record_changes_no_byte() {
     // Hadoop writes one behind a key that has no value.
     let tabbed = |records: &[u8]| ended_by(records, b"\t\n");
@@ -99,7 +142,11 @@ fn records_that_the_reducer_cannot_trust_are_refused() {
 fn an_input_of_bad_lines_fails_and_still_balances_its_counters() {
     let finished = run(&mut program("mapper"), &b"nonsense\n".repeat(1_000)).with_code(65);
     assert!(finished.stdout.is_empty());
-    assert!(finished.stderr.contains("reporter:counter:mapper,bad_line,1000\n"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("mapper: 1000 lines = 1000 bad_line + 0 reviews\n"),
+        "{}",
+        finished.stderr
+    );
     assert!(finished.stderr.ends_with("or raise --bad-lines-max\n"), "{}", finished.stderr);
 }
 

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use proptest::prelude::*;
 use rustix::pipe::{PipeFlags, pipe_with};
 use tests::demo::DEMO;
-use tests::hadoop::{Heard, split_args};
+use tests::hadoop::{Heard, as_task, split_args};
 use tests::lines::sorted_as_c;
 use tests::pipe::reducer;
 use tests::programs::{Finished, program, run};
@@ -34,10 +34,12 @@ const LINES: [&str; 10] = [
 fn mapped_and_reduced(raw: &[u8]) -> ([Finished; 3], BTreeMap<String, i64>) {
     let folder = tempfile::tempdir().unwrap();
     let counts = folder.path().join("counts.json");
-    let map = run(program("mapper").args(["--bad-lines-max", "1", "--counts"]).arg(&counts), raw).succeeded();
+    let mut mapper = program("mapper");
+    mapper.args(["--bad-lines-max", "1", "--counts"]).arg(&counts);
+    let map = run(as_task(&mut mapper), raw).succeeded();
     let sorted = sorted_as_c(&map.stdout);
-    let combine = run(&mut program("combiner"), &sorted).succeeded();
-    let reduce = run(&mut reducer(folder.path(), 0, 1), &sorted).succeeded();
+    let combine = run(as_task(&mut program("combiner")), &sorted).succeeded();
+    let reduce = run(as_task(&mut reducer(folder.path(), 0, 1)), &sorted).succeeded();
     ([map, combine, reduce], serde_json::from_slice(&fs::read(counts).unwrap()).unwrap())
 }
 
@@ -79,7 +81,8 @@ fn each_line_on_standard_error_is_one_write() {
     for (mut program, input) in cases {
         // Such a pipe keeps writes apart: a read gives one of them.
         let (packets, stderr) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC).unwrap();
-        let mut child = program.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
+        let mut child =
+            as_task(&mut program).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
         // The command holds the pipe's other end as well.
         drop(program);
         child.stdin.take().unwrap().write_all(input).unwrap();
@@ -98,6 +101,23 @@ fn each_line_on_standard_error_is_one_write() {
         assert!(child.wait().unwrap().success());
         assert!(n_lines >= 5, "{n_lines} lines");
     }
+}
+
+#[test]
+fn outside_of_hadoop_nothing_is_said_to_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = run(&mut program("mapper"), &DEMO.raw).succeeded();
+    let combine = run(&mut program("combiner"), &sorted_as_c(&map.stdout)).succeeded();
+    let first = run(&mut reducer(folder.path(), 0, 1), &combine.stdout).succeeded();
+    let second = run(&mut reducer(folder.path(), 0, 1), &combine.stdout).succeeded();
+    for said in [&map.stderr, &combine.stderr, &first.stderr, &second.stderr] {
+        assert!(!said.contains("reporter:"), "{said}");
+    }
+    let facts = &DEMO.facts;
+    assert!(map.stderr.ends_with(&format!(" + {} reviews\n", facts.reviews)), "{}", map.stderr);
+    assert_eq!((first.stderr.as_str(), combine.stderr.as_str()), ("", ""));
+    assert_eq!(second.stderr, "reducer: partition 0 was committed before, with the same rows\n");
+    assert_eq!((first.said().lines().count(), second.said()), (1, first.said()));
 }
 
 #[test]

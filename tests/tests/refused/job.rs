@@ -264,8 +264,13 @@ fn is_notice(line: &str) -> bool {
     let stages =
         ["checking shards", "summing dictionaries", "writing rows", "reading them back", "copying rows"];
     let reasons = ["line_too_long", "bad_line", "no_text", "bad_rating"];
+    let is_ledger = line.starts_with("mapper: ") && line.contains(" lines = ") && line.ends_with(" reviews");
     line.starts_with("reporter:")
-        || reasons.iter().any(|reason| line.starts_with(&format!("mapper: {reason} at byte ")))
+        || is_ledger && !line.contains("found no review")
+        || line == "sentimill: reading"
+        || reasons.iter().any(|reason| {
+            ["mapper", "sentimill"].iter().any(|name| line.starts_with(&format!("{name}: {reason} at byte ")))
+        })
         || stages.iter().any(|stage| line.starts_with(&format!("merge: {stage} (")))
 }
 

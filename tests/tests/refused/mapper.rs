@@ -2,8 +2,10 @@
 
 use tests::bad_lines::too_many;
 use tests::compressed::gzip;
+use tests::hadoop::as_task;
+use tests::programs::{program, run};
 
-use crate::job::{Job, REVIEWS};
+use crate::job::{Job, REVIEWS, built};
 
 #[test]
 fn too_many_bad_lines_fail_with_the_likely_cause() {
@@ -15,19 +17,155 @@ fn too_many_bad_lines_fail_with_the_likely_cause() {
             &format!("mapper: {refusal}"),
         );
     }
-    let gzip = [&b"\x1f\x8b\x08"[..], &b"\n\x01".repeat(1000)].concat();
-    job.refuses(
-        || job.program("mapper", &["--counts", "new.json"], &gzip),
-        65,
-        "mapper: 1001 of 1001 lines are bad (bad_line 1001), expected at most 0.05 of them; the input is compressed: \
-         give it as a file, by --input, or unpack it before the mapper, or raise --bad-lines-max",
-    );
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv"], "\"3\",\"ok\"\n".repeat(1000)),
         65,
         "mapper: 1000 of 1000 lines are bad (bad_rating 1000), expected at most 0.05 of them; most lines are of classes \
          without a rating (those of 1=1,2=5 have one): name them by --class-ratings, or raise --bad-lines-max",
     );
+}
+
+#[test]
+fn compressed_bytes_that_hadoop_did_not_inflate_are_named() {
+    let compressed = [&b"\x1f\x8b\x08"[..], &b"\n\x01".repeat(1000)].concat();
+    let refused = run(as_task(&mut program("mapper")), &compressed).with_code(65);
+    let expected = "mapper: 1001 of 1001 lines are bad (bad_line 1001), expected at most 0.05 of them; the input is \
+                    compressed: give it as a file, by --input, or unpack it before the mapper, or raise --bad-lines-max\n";
+    assert!(refused.stderr.ends_with(expected), "{}", refused.stderr);
+}
+
+#[test]
+fn input_without_a_review_is_refused() {
+    let job = Job::mapped(1);
+    job.refuses(
+        || job.program("mapper", &["--counts", "new.json"], ""),
+        65,
+        "mapper: found no review and no line, expected at least one; check that what writes it has not failed",
+    );
+    job.refuses(
+        || job.program("mapper", &["--counts", "new.json"], "{\"overall\": 5}\n\n"),
+        65,
+        "mapper: found no review (2 lines = 1 blank + 1 no_text + 0 reviews), expected at least one; most lines have \
+         no text in the field \"reviewText\": name it by --text-field",
+    );
+    job.refuses(
+        || job.program("sentimill", &["--input", "-", "--out", "out.h5"], "nonsense\n"),
+        65,
+        "sentimill: found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not in \
+         the format json: does each line hold one JSON object?",
+    );
+}
+
+#[test]
+fn bad_lines_of_all_input_are_judged_from_twenty_on() {
+    let job = Job::mapped(1);
+    let lines = |bad: usize| format!("{}{}", "x\n".repeat(bad), REVIEWS);
+    let refusal = "20 of 29 lines are bad (bad_line 20), expected at most 0.05 of them; most lines are not in the format \
+                   json: does each line hold one JSON object?, or raise --bad-lines-max";
+    job.refuses(
+        || job.program("mapper", &["--counts", "new.json"], lines(20)),
+        65,
+        &format!("mapper: {refusal}"),
+    );
+    let mill = ["--input", "-", "--out", "out.h5"];
+    job.refuses(|| job.program("sentimill", &mill, lines(20)), 65, &format!("sentimill: {refusal}"));
+    let mapped = job.program("mapper", &[], lines(19));
+    assert_eq!(mapped.code, 0, "{}", mapped.stderr);
+}
+
+#[test]
+fn a_file_without_a_review_is_told() {
+    let job = Job::mapped(1);
+    job.write("other.csv", "1,great\n");
+    job.write("blank.json", "\n\n");
+    let input = ["--input", "reviews.json", "other.csv", "blank.json"];
+    let warning = "warning: other.csv: no line is a review; is it of another format?\n";
+    let mapped = job.program("mapper", &input, "");
+    assert!(mapped.code == 0 && mapped.stderr.contains(&format!("mapper: {warning}")), "{}", mapped.stderr);
+    let milled = job.program("sentimill", &[&input[..], &["--out", "out.h5"]].concat(), "");
+    assert!(
+        milled.code == 0 && milled.stderr.contains(&format!("sentimill: {warning}")),
+        "{}",
+        milled.stderr
+    );
+    assert_eq!((mapped.stderr + &milled.stderr).matches("warning").count(), 2);
+}
+
+#[test]
+fn a_tar_archive_is_refused_with_what_to_do() {
+    let job = Job::mapped(1);
+    let mut archive = vec![0; 1024];
+    archive[..12].copy_from_slice(b"reviews.json");
+    archive[257..263].copy_from_slice(b"ustar\0");
+    archive.extend_from_slice(REVIEWS.as_bytes());
+    job.write("reviews.tar", &archive);
+    job.write("reviews.tar.gz", gzip(&archive));
+    let refusal = "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO";
+    for file in ["reviews.tar", "reviews.tar.gz"] {
+        let message = format!("mapper: {file}: cannot read lines: {refusal}");
+        job.refuses(|| job.program("mapper", &["--input", file], ""), 65, &message);
+        let milled = job.program("sentimill", &["--input", file, "--out", "out.h5"], "");
+        assert!(milled.code == 65 && milled.stderr.ends_with(&format!("{refusal}\n")), "{}", milled.stderr);
+    }
+    job.refuses(
+        || job.program("mapper", &[], gzip(&archive)),
+        65,
+        &format!("mapper: -: cannot read lines: {refusal}"),
+    );
+}
+
+#[test]
+fn counts_replace_nothing_but_counts() {
+    let job = Job::mapped(1);
+    let occupied = |file: &str| {
+        format!(
+            "mapper: --counts {file}: found a file that holds no counts, expected none or an earlier run's; it stays as \
+             it is: give another name"
+        )
+    };
+    let in_use = |file: &str, used: &str| {
+        format!(
+            "mapper: --counts {file}: found the file that is {used}, expected one of its own; give another name"
+        )
+    };
+    job.write("other.json", "{\"lines\": 1}");
+    for file in ["other.json", "sorted", "tmp"] {
+        job.refuses(|| job.program("mapper", &["--counts", file], REVIEWS), 64, &occupied(file));
+    }
+    let link = job.path("link.json");
+    std::os::unix::fs::symlink("reviews.json", &link).unwrap();
+    std::fs::hard_link(job.path("reviews.json"), job.path("hard.json")).unwrap();
+    for file in ["reviews.json", "./reviews.json", "link.json", "hard.json"] {
+        job.refuses(
+            || job.program("mapper", &["--input", "reviews.json", "--counts", file], ""),
+            64,
+            &in_use(file, "the input"),
+        );
+    }
+    let script = |redirection: &str| format!("exec \"$0\" --counts counts.json {redirection}");
+    let mapper = built("mapper");
+    for (redirection, used) in [("<counts.json", "the input"), (">>counts.json", "the output")] {
+        job.refuses(
+            || job.program("/bin/sh", &["-c", &script(redirection), mapper.to_str().unwrap()], REVIEWS),
+            64,
+            &in_use("counts.json", used),
+        );
+    }
+}
+
+#[test]
+fn a_mapper_that_fails_leaves_the_counts_of_an_earlier_run() {
+    let job = Job::mapped(1);
+    let failed = "mapper: none.json: cannot read lines: No such file or directory (os error 2)";
+    job.refuses(
+        || job.program("mapper", &["--input", "none.json", "--counts", "counts.json"], ""),
+        66,
+        failed,
+    );
+    job.map("counts.json", "{\"reviewText\": \"ok\", \"overall\": 4}\n", "sorted");
+    let counts: serde_json::Value = serde_json::from_slice(&job.read("counts.json")).unwrap();
+    assert_eq!(counts["lines"], 1);
+    assert!(job.files().keys().all(|path| !path.to_str().unwrap().contains(".mapper-")));
 }
 
 #[test]
@@ -74,6 +212,12 @@ fn a_place_for_counts_that_cannot_be_written_is_named() {
         74,
         "mapper: reviews.json/counts.json: cannot write the counts; check the path, its permissions and the free space: \
          Not a directory (os error 20)",
+    );
+    job.refuses(
+        || job.program("mapper", &["--counts", "none/counts.json"], REVIEWS),
+        74,
+        "mapper: none/counts.json: cannot write the counts; check the path, its permissions and the free space: entity \
+         not found",
     );
 }
 

@@ -350,3 +350,23 @@ fn a_folder_in_the_place_of_a_commit_is_refused() {
     job.reduce("run", 0, &[]);
     job.merges();
 }
+
+#[test]
+fn the_only_partition_without_a_record_is_refused() {
+    let job = Job::mapped(1);
+    job.refuses(
+        || job.reducer("new", 0, &[], ""),
+        65,
+        "reducer: found no record, expected at least one; check that what writes them has not failed",
+    );
+    job.reduce("run", 0, &[]);
+    job.refuses(
+        || job.reducer("run", 0, &[], ""),
+        65,
+        "reducer: found no record, expected at least one; check that what writes them has not failed",
+    );
+    job.merges();
+    let job = Job::mapped(2);
+    let empty = job.reducer("new", 0, &[], "");
+    assert_eq!(empty.code, 0, "one of several partitions may be empty: {}", empty.stderr);
+}

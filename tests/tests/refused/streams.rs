@@ -51,8 +51,7 @@ fn output_that_is_open_for_reading_only_is_refused_before_anything_is_done() {
 #[test]
 fn input_that_is_open_for_writing_only_is_refused_where_it_is_read() {
     let job = Job::mapped(1);
-    let refusal =
-        "standard input is open for writing only, expected for reading; redirect it to a file or to /dev/null";
+    let refusal = "standard input is open for writing only, expected for reading; redirect it to a file or to /dev/null";
     for (program, arguments, before) in [
         ("mapper", &["--counts", "new.json"][..], "-: cannot read lines: "),
         ("combiner", &[], ""),

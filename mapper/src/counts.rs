@@ -1,0 +1,133 @@
+//! Counts → the file of `--counts`, which holds them whole or is as it was before.
+
+use std::fs::{self, File, Metadata, Permissions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use corpus::exit::Exit;
+use corpus::ledger::MapperCounts;
+use thiserror::Error;
+
+/// A file of counts is much shorter.
+const COUNTS_BYTES_MAX: u64 = 64 << 10;
+
+/// Why counts cannot be written.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// What is there is no file of counts.
+    #[error(
+        "--counts {}: found a file that holds no counts, expected none or an earlier run's; it stays as it is: give \
+         another name",
+        path.display()
+    )]
+    Occupied {
+        /// Its name.
+        path: PathBuf,
+    },
+    /// What is there is read or written by this very run.
+    #[error("--counts {}: found the file that is {used}, expected one of its own; give another name", path.display())]
+    InUse {
+        /// Its name.
+        path: PathBuf,
+        /// What for.
+        used: &'static str,
+    },
+    /// The operating system failed.
+    #[error(
+        "{}: cannot write the counts; check the path, its permissions and the free space",
+        path.display()
+    )]
+    Write {
+        /// The file's name.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Occupied { .. } | Self::InUse { .. } => Exit::Usage,
+            Self::Write { .. } => Exit::Io,
+        }
+    }
+}
+
+/// A file for counts, which can be written.
+#[derive(Debug)]
+pub struct CountsFile {
+    path: PathBuf,
+    folder: PathBuf,
+}
+
+impl CountsFile {
+    /// Checks, before any input is read, that counts can be written to this file and that nothing else is lost by it.
+    pub fn prepare(path: &Path, inputs: &[PathBuf]) -> Result<Self, Error> {
+        let failed = |source| Error::Write { path: path.to_owned(), source };
+        // A link stays, and leads to the counts.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        match fs::metadata(&target) {
+            Ok(there) => check_there(path, &there, inputs)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(error)),
+        }
+        let folder = match target.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let folder = folder.to_owned();
+        // Its error names a random file; the kind is enough.
+        tempfile::tempfile_in(&folder).map_err(|error| failed(error.kind().into()))?;
+        Ok(Self { path: target, folder })
+    }
+
+    /// Writes the counts, whole, and gives them their name.
+    pub fn write(self, counts: &MapperCounts) -> Result<(), Error> {
+        let write = || -> io::Result<()> {
+            // The mode is cut by the user's mask, as that of any new file.
+            let mut builder = tempfile::Builder::new();
+            let builder = builder.prefix(".mapper-").permissions(Permissions::from_mode(0o666));
+            let mut file = builder.tempfile_in(&self.folder)?;
+            writeln!(file, "{}", serde_json::to_string_pretty(counts)?)?;
+            file.as_file().sync_all()?;
+            file.persist(&self.path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|source| Error::Write { path: self.path.clone(), source })
+    }
+}
+
+/// Checks that what is there are counts that nobody uses in this run.
+fn check_there(path: &Path, there: &Metadata, inputs: &[PathBuf]) -> Result<(), Error> {
+    let is_it = |other: &Metadata| (other.dev(), other.ino()) == (there.dev(), there.ino());
+    let is_stream = |stream: &dyn AsFd| {
+        let file = stream.as_fd().try_clone_to_owned().map(File::from);
+        file.and_then(|file| file.metadata()).is_ok_and(|stream| is_it(&stream))
+    };
+    let is_input = inputs.iter().any(|input| fs::metadata(input).is_ok_and(|input| is_it(&input)));
+    let used = if is_input || is_stream(&io::stdin()) {
+        Some("the input")
+    } else if is_stream(&io::stdout()) {
+        Some("the output")
+    } else {
+        None
+    };
+    if let Some(used) = used {
+        return Err(Error::InUse { path: path.to_owned(), used });
+    }
+    if there.is_file() && holds_counts(path) {
+        Ok(())
+    } else {
+        Err(Error::Occupied { path: path.to_owned() })
+    }
+}
+
+fn holds_counts(path: &Path) -> bool {
+    let mut json = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(COUNTS_BYTES_MAX).read_to_end(&mut json));
+    read.is_ok() && serde_json::from_slice::<MapperCounts>(&json).is_ok()
+}
