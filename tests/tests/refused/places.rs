@@ -54,6 +54,37 @@ fn a_url_is_no_output() {
 }
 
 #[test]
+fn keys_in_the_name_of_a_place_are_refused_and_not_shown() {
+    let job = Job::done(1);
+    let remedy = "found a user name or key before the bucket, expected none; keys come from AWS_PROFILE, ~/.aws or the \
+                  machine's role: take it out, and replace it, since shells and logs keep it";
+    for (place, shown) in [
+        ("s3://AKIA:c2V/jcm+V0@bucket/x", "\"s3://***@bucket/x\""),
+        ("s3a://c2VjcmV0@bucket/x", "\"s3a://***@bucket/x\""),
+        ("s3://AKIA:c2VjcmV0/x", "\"s3://***\""),
+    ] {
+        for (program, arguments) in [
+            ("reducer", &["--partition", "0", "--partitions", "1", "--run", place][..]),
+            ("merge", &["--out", "out.h5", "--run", place]),
+            ("merge", &["gc", "--run", place]),
+            ("sentimill", &["--out", "out.h5", "--input", place]),
+        ] {
+            job.refuses(|| job.program(program, arguments, ""), 64, &format!("{program}: {shown}: {remedy}"));
+        }
+    }
+    for (program, arguments) in [
+        ("reducer", &["--partition", "0", "--partitions", "1", "--run", "https://AKIA:c2VjcmV0@host/x"][..]),
+        ("sentimill", &["--out", "out.h5", "--input", "https://AKIA:c2VjcmV0@host/x"]),
+        ("mapper", &["--input", "s3://AKIA:c2VjcmV0@bucket/x"]),
+    ] {
+        let ended = job.program(program, arguments, "");
+        assert!(ended.code != 0 && ended.stderr.contains("://***@"), "{program}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("c2V"), "{program} shows a key");
+    }
+    job.merges();
+}
+
+#[test]
 fn another_file_is_never_written_over() {
     let job = Job::done(2);
     refused(
