@@ -273,8 +273,9 @@ class GuardedGloo : public c10d::ProcessGroupGloo {
   std::shared_ptr<Guard> guard_;
 };
 
-// As init_process_group chooses: the interfaces of GLOO_SOCKET_IFNAME, else the address of this host's name.
-void choose_devices(c10d::ProcessGroupGloo::Options& options) {
+// The interfaces of GLOO_SOCKET_IFNAME, as init_process_group chooses, else the one of this address; its default would be
+// the address of this host's name, whatever network that is in.
+void choose_devices(c10d::ProcessGroupGloo::Options& options, const char* address) {
   const bool lazy = c10d::getDefaultGlooLazyInit();
   if (const char* names = std::getenv("GLOO_SOCKET_IFNAME")) {
     std::istringstream list(names);
@@ -282,7 +283,9 @@ void choose_devices(c10d::ProcessGroupGloo::Options& options) {
       if (!name.empty()) options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForInterface(name, lazy));
     }
   }
-  if (options.devices.empty()) options.devices.push_back(c10d::ProcessGroupGloo::createDefaultDevice(lazy));
+  if (options.devices.empty()) {
+    options.devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(address, lazy));
+  }
   options.threads = static_cast<int>(options.devices.size()) * 2;
 }
 
@@ -377,11 +380,11 @@ char* c10d_loaded_version(void) {
   return shim::copy_text(settings.substr(begin, settings.find_first_of(", \n", begin) - begin));
 }
 
-int c10d_gloo_new(c10d_store* store, const char* path, int rank, int world_size, int64_t timeout_ms,
-                  c10d_group** out, char** message) {
+int c10d_gloo_new(c10d_store* store, const char* path, int rank, int world_size, const char* address,
+                  int64_t timeout_ms, c10d_group** out, char** message) {
   return guarded(message, C10D_FAILED, [&] {
     auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::milliseconds(timeout_ms));
-    shim::choose_devices(*options);
+    shim::choose_devices(*options, address);
     auto guard = std::make_shared<Guard>();
     auto backend = c10::make_intrusive<shim::GuardedGloo>(shim::prefixed(store, path, "cpu"), rank, world_size,
                                                           options, guard);

@@ -45,8 +45,9 @@ const char* c10d_compiled_version(void);
 // The same of the libtorch that the process has loaded; null where it does not say. For c10d_free.
 char* c10d_loaded_version(void);
 
-// Store. n_workers < 0: any number of clients.
-int c10d_store_open(const char* host, uint16_t port, int serve, int64_t n_workers, int64_t timeout_ms,
+// Store. n_workers < 0: any number of clients. `listener`: the socket that a server is to take over, bound to `port`; < 0
+// where a store of this process serves that port already.
+int c10d_store_open(const char* host, uint16_t port, int serve, int listener, int64_t n_workers, int64_t timeout_ms,
                     c10d_store** out, char** message);
 void c10d_store_close(c10d_store* store);
 uint16_t c10d_store_port(const c10d_store* store);
@@ -65,8 +66,9 @@ int c10d_store_delete(c10d_store* store, const char* key, int* deleted, char** m
 int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t nccl_part_length, char** message);
 
 // Group. `path` stands before its keys in the store: "default_pg/0/" for the default group of init_process_group.
-int c10d_gloo_new(c10d_store* store, const char* path, int rank, int world_size, int64_t timeout_ms,
-                  c10d_group** out, char** message);
+// `address`: this rank's own, where Gloo listens unless GLOO_SOCKET_IFNAME names interfaces.
+int c10d_gloo_new(c10d_store* store, const char* path, int rank, int world_size, const char* address,
+                  int64_t timeout_ms, c10d_group** out, char** message);
 int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size, int device, int64_t timeout_ms,
                   c10d_group** out, char** message);
 void c10d_group_free(c10d_group* group);

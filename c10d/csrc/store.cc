@@ -26,12 +26,14 @@ std::vector<std::string> texts(const char* const* keys, size_t n_keys) { return 
 
 extern "C" {
 
-int c10d_store_open(const char* host, uint16_t port, int serve, int64_t n_workers, int64_t timeout_ms,
+int c10d_store_open(const char* host, uint16_t port, int serve, int listener, int64_t n_workers, int64_t timeout_ms,
                     c10d_store** out, char** message) {
   return guarded(message, C10D_STORE, [&] {
     c10d::TCPStoreOptions options;
     options.port = port;
     options.isServer = serve != 0;
+    // Its own would listen on every interface.
+    if (listener >= 0) options.masterListenFd = listener;
     if (n_workers >= 0) options.numWorkers = static_cast<size_t>(n_workers);
     options.timeout = std::chrono::milliseconds(timeout_ms);
     // As init_process_group does: a second group of this process may use the server of the first.

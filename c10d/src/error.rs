@@ -200,6 +200,8 @@ pub enum Cause {
     Unwatched,
     /// A call failed on it for another reason than a lost rank, and it dropped the group.
     GaveUp,
+    /// It watches the others, and this rank and it did not show each other the same key.
+    Unwelcome,
 }
 
 impl std::fmt::Display for Loss {
@@ -217,6 +219,11 @@ impl std::fmt::Display for Loss {
             ),
             Cause::Left => write!(f, " has left the group"),
             Cause::GaveUp => write!(f, " has given up after an error of its own"),
+            Cause::Unwelcome => write!(
+                f,
+                " watches the others, and ended the connection before both had shown the same key: give all ranks \
+                 one key, unless it has died"
+            ),
             Cause::Unwatched => {
                 write!(f, " has died: a connection failed, and it is the only rank that runs no watch")
             }

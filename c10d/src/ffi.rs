@@ -5,6 +5,8 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::net::TcpListener;
+use std::os::fd::IntoRawFd;
 use std::path::Path;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -62,6 +64,7 @@ unsafe extern "C" {
         host: *const c_char,
         port: u16,
         serve: c_int,
+        listener: c_int,
         n_workers: i64,
         timeout_ms: i64,
         out: *mut *mut CStore,
@@ -134,6 +137,7 @@ unsafe extern "C" {
         path: *const c_char,
         rank: c_int,
         world_size: c_int,
+        address: *const c_char,
         timeout_ms: i64,
         out: *mut *mut CGroup,
         message: Message,
@@ -296,6 +300,16 @@ pub(crate) fn load_cuda(libtorch_cuda: &Path, nccl_part: &[u8]) -> Result<()> {
     call(|message| unsafe { c10d_load_cuda(path.as_ptr(), nccl_part.as_ptr(), nccl_part.len(), message) })
 }
 
+/// Who serves a store that is opened.
+pub(crate) enum Server {
+    /// Another process.
+    None,
+    /// This process, where it listens already.
+    On(TcpListener),
+    /// This process, by a store at the same port that it has open.
+    OfThisProcess,
+}
+
 /// A client of a TCPStore, and its server where this process has it.
 pub(crate) struct Store(NonNull<CStore>);
 
@@ -305,19 +319,26 @@ unsafe impl Send for Store {}
 unsafe impl Sync for Store {}
 
 impl Store {
+    /// Serves it too where `server` says so.
     pub fn open(
         host: &str,
         port: u16,
-        serve: bool,
+        server: Server,
         n_workers: Option<usize>,
         timeout_ms: i64,
     ) -> Result<Self> {
         let host = c_text(host)?;
         let n_workers = n_workers.map_or(-1, |n| n as i64);
+        let (serve, listener) = match server {
+            Server::None => (0, -1),
+            Server::OfThisProcess => (1, -1),
+            // It is the store's from here on, which closes it when its server ends.
+            Server::On(listener) => (1, listener.into_raw_fd()),
+        };
         let mut out = null_mut();
-        // SAFETY: the host outlives the call, and `out` is written on success.
+        // SAFETY: the host outlives the call, the listener is nobody else's, and `out` is written on success.
         call(|message| unsafe {
-            c10d_store_open(host.as_ptr(), port, c_int::from(serve), n_workers, timeout_ms, &mut out, message)
+            c10d_store_open(host.as_ptr(), port, serve, listener, n_workers, timeout_ms, &mut out, message)
         })?;
         Ok(Self(owned(out)))
     }
@@ -447,17 +468,19 @@ impl Group {
         path: &str,
         rank: usize,
         world_size: usize,
+        address: &str,
         timeout_ms: i64,
     ) -> Result<Self> {
-        let path = c_text(path)?;
+        let (path, address) = (c_text(path)?, c_text(address)?);
         let mut out = null_mut();
-        // SAFETY: the store is open, the path outlives the call, `out` is written on success.
+        // SAFETY: the store is open, path and address outlive the call, `out` is written on success.
         call(|message| unsafe {
             c10d_gloo_new(
                 store.0.as_ptr(),
                 path.as_ptr(),
                 rank as c_int,
                 world_size as c_int,
+                address.as_ptr(),
                 timeout_ms,
                 &mut out,
                 message,

@@ -112,7 +112,7 @@ impl ProcessGroup {
         if options.checked {
             check::ask(store, &options.name, rank)?;
         }
-        let watch = Watch::start(store, &options.name, rank, world_size, options.silence)?;
+        let watch = Watch::start(store, rank, world_size, options)?;
         let inner = join(store, rank, world_size, backend, options)
             .map_err(|failure| explain_absence(store, rank, world_size, options, &watch, failure))?;
         watch.guard(inner.guard());

@@ -2,6 +2,7 @@
 
 use std::env;
 
+use crate::address::is_loopback_only;
 use crate::error::{Error, Result};
 
 const START: &str = "start the program by torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT";
@@ -28,6 +29,8 @@ pub struct Launch {
     pub world_size: usize,
     /// This process's number on its machine, which chooses its GPU. 0 where it is not set.
     pub local_rank: usize,
+    /// How many ranks are on this machine (`LOCAL_WORLD_SIZE`), where that is known.
+    pub local_world_size: Option<usize>,
     /// The host of the store: rank 0's, or torchrun's agent's.
     pub master_addr: String,
     /// The store's port. 0: any free one, for a group of one.
@@ -88,6 +91,9 @@ impl Launch {
             rank,
             world_size,
             local_rank: number_or_0("LOCAL_RANK")?,
+            local_world_size: variable("LOCAL_WORLD_SIZE")
+                .map(|text| number("LOCAL_WORLD_SIZE", text))
+                .transpose()?,
             master_addr: needed("MASTER_ADDR")?,
             master_port: u16::try_from(port).map_err(|_| Error::Environment {
                 name: "MASTER_PORT",
@@ -109,6 +115,7 @@ impl Launch {
             rank: 0,
             world_size: 1,
             local_rank: 0,
+            local_world_size: Some(1),
             master_addr: "127.0.0.1".to_owned(),
             master_port: 0,
             agent_store: false,
@@ -119,6 +126,22 @@ impl Launch {
     /// Whether this process is to serve the store.
     pub(crate) fn serves_store(&self) -> bool {
         !self.agent_store && self.rank == 0
+    }
+
+    /// Refuses an address of loopback where ranks are on several machines: each listens on the interface of the store's
+    /// address alone, so those elsewhere would wait in vain.
+    pub(crate) fn check_reach(&self) -> Result<()> {
+        let has_others = self.local_world_size.is_some_and(|here| here < self.world_size);
+        if !has_others || is_loopback_only(&self.master_addr) != Some(true) {
+            return Ok(());
+        }
+        Err(Error::Environment {
+            name: "MASTER_ADDR",
+            found: format!("{:?}", self.master_addr),
+            remedy: "it stands for this machine's loopback interface, which ranks on other machines do not reach; \
+                     expected an address of rank 0's machine in their network"
+                .to_owned(),
+        })
     }
 
     /// What stands before the store's keys. In the first round nothing, so that Python's ranks find them.
@@ -162,6 +185,23 @@ mod tests {
         assert_eq!(Launch { restarts: 0, ..launch.clone() }.store_prefix(), "");
         // Rank 0 of the new round serves a new store.
         assert_eq!(Launch { agent_store: false, ..launch }.store_prefix(), "");
+    }
+
+    #[test]
+    fn loopback_is_refused_where_ranks_are_on_several_machines() {
+        let on = |address, here| {
+            let launch =
+                variables(&[("WORLD_SIZE", "4"), ("LOCAL_WORLD_SIZE", here), ("MASTER_ADDR", address)]);
+            launch.unwrap().check_reach().map_err(|error| error.to_string())
+        };
+
+        assert_eq!(on("127.0.0.1", "4"), Ok(()));
+        assert_eq!(on("192.0.2.1", "2"), Ok(()));
+        assert_eq!(
+            on("127.0.1.1", "2").unwrap_err(),
+            "MASTER_ADDR is \"127.0.1.1\": it stands for this machine's loopback interface, which ranks on other \
+             machines do not reach; expected an address of rank 0's machine in their network"
+        );
     }
 
     #[test]

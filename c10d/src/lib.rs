@@ -10,6 +10,7 @@
 //!
 //! It knows nothing of models, batches or datasets.
 
+mod address;
 mod cuda;
 mod error;
 mod ffi;
@@ -26,3 +27,4 @@ pub use group::{Backend, Options, ProcessGroup, ReduceOp, Work};
 pub use launch::Launch;
 pub use reducer::{BucketTimes, GradientReduction, Reducer, ReducerOptions};
 pub use store::TcpStore;
+pub use watch::Key;

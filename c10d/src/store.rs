@@ -1,7 +1,9 @@
 //! A client of PyTorch's TCPStore, and its server: the key-value store by which ranks find each other.
 
+use std::io;
+use std::net::TcpListener;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -45,7 +47,8 @@ impl std::fmt::Debug for TcpStore {
 }
 
 impl TcpStore {
-    /// Serves a store on all of this machine's addresses, and connects to it at `host`. Port 0: any free one.
+    /// Serves a store at `host`, an address of this machine or a name of one, and nowhere else, and connects to it.
+    /// Port 0: any free one.
     ///
     /// ```
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
@@ -77,6 +80,7 @@ impl TcpStore {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn from_launch(launch: &Launch, limit: Duration) -> Result<Self> {
+        launch.check_reach()?;
         let store = Self::open(
             &launch.master_addr,
             launch.master_port,
@@ -89,16 +93,27 @@ impl TcpStore {
 
     fn open(host: &str, port: u16, serve: bool, n_workers: Option<usize>, limit: Duration) -> Result<Self> {
         check_version()?;
+        let failed = |call: &str, detail| Error::Store {
+            store: format!("{host}:{port}"),
+            call: call.to_owned(),
+            detail,
+        };
+        // What is served stays so while this has it.
+        let (server, port, _served) = if serve {
+            serve_on(host, port).map_err(|error| failed("serve", unservable(&error)))?
+        } else {
+            (ffi::Server::None, port, None)
+        };
         let host_of_thread = host.to_owned();
         let opened = in_time(limit.saturating_add(GRACE), move || {
-            ffi::Store::open(&host_of_thread, port, serve, n_workers, millis(limit))
+            ffi::Store::open(&host_of_thread, port, server, n_workers, millis(limit))
         });
-        let inner = opened.map_err(|failure| Error::Store {
-            store: format!("{host}:{port}"),
-            call: if serve { "serve" } else { "connect" }.to_owned(),
-            detail: failure.text,
-        })?;
-        Ok(Self { inner: Arc::new(inner), host: host.to_owned(), limit, prefix: String::new() })
+        let call = if serve { "serve" } else { "connect" };
+        let inner = Arc::new(opened.map_err(|failure| failed(call, failure.text))?);
+        if serve {
+            note_served(port, &inner);
+        }
+        Ok(Self { inner, host: host.to_owned(), limit, prefix: String::new() })
     }
 
     /// The port it is served on.
@@ -244,6 +259,43 @@ impl TcpStore {
             call: name.to_owned(),
             detail: failure.text,
         })
+    }
+}
+
+/// The stores that this process serves, by port.
+static SERVED: Mutex<Vec<(u16, Weak<ffi::Store>)>> = Mutex::new(Vec::new());
+
+fn note_served(port: u16, store: &Arc<ffi::Store>) {
+    let mut served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+    served.retain(|(_, store)| store.strong_count() > 0);
+    served.push((port, Arc::downgrade(store)));
+}
+
+/// A socket that listens at this address alone; PyTorch's own would listen on every interface. Or, where this process
+/// serves that port already, as for an earlier group, the store that does.
+fn serve_on(host: &str, port: u16) -> io::Result<(ffi::Server, u16, Option<Arc<ffi::Store>>)> {
+    match TcpListener::bind((host, port)) {
+        Ok(listener) => {
+            let port = listener.local_addr()?.port();
+            Ok((ffi::Server::On(listener), port, None))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let served = SERVED.lock().unwrap_or_else(PoisonError::into_inner);
+            let store = served.iter().filter(|(at, _)| *at == port).find_map(|(_, store)| store.upgrade());
+            store.map(|store| (ffi::Server::OfThisProcess, port, Some(store))).ok_or(error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn unservable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrNotAvailable => {
+            "it is no address of this machine, which is to serve it; start rank 0 where MASTER_ADDR is"
+                .to_owned()
+        }
+        io::ErrorKind::AddrInUse => format!("{error}; name another port by MASTER_PORT"),
+        _ => error.to_string(),
     }
 }
 

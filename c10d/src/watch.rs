@@ -13,22 +13,26 @@
 mod connection;
 mod follower;
 mod frame;
+mod key;
 mod leader;
 mod offer;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::address::Route;
 use crate::error::{Cause, Error, Loss, Result};
 use crate::ffi::Guard;
+use crate::group::Options;
 use crate::store::TcpStore;
 use follower::Follower;
 use frame::{Frame, Tag};
+pub use key::Key;
 use leader::Leader;
 use offer::Offer;
 
@@ -113,48 +117,18 @@ impl Shared {
 }
 
 impl Watch {
-    /// Joins the watch of the group `name`, or leads it. `limit`: of silence.
-    pub(crate) fn start(
-        store: &TcpStore,
-        name: &str,
-        rank: usize,
-        world_size: usize,
-        limit: Duration,
-    ) -> Result<Self> {
-        let failed = |detail: String| Error::Rendezvous { detail };
-        let (wake, woken) =
-            UnixStream::pair().map_err(|error| failed(format!("a pair of sockets: {error}")))?;
-        woken.set_nonblocking(true).map_err(|error| failed(format!("a pair of sockets: {error}")))?;
+    /// Joins the watch of a group, or leads it.
+    pub(crate) fn start(store: &TcpStore, rank: usize, world_size: usize, options: &Options) -> Result<Self> {
+        let failed = |error: io::Error| unwatchable(format!("a pair of sockets: {error}"));
+        let (wake, woken) = UnixStream::pair().map_err(failed)?;
+        woken.set_nonblocking(true).map_err(failed)?;
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
         shared.note_joined(rank, own_name());
+        let limit = options.silence;
         let place =
             Place { rank, world_size, tick: limit / BEATS_PER_LIMIT, limit, shared: Arc::clone(&shared) };
-
         if world_size > 1 {
-            let listener =
-                listen().map_err(|error| failed(format!("no port to watch the other ranks on: {error}")))?;
-            let offer = Offer::make(store, &listener, rank).map_err(|error| {
-                failed(format!("no address at which other ranks reach this one: {error}"))
-            })?;
-            let key = format!("c10d/watch/{name}");
-            let taken = store.compare_set(&key, b"", offer.to_text().as_bytes())?;
-            let taken = Offer::from_text(&String::from_utf8_lossy(&taken))
-                .ok_or_else(|| failed(format!("{key} of the store {} holds no offer", store.address())))?;
-            if taken == offer {
-                let leader = Leader::new(place, listener, offer.token);
-                spawn(move || leader.run(&woken));
-            } else {
-                drop(listener);
-                let stream = taken.connect(store, limit).map_err(|error| {
-                    failed(format!(
-                        "rank {} watches the others at {}, and this rank cannot connect to it: {error}",
-                        taken.rank,
-                        taken.shown(store)
-                    ))
-                })?;
-                let follower = Follower::new(place, taken.rank, stream, taken.token);
-                spawn(move || follower.run(&woken));
-            }
+            take_part(place, store, options, woken)?;
         }
         Ok(Self { shared, wake, rank, world_size })
     }
@@ -265,6 +239,58 @@ impl Drop for Watch {
     }
 }
 
+/// Starts the thread of the leader, or of a follower of who is it already.
+fn take_part(place: Place, store: &TcpStore, options: &Options, woken: UnixStream) -> Result<()> {
+    let own_key = options.key.as_ref();
+    let (offer, listener) = offer(place.rank, store, own_key)?;
+    let name = format!("c10d/watch/{}", options.name);
+    let taken = store.compare_set(&name, b"", offer.to_text().as_bytes())?;
+    let taken = Offer::from_text(&String::from_utf8_lossy(&taken))
+        .ok_or_else(|| unwatchable(format!("{name} of the store {} holds no offer", store.address())))?;
+    let key = taken.key(own_key).ok_or_else(|| {
+        let (has, lacks) =
+            if own_key.is_some() { (place.rank, taken.rank) } else { (taken.rank, place.rank) };
+        let detail =
+            format!("rank {has} has a key for the watch and rank {lacks} has none: give all ranks the same");
+        Error::Invalid { call: "joining a group".to_owned(), detail }
+    })?;
+    if taken == offer {
+        let leader = Leader::new(place, listener, key);
+        spawn(move || leader.run(&woken));
+        return Ok(());
+    }
+    drop(listener);
+    let stream = taken.connect(store, place.limit).map_err(|error| {
+        unwatchable(format!(
+            "rank {} watches the others at {}, and this rank cannot connect to it: {error}",
+            taken.rank,
+            taken.shown(store)
+        ))
+    })?;
+    let follower = Follower::new(place, taken.rank, stream, key);
+    spawn(move || follower.run(&woken));
+    Ok(())
+}
+
+/// What a rank offers that would lead the others, and where it listens to them.
+fn offer(rank: usize, store: &TcpStore, key: Option<&Key>) -> Result<(Offer, TcpListener)> {
+    let no_address = |error| unwatchable(format!("no address at which other ranks reach this one: {error}"));
+    let route = Route::to(store.host(), store.port()).map_err(no_address)?;
+    let listener = listen(route.own)
+        .map_err(|error| unwatchable(format!("no port to watch the other ranks on: {error}")))?;
+    let offer = Offer::make(rank, route, &listener, key).map_err(no_address)?;
+    Ok((offer, listener))
+}
+
+/// On this interface alone: whoever cannot reach the store cannot reach the watch.
+fn listen(own: IpAddr) -> io::Result<TcpListener> {
+    TcpListener::bind((own, 0))
+}
+
+fn unwatchable(detail: String) -> Error {
+    Error::Rendezvous { detail }
+}
+
 fn spawn(run: impl FnOnce() + Send + 'static) {
     // Not joined: it ends by itself when the watch is dropped, and with the process otherwise.
     thread::spawn(run);
@@ -277,11 +303,6 @@ fn own_name() -> String {
     // What other ranks print must stay one line.
     let host: String = host.chars().filter(|c| !c.is_control()).take(100).collect();
     format!("{host}, process {}", std::process::id())
-}
-
-/// All addresses of this machine, of both families where it has both.
-fn listen() -> io::Result<TcpListener> {
-    TcpListener::bind("[::]:0").or_else(|_| TcpListener::bind("0.0.0.0:0"))
 }
 
 /// What both kinds of thread know.

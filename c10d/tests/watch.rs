@@ -4,12 +4,12 @@
 
 mod ranks;
 
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use c10d::{Backend, Error, Options, ProcessGroup, ReduceOp, TcpStore};
+use c10d::{Backend, Error, Key, Options, ProcessGroup, ReduceOp, TcpStore};
 use ranks::as_threads;
 use tch::{Device, Kind, Tensor};
 
@@ -125,7 +125,7 @@ fn a_crowd_of_strangers_keeps_no_rank_out() {
                 scope.spawn(move || {
                     let mut strangers = if rank == 1 { crowd() } else { Vec::new() };
                     // The head of a hello, and never the rest.
-                    strangers.iter_mut().for_each(|stranger| stranger.write_all(&[0, 1, 0]).unwrap());
+                    strangers.iter_mut().for_each(|stranger| stranger.write_all(&[1, 1, 0]).unwrap());
                     let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
                     let group = ProcessGroup::new(&store, rank, 2, Backend::Gloo, &named("crowded")).unwrap();
                     // Until long after the last stranger is gone.
@@ -188,4 +188,159 @@ fn limits_of_nothing_and_of_for_ever_are_limits() {
     let patient = Options { timeout: Duration::MAX, ..named("patient") };
     let group = ProcessGroup::new(&store, 0, 1, Backend::Gloo, &patient).unwrap();
     group.barrier().unwrap();
+}
+
+fn keyed(name: &str, secret: Option<&str>) -> Options {
+    Options { key: secret.map(|secret| Key::of(secret.as_bytes())), ..named(name) }
+}
+
+/// What the leader of a group's watch put into the store.
+fn offer_of(store: &TcpStore, name: &str) -> String {
+    String::from_utf8(store.get(&format!("c10d/watch/{name}")).unwrap()).unwrap()
+}
+
+#[test]
+fn ranks_with_one_key_watch_each_other_and_the_store_does_not_know_it() {
+    let store = serve();
+    as_threads(
+        &store,
+        3,
+        |_| keyed("keyed", Some("secret")),
+        |group| {
+            assert_eq!(sum(&group), 3.0);
+            group.barrier().unwrap();
+        },
+    );
+    assert!(offer_of(&store, "keyed").ends_with(" keyed"), "{}", offer_of(&store, "keyed"));
+}
+
+#[test]
+fn a_rank_with_another_key_is_told_so() {
+    let store = serve();
+    let options = |rank: usize| Options {
+        timeout: Duration::from_secs(20),
+        ..keyed("two keys", Some(if rank == 0 { "one" } else { "another" }))
+    };
+    let told = std::sync::Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for rank in 0..2 {
+            let (store, told, options) = (&store, &told, &options);
+            scope.spawn(move || {
+                let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
+                let error = ProcessGroup::new(&store, rank, 2, Backend::Gloo, &options(rank))
+                    .and_then(|group| {
+                        let mut never_sent = Tensor::zeros([1], F32);
+                        group.receive(&mut never_sent, 1 - rank, 7)
+                    })
+                    .unwrap_err();
+                told.lock().unwrap().push(error.to_string());
+            });
+        }
+    });
+    let told = told.into_inner().unwrap();
+    let expected = "before both had shown the same key: give all ranks one key, unless it has died";
+    assert!(told.iter().any(|error| error.ends_with(expected)), "{told:?}");
+}
+
+#[test]
+fn a_rank_without_the_others_key_is_refused() {
+    for secrets in [[Some("secret"), None], [None, Some("secret")]] {
+        let store = serve();
+        // It leads: the offer is there before the other comes.
+        let (host, port) = ("127.0.0.1", store.port());
+        let leads = thread::spawn(move || {
+            let store = TcpStore::connect(host, port, LIMIT).unwrap();
+            let options = Options { timeout: Duration::from_secs(5), ..keyed("one key", secrets[0]) };
+            ProcessGroup::new(&store, 0, 2, Backend::Gloo, &options).unwrap_err();
+        });
+        store.wait(&["c10d/watch/one key"], LIMIT).unwrap();
+
+        let refused =
+            ProcessGroup::new(&store, 1, 2, Backend::Gloo, &keyed("one key", secrets[1])).unwrap_err();
+
+        let (has, lacks) = if secrets[0].is_some() { (0, 1) } else { (1, 0) };
+        let expected = format!(
+            "joining a group: rank {has} has a key for the watch and rank {lacks} has none: give all ranks the same"
+        );
+        assert_eq!(refused.to_string(), expected);
+        assert!(!refused.is_worth_retrying());
+        leads.join().unwrap();
+    }
+}
+
+/// A stranger who can write to the store puts itself in the leader's place.
+#[test]
+fn a_stranger_in_the_leaders_place_is_not_believed_and_learns_no_key() {
+    const SECRET: &str = "what no stranger knows";
+    let store = serve();
+    let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
+    let offer = format!("0 store {} keyed", stranger.local_addr().unwrap().port());
+    store.set("c10d/watch/tricked", offer.as_bytes()).unwrap();
+    let heard = thread::spawn(move || {
+        let (mut stream, _) = stranger.accept().unwrap();
+        // A challenge with a number of its own, and then a loss that is none.
+        let challenge = [&[0, 0, 0, 0, 0, 4, 0][..], b"1234"].concat();
+        let mut heard = Vec::new();
+        stream.write_all(&challenge).unwrap();
+        let mut head = [0; 64];
+        let n = stream.read(&mut head).unwrap();
+        heard.extend_from_slice(&head[..n]);
+        // That rank 1 has died, said of rank 0; and a welcome without the code.
+        stream.write_all(&[&[6, 1, 0, 0, 0, 0, 0][..], &[2, 0, 0, 0, 0, 0, 0]].concat()).unwrap();
+        stream.read_to_end(&mut heard).unwrap();
+        heard
+    });
+
+    let options = Options { timeout: Duration::from_secs(5), ..keyed("tricked", Some(SECRET)) };
+    let error = ProcessGroup::new(&store, 1, 2, Backend::Gloo, &options).unwrap_err().to_string();
+
+    assert!(error.contains("rank 0 watches the others, and ended the connection"), "{error}");
+    let heard = String::from_utf8_lossy(&heard.join().unwrap()).into_owned();
+    assert!(heard.contains(", process ") && !heard.contains(SECRET), "{heard}");
+}
+
+#[test]
+fn a_store_and_a_watch_are_served_at_one_address_alone() {
+    let other = "127.0.0.2";
+    let store = serve();
+    assert!(TcpStream::connect((other, store.port())).is_err(), "the store is reached at {other}");
+    as_threads(
+        &store,
+        2,
+        |_| named("local"),
+        |group| {
+            let port: u16 = offer_of(&store, "local").split(' ').nth(2).unwrap().parse().unwrap();
+            assert!(TcpStream::connect(("127.0.0.1", port)).is_ok());
+            assert!(TcpStream::connect((other, port)).is_err(), "the watch is reached at {other}");
+            group.barrier().unwrap();
+        },
+    );
+}
+
+#[test]
+fn a_store_elsewhere_is_not_served_here() {
+    // An address of documentation, which no machine has.
+    let error = TcpStore::serve("192.0.2.1", 0, LIMIT).unwrap_err().to_string();
+
+    assert_eq!(
+        error,
+        "store 192.0.2.1:0: serve: it is no address of this machine, which is to serve it; start rank 0 where \
+         MASTER_ADDR is"
+    );
+}
+
+#[test]
+fn a_second_group_of_a_process_uses_the_store_of_the_first() {
+    let first = serve();
+    first.set("key", b"value").unwrap();
+
+    let second = TcpStore::serve("127.0.0.1", first.port(), LIMIT).unwrap();
+    drop(first);
+
+    assert_eq!(second.get("key").unwrap(), b"value");
+    let port = second.port();
+    drop(second);
+    // It ends with the last of them.
+    let third = TcpStore::serve("127.0.0.1", port, LIMIT).unwrap();
+    assert!(!third.is_set("key").unwrap());
 }

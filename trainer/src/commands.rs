@@ -16,4 +16,5 @@ pub use export::export;
 pub use fit::fit;
 pub use launch::launch;
 pub use predict::predict;
+pub(crate) use progress::tell;
 pub use report::report;

@@ -247,6 +247,9 @@ pub enum Error {
     /// The operating system would not pass on signals.
     #[error("cannot listen to signals")]
     Signals(#[source] io::Error),
+    /// The key by which ranks know each other.
+    #[error(transparent)]
+    Key(#[from] crate::key::Error),
     /// The other ranks.
     #[error(transparent)]
     Ranks(#[from] c10d::Error),
@@ -285,6 +288,8 @@ impl Error {
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. } | Self::Held { .. } | Self::Interrupted { .. } => Exit::TryAgain,
             Self::Thread { .. } | Self::Io { .. } | Self::Signals(_) => Exit::Io,
+            Self::Key(crate::key::Error::Unreadable { .. }) => Exit::MissingInput,
+            Self::Key(_) => Exit::Settings,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
             Self::Ranks(_) => Exit::Settings,
             Self::Torch(_) | Self::Internal { .. } => Exit::Internal,

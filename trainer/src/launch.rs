@@ -14,7 +14,8 @@
 //! | `launch` dies | the kernel kills the ranks |
 //!
 //! SIGINT is passed on as SIGTERM because a terminal sends it to the ranks too, and a second one would end them.
-//! It knows nothing of what the ranks do.
+//! Ranks listen on 127.0.0.1 alone, and know each other by a key that each inherits as an open descriptor
+//! ([`crate::key`]). It knows nothing of what the ranks do.
 
 mod output;
 mod rank;
@@ -34,6 +35,7 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::key;
 use rank::{Rank, Setting};
 
 pub use rank::End;
@@ -152,6 +154,7 @@ pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<
     if let Some(folder) = &options.log_dir {
         std::fs::create_dir_all(folder).map_err(|source| Error::Log { path: folder.clone(), source })?;
     }
+    let secret = key::random_secret().map_err(system("draw random bytes"))?;
     let setting = Setting {
         program,
         arguments,
@@ -159,6 +162,7 @@ pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<
         master_port: options.master_port.map_or_else(free_port, |port| Ok(port.get()))?,
         log_dir: options.log_dir.as_deref(),
         error_files: error_files.path(),
+        secret: &secret,
     };
     let (forwarding, forwarded) = channel();
     let ranks = (0..options.n_ranks.get()).map(|rank| Rank::start(rank, &setting, &forwarding));

@@ -6,7 +6,7 @@
 //! ([`run`]) and the page about it ([`report`]), event files ([`tensorboard`]). With them: batches on a device
 //! ([`inputs`]), the models ([`models`]), what computes them, kernels or PyTorch ([`compute`], `gradients`), what is made
 //! small ([`loss`]) and how ([`optim`]), and the loop ([`train`]). All of it is a function of its arguments, so that ranks
-//! ([`ranks`]) which are told the same do the same. Around it: ranks on one machine ([`launch`]), what signals ask for
+//! ([`ranks`]) which are told the same do the same. Around it: ranks on one machine ([`launch`]), what ranks know each other by ([`key`]), what signals ask for
 //! ([`interrupt`]), what a rank did with its time ([`times`]), and what torchrun is told ([`failure`]).
 
 mod checkpoint;
@@ -22,6 +22,7 @@ pub mod evaluate;
 pub mod failure;
 pub mod inputs;
 pub mod interrupt;
+pub mod key;
 pub mod launch;
 pub mod loss;
 pub mod metrics;

@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tch::{Device, Tensor};
 
+use crate::commands::tell;
 use crate::error::{Error, Result};
+use crate::key;
 
 /// This process among those that train.
 #[derive(Debug)]
@@ -28,7 +30,17 @@ impl Ranks {
             Device::Cuda(device) => Backend::Nccl { device },
             _ => Backend::Gloo,
         };
-        Ok(Self::Several(Box::new(ProcessGroup::from_launch(&launch, backend, &Options::default())?)))
+        let key = key::of_this_process()?;
+        if key.is_none() && launch.rank == 0 {
+            tell(&format!(
+                "warning: {} is not set, so whoever reaches the ranks' store at {} can end this training; \
+                 name a file of mode 600 that all ranks can read",
+                key::KEY_FILE,
+                launch.master_addr
+            ));
+        }
+        let options = Options { key, ..Options::default() };
+        Ok(Self::Several(Box::new(ProcessGroup::from_launch(&launch, backend, &options)?)))
     }
 
     /// This process's number.

@@ -9,6 +9,7 @@ mod ranks;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use corpus::record::Votes;
@@ -98,7 +99,24 @@ fn start(world_size: usize, command: impl Fn() -> Command) -> Vec<Rank> {
         return vec![Rank::start(0, command())];
     }
     let port = free_port();
-    (0..world_size).map(|rank| Rank::start(rank, placed(command(), rank, world_size, port))).collect()
+    let placed = |rank: usize| {
+        let mut placed = placed(command(), rank, world_size, port);
+        placed.env("SENTIMILL_KEY_FILE", key_file());
+        placed
+    };
+    (0..world_size).map(|rank| Rank::start(rank, placed(rank))).collect()
+}
+
+/// What all ranks of these tests know each other by.
+fn key_file() -> &'static Path {
+    static KEY: OnceLock<tempfile::NamedTempFile> = OnceLock::new();
+    // A temporary file has mode 600.
+    KEY.get_or_init(|| {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), "the secret of these tests\n").unwrap();
+        file
+    })
+    .path()
 }
 
 fn run(mut command: Command) -> (Option<i32>, String) {

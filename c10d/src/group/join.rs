@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Backend, Options, invalid};
+use crate::address::Route;
 use crate::error::{Error, Result};
 use crate::ffi::{self, Failure, Status};
 use crate::store::{TcpStore, in_time, millis};
@@ -48,9 +49,14 @@ pub(super) fn join(
 ) -> ffi::Result<ffi::Group> {
     let timeout_ms = millis(options.timeout);
     let path = store.full(&store_path(&options.name));
+    let address = Route::to(store.host(), store.port()).map_err(|error| Failure {
+        status: Status::Failed,
+        text: format!("no address at which other ranks reach this one: {error}"),
+    })?;
+    let address = address.own.to_string();
     let store = std::sync::Arc::clone(store.raw());
     in_time(options.timeout.saturating_add(GRACE), move || match backend {
-        Backend::Gloo => ffi::Group::gloo(&store, &path, rank, world_size, timeout_ms),
+        Backend::Gloo => ffi::Group::gloo(&store, &path, rank, world_size, &address, timeout_ms),
         Backend::Nccl { device } => ffi::Group::nccl(&store, &path, rank, world_size, device, timeout_ms),
     })
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tch::Kind;
 
 use super::check;
+use crate::watch::Key;
 
 /// What carries the tensors.
 ///
@@ -14,7 +15,8 @@ use super::check;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// TCP between processors, for tensors on the CPU. `GLOO_SOCKET_IFNAME` chooses its interfaces.
+    /// TCP between processors, for tensors on the CPU, by the interface by which this rank reaches the store, or those
+    /// of `GLOO_SOCKET_IFNAME`.
     Gloo,
     /// NVIDIA's library, for tensors on this GPU. One rank a GPU.
     Nccl {
@@ -40,6 +42,9 @@ pub struct Options {
     /// The group's name, the same on all its ranks and used once in a store. "0" is where the default group of
     /// `torch.distributed.init_process_group` meets.
     pub name: String,
+    /// By which the ranks' watches know each other, the same on all ranks. None: by a token in the store, which
+    /// whoever reaches the store can read, and then end calls with a loss that is none.
+    pub key: Option<Key>,
     /// Whether calls are compared before they are made: one more small collective for each, after which every rank
     /// knows who is about to make another one, or the same with another shape or kind. Without it such calls end at
     /// the time limit, give wrong values, or, where a message is longer than expected, end the process. Calls that
@@ -56,6 +61,7 @@ impl Default for Options {
             timeout: Duration::from_secs(600),
             silence: Duration::from_secs(5),
             name: "0".to_owned(),
+            key: None,
             checked: check::by_default(),
         }
     }

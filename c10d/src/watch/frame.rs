@@ -1,17 +1,18 @@
 //! What goes over a connection of the watch: a tag, a rank, a short text. Connections from elsewhere are hostile.
 
-use std::io;
 use std::time::Duration;
-
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::error::Cause;
 
 /// What a frame says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
-    /// To the leader, first: the rank that connects, with the token and its name.
+    /// From the leader, first: its random number.
+    Challenge,
+    /// To the leader, the answer: the rank that connects, with its random number, its code and its name.
     Hello,
+    /// From the leader, the answer: its code. It takes the rank for one of the group.
+    Welcome,
     /// Still here.
     Beat,
     /// This rank needs the group no more.
@@ -30,8 +31,10 @@ pub(super) enum Tag {
     GaveUp,
 }
 
-const TAGS: [Tag; 9] = [
+const TAGS: [Tag; 11] = [
+    Tag::Challenge,
     Tag::Hello,
+    Tag::Welcome,
     Tag::Beat,
     Tag::Left,
     Tag::Joined,
@@ -46,7 +49,8 @@ impl Tag {
     /// How a loss is told.
     pub fn of_loss(cause: Cause) -> Self {
         match cause {
-            Cause::Ended => Self::Ended,
+            // Only the leader tells of losses, and it is not unwelcome to itself.
+            Cause::Ended | Cause::Unwelcome => Self::Ended,
             Cause::Silent(_) => Self::Silent,
             Cause::Left => Self::Left,
             Cause::Unwatched => Self::Unwatched,
@@ -61,7 +65,13 @@ impl Tag {
             Self::Silent => Some(Cause::Silent(limit)),
             Self::Unwatched => Some(Cause::Unwatched),
             Self::GaveUp => Some(Cause::GaveUp),
-            Self::Hello | Self::Beat | Self::Left | Self::Joined | Self::EveryoneLeft => None,
+            Self::Challenge
+            | Self::Hello
+            | Self::Welcome
+            | Self::Beat
+            | Self::Left
+            | Self::Joined
+            | Self::EveryoneLeft => None,
         }
     }
 }
@@ -75,7 +85,7 @@ pub(super) struct Frame {
 }
 
 const HEAD_BYTES: usize = 7;
-/// Of a text. A token and a host's name take far less.
+/// Of a text. A code and a host's name take far less.
 const TEXT_BYTES_MAX: usize = 1024;
 
 impl Frame {
@@ -113,38 +123,6 @@ pub(super) fn take_all(received: &mut Vec<u8>) -> Option<Vec<Frame>> {
     Some(frames)
 }
 
-/// 128 random bits that only those know who can read the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token(u128);
-
-impl Token {
-    pub fn random() -> io::Result<Self> {
-        let mut bytes = [0u8; 16];
-        // 16 bytes come whole or not at all.
-        getrandom(&mut bytes, GetRandomFlags::empty())?;
-        Ok(Self(u128::from_le_bytes(bytes)))
-    }
-
-    pub fn to_text(self) -> String {
-        format!("{:032x}", self.0)
-    }
-
-    pub fn from_text(text: &str) -> Option<Self> {
-        u128::from_str_radix(text, 16).ok().map(Self)
-    }
-
-    /// The text of a hello.
-    pub fn hello(self, name: &str) -> String {
-        format!("{} {name}", self.to_text())
-    }
-
-    /// The name in a hello that shows this token.
-    pub fn of_hello(self, text: &str) -> Option<&str> {
-        let (token, name) = text.split_once(' ')?;
-        (token == self.to_text()).then_some(name)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -177,15 +155,5 @@ mod tests {
         for mut bytes in [no_tag, too_long, no_text] {
             assert_eq!(take_all(&mut bytes), None);
         }
-    }
-
-    #[test]
-    fn only_the_token_opens() {
-        let token = Token::random().unwrap();
-        let hello = token.hello("host, process 1");
-
-        assert_eq!(token.of_hello(&hello), Some("host, process 1"));
-        assert_eq!(Token::random().unwrap().of_hello(&hello), None);
-        assert_eq!(Token::from_text(&token.to_text()), Some(token));
     }
 }

@@ -7,14 +7,15 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use super::connection::{Arrival, drain, prepare, readable, receive, send};
-use super::frame::{Frame, Tag, Token};
+use super::frame::{Frame, Tag};
+use super::key::{Key, Numbers, random_text};
 use super::{BEATS_PER_LIMIT, Place};
 use crate::error::Cause;
 
-/// Beats within which a connection shows the token. Half of the limit: a rank that has to wait until strangers have
+/// Beats within which a connection shows the key. Half of the limit: a rank that has to wait until strangers have
 /// gone hears from the leader in time.
 const STRANGER_BEATS: u32 = BEATS_PER_LIMIT / 2;
-/// Connections that have not yet shown the token, beside one for each rank; more wait to be taken.
+/// Connections that have not yet shown the key, beside one for each rank; more wait to be taken.
 const STRANGERS_MAX: usize = 64;
 
 pub(super) struct Leader {
@@ -22,21 +23,33 @@ pub(super) struct Leader {
     listener: TcpListener,
     /// Off for a beat when a connection could not be taken, as for want of descriptors: it would be tried without end.
     accepts: bool,
-    token: Token,
+    key: Key,
     members: Vec<Member>,
 }
 
 struct Member {
     stream: TcpStream,
     received: Vec<u8>,
-    /// None until it has shown the token.
+    /// This side's random number for it.
+    number: String,
+    /// None until it has shown the key.
     rank: Option<usize>,
     quiet_ticks: u32,
 }
 
+impl Member {
+    /// None: the system refused something, and the connection ends.
+    fn challenged(mut stream: TcpStream) -> Option<Self> {
+        prepare(&stream).ok()?;
+        let number = random_text().ok()?;
+        send(&mut stream, &Frame::new(Tag::Challenge, 0, &number));
+        Some(Self { stream, received: Vec::new(), number, rank: None, quiet_ticks: 0 })
+    }
+}
+
 impl Leader {
-    pub(super) fn new(place: Place, listener: TcpListener, token: Token) -> Self {
-        Self { place, listener, accepts: true, token, members: Vec::new() }
+    pub(super) fn new(place: Place, listener: TcpListener, key: Key) -> Self {
+        Self { place, listener, accepts: true, key, members: Vec::new() }
     }
 
     pub(super) fn run(mut self, woken: &UnixStream) {
@@ -92,10 +105,7 @@ impl Leader {
     fn accept(&mut self) {
         while self.has_room() {
             match self.listener.accept() {
-                Ok((stream, _)) if prepare(&stream).is_ok() => {
-                    self.members.push(Member { stream, received: Vec::new(), rank: None, quiet_ticks: 0 });
-                }
-                Ok(_) => {}
+                Ok((stream, _)) => self.members.extend(Member::challenged(stream)),
                 Err(error) => {
                     self.accepts = error.kind() == io::ErrorKind::WouldBlock;
                     return;
@@ -159,14 +169,23 @@ impl Leader {
     }
 
     fn welcome(&mut self, index: usize, hello: &Frame) -> bool {
-        let Some(name) = self.token.of_hello(&hello.text) else { return false };
+        let mut words = hello.text.splitn(3, ' ');
+        let (Some(number), Some(code), Some(name)) = (words.next(), words.next(), words.next()) else {
+            return false;
+        };
         let rank = hello.rank;
+        let numbers = Numbers { leader: self.members[index].number.clone(), follower: number.to_owned() };
+        if !self.key.hello(&numbers, rank, name).is(code) {
+            return false;
+        }
         let known = self.place.shared.state().names.contains_key(&rank);
         if known || rank >= self.place.world_size {
             return false;
         }
         self.members[index].rank = Some(rank);
         self.members[index].quiet_ticks = 0;
+        let welcome = self.key.welcome(&numbers, self.place.rank).to_text();
+        send(&mut self.members[index].stream, &Frame::new(Tag::Welcome, self.place.rank, &welcome));
         self.place.shared.note_joined(rank, name.to_owned());
         // The newcomer hears of all, the others of it.
         let names = self.place.shared.state().names.clone();

@@ -1,34 +1,46 @@
 //! What the leader of the watch puts into the store, so that the others find it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use super::frame::Token;
+use super::key::{Key, random_text};
+use crate::address::Route;
 use crate::store::TcpStore;
 
-/// Where the leader can be reached, and the token that shows a connection to come from a rank.
+/// In place of a token, where the ranks have a key that no store knows.
+const KEYED: &str = "keyed";
+
+/// Where the leader can be reached, and whether the ranks know each other by a key or by a token in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) rank: usize,
     /// None: on the store's host, whatever name each rank has for it.
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
-    pub(super) token: Token,
+    /// What whoever reads the store knows, and a key is made of. None: the ranks have a key of their own.
+    token: Option<String>,
 }
 
 impl Offer {
-    pub(super) fn make(store: &TcpStore, listener: &TcpListener, rank: usize) -> io::Result<Self> {
-        let (own, of_store) = own_address_towards(store)?;
+    /// Of a rank that listens on the interface by which it reaches the store, and nowhere else.
+    pub(super) fn make(
+        rank: usize,
+        route: Route,
+        listener: &TcpListener,
+        key: Option<&Key>,
+    ) -> io::Result<Self> {
+        let Route { own, store } = route;
         // By loopback only this machine is reached, so the store is on it. A host whose name stands for 127.0.1.1
         // talks to that from 127.0.0.1.
-        let address = (own != of_store && !own.is_loopback()).then_some(own);
-        Ok(Self { rank, address, port: listener.local_addr()?.port(), token: Token::random()? })
+        let address = (own != store && !own.is_loopback()).then_some(own);
+        let token = if key.is_none() { Some(random_text()?) } else { None };
+        Ok(Self { rank, address, port: listener.local_addr()?.port(), token })
     }
 
     pub(super) fn to_text(&self) -> String {
         let address = self.address.map_or_else(|| "store".to_owned(), |address| address.to_string());
-        format!("{} {address} {} {}", self.rank, self.port, self.token.to_text())
+        format!("{} {address} {} {}", self.rank, self.port, self.token.as_deref().unwrap_or(KEYED))
     }
 
     pub(super) fn from_text(text: &str) -> Option<Self> {
@@ -39,8 +51,18 @@ impl Offer {
             address => Some(address.parse().ok()?),
         };
         let port = words.next()?.parse().ok()?;
-        let token = Token::from_text(words.next()?)?;
+        let token = Some(words.next()?).filter(|&word| word != KEYED).map(str::to_owned);
         words.next().is_none().then_some(Self { rank, address, port, token })
+    }
+
+    /// The key of this offer's watch, for a rank that has this one or none. None: only one of both has a key, and an
+    /// offer without one may be a stranger's.
+    pub(super) fn key(&self, own: Option<&Key>) -> Option<Key> {
+        match (own, &self.token) {
+            (Some(key), None) => Some(key.clone()),
+            (None, Some(token)) => Some(Key::of(token.as_bytes())),
+            (Some(_), Some(_)) | (None, None) => None,
+        }
     }
 
     pub(super) fn shown(&self, store: &TcpStore) -> String {
@@ -66,18 +88,33 @@ impl Offer {
     }
 }
 
-/// This machine's address on the way to the store, and the store's. Nothing is sent.
-fn own_address_towards(store: &TcpStore) -> io::Result<(IpAddr, IpAddr)> {
-    let mut last = io::Error::other("the store's name has no address");
-    for address in (store.host(), store.port()).to_socket_addrs()? {
-        let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
-        match UdpSocket::bind(any).and_then(|socket| {
-            socket.connect(address)?;
-            socket.local_addr()
-        }) {
-            Ok(own) => return Ok((own.ip(), address.ip())),
-            Err(error) => last = error,
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn an_offer_comes_back_from_its_text() {
+        for text in ["3 store 4711 keyed", "0 10.0.3.9 80 00ff", "1 ::1 80 keyed"] {
+            assert_eq!(Offer::from_text(text).unwrap().to_text(), text);
+        }
+        for text in
+            ["", "0 store", "0 store 80", "0 store 80 keyed more", "x store 80 keyed", "0 name 80 keyed"]
+        {
+            assert_eq!(Offer::from_text(text), None, "{text}");
         }
     }
-    Err(last)
+
+    #[test]
+    fn a_key_is_taken_for_no_token_and_a_token_for_no_key() {
+        let own = Key::of(b"own");
+        let keyed = Offer::from_text("0 store 80 keyed").unwrap();
+        let open = Offer::from_text("0 store 80 00ff").unwrap();
+
+        assert_eq!(keyed.key(Some(&own)), Some(own.clone()));
+        assert_eq!(open.key(None), Some(Key::of(b"00ff")));
+        assert_eq!(open.key(Some(&own)), None, "a stranger may have written it");
+        assert_eq!(keyed.key(None), None);
+    }
 }

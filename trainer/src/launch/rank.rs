@@ -19,7 +19,7 @@ use signal_hook::low_level::signal_name;
 
 use super::output::{Forwarding, LastLine, Lines, Stream};
 use super::{Error, Result};
-use crate::{failure, ffi};
+use crate::{failure, ffi, key};
 
 /// Sets how many threads libtorch takes for one rank.
 const THREADS: &str = "OMP_NUM_THREADS";
@@ -32,6 +32,8 @@ pub(super) struct Setting<'a> {
     pub(super) master_port: u16,
     pub(super) log_dir: Option<&'a Path>,
     pub(super) error_files: &'a Path,
+    /// What the ranks of this launch know each other by.
+    pub(super) secret: &'a str,
 }
 
 /// A process that is a rank. Dropped, it is killed.
@@ -58,6 +60,7 @@ impl Rank {
         }
         ffi::kill_with_parent(&mut command);
         let failed = |source| Error::Start { program: setting.program.to_owned(), rank, source };
+        key::hand_over(&mut command, setting.secret).map_err(failed)?;
 
         let child = command.spawn().map_err(failed)?;
         let last_line = LastLine::default();
@@ -131,6 +134,8 @@ fn place(command: &mut Command, rank: usize, setting: &Setting<'_>) {
     command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", setting.master_port.to_string());
     // Rank 0 serves the store, whatever agent this process itself runs under.
     command.env_remove("TORCHELASTIC_USE_AGENT_STORE").env_remove("TORCHELASTIC_RESTART_COUNT");
+    // Nothing of this job leaves the machine, whatever interface serves jobs of several machines.
+    command.env_remove("GLOO_SOCKET_IFNAME").env("NCCL_SOCKET_IFNAME", "lo");
     if env::var_os(THREADS).is_none() {
         let n_cores = available_parallelism().map_or(1, NonZeroUsize::get);
         command.env(THREADS, (n_cores / n_ranks).max(1).to_string());

@@ -1,0 +1,60 @@
+//! Addresses of this machine: where to listen so that the other ranks, and as few others as possible, can connect.
+
+use std::io;
+use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
+
+/// This machine's address on the way to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// Where this machine's ranks listen: ranks that reach the store's network reach this address.
+    pub own: IpAddr,
+    /// The store's address, as this machine resolves its name.
+    pub store: IpAddr,
+}
+
+impl Route {
+    /// Asks the system's routing table. Nothing is sent.
+    pub fn to(host: &str, port: u16) -> io::Result<Self> {
+        let mut last = io::Error::other("its name has no address");
+        for address in (host, port).to_socket_addrs()? {
+            let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            match UdpSocket::bind(any).and_then(|socket| {
+                socket.connect(address)?;
+                socket.local_addr()
+            }) {
+                Ok(own) => return Ok(Self { own: own.ip(), store: address.ip() }),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+}
+
+/// Whether a name stands for this machine's loopback interface alone, by which no other machine is reached. None: it
+/// has no address.
+pub(crate) fn is_loopback_only(host: &str) -> Option<bool> {
+    let addresses: Vec<IpAddr> = (host, 0).to_socket_addrs().ok()?.map(|address| address.ip()).collect();
+    (!addresses.is_empty()).then(|| addresses.iter().all(IpAddr::is_loopback))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn loopback_is_reached_from_loopback() {
+        let route = Route::to("127.0.0.1", 29500).unwrap();
+
+        assert_eq!(route.own.to_string(), "127.0.0.1");
+        assert_eq!(route.store, route.own);
+    }
+
+    #[test]
+    fn a_name_of_loopback_alone_is_known() {
+        assert_eq!(is_loopback_only("127.0.1.1"), Some(true));
+        assert_eq!(is_loopback_only("192.0.2.1"), Some(false));
+        assert_eq!(is_loopback_only("no such name"), None);
+    }
+}
