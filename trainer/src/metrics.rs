@@ -218,6 +218,34 @@ pub struct Metrics {
     pub rows: u64,
 }
 
+/// What calling every row the same would come to, for the label that most rows have.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LargerClass {
+    /// That label; 1 where there are as many of both.
+    pub label: u8,
+    /// The share of its rows.
+    pub accuracy: f64,
+    /// The harmonic mean of precision and recall; 0 where no row is called positive.
+    pub f1: f64,
+}
+
+impl Metrics {
+    /// What these rows would come to without a model.
+    pub fn larger_class(&self) -> LargerClass {
+        let Confusion { true_negative, false_positive, false_negative, true_positive } = self.confusion;
+        // Figures out of a file may be any.
+        let positive = true_positive.saturating_add(false_negative);
+        let negative = true_negative.saturating_add(false_positive);
+        let rows = positive.saturating_add(negative);
+        if positive >= negative {
+            let f1 = 2.0 * positive as f64 / (2.0 * positive as f64 + negative as f64).max(1.0);
+            LargerClass { label: 1, accuracy: ratio(positive, rows), f1 }
+        } else {
+            LargerClass { label: 0, accuracy: ratio(negative, rows), f1: 0.0 }
+        }
+    }
+}
+
 /// Metrics from the sums over all ranks of [`Tally::sums`], and all ranks' [`Tally::ranked`] rows in any order, which
 /// are sorted here.
 pub fn metrics(sums: &[i64; N_SUMS], ranked: &mut [i64]) -> Result<Metrics> {

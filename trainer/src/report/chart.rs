@@ -11,6 +11,13 @@ const POINTS_MAX: usize = 240;
 /// Places at which a pointer finds numbers.
 const STOPS_MAX: usize = 48;
 
+/// The limits of a quantity that can be anything.
+pub const UNLIMITED: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
+/// Of one that is never negative.
+pub const FROM_ZERO: (f64, f64) = (0.0, f64::INFINITY);
+/// Of a share.
+pub const SHARE: (f64, f64) = (0.0, 1.0);
+
 /// A chart.
 pub struct Chart<'a> {
     /// What is drawn.
@@ -23,6 +30,8 @@ pub struct Chart<'a> {
     pub y_range: Option<(f64, f64)>,
     /// Whether the axis on the left begins at 0.
     pub from_zero: bool,
+    /// What the quantity of the axis on the left can be at all: the axis does not go beyond it.
+    pub y_limits: (f64, f64),
     /// The ends of the axis below, where they are fixed.
     pub x_range: Option<(f64, f64)>,
     /// Whether a line from corner to corner shows what chance or truth would be.
@@ -149,7 +158,9 @@ impl Chart<'_> {
         let y = self.y_range.unwrap_or_else(|| {
             let (low, high) = widened(ends(|point| point.1));
             let room = 0.06 * (high - low);
-            if self.from_zero { (0.0, high.max(0.0) + room) } else { (low - room, high + room) }
+            let (least, most) = self.y_limits;
+            let low = if self.from_zero { 0.0 } else { low - room };
+            (low.max(least), (high + room).min(most))
         });
         Frame { x: widened(x), y: widened(y) }
     }
@@ -319,12 +330,17 @@ mod tests {
     use crate::report::numbers::short;
 
     fn drawn(points: Vec<(f64, f64)>) -> String {
+        drawn_within(UNLIMITED, points)
+    }
+
+    fn drawn_within(y_limits: (f64, f64), points: Vec<(f64, f64)>) -> String {
         let chart = Chart {
             title: "Loss",
             note: "",
             x_label: "epoch",
             y_range: None,
             from_zero: false,
+            y_limits,
             x_range: None,
             diagonal: None,
             y_text: short,
@@ -347,6 +363,18 @@ mod tests {
         let html = drawn(vec![(0.0, 1.0), (2.0, 0.0)]);
         assert!(html.contains("class=\"line run1\" d=\"M0.0 53.6L1000.0 946.4\""), "{html}");
         assert!(html.contains("Loss over epoch. &lt;a&gt;: from 1 at 0 to 0 at 2."), "{html}");
+    }
+
+    #[test]
+    fn an_axis_ends_where_its_quantity_does() {
+        let points = vec![(0.0, 0.0), (1.0, 0.98), (2.0, 1.0)];
+        // From the bottom of the chart to its top.
+        assert!(drawn_within(SHARE, points.clone()).contains("d=\"M0.0 1000.0L500.0 20.0L1000.0 0.0\""));
+        // With room below and above.
+        assert!(drawn(points.clone()).contains("d=\"M0.0 946.4L"));
+        // A level line too.
+        assert!(drawn_within(SHARE, vec![(0.0, 1.0), (1.0, 1.0)]).contains("d=\"M0.0 0.0L1000.0 0.0\""));
+        assert!(drawn_within(FROM_ZERO, points).contains("d=\"M0.0 1000.0L"));
     }
 
     #[test]

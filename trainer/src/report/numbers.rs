@@ -13,6 +13,11 @@ pub fn whole(number: u64) -> String {
     out
 }
 
+/// So many of a thing: `1 epoch`, `2 epochs`.
+pub fn counted(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", whole(number), if number == 1 { "" } else { "s" })
+}
+
 /// A share of 1, to a tenth of a percent.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
@@ -91,6 +96,11 @@ mod tests {
             [0.0, 0.001, 0.5, 12.34, 123.4, 1234.5, -2000.0, 1e-7].map(short),
             ["0", "0.001", "0.5", "12.3", "123", "1,235", "−2,000", "1.0e-7"]
         );
+    }
+
+    #[test]
+    fn one_thing_is_singular() {
+        assert_eq!([0, 1, 2000].map(|n| counted(n, "epoch")), ["0 epochs", "1 epoch", "2,000 epochs"]);
     }
 
     #[test]

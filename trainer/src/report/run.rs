@@ -11,6 +11,7 @@ use crate::batches::Part;
 use crate::error::{Error, Result};
 use crate::evaluate::RowScore;
 use crate::metrics::Metrics;
+use crate::report::numbers::counted;
 use crate::run::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, RunSettings, SCORES,
     SETTINGS, read_scores,
@@ -208,7 +209,7 @@ impl Run {
             }
         }
         if n_unread > 0 {
-            let lines = if n_unread == 1 { "1 line".to_owned() } else { format!("{n_unread} lines") };
+            let lines = counted(n_unread as u64, "line");
             self.notes.push(format!(
                 "{lines} of {METRICS} cannot be read: a killed training may leave half a line."
             ));
@@ -308,7 +309,7 @@ impl Run {
         }
         if self.starts > 1 {
             self.notes.push(format!(
-                "The training was begun or gone on with {} times; of what was done twice the last counts.",
+                "The training was started or resumed {} times; of what was done twice the last counts.",
                 self.starts
             ));
         }

@@ -21,7 +21,7 @@ pub use self::notes::notes;
 pub use self::settings::settings;
 pub use self::speed::speed;
 pub use self::wrong::wrong;
-use super::chart::{Chart, Series, Style};
+use super::chart::{Chart, Series, Style, UNLIMITED};
 use super::html::Html;
 use super::numbers::short;
 use super::page::run_name;
@@ -141,6 +141,7 @@ fn over_epoch_axis<'a>(
         x_label: "epoch",
         y_range: None,
         from_zero: false,
+        y_limits: UNLIMITED,
         x_range: None,
         diagonal: None,
         y_text,

@@ -113,7 +113,8 @@ fn the_page_says_what_a_training_was_and_how_it_went() {
         "AUC ",
         "Calibration",
         "waits for batches",
-        "model › hidden",
+        "<th scope=\"row\">--hidden</th>",
+        "<th scope=\"row\">--pos-weight</th>",
         "600 distinct texts of 1500 reviews",
         "called with the greatest certainty",
     ] {
@@ -210,6 +211,7 @@ fn what_a_folder_lacks_is_said_and_nothing_fails() {
         folder
     };
     for (folder, told) in [
+        (untested.clone(), "<p class=\"facts\">1 epoch, "),
         (untested.clone(), "how good the model is is not known"),
         (validated, "There is no test part: the figures are those of the validation rows."),
         (older.clone(), "There is no settings.json"),
@@ -254,7 +256,7 @@ fn what_a_resumed_training_did_twice_counts_once() {
     assert_eq!(read[1].epochs[1].from_step, Some(step));
     let page = report(&[&resumed]);
     assert!(page.contains(" and more</td>"), "the time of the second epoch is that of its rest");
-    assert!(page.contains("begun or gone on with 2 times") && page.contains("1 line of metrics.jsonl"));
+    assert!(page.contains("started or resumed 2 times") && page.contains("1 line of metrics.jsonl"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{over_epoch_axis, over_steps, section, series};
 use crate::batches::Part;
 use crate::metrics::Metrics;
-use crate::report::chart::{Series, Style};
+use crate::report::chart::{Chart, FROM_ZERO, SHARE, Series, Style};
 use crate::report::html::Html;
 use crate::report::numbers::{percent, short};
 use crate::report::run::{EpochLine, Run};
@@ -18,19 +18,28 @@ pub fn curves(runs: &[Run], html: &mut Html) {
         html.class("div", "charts", |html| {
             // A word's loss and a row's have nothing to do with each other.
             let note = "of a row, while the weights changed";
-            over_epoch_axis("Loss", note, short, losses(runs, |run| !run.is_of_words())).draw(html);
+            positive(over_epoch_axis("Loss", note, short, losses(runs, |run| !run.is_of_words()))).draw(html);
             let note = "told from a step's candidates, while the weights changed";
-            over_epoch_axis("Loss of a next word", note, short, losses(runs, Run::is_of_words)).draw(html);
+            positive(over_epoch_axis("Loss of a next word", note, short, losses(runs, Run::is_of_words)))
+                .draw(html);
             let note = "of rows held back";
-            over_epoch_axis("Accuracy", note, percent, held_back(runs, |of| of.accuracy)).draw(html);
-            over_epoch_axis("F1", note, short, held_back(runs, |of| of.f1)).draw(html);
+            share(over_epoch_axis("Accuracy", note, percent, held_back(runs, |of| of.accuracy))).draw(html);
+            share(over_epoch_axis("F1", note, short, held_back(runs, |of| of.f1))).draw(html);
             let is_constant = |run: &Run| run.steps.windows(2).all(|at| at[0].rate == at[1].rate);
             if !runs.iter().all(is_constant) {
                 let rates = series(runs, |run| vec![("", Style::Line, over_steps(run, |line| line.rate))]);
-                over_epoch_axis("Learning rate", "", short, rates).draw(html);
+                positive(over_epoch_axis("Learning rate", "", short, rates)).draw(html);
             }
         });
     });
+}
+
+fn positive(chart: Chart<'_>) -> Chart<'_> {
+    Chart { y_limits: FROM_ZERO, ..chart }
+}
+
+fn share(chart: Chart<'_>) -> Chart<'_> {
+    Chart { y_limits: SHARE, ..chart }
 }
 
 fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {

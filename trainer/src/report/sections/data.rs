@@ -2,7 +2,7 @@
 
 use super::{cell, row_of, section, table};
 use crate::report::html::Html;
-use crate::report::numbers::{percent, whole};
+use crate::report::numbers::{counted, percent};
 use crate::report::page::run_name;
 use crate::report::run::Run;
 
@@ -56,8 +56,8 @@ fn data_card(record: &crate::run::DatasetRecord, html: &mut Html) {
                 let (rows, positive) = (record.rows[at], record.positive[at]);
                 if rows > 0 {
                     let text = format!(
-                        "{} rows, {} of them positive",
-                        whole(rows),
+                        "{}, {} of them positive",
+                        counted(rows, "row"),
                         percent(positive as f64 / rows as f64)
                     );
                     row_of(part, html, |html| cell(&text, html));

@@ -4,7 +4,7 @@ use super::{cell, columns_of_runs, part_name, row_of, section, table};
 use crate::metrics::Metrics;
 use crate::report::chart::color;
 use crate::report::html::Html;
-use crate::report::numbers::{duration, measure, percent, short, whole};
+use crate::report::numbers::{counted, duration, measure, percent, short, whole};
 use crate::report::run::Run;
 
 /// A card a run, and a table to compare by.
@@ -47,7 +47,11 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
                 });
             }
         }
-        let mut facts = vec![format!("{} epochs, {} steps", run.epochs.len(), whole(run.last_step))];
+        let mut facts = vec![format!(
+            "{}, {}",
+            counted(run.epochs.len() as u64, "epoch"),
+            counted(run.last_step, "step")
+        )];
         if let Some((seconds, is_partial)) = run.training_seconds() {
             facts.push(format!("{}{}", duration(seconds), if is_partial { " and more" } else { "" }));
         }
@@ -55,18 +59,14 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             facts.push(format!("{} reviews/s", short(speed)));
         }
         if let Some(settings) = &run.settings {
-            let ranks = if settings.world_size == 1 {
-                "1 rank".to_owned()
-            } else {
-                format!("{} ranks", settings.world_size)
-            };
+            let ranks = counted(settings.world_size as u64, "rank");
             facts.push(format!("{ranks} on {}", settings.device));
-            facts.push(format!("{} parameters", whole(settings.parameters)));
+            facts.push(counted(settings.parameters, "parameter"));
         }
         html.paragraph("facts", &facts.join(" · "));
         if let (false, Some(planned)) = (run.is_complete, run.steps_planned().filter(|&steps| steps > 0)) {
             let share = (run.last_step as f64 / planned as f64).min(1.0);
-            let label = format!("{} of {} steps", whole(run.last_step), whole(planned));
+            let label = format!("{} of {}", whole(run.last_step), counted(planned, "step"));
             html.element("div", &[("class", "meter"), ("role", "img"), ("aria-label", &label)], |html| {
                 html.element("div", &[("style", &format!("width:{:.1}%", 100.0 * share))], |_| ());
             });

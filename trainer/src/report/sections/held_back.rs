@@ -3,10 +3,10 @@
 use super::{columns, line_of, part_name, row_of, section};
 use crate::batches::Part;
 use crate::metrics::Metrics;
-use crate::report::chart::{Chart, Series, Style, color};
+use crate::report::chart::{Chart, SHARE, Series, Style, color};
 use crate::report::curves::{Calibration, calibration, roc};
 use crate::report::html::Html;
-use crate::report::numbers::{measure, percent, whole};
+use crate::report::numbers::{counted, measure, percent, whole};
 use crate::report::run::Run;
 
 /// Confusion, ROC, calibration.
@@ -38,7 +38,7 @@ fn confusion(at: usize, run: &Run, part: Part, metrics: &Metrics, html: &mut Htm
             html.leaf(
                 "span",
                 &[],
-                &format!("{}, {} rows of the {} part", run.name, whole(metrics.rows), part_name(part)),
+                &format!("{}, {} of the {} part", run.name, counted(metrics.rows, "row"), part_name(part)),
             );
         });
         html.element("table", &[], |html| {
@@ -99,6 +99,7 @@ fn of_shares(lines: Vec<Series>) -> Chart<'static> {
         x_label: "",
         y_range: all,
         from_zero: false,
+        y_limits: SHARE,
         x_range: all,
         diagonal: None,
         y_text: percent_whole,
@@ -172,7 +173,7 @@ fn certainty(found: &[(usize, &Run, Calibration)], html: &mut Html) {
                     for (place, bin) in calibration.bins.iter().enumerate() {
                         let style = format!("height:{:.1}%", 100.0 * bin.rows as f64 / most as f64);
                         let title =
-                            format!("{} to {} %: {} rows", 10 * place, 10 * place + 10, whole(bin.rows));
+                            format!("{} to {} %: {}", 10 * place, 10 * place + 10, counted(bin.rows, "row"));
                         html.element("span", &[("title", &title)], |html| {
                             html.element("i", &[("style", &style)], |_| ());
                         });

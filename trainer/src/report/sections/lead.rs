@@ -55,12 +55,7 @@ pub fn lead(runs: &[Run]) -> String {
 
 /// What calling every row the same would reach.
 fn majority(metrics: &Metrics) -> String {
-    let positive = metrics.confusion.true_positive.saturating_add(metrics.confusion.false_negative);
-    let negative = metrics.rows.saturating_sub(positive);
-    let most = positive.max(negative);
-    let word = if positive >= negative { "positive" } else { "negative" };
-    format!(
-        "Calling all of them {word} would be right for {}.",
-        percent(most as f64 / metrics.rows.max(1) as f64)
-    )
+    let larger = metrics.larger_class();
+    let word = if larger.label == 1 { "positive" } else { "negative" };
+    format!("Calling all of them {word} would be right for {}.", percent(larger.accuracy))
 }

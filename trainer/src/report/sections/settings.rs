@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{cell, columns_of_runs, row_of, section, table};
 use crate::report::html::Html;
-use crate::report::numbers::json;
+use crate::report::numbers::{counted, json};
 use crate::report::run::Run;
 
 /// What the runs were told; where they differ comes first.
@@ -50,7 +50,11 @@ pub fn settings(runs: &[Run], html: &mut Html) {
         }
         if !same.is_empty() {
             html.element("details", &[], |html| {
-                html.leaf("summary", &[], &format!("{} settings that all have alike", same.len()));
+                html.leaf(
+                    "summary",
+                    &[],
+                    &format!("{} that all have alike", counted(same.len() as u64, "setting")),
+                );
                 write(&same, "Settings that are the same", html);
             });
         }
@@ -72,15 +76,120 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
     all
 }
 
-/// A setting's name, and its value in each run.
-fn flattened(name: &str, value: &serde_json::Value, into: &mut Vec<(String, String)>) {
-    match value {
-        serde_json::Value::Object(fields) => {
-            for (field, value) in fields {
-                let name = if name.is_empty() { field.clone() } else { format!("{name} › {field}") };
-                flattened(&name, value, into);
-            }
+/// Where a setting stands in the recipe, and the flag of fit that says it, or what it is where none does. A value with
+/// settings of its own, as the optimizer with its momentum, is told by its name.
+const NAMES: [(&str, &str); 37] = [
+    ("dataset", "id digest of the dataset"),
+    ("plan", "read in blocks"),
+    ("test_fraction", "--test-fraction"),
+    ("validation_fraction", "--validation-fraction"),
+    ("tokens_max", "--tokens"),
+    ("model.ids", "ids of the vocabulary"),
+    ("model.embedding", "--embedding"),
+    ("model.hidden", "--hidden"),
+    ("model.layers", "--layers"),
+    ("model.bidirectional", "--bidirectional"),
+    ("model.head", "the model is a"),
+    ("model.head.classifier.pool", "--pool"),
+    ("model.head.classifier.linear", "--linear"),
+    ("model.head.classifier.outputs", "outputs"),
+    ("task", "the task is"),
+    ("task.sentiment", "--loss"),
+    ("task.sentiment.label.pos_weight", "--pos-weight"),
+    ("task.next-word.candidates", "--candidates"),
+    ("row_weight", "--row-weight"),
+    ("batch_rows", "--batch"),
+    ("accumulate", "--accumulate"),
+    ("epochs", "--epochs"),
+    ("rule", "--optimizer"),
+    ("rule.sgd.momentum", "--momentum"),
+    ("weight_decay", "--weight-decay"),
+    ("schedule.base_rate", "--rate"),
+    ("schedule.base_batch_rows", "--base-batch"),
+    ("schedule.batch_rows", "rows of a step"),
+    ("schedule.warm_up_steps", "--warm-up"),
+    ("schedule.decay", "--decay"),
+    ("schedule.decay.step.every_steps", "--decay-epochs, in steps"),
+    ("schedule.decay.step.factor", "--decay-factor"),
+    ("dropout.words", "--dropout-words"),
+    ("dropout.embedding", "--dropout-embedding"),
+    ("dropout.layers", "--dropout-layers"),
+    ("dropout.head", "--dropout-head"),
+    ("stop_loss", "--stop-loss"),
+];
+
+fn name_of(place: &str) -> String {
+    let known = NAMES.iter().find(|(at, _)| *at == place).map(|(_, name)| (*name).to_owned());
+    known.unwrap_or_else(|| match place {
+        "clip" | "precision" | "seed" | "patience" => format!("--{place}"),
+        _ => place.replace('.', " › ").replace('_', " "),
+    })
+}
+
+/// The settings below a place of the recipe, under their names.
+fn flattened(place: &str, value: &serde_json::Value, into: &mut Vec<(String, String)>) {
+    let serde_json::Value::Object(fields) = value else {
+        into.push((name_of(place), json(value)));
+        return;
+    };
+    for (field, value) in fields {
+        // One of several kinds, and behind it what that kind alone has.
+        if matches!(place, "model.head" | "task" | "task.sentiment" | "rule" | "schedule.decay") {
+            into.push((name_of(place), field.clone()));
         }
-        value => into.push((name.to_owned(), json(value))),
+        let place = if place.is_empty() { field.clone() } else { format!("{place}.{field}") };
+        flattened(&place, value, into);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn flags() -> Vec<String> {
+        let mut command = crate::arguments::Arguments::command();
+        command.build();
+        let fit = command.find_subcommand("fit").expect("there is such a command");
+        fit.get_arguments().filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect()
+    }
+
+    #[test]
+    fn settings_go_by_the_names_of_flags_that_there_are() {
+        let flags = flags();
+        for (place, name) in NAMES {
+            let flag = name.split(',').next().unwrap_or(name);
+            assert!(!name.starts_with("--") || flags.iter().any(|known| known == flag), "{place}: {name}");
+        }
+        for place in ["clip", "precision", "seed", "patience"] {
+            assert!(flags.contains(&name_of(place)), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_kind_is_told_by_its_name_and_its_own_settings_behind_it() {
+        let recipe = serde_json::json!({
+            "rule": {"sgd": {"momentum": 0.9}},
+            "task": {"sentiment": {"label": {"pos_weight": 0.2}}},
+            "schedule": {"decay": "constant", "warm_up_steps": 0},
+            "patience": null,
+            "of_a_newer_version": {"some_thing": 1},
+        });
+        let mut found = Vec::new();
+        flattened("", &recipe, &mut found);
+
+        let expected = [
+            ("of a newer version › some thing", "1"),
+            ("--patience", "none"),
+            ("--optimizer", "sgd"),
+            ("--momentum", "0.9"),
+            ("--decay", "constant"),
+            ("--warm-up", "0"),
+            ("the task is", "sentiment"),
+            ("--loss", "label"),
+            ("--pos-weight", "0.2"),
+        ];
+        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 }

@@ -1,7 +1,7 @@
 //! How fast the ranks were, and where their time went.
 
 use super::{cell, columns, over_epoch_axis, over_steps, row_of, section, series, table};
-use crate::report::chart::{Chart, Style, color};
+use crate::report::chart::{Chart, SHARE, Style, color};
 use crate::report::html::Html;
 use crate::report::numbers::{percent, short, whole};
 use crate::report::page::run_name;
@@ -20,7 +20,7 @@ pub fn speed(runs: &[Run], html: &mut Html) {
                 series(runs, |run| vec![("rank 0", Style::Line, over_steps(run, |line| line.waited_share))]);
             let chart =
                 over_epoch_axis("Waiting for batches", "share of a step's time, of rank 0", percent, waits);
-            Chart { from_zero: true, ..chart }.draw(html);
+            Chart { from_zero: true, y_limits: SHARE, ..chart }.draw(html);
         });
         for (at, run) in runs.iter().enumerate() {
             by_rank(at, run, runs.len() > 1, html);
