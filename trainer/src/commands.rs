@@ -7,6 +7,7 @@ mod fit;
 mod init;
 mod launch;
 mod out;
+mod outcome;
 mod predict;
 mod progress;
 mod report;

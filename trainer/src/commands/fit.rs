@@ -7,7 +7,7 @@ use tch::Device;
 
 use super::out::Out;
 use super::progress::{Log, Progress, tell};
-use super::{device, init};
+use super::{device, init, outcome};
 use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight, Running};
 use crate::batches::{Division, Part, Reading, Rows};
 use crate::checkpoint::restore;
@@ -357,11 +357,8 @@ impl Job<'_> {
         let Some(mut log) = log else { return Ok(()) };
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
+            outcome::lines(record.part, &metrics).iter().for_each(|line| tell(line));
             if record.part == Part::Test {
-                tell(&format!(
-                    "test: loss {:.4}, accuracy {:.4}, f1 {:.4} on {} rows",
-                    metrics.loss, metrics.accuracy, metrics.f1, metrics.rows
-                ));
                 log.write(&Line::Test { step: record.step, metrics });
             }
             out.keep_evaluation(record, &scores)?;

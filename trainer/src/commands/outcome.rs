@@ -1,0 +1,74 @@
+//! What came of a training, in three lines, beside what would come of no model at all.
+
+use crate::batches::Part;
+use crate::metrics::{LargerClass, Metrics};
+
+/// Accuracy, F1 and AUC, each with that of calling every row the larger class; and a fourth line where the model is no
+/// better.
+pub(super) fn lines(part: Part, metrics: &Metrics) -> Vec<String> {
+    let LargerClass { label, accuracy, f1 } = metrics.larger_class();
+    let rows = match part {
+        Part::Training => "training",
+        Part::Validation => "validation",
+        Part::Test => "test",
+    };
+    let mut lines = vec![
+        format!(
+            "accuracy {:.4} on {} {rows} rows (every row called {label}, the larger class: {accuracy:.4})",
+            metrics.accuracy, metrics.rows
+        ),
+        format!("F1       {:.4} (every row called {label}: {f1:.4})", metrics.f1),
+        match metrics.auc {
+            Some(auc) => format!("AUC      {auc:.4} (every row called {label}: 0.5000)"),
+            None => format!("AUC      none: every row has label {label}"),
+        },
+    ];
+    if metrics.accuracy <= accuracy {
+        lines.push(format!(
+            "this model is no better than calling every row {label}; train longer, or with another --rate"
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::metrics::{Scoring, Tally};
+
+    fn of(rows: &[(f32, u8)]) -> Vec<String> {
+        let mut tally = Tally::default();
+        rows.iter().for_each(|&(score, label)| tally.add(Scoring::Logit, score, label, 0.5));
+        lines(Part::Test, &tally.metrics().unwrap())
+    }
+
+    #[test]
+    fn three_lines_tell_what_came_out_beside_the_larger_class() {
+        let found = of(&[(2.0, 1), (1.0, 1), (-1.0, 1), (-2.0, 0)]);
+
+        assert_eq!(
+            found,
+            [
+                "accuracy 0.7500 on 4 test rows (every row called 1, the larger class: 0.7500)",
+                "F1       0.8000 (every row called 1: 0.8571)",
+                "AUC      1.0000 (every row called 1: 0.5000)",
+                "this model is no better than calling every row 1; train longer, or with another --rate",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_model_that_is_better_is_not_called_worse() {
+        let found = of(&[(2.0, 1), (-1.0, 0), (-2.0, 0)]);
+
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[1], "F1       1.0000 (every row called 0: 0.0000)");
+    }
+
+    #[test]
+    fn rows_of_one_label_have_no_auc() {
+        assert_eq!(of(&[(2.0, 0), (-2.0, 0)])[2], "AUC      none: every row has label 0");
+    }
+}
