@@ -77,7 +77,7 @@ step "An LSTM learns which texts are positive, on two ranks of this machine; a t
     'trainer launch --nproc 2 -- fit reviews.h5 --out sentiment --epochs 3 --batch 256 --rate 0.01 --pool mean-max --device cpu'
 
 step "The same rows again, from the saved model: every row counted once." \
-    'trainer evaluate sentiment/model reviews.h5 --test-fraction 0.1 --device cpu'
+    'trainer evaluate sentiment reviews.h5 --test-fraction 0.1 --device cpu'
 
 step "Three sentences that it has not seen." \
     "printf '%s\n' 'What a magnificent knife, it works great!' 'It broke after a week, what a waste of money!' 'It is what it is' |

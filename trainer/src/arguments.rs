@@ -34,9 +34,9 @@ pub struct Arguments {
 pub enum Command {
     /// Train a model
     Fit(Box<Fit>),
-    /// Print a model's metrics on a dataset's rows, as one JSON object
+    /// Print a model's metrics on datasets' rows, one JSON object a dataset
     Evaluate(Evaluate),
-    /// Read lines on standard input and print what a model thinks of each, one JSON object a line
+    /// Read lines of files or standard input and print what a model thinks of each, one JSON object a line
     Predict(Predict),
     /// Write a saved model again elsewhere, with what other programs use it by
     Export(Export),
@@ -220,10 +220,11 @@ pub struct Running {
 /// What is evaluated.
 #[derive(Debug, Args)]
 pub struct Evaluate {
-    /// The folder of a saved model
+    /// Folder of a saved model, or of the training that left it
     pub model: PathBuf,
-    /// The dataset, with the model's vocabulary
-    pub dataset: PathBuf,
+    /// Datasets with the model's vocabulary
+    #[arg(required = true, value_name = "DATASET")]
+    pub datasets: Vec<PathBuf>,
     /// Only the share of rows that is for testing, as fit divides them; all of them otherwise
     #[arg(long, value_name = "SHARE")]
     pub test_fraction: Option<f64>,
@@ -238,8 +239,11 @@ pub struct Evaluate {
 /// What is predicted, and by which model.
 #[derive(Clone, Debug, Args)]
 pub struct Predict {
-    /// The folder of a saved model
+    /// Folder of a saved model, or of the training that left it
     pub model: PathBuf,
+    /// Files of lines, inflated where they are compressed; - is standard input, which is read where there are none
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// Format of the lines: json, polarity-csv, fasttext as the mapper has them, or text, a text and nothing else
     #[arg(long, value_name = "NAME", default_value = "json")]
     pub format: LineFormat,
@@ -266,7 +270,7 @@ pub struct Predict {
 /// What is exported.
 #[derive(Debug, Args)]
 pub struct Export {
-    /// The folder of a saved model
+    /// Folder of a saved model, or of the training that left it
     pub model: PathBuf,
     /// The folder to write, which must not exist
     #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]

@@ -6,6 +6,7 @@ mod export;
 mod fit;
 mod init;
 mod launch;
+mod model;
 mod out;
 mod outcome;
 mod predict;

@@ -1,8 +1,10 @@
-//! Lines in, one JSON line out for each, in their order: what a model says of a text, or why it says nothing.
+//! Lines in, one JSON line out for each, in their order: what a model says of a text, or why it says nothing. Where the
+//! lines are of files that were named, each is told with its file, and lines are counted anew in each.
 //!
 //! ```text
 //! {"line":1,"label":1,"score":2.5,"probability":0.9241418}
 //! {"line":2,"error":"bad_line"}
+//! {"file":"more.json.gz","line":1,"label":0,"score":-0.5,"probability":0.37754068}
 //! ```
 //!
 //! Lines are cut, read and cleaned as the mapper does it, and words become ids as in the dataset that the model was
@@ -53,6 +55,8 @@ pub enum Format {
 /// How to predict.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// The file that the lines are of, where one was named.
+    pub file: Option<String>,
     /// What a line holds.
     pub format: Format,
     /// The longest line that is read.
@@ -61,6 +65,13 @@ pub struct Options {
     pub batch_rows: usize,
     /// What the model's outputs mean.
     pub scoring: Scoring,
+}
+
+impl Options {
+    /// What lines are read from, for people.
+    pub fn place(&self) -> String {
+        self.file.clone().unwrap_or_else(|| "standard input".to_owned())
+    }
 }
 
 /// Why a line has no prediction.
@@ -97,14 +108,29 @@ pub struct Counts {
     pub predicted: u64,
     /// The others, by the names of their refusals.
     pub refused: BTreeMap<&'static str, u64>,
+    /// Lines with bytes that are not UTF-8, each invalid sequence of which is read as U+FFFD.
+    pub invalid_utf8: u64,
 }
 
 /// Why predicting ended early.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The input could not be read.
-    #[error("cannot read lines")]
-    Read(#[source] io::Error),
+    /// An input is not there, or not to be read by this user.
+    #[error("{place}: cannot be opened, expected a file of lines; check its name and permissions")]
+    Open {
+        /// The file.
+        place: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The input could not be read, or it is damaged.
+    #[error("{place}: cannot be read")]
+    Read {
+        /// The file, or standard input.
+        place: String,
+        /// What the system said, or what is wrong with the file.
+        source: io::Error,
+    },
     /// The output could not be written; a reader that went away is lost output.
     #[error("cannot write predictions")]
     Write(#[source] io::Error),
@@ -130,12 +156,17 @@ impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Read(_) | Self::Write(_) => Exit::Io,
+            Self::Open { .. } => Exit::MissingInput,
+            Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
+            Self::Read { .. } | Self::Write(_) => Exit::Io,
             Self::OtherCleaning { .. } => Exit::Settings,
             Self::Internal { .. } => Exit::Internal,
         }
     }
 }
+
+/// The result of predicting.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Reads all lines of `input` and writes what `model` says of each to `output`. The model gives, for each of the
 /// texts, as many outputs as the scoring needs.
@@ -160,6 +191,7 @@ pub fn run<E: From<Error>>(
         answers_owed.set(!window.is_empty());
         let ends = match lines.next_line() {
             Ok(Some(line)) => {
+                counts.invalid_utf8 += u64::from(is_invalid(line.content));
                 window.push(ids(&mut parser, tokenizer, line.content));
                 if !window.is_full() {
                     continue;
@@ -168,10 +200,10 @@ pub fn run<E: From<Error>>(
             }
             Err(error) if is_pause(&error) => false,
             Ok(None) => true,
-            Err(error) => return Err(Error::Read(error).into()),
+            Err(source) => return Err(Error::Read { place: options.place(), source }.into()),
         };
         let outputs = window.outputs(&mut model)?;
-        let written = write_lines(&mut output, options.scoring, &outputs, &mut counts);
+        let written = write_lines(&mut output, options, &outputs, &mut counts);
         written.map_err(Error::Write)?;
         if ends {
             return Ok(counts);
@@ -192,6 +224,10 @@ fn check_answers(texts: &Texts, scoring: Scoring, answers: &[Vec<f64>]) -> Resul
             Err(Error::Internal { promise })
         }
     }
+}
+
+fn is_invalid(line: Content<'_>) -> bool {
+    Fate::held(line).is_ok_and(|bytes| std::str::from_utf8(bytes).is_err())
 }
 
 enum Parser {
@@ -224,10 +260,19 @@ fn ids<'a>(
     }
 }
 
-/// What stands in a line of the output.
+/// A line of the output.
+#[derive(Serialize)]
+struct Said<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    #[serde(flatten)]
+    answer: Answer,
+}
+
+/// What stands in it of the line of the input.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Said {
+enum Answer {
     Prediction {
         line: u64,
         label: u8,
@@ -245,7 +290,7 @@ enum Said {
 /// Writes a window's lines, all of them at once, and counts them.
 fn write_lines(
     output: &mut impl Write,
-    scoring: Scoring,
+    options: &Options,
     outputs: &[Result<Vec<f64>, Refusal>],
     counts: &mut Counts,
 ) -> io::Result<()> {
@@ -253,29 +298,29 @@ fn write_lines(
     for outputs in outputs {
         counts.lines += 1;
         let answer = outputs.as_ref().map_err(|&refusal| refusal);
-        let said = match answer.and_then(|outputs| predicted(counts.lines, scoring, outputs)) {
+        let answer = match answer.and_then(|outputs| predicted(counts.lines, options.scoring, outputs)) {
             Ok(prediction) => {
                 counts.predicted += 1;
                 prediction
             }
             Err(refusal) => {
                 *counts.refused.entry(refusal.name()).or_default() += 1;
-                Said::Refusal { line: counts.lines, error: refusal.name() }
+                Answer::Refusal { line: counts.lines, error: refusal.name() }
             }
         };
-        serde_json::to_writer(&mut lines, &said)?;
+        serde_json::to_writer(&mut lines, &Said { file: options.file.as_deref(), answer })?;
         lines.push(b'\n');
     }
     output.write_all(&lines)?;
     output.flush()
 }
 
-fn predicted(line: u64, scoring: Scoring, outputs: &[f64]) -> Result<Said, Refusal> {
+fn predicted(line: u64, scoring: Scoring, outputs: &[f64]) -> Result<Answer, Refusal> {
     let score = scoring.score(outputs);
     if !score.is_finite() || !outputs.iter().all(|output| output.is_finite()) {
         return Err(Refusal::NotFinite);
     }
     let probability = scoring.probability(score).map(|probability| probability as f32);
     let rating = matches!(scoring, Scoring::Rating { .. }).then(|| outputs[0] as f32);
-    Ok(Said::Prediction { line, label: u8::from(scoring.is_positive(score)), score, probability, rating })
+    Ok(Answer::Prediction { line, label: u8::from(scoring.is_positive(score)), score, probability, rating })
 }

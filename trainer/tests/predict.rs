@@ -114,7 +114,13 @@ fn expected(line: &str, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'sta
 
 /// What is said of each line.
 fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u64, String>> {
-    let options = Options { format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, scoring: Scoring::Logit };
+    let options = Options {
+        file: None,
+        format,
+        line_bytes_max: LINE_BYTES_MAX,
+        batch_rows: 3,
+        scoring: Scoring::Logit,
+    };
     let mut output = Vec::new();
     run(input.as_bytes(), &mut output, tokenizer, &options, answer).unwrap();
     let lines = std::str::from_utf8(&output).unwrap().lines().enumerate();

@@ -7,8 +7,9 @@ mod fixture;
 mod ranks;
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -625,4 +626,154 @@ fn a_model_predicts_line_by_line_and_is_exported_whole() {
     predict.arg("predict").arg(&copy);
     let (code, told) = run(predict);
     assert_eq!(code, Some(66), "{told}");
+}
+
+#[test]
+fn files_are_predicted_inflated_each_line_with_its_file() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let [plain, packed] = ["plain", "packed"].map(|name| job.out(name));
+    fs::write(&plain, "w1 w2 w3\n\n").unwrap();
+    fs::write(&packed, "nobody knows\nw1 \u{e9}\n").unwrap();
+    assert!(Command::new("gzip").arg(&packed).status().unwrap().success());
+    let packed = job.out("packed.gz");
+    let predict = |files: &[&Path]| {
+        let mut predict = trainer();
+        // The training's folder stands for its model.
+        predict.arg("predict").arg(job.out("out")).args(files).args(["--format", "text", "--device", "cpu"]);
+        predict.stdin(fs::File::open(&packed).unwrap());
+        let Output { status, stdout, stderr } = predict.output().unwrap();
+        let lines = String::from_utf8(stdout).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+        (status.code(), lines, String::from_utf8(stderr).unwrap())
+    };
+    let errors = |lines: &[Value]| {
+        let told =
+            lines.iter().map(|line| (line["file"].clone(), line["line"].clone(), line["error"].clone()));
+        told.map(|(file, line, error)| format!("{file} {line} {error}")).collect::<Vec<_>>()
+    };
+    let shown = |path: &Path| format!("\"{}\"", path.display());
+
+    let (code, lines, told) = predict(&[&plain, &packed, Path::new("-")]);
+    let (plain_name, packed_name) = (shown(&plain), shown(&packed));
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    // The words of the fixture's vocabulary hold digits, which no cleaned text does.
+    let expected = [
+        format!("{plain_name} 1 \"only_unknown\""),
+        format!("{plain_name} 2 \"blank\""),
+        format!("{packed_name} 1 \"only_unknown\""),
+        format!("{packed_name} 2 \"only_unknown\""),
+        "null 1 \"only_unknown\"".to_owned(),
+        "null 2 \"only_unknown\"".to_owned(),
+    ];
+    assert_eq!(errors(&lines), expected);
+
+    let missing = job.out("missing");
+    let (code, lines, told) = predict(&[&plain, &missing]);
+    assert_eq!((code, lines.len()), (Some(66), 0), "nothing is answered before all files are there: {told}");
+    assert!(told.contains("missing: cannot be opened, expected a file of lines"), "{told}");
+
+    fs::write(&plain, b"w1\nw\xff\xfe2\n").unwrap();
+    let (code, _, told) = predict(&[&plain]);
+    assert_eq!(code, Some(0));
+    assert!(told.contains("plain: invalid_utf8 in 1 of 2 lines, read as spaces"), "{told}");
+}
+
+#[test]
+fn several_datasets_are_evaluated_by_a_trainings_folder_a_line_each() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let (_data, other) = reviews(301);
+    let evaluate = |model: &Path, datasets: &[&Path]| {
+        let mut command = trainer();
+        command.arg("evaluate").arg(model).args(datasets).args(["--device", "cpu"]);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let lines = String::from_utf8(output.stdout).unwrap();
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>()
+    };
+
+    let both = evaluate(&job.out("out"), &[&job.dataset, &other]);
+
+    assert_eq!(both.iter().map(|line| &line["rows"]).collect::<Vec<_>>(), [600, 301]);
+    assert_eq!(both[1]["dataset"], other.to_str().unwrap());
+    assert_eq!(evaluate(&job.out("out/model"), &[&other]), both[1..]);
+}
+
+#[test]
+fn the_end_of_a_training_tells_three_figures_beside_the_larger_class() {
+    let job = Job::new();
+    let outcome = |name: &str, more: &[&str]| {
+        let (code, told) = run(job.fit(name, more));
+        assert_eq!(code, Some(0), "{told}");
+        let from = told.find("trainer: accuracy ").unwrap_or_else(|| panic!("{told}"));
+        told[from..].lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    // Nothing is learned, so all rows are called the same.
+    let nothing = outcome("nothing", &["--rate", "1e-30", "--epochs", "1"]);
+
+    let test = job.metrics("nothing", "test").remove(0)["metrics"].clone();
+    let number = |name: &str| test[name].as_f64().unwrap();
+    let accuracy = format!("trainer: accuracy {:.4} on {} test rows (", number("accuracy"), test["rows"]);
+    assert!(nothing[0].starts_with(&accuracy), "{nothing:?}");
+    assert!(nothing[1].starts_with(&format!("trainer: F1       {:.4} (", number("f1"))), "{nothing:?}");
+    assert!(nothing[2].starts_with(&format!("trainer: AUC      {:.4} (", number("auc"))), "{nothing:?}");
+    assert!(
+        nothing[3].starts_with("trainer: this model is no better than calling every row "),
+        "{nothing:?}"
+    );
+
+    let learned = outcome("learned", &["--rate", "0.05", "--epochs", "6"]);
+    assert!(learned[3].starts_with("trainer: the model is in "), "{learned:?}");
+}
+
+/// A program that asks one short line at a time, whose beginning says nothing of how it is packed.
+#[test]
+fn a_line_on_standard_input_is_answered_before_the_next_is_there() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let mut predict = trainer();
+    predict.arg("predict").arg(job.out("out")).args(["--format", "text", "--device", "cpu"]);
+    let mut predict = predict.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut asks, answers) = (predict.stdin.take().unwrap(), predict.stdout.take().unwrap());
+    let mut answers = BufReader::new(answers).lines();
+
+    for line in 1..=3 {
+        asks.write_all(b"w\n").unwrap();
+        let expected = format!("{{\"line\":{line},\"error\":\"only_unknown\"}}");
+        assert_eq!(answers.next().unwrap().unwrap(), expected);
+    }
+
+    drop(asks);
+    assert!(predict.wait().unwrap().success());
+}
+
+#[test]
+fn an_archive_is_refused_and_utf_16_is_read() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let predict = |file: &Path| {
+        let mut predict = trainer();
+        predict.arg("predict").arg(job.out("out")).arg(file).args(["--format", "text", "--device", "cpu"]);
+        let Output { status, stdout, stderr } = predict.output().unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    let [text, archive] = ["text", "archive"].map(|name| job.out(name));
+    fs::write(&text, "one\n\nthree\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>())
+        .unwrap();
+    let tar =
+        Command::new("tar").arg("-cf").arg(&archive).arg("-C").arg(job.folder.path()).arg("text").status();
+    assert!(tar.unwrap().success());
+    fs::write(&text, [&[0xff, 0xfe][..], &fs::read(&text).unwrap()].concat()).unwrap();
+
+    let (code, answers, told) = predict(&text);
+    let errors: Vec<Value> =
+        answers.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["error"].clone()).collect();
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    assert_eq!(errors, ["only_unknown", "blank", "only_unknown"]);
+
+    let (code, answers, told) = predict(&archive);
+    assert_eq!((code, answers.as_str()), (Some(65), ""), "{told}");
+    assert!(told.contains("archive: cannot be read: found a tar archive, expected lines"), "{told}");
 }

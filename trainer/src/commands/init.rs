@@ -22,6 +22,7 @@ pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Re
         });
     }
     if path.is_dir() {
+        let path = &super::model::folder(path);
         let saved = saved::read(path)?;
         if saved.vocabulary != vocabulary.words {
             return Err(Error::OtherVocabulary { path: path.to_owned(), of: "the dataset".into() });

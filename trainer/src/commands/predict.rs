@@ -1,40 +1,112 @@
-//! `trainer predict`: lines on standard input, what a saved model thinks of each on standard output.
+//! `trainer predict`: lines of files or on standard input, what a saved model thinks of each on standard output.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 use corpus::format::Asked;
 use tch::{Device, Kind};
 
-use super::device;
+use super::progress::tell;
+use super::{device, model};
 use crate::arguments::{LineFormat, Predict};
 use crate::compute::{Answers, Tokens};
 use crate::error::{Error, Result};
 use crate::models::{Classifier, read_classifier};
-use crate::predict::{Error as PredictError, Format, Options, Texts, Tokenizer, run};
+use crate::predict::{self, Format, Options, Texts, Tokenizer, run};
 
 /// Answers line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
     let format = format(arguments)?;
-    let stdin = program::stdin().map_err(|error| Error::Predict(PredictError::Read(error)))?;
+    let inputs = inputs(&arguments.files);
+    // All of them, before the first is answered.
+    inputs.iter().try_for_each(|input| input.check())?;
     let compute = device::choose(&arguments.running)?;
     let Classifier { lstm, objective, vocabulary, config } =
-        read_classifier(&arguments.model, compute.device())?;
+        read_classifier(&model::folder(&arguments.model), compute.device())?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
-    let options = Options {
+    let mut options = Options {
+        file: None,
         format,
         line_bytes_max: arguments.line_bytes_max,
         batch_rows: arguments.batch as usize,
         scoring: objective.scoring(config.preparation.positive_from),
     };
     let mut answers = Answers::of(&lstm, &compute);
-    let answer = |texts: &Texts| -> Result<Vec<Vec<f64>>> {
+    let mut answer = |texts: &Texts| -> Result<Vec<Vec<f64>>> {
         let Texts { tokens, longest, lengths } = texts;
         let outputs = answers.outputs(Tokens { tokens, longest: *longest, lengths })?;
         Ok(Vec::try_from(&outputs.to_kind(Kind::Double).to_device(Device::Cpu))?)
     };
-    run(stdin.lock(), io::stdout().lock(), &mut tokenizer, &options, answer)?;
+    for input in inputs {
+        options.file = input.name();
+        let lines = input.open()?;
+        let counts = run(lines, io::stdout().lock(), &mut tokenizer, &options, &mut answer)?;
+        if counts.invalid_utf8 > 0 {
+            tell(&format!(
+                "{}: invalid_utf8 in {} of {} lines, read as spaces; convert input of another encoding by iconv",
+                options.place(),
+                counts.invalid_utf8,
+                counts.lines
+            ));
+        }
+    }
     Ok(())
+}
+
+/// Where lines come from.
+#[derive(Clone, Copy)]
+enum Input<'a> {
+    Standard,
+    File(&'a Path),
+}
+
+fn inputs(files: &[std::path::PathBuf]) -> Vec<Input<'_>> {
+    if files.is_empty() {
+        return vec![Input::Standard];
+    }
+    files
+        .iter()
+        .map(|file| if file.as_os_str() == "-" { Input::Standard } else { Input::File(file) })
+        .collect()
+}
+
+impl<'a> Input<'a> {
+    fn name(self) -> Option<String> {
+        match self {
+            Self::Standard => None,
+            Self::File(path) => Some(path.to_string_lossy().into_owned()),
+        }
+    }
+
+    /// Refuses what cannot be read.
+    fn check(self) -> predict::Result<()> {
+        match self {
+            Self::Standard => program::stdin().map(drop).map_err(|source| self.unread(source)),
+            Self::File(path) => File::open(path)
+                .and_then(|file| match file.metadata()?.is_dir() {
+                    true => Err(io::ErrorKind::IsADirectory.into()),
+                    false => Ok(()),
+                })
+                .map_err(|source| predict::Error::Open { place: path.display().to_string(), source }),
+        }
+    }
+
+    /// Its bytes, inflated and decoded.
+    fn open(self) -> predict::Result<Box<dyn Read + 'a>> {
+        let opened: io::Result<Box<dyn Read + 'a>> = match self {
+            Self::Standard => {
+                program::stdin().and_then(|stdin| Ok(Box::new(input::of(stdin.lock())?) as Box<dyn Read>))
+            }
+            Self::File(path) => input::open(path).map(|input| Box::new(input) as Box<dyn Read>),
+        };
+        opened.map_err(|source| self.unread(source))
+    }
+
+    fn unread(self, source: io::Error) -> predict::Error {
+        predict::Error::Read { place: self.name().unwrap_or_else(|| "standard input".to_owned()), source }
+    }
 }
 
 /// What was asked for, before anything is read. The rating and the class of a line play no part.

@@ -19,7 +19,7 @@ fn tokenizer() -> Tokenizer {
 }
 
 fn options(format: Format, scoring: Scoring) -> Options {
-    Options { format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, scoring }
+    Options { file: None, format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, scoring }
 }
 
 fn reviews() -> Options {
@@ -94,7 +94,7 @@ fn each_line_of_reviews_has_one_line_in_its_order() {
     assert_eq!(output, expected);
     let names = ["blank", "bad_line", "no_text", "empty_text", "only_stopwords", "only_unknown"];
     let refused = names.map(|name| (name, 1)).into();
-    assert_eq!(counts, Counts { lines: 10, predicted: 4, refused });
+    assert_eq!(counts, Counts { lines: 10, predicted: 4, refused, invalid_utf8: 0 });
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn input_that_cannot_be_read_is_an_error() {
     }
     let input = (&b"good\n"[..]).chain(Broken);
     let error = run(input, io::sink(), &mut tokenizer(), &texts(), count).unwrap_err();
-    assert_eq!(chain(&error), "cannot read lines: connection reset");
+    assert_eq!(chain(&error), "standard input: cannot be read: connection reset");
     assert_eq!(error.exit() as u8, 74);
 }
 

@@ -1,0 +1,34 @@
+//! Which folder is meant by a model: its own, or that of the training that left it.
+
+use std::path::{Path, PathBuf};
+
+use crate::run::MODEL;
+
+/// The folder of a saved model, given its own name or the `--out` of fit.
+pub(super) fn folder(path: &Path) -> PathBuf {
+    let of_training = path.join(MODEL);
+    if !path.join("config.json").exists() && of_training.is_dir() { of_training } else { path.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_training_stands_for_its_model_and_a_model_for_itself() {
+        let folder_of_all = tempfile::tempdir().unwrap();
+        let training = folder_of_all.path().join("training");
+        let model = training.join(MODEL);
+        fs::create_dir_all(&model).unwrap();
+        fs::write(model.join("config.json"), "{}").unwrap();
+
+        assert_eq!(folder(&training), model);
+        assert_eq!(folder(&model), model);
+        // What is neither is named as it was given.
+        assert_eq!(folder(folder_of_all.path()), folder_of_all.path());
+    }
+}
