@@ -19,7 +19,7 @@ fn a_job_makes_the_same_dataset_as_a_pipe() {
 
     ran.is_the_same_dataset(&WHOLE);
     let mapper: BTreeMap<String, u64> =
-        WHOLE.counts.counters().map(|(name, value)| (name.to_owned(), value)).into();
+        WHOLE.counts.counters().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     assert_eq!(ran.counters("mapper"), mapper);
     let reducer: BTreeMap<String, u64> =
         WHOLE.ledger.reducer.counters().map(|(name, value)| (name.to_owned(), value)).into();
