@@ -63,6 +63,19 @@ pub fn shard_key(partition: u32, host: &str, attempt: &str) -> String {
     format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")
 }
 
+/// Whether a reducer gives an object this name.
+pub fn is_shard_key(key: &str) -> bool {
+    let name = key.strip_prefix(DATA_PREFIX).and_then(|name| name.strip_prefix("part-")?.strip_suffix(".h5"));
+    let mut parts = name.unwrap_or_default().split('.');
+    let (Some(partition), Some(host), Some(attempt)) = (parts.next(), parts.next(), parts.next()) else {
+        return false;
+    };
+    let is_fit = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    is_fit(host) && is_fit(attempt) && partition.parse().is_ok_and(|n| shard_key(n, host, attempt) == key)
+}
+
 /// The name of a partition's commit record.
 pub fn commit_key(partition: u32) -> String {
     format!("{COMMIT_PREFIX}part-{partition:05}.json")
@@ -82,6 +95,27 @@ mod tests {
     fn names_carry_partition_host_and_attempt() {
         assert_eq!(shard_key(7, "ip-10-0-3-9", "0af1"), "data/part-00007.ip-10-0-3-9.0af1.h5");
         assert_eq!(commit_key(123_456), "commit/part-123456.json");
+    }
+
+    #[test]
+    fn only_names_that_a_reducer_gives_are_of_shards() {
+        for own in ["data/part-00007.ip-10-0-3-9.0af1.h5", "data/part-123456.a_b.attempt_1.h5"] {
+            assert!(is_shard_key(own), "{own}");
+        }
+        for other in [
+            "data/amz.json",
+            "data/part-00007.h5",
+            "data/part-00007.host.h5",
+            "data/part-7.host.0af1.h5",
+            "data/part-00007.host.0af1.h5.tmp",
+            "data/part-00007.host.0af1.more.h5",
+            "data/part-00007..0af1.h5",
+            "data/part-00007.ho/st.0af1.h5",
+            "data/sub/part-00007.host.0af1.h5",
+            "commit/part-00007.host.0af1.h5",
+        ] {
+            assert!(!is_shard_key(other), "{other}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Objects that no commit names: what is left of attempts that were not elected.
 
-use dataset::commit::DATA_PREFIX;
+use dataset::commit::{DATA_PREFIX, is_shard_key};
 use store::{Listed, Store};
 
 use crate::error::{Error, Result};
@@ -8,8 +8,10 @@ use crate::run::{complete, read_commits};
 
 /// What lies in a run that no commit names.
 pub struct Garbage {
-    /// The objects.
+    /// The shards.
     pub orphans: Vec<Listed>,
+    /// Objects beside them that no reducer has put there, by their names: somebody else's, to be left alone.
+    pub strangers: Vec<Listed>,
     /// Why they must not be removed, where that is so.
     pub refusal: Option<Error>,
 }
@@ -20,7 +22,8 @@ pub fn find(store: &Store) -> Result<Garbage> {
     // The commits are read once and before the objects: a partition that is committed meanwhile leaves this run
     // unfinished, so the shard of its attempt is not taken for garbage.
     let commits = read_commits(store)?;
-    let mut orphans = store.list(DATA_PREFIX)?;
+    let (mut orphans, strangers): (Vec<_>, Vec<_>) =
+        store.list(DATA_PREFIX)?.into_iter().partition(|listed| is_shard_key(listed.key.as_str()));
     let all = orphans.len();
     orphans.retain(|listed| !commits.values().any(|commit| commit.object == listed.key.as_str()));
     let named = all - orphans.len();
@@ -35,5 +38,5 @@ pub fn find(store: &Store) -> Result<Garbage> {
         }
         Ok(_) => None,
     };
-    Ok(Garbage { orphans, refusal })
+    Ok(Garbage { orphans, strangers, refusal })
 }

@@ -148,9 +148,13 @@ fn describe(file: &Path) -> Result<(), Error> {
 
 fn collect_garbage(run: &str, s3: Option<&S3Options>, delete: bool) -> Result<(), Error> {
     let store = Store::open_with(run, &s3.cloned().unwrap_or_default())?;
-    let Garbage { orphans, refusal } = gc::find(&store)?;
+    let Garbage { orphans, strangers, refusal } = gc::find(&store)?;
     for orphan in &orphans {
         print(&format!("{} {} bytes\n", orphan.key, orphan.bytes))?;
+    }
+    for stranger in &strangers {
+        let why = "not a reducer's by its name, so it is left alone";
+        print(&format!("{} {} bytes: {why}\n", stranger.key, stranger.bytes))?;
     }
     match (refusal, delete) {
         (Some(refusal), true) => Err(refusal),

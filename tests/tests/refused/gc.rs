@@ -66,3 +66,26 @@ fn what_no_commit_of_a_whole_run_names_is_removed() {
     assert_eq!(fs::read_dir(job.path("run/data")).unwrap().count(), 2);
     job.merges();
 }
+
+#[test]
+fn what_no_reducer_has_put_there_stays() {
+    let job = with_an_orphan();
+    for name in ["amz.json", "part-00001.h5", "part-00001.elsewhere.attempt9.h5.copy"] {
+        job.write(&format!("run/data/{name}"), "somebody else's");
+    }
+    let left_alone = "15 bytes: not a reducer's by its name, so it is left alone";
+    let strangers = format!(
+        "data/amz.json {left_alone}\ndata/part-00001.elsewhere.attempt9.h5.copy {left_alone}\n\
+         data/part-00001.h5 {left_alone}\n"
+    );
+    let removed = job.program("merge", &DELETE, "");
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    assert_eq!(
+        removed.stdout,
+        format!("data/part-00001.elsewhere.attempt9.h5 9 bytes\n{strangers}objects removed: 1\n")
+    );
+    assert_eq!(job.read("run/data/amz.json"), b"somebody else's");
+    assert_eq!(fs::read_dir(job.path("run/data")).unwrap().count(), 5);
+    assert_eq!(job.program("merge", &DELETE, "").stdout, format!("{strangers}objects removed: 0\n"));
+    job.merges();
+}
