@@ -35,6 +35,8 @@ pub enum Fault {
     DropCondition,
     /// Conditional puts of one name do not wait for each other.
     Unlocked,
+    /// The last byte of the answer's body is another, and its head has no checksum, as that of a part of an object.
+    DamagedAnswer,
     /// The service gets another byte behind the first of these words in the request's body.
     DamagedBehind(&'static str),
 }
@@ -148,10 +150,18 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         Fault::Delay(pause) => thread::sleep(pause),
         _ => {}
     }
-    let answer = shared.ask(&head, &body, fault)?;
+    let mut answer = shared.ask(&head, &body, fault)?;
+    let head_bytes = head_bytes(&answer);
     match fault {
         Fault::LoseAnswer => client.shutdown(Shutdown::Both),
-        Fault::CutAnswer(bytes) => write(client, &answer[..(head_bytes(&answer) + bytes).min(answer.len())]),
+        Fault::CutAnswer(bytes) => write(client, &answer[..(head_bytes + bytes).min(answer.len())]),
+        Fault::DamagedAnswer => {
+            answer[head_bytes..].iter_mut().last().into_iter().for_each(|byte| *byte ^= 1);
+            let head = String::from_utf8_lossy(&answer[..head_bytes]).into_owned();
+            let passed = head.split_inclusive("\r\n").filter(|line| !line.starts_with("x-amz-checksum-"));
+            write(client, passed.collect::<String>().as_bytes())?;
+            write(client, &answer[head_bytes..])
+        }
         Fault::Drip(bytes, pause) => answer.chunks(bytes).try_for_each(|piece| {
             thread::sleep(pause);
             write(client, piece)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tests::programs::run;
 use tests::steps::{Ways, described, each_step, error_line, trace_steps};
-use tests::tracer::{Call, Kind, Then, permitted};
+use tests::tracer::{Call, Ended, Kind, Then, permitted, trace};
 
 use crate::job::{JOB, PARTITIONS, Room};
 
@@ -62,6 +62,49 @@ fn other_shard(room: &Room) -> PathBuf {
     run(&mut room.reducer(0, "only"), turned.collect::<String>().as_bytes()).succeeded();
     let name = room.objects().into_keys().next().unwrap();
     room.run().join("data").join(name)
+}
+
+/// A reducer whose shard is harmed in the folder for temporary files, when it is written and before it is read back.
+fn reduced_with(room: &Room, harm: Harm, other: &Path, at: usize) -> Ended {
+    let mut is_harmed = false;
+    // The library looks first whether it is there.
+    let is_opened =
+        |call: &Call| call.kind == Kind::Open && call.path.ends_with("shard.h5") && call.path.exists();
+    let ended = trace(&room.reducer(0, "only"), &JOB.records[0], &mut |call| {
+        if is_opened(call) && !is_harmed {
+            harm.do_to(&call.path, other, at).unwrap();
+            is_harmed = true;
+        }
+        Then::GoOn
+    });
+    assert!(is_harmed, "the shard is not read back");
+    ended
+}
+
+#[test]
+fn a_shard_that_does_not_read_back_as_written_is_not_committed() {
+    if !permitted() {
+        return;
+    }
+    let elsewhere = Room::new();
+    let other = other_shard(&elsewhere);
+    let mut noticed = 0;
+    let places = 1..=24;
+    let harms = places.clone().map(|at| (Harm::Damaged, at)).chain([(Harm::Cut, 0), (Harm::Replaced, 0)]);
+    for (harm, at) in harms {
+        let room = Room::new();
+        let ended = reduced_with(&room, harm, &other, at);
+        if ended.code == Some(0) && matches!(harm, Harm::Damaged) {
+            // A byte without effect on content, as of unused space.
+            continue;
+        }
+        noticed += 1;
+        assert_eq!(ended.code, Some(74), "{harm:?} {at}: {}", ended.stderr);
+        let line = error_line("reducer", &ended, "harmed");
+        assert!(line.contains("the shard does not read back as written"), "{harm:?} {at}: {line}");
+        assert_eq!((room.objects().len(), room.commits().len()), (0, 0), "{harm:?} {at}");
+    }
+    assert!(noticed >= 18, "{noticed} of {} were noticed", places.count() + 2);
 }
 
 #[test]

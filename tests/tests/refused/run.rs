@@ -175,6 +175,12 @@ fn an_altered_number_in_a_commit_is_noticed() {
             66,
             altered("number of reviews 3 and 0 texts of stop words only, its commit says 2"),
         ),
+        (
+            "/counts/reviews",
+            4,
+            66,
+            altered("number of reviews 3 and 0 texts of stop words only, its commit says 4"),
+        ),
         ("/kept_words", 1, 66, altered("number of kept words 7, its commit says 1")),
         ("/distinct_words", 1, 66, altered("number of distinct words 7, its commit says 1")),
         ("/bytes", 1, 66, altered(&format!("size {}, its commit says 1", job.read(&job.object(0)).len()))),
