@@ -68,6 +68,22 @@ impl Settings {
         (&words[..front], &words[words.len() - back..])
     }
 
+    /// The flags of `reducer` and `sentimill` that give these settings; a list of stop words of one's own is a `FILE`.
+    pub fn flags(&self) -> String {
+        let named = [
+            ("none", Vec::new()),
+            ("nltk", stop_words::nltk()),
+            ("nltk-negations", stop_words::nltk_negations()),
+        ];
+        let list = named.iter().find(|(_, words)| *words == self.stop_words).map_or("FILE", |(name, _)| name);
+        format!(
+            "--stopwords {list} --max-tokens {} --keep {} --positive-from {}",
+            self.max_tokens,
+            self.keep.name(),
+            self.positive_from
+        )
+    }
+
     /// Names the first setting in which `other` differs, with both values; `None` where they agree.
     pub fn difference(&self, other: &Self) -> Option<Difference> {
         let pairs = [
@@ -173,6 +189,15 @@ mod tests {
         assert_eq!(settings.label(Votes([1, 0, 0, 0, 2])), 1);
         assert_eq!(settings.label(Votes([0, 0, 1, 1, 0])), 0);
         assert_eq!(Settings { positive_from: 3, ..settings }.label(Votes([0, 0, 1, 1, 0])), 1);
+    }
+
+    #[test]
+    fn flags_name_a_list_of_stop_words_where_it_has_a_name() {
+        let original = "--stopwords nltk --max-tokens 100 --keep first --positive-from 4";
+        assert_eq!(Settings::original().flags(), original);
+        let own = Settings { stop_words: vec!["soap".to_owned()], positive_from: 3, ..Settings::default() };
+        assert_eq!(own.flags(), "--stopwords FILE --max-tokens 400 --keep ends --positive-from 3");
+        assert!(Settings::default().flags().starts_with("--stopwords none "));
     }
 
     #[test]

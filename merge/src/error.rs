@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use corpus::exit::Exit;
-use corpus::ledger::{TooManyBad, Unbalanced};
+use corpus::ledger::{ReducerCounts, TooManyBad, Unbalanced};
 use thiserror::Error;
 
 /// Why there is no dataset.
@@ -107,6 +107,42 @@ pub enum Error {
         found: String,
         /// Its value in this run.
         expected: String,
+    },
+    /// Rows that were made by other settings than those of the dataset whose vocabulary they are to have.
+    #[error(
+        "{}: its {what} is {found}, that of this run {expected}; with one vocabulary, rows of both are read alike: run \
+         the reducers with {flags}, into a new --run", path.display()
+    )]
+    OtherRows {
+        /// The other dataset.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+        /// Its value there.
+        found: String,
+        /// Its value in this run.
+        expected: String,
+        /// The flags of a reducer that give the settings there.
+        flags: String,
+    },
+    /// There is nothing to make a dataset of.
+    #[error(
+        "{}: not made, as no row is left: {reducer}, {left_out} left out; check the input and its format, and what \
+         --stopwords and --without leave out", path.display()
+    )]
+    NoRows {
+        /// Where the dataset was to go.
+        path: PathBuf,
+        /// What became of all texts.
+        reducer: ReducerCounts,
+        /// Rows whose texts another dataset holds.
+        left_out: u64,
+    },
+    /// The folder above the one that a dataset goes into is not there.
+    #[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check --out", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
     },
     /// A shard that is not what its commit says.
     #[error(
@@ -273,9 +309,13 @@ impl Error {
             | Self::OtherThanManifest { .. }
             | Self::ObjectsMissing { .. }
             | Self::NoCounts { .. } => Exit::MissingInput,
-            Self::OtherSettings { .. } | Self::OtherCleaning { .. } => Exit::Settings,
-            Self::TextTwice { .. } | Self::Ledger(_) | Self::BadLines(_) => Exit::BadInput,
-            Self::OtherFile { .. } => Exit::Usage,
+            Self::OtherSettings { .. } | Self::OtherCleaning { .. } | Self::OtherRows { .. } => {
+                Exit::Settings
+            }
+            Self::TextTwice { .. } | Self::Ledger(_) | Self::BadLines(_) | Self::NoRows { .. } => {
+                Exit::BadInput
+            }
+            Self::OtherFile { .. } | Self::NoFolder { .. } => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Store(error) => error.exit(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,

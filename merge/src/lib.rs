@@ -92,6 +92,7 @@ pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outc
             return Ok(Outcome::Unchanged(manifest));
         }
     }
+    making.check_place()?;
     let mut shards = Shards {
         shards: verify_all(store, &commits, options, progress)?,
         spool: Spool::create(&options.scratch)?,

@@ -1,5 +1,6 @@
 //! The program `merge`: arguments in, a dataset and its card out.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ use corpus::exit::{self, Exit, chain, usage};
 use corpus::ledger::Share;
 use corpus::place::local_path;
 use dataset::dataset_file::DatasetReader;
+use dataset::manifest::DatasetManifest;
 use merge::gc::Garbage;
 use merge::progress::Progress;
 use merge::{DatasetOptions, Error, Options, Outcome, VocabularyFrom, counts, gc};
@@ -118,12 +120,28 @@ fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error>
         scratch: std::env::temp_dir(),
     };
     match merge::run(&store, &options, &Progress::to_stderr("merge"))? {
-        Outcome::Made(manifest, card) => print(&(merge::ledger_lines(&manifest) + &card)),
+        Outcome::Made(manifest, card) => {
+            warn_without_counts(&options, &manifest);
+            print(&(merge::ledger_lines(&manifest) + &card))
+        }
         Outcome::Unchanged(manifest) => {
+            warn_without_counts(&options, &manifest);
             let there = format!("{} is there already, whole and of these settings", out.display());
             print(&format!("{there}: nothing to do\n{}", merge::ledger_lines(&manifest)))?;
             describe(out)
         }
+    }
+}
+
+/// A mapper that failed has written a part of its records, and shards do not tell.
+fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
+    if options.mapper.is_none() && manifest.seal.ledger.mapper.is_none() {
+        // Where nobody listens, the ledger on standard output says it too.
+        let _ = writeln!(
+            io::stderr(),
+            "merge: warning: a mapper that failed would go unnoticed; give --counts with what mapper --counts wrote, or \
+             with the saved output of Hadoop's job client"
+        );
     }
 }
 

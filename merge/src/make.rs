@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
 use corpus::exit::chain;
+use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
@@ -114,6 +115,7 @@ impl<'a> Making<'a> {
             VocabularyFrom::Frequency(size) => (None, *size),
             VocabularyFrom::Dataset(path) => {
                 let other = open(path)?;
+                check_rows(path, &other.settings().rows, rows)?;
                 let size = other.vocabulary().words.len() as u64;
                 (Some(other), size)
             }
@@ -154,6 +156,11 @@ impl<'a> Making<'a> {
             Ok(_) => self.refused("a dataset of other settings", "one of these"),
             Err(_) => self.refused("no whole dataset", "this one or nothing"),
         }
+    }
+
+    /// Finds out, before any work is done, whether the dataset can be written where it is to go.
+    pub fn check_place(&self) -> Result<()> {
+        self.places.check(self.options.padded.is_some())
     }
 
     /// Refuses a dataset of other settings, by its manifest.
@@ -201,17 +208,26 @@ impl<'a> Making<'a> {
         progress: &Progress,
         put_seal: impl FnOnce(&Seal) -> Result<()>,
     ) -> Result<(DatasetManifest, String), C::Error> {
-        let (built, card) = self.build(content, progress)?;
+        let (built, card) = self.build(content, seal.ledger.reducer, progress)?;
         let manifest = self.publish(built, seal, progress, || go_on(content), put_seal)?;
         Ok((manifest, card))
     }
 
-    fn build<C: Content>(&self, content: &mut C, progress: &Progress) -> Result<(Built, String), C::Error> {
+    fn build<C: Content>(
+        &self,
+        content: &mut C,
+        reducer: ReducerCounts,
+        progress: &Progress,
+    ) -> Result<(Built, String), C::Error> {
         let vocabulary = match &self.vocabulary {
             None => most_frequent(content, self.settings.vocabulary_size)?,
             Some(other) => recounted(other.vocabulary().words.clone(), content)?,
         };
         let size = content.size()?;
+        if size.rows == 0 {
+            let (path, left_out) = (self.places.dataset.clone(), size.left_out);
+            return Err(Error::NoRows { path, reducer, left_out }.into());
+        }
         let file = self.places.temporary()?;
         let mut dataset = DatasetWriter::create(&file, &self.settings, &vocabulary, size.rows, size.tokens)
             .map_err(Error::from)?;
@@ -300,6 +316,19 @@ fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> 
             Err(Error::OtherCleaning { path: path.to_owned(), what, found, expected })
         }
     }
+}
+
+/// Rows of one vocabulary are to be read alike.
+fn check_rows(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
+    there.difference(here).map_or(Ok(()), |difference| {
+        Err(Error::OtherRows {
+            path: path.to_owned(),
+            what: difference.setting,
+            found: difference.ours,
+            expected: difference.theirs,
+            flags: there.flags(),
+        })
+    })
 }
 
 /// A dataset that is finished but for its name.

@@ -1,7 +1,7 @@
 //! A finished dataset → its place, whole or not at all, with its manifest beside it; never over another file.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Write};
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,12 @@ use tempfile::TempPath;
 
 use crate::error::{Error, Result, at};
 use crate::run::{check_version, parsed};
+
+/// A block of most file systems: a full one has none left.
+const PROBE_BYTES: usize = 4 << 10;
+
+/// How each file of HDF5 begins that has no block of its user's.
+const HDF5: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
 /// The files of one dataset.
 #[derive(Clone, Debug)]
@@ -45,6 +51,29 @@ impl Places {
         let manifest: DatasetManifest = parsed(&object, expected, &bytes)?;
         check_version(&object, expected, manifest.schema_version)?;
         Ok(Some(manifest))
+    }
+
+    /// Finds out whether files can be written there, by one without a name: the folder, or the one above it, is there,
+    /// may be written to and has room; and what lies in the place of a padded copy may be one.
+    pub(crate) fn check(&self, is_padded: bool) -> Result<()> {
+        let mut folder = folder_of(&self.dataset);
+        if !at(folder, "look it up", folder.try_exists())? {
+            folder = folder_of(folder);
+        }
+        if !folder.is_dir() {
+            return Err(Error::NoFolder { path: folder.to_owned() });
+        }
+        let written = tempfile::tempfile_in(folder)
+            .and_then(|mut probe| probe.write_all(&[0; PROBE_BYTES]).and_then(|()| probe.sync_data()));
+        at(folder, "write a file", written)?;
+        if is_padded && at(&self.padded, "look it up", self.padded.try_exists())? && !is_hdf5(&self.padded)? {
+            return Err(Error::OtherFile {
+                path: self.padded.clone(),
+                found: "no HDF5 file".to_owned(),
+                expected: "a copy of this dataset or nothing".to_owned(),
+            });
+        }
+        Ok(())
     }
 
     /// Makes the names durable of files that are there: who gave them may have been killed before it did.
@@ -123,6 +152,13 @@ pub(crate) fn same_file(place: &Path, sha256: &str) -> Result<()> {
         found: format!("another file (sha256 {there:.8})"),
         expected: format!("this dataset (sha256 {sha256:.8})"),
     })
+}
+
+fn is_hdf5(path: &Path) -> Result<bool> {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HDF5.len() as u64).read_to_end(&mut begin));
+    at(path, "read what is there", read)?;
+    Ok(begin == HDF5)
 }
 
 fn folder_of(place: &Path) -> &Path {

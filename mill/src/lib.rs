@@ -100,6 +100,7 @@ pub fn run(
     if let Some(manifest) = making.look()? {
         making.check_settings(&manifest)?;
     }
+    making.check_place()?;
     let scratch = Scratch::new(&options.scratch, options.memory_bytes / 8 * WAITING_EIGHTHS);
     let job = Job { reading, options, interrupt, stopped: AtomicBool::new(false), scratch: &scratch };
     let mapped = job.map(progress)?;

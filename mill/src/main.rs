@@ -14,6 +14,8 @@ use corpus::exit::{Exit, chain, print, usage};
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::place::local_path;
+use corpus::settings::Settings;
+use dataset::dataset_file::DatasetReader;
 use mapper::arguments::FormatArguments;
 use merge::progress::Progress;
 use merge::{DatasetOptions, VocabularyFrom};
@@ -45,7 +47,7 @@ struct Arguments {
     #[arg(long, value_name = "N", conflicts_with = "vocabulary",
         value_parser = clap::value_parser!(u64).range(1..=4_000_000_000))]
     vocabulary_size: Option<u64>,
-    /// Take another dataset's vocabulary, as for a test set after its training set
+    /// Take another dataset's vocabulary and its settings of rows, as for a test set after its training set
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
     /// Leave out the texts that another dataset holds
@@ -85,10 +87,11 @@ fn main() -> ExitCode {
 fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let failed = |error: Error| (error.exit(), chain(&error));
     let threads = threads(&arguments);
+    let settings = row_settings(&arguments)?;
     let options = Options {
         format: arguments.format.format()?,
         bad_lines_max: arguments.bad_lines_max,
-        settings: arguments.rows.settings()?,
+        settings,
         dataset: DatasetOptions {
             out: arguments.out,
             vocabulary: VocabularyFrom::asked(arguments.vocabulary, arguments.vocabulary_size),
@@ -109,6 +112,13 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let progress = Progress::to_stderr("sentimill");
     let made = run(&reading, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
     print(&(merge::ledger_lines(&made.manifest) + &made.card)).map_err(|error| failed(Error::Output(error)))
+}
+
+/// The settings of rows: those of the dataset whose vocabulary is taken, where one is.
+fn row_settings(arguments: &Arguments) -> Result<Settings, (Exit, String)> {
+    let Some(path) = &arguments.vocabulary else { return arguments.rows.settings() };
+    let dataset = DatasetReader::open(path).map_err(|error| (error.exit(), chain(&error)))?;
+    arguments.rows.settings_after(path, &dataset.settings().rows)
 }
 
 fn threads(arguments: &Arguments) -> NonZeroUsize {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use corpus::exit::Exit;
-use corpus::settings::{Keep, Settings};
+use corpus::settings::{Difference, Keep, Settings};
 use corpus::stop_words;
 
 /// What decides a row.
@@ -22,15 +22,42 @@ pub struct RowArguments {
     /// Smallest rating whose label is 1 [default: 4]
     #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
     positive_from: Option<u8>,
-    /// Preparation as a whole; original stands for --stopwords nltk --max-tokens 100 --keep first
-    #[arg(long, value_name = "NAME", value_parser = ["modern", "original"], default_value = "modern")]
-    profile: String,
+    /// All three: original stands for --stopwords nltk --max-tokens 100 --keep first [default: modern]
+    #[arg(long, value_name = "NAME", value_parser = ["modern", "original"])]
+    profile: Option<String>,
 }
 
 impl RowArguments {
     /// The settings; an error is an exit code and a line.
     pub fn settings(&self) -> Result<Settings, (Exit, String)> {
-        let profile = if self.profile == "original" { Settings::original() } else { Settings::default() };
+        self.over(Settings::default())
+    }
+
+    /// The settings of the dataset whose vocabulary is taken; a flag that contradicts them is refused.
+    pub fn settings_after(&self, dataset: &Path, theirs: &Settings) -> Result<Settings, (Exit, String)> {
+        let (Settings { cleaning_version, unicode_version, .. }, theirs) =
+            (Settings::default(), theirs.clone());
+        let taken = Settings { cleaning_version, unicode_version, ..theirs };
+        match self.over(taken.clone())?.difference(&taken) {
+            None => Ok(taken),
+            Some(Difference { setting, ours, theirs }) => Err((
+                Exit::Settings,
+                format!(
+                    "--vocabulary {}: its {setting} is {theirs}, the flags say {ours}; leave out the flags that differ: \
+                     the dataset's are taken over",
+                    dataset.display()
+                ),
+            )),
+        }
+    }
+
+    /// These settings, but for what flags say.
+    fn over(&self, settings: Settings) -> Result<Settings, (Exit, String)> {
+        let profile = match self.profile.as_deref() {
+            None => settings.clone(),
+            Some("original") => Settings::original(),
+            Some(_) => Settings::default(),
+        };
         Ok(Settings {
             stop_words: match self.stopwords.as_deref() {
                 None => profile.stop_words,
@@ -41,8 +68,8 @@ impl RowArguments {
             },
             max_tokens: self.max_tokens.unwrap_or(profile.max_tokens),
             keep: self.keep.unwrap_or(profile.keep),
-            positive_from: self.positive_from.unwrap_or(profile.positive_from),
-            ..profile
+            positive_from: self.positive_from.unwrap_or(settings.positive_from),
+            ..settings
         })
     }
 }

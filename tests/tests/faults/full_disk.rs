@@ -46,9 +46,14 @@ fn assert_said_why(program: &str, room: &Room, ended: &Ended, call: Option<&Call
     assert!(on_stdout || line.contains(room.path().to_str().unwrap()), "{how}: names no file: {line}");
     assert!(on_stdout || line.contains("; "), "{how}: names no remedy: {line}");
     assert!(line.to_lowercase().contains("space"), "{how}: does not say that there is no space: {line}");
-    let has_no_name = |path: &Path| path == room.scratch() || path.to_string_lossy().ends_with("(deleted)");
-    let is_waiting = call.is_some_and(|call| has_no_name(&call.path));
+    let is_waiting = call.is_some_and(|call| is_waiting(room, &call.path));
     assert!(!is_waiting || line.contains("TMPDIR"), "{how}: does not name the setting of the folder: {line}");
+}
+
+/// Whether this is a file without a name in the folder for temporary ones.
+fn is_waiting(room: &Room, path: &Path) -> bool {
+    let has_no_name = path.to_string_lossy().ends_with("(deleted)");
+    path == room.scratch() || has_no_name && path.starts_with(room.scratch())
 }
 
 #[test]

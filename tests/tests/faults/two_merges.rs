@@ -34,6 +34,7 @@ fn two_merges_to_two_places_make_the_same_dataset_twice_and_one_seal() {
     room.reduce_all(&JOB);
     for round in 0..rounds() {
         room.unmerge();
+        fs::create_dir(room.path().join("out")).unwrap();
         let places = [room.out("reviews.h5"), room.out("elsewhere/reviews.h5")];
 
         let both = places.each_ref().map(|place| start(&mut room.merge_to(&JOB, place)));

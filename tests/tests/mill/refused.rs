@@ -1,11 +1,12 @@
 //! What is refused: with one message that says what is wrong and what to do, and nothing changed.
 
 use std::fs;
+use std::path::Path;
 
 use tests::bad_lines::too_many;
 use tests::demo::{DEMO, json_line};
 use tests::files::snapshot;
-use tests::programs::{program, run};
+use tests::programs::{program, run, without_hadoop};
 
 use crate::made::{BY_PIPE, Manner, Room, Settings, told_by, told_by_mapper};
 
@@ -137,6 +138,81 @@ fn inputs_that_are_missing_or_named_twice_are_named() {
         66,
         "none.h5: no such file, expected a shard or a dataset; check the name",
     );
+}
+
+#[test]
+fn input_without_a_review_makes_no_dataset() {
+    let lines = ["", "\n\n", "{\"reviewText\": \"5/5 :)\", \"overall\": 5}\n"];
+    for line in lines {
+        let room = Room::new();
+        room.write("reviews.json", line);
+        let settings = Settings::default();
+        let refused = run(&mut room.mill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+        let last = refused.stderr.lines().last().unwrap();
+        assert!(last.starts_with("sentimill: found no review"), "{line:?}: {last}");
+        assert_eq!(room.files(), ["reviews.json"]);
+        assert!(!room.path("out").exists(), "a folder was made");
+    }
+}
+
+#[test]
+fn reviews_of_stop_words_alone_make_no_dataset() {
+    let room = Room::new();
+    room.write("reviews.json", json_line("Would get the product", 5));
+    let rows = ["--profile", "original"];
+    let settings = Settings { rows: &rows, ..Settings::default() };
+    let refused = run(&mut room.mill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+    assert_eq!(
+        refused.stderr.lines().last().unwrap(),
+        "sentimill: out/reviews.h5: not made, as no row is left: 1 reviews, 1 distinct, 1 only_stopwords, 0 rows, 0 left \
+         out; check the input and its format, and what --stopwords and --without leave out"
+    );
+    assert_eq!(room.files(), ["reviews.json"]);
+    assert!(!room.path("out").exists(), "a folder was made");
+}
+
+#[test]
+fn a_dataset_without_itself_is_not_made() {
+    let room = room();
+    room.write("train.h5", &DEMO.dataset);
+    let settings = Settings { dataset: &["--without", "train.h5"], ..Settings::default() };
+    let refused = run(&mut room.mill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+    assert!(refused.stderr.contains("not made, as no row is left: "), "{}", refused.stderr);
+    assert!(!room.path("out").exists(), "a folder was made");
+}
+
+#[test]
+fn a_folder_below_one_that_is_missing_is_not_made() {
+    let room = Room::new();
+    // Read, these would be another error.
+    room.write("reviews.json", "nonsense\n".repeat(2_000));
+    let mut mill = program("sentimill");
+    mill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "a/b/reviews.h5"]);
+    let refused = run(&mut mill, b"").with_code(64);
+    assert_eq!(
+        refused.stderr,
+        "sentimill: a: no such folder, expected one to write into; make it by mkdir -p, or check --out\n"
+    );
+    assert_eq!(room.files(), ["reviews.json"]);
+    assert!(!room.path("a").exists());
+}
+
+#[test]
+fn a_place_without_room_is_named_before_the_input_is_read() {
+    let room = Room::new();
+    room.write("reviews.json", "nonsense\n".repeat(2_000));
+    let sentimill = program("sentimill").get_program().to_owned();
+    let mut limited = without_hadoop(Path::new("sh"));
+    // As if the disk were full: no file may have more than 512 bytes (1 KiB where sh is bash).
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]).arg(sentimill);
+    limited.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "reviews.h5"]);
+    let refused = run(&mut limited, b"").with_code(74);
+    assert_eq!(
+        refused.stderr,
+        "sentimill: .: cannot write a file; check the path, its permissions and the free space: File too large (os error \
+         27)\n"
+    );
+    assert_eq!(room.files(), ["reviews.json"]);
 }
 
 #[test]

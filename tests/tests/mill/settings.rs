@@ -4,6 +4,7 @@ use std::fs;
 
 use tests::demo::{DEMO, raw};
 use tests::pipe::text_of;
+use tests::programs::run;
 
 use crate::made::{Manner, Room, Settings};
 
@@ -53,8 +54,51 @@ fn settings_of_the_dataset_are_merges() {
     for dataset in all {
         Settings { dataset, ..Settings::default() }.check(&MANNERS, &test_set, &format!("{dataset:?}"));
     }
-    let nothing_left = Settings { dataset: &["--without", train], ..Settings::default() };
-    nothing_left.check(&MANNERS, &DEMO.raw, "a dataset without itself");
+}
+
+#[test]
+fn a_vocabulary_comes_with_the_settings_of_rows_of_its_dataset() {
+    let room = Room::new();
+    room.write("list", "great\nthe\n");
+    let list = room.path("list");
+    let own = ["--stopwords", text_of(&list), "--max-tokens", "7", "--keep", "last", "--positive-from", "3"];
+    for rows in [&["--profile", "original"][..], &own] {
+        room.write("train.h5", &Settings { rows, ..Settings::default() }.by_pipe(&DEMO.raw).dataset);
+        let train = room.path("train.h5");
+        let dataset = ["--vocabulary", text_of(&train)];
+        let expected = Settings { rows, dataset: &dataset, ..Settings::default() }.by_pipe(&raw(1_500, 2).0);
+        let taken_over = Settings { dataset: &dataset, ..Settings::default() };
+        let same_flags = Settings { rows, dataset: &dataset, ..Settings::default() };
+        for settings in [taken_over, same_flags] {
+            settings.by_mill(MANNERS[0], &raw(1_500, 2).0).assert_same(&expected, &format!("{rows:?}"));
+        }
+    }
+}
+
+#[test]
+fn flags_that_contradict_the_dataset_of_the_vocabulary_are_refused() {
+    let room = Room::new();
+    let rows = ["--profile", "original", "--positive-from", "3"];
+    room.write("train.h5", &Settings { rows: &rows, ..Settings::default() }.by_pipe(&DEMO.raw).dataset);
+    room.write("list", "great\n");
+    room.write("reviews.json", &DEMO.raw);
+    let cases: [(&[&str], &str); 6] = [
+        (&["--max-tokens", "400"], "max-tokens is 100, the flags say 400;"),
+        (&["--keep", "ends"], "keep is first, the flags say ends;"),
+        (&["--positive-from", "4"], "positive-from is 3, the flags say 4;"),
+        (&["--stopwords", "none"], "stop words is 201 words ("),
+        (&["--stopwords", "list"], "stop words is 201 words ("),
+        (&["--profile", "modern"], "stop words is 201 words ("),
+    ];
+    for (rows, difference) in cases {
+        let settings = Settings { rows, dataset: &["--vocabulary", "train.h5"], ..Settings::default() };
+        let refused = run(&mut room.mill(MANNERS[0], &settings, &["reviews.json"]), b"").with_code(78);
+        let begin = format!("sentimill: --vocabulary train.h5: its {difference}");
+        assert!(refused.stderr.starts_with(&begin), "{rows:?}: {}", refused.stderr);
+        let remedy = "leave out the flags that differ: the dataset's are taken over\n";
+        assert!(refused.stderr.ends_with(remedy), "{}", refused.stderr);
+        assert!(!room.path("out").exists());
+    }
 }
 
 #[test]
@@ -65,6 +109,7 @@ fn vocabularies_and_texts_of_another_dataset_of_the_program_fit() {
     let path = room.path("train.h5");
     let dataset = ["--vocabulary", text_of(&path), "--without", text_of(&path)];
     let settings = Settings { dataset: &dataset, ..Settings::default() };
-    settings.check(&MANNERS, &raw(1_500, 1).0, "after a dataset of the program");
+    let test_set = [raw(1_500, 1).0, raw(300, 2).0].concat();
+    settings.check(&MANNERS, &test_set, "after a dataset of the program");
     assert!(fs::read(path).unwrap() == train.dataset);
 }

@@ -1,56 +1,47 @@
 //! Nothing is a result too.
 
+use std::fs;
+use std::path::Path;
+
 use tests::files::assert_same_bytes;
-use tests::oracle;
-use tests::pipe::{Pipe, combined, merge_with, text_of};
+use tests::pipe::{Pipe, combined, merge};
 use tests::programs::{program, run};
 
-use crate::made::{commits, manifest, objects, open};
+use crate::made::{commits, objects};
+
+/// Refuses to make a dataset of no row; gives the message.
+fn refused(pipe: &Pipe, records: &[u8], folder: &Path) -> String {
+    pipe.reduce(&pipe.sorted(records), &folder.join("run"));
+    let out = folder.join("reviews.h5");
+    let refused = run(merge(&folder.join("run"), &out).args(&pipe.merge), b"").with_code(65);
+    let made = fs::read_dir(folder).unwrap().filter(|entry| entry.as_ref().unwrap().file_name() != "run");
+    assert_eq!(made.count(), 0, "something was written");
+    assert!(!folder.join("run/manifest.json").exists(), "the run was sealed");
+    refused.stderr.lines().last().unwrap().replace(out.to_str().unwrap(), "OUT")
+}
+
+const REMEDY: &str = "check the input and its format, and what --stopwords and --without leave out";
 
 #[test]
-fn partitions_without_a_record_become_a_dataset_without_rows() {
-    for partitions in [2, 3] {
-        let folder = tempfile::tempdir().unwrap();
-        let raw = folder.path().join("raw.json");
-        std::fs::write(&raw, "").unwrap();
-        let pipe =
-            Pipe { partitions, merge: vec!["--padded".to_owned(), "10".to_owned()], ..Pipe::default() };
-
-        let dataset = pipe.dataset_of_records(b"", folder.path());
-
-        let commits = commits(&folder.path().join("run"));
-        assert_eq!(
-            commits.iter().map(|commit| commit.counts.rows).collect::<Vec<_>>(),
-            vec![0; partitions as usize]
-        );
-        assert_eq!(objects(&folder.path().join("run")).len(), partitions as usize);
-        let reader = open(&dataset);
-        assert_eq!((reader.n_rows(), reader.n_tokens(), reader.vocabulary().words.len()), (0, 0, 0));
-        assert_eq!(manifest(&dataset).rows, 0);
-        oracle::agrees(&dataset, &[&raw], &[]);
-        oracle::padded_agrees(&dataset.with_file_name("reviews.padded.h5"), &dataset);
-        merge_with(&["--check", text_of(&dataset)]).succeeded();
-        let card = merge_with(&["--describe", text_of(&dataset)]).succeeded().said();
-        assert!(card.contains(" 0 distinct texts of 0 reviews\n"), "{card}");
-    }
+fn partitions_without_a_record_are_committed_and_no_dataset_is_made_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = Pipe { partitions: 3, ..Pipe::default() };
+    let refused = refused(&pipe, b"", folder.path());
+    let commits = commits(&folder.path().join("run"));
+    assert_eq!(commits.iter().map(|commit| commit.counts.rows).collect::<Vec<_>>(), [0; 3]);
+    assert_eq!(objects(&folder.path().join("run")).len(), 3);
+    let counts = "0 reviews, 0 distinct, 0 only_stopwords, 0 rows";
+    assert_eq!(refused, format!("merge: OUT: not made, as no row is left: {counts}, 0 left out; {REMEDY}"));
 }
 
 #[test]
-fn input_without_a_review_becomes_a_dataset_without_rows() {
-    // Blank, no text, nothing left after cleaning, stop words only, no JSON.
-    let raw = b"\n \t\n{\"overall\": 5}\n{\"reviewText\": \"5/5 :)\", \"overall\": 5}\n\
-        {\"reviewText\": \"Would get the product\", \"overall\": 5}\nnonsense";
+fn texts_of_stop_words_alone_make_no_dataset() {
     let folder = tempfile::tempdir().unwrap();
-
     let reducer = ["--profile", "original"].map(str::to_owned).to_vec();
-    let dataset = Pipe { reducer, ..Pipe::default() }.dataset(raw, folder.path());
-
-    let ledger = manifest(&dataset).seal.ledger;
-    let mapper = ledger.mapper.unwrap();
-    assert_eq!((mapper.lines, mapper.blank, mapper.no_text, mapper.bad_line), (6, 2, 1, 1));
-    assert_eq!((mapper.empty_text, mapper.reviews), (1, 1));
-    assert_eq!((ledger.reducer.distinct, ledger.reducer.only_stopwords, ledger.reducer.rows), (1, 1, 0));
-    assert_eq!(open(&dataset).n_rows(), 0);
+    let pipe = Pipe { reducer, ..Pipe::default() };
+    let refused = refused(&pipe, b"would get the product\t0,0,0,0,1\n", folder.path());
+    let counts = "1 reviews, 1 distinct, 1 only_stopwords, 0 rows";
+    assert_eq!(refused, format!("merge: OUT: not made, as no row is left: {counts}, 0 left out; {REMEDY}"));
 }
 
 #[test]

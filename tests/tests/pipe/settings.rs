@@ -245,17 +245,47 @@ fn vocabulary_and_texts_of_the_training_set_go_together() {
 }
 
 #[test]
-fn a_dataset_without_itself_has_no_rows() {
+fn a_dataset_without_itself_is_not_made() {
     let folder = tempfile::tempdir().unwrap();
     let train = training_set(folder.path());
-    let pipe = Pipe { merge: vec!["--without".to_owned(), text_of(&train).to_owned()], ..Pipe::default() };
+    let pipe = Pipe::default();
+    let (run_folder, out) = (folder.path().join("run"), folder.path().join("test.h5"));
+    pipe.reduce(&pipe.sorted(&DEMO.records), &run_folder);
 
-    let dataset = pipe.dataset_of_records(&DEMO.records, folder.path());
+    let refused = run(merge(&run_folder, &out).arg("--without").arg(&train), b"").with_code(65);
 
-    let digests = open(&dataset).digests();
-    assert_eq!((digests.row_digest.0, digests.id_digest.0), (0, 0));
-    assert_eq!(manifest(&dataset).left_out, open(&train).n_rows());
-    assert_eq!(open(&dataset).vocabulary(), open(&train).vocabulary());
+    let left_out = format!("{} left out; ", open(&train).n_rows());
+    assert!(refused.stderr.contains(&left_out), "{}", refused.stderr);
+    assert!(!out.exists() && !out.with_extension("manifest.json").exists());
+}
+
+#[test]
+fn rows_of_other_settings_are_refused_beside_a_vocabulary_with_the_flags_to_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let (train, out) = (training_set(folder.path()), folder.path().join("test.h5"));
+    let cases: [(&[&str], &str); 5] = [
+        (&["--profile", "original"], "stop words is 0 words ("),
+        (&["--max-tokens", "100"], "max-tokens is 400, that of this run 100;"),
+        (&["--keep", "last"], "keep is ends, that of this run last;"),
+        (&["--positive-from", "3"], "positive-from is 4, that of this run 3;"),
+        (&["--stopwords", "nltk-negations"], "stop words is 0 words ("),
+    ];
+    for (number, (arguments, difference)) in cases.iter().enumerate() {
+        let run_folder = folder.path().join(number.to_string());
+        run(reducer(&run_folder, 0, 1).args(*arguments), &sorted_as_c(&DEMO.records)).succeeded();
+        let refused = run(merge(&run_folder, &out).arg("--vocabulary").arg(&train), b"").with_code(78);
+        let stderr = &refused.stderr;
+        assert!(stderr.contains(difference), "{arguments:?}: {stderr}");
+        let flags = "run the reducers with --stopwords none --max-tokens 400 --keep ends --positive-from 4, into a new --run";
+        assert!(stderr.ends_with(&format!("{flags}\n")), "{stderr}");
+        assert!(!out.exists());
+        // Texts are the same, however their rows are cut.
+        run(
+            merge(&run_folder, &folder.path().join(format!("{number}.h5"))).arg("--vocabulary-size").arg("9"),
+            b"",
+        )
+        .succeeded();
+    }
 }
 
 #[test]

@@ -111,9 +111,20 @@ impl Job {
 
     /// Runs a program that can write files of 8 KiB (16 KiB where sh is bash), as if the disk were full.
     pub fn program_on_a_full_disk(&self, name: &str, arguments: &[&str], input: impl AsRef<[u8]>) -> Ended {
-        let limited = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
+        self.program_with_room(16, name, arguments, input)
+    }
+
+    /// Runs a program whose files can have so many blocks of 512 bytes (of 1 KiB where sh is bash).
+    pub fn program_with_room(
+        &self,
+        blocks: u32,
+        name: &str,
+        arguments: &[&str],
+        input: impl AsRef<[u8]>,
+    ) -> Ended {
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let program = built(name);
-        let arguments = [&["-c", limited, program.to_str().unwrap()], arguments].concat();
+        let arguments = [&["-c", &limited, program.to_str().unwrap()], arguments].concat();
         self.program("/bin/sh", &arguments, input)
     }
 

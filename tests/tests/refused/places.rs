@@ -30,6 +30,46 @@ fn an_output_that_cannot_be_written_is_refused() {
 }
 
 #[test]
+fn a_folder_below_one_that_is_missing_is_not_made() {
+    let job = Job::done(2);
+    // Read, its shard would be another error.
+    job.with_content(&job.object(0), b"damaged", || {
+        refused(
+            &job,
+            &["--run", "run", "--out", "a/b/out.h5"],
+            64,
+            "a: no such folder, expected one to write into; make it by mkdir -p, or check --out",
+        );
+        let begin = "cannot write a file; check the path, its permissions and the free space";
+        job.refuses(
+            || job.program_with_room(1, "merge", &["--run", "run", "--out", "out.h5"], ""),
+            74,
+            &format!("merge: .: {begin}: File too large (os error 27)"),
+        );
+    });
+    let made = job.program("merge", &["--run", "run", "--out", "a/out.h5"], "");
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    job.merges();
+}
+
+#[test]
+fn without_counts_merge_warns_that_it_cannot_know_of_a_failed_mapper() {
+    let job = Job::done(1);
+    let warnings = |merged: crate::job::Ended| {
+        assert_eq!(merged.code, 0, "{}", merged.stderr);
+        merged.stderr.lines().filter(|line| line.starts_with("merge: warning: ")).map(str::to_owned).collect()
+    };
+    let warning = "merge: warning: a mapper that failed would go unnoticed; give --counts with what mapper --counts wrote, \
+                   or with the saved output of Hadoop's job client";
+    let said: Vec<String> = warnings(job.merge(&[]));
+    assert_eq!(said, [warning]);
+    let said: Vec<String> = warnings(job.merge(&[]));
+    assert_eq!(said, [warning]);
+    let counted: Vec<String> = warnings(job.merge(&["--counts", "counts.json"]));
+    assert!(counted.is_empty(), "{counted:?}");
+}
+
+#[test]
 fn a_url_is_no_output() {
     let job = Job::done(1);
     let remedy =
@@ -109,8 +149,8 @@ fn another_file_is_never_written_over() {
         &job,
         &["--run", "run", "--out", "out.h5", "--padded", "8"],
         64,
-        "out.padded.h5 is there already and is another file (sha256 DIGEST), expected this dataset (sha256 DIGEST); \
-         nothing was changed: move it away or name another --out",
+        "out.padded.h5 is there already and is no HDF5 file, expected a copy of this dataset or nothing; nothing was \
+         changed: move it away or name another --out",
     );
     job.merges();
 }
