@@ -55,10 +55,22 @@ impl Cleaner {
         }
         words::join(text.as_bytes(), &mut self.spaced, out)
     }
+
+    /// Whether this is one word of a cleaned text: cleaning it changes nothing. A list of words may come from anywhere.
+    pub fn is_word(&mut self, word: &[u8]) -> bool {
+        if word.iter().all(u8::is_ascii_lowercase) {
+            return !word.is_empty();
+        }
+        let Ok(text) = str::from_utf8(word) else { return false };
+        let mut cleaned = Vec::with_capacity(word.len());
+        self.clean(text, &mut cleaned) && cleaned == word && !word.contains(&b' ')
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn clean(text: &str) -> String {
@@ -153,5 +165,50 @@ mod tests {
         assert!(cleaner.clean("Fine", &mut out));
         assert!(!cleaner.clean("!", &mut out));
         assert_eq!(out, b"before:fine");
+    }
+
+    #[test]
+    fn a_word_is_what_cleaning_leaves_as_it_is() {
+        let is_word = |word: &str| Cleaner::default().is_word(word.as_bytes());
+        for word in ["a", "don't", "a''b", "größe", "i\u{307}stanbul", "οδος", "हिन्दी", "日本語", "ǆ"]
+        {
+            assert!(is_word(word), "{word}");
+        }
+        for other in [
+            "",
+            " ",
+            "a b",
+            "a ",
+            "Good",
+            "GRÖSSE",
+            "a1",
+            "a\nb",
+            "a\tb",
+            "a\0b",
+            "\u{1b}[2J",
+            "'a",
+            "a'",
+            "a’b",
+            "a-b",
+            "&amp;",
+            "\u{301}a",
+            "a\u{202e}b",
+            "a\u{fffd}",
+            "İ",
+            "a\u{a0}b",
+        ] {
+            assert!(!is_word(other), "{other:?}");
+        }
+        assert!(!Cleaner::default().is_word(b"caf\xe9"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_word_of_a_cleaned_text_is_one(text in any::<String>(), greek in "[ΑΣας.' ΣİA-Z\u{300}-\u{303}]{0,12}") {
+            let mut cleaner = Cleaner::default();
+            for word in clean(&format!("{text} {greek}")).split_whitespace() {
+                prop_assert!(cleaner.is_word(word.as_bytes()), "{:?}", word);
+            }
+        }
     }
 }

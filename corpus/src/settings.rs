@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::clean::{CLEANING_VERSION, UNICODE_VERSION};
+use crate::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
 use crate::record::Votes;
 use crate::stop_words;
 
@@ -96,6 +96,73 @@ impl Settings {
         ];
         let (setting, ours, theirs) = pairs.into_iter().find(|(_, ours, theirs)| ours != theirs)?;
         Some(Difference { setting, ours, theirs })
+    }
+
+    /// Checks what comes from a file or a record: that a reducer could have had these settings.
+    pub fn check(&self) -> Result<(), Unsound> {
+        let unsound = |setting, found, expected| Err(Unsound { setting, found, expected });
+        if self.cleaning_version == 0 {
+            return unsound("cleaning version", "0".to_owned(), "1 or more");
+        }
+        let numbers = self.unicode_version.split('.');
+        if self.unicode_version.len() > UNICODE_VERSION_BYTES_MAX
+            || !numbers.clone().all(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+        {
+            return unsound(
+                "Unicode version",
+                shown(self.unicode_version.as_bytes()),
+                "numbers joined by dots",
+            );
+        }
+        if !(1..=5).contains(&self.positive_from) {
+            return unsound("positive-from", self.positive_from.to_string(), "1 to 5");
+        }
+        let mut cleaner = Cleaner::default();
+        if let Some(word) = self.stop_words.iter().find(|word| !self.is_word(&mut cleaner, word.as_bytes())) {
+            return unsound("stop words", shown(word.as_bytes()), "a cleaned word");
+        }
+        if let Some(pair) = self.stop_words.windows(2).find(|pair| pair[0] >= pair[1]) {
+            let found = format!("{} behind {}", shown(pair[1].as_bytes()), shown(pair[0].as_bytes()));
+            return unsound("stop words", found, "words in byte order, each once");
+        }
+        Ok(())
+    }
+
+    /// Whether a text that was cleaned by these rules can hold this word. Of other versions' words it is only known that
+    /// they are UTF-8 without spaces and control characters.
+    pub fn is_word(&self, cleaner: &mut Cleaner, word: &[u8]) -> bool {
+        if self.cleaning_version == CLEANING_VERSION && self.unicode_version == UNICODE_VERSION {
+            return cleaner.is_word(word);
+        }
+        let is_other = |c: char| c.is_whitespace() || c.is_control();
+        str::from_utf8(word).is_ok_and(|word| !word.is_empty() && !word.contains(is_other))
+    }
+}
+
+/// Room for every version of Unicode.
+const UNICODE_VERSION_BYTES_MAX: usize = 32;
+
+/// A setting that no reducer has.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{setting} is {found}, expected {expected}")]
+pub struct Unsound {
+    /// Its name.
+    pub setting: &'static str,
+    /// What it is, with nothing in it that a terminal takes for a command.
+    pub found: String,
+    /// What it should be.
+    pub expected: &'static str,
+}
+
+/// So many characters of a text from elsewhere are shown.
+const SHOWN_CHARS: usize = 40;
+
+/// The beginning of a text from elsewhere in quotes, as a message can hold it: nothing in it is a terminal's command.
+pub fn shown(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    match text.char_indices().nth(SHOWN_CHARS) {
+        Some((end, _)) => format!("{:?} and more", &text[..end]),
+        None => format!("{text:?}"),
     }
 }
 
@@ -207,5 +274,66 @@ mod tests {
         let theirs = Settings { max_tokens: 100, ..ours.clone() };
         let expected = Difference { setting: "max-tokens", ours: "400".to_owned(), theirs: "100".to_owned() };
         assert_eq!(ours.difference(&theirs), Some(expected));
+    }
+
+    #[track_caller]
+    fn unsound(settings: Settings) -> String {
+        settings.check().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn settings_that_no_reducer_has_are_named() {
+        for sound in [Settings::default(), Settings::original()] {
+            assert_eq!(sound.check(), Ok(()));
+        }
+        let with = |words: &[&str]| Settings {
+            stop_words: words.iter().map(|&word| word.to_owned()).collect(),
+            ..Settings::default()
+        };
+        let in_order = "expected words in byte order, each once";
+        assert_eq!(unsound(with(&["b", "a"])), format!("stop words is \"a\" behind \"b\", {in_order}"));
+        assert_eq!(unsound(with(&["a", "a"])), format!("stop words is \"a\" behind \"a\", {in_order}"));
+        assert_eq!(unsound(with(&["The"])), "stop words is \"The\", expected a cleaned word");
+        let default = Settings::default;
+        assert_eq!(
+            unsound(Settings { positive_from: 0, ..default() }),
+            "positive-from is 0, expected 1 to 5"
+        );
+        assert_eq!(
+            unsound(Settings { positive_from: 6, ..default() }),
+            "positive-from is 6, expected 1 to 5"
+        );
+        assert_eq!(
+            unsound(Settings { cleaning_version: 0, ..default() }),
+            "cleaning version is 0, expected 1 or more"
+        );
+        for version in ["17..0", "", "\u{1b}[2J", "17.0.0 ", &"1".repeat(33)] {
+            let said = unsound(Settings { unicode_version: version.to_owned(), ..default() });
+            assert!(said.starts_with("Unicode version is ") && !said.contains('\u{1b}'), "{said}");
+        }
+        assert_eq!(Settings { unicode_version: "1".repeat(32), ..default() }.check(), Ok(()));
+    }
+
+    #[test]
+    fn words_of_another_cleaning_have_no_spaces_and_no_control_characters() {
+        let others = [
+            Settings { cleaning_version: CLEANING_VERSION + 1, ..Settings::default() },
+            Settings { unicode_version: "99.0.0".to_owned(), ..Settings::default() },
+        ];
+        let mut cleaner = Cleaner::default();
+        assert!(!Settings::default().is_word(&mut cleaner, b"A1"));
+        for settings in others {
+            assert!(settings.is_word(&mut cleaner, b"A1"));
+            for word in [&b""[..], b"a b", b"a\nb", b"a\0b", b"\x1b[2J", b"caf\xe9", "a\u{9b}2J".as_bytes()] {
+                assert!(!settings.is_word(&mut cleaner, word), "{word:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_from_elsewhere_is_shown_in_quotes_and_not_whole() {
+        assert_eq!(shown(b"a\x1b[2J\xff"), "\"a\\u{1b}[2J\u{fffd}\"");
+        assert_eq!(shown("ä".repeat(40).as_bytes()), format!("\"{}\"", "ä".repeat(40)));
+        assert_eq!(shown("ä".repeat(41).as_bytes()), format!("\"{}\" and more", "ä".repeat(40)));
     }
 }

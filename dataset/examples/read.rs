@@ -2,8 +2,9 @@
 //!
 //! usage: read DATASET
 //!
-//! Prints `bytes` and the size of all elements, then the name of each reader and the seconds it took, the opening of
-//! the file included; TABs between. `dataset/bench/compare.py` sets h5py beside them.
+//! Prints `bytes` and the size of all elements, the seconds that opening the file takes with all that is checked then,
+//! and that reading and checking all rows takes besides; then the name of each reader and the seconds it took, the opening
+//! of the file included; TABs between. `dataset/bench/compare.py` sets h5py beside them.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, not a program of the project")]
 
 use std::env;
@@ -12,14 +13,22 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Instant;
 
-use dataset::TokenColumn;
 use dataset::dataset_file::DatasetReader;
+use dataset::{Row, TokenColumn};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let [path] = &arguments[..] else { panic!("usage: read DATASET") };
     let path: &Path = path.as_ref();
     println!("bytes\t{}", with_threads(path, 1));
+    timed("open", || DatasetReader::open(path).unwrap().n_rows() as usize);
+    timed("open and check", || {
+        let (mut n_tokens, one) = (0, NonZeroUsize::MIN);
+        let dataset = DatasetReader::open(path).unwrap();
+        let count = |block: &mut usize, _, row: &Row| *block += row.tokens.len();
+        dataset.verify_blocks(one, || 0, count, |block| n_tokens += block).unwrap();
+        n_tokens
+    });
     timed("1 thread", || with_threads(path, 1));
     timed("2 threads", || with_threads(path, 2));
     timed("HDF5 library", || with_library(path));

@@ -113,6 +113,12 @@ impl Decoder {
         T::unshuffle(&self.shuffled, capacity, elements);
         Some(())
     }
+
+    /// Whether all elements of the chunk that was decoded last, which has `capacity`, are zero behind the first `n`.
+    pub fn is_zero_behind<T: Scalar>(&self, capacity: usize, n: usize) -> bool {
+        let planes = self.shuffled.chunks_exact(capacity.max(1));
+        n == capacity || planes.take(T::BYTES).all(|plane| plane[n..].iter().all(|&byte| byte == 0))
+    }
 }
 
 /// HDF5's variant of Fletcher's checksum: 16-bit words are read with the first byte as the more significant one,

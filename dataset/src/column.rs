@@ -14,7 +14,7 @@ use corpus::digest::Digest;
 
 use crate::chunk::{Decoder, Scalar};
 use crate::chunk_index::StoredChunk;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::file::Layout;
 use crate::stored_file::StoredFile;
 
@@ -83,7 +83,14 @@ impl<T: Scalar> Column<T> {
         if Digest::of(stored) != digest {
             return Err(damaged());
         }
-        decoder.decode(stored, self.layout.chunk_elements(), elements).ok_or_else(damaged)
+        let capacity = self.layout.chunk_elements();
+        decoder.decode(stored, capacity, elements).ok_or_else(damaged)?;
+        if !decoder.is_zero_behind::<T>(capacity, elements.len()) {
+            let thing = format!("chunk {chunk} of {}", self.layout.name);
+            let fault = Fault::new("F10", thing, "filled up with other numbers", "zeros behind the last row");
+            return Err(self.broken(fault));
+        }
+        Ok(())
     }
 
     /// All elements, row by row, read by so many threads.
@@ -113,9 +120,19 @@ impl<T: Scalar> Column<T> {
         first_error.map_or(Ok(elements), |(_, error)| Err(error))
     }
 
+    /// Gives the elements of one chunk after the other.
+    pub(crate) fn each_chunk(&self, mut take: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
+        let (mut scratch, mut elements) = (Scratch::default(), Vec::new());
+        (0..self.n_chunks()).try_for_each(|chunk| {
+            elements.resize(self.rows_of_chunk(chunk).len() * self.width(), T::default());
+            self.read_chunk(chunk, &mut scratch, &mut elements)?;
+            take(&elements)
+        })
+    }
+
     /// The error of a column whose elements cannot be.
-    pub(crate) fn damaged(&self) -> Error {
-        self.file.damaged(&self.layout.name)
+    pub(crate) fn broken(&self, fault: Fault) -> Error {
+        self.file.broken(fault)
     }
 
     /// A place in this column, for one thread.

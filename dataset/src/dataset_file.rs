@@ -1,22 +1,25 @@
 //! A dataset: the rows of a whole run, with ids of one vocabulary.
 
+use std::cmp::Ordering;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use corpus::digest::{Digest, RowDigester};
+use corpus::digest::{Digest, RowDigester, split};
 use corpus::settings::Settings;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
-use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType, in_blocks};
-use crate::schema::{DATASET, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT};
+use crate::rows::{Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, in_blocks, order_fault};
+use crate::schema::{
+    DATASET, DATASET_ATTRIBUTES, HASH, LABEL, ROWS, SPLIT, VOCABULARY_OF, VOCABULARY_SIZE, VOTES, WITHOUT,
+};
 use crate::stored_file::StoredFile;
-use crate::vocabulary::{PADDING, UNKNOWN, Vocabulary};
+use crate::vocabulary::{FIRST_WORD, PADDING, UNKNOWN, Vocabulary};
 use crate::words::{WordsReader, WordsWriter};
 
 const VOCABULARY: &str = "vocabulary";
@@ -112,10 +115,11 @@ pub struct DatasetReader {
 }
 
 impl DatasetReader {
-    /// Opens a dataset.
+    /// Opens a dataset. All that FORMAT.md says of it is checked but what its rows hold besides their lengths and
+    /// hashes; that is, as they are read.
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = FileReader::open(path)?;
-        check_format(&file, DATASET)?;
+        check_format(&file, DATASET, &DATASET_ATTRIBUTES)?;
         let digest = |name: &str| match file.text(name)? {
             "" => Ok(None),
             _ => file.digest(name).map(Some),
@@ -127,17 +131,22 @@ impl DatasetReader {
             without: digest(WITHOUT)?,
         };
         let digests = read_digests(&file)?;
-        let columns = RowColumns::open(&mut file)?;
         let mut words = WordsReader::open(&mut file, VOCABULARY)?;
+        let largest_id = words.n_words().saturating_add(u64::from(UNKNOWN));
+        let rules = RowRules { settings: settings.rows.clone(), ids: u64::from(UNKNOWN)..largest_id + 1 };
+        let columns = RowColumns::open(&mut file, rules)?;
         let file = file.finish()?;
         check_vocabulary_size(&words, &file)?;
         let vocabulary = read_vocabulary(&mut words)?;
-        if vocabulary.digest() != digests.vocabulary_digest {
-            return Err(file.damaged("the vocabulary digest"));
-        }
+        let fault = vocabulary.fault(&settings, digests.vocabulary_digest);
+        fault.map_or(Ok(()), |fault| Err(file.broken(fault)))?;
         if columns.token_type() != vocabulary.token_type() {
-            return Err(file.damaged("the type of tokens"));
+            let bits = |of: TokenType| format!("{} bits", of.bits());
+            let found = bits(columns.token_type());
+            let expected = format!("{}, for ids up to {largest_id}", bits(vocabulary.token_type()));
+            return Err(file.broken(Fault::new("F26", "the type of tokens", found, expected)));
         }
+        columns.check_places()?;
         Ok(Self { file, settings, digests, columns, vocabulary })
     }
 
@@ -214,16 +223,30 @@ impl DatasetReader {
                 Ok(())
             })
         };
-        let (mut id_digest, mut last_hash) = (Digest::default(), 0);
+        let (mut id_digest, mut last) = (Digest::default(), None);
         in_blocks(self.n_rows(), threads, empty, verify, |rows, made| {
-            if rows.first_hash < last_hash {
-                return Err(self.file.damaged("the order of rows").into());
+            if let Some(last) = &last {
+                self.check_order(rows.first_at, last, &rows.first)?;
             }
-            last_hash = rows.last_hash;
+            last = Some(rows.last);
             id_digest += rows.id_digest;
             take(made)
         })?;
         Ok(self.check_id_digest(id_digest)?)
+    }
+
+    /// Checks the split of a row that was read against its words, where all of them are known.
+    pub fn check_split(&self, at: u64, row: &Row) -> Result<()> {
+        if row.tokens.contains(&UNKNOWN) {
+            return Ok(());
+        }
+        let words: Vec<&[u8]> = row.tokens.iter().filter_map(|&id| self.known(id)).collect();
+        let expected = split(&words.join(&b' '));
+        if row.split == expected {
+            return Ok(());
+        }
+        let (thing, expected) = (format!("the split of row {at}"), format!("{expected}, by its words"));
+        Err(self.file.broken(Fault::new("F31", thing, row.split.to_string(), expected)))
     }
 
     fn verify_rows(
@@ -234,27 +257,56 @@ impl DatasetReader {
         let mut reader = self.rows();
         let mut digester = RowDigester::default();
         let mut row = Row::default();
-        let ids = u64::from(UNKNOWN)..self.vocabulary.largest_id() + 1;
-        let mut verified = VerifiedRows::default();
+        let mut verified = VerifiedRows { first_at: places.start, ..VerifiedRows::default() };
         for at in places.clone() {
             reader.read(at, &mut row)?;
             if at == places.start {
-                verified.first_hash = row.hash;
-            } else if row.hash < verified.last_hash {
-                return Err(self.file.damaged("the order of rows"));
+                verified.first.clone_from(&row);
+            } else {
+                self.check_order(at, &verified.last, &row)?;
             }
-            if let Some(fault) = row.fault(&self.settings.rows, ids.clone()) {
-                return Err(self.file.damaged(fault));
-            }
-            verified.last_hash = row.hash;
             verified.id_digest += digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
             each(at, &row)?;
+            std::mem::swap(&mut row, &mut verified.last);
         }
         Ok(verified)
     }
 
+    /// Checks a row's place behind another. Of texts with one hash those can be compared whose words are known up to
+    /// the first in which they differ.
+    fn check_order(&self, at: u64, before: &Row, row: &Row) -> Result<()> {
+        let is_less = match row.hash.cmp(&before.hash) {
+            Ordering::Equal => {
+                let words = |row: &Row| row.tokens.iter().map(|&id| self.known(id)).collect::<Vec<_>>();
+                let (one, other) = (words(before), words(row));
+                let same =
+                    one.iter().zip(&other).take_while(|(one, other)| one.is_some() && one == other).count();
+                match (one.get(same), other.get(same)) {
+                    (None, None) => row.votes < before.votes,
+                    (None, Some(_)) => false,
+                    (Some(_), None) => true,
+                    (Some(Some(one)), Some(Some(other))) => other < one,
+                    // What is behind an unknown word is not known either.
+                    _ => false,
+                }
+            }
+            order => order.is_lt(),
+        };
+        if is_less { Err(self.file.broken(order_fault(at))) } else { Ok(()) }
+    }
+
+    /// The word of an id that was checked; `None` for the unknown one.
+    fn known(&self, id: u32) -> Option<&[u8]> {
+        id.checked_sub(FIRST_WORD).map(|place| self.vocabulary.words.get(place as usize))
+    }
+
     fn check_id_digest(&self, found: Digest) -> Result<()> {
-        if found == self.digests.id_digest { Ok(()) } else { Err(self.file.damaged("the id digest")) }
+        let expected = self.digests.id_digest;
+        if found == expected {
+            return Ok(());
+        }
+        let expected = format!("{expected}, by its attribute");
+        Err(self.file.broken(Fault::new("F33", "the id digest of the rows", found.to_string(), expected)))
     }
 }
 
@@ -262,8 +314,9 @@ impl DatasetReader {
 #[derive(Default)]
 struct VerifiedRows {
     id_digest: Digest,
-    first_hash: u64,
-    last_hash: u64,
+    first_at: u64,
+    first: Row,
+    last: Row,
 }
 
 /// A vocabulary of this size is read whatever it is stored in.
@@ -280,7 +333,7 @@ fn check_vocabulary_size(words: &WordsReader, file: &StoredFile) -> Result<()> {
         return Ok(());
     }
     let (found, expected) = (format!("{in_memory} bytes in memory"), format!("at most {most}"));
-    Err(file.unexpected("the vocabulary", &found, &expected))
+    Err(file.broken(Fault::new("F24", "the vocabulary", found, expected)))
 }
 
 fn read_vocabulary(words: &mut WordsReader) -> Result<Vocabulary> {

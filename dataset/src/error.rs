@@ -67,6 +67,23 @@ pub enum Error {
         /// The part.
         part: String,
     },
+    /// The file is as its digests say, but breaks a rule of its format: none of ours has written it so.
+    #[error(
+        "{}: {thing} is {found}, expected {expected} (FORMAT.md, {rule}); the file was altered, or made by another \
+         program: fetch or make it again", path.display()
+    )]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// The rule's number in FORMAT.md.
+        rule: &'static str,
+        /// What was looked at.
+        thing: String,
+        /// What it is, with nothing in it that a terminal takes for a command.
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
     /// A promise between parts of this project was not kept.
     #[error("{}: {promise}: this is a defect of sentimill, please report it", path.display())]
     Internal {
@@ -82,9 +99,36 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Io { .. } | Self::Temporary { .. } | Self::Hdf5 { .. } => Exit::Io,
-            Self::Missing { .. } | Self::Unexpected { .. } | Self::Damaged { .. } => Exit::MissingInput,
+            Self::Missing { .. } | Self::Unexpected { .. } | Self::Damaged { .. } | Self::Broken { .. } => {
+                Exit::MissingInput
+            }
             Self::Internal { .. } => Exit::Internal,
         }
+    }
+}
+
+/// A rule of FORMAT.md that is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) rule: &'static str,
+    pub(crate) thing: String,
+    pub(crate) found: String,
+    pub(crate) expected: String,
+}
+
+impl Fault {
+    pub(crate) fn new(
+        rule: &'static str,
+        thing: impl Into<String>,
+        found: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Self {
+        Self { rule, thing: thing.into(), found: found.into(), expected: expected.into() }
+    }
+
+    pub(crate) fn of(self, path: &Path) -> Error {
+        let Self { rule, thing, found, expected } = self;
+        Error::Broken { path: path.to_owned(), rule, thing, found, expected }
     }
 }
 

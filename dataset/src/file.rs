@@ -4,12 +4,13 @@
 //! Reading is strict: a column has the type, shape, chunks and filters that this project writes, or the file is
 //! refused before any of its elements is used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use corpus::digest::Digest;
+use corpus::settings::shown;
 use hdf5::filters::Filter;
 use hdf5::plist::file_access::LibraryVersion;
 use hdf5::types::{IntSize, TypeDescriptor};
@@ -20,7 +21,7 @@ use crate::chunk_writer::ChunkWriter;
 use crate::column::Column;
 use crate::column_writer::ColumnWriter;
 use crate::digest_table::{DigestTable, Digests, attribute_digest, describe_column};
-use crate::error::{At, Error, Result};
+use crate::error::{At, Error, Fault, Result};
 use crate::ffi;
 use crate::nothing_elsewhere::{Storage, check_links, check_stored_as};
 use crate::schema::{DEFLATE_LEVEL, DIGESTS, chunk_rows};
@@ -164,7 +165,7 @@ impl Value {
 
     fn read(attribute: &hdf5::Attribute) -> Option<Self> {
         let dtype = attribute.dtype().and_then(|dtype| dtype.to_descriptor()).ok()?;
-        if attribute.size() != 1 || dtype.size() > ATTRIBUTE_BYTES_MAX {
+        if attribute.ndim() != 0 || dtype.size() > ATTRIBUTE_BYTES_MAX {
             return None;
         }
         match dtype {
@@ -268,7 +269,7 @@ impl FileReader {
             let whole = value.filter(|value| {
                 self.digests.attribute(&name) == Some(attribute_digest(&value.type_name(), &value.bytes()))
             });
-            let value = whole.ok_or_else(|| self.damaged(&format!("attribute {name}")))?;
+            let value = whole.ok_or_else(|| self.damaged(&format!("attribute {}", name.escape_debug())))?;
             self.attributes.insert(name, value);
         }
         if self.attributes.len() == self.digests.n_attributes() {
@@ -302,8 +303,19 @@ impl FileReader {
     /// The digest of an attribute that the format demands.
     pub(crate) fn digest(&self, name: &str) -> Result<Digest> {
         let text = self.text(name)?;
-        Digest::from_hex(text)
-            .ok_or_else(|| self.unexpected(&format!("attribute {name}"), text, "32 hexadecimal digits"))
+        Digest::from_hex(text).ok_or_else(|| {
+            let expected = "32 lower-case hexadecimal digits";
+            self.broken(Fault::new("F16", format!("attribute {name}"), shown(text.as_bytes()), expected))
+        })
+    }
+
+    /// Refuses attributes besides these.
+    pub(crate) fn check_attributes(&self, expected: &[&str]) -> Result<()> {
+        let further = self.attributes.keys().find(|name| !expected.contains(&&name[..]));
+        further.map_or(Ok(()), |further| {
+            let found = format!("{} among others", shown(further.as_bytes()));
+            Err(self.broken(Fault::new("F4", "the list of attributes", found, "those of the format alone")))
+        })
     }
 
     /// A dataset whose elements lie in chunks of this file.
@@ -322,6 +334,7 @@ impl FileReader {
     /// is opened once.
     pub(crate) fn column<T: Scalar>(&mut self, name: &str, width: Option<usize>) -> Result<Column<T>> {
         let dataset = self.chunked(name)?;
+        self.check_bare(&dataset, name)?;
         let shape = dataset.shape();
         let rows = *shape.first().ok_or_else(|| self.unexpected(name, "a scalar", "a column"))?;
         let layout = Layout::of(name, rows, width);
@@ -340,27 +353,52 @@ impl FileReader {
     /// Ends the asking, after all columns have been opened: neither the table of digests nor the file has another, and
     /// no two chunks share a place. The file stays open for its columns.
     pub(crate) fn finish(self) -> Result<Arc<StoredFile>> {
-        let mut found = Vec::new();
-        for member in self.library.member_names().map_err(|_| self.damaged("the list of datasets"))? {
-            match self.library.group(&member).and_then(|group| group.member_names()) {
-                Ok(inner) => found.extend(inner.iter().map(|name| format!("{member}/{name}"))),
-                Err(_) => found.push(member),
+        let unlisted = |_| self.damaged("the list of datasets");
+        let mut expected: BTreeSet<&str> = self.columns.iter().map(String::as_str).collect();
+        expected.extend(self.columns.iter().filter_map(|name| Some(name.split_once('/')?.0)));
+        expected.insert(DIGESTS);
+        let (mut found, mut groups) = (Vec::new(), Vec::new());
+        for member in self.library.member_names().map_err(unlisted)? {
+            found.push(member.clone());
+            if let Ok(group) = self.library.group(&member) {
+                let inner = group.member_names().map_err(unlisted)?;
+                found.extend(inner.iter().map(|name| format!("{member}/{name}")));
+                groups.push((group, member));
             }
         }
-        found.retain(|name| name != DIGESTS);
-        found.sort_unstable();
-        let mut expected = self.columns.clone();
-        expected.sort_unstable();
-        if found != expected || self.digests.n_columns() > 0 {
+        if let Some(further) = found.iter().find(|name| !expected.contains(&name[..])) {
+            let found = format!("{} among others", shown(further.as_bytes()));
+            let expected = "those of the format alone";
+            return Err(self.broken(Fault::new("F3", "the list of datasets and groups", found, expected)));
+        }
+        if self.digests.n_columns() > 0 {
             return Err(self.damaged("the list of datasets"));
         }
+        groups.iter().try_for_each(|(group, name)| self.check_bare(group, name))?;
+        let table = self.library.dataset(DIGESTS).map_err(unlisted)?;
+        self.check_bare(&table, DIGESTS)?;
         self.places.check(&self.file)?;
         Ok(self.file)
+    }
+
+    /// Refuses attributes of anything but the file itself, which the table of digests does not cover.
+    fn check_bare(&self, object: &hdf5::Location, name: &str) -> Result<()> {
+        let names = object.attr_names().map_err(|_| self.damaged("the list of attributes"))?;
+        names.first().map_or(Ok(()), |further| {
+            let found = shown(further.as_bytes());
+            let fault = Fault::new("F4", format!("an attribute of {}", name.escape_debug()), found, "none");
+            Err(self.broken(fault))
+        })
     }
 
     /// The error of a part that does not match its digest.
     pub(crate) fn damaged(&self, part: &str) -> Error {
         self.file.damaged(part)
+    }
+
+    /// The error of a part that is as its digest says, but breaks a rule of the format.
+    pub(crate) fn broken(&self, fault: Fault) -> Error {
+        self.file.broken(fault)
     }
 
     /// The error of a part that is whole, but not what the format says.

@@ -1,10 +1,10 @@
 //! The attributes that shards and datasets share: what the file is, the settings it was made with, its digests.
 
 use corpus::digest::Digest;
-use corpus::settings::Settings;
+use corpus::settings::{Settings, Unsound, shown};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::schema::{
     CLEANING, FORMAT, ID_DIGEST, KEEP, MAX_TOKENS, POSITIVE_FROM, ROW_DIGEST, SCHEMA, SCHEMA_VERSION,
@@ -44,22 +44,24 @@ pub(crate) fn write_format(file: &mut FileWriter, format: &str) -> Result<()> {
     file.attribute(SCHEMA, &Value::Number(u64::from(SCHEMA_VERSION)))
 }
 
-pub(crate) fn check_format(file: &FileReader, expected: &str) -> Result<()> {
+/// Checks what the file says it is, and that it has no attributes besides these.
+pub(crate) fn check_format(file: &FileReader, expected: &str, attributes: &[&str]) -> Result<()> {
     let format = file.text(FORMAT)?;
     if format != expected {
-        return Err(file.unexpected("attribute format", &format!("{format:?}"), &format!("{expected:?}")));
+        let found = shown(format.as_bytes());
+        return Err(file.unexpected("attribute format", &found, &format!("{expected:?}")));
     }
     let version = file.number(SCHEMA)?;
-    if version == u64::from(SCHEMA_VERSION) {
-        return Ok(());
+    if version != u64::from(SCHEMA_VERSION) {
+        return Err(Error::Unexpected {
+            path: file.path().to_owned(),
+            thing: "schema version".to_owned(),
+            found: version.to_string(),
+            expected: SCHEMA_VERSION.to_string(),
+            remedy: "make the file again with this version of the programs",
+        });
     }
-    Err(Error::Unexpected {
-        path: file.path().to_owned(),
-        thing: "schema version".to_owned(),
-        found: version.to_string(),
-        expected: SCHEMA_VERSION.to_string(),
-        remedy: "make the file again with this version of the programs",
-    })
+    file.check_attributes(attributes)
 }
 
 pub(crate) fn write_settings(file: &mut FileWriter, settings: &Settings) -> Result<()> {
@@ -72,21 +74,40 @@ pub(crate) fn write_settings(file: &mut FileWriter, settings: &Settings) -> Resu
 }
 
 pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
-    let number = |name: &str, most: u64| {
+    let number = |name: &str| {
         let number = file.number(name)?;
-        let in_range = Some(number).filter(|&number| number <= most);
-        in_range.ok_or_else(|| {
-            file.unexpected(&format!("attribute {name}"), &number.to_string(), &format!("at most {most}"))
+        u32::try_from(number).map_err(|_| {
+            let expected = format!("at most {}", u32::MAX);
+            file.broken(Fault::new("F14", format!("attribute {name}"), number.to_string(), expected))
         })
     };
-    let keep = file.text(KEEP)?;
-    let stop_words = file.text(STOP_WORDS)?;
-    Ok(Settings {
-        cleaning_version: number(CLEANING, u64::from(u32::MAX))? as u32,
+    let (keep, stop_words) = (file.text(KEEP)?, file.text(STOP_WORDS)?);
+    let keep = keep.parse().map_err(|_| {
+        let found = shown(keep.as_bytes());
+        file.broken(Fault::new("F14", "attribute keep", found, "first, last or ends"))
+    })?;
+    let positive_from = number(POSITIVE_FROM)?;
+    let settings = Settings {
+        cleaning_version: number(CLEANING)?,
         unicode_version: file.text(UNICODE)?.to_owned(),
-        stop_words: stop_words.split('\n').filter(|word| !word.is_empty()).map(str::to_owned).collect(),
-        max_tokens: number(MAX_TOKENS, u64::from(u32::MAX))? as u32,
-        keep: keep.parse().map_err(|_| file.unexpected("attribute keep", keep, "first, last or ends"))?,
-        positive_from: number(POSITIVE_FROM, 5)? as u8,
-    })
+        stop_words: match stop_words {
+            "" => Vec::new(),
+            listed => listed.split('\n').map(str::to_owned).collect(),
+        },
+        max_tokens: number(MAX_TOKENS)?,
+        keep,
+        // What is over any rating is refused as such.
+        positive_from: u8::try_from(positive_from).unwrap_or(u8::MAX),
+    };
+    match settings.check() {
+        Ok(()) => Ok(settings),
+        Err(Unsound { setting, found, expected }) => {
+            let (rule, found) = match setting {
+                "cleaning version" | "Unicode version" => ("F12", found),
+                "stop words" => ("F13", found),
+                _ => ("F14", positive_from.to_string()),
+            };
+            Err(file.broken(Fault::new(rule, format!("the setting {setting}"), found, expected)))
+        }
+    }
 }

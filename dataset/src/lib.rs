@@ -37,4 +37,4 @@ pub use in_order::threads;
 pub use kept_words::KeptWords;
 pub use rows::{Row, RowColumns, RowsReader, TokenColumn, TokenType};
 pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
-pub use words::{WordList, WordsReader};
+pub use words::{RULE_OF_WORDS, WordFault, WordList, WordsReader};

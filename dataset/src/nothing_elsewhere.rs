@@ -37,7 +37,7 @@ fn checked_links(group: &hdf5::Group, prefix: &str, file: &StoredFile) -> Result
             LinkType::Soft => "a symbolic link",
             LinkType::External => "a link to another file",
         };
-        Err(file.unexpected(&name, found, "a dataset or a group of this file"))
+        Err(file.unexpected(&name.escape_debug().to_string(), found, "a dataset or a group of this file"))
     });
     lead_here.collect()
 }

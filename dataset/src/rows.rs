@@ -1,7 +1,8 @@
 //! The six columns of rows that shards and datasets share.
 
 use std::num::NonZeroUsize;
-use std::ops::Range;
+use std::ops::{Not, Range};
+use std::sync::Arc;
 
 use corpus::digest::SPLITS;
 use corpus::record::Votes;
@@ -9,7 +10,7 @@ use corpus::settings::Settings;
 
 use crate::column::{Column, ColumnReader};
 use crate::column_writer::ColumnWriter;
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::file::{FileReader, FileWriter};
 use crate::in_order::in_order;
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
@@ -54,22 +55,72 @@ pub struct Row {
     pub source: u32,
 }
 
-impl Row {
-    /// What no row made with these settings has, its tokens being ids from this range; `None` for a sound row.
-    pub(crate) fn fault(&self, settings: &Settings, ids: Range<u64>) -> Option<&'static str> {
-        let most = if settings.max_tokens == 0 { usize::MAX } else { settings.max_tokens as usize };
-        if self.label != settings.label(self.votes) {
-            Some("the label of a row")
-        } else if self.tokens.is_empty() || self.tokens.len() > most {
-            Some("the length of a row")
-        } else if self.split >= SPLITS {
-            Some("the split of a row")
-        } else if self.tokens.iter().any(|&id| !ids.contains(&u64::from(id))) {
-            Some("a token of a row")
+/// What every row of a file keeps to.
+#[derive(Debug)]
+pub(crate) struct RowRules {
+    pub(crate) settings: Settings,
+    /// What its tokens are from.
+    pub(crate) ids: Range<u64>,
+}
+
+impl RowRules {
+    fn length_max(&self) -> u64 {
+        if self.settings.max_tokens == 0 { u64::MAX } else { u64::from(self.settings.max_tokens) }
+    }
+
+    /// The rule that a row at this place with so many tokens breaks.
+    fn length_fault(&self, at: u64, length: u64) -> Option<Fault> {
+        let most = self.length_max();
+        ((1..=most).contains(&length)).not().then(|| {
+            let most = if most == u64::MAX { "any number".to_owned() } else { most.to_string() };
+            let thing = format!("the number of tokens of row {at}");
+            Fault::new("F27", thing, length.to_string(), format!("1 to {most}, by max_tokens"))
+        })
+    }
+
+    /// The length of a row between these offsets.
+    fn length(&self, at: u64, from: u64, to: u64) -> Result<usize, Fault> {
+        let Some(length) = to.checked_sub(from) else {
+            let expected = format!("at least {from}, where it begins");
+            return Err(Fault::new("F27", format!("the end of row {at}"), to.to_string(), expected));
+        };
+        self.length_fault(at, length).map_or(Ok(length as usize), Err)
+    }
+
+    /// The rule that the row at this place breaks; `None` for a sound row.
+    fn fault(&self, at: u64, row: &Row) -> Option<Fault> {
+        let fault = |rule, thing, found: String, expected: String| {
+            Some(Fault::new(rule, format!("the {thing} of row {at}"), found, expected))
+        };
+        // Both are looked for in all tokens, which takes less time than to stop at the first.
+        let (least, largest) =
+            row.tokens.iter().fold((u32::MAX, 0), |(least, largest), &id| (least.min(id), largest.max(id)));
+        if u64::from(least) < self.ids.start || u64::from(largest) >= self.ids.end {
+            let found = if u64::from(least) < self.ids.start { least } else { largest };
+            let expected = format!("{} to {}", self.ids.start, self.ids.end.saturating_sub(1));
+            Some(Fault::new("F28", format!("a token of row {at}"), found.to_string(), expected))
+        } else if row.votes.total() == 0 {
+            fault("F29", "number of votes", "0".to_owned(), "1 or more".to_owned())
+        } else if row.label != self.settings.label(row.votes) {
+            let expected = format!("{}, by its votes", self.settings.label(row.votes));
+            fault("F30", "label", row.label.to_string(), expected)
+        } else if row.split >= SPLITS {
+            fault("F31", "split", row.split.to_string(), format!("less than {SPLITS}"))
         } else {
             None
         }
     }
+}
+
+/// The fault of a row whose hash is less than that of the row before.
+pub(crate) fn order_fault(at: u64) -> Fault {
+    let thing = format!("row {at}");
+    Fault::new(
+        "F32",
+        thing,
+        "less than the row before",
+        "rows ascending by hash, then by kept words and votes",
+    )
 }
 
 /// How ids are stored.
@@ -85,6 +136,14 @@ impl TokenType {
     /// The smaller type that holds every id up to this one.
     pub fn holding(largest_id: u64) -> Self {
         if largest_id <= u64::from(u16::MAX) { Self::U16 } else { Self::U32 }
+    }
+
+    /// How many bits.
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Self::U16 => 16,
+            Self::U32 => 32,
+        }
     }
 }
 
@@ -176,6 +235,7 @@ pub struct RowColumns {
     pub hash: Column<u64>,
     /// Splits.
     pub split: Column<u16>,
+    rules: Arc<RowRules>,
 }
 
 /// Tokens, as wide as they are stored.
@@ -205,7 +265,7 @@ impl TokenColumn {
 }
 
 impl RowColumns {
-    pub(crate) fn open(file: &mut FileReader) -> Result<Self> {
+    pub(crate) fn open(file: &mut FileReader, rules: RowRules) -> Result<Self> {
         let columns = Self {
             tokens: if file.has_type::<u16>(TOKENS) {
                 TokenColumn::U16(file.column(TOKENS, None)?)
@@ -217,14 +277,59 @@ impl RowColumns {
             votes: file.column(VOTES, Some(5))?,
             hash: file.column(HASH, None)?,
             split: file.column(SPLIT, None)?,
+            rules: Arc::new(rules),
         };
-        let n = columns.hash.n_rows();
-        let Self { offsets, label, votes, split, .. } = &columns;
-        let lengths = [label.n_rows(), votes.n_rows(), split.n_rows(), offsets.n_rows().wrapping_sub(1)];
-        if lengths != [n; 4] || offsets.reader().get(n)? != columns.tokens.n_tokens() as u64 {
-            return Err(file.damaged(OFFSETS));
+        columns.lengths_fault()?.map_or(Ok(columns), |fault| Err(file.broken(fault)))
+    }
+
+    /// What is wrong with the lengths of columns and with the first and last of the offsets.
+    fn lengths_fault(&self) -> Result<Option<Fault>> {
+        let Self { offsets, label, votes, hash, split, .. } = self;
+        let n = hash.n_rows();
+        let lengths = [
+            (LABEL, label.n_rows(), n),
+            (VOTES, votes.n_rows(), n),
+            (SPLIT, split.n_rows(), n),
+            (OFFSETS, offsets.n_rows(), n + 1),
+        ];
+        let other = lengths.into_iter().find(|(_, found, expected)| found != expected);
+        if let Some((column, found, expected)) = other {
+            let (thing, expected) = (format!("the length of {column}"), format!("{expected} for {n} hashes"));
+            return Ok(Some(Fault::new("F25", thing, found.to_string(), expected)));
         }
-        Ok(columns)
+        let mut reader = offsets.reader();
+        let ends = [("first", reader.get(0)?, 0), ("last", reader.get(n)?, self.tokens.n_tokens() as u64)];
+        Ok(ends.into_iter().find(|(_, found, expected)| found != expected).map(|(which, found, expected)| {
+            Fault::new("F25", format!("the {which} of offsets"), found.to_string(), expected.to_string())
+        }))
+    }
+
+    /// Checks the lengths of all rows, and that their hashes ascend: what decides where rows are looked for.
+    pub(crate) fn check_places(&self) -> Result<()> {
+        let (mut at, mut before) = (0, None);
+        self.offsets.each_chunk(|offsets| {
+            for &offset in offsets {
+                if let Some(before) = before.replace(offset) {
+                    self.length(at, before, offset)?;
+                    at += 1;
+                }
+            }
+            Ok(())
+        })?;
+        let (mut at, mut before) = (0, 0);
+        self.hash.each_chunk(|hashes| {
+            let behind = hashes.iter().position(|&hash| std::mem::replace(&mut before, hash) > hash);
+            if let Some(behind) = behind {
+                return Err(self.hash.broken(order_fault(at + behind as u64)));
+            }
+            at += hashes.len() as u64;
+            Ok(())
+        })
+    }
+
+    /// The length of the row at this place, whose tokens lie between these offsets.
+    fn length(&self, at: u64, from: u64, to: u64) -> Result<usize> {
+        self.rules.length(at, from, to).map_err(|fault| self.offsets.broken(fault))
     }
 
     pub(crate) fn n_rows(&self) -> u64 {
@@ -248,6 +353,7 @@ impl RowColumns {
             hash: self.hash.reader(),
             split: self.split.reader(),
             n_tokens: self.tokens.n_tokens() as u64,
+            rules: self.rules.clone(),
         }
     }
 }
@@ -266,6 +372,7 @@ pub struct RowsReader {
     hash: ColumnReader<u64>,
     split: ColumnReader<u16>,
     n_tokens: u64,
+    rules: Arc<RowRules>,
 }
 
 impl RowsReader {
@@ -279,24 +386,29 @@ impl RowsReader {
         self.hash.get(at as usize)
     }
 
-    /// Reads the row at this place into `row`, all but its source.
+    /// Reads the row at this place into `row`, all but its source. A row that breaks a rule of the format is refused;
+    /// its order and the words that its split comes of are for who reads all rows.
     pub fn read(&mut self, at: u64, row: &mut Row) -> Result<()> {
-        let at = at as usize;
-        row.hash = self.hash.get(at)?;
-        row.label = self.label.get(at)?;
-        row.split = self.split.get(at)?;
-        row.votes.0.copy_from_slice(self.votes.row(at)?);
-        let (from, to) = (self.offsets.get(at)?, self.offsets.get(at + 1)?);
-        if from > to || to > self.n_tokens {
-            return Err(self.offsets.column().damaged());
+        let place = at as usize;
+        row.hash = self.hash.get(place)?;
+        row.label = self.label.get(place)?;
+        row.split = self.split.get(place)?;
+        row.votes.0.copy_from_slice(self.votes.row(place)?);
+        let (from, to) = (self.offsets.get(place)?, self.offsets.get(place + 1)?);
+        let broken = |fault| self.offsets.column().broken(fault);
+        self.rules.length(at, from, to).map_err(broken)?;
+        if to > self.n_tokens {
+            let expected = format!("at most {}, the number of tokens", self.n_tokens);
+            return Err(broken(Fault::new("F27", format!("the end of row {at}"), to.to_string(), expected)));
         }
         let (from, to) = (from as usize, to as usize);
         row.tokens.clear();
         match &mut self.tokens {
             TokensReader::U16(column) => {
-                column.pieces(from, to, |ids| row.tokens.extend(ids.iter().map(|&id| u32::from(id))))
+                column.pieces(from, to, |ids| row.tokens.extend(ids.iter().map(|&id| u32::from(id))))?;
             }
-            TokensReader::U32(column) => column.pieces(from, to, |ids| row.tokens.extend_from_slice(ids)),
+            TokensReader::U32(column) => column.pieces(from, to, |ids| row.tokens.extend_from_slice(ids))?,
         }
+        self.rules.fault(at, row).map_or(Ok(()), |fault| Err(self.hash.column().broken(fault)))
     }
 }

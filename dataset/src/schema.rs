@@ -42,6 +42,38 @@ pub(crate) const ROW_DIGEST: &str = "row_digest";
 pub(crate) const ID_DIGEST: &str = "id_digest";
 pub(crate) const VOCABULARY_DIGEST: &str = "vocabulary_digest";
 
+/// All attributes of a shard.
+pub(crate) const SHARD_ATTRIBUTES: [&str; 11] = [
+    FORMAT,
+    SCHEMA,
+    CLEANING,
+    UNICODE,
+    STOP_WORDS,
+    MAX_TOKENS,
+    KEEP,
+    POSITIVE_FROM,
+    ROW_DIGEST,
+    ID_DIGEST,
+    VOCABULARY_DIGEST,
+];
+/// All attributes of a dataset.
+pub(crate) const DATASET_ATTRIBUTES: [&str; 14] = [
+    FORMAT,
+    SCHEMA,
+    CLEANING,
+    UNICODE,
+    STOP_WORDS,
+    MAX_TOKENS,
+    KEEP,
+    POSITIVE_FROM,
+    VOCABULARY_SIZE,
+    VOCABULARY_OF,
+    WITHOUT,
+    ROW_DIGEST,
+    ID_DIGEST,
+    VOCABULARY_DIGEST,
+];
+
 /// The level of deflate that is declared; chunks are compressed here, not by the library.
 pub(crate) const DEFLATE_LEVEL: u8 = 1;
 

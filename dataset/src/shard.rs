@@ -5,20 +5,21 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use corpus::clean::Cleaner;
 use corpus::digest::{Digest, RowDigester, VocabularyDigester, split};
 use corpus::progress::Progress;
-use corpus::settings::Settings;
+use corpus::settings::{Settings, shown};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Fault, Result};
 use crate::file::{FileReader, FileWriter};
 use crate::header::{
     Digests, check_format, read_digests, read_settings, write_digests, write_format, write_settings,
 };
 use crate::kept_words::KeptWords;
-use crate::rows::{Row, RowColumns, RowsReader, RowsWriter, TokenType, in_blocks};
-use crate::schema::SHARD;
+use crate::rows::{Row, RowColumns, RowRules, RowsReader, RowsWriter, TokenType, in_blocks, order_fault};
+use crate::schema::{SHARD, SHARD_ATTRIBUTES};
 use crate::stored_file::StoredFile;
-use crate::words::{WordsReader, WordsWriter};
+use crate::words::{RULE_OF_WORDS, WordsReader, WordsWriter};
 
 const DICTIONARY: &str = "dictionary";
 
@@ -110,11 +111,12 @@ impl ShardReader {
     /// Opens a shard.
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = FileReader::open(path)?;
-        check_format(&file, SHARD)?;
+        check_format(&file, SHARD, &SHARD_ATTRIBUTES)?;
         let settings = read_settings(&file)?;
         let digests = read_digests(&file)?;
-        let columns = RowColumns::open(&mut file)?;
         let dictionary = WordsReader::open(&mut file, DICTIONARY)?;
+        let rules = RowRules { settings: settings.clone(), ids: 0..dictionary.n_words() };
+        let columns = RowColumns::open(&mut file, rules)?;
         Ok(Self {
             file: file.finish()?,
             settings,
@@ -235,7 +237,7 @@ impl ShardReader {
         let mut last = None;
         in_blocks::<_, _, Error>(shard.columns.n_rows(), threads, empty, verify, |rows, made| {
             if last.as_ref().is_some_and(|last| rows.first < *last) {
-                return Err(shard.file.damaged("the order of rows"));
+                return Err(shard.file.broken(order_fault(rows.first_at)));
             }
             last = Some(rows.last);
             id_digest += rows.id_digest;
@@ -243,35 +245,44 @@ impl ShardReader {
             take(made);
             Ok(())
         })?;
-        if id_digest != shard.digests.id_digest {
-            return Err(shard.file.damaged("the id digest"));
+        let Digests { row_digest: claimed_rows, id_digest: claimed_ids, .. } = shard.digests;
+        shard.check_digest(("F33", "the id digest of the rows"), id_digest, claimed_ids)?;
+        let row_digest = if shard.kept_dictionary.is_some() { row_digest } else { claimed_rows };
+        shard.check_digest(("F34", "the row digest of the rows"), row_digest, claimed_rows)
+    }
+
+    fn check_digest(
+        &self,
+        (rule, thing): (&'static str, &str),
+        found: Digest,
+        claimed: Digest,
+    ) -> Result<()> {
+        if found == claimed {
+            return Ok(());
         }
-        if shard.kept_dictionary.is_some() && row_digest != shard.digests.row_digest {
-            return Err(shard.file.damaged("the row digest"));
-        }
-        Ok(())
+        let expected = format!("{claimed}, by its attribute");
+        Err(self.file.broken(Fault::new(rule, thing, found.to_string(), expected)))
     }
 
     fn verify_rows(&self, places: Range<u64>, mut each: impl FnMut(&Row)) -> Result<VerifiedRows> {
-        let n_words = self.dictionary.n_words();
         let (mut reader, mut digester) = (self.columns.reader(), RowDigester::default());
         let (mut row, mut joined) = (Row::default(), Vec::new());
-        let mut verified = VerifiedRows::default();
+        let mut verified = VerifiedRows { first_at: places.start, ..VerifiedRows::default() };
         for at in places.clone() {
             reader.read(at, &mut row)?;
             if at == places.start {
                 verified.first.clone_from(&row);
             } else if row < verified.last {
-                return Err(self.file.damaged("the order of rows"));
-            }
-            if let Some(fault) = row.fault(&self.settings, 0..n_words) {
-                return Err(self.file.damaged(fault));
+                return Err(self.file.broken(order_fault(at)));
             }
             verified.id_digest += digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
             if let Some(kept) = &self.kept_dictionary {
                 kept.join(&row.tokens, &mut joined);
-                if row.split != split(&joined) {
-                    return Err(self.file.damaged("the split of a row"));
+                let expected = split(&joined);
+                if row.split != expected {
+                    let thing = format!("the split of row {at}");
+                    let expected = format!("{expected}, by its words");
+                    return Err(self.file.broken(Fault::new("F31", thing, row.split.to_string(), expected)));
                 }
                 let n_words = row.tokens.len();
                 verified.row_digest += digester.of_words(row.hash, row.label, row.votes, n_words, &joined);
@@ -284,20 +295,34 @@ impl ShardReader {
 
     fn verify_dictionary(&mut self) -> Result<()> {
         let mut digester = VocabularyDigester::default();
+        let mut cleaner = Cleaner::default();
+        let mut stop_words = self.settings.stop_words.iter().map(String::as_bytes).peekable();
         let (mut word, mut before) = (Vec::new(), Vec::new());
         for at in 0..self.dictionary.n_words() {
             let count = self.dictionary.read(at, &mut word)?;
-            if (at > 0 && word <= before) || std::str::from_utf8(&word).is_err() {
-                return Err(self.file.damaged("the order of words"));
+            let fault = |rule, expected: &str| {
+                let thing = format!("word {at} of the dictionary");
+                Err(self.file.broken(Fault::new(rule, thing, shown(&word), expected)))
+            };
+            if !self.settings.is_word(&mut cleaner, &word) {
+                return fault(RULE_OF_WORDS, "a cleaned word");
+            }
+            if at > 0 && word <= before {
+                return fault("F20", "a word behind the one before in byte order");
+            }
+            // Both are in byte order.
+            while stop_words.next_if(|stop_word| *stop_word < &word[..]).is_some() {}
+            if stop_words.peek().is_some_and(|stop_word| *stop_word == &word[..]) {
+                return fault("F19", "none of the stop words");
+            }
+            if count == 0 {
+                return fault("F22", "a word with a count of 1 or more");
             }
             digester.add(&word, count);
             std::mem::swap(&mut word, &mut before);
         }
-        if digester.digest() == self.digests.vocabulary_digest {
-            Ok(())
-        } else {
-            Err(self.file.damaged("the dictionary digest"))
-        }
+        let of_words = ("F23", "the digest of the dictionary");
+        self.check_digest(of_words, digester.digest(), self.digests.vocabulary_digest)
     }
 }
 
@@ -307,6 +332,7 @@ struct VerifiedRows {
     id_digest: Digest,
     /// Zero where no dictionary is kept.
     row_digest: Digest,
+    first_at: u64,
     first: Row,
     last: Row,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use std::os::unix::fs::FileExt;
 
-use crate::error::{At, Error, Result};
+use crate::error::{At, Error, Fault, Result};
 use crate::ffi;
 
 /// A file that the HDF5 library has found readable. Its bytes come through the library's own descriptor: whatever the
@@ -72,5 +72,10 @@ impl StoredFile {
             expected: expected.to_owned(),
             remedy: "was it written by another version or another program?",
         }
+    }
+
+    /// The error of a part that is as its digest says, but breaks a rule of the format.
+    pub(crate) fn broken(&self, fault: Fault) -> Error {
+        fault.of(&self.path)
     }
 }

@@ -1,9 +1,13 @@
 //! The words that ids stand for.
 
+use std::cmp::Reverse;
+
 use corpus::digest::{Digest, VocabularyDigester};
 
+use crate::dataset_file::DatasetSettings;
+use crate::error::Fault;
 use crate::rows::TokenType;
-use crate::words::WordList;
+use crate::words::{WordFault, WordList};
 
 /// The id of padding.
 pub const PADDING: u32 = 0;
@@ -30,6 +34,45 @@ impl Vocabulary {
     /// The type that ids are stored in.
     pub fn token_type(&self) -> TokenType {
         TokenType::holding(self.largest_id())
+    }
+
+    /// The rule of FORMAT.md that words and counts from a file break, which claims these settings and this digest.
+    pub(crate) fn fault(&self, settings: &DatasetSettings, claimed: Digest) -> Option<Fault> {
+        let (n_words, size) = (self.words.len() as u64, settings.vocabulary_size);
+        let is_another = settings.vocabulary_of.is_some();
+        if n_words > size || (is_another && n_words != size) {
+            let expected =
+                format!("{}{n_words}, the number of words", if is_another { "" } else { "at least " });
+            return Some(Fault::new("F15", "attribute vocabulary_size", size.to_string(), expected));
+        }
+        if let Err(WordFault { rule, at, found, expected }) = self.words.check(&settings.rows) {
+            return Some(Fault::new(rule, format!("word {at} of the vocabulary"), found, expected));
+        }
+        if !is_another && let Some(fault) = self.order_fault() {
+            return Some(fault);
+        }
+        let found = self.digest();
+        (found != claimed).then(|| {
+            let expected = format!("{claimed}, by its attribute");
+            Fault::new("F23", "the digest of the vocabulary", found.to_string(), expected)
+        })
+    }
+
+    /// Of a vocabulary of this data, of which each word occurs, and the most frequent ones come first.
+    fn order_fault(&self) -> Option<Fault> {
+        let thing = |at: usize| format!("the count of word {at} of the vocabulary");
+        if let Some(at) = self.counts.iter().position(|&count| count == 0) {
+            return Some(Fault::new("F22", thing(at), "0", "1 or more"));
+        }
+        let is_behind = |at: &usize| {
+            let place = |at: usize| (Reverse(self.counts[at]), self.words.get(at));
+            place(*at) <= place(*at - 1)
+        };
+        (1..self.counts.len()).find(is_behind).map(|at| {
+            let (found, before) = (self.counts[at], self.counts[at - 1]);
+            let expected = format!("at most {before}, that of the word before, and less where bytes are");
+            Fault::new("F21", thing(at), found.to_string(), expected)
+        })
     }
 
     /// The digest of words and counts.

@@ -1,10 +1,19 @@
 //! Words with their counts: the dictionary of a shard, the vocabulary of a dataset.
 
+use std::collections::HashSet;
+
+use corpus::clean::Cleaner;
+use corpus::settings::{Settings, shown};
+use thiserror::Error;
+
 use crate::column::ColumnReader;
 use crate::column_writer::ColumnWriter;
-use crate::error::Result;
+use crate::error::{Fault, Result};
 use crate::file::{FileReader, FileWriter};
 use crate::schema::{COUNT, OFFSETS, WORD_BYTES};
+
+/// The number of the rule that words are cleaned ones.
+pub const RULE_OF_WORDS: &str = "F18";
 
 /// A list of words as three columns: the words' bytes one after the other, where each begins, and its count.
 pub(crate) struct WordsWriter {
@@ -57,8 +66,19 @@ impl WordsReader {
             count: file.column(&format!("{group}/{COUNT}"), None)?.reader(),
         };
         let n = words.count.column().n_rows();
-        if words.offsets.column().n_rows() != n + 1 || words.offsets.get(n)? != words.n_bytes() {
-            return Err(file.damaged(&format!("{group}/{OFFSETS}")));
+        let n_offsets = words.offsets.column().n_rows();
+        let thing = |of: &str| format!("{of} of {group}/{OFFSETS}");
+        if n_offsets != n + 1 {
+            let expected = format!("{}, one more than words", n + 1);
+            return Err(file.broken(Fault::new("F17", thing("the length"), n_offsets.to_string(), expected)));
+        }
+        let (first, last, n_bytes) = (words.offsets.get(0)?, words.offsets.get(n)?, words.n_bytes());
+        if first != 0 {
+            return Err(file.broken(Fault::new("F17", thing("the first"), first.to_string(), "0")));
+        }
+        if last != n_bytes {
+            let expected = format!("{n_bytes}, the bytes of all words");
+            return Err(file.broken(Fault::new("F17", thing("the last"), last.to_string(), expected)));
         }
         Ok(words)
     }
@@ -86,7 +106,9 @@ impl WordsReader {
         // A file whose digests are in order may have been made by anybody. Words that share bytes would take far more
         // memory than the file has bytes.
         if from >= to || to > self.n_bytes() {
-            return Err(self.offsets.column().damaged());
+            let expected = format!("more, and at most {}", self.n_bytes());
+            let thing = format!("the end of word {at}, which begins at byte {from},");
+            return Err(self.offsets.column().broken(Fault::new("F17", thing, to.to_string(), expected)));
         }
         word.clear();
         self.bytes.pieces(from as usize, to as usize, |bytes| word.extend_from_slice(bytes))?;
@@ -133,4 +155,49 @@ impl WordList {
     pub fn n_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
+
+    /// Checks words from elsewhere, which texts prepared by these settings are to be found in: each is a cleaned word,
+    /// listed once, and no stop word.
+    pub fn check(&self, settings: &Settings) -> Result<(), WordFault> {
+        let mut cleaner = Cleaner::default();
+        let mut listed = HashSet::with_capacity(self.len());
+        for (at, word) in self.iter().enumerate() {
+            if !settings.is_word(&mut cleaner, word) {
+                return Err(WordFault {
+                    rule: RULE_OF_WORDS,
+                    at,
+                    found: shown(word),
+                    expected: "a cleaned word",
+                });
+            }
+            if !listed.insert(word) {
+                return Err(WordFault {
+                    rule: "F20",
+                    at,
+                    found: shown(word),
+                    expected: "a word not listed before",
+                });
+            }
+        }
+        let stop_word = settings.stop_words.iter().find(|word| listed.contains(word.as_bytes()));
+        stop_word.map_or(Ok(()), |stop_word| {
+            let at = self.iter().position(|word| word == stop_word.as_bytes()).unwrap_or(0);
+            let found = shown(stop_word.as_bytes());
+            Err(WordFault { rule: "F19", at, found, expected: "none of the stop words" })
+        })
+    }
+}
+
+/// A word that no list of ours has.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("word {at} is {found}, expected {expected}")]
+pub struct WordFault {
+    /// The rule's number in FORMAT.md.
+    pub rule: &'static str,
+    /// Its place, from 0.
+    pub at: usize,
+    /// What it is, with nothing in it that a terminal takes for a command.
+    pub found: String,
+    /// What it should be.
+    pub expected: &'static str,
 }

@@ -17,7 +17,7 @@ fn a_shard_reads_back_whole() {
     write_shard(&path, &rows());
     assert_eq!(read_shard(&path).unwrap(), rows());
     let mut shard = ShardReader::open(&path).unwrap();
-    assert_eq!(shard.settings(), &Settings::default());
+    assert_eq!(shard.settings(), &Settings::original());
     assert_eq!(shard.rows_with_hash(7).unwrap(), 1..2);
     assert_eq!(shard.rows_with_hash(6).unwrap(), 1..1);
     let mut joined = Vec::new();
@@ -30,7 +30,7 @@ fn a_shard_without_rows_is_a_shard() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shard.h5");
     let size = ShardSize::default();
-    ShardWriter::create(&path, &Settings::default(), size).unwrap().finish(Digest::default()).unwrap();
+    ShardWriter::create(&path, &Settings::original(), size).unwrap().finish(Digest::default()).unwrap();
     assert_eq!(read_shard(&path).unwrap(), []);
 }
 
@@ -60,7 +60,7 @@ fn more_rows_than_a_chunk_holds_read_back() {
 fn a_promise_of_more_rows_than_come_is_a_defect() {
     let folder = tempfile::tempdir().unwrap();
     let size = ShardSize { rows: 1, tokens: 0, words: 0, word_bytes: 0 };
-    let shard = ShardWriter::create(&folder.path().join("shard.h5"), &Settings::default(), size).unwrap();
+    let shard = ShardWriter::create(&folder.path().join("shard.h5"), &Settings::original(), size).unwrap();
     assert!(matches!(shard.finish(Digest::default()), Err(Error::Internal { .. })));
 }
 

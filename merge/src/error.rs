@@ -175,15 +175,17 @@ pub enum Error {
     },
     /// A dataset that is not what its manifest says.
     #[error(
-        "{} has SHA-256 {found}, its manifest says {expected}; the file was altered: merge the run again",
+        "{} has {what} {found}, its manifest says {expected}; one of both was altered: merge the run again",
         path.display()
     )]
     OtherThanManifest {
         /// The dataset.
         path: PathBuf,
-        /// Its SHA-256.
+        /// What was compared.
+        what: &'static str,
+        /// That of the file.
         found: String,
-        /// The one that the manifest has.
+        /// That of the manifest.
         expected: String,
     },
     /// The commits are not those of the seal.

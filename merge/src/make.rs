@@ -354,6 +354,9 @@ fn verified(
     // The part alone: what is to be done about a file of somebody else's is not what is to be done about this one.
     let said = |error: dataset::Error| match error {
         dataset::Error::Damaged { part, .. } => unverified(format!("{part} does not match its digest")),
+        dataset::Error::Broken { thing, found, expected, .. } => {
+            unverified(format!("{thing} is {found}, expected {expected}"))
+        }
         other => unverified(chain(&other)),
     };
     let written = DatasetReader::open(file).map_err(said)?;

@@ -54,6 +54,12 @@ pub enum Error {
         /// The first of the text's lines.
         line: u64,
     },
+    /// A word that no cleaned text has. Which one it is stays out of the log.
+    #[error(
+        "the records have a word that is not cleaned, as one with a capital or a digit is; feed this program the output \
+         of mapper or combiner"
+    )]
+    NotCleaned,
     /// A text of another partition.
     #[error(
         "line {line}: the text belongs to partition {found} of {partitions}, expected {expected}; use --select to \
@@ -151,9 +157,11 @@ impl Error {
             | Self::Output(_)
             | Self::Scratch { .. }
             | Self::Unverified(_) => Exit::Io,
-            Self::Group(_) | Self::NotUtf8 { .. } | Self::WrongPartition { .. } | Self::NoRecord => {
-                Exit::BadInput
-            }
+            Self::Group(_)
+            | Self::NotUtf8 { .. }
+            | Self::NotCleaned
+            | Self::WrongPartition { .. }
+            | Self::NoRecord => Exit::BadInput,
             Self::Dataset(error) => error.exit(),
             Self::Store(error) => error.exit(),
             Self::Record { .. } | Self::Damaged { .. } | Self::NameTaken { .. } | Self::Disagree { .. } => {
@@ -244,7 +252,11 @@ fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Prog
     let verified = written.keep_dictionary(task.memory_bytes as u64).and_then(|()| {
         written.verify_blocks(dataset::threads(THREADS_MAX), || (), |(), _| progress.advance(1), |()| ())
     });
-    verified.map_err(|error| Error::Unverified(error.to_string()))
+    verified.map_err(|error| match error {
+        // As it was written, and so in the records.
+        dataset::Error::Broken { rule: dataset::RULE_OF_WORDS, .. } => Error::NotCleaned,
+        other => Error::Unverified(other.to_string()),
+    })
 }
 
 /// The commit record of this attempt, but for its object.

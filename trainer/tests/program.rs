@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use corpus::record::Votes;
 use dataset::Row;
-use fixture::{dataset_of, review, reviews};
+use fixture::{dataset_of, dataset_with, review, reviews, word};
 use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -350,6 +350,38 @@ fn a_dataset_that_cannot_be_trained_on_is_refused() {
 }
 
 #[test]
+fn a_dataset_that_breaks_a_rule_of_its_format_is_refused_before_training() {
+    let with = |first: &str| {
+        let words: Vec<String> =
+            (0..50).map(|at| if at == 0 { first.to_owned() } else { word(at) }).collect();
+        dataset_with(300, &words, review)
+    };
+    for (of, rule) in [
+        (with("a\nb"), "word 0 of the vocabulary is \"a\\nb\", expected a cleaned word (FORMAT.md, F18)"),
+        (
+            with("\u{1b}[31m"),
+            "word 0 of the vocabulary is \"\\u{1b}[31m\", expected a cleaned word (FORMAT.md, F18)",
+        ),
+        (
+            with(&word(7)),
+            "word 7 of the vocabulary is \"waaaah\", expected a word not listed before (FORMAT.md, F20)",
+        ),
+        (
+            dataset_of(300, 50, |at| Row { hash: u64::from(300 - at), ..review(at) }),
+            "row 1 is less than the row before",
+        ),
+        (
+            dataset_of(300, 50, |at| Row { tokens: vec![52], ..review(at) }),
+            "a token of row 0 is 52, expected 1 to 51",
+        ),
+    ] {
+        let (code, told, left) = refused(&of.1, &[]);
+        assert_eq!((code, left.len()), (Some(66), 0), "{told}");
+        assert!(told.contains(rule), "{told}");
+    }
+}
+
+#[test]
 fn a_loss_that_is_no_number_ends_the_training() {
     let (_data, path) = reviews(300);
     let (code, told, left) = refused(&path, &["--optimizer", "sgd", "--rate", "1e30", "--loss", "rating"]);
@@ -560,11 +592,11 @@ fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     assert!(job.weights("second") == job.weights("first"));
 
     let vectors = job.out("words.vec");
-    fs::write(&vectors, "2 8\nw3 1 2 3 4 5 6 7 8\nelsewhere 0 0 0 0 0 0 0 0\n").unwrap();
+    fs::write(&vectors, format!("2 8\n{} 1 2 3 4 5 6 7 8\nelsewhere 0 0 0 0 0 0 0 0\n", word(3))).unwrap();
     job.train("third", 1, &["--init-from", vectors.to_str().unwrap(), "--epochs", "1"]);
     assert!(loss("third") != loss("first"));
 
-    fs::write(&vectors, "w3 1 2 3\n").unwrap();
+    fs::write(&vectors, format!("{} 1 2 3\n", word(3))).unwrap();
     let (code, told) = run(job.fit("fourth", &["--init-from", "nowhere"]));
     assert_eq!(code, Some(66), "{told}");
     assert!(told.contains("nowhere: no such file or folder, expected a saved model's folder"), "{told}");
@@ -604,7 +636,7 @@ fn a_model_predicts_line_by_line_and_is_exported_whole() {
 
     let predicted = |model: &Path| {
         let lines = job.out("lines");
-        fs::write(&lines, "w1 w2 w3\n\nnobody knows\n").unwrap();
+        fs::write(&lines, format!("{} {}\n\nnobody knows\n", word(1), word(2))).unwrap();
         let mut predict = trainer();
         predict.arg("predict").arg(model).args(["--format", "text", "--device", "cpu"]);
         predict.stdin(fs::File::open(&lines).unwrap());
@@ -614,7 +646,7 @@ fn a_model_predicts_line_by_line_and_is_exported_whole() {
     };
     let lines = predicted(&model);
     assert_eq!(lines.lines().count(), 3);
-    // The words of the fixture's vocabulary hold digits, which no cleaned text does.
+    assert!(lines.starts_with("{\"line\":1,") && !lines.starts_with("{\"line\":1,\"error\""), "{lines}");
     assert_eq!(lines.lines().nth(1), Some("{\"line\":2,\"error\":\"blank\"}"));
     assert_eq!(lines.lines().nth(2), Some("{\"line\":3,\"error\":\"only_unknown\"}"));
     assert_eq!(predicted(&copy), lines);

@@ -10,6 +10,7 @@
 )]
 
 mod counts;
+mod crafted;
 mod damage;
 mod gc;
 mod job;

@@ -227,7 +227,9 @@ fn a_temporary_folder_that_is_not_there_is_named() {
 #[test]
 fn a_full_disk_leaves_nothing_behind() {
     let job = Job::mapped(1);
-    let many: String = (0..9_000).map(|n| format!("word{n:05} good\t1,0,0,0,0\n")).collect();
+    let letters =
+        |n: u32| format!("{n:05}").bytes().map(|digit| char::from(digit - b'0' + b'a')).collect::<String>();
+    let many: String = (0..9_000).map(|n| format!("word{} good\t1,0,0,0,0\n", letters(n))).collect();
     job.write("sorted", many);
     job.reduce("run", 0, &[]);
     let before = job.files();

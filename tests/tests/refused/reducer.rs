@@ -43,6 +43,18 @@ fn what_is_no_record_is_refused_by_line() {
 }
 
 #[test]
+fn a_word_that_is_not_cleaned_is_refused() {
+    for word in ["Good", "a1", "it's'", "\u{1b}[31m"] {
+        refused(
+            format!("{word} fit\t1,0,0,0,0\n").as_bytes(),
+            65,
+            "reducer: the records have a word that is not cleaned, as one with a capital or a digit is; feed this program \
+             the output of mapper or combiner",
+        );
+    }
+}
+
+#[test]
 fn a_text_that_is_not_utf_8_is_refused_by_line() {
     let message = "not UTF-8; feed this program the output of mapper or combiner";
     refused(b"\xff\t1,0,0,0,0\n", 65, &format!("reducer: line 1: the text is {message}"));

@@ -59,10 +59,10 @@ fn lines(run: &Path) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Two trainings on reviews one of whose words is hostile, in folders whose names are so too.
+/// Two trainings in folders whose names are hostile. So is a word in what they have written: no dataset may have one,
+/// but the files of a training may come from anywhere.
 fn hostile_runs() -> (TempDir, Vec<PathBuf>) {
-    let words: Vec<String> =
-        (0..50).map(|at| if at == 0 { HOSTILE_WORD.to_owned() } else { word(at) }).collect();
+    let words: Vec<String> = (0..50).map(word).collect();
     let row = |at: u32| {
         let mut row = review(at);
         row.tokens[0] = 2;
@@ -72,7 +72,19 @@ fn hostile_runs() -> (TempDir, Vec<PathBuf>) {
     let runs = vec![folder.path().join("<b onclick=alert(1)>first"), folder.path().join("second & \"last\"")];
     fit(&dataset, &runs[0], "--epochs 3 --rate 0.01 --validation-fraction 0.2");
     fit(&dataset, &runs[1], "--epochs 2 --rate 0.001 --decay cosine --pool mean-max");
+    runs.iter().for_each(|run| make_hostile(run, &words[0]));
     (folder, runs)
+}
+
+/// Puts the hostile word in a word's place, in all that a training says of itself.
+fn make_hostile(run: &Path, word: &str) {
+    for entry in fs::read_dir(run).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "json" || extension == "jsonl") {
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(&path, text.replace(word, HOSTILE_WORD)).unwrap();
+        }
+    }
 }
 
 /// A word of letters.
@@ -479,7 +491,7 @@ print(json.dumps({'rows': rows['row'].tolist(), 'right': int((called == (rows['l
     assert!((found["right"].as_f64().unwrap() - right).abs() < 1e-6);
     for wrong in evaluation["wrong"].as_array().unwrap() {
         let row: Row = review(wrong["row"].as_u64().unwrap() as u32);
-        let words: Vec<String> = row.tokens.iter().map(|id| format!("w{}", id - 2)).collect();
+        let words: Vec<String> = row.tokens.iter().map(|id| fixture::word(id - 2)).collect();
         assert_eq!(wrong["words"], serde_json::json!(words));
         assert_eq!(wrong["label"], row.label);
         assert_ne!(wrong["score"].as_f64().unwrap() > 0.0, row.label == 1);
