@@ -243,6 +243,30 @@ fn what_a_folder_lacks_is_said_and_nothing_fails() {
 }
 
 #[test]
+fn accuracy_ends_at_the_top_of_its_chart_when_it_is_100_percent() {
+    let folder = tempfile::tempdir().unwrap();
+    let steps = r#"{"event":"steps","epoch":1,"step":2,"loss":0.5,"rate":0.1,"reviews_per_s":9.0,"waited_share":0.0}"#;
+    let epoch = |number: u64, accuracy: f64| {
+        let confusion = serde_json::json!({"true_negative": 1, "false_positive": 0, "false_negative": 0, "true_positive": 1});
+        let validation = serde_json::json!({
+            "loss": 0.5, "accuracy": accuracy, "f1": 0.7, "precision": 1.0, "recall": 1.0, "auc": 1.0,
+            "confusion": confusion, "rows": 2,
+        });
+        serde_json::json!({"event": "epoch", "epoch": number, "step": 2 * number, "loss": 0.5, "validation": validation})
+    };
+    fs::write(
+        folder.path().join("metrics.jsonl"),
+        format!("{steps}\n{}\n{}\n", epoch(1, 0.5), epoch(2, 1.0)),
+    )
+    .unwrap();
+
+    let page = report(&[folder.path()]);
+
+    // From a little above the bottom to the top, which is 100 %.
+    assert!(page.contains("d=\"M0.0 943.4L1000.0 0.0\""), "{page}");
+}
+
+#[test]
 fn what_a_resumed_training_did_twice_counts_once() {
     let (data, dataset) = reviews(600);
     let [whole, resumed] = ["whole", "resumed"].map(|name| data.path().join(name));
