@@ -13,6 +13,7 @@ use corpus::place::local_path;
 use thiserror::Error;
 
 use crate::batches::RowWeight;
+use crate::limits::{ACCUMULATE, BATCH, CANDIDATES, LAYERS, SIZE};
 use crate::models::Pool;
 use crate::train::Precision;
 
@@ -71,16 +72,16 @@ pub struct Fit {
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Model")]
     pub tokens: u32,
     /// Numbers of a word's embedding
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(1..=65_536), help_heading = "Model")]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
     pub embedding: i64,
     /// Numbers of an LSTM state
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(1..=65_536), help_heading = "Model")]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
     pub hidden: i64,
     /// LSTM layers
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16), help_heading = "Model")]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(LAYERS), help_heading = "Model")]
     pub layers: u8,
     /// Width of the linear layer before the output
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(1..=65_536), help_heading = "Model")]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
     pub linear: i64,
     /// What stands for a row
     #[arg(long, value_enum, default_value_t = PoolName::Last, help_heading = "Model")]
@@ -98,7 +99,7 @@ pub struct Fit {
     ])]
     pub pretrain: bool,
     /// For --pretrain: words that are drawn in each step, from which the next ones are told
-    #[arg(long, value_name = "N", default_value_t = 2048, requires = "pretrain", value_parser = clap::value_parser!(u32).range(1..=1 << 20), help_heading = "Loss")]
+    #[arg(long, value_name = "N", default_value_t = 2048, requires = "pretrain", value_parser = clap::value_parser!(u32).range(CANDIDATES), help_heading = "Loss")]
     pub candidates: u32,
     /// What is learned: the label, the rating as a number, or one of five ratings
     #[arg(long, value_enum, default_value_t = LossName::Label, help_heading = "Loss")]
@@ -114,10 +115,10 @@ pub struct Fit {
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
     pub epochs: u32,
     /// Rows of a batch, on all ranks together
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1 << 24), help_heading = "Optimisation")]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(BATCH), help_heading = "Optimisation")]
     pub batch: u32,
     /// Batches whose gradients make one step
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1 << 16), help_heading = "Optimisation")]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(ACCUMULATE), help_heading = "Optimisation")]
     pub accumulate: u32,
     /// How gradients change weights
     #[arg(long, value_enum, default_value_t = OptimizerName::Adam, help_heading = "Optimisation")]
@@ -197,24 +198,32 @@ pub struct Fit {
     pub running: Running,
 }
 
-/// How a command runs.
+/// How a command computes.
 #[derive(Clone, Debug, Args)]
-pub struct Running {
+pub struct Computing {
     /// Where to compute: auto takes a GPU where there is one
     #[arg(long, value_enum, default_value_t = DeviceName::Auto, help_heading = "Running")]
     pub device: DeviceName,
     /// On a processor: auto computes by own kernels what there are some for, pytorch everything by PyTorch
     #[arg(long, value_enum, default_value_t = ComputeName::Auto, help_heading = "Running")]
     pub compute: ComputeName,
+    /// Of torchrun's older versions; LOCAL_RANK says it
+    #[arg(long, alias = "local_rank", hide = true)]
+    pub local_rank: Option<u32>,
+}
+
+/// How a command reads a dataset and computes.
+#[derive(Clone, Debug, Args)]
+pub struct Running {
+    /// Where, and by what.
+    #[command(flatten)]
+    pub computing: Computing,
     /// Threads that make batches
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64), help_heading = "Running")]
     pub loaders: u8,
     /// MiB that rows may take in memory; more are read in blocks
     #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
     pub memory: u64,
-    /// Of torchrun's older versions; LOCAL_RANK says it
-    #[arg(long, alias = "local_rank", hide = true)]
-    pub local_rank: Option<u32>,
 }
 
 /// What is evaluated.
@@ -229,7 +238,7 @@ pub struct Evaluate {
     #[arg(long, value_name = "SHARE")]
     pub test_fraction: Option<f64>,
     /// Rows that are computed at once
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(BATCH))]
     pub batch: u32,
     /// What runs and reads.
     #[command(flatten)]
@@ -262,9 +271,9 @@ pub struct Predict {
     /// Texts that are computed at once
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
     pub batch: u32,
-    /// What runs and reads.
+    /// What computes.
     #[command(flatten)]
-    pub running: Running,
+    pub computing: Computing,
 }
 
 /// What is exported.

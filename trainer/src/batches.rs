@@ -15,6 +15,7 @@ mod loader;
 mod order;
 mod rows;
 mod share;
+mod smallest;
 mod table;
 
 pub use blocks::Plan;
@@ -23,4 +24,5 @@ pub use loader::{Batch, Dealing, Loader, Loading, RowWeight};
 pub use order::{Arrangement, Order, POOL_BATCHES};
 pub use rows::{Census, Reading, Rows};
 pub use share::{ShareSchedule, Shares};
+pub use smallest::{SMALLEST_MAX, Smallest};
 pub use table::{Table, Tokens};

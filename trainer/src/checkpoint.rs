@@ -19,30 +19,35 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dataset::vocabulary::Vocabulary;
+use corpus::settings::{Difference, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::batches::{Part, Rows};
 use crate::error::{Error, Result};
-use crate::models::{read_tensors, write_tensors};
+use crate::models::{read_like, write_tensors};
 use crate::ranks::Ranks;
-use crate::saved::folder::{Unfinished, verify};
+use crate::saved::folder::{Unfinished, read_bounded, verify};
 use crate::saved::{self, Existing};
 use crate::train::{Position, Recipe, Training};
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const LATEST: &str = "latest";
 const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";
 const BEST: &str = "best.safetensors";
 const TRAINING: &str = "training.json";
 const VOCABULARY: &str = "vocabulary.txt";
+/// The stop words are most of it, as of the records of the job.
+const TRAINING_BYTES_MAX: u64 = dataset::commit::RECORD_BYTES_MAX;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
     version: u32,
     sentimill: String,
+    /// How the rows were made of reviews.
+    preparation: Settings,
     recipe: Recipe,
     position: Position,
     optimizer_steps: u64,
@@ -68,11 +73,11 @@ impl Checkpoints {
     }
 
     /// Saves a training. Its checkpoint is durable when this returns.
-    pub fn save(&self, recipe: &Recipe, vocabulary: &Vocabulary, training: &Training) -> Result<()> {
+    pub fn save(&self, recipe: &Recipe, rows: &Rows, training: &Training) -> Result<()> {
         let name = format!("step-{:09}", training.position.steps);
         let folder = self.folder.join(&name);
         if !folder.exists() {
-            write(&folder, recipe, vocabulary, training)?;
+            write(&folder, recipe, rows, training)?;
         }
         self.name_latest(&name)?;
         self.forget_old()
@@ -133,11 +138,12 @@ impl Checkpoints {
     }
 }
 
-fn write(folder: &Path, recipe: &Recipe, vocabulary: &Vocabulary, training: &Training) -> Result<()> {
+fn write(folder: &Path, recipe: &Recipe, rows: &Rows, training: &Training) -> Result<()> {
     let parameters = training.model.parameters();
     let document = Document {
         version: VERSION,
         sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+        preparation: rows.settings().rows.clone(),
         recipe: recipe.clone(),
         position: training.position.clone(),
         optimizer_steps: training.optimizer.steps(),
@@ -145,7 +151,7 @@ fn write(folder: &Path, recipe: &Recipe, vocabulary: &Vocabulary, training: &Tra
     };
     let mut json = serde_json::to_vec_pretty(&document).map_err(|error| Error::internal(&error))?;
     json.push(b'\n');
-    let words = saved::lines(&vocabulary.words)?;
+    let words = saved::lines(&rows.vocabulary().words)?;
     let remembered = training.optimizer.tensors();
 
     let mut unfinished = Unfinished::begin(folder, Existing::Refuse)?;
@@ -166,11 +172,11 @@ fn write(folder: &Path, recipe: &Recipe, vocabulary: &Vocabulary, training: &Tra
 pub fn restore(
     folder: &Path,
     recipe: &Recipe,
-    vocabulary: &Vocabulary,
+    rows: &Rows,
     training: &mut Training,
     ranks: &Ranks,
 ) -> Result<()> {
-    let document = ranks.told(|| read(folder, recipe, vocabulary, training))?;
+    let document = ranks.told(|| read(folder, recipe, rows, training))?;
     if document.has_best && training.best.is_none() {
         training.best = Some(training.model.parameters().copies());
     }
@@ -185,48 +191,68 @@ pub fn restore(
     Ok(())
 }
 
-fn read(
-    folder: &Path,
-    recipe: &Recipe,
-    vocabulary: &Vocabulary,
-    training: &mut Training,
-) -> Result<Document> {
-    verify(folder)?;
-    let path = folder.join(TRAINING);
-    let json = fs::read(&path).map_err(|source| Error::io(&path, source))?;
-    let document: Document = serde_json::from_slice(&json)
-        .map_err(|error| Error::Unreadable { path: path.clone(), found: error.to_string() })?;
-    if document.version != VERSION {
-        return Err(Error::OtherTraining {
-            path,
-            what: "version of the format".to_owned(),
-            found: document.version.to_string(),
-            expected: VERSION.to_string(),
-        });
-    }
-    let written = serde_json::to_value(&document.recipe).map_err(|error| Error::internal(&error))?;
-    if let Some((what, found, expected)) = differing(&written, recipe)? {
-        return Err(Error::OtherTraining { path, what, found, expected });
-    }
+fn read(folder: &Path, recipe: &Recipe, rows: &Rows, training: &mut Training) -> Result<Document> {
+    let listed = verify(folder)?;
+    [TRAINING, VOCABULARY, OPTIMIZER, MODEL].into_iter().try_for_each(|name| listed.require(name))?;
+    let document = read_document(&folder.join(TRAINING), recipe, rows)?;
     let path = folder.join(VOCABULARY);
-    let words = fs::read(&path).map_err(|source| Error::io(&path, source))?;
-    if words != saved::lines(&vocabulary.words)? {
+    let expected = saved::lines(&rows.vocabulary().words)?;
+    let words = read_bounded(&path, expected.len() as u64)?;
+    if words != expected {
         return Err(Error::OtherTraining {
             path,
             what: "vocabulary".to_owned(),
             found: format!("{} words", words.iter().filter(|&&byte| byte == b'\n').count()),
-            expected: format!("the {} words of the dataset", vocabulary.words.len()),
+            expected: format!("the {} words of the dataset", rows.vocabulary().words.len()),
         });
     }
     let parameters = training.model.parameters();
     let names = training.optimizer.names(parameters.names());
-    let remembered = read_tensors(&names, &folder.join(OPTIMIZER))?;
+    let remembered = read_like(&names, &training.optimizer.tensors(), &folder.join(OPTIMIZER))?;
     training.best = match document.has_best {
-        true => Some(read_tensors(parameters.names(), &folder.join(BEST))?),
+        true => {
+            listed.require(BEST)?;
+            Some(read_like(parameters.names(), parameters.tensors(), &folder.join(BEST))?)
+        }
         false => None,
     };
     training.model.parameters_mut().read(&folder.join(MODEL))?;
     training.optimizer.restore(document.optimizer_steps, &remembered)?;
+    Ok(document)
+}
+
+/// Reads what stands beside the numbers, and holds it against the recipe.
+fn read_document(path: &Path, recipe: &Recipe, rows: &Rows) -> Result<Document> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let unreadable = |found: String| Error::Unreadable { path: path.to_owned(), found };
+    let json = read_bounded(path, TRAINING_BYTES_MAX)?;
+    let Version { version } = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
+    if version != VERSION {
+        return Err(unreadable(format!("format version {version}, and {VERSION} is this program's")));
+    }
+    let document: Document = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
+    if let Some(Difference { setting, ours, theirs }) = document.preparation.difference(&rows.settings().rows)
+    {
+        let what = setting.to_owned();
+        return Err(Error::OtherTraining { path: path.to_owned(), what, found: ours, expected: theirs });
+    }
+    let written = serde_json::to_value(&document.recipe).map_err(|error| Error::internal(&error))?;
+    if let Some((what, found, expected)) = differing(&written, recipe)? {
+        return Err(Error::OtherTraining { path: path.to_owned(), what, found, expected });
+    }
+    let Document { position, optimizer_steps, has_best, .. } = &document;
+    recipe
+        .check(position, rows.census(Part::Training).rows)
+        .map_err(|(name, found, expected)| unreadable(format!("{name} {found} where {expected} was due")))?;
+    if *optimizer_steps != position.steps {
+        return Err(unreadable(format!("{optimizer_steps} steps of the optimizer after {}", position.steps)));
+    }
+    if *has_best != position.best.is_some() {
+        return Err(unreadable(format!("has_best {has_best} beside best {:?}", position.best)));
+    }
     Ok(document)
 }
 

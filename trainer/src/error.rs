@@ -158,6 +158,24 @@ pub enum Error {
         /// What has the other vocabulary.
         of: PathBuf,
     },
+    /// The rows of two datasets were made by different settings.
+    #[error(
+        "{}: {setting} {found}, expected {expected} as in {}; make it by sentimill --vocabulary with the dataset that the \
+         model is of, which takes over its settings",
+        path.display(), of.display()
+    )]
+    OtherPreparation {
+        /// The dataset.
+        path: PathBuf,
+        /// What has other settings.
+        of: PathBuf,
+        /// The setting.
+        setting: &'static str,
+        /// In the dataset.
+        found: String,
+        /// In the other.
+        expected: String,
+    },
     /// A file of word vectors.
     #[error("{}: line {line}: {found}", path.display())]
     Vectors {
@@ -282,9 +300,10 @@ impl Error {
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unreadable { .. } | Self::Report { .. } => Exit::MissingInput,
-            Self::OtherVocabulary { .. } | Self::NoClassifier { .. } | Self::Finished { .. } => {
-                Exit::Settings
-            }
+            Self::OtherVocabulary { .. }
+            | Self::OtherPreparation { .. }
+            | Self::NoClassifier { .. }
+            | Self::Finished { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. } | Self::Held { .. } | Self::Interrupted { .. } => Exit::TryAgain,
             Self::Thread { .. } | Self::Io { .. } | Self::Signals(_) => Exit::Io,

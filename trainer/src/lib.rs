@@ -1,7 +1,7 @@
 //! From a dataset to a trained model.
 //!
-//! The program's commands ([`commands`]) tie together what knows little of each other. Without tensors: the rows of a
-//! dataset as batches for one rank ([`batches`]), the learning rate of a step ([`schedule`]), what an evaluation counts
+//! The program's commands ([`commands`]) tie together what knows little of each other. Without tensors: the sizes that
+//! anything may have ([`limits`]), the rows of a dataset as batches for one rank ([`batches`]), the learning rate of a step ([`schedule`]), what an evaluation counts
 //! ([`metrics`]), the folder of a saved model ([`saved`]), lines into answers ([`predict`]), the folder of a training
 //! ([`run`]) and the page about it ([`report`]), event files ([`tensorboard`]). With them: batches on a device
 //! ([`inputs`]), the models ([`models`]), what computes them, kernels or PyTorch ([`compute`], `gradients`), what is made
@@ -24,6 +24,7 @@ pub mod inputs;
 pub mod interrupt;
 pub mod key;
 pub mod launch;
+pub mod limits;
 pub mod loss;
 pub mod metrics;
 pub mod models;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Kind, Reduction, Tensor};
 
 use crate::error::Result;
+use crate::limits::{self, described};
 use crate::metrics::Scoring;
 
 /// What a training is for.
@@ -22,6 +23,21 @@ pub enum Task {
 }
 
 impl Task {
+    /// Refuses a task that no flags ask for: the name of a setting, what it is, and what it may be.
+    pub fn check(self) -> std::result::Result<(), (&'static str, String, String)> {
+        match self {
+            Self::Sentiment(Objective::Label { pos_weight })
+                if !(pos_weight.is_finite() && pos_weight > 0.0) =>
+            {
+                Err(("pos_weight", pos_weight.to_string(), "a number above 0".to_owned()))
+            }
+            Self::NextWord { candidates } if !limits::CANDIDATES.contains(&i64::from(candidates)) => {
+                Err(("candidates", candidates.to_string(), described(&limits::CANDIDATES)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How the outputs for a row are read, where there are some. `positive_from`: the dataset's.
     pub fn scoring(self, positive_from: u8) -> Option<Scoring> {
         match self {

@@ -4,9 +4,10 @@ mod lstm;
 mod next_word;
 mod parameters;
 mod saving;
+mod weights_file;
 
 pub use lstm::{Dropout, Head, Lstm, LstmSettings, Pool};
 pub use next_word::{Candidates, Weighed};
 pub use parameters::Parameters;
-pub(crate) use parameters::{read as read_tensors, write as write_tensors};
+pub(crate) use parameters::{read_like, write as write_tensors};
 pub use saving::{Classifier, Trained, begin_with, read_classifier, save_model};

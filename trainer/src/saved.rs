@@ -5,10 +5,11 @@
 //!   config.json         how a text becomes ids, and what the outputs mean
 //!   model.safetensors   the weights, under PyTorch's names
 //!   vocabulary.txt      the words, one a line; the first has id 2
-//!   SHA256SUMS          of these three, as `sha256sum --check` reads it
+//!   trained_on.json     the smallest hashes of the rows that it was trained on, and their division from others
+//!   SHA256SUMS          of these four, as `sha256sum --check` reads it
 //! ```
 //!
-//! What is written for other programs besides (`interchange`) stands in `SHA256SUMS` too.
+//! A model of an older version is without `trained_on.json`. What is written for other programs besides (`interchange`) stands in `SHA256SUMS` too.
 //!
 //! The folder appears whole or not at all, and is read only where every file is what it was when it was written. What
 //! a weight is, and what stands in the model's own settings, is not known here.
@@ -18,6 +19,7 @@ pub(crate) mod folder;
 mod interchange;
 #[cfg(test)]
 mod tests;
+mod trained_on;
 
 use std::fs;
 use std::io;
@@ -30,7 +32,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::error::{Error, Result};
 use self::folder::{At, Unfinished};
-pub use self::interchange::files as files_for_others;
+pub use self::interchange::{File, files as files_for_others};
+pub use self::trained_on::TrainedOn;
 use crate::metrics::Scoring;
 
 /// Goes up when an older program would read a newer folder wrongly.
@@ -39,6 +42,7 @@ pub const FORMAT_VERSION: u32 = 1;
 const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
 const VOCABULARY: &str = "vocabulary.txt";
+const TRAINED_ON: &str = "trained_on.json";
 
 /// The stop words are most of it; the records of the job that carry them have the same limit.
 const CONFIG_BYTES_MAX: u64 = dataset::commit::RECORD_BYTES_MAX;
@@ -89,6 +93,8 @@ pub struct Saved {
     pub vocabulary: WordList,
     /// The file of the weights.
     pub weights: PathBuf,
+    /// What it was trained on, where it says so.
+    pub trained_on: Option<TrainedOn>,
 }
 
 /// What to do where the folder is there already.
@@ -129,7 +135,7 @@ pub fn write_with(
     vocabulary: &WordList,
     existing: Existing,
     weights: impl FnOnce(&Path) -> io::Result<()>,
-    others: &[interchange::File],
+    others: &[File],
 ) -> Result<()> {
     if let Some((found, expected)) = fault(config) {
         return Err(Error::Internal { promise: format!("positive_from is {found}, not {expected}") });
@@ -161,7 +167,8 @@ pub fn read(folder: &Path) -> Result<Saved> {
     listed.require(VOCABULARY)?;
     let vocabulary = read_vocabulary(&folder.join(VOCABULARY), &document.vocabulary)?;
     listed.require(WEIGHTS)?;
-    Ok(Saved { config: document.config, vocabulary, weights: folder.join(WEIGHTS) })
+    let trained_on = listed.has(TRAINED_ON).then(|| TrainedOn::read(&folder.join(TRAINED_ON))).transpose()?;
+    Ok(Saved { config: document.config, vocabulary, weights: folder.join(WEIGHTS), trained_on })
 }
 
 /// The vocabulary as a file. A word is letters, marks and `'`; that none can end a line is checked all the same, for

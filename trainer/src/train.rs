@@ -73,6 +73,51 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// Refuses a position at which no training of this recipe on so many rows is saved: its name, what it is, and what it
+    /// may be.
+    pub fn check(
+        &self,
+        position: &Position,
+        n_rows: u64,
+    ) -> std::result::Result<(), (&'static str, String, String)> {
+        let Position { epoch, batch, steps, epoch_loss, best, has_ended } = *position;
+        let (n_batches, accumulate) = (n_rows.div_ceil(self.batch_rows as u64), self.accumulate as u64);
+        if epoch >= self.epochs {
+            return Err(("epoch", epoch.to_string(), format!("less than {}", self.epochs)));
+        }
+        if batch > n_batches || !(batch.is_multiple_of(accumulate) || batch == n_batches) {
+            return Err((
+                "batch",
+                batch.to_string(),
+                format!("0 to {n_batches}, as steps of {accumulate} end"),
+            ));
+        }
+        let expected = u64::from(epoch) * n_batches.div_ceil(accumulate) + batch.div_ceil(accumulate);
+        if steps != expected {
+            return Err(("steps", steps.to_string(), format!("{expected}, those of its epochs and batches")));
+        }
+        if !epoch_loss.is_finite() {
+            return Err(("epoch_loss", epoch_loss.to_string(), "a finite sum of losses".to_owned()));
+        }
+        let is_best = match best {
+            Some((loss, of)) => {
+                self.validation_fraction > 0.0 && loss.is_finite() && (1..=epoch).contains(&of)
+            }
+            None => self.validation_fraction == 0.0 || epoch == 0,
+        };
+        if !is_best {
+            return Err((
+                "best",
+                format!("{best:?}"),
+                "the loss and the number of an epoch that is over".to_owned(),
+            ));
+        }
+        match has_ended {
+            true => Err(("has_ended", "true".to_owned(), "false: a training that goes on".to_owned())),
+            false => Ok(()),
+        }
+    }
+
     /// How a part of these rows is evaluated; `None` where the task says nothing of a row.
     pub fn evaluation(&self, part: Part, rows: &Rows, loaders: usize) -> Option<Evaluation> {
         let Task::Sentiment(objective) = self.task else { return None };

@@ -9,13 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use corpus::digest::Digest;
-use dataset::Row;
+use corpus::settings::{Difference, Settings};
 use dataset::card::{Summary, card};
 use dataset::dataset_file::{DatasetReader, DatasetSettings};
 use dataset::vocabulary::Vocabulary;
+use dataset::{Row, WordList};
 
 use super::blocks::{BlockSize, Blocks, Plan};
 use super::division::{Division, Part};
+use super::smallest::Smallest;
 use super::table::{ROW_BYTES, Table, token_bytes};
 use crate::error::{Error, Result};
 
@@ -76,8 +78,40 @@ pub struct Rows {
     vocabulary: Vocabulary,
     card: Vec<(&'static str, String)>,
     census: [Census; 3],
+    smallest: Smallest,
+    known: [u64; 3],
     source: Source,
     memory_bytes: u64,
+}
+
+/// What is found out of rows while they are read.
+#[derive(Clone, Debug, Default)]
+struct Findings {
+    census: [Census; 3],
+    summary: Summary,
+    /// Of the training rows.
+    smallest: Smallest,
+    /// Rows of each part that were known.
+    known: [u64; 3],
+}
+
+impl Findings {
+    fn count(&mut self, row: &Row, part: Part, tokens: &[u32], known: &Smallest) {
+        self.summary.count(row);
+        self.census[part as usize].count(row, tokens);
+        self.known[part as usize] += u64::from(known.contains(row.hash));
+        if part == Part::Training {
+            self.smallest.push(row.hash);
+        }
+    }
+
+    /// Adds those of rows that follow.
+    fn add(&mut self, other: Self) {
+        self.summary.add(other.summary);
+        self.census.iter_mut().zip(other.census).for_each(|(sum, counted)| sum.add(counted));
+        self.known.iter_mut().zip(other.known).for_each(|(sum, counted)| *sum += counted);
+        self.smallest.append(&other.smallest);
+    }
 }
 
 /// Where rows come from.
@@ -92,21 +126,26 @@ impl Rows {
     /// Opens a dataset, reads it once and checks all that [`DatasetReader::verify`] does, so that each token is an id
     /// of the vocabulary and no row is empty.
     pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
+        Self::open_knowing(path, reading, &Smallest::default())
+    }
+
+    /// The same, and counts the rows that are among `known`.
+    pub fn open_knowing(path: &Path, reading: &Reading, known: &Smallest) -> Result<Self> {
         let reader = DatasetReader::open(path)?;
         if u32::try_from(reader.n_rows()).is_err() {
             return Err(Error::TooManyRows { path: path.to_owned(), found: reader.n_rows() });
         }
         let settings = reader.settings().clone();
         let vocabulary = reader.vocabulary().clone();
-        let mut census = [Census::default(); 3];
-        let mut summary = Summary::default();
+        let mut findings = Findings::default();
         let digests = reader.digests();
         let source = if memory_bytes(&reader, reading.tokens_max) <= reading.memory_bytes {
-            Source::Memory(read_tables(&reader, reading, &mut census, &mut summary)?.map(Arc::new))
+            Source::Memory(read_tables(&reader, reading, known, &mut findings)?.map(Arc::new))
         } else {
-            let sizes = measure_blocks(&reader, reading, &mut census, &mut summary)?;
+            let sizes = measure_blocks(&reader, reading, known, &mut findings)?;
             Source::Blocks(Arc::new(Blocks::new(reader, *reading, sizes)))
         };
+        let Findings { census, summary, smallest, known } = findings;
         let card = card(&settings, &digests, &vocabulary, &summary);
         Ok(Self {
             path: path.to_owned(),
@@ -115,6 +154,8 @@ impl Rows {
             vocabulary,
             card,
             census,
+            smallest,
+            known,
             source,
             memory_bytes: reading.memory_bytes,
         })
@@ -150,6 +191,16 @@ impl Rows {
         self.census[part as usize]
     }
 
+    /// The smallest hashes of the training rows.
+    pub fn smallest(&self) -> &Smallest {
+        &self.smallest
+    }
+
+    /// How many rows of a part were known when it was opened.
+    pub fn known(&self, part: Part) -> u64 {
+        self.known[part as usize]
+    }
+
     /// Refuses a part without rows.
     pub fn check_rows(&self, part: Part) -> Result<()> {
         match self.census(part).rows {
@@ -167,6 +218,20 @@ impl Rows {
             return Err(Error::OneClass { path: self.path.clone(), part, rows, label });
         }
         Ok(())
+    }
+
+    /// Refuses rows whose ids are of other words, or were made of texts by other settings. `of`: what has those expected.
+    pub fn check_fits(&self, words: &WordList, preparation: &Settings, of: &Path) -> Result<()> {
+        let (path, of) = (self.path.clone(), of.to_owned());
+        if self.vocabulary.words != *words {
+            return Err(Error::OtherVocabulary { path, of });
+        }
+        match self.settings.rows.difference(preparation) {
+            None => Ok(()),
+            Some(Difference { setting, ours, theirs }) => {
+                Err(Error::OtherPreparation { path, of, setting, found: ours, expected: theirs })
+            }
+        }
     }
 
     /// The rows of a part, by their place in the dataset; `None` where they are not in memory.
@@ -203,8 +268,8 @@ fn memory_bytes(reader: &DatasetReader, tokens_max: u32) -> u64 {
 fn read_tables(
     reader: &DatasetReader,
     reading: &Reading,
-    census: &mut [Census; 3],
-    summary: &mut Summary,
+    known: &Smallest,
+    findings: &mut Findings,
 ) -> Result<[Table; 3]> {
     let token_type = reader.vocabulary().token_type();
     let empty = || Part::ALL.map(|_| Table::with_capacity(token_type, 0, 0));
@@ -212,7 +277,7 @@ fn read_tables(
         tables[part as usize].push(at, row, tokens);
     };
     let mut tables = empty();
-    each_block(reader, reading, (census, summary), empty, push, |block| {
+    each_block(reader, reading, known, findings, empty, push, |block| {
         tables.iter_mut().zip(&block).for_each(|(table, of_block)| table.append(of_block));
     })?;
     tables.iter_mut().for_each(Table::shrink);
@@ -222,8 +287,8 @@ fn read_tables(
 fn measure_blocks(
     reader: &DatasetReader,
     reading: &Reading,
-    census: &mut [Census; 3],
-    summary: &mut Summary,
+    known: &Smallest,
+    findings: &mut Findings,
 ) -> Result<Vec<[BlockSize; 3]>> {
     let block_rows = Blocks::rows_of_a_block() as u32;
     let mut sizes = Vec::new();
@@ -234,7 +299,7 @@ fn measure_blocks(
         }
         sizes.last_mut().expect("a block has begun")[part as usize].count(tokens);
     };
-    each_block(reader, reading, (census, summary), Vec::new, count, |of_blocks| sizes.extend(of_blocks))?;
+    each_block(reader, reading, known, findings, Vec::new, count, |of_blocks| sizes.extend(of_blocks))?;
     Ok(sizes)
 }
 
@@ -243,25 +308,24 @@ fn measure_blocks(
 fn each_block<B: Send>(
     reader: &DatasetReader,
     reading: &Reading,
-    (census, summary): (&mut [Census; 3], &mut Summary),
+    known: &Smallest,
+    findings: &mut Findings,
     empty: impl Fn() -> B + Sync,
     add: impl Fn(&mut B, u32, &Row, Part, &[u32]) + Sync,
     mut take: impl FnMut(B),
 ) -> Result<()> {
     let threads = dataset::threads(READING_THREADS_MAX);
-    let each = |(census, summary, block): &mut ([Census; 3], Summary, B), at, row: &Row| {
-        summary.count(row);
+    let each = |(found, block): &mut (Findings, B), at, row: &Row| {
         let (part, tokens) = (reading.division.part(row.split), reading.read_of(row));
-        census[part as usize].count(row, tokens);
+        found.count(row, part, tokens, known);
         add(block, at as u32, row, part, tokens);
     };
     reader.verify_blocks(
         threads,
-        || (<[Census; 3]>::default(), Summary::default(), empty()),
+        || (Findings::default(), empty()),
         each,
-        |(of_block, counted, block)| {
-            summary.add(counted);
-            census.iter_mut().zip(of_block).for_each(|(sum, counted)| sum.add(counted));
+        |(of_block, block)| {
+            findings.add(of_block);
             take(block);
         },
     )?;

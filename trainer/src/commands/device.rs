@@ -2,23 +2,23 @@
 
 use tch::Device;
 
-use crate::arguments::{ComputeName, DeviceName, Running};
+use crate::arguments::{ComputeName, Computing, DeviceName};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::ffi::keep_memory;
 
 /// What a command's rank computes with.
-pub fn choose(running: &Running) -> Result<Compute> {
+pub fn choose(computing: &Computing) -> Result<Compute> {
     keep_memory();
-    match (device(running)?, running.compute) {
+    match (device(computing)?, computing.compute) {
         (Device::Cpu, ComputeName::Auto) => Compute::kernels(),
         (device, _) => Ok(Compute::pytorch(device)),
     }
 }
 
 /// A GPU is looked for before anything else touches PyTorch.
-fn device(running: &Running) -> Result<Device> {
-    match running.device {
+fn device(computing: &Computing) -> Result<Device> {
+    match computing.device {
         DeviceName::Cpu => Ok(Device::Cpu),
         DeviceName::Cuda => {
             c10d::load_cuda()?;

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::fit::open;
+use super::fit::{open, trained_on_warning};
+use super::progress::tell;
 use super::{device, model};
 use crate::arguments::Evaluate;
 use crate::batches::{Division, Part, Rows};
@@ -23,11 +24,13 @@ struct Evaluated<'a> {
     dataset: &'a Path,
     #[serde(flatten)]
     metrics: Metrics,
+    /// Rows among those whose hashes the model keeps of its training; `null` for a model that keeps none.
+    trained_on: Option<u64>,
 }
 
 /// Prints a JSON object for each dataset.
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
-    let compute = device::choose(&arguments.running)?;
+    let compute = device::choose(&arguments.running.computing)?;
     let ranks = Ranks::join(compute.device())?;
     let classifier = read_classifier(&model::folder(&arguments.model), compute.device())?;
     let division = match arguments.test_fraction {
@@ -38,18 +41,22 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
         let rows = opened(dataset, division, &classifier, arguments)?;
         let metrics = metrics_of(&rows, &classifier, &ranks, &compute, arguments)?;
         if ranks.is_first() {
-            print(&Evaluated { dataset, metrics })?;
+            let trained_on = classifier.trained_on.as_ref().map(|_| rows.known(Part::Test));
+            if let Some(warning) = trained_on.and_then(|known| trained_on_warning(dataset, known)) {
+                tell(&warning);
+            }
+            print(&Evaluated { dataset, metrics, trained_on })?;
         }
     }
     Ok(())
 }
 
-/// Opens a dataset whose ids are the model's.
+/// Opens a dataset whose rows are made as the model's.
 fn opened(dataset: &Path, division: Division, classifier: &Classifier, arguments: &Evaluate) -> Result<Rows> {
-    let rows = open(dataset, division, classifier.config.tokens_max, &arguments.running)?;
-    if rows.vocabulary().words != classifier.vocabulary {
-        return Err(Error::OtherVocabulary { path: dataset.to_owned(), of: arguments.model.clone() });
-    }
+    let Classifier { vocabulary, config, trained_on, .. } = classifier;
+    let known = trained_on.as_ref().map(|trained_on| trained_on.smallest_hashes.clone()).unwrap_or_default();
+    let rows = open(dataset, division, config.tokens_max, &arguments.running, &known)?;
+    rows.check_fits(vocabulary, &config.preparation, &arguments.model)?;
     Ok(rows)
 }
 

@@ -15,9 +15,10 @@ use crate::saved::{self, Existing};
 pub fn export(arguments: &Export) -> Result<()> {
     check_place(&arguments.out)?;
     saved::check_place(&arguments.out)?;
-    let Classifier { lstm, vocabulary, config, .. } =
+    let Classifier { lstm, vocabulary, config, trained_on, .. } =
         read_classifier(&model::folder(&arguments.model), Device::Cpu)?;
     let weights = |path: &Path| lstm.parameters().write(path);
-    let others = saved::files_for_others(&config, &vocabulary);
+    let mut others = saved::files_for_others(&config, &vocabulary);
+    others.extend(trained_on.map(|trained_on| trained_on.file()));
     Ok(saved::write_with(&arguments.out, &config, &vocabulary, Existing::Refuse, weights, &others)?)
 }

@@ -9,7 +9,7 @@ use super::out::Out;
 use super::progress::{Log, Progress, tell};
 use super::{device, init, outcome};
 use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight, Running};
-use crate::batches::{Division, Part, Reading, Rows};
+use crate::batches::{Division, Part, Reading, Rows, Smallest};
 use crate::checkpoint::restore;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
@@ -22,18 +22,19 @@ use crate::ranks::Ranks;
 use crate::run::{
     DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong, put_json,
 };
-use crate::saved::Existing;
+use crate::saved::TrainedOn;
 use crate::schedule::{Decay, Schedule};
 use crate::train::{End, Hooks, Options, Position, Precision, Recipe, Training, train};
 
 /// Trains a model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn fit(arguments: &Fit) -> Result<()> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-    let compute = device::choose(&arguments.running)?;
+    let compute = device::choose(&arguments.running.computing)?;
     let device = compute.device();
     let ranks = Ranks::join(device)?;
     let out = Out::take(&arguments.out, arguments.keep, arguments.resume.is_some(), &ranks)?;
-    let rows = open(&arguments.dataset, division(arguments)?, arguments.tokens, &arguments.running)?;
+    let known = Smallest::default();
+    let rows = open(&arguments.dataset, division(arguments)?, arguments.tokens, &arguments.running, &known)?;
     if !arguments.pretrain {
         rows.check_classes(Part::Training)?;
     }
@@ -46,7 +47,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let job =
         Job { arguments, recipe: &recipe, rows: &rows, tested, ranks: &ranks, compute: &compute, out: &out };
 
-    if ranks.told(|| out.is_complete(&recipe))? {
+    if ranks.told(|| out.is_complete(&recipe, &rows.settings().rows))? {
         if ranks.is_first() {
             tell(&format!("already complete: the model is in {}", out.model().display()));
         }
@@ -55,6 +56,10 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let mut training = job.begin()?;
     if let Some(cut) = cut(&rows, arguments.tokens).filter(|_| ranks.is_first()) {
         tell(&cut);
+    }
+    let known = test.as_ref().and_then(|test| trained_on_warning(test.path(), test.known(Part::Test)));
+    if let Some(warning) = known.filter(|_| ranks.is_first()) {
+        tell(&warning);
     }
     let (end, log) = job.run(&interrupts, &mut training)?;
     if end == End::Stopped {
@@ -99,15 +104,31 @@ fn test_fraction(arguments: &Fit) -> f64 {
 }
 
 /// Opens a dataset for a command.
-pub(crate) fn open(path: &Path, division: Division, tokens: u32, running: &Running) -> Result<Rows> {
-    Rows::open(path, &Reading { division, tokens_max: tokens, memory_bytes: running.memory << 20 })
+pub(crate) fn open(
+    path: &Path,
+    division: Division,
+    tokens: u32,
+    running: &Running,
+    known: &Smallest,
+) -> Result<Rows> {
+    let reading = Reading { division, tokens_max: tokens, memory_bytes: running.memory << 20 };
+    Rows::open_knowing(path, &reading, known)
+}
+
+/// What is to be said of an evaluation on rows that were for training, so many of which are known.
+pub(crate) fn trained_on_warning(evaluated: &Path, known: u64) -> Option<String> {
+    (known > 0).then(|| {
+        format!(
+            "warning: {}: at least {known} of the rows that are evaluated were for training; what comes out is better than \
+             for new reviews: evaluate rows that were held back, as by --test-fraction of fit",
+            evaluated.display()
+        )
+    })
 }
 
 fn open_test(path: &Path, rows: &Rows, arguments: &Fit) -> Result<Rows> {
-    let test = open(path, Division::all_test(), arguments.tokens, &arguments.running)?;
-    if test.vocabulary().words != rows.vocabulary().words {
-        return Err(Error::OtherVocabulary { path: path.to_owned(), of: rows.path().to_owned() });
-    }
+    let test = open(path, Division::all_test(), arguments.tokens, &arguments.running, rows.smallest())?;
+    test.check_fits(&rows.vocabulary().words, &rows.settings().rows, rows.path())?;
     Ok(test)
 }
 
@@ -266,7 +287,7 @@ impl Job<'_> {
             return Ok(training);
         }
         let mut training = Training::new(recipe, compute.device());
-        restore(&folder, recipe, rows.vocabulary(), &mut training, ranks)?;
+        restore(&folder, recipe, rows, &mut training, ranks)?;
         if ranks.is_first() {
             tell(&format!(
                 "resumes after step {}, in epoch {}",
@@ -305,11 +326,7 @@ impl Job<'_> {
             interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
         };
         let mut save = |training: &Training| {
-            if ranks.is_first() {
-                out.checkpoints().save(recipe, rows.vocabulary(), training)
-            } else {
-                Ok(())
-            }
+            if ranks.is_first() { out.checkpoints().save(recipe, rows, training) } else { Ok(()) }
         };
         let mut on_event = |event: &crate::train::Event<'_>| {
             if let Some(progress) = &mut progress {
@@ -335,6 +352,7 @@ impl Job<'_> {
         let settings = RunSettings {
             version: FORMAT_VERSION,
             sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+            preparation: Some(rows.settings().rows.clone()),
             dataset: DatasetRecord::of(rows),
             test: arguments.test.as_ref().map(|_| DatasetRecord::of(tested)),
             recipe: serde_json::to_value(recipe).map_err(|error| Error::internal(&error))?,
@@ -352,7 +370,7 @@ impl Job<'_> {
 
     /// Tests the model, and saves it.
     fn finish(self, training: Training, log: Option<Log>) -> Result<()> {
-        let Self { recipe, rows, out, .. } = self;
+        let Self { arguments, recipe, rows, out, .. } = self;
         let evaluated = self.evaluate(&training)?;
         let Some(mut log) = log else { return Ok(()) };
         if let Some((record, scores)) = evaluated {
@@ -365,17 +383,10 @@ impl Job<'_> {
         }
         // It comes last: where it is, the training is complete.
         let model = Trained { lstm: training.model, task: recipe.task, precision: recipe.precision };
-        let words = &rows.vocabulary().words;
-        let settings = rows.settings();
-        save_model(
-            &out.model(),
-            &model,
-            &settings.rows,
-            recipe.tokens_max,
-            rows.id_digest(),
-            words,
-            Existing::Refuse,
-        )?;
+        let division = [recipe.test_fraction, recipe.validation_fraction];
+        let n_rows = rows.census(Part::Training).rows;
+        let trained_on = TrainedOn::new(division, arguments.test.is_some(), n_rows, rows.smallest().clone());
+        save_model(&out.model(), &model, recipe.tokens_max, rows, &trained_on)?;
         tell(&format!("the model is in {}", out.model().display()));
         log.finish()
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use corpus::settings::{Difference, Settings};
 use dataset::sha256;
 
 use crate::checkpoint::{Checkpoints, differing};
@@ -58,7 +59,7 @@ impl Out {
     }
 
     /// Whether the training is complete. Errors: what is there was told something else than this recipe.
-    pub fn is_complete(&self, recipe: &Recipe) -> Result<bool> {
+    pub fn is_complete(&self, recipe: &Recipe, preparation: &Settings) -> Result<bool> {
         let is_complete = self.model().is_dir();
         let path = self.folder.join(SETTINGS);
         let json = match fs::read(&path) {
@@ -70,7 +71,12 @@ impl Out {
             found: error.to_string(),
             expected: "the settings of a training; choose another --out".to_owned(),
         })?;
-        let Some((what, found, expected)) = differing(&settings.recipe, recipe)? else {
+        let other_rows = settings.preparation.and_then(|there| there.difference(preparation));
+        let difference = match other_rows {
+            Some(Difference { setting, ours, theirs }) => Some((setting.to_owned(), ours, theirs)),
+            None => differing(&settings.recipe, recipe)?,
+        };
+        let Some((what, found, expected)) = difference else {
             return Ok(is_complete);
         };
         if is_complete {

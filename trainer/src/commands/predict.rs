@@ -21,8 +21,8 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     let inputs = inputs(&arguments.files);
     // All of them, before the first is answered.
     inputs.iter().try_for_each(|input| input.check())?;
-    let compute = device::choose(&arguments.running)?;
-    let Classifier { lstm, objective, vocabulary, config } =
+    let compute = device::choose(&arguments.computing)?;
+    let Classifier { lstm, objective, vocabulary, config, .. } =
         read_classifier(&model::folder(&arguments.model), compute.device())?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;

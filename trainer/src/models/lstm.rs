@@ -7,14 +7,18 @@
 //! What follows a row's last token never changes its result: states are read there, and those before it depend on no
 //! later one. The other direction begins at the row's last token.
 
+use std::path::Path;
+
 use dataset::vocabulary::UNKNOWN;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::next_word::{self, Candidates, Weighed};
 use super::parameters::{Parameters, normal, uniform};
+use super::weights_file::{self, Expected};
 use crate::error::{Error, Result};
 use crate::ffi::{numbers, numbers_mut};
+use crate::limits::{self, described};
 
 /// The sizes and choices of a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,12 +88,34 @@ impl Dropout {
     }
 }
 
+impl LstmSettings {
+    /// Refuses sizes that no model has: the name of one, what it is, and what it may be. `ids`: those of its words.
+    pub fn check(&self, ids: u64) -> std::result::Result<(), (&'static str, String, String)> {
+        if u64::try_from(self.ids) != Ok(ids) {
+            return Err(("ids", self.ids.to_string(), format!("{ids}, those of its vocabulary")));
+        }
+        let linear = match self.head {
+            Head::Classifier { linear, .. } => linear,
+            Head::NextWord => *limits::SIZE.start(),
+        };
+        for (name, size) in [("embedding", self.embedding), ("hidden", self.hidden), ("linear", linear)] {
+            if !limits::SIZE.contains(&size) {
+                return Err((name, size.to_string(), described(&limits::SIZE)));
+            }
+        }
+        if i64::try_from(self.layers).is_ok_and(|layers| limits::LAYERS.contains(&layers)) {
+            Ok(())
+        } else {
+            Err(("layers", self.layers.to_string(), described(&limits::LAYERS)))
+        }
+    }
+}
+
 /// The model.
 #[derive(Debug)]
 pub struct Lstm {
     settings: LstmSettings,
     parameters: Parameters,
-    embedding: usize,
     /// For each layer and direction: input weights, state weights, input biases, state biases.
     layers: Vec<Vec<[usize; 4]>>,
     head: HeadPlaces,
@@ -110,20 +136,57 @@ enum HeadPlaces {
     },
 }
 
-impl Lstm {
-    /// A model with weights drawn as PyTorch draws those of its modules: the embedding from a normal distribution
-    /// with row 0, padding, at zero; the LSTM uniform within 1/√H; linear layers within 1/√inputs.
-    pub fn new(settings: LstmSettings, seed: u64, kind: Kind, device: Device) -> Self {
-        tch::manual_seed(seed as i64);
-        let place = (kind, device);
-        let mut parameters = Parameters::new();
+/// A weight that a model has.
+struct Weight {
+    name: String,
+    shape: Vec<i64>,
+    first: First,
+}
+
+/// How a weight begins.
+enum First {
+    /// Drawn from a normal distribution, but for row 0, padding, which is zero.
+    Embedding,
+    /// Drawn within a bound of 0.
+    Uniform(f64),
+    Zeros,
+}
+
+impl Weight {
+    fn draw(&self, place: (Kind, Device)) -> Tensor {
+        match self.first {
+            First::Embedding => {
+                let words = normal(&self.shape, place);
+                let _ = words.select(0, 0).zero_();
+                words
+            }
+            First::Uniform(bound) => uniform(&self.shape, bound, place),
+            First::Zeros => Tensor::zeros(&self.shape[..], place),
+        }
+    }
+}
+
+/// All weights of a model, and the place of each among them.
+struct Layout {
+    weights: Vec<Weight>,
+    layers: Vec<Vec<[usize; 4]>>,
+    head: HeadPlaces,
+}
+
+impl Layout {
+    /// The embeddings come first.
+    const EMBEDDING: usize = 0;
+
+    fn of(settings: &LstmSettings) -> Self {
+        let mut weights = Vec::new();
+        let mut add = |name: String, shape: &[i64], first: First| {
+            weights.push(Weight { name, shape: shape.to_vec(), first });
+            weights.len() - 1
+        };
         let (hidden, embedded) = (settings.hidden, settings.embedding);
         let directions: &[&str] = if settings.bidirectional { &["", "_reverse"] } else { &[""] };
         let n_states = hidden * directions.len() as i64;
-
-        let words = normal(&[settings.ids, embedded], place);
-        let _ = words.select(0, 0).zero_();
-        let embedding = parameters.add("embedding.weight".to_owned(), &words);
+        add("embedding.weight".to_owned(), &[settings.ids, embedded], First::Embedding);
 
         let bound = 1.0 / (hidden as f64).sqrt();
         let mut layers = Vec::with_capacity(settings.layers);
@@ -131,7 +194,7 @@ impl Lstm {
             let inputs = if layer == 0 { embedded } else { n_states };
             let of_direction = directions.iter().map(|direction| {
                 let mut weight = |name: &str, shape: &[i64]| {
-                    parameters.add(format!("lstm.{name}_l{layer}{direction}"), &uniform(shape, bound, place))
+                    add(format!("lstm.{name}_l{layer}{direction}"), shape, First::Uniform(bound))
                 };
                 [
                     weight("weight_ih", &[4 * hidden, inputs]),
@@ -146,8 +209,8 @@ impl Lstm {
         let mut dense = |name: &str, inputs: i64, outputs: i64| {
             let bound = 1.0 / (inputs as f64).sqrt();
             [
-                parameters.add(format!("{name}.weight"), &uniform(&[outputs, inputs], bound, place)),
-                parameters.add(format!("{name}.bias"), &uniform(&[outputs], bound, place)),
+                add(format!("{name}.weight"), &[outputs, inputs], First::Uniform(bound)),
+                add(format!("{name}.bias"), &[outputs], First::Uniform(bound)),
             ]
         };
         let head = match settings.head {
@@ -161,11 +224,44 @@ impl Lstm {
             }
             Head::NextWord => {
                 let linear = dense("next.linear", n_states, embedded);
-                let words = parameters.add("next.words".to_owned(), &Tensor::zeros([settings.ids], place));
+                let words = add("next.words".to_owned(), &[settings.ids], First::Zeros);
                 HeadPlaces::NextWord { linear, words }
             }
         };
-        Self { settings, parameters, embedding, layers, head }
+        Self { weights, layers, head }
+    }
+}
+
+impl Lstm {
+    /// A model with weights drawn as PyTorch draws those of its modules: the embedding from a normal distribution
+    /// with row 0, padding, at zero; the LSTM uniform within 1/√H; linear layers within 1/√inputs.
+    pub fn new(settings: LstmSettings, seed: u64, kind: Kind, device: Device) -> Self {
+        tch::manual_seed(seed as i64);
+        let layout = Layout::of(&settings);
+        let values: Vec<Tensor> = layout.weights.iter().map(|weight| weight.draw((kind, device))).collect();
+        Self::with(settings, layout, &values)
+    }
+
+    /// Reads a model of these sizes from a safetensors file, which has no say in what is made.
+    pub(super) fn read(settings: LstmSettings, kind: Kind, device: Device, path: &Path) -> Result<Self> {
+        let layout = Layout::of(&settings);
+        let expected: Vec<Expected> = layout
+            .weights
+            .iter()
+            .map(|Weight { name, shape, .. }| Expected { name: name.clone(), shape: shape.clone() })
+            .collect();
+        let values = weights_file::read(&expected, kind, path)?;
+        let values = values.iter().map(|value| Ok(value.f_to_device(device)?)).collect::<Result<Vec<_>>>()?;
+        Ok(Self::with(settings, layout, &values))
+    }
+
+    fn with(settings: LstmSettings, layout: Layout, values: &[Tensor]) -> Self {
+        let Layout { weights, layers, head } = layout;
+        let mut parameters = Parameters::new();
+        for (weight, value) in weights.into_iter().zip(values) {
+            parameters.add(weight.name, value);
+        }
+        Self { settings, parameters, layers, head }
     }
 
     /// The sizes it was made with.
@@ -190,7 +286,7 @@ impl Lstm {
 
     /// Which of its weights is the embeddings.
     pub(crate) fn embedding(&self) -> usize {
-        self.embedding
+        Layout::EMBEDDING
     }
 
     /// Its sizes, as the kernels have them, where they are such.
@@ -235,7 +331,7 @@ impl Lstm {
         let mut each: Vec<Option<T>> = each.into_iter().map(Some).collect();
         let mut take = |place: usize| each[place].take().expect("each weight has one place in the model");
         Ok(kernels::Parameters {
-            embedding: take(self.embedding),
+            embedding: take(Layout::EMBEDDING),
             layers: self.layers.iter().map(|directions| directions[0].map(&mut take)).collect(),
             linear: linear.map(&mut take),
             output: output.map(&mut take),
@@ -270,14 +366,14 @@ impl Lstm {
         let states = self.states(tokens, lengths, dropout)?;
         let pairs = next_word::Pairs::of(tokens, lengths)?;
         let expected = drop(self.dense(linear, &pairs.befores(&states)?)?, dropout.head)?; // [N, E]
-        let [embedding, biases] = [self.embedding, words].map(|place| self.parameters.at(place));
+        let [embedding, biases] = [Layout::EMBEDDING, words].map(|place| self.parameters.at(place));
         next_word::loss(&expected, &pairs, &pairs.weights(weights)?, embedding, biases, candidates)
     }
 
     /// The last layer's states, `[B, T, D]`.
     fn states(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
         let tokens = drop_words(tokens, dropout.words)?;
-        let embedding = self.parameters.at(self.embedding);
+        let embedding = self.parameters.at(Layout::EMBEDDING);
         let mut states = Tensor::f_embedding(embedding, &tokens, -1, false, false)?; // [B, T, E]
         states = drop(states, dropout.embedding)?;
         let n_rows = tokens.size()[0];

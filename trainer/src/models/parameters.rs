@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tch::{Device, Kind, Tensor};
 
+use super::weights_file::{self, Expected};
 use crate::error::{Error, Result};
 
 /// Named weights, in the order in which the model made them.
@@ -65,33 +66,28 @@ impl Parameters {
         write(&self.names, &self.tensors, path)
     }
 
-    /// Reads what [`Parameters::write`] wrote; the names and shapes must be this model's.
+    /// Reads what [`Parameters::write`] wrote; names, shapes and type must be this model's.
     pub fn read(&mut self, path: &Path) -> Result<()> {
-        let values = read(&self.names, path)?;
-        let places: Vec<usize> = (0..values.len()).collect();
-        self.put_at(&places, &values, path)
+        let values = read_like(&self.names, &self.tensors, path)?;
+        self.put(&values)
     }
 
-    /// Reads those weights of another model whose names are wanted, and which this model must have.
-    pub fn read_some(&mut self, path: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<()> {
-        let (mut places, mut values) = (Vec::new(), Vec::new());
-        let mut found = Tensor::read_safetensors(path)?;
-        // They come in any order, and an error is to name the same one each time.
-        found.sort_by(|(one, _), (other, _)| one.cmp(other));
-        for (name, value) in found.into_iter().filter(|(name, _)| is_wanted(name)) {
-            places.push(self.names.iter().position(|own| *own == name).ok_or_else(|| Error::Weights {
+    /// Puts those weights of another model whose names are wanted in the place of this model's, which must have them.
+    /// `path`: where the other model is from.
+    pub(super) fn put_some(
+        &mut self,
+        other: &Self,
+        path: &Path,
+        is_wanted: impl Fn(&str) -> bool,
+    ) -> Result<()> {
+        let mut pairs = Vec::new();
+        for (name, value) in other.names.iter().zip(&other.tensors).filter(|(name, _)| is_wanted(name)) {
+            let place = self.names.iter().position(|own| own == name).ok_or_else(|| Error::Weights {
                 path: path.to_owned(),
                 found: format!("a tensor {name}"),
                 expected: format!("only such as the model has, {}", self.names.join(", ")),
-            })?);
-            values.push(value);
-        }
-        self.put_at(&places, &values, path)
-    }
-
-    fn put_at(&mut self, places: &[usize], values: &[Tensor], path: &Path) -> Result<()> {
-        for (&place, value) in places.iter().zip(values) {
-            let (name, expected) = (&self.names[place], self.tensors[place].size());
+            })?;
+            let (to, expected) = (&self.tensors[place], self.tensors[place].size());
             if expected != value.size() {
                 return Err(Error::Weights {
                     path: path.to_owned(),
@@ -99,8 +95,9 @@ impl Parameters {
                     expected: format!("shape {expected:?}"),
                 });
             }
+            pairs.push((to, value));
         }
-        copy(places.iter().map(|&place| &self.tensors[place]).zip(values))
+        copy(pairs.into_iter())
     }
 }
 
@@ -117,26 +114,16 @@ pub(crate) fn write(names: &[String], tensors: &[Tensor], path: &Path) -> io::Re
     Tensor::write_safetensors(&named, path).map_err(io::Error::other)
 }
 
-/// The tensors of a safetensors file, in the order of these names; no other may be in it.
-pub(crate) fn read(names: &[String], path: &Path) -> Result<Vec<Tensor>> {
-    let mut found = Tensor::read_safetensors(path)?;
-    let mut values = Vec::with_capacity(names.len());
-    for name in names {
-        let place = found.iter().position(|(found, _)| found == name).ok_or_else(|| Error::Weights {
-            path: path.to_owned(),
-            found: "no such tensor".to_owned(),
-            expected: name.clone(),
-        })?;
-        values.push(found.swap_remove(place).1);
-    }
-    if let Some(name) = found.iter().map(|(name, _)| name).min() {
-        return Err(Error::Weights {
-            path: path.to_owned(),
-            found: format!("a tensor {name}"),
-            expected: format!("only those of the model, {}", names.join(", ")),
-        });
-    }
-    Ok(values)
+/// The tensors of a safetensors file, which are those of these names and no others, like these in shape and type.
+pub(crate) fn read_like(names: &[String], like: &[Tensor], path: &Path) -> Result<Vec<Tensor>> {
+    let expected: Vec<Expected> = names
+        .iter()
+        .zip(like)
+        .map(|(name, like)| Expected { name: name.clone(), shape: like.size() })
+        .collect();
+    // Where there is none, no number is read.
+    let kind = like.first().map_or(Kind::Float, Tensor::kind);
+    weights_file::read(&expected, kind, path)
 }
 
 /// Uniform in [-bound, bound], drawn on the processor, so that a seed gives the same weights on every device.

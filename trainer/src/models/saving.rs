@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use corpus::digest::Digest;
-use corpus::settings::Settings;
 use dataset::WordList;
+use dataset::vocabulary::FIRST_WORD;
 use serde::{Deserialize, Serialize};
 use tch::Device;
 
-use super::lstm::{Lstm, LstmSettings};
+use super::lstm::{Head, Lstm, LstmSettings};
+use crate::batches::Rows;
 use crate::error::{Error, Result};
 use crate::loss::{Objective, Task};
-use crate::saved::{self, Config, Existing, Saved};
+use crate::saved::{self, Config, Existing, Saved, TrainedOn};
 use crate::train::Precision;
 
 /// What stands under `model` in the folder's configuration.
@@ -52,18 +52,19 @@ pub struct Classifier {
     pub vocabulary: WordList,
     /// What it needs to know beside its weights.
     pub config: Config,
+    /// What it was trained on, where it says so.
+    pub trained_on: Option<TrainedOn>,
 }
 
-/// Saves a model that was trained on the dataset of this digest, whose rows were made so.
+/// Saves a model that was trained on such rows of this dataset.
 pub fn save_model(
     folder: &Path,
     model: &Trained,
-    preparation: &Settings,
     tokens_max: u32,
-    dataset: Digest,
-    vocabulary: &WordList,
-    existing: Existing,
+    rows: &Rows,
+    trained_on: &TrainedOn,
 ) -> Result<()> {
+    let preparation = &rows.settings().rows;
     let document = Document {
         kind: Kind::Lstm,
         lstm: model.lstm.settings().clone(),
@@ -74,11 +75,12 @@ pub fn save_model(
         preparation: preparation.clone(),
         tokens_max,
         scoring: model.task.scoring(preparation.positive_from),
-        dataset,
+        dataset: rows.id_digest(),
         model: serde_json::to_value(&document).map_err(|error| Error::internal(&error))?,
     };
     let weights = |path: &Path| model.lstm.parameters().write(path);
-    Ok(saved::write(folder, &config, vocabulary, existing, weights)?)
+    let words = &rows.vocabulary().words;
+    Ok(saved::write_with(folder, &config, words, Existing::Refuse, weights, &[trained_on.file()])?)
 }
 
 /// Reads a saved classifier onto a device.
@@ -88,21 +90,52 @@ pub fn read_classifier(folder: &Path, device: Device) -> Result<Classifier> {
     let Task::Sentiment(objective) = document.task else {
         return Err(Error::NoClassifier { path: folder.to_owned() });
     };
-    let mut lstm = Lstm::new(document.lstm, 0, document.precision.kind(), device);
-    lstm.parameters_mut().read(&saved.weights)?;
-    Ok(Classifier { lstm, objective, vocabulary: saved.vocabulary, config: saved.config })
+    let lstm = Lstm::read(document.lstm, document.precision.kind(), device, &saved.weights)?;
+    let Saved { config, vocabulary, trained_on, .. } = saved;
+    Ok(Classifier { lstm, objective, vocabulary, config, trained_on })
 }
 
 /// Puts the weights of a saved model in the place of a model's: all of a classifier, which has the same; and of a model
 /// of next words those of words and layers.
 pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Lstm) -> Result<()> {
-    match document(folder, saved)?.task {
-        Task::Sentiment(_) => model.parameters_mut().read(&saved.weights),
-        Task::NextWord { .. } => model.parameters_mut().read_some(&saved.weights, Lstm::has_in_common),
-    }
+    let Document { lstm, task, precision, .. } = document(folder, saved)?;
+    let other = Lstm::read(lstm, precision.kind(), Device::Cpu, &saved.weights)?;
+    let is_wanted = |name: &str| matches!(task, Task::Sentiment(_)) || Lstm::has_in_common(name);
+    model.parameters_mut().put_some(other.parameters(), &saved.weights, is_wanted)
 }
 
+/// The configuration that only models know, if all of it fits together.
 fn document(folder: &Path, saved: &Saved) -> Result<Document> {
-    serde_json::from_value(saved.config.model.clone())
-        .map_err(|error| Error::Unreadable { path: folder.join("config.json"), found: error.to_string() })
+    let path = folder.join("config.json");
+    let no_model = |found: String, expected: String| Error::Weights {
+        path: path.clone(),
+        found,
+        expected: format!("{expected}; copy or export the model again"),
+    };
+    let document: Document = serde_json::from_value(saved.config.model.clone())
+        .map_err(|error| no_model(error.to_string(), "the sizes of a model".to_owned()))?;
+    let ids = saved.vocabulary.len() as u64 + u64::from(FIRST_WORD);
+    let refused =
+        |(name, found, expected): (&str, String, String)| no_model(format!("{name} {found}"), expected);
+    document.lstm.check(ids).map_err(refused)?;
+    document.task.check().map_err(refused)?;
+    let scoring = document.task.scoring(saved.config.preparation.positive_from);
+    if scoring != saved.config.scoring {
+        return Err(no_model(
+            format!("scoring {:?}", saved.config.scoring),
+            format!("{scoring:?}, as its task has it"),
+        ));
+    }
+    let n_outputs = match document.lstm.head {
+        Head::Classifier { outputs, .. } => Some(outputs),
+        Head::NextWord => None,
+    };
+    let expected = scoring.map(|scoring| scoring.n_outputs() as i64);
+    if n_outputs != expected {
+        return Err(no_model(
+            format!("outputs {n_outputs:?}"),
+            format!("{expected:?}, as its task has them"),
+        ));
+    }
+    Ok(document)
 }

@@ -1,5 +1,6 @@
 //! `settings.json`: what is trained, and on what.
 
+use corpus::settings::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::batches::{Part, Rows};
@@ -11,6 +12,9 @@ pub struct RunSettings {
     pub version: u32,
     /// The version of the program.
     pub sentimill: String,
+    /// How its rows were made of reviews; older folders do not say.
+    #[serde(default)]
+    pub preparation: Option<Settings>,
     /// The dataset that it trains on.
     pub dataset: DatasetRecord,
     /// The dataset that it tests on, where that is another.

@@ -153,9 +153,14 @@ pub(crate) struct Listed<'a> {
 }
 
 impl Listed<'_> {
+    /// Whether the folder lists this file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.sums.contains_key(name)
+    }
+
     /// Refuses a folder that does not list this file.
     pub(crate) fn require(&self, name: &str) -> Result<()> {
-        if self.sums.contains_key(name) {
+        if self.has(name) {
             return Ok(());
         }
         let file = format!("the SHA-256 of {name}");
@@ -197,7 +202,7 @@ fn parse(line: &[u8]) -> Option<(&str, &str)> {
 }
 
 /// Reads a file that is no longer than this.
-pub(super) fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
+pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     check_file(path)?;
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));

@@ -66,6 +66,7 @@ fn a_model_reads_back_as_it_was_saved() {
         config: config(),
         vocabulary: vocabulary(&["good", "don't", "é"]),
         weights: folder.join("model.safetensors"),
+        trained_on: None,
     };
     assert_eq!(read(&folder).unwrap(), expected);
     assert_eq!(fs::read_to_string(expected.weights).unwrap(), WEIGHTS_WRITTEN);

@@ -1,0 +1,68 @@
+//! The smallest hashes of many rows: enough to tell whether other rows are among them.
+
+use serde::{Deserialize, Serialize};
+
+/// Hashes that are kept: of a million rows every hundredth.
+pub const SMALLEST_MAX: usize = 10_000;
+
+/// Up to [`SMALLEST_MAX`] hashes, from the smallest on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Smallest(Vec<u64>);
+
+impl Smallest {
+    /// Takes the next hash, which is no smaller than those before it, as rows come.
+    pub fn push(&mut self, hash: u64) {
+        if self.0.len() < SMALLEST_MAX {
+            self.0.push(hash);
+        }
+    }
+
+    /// Takes those of rows that follow.
+    pub fn append(&mut self, other: &Self) {
+        let n = other.0.len().min(SMALLEST_MAX - self.0.len());
+        self.0.extend_from_slice(&other.0[..n]);
+    }
+
+    /// Whether a row with this hash is among those whose hashes are kept.
+    pub fn contains(&self, hash: u64) -> bool {
+        self.0.last().is_some_and(|&largest| hash <= largest) && self.0.binary_search(&hash).is_ok()
+    }
+
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there were no rows.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether they ascend, and are no more than are kept: those of a file may not.
+    pub fn is_sound(&self) -> bool {
+        self.0.len() <= SMALLEST_MAX && self.0.is_sorted()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_of_many_are_kept_block_by_block() {
+        let mut all = Smallest::default();
+        for block in 0..30u64 {
+            let mut of_block = Smallest::default();
+            (0..1000).for_each(|at| of_block.push(2 * (1000 * block + at)));
+            all.append(&of_block);
+        }
+        assert_eq!(all.len(), SMALLEST_MAX);
+        assert!(all.is_sound());
+        assert!(all.contains(0) && all.contains(19_998));
+        assert!(!all.contains(1) && !all.contains(20_000));
+        assert!(!Smallest::default().contains(0));
+        assert!(!Smallest(vec![2, 1]).is_sound());
+        assert!(!Smallest(vec![0; SMALLEST_MAX + 1]).is_sound());
+    }
+}

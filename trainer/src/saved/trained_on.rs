@@ -1,0 +1,82 @@
+//! `trained_on.json`: which rows a model was trained on, so that an evaluation on some of them can say so.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::TRAINED_ON;
+use super::error::{Error, Result};
+use super::folder::read_bounded;
+use crate::batches::{SMALLEST_MAX, Smallest};
+
+/// Goes up when an older program would read a newer file wrongly.
+const FORMAT_VERSION: u32 = 1;
+/// Twenty digits a hash, and spaces.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// What a model was trained on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainedOn {
+    format_version: u32,
+    /// The share of the dataset that was for testing.
+    pub test_fraction: f64,
+    /// The share that was for validation.
+    pub validation_fraction: f64,
+    /// Whether another dataset was for testing.
+    pub has_test: bool,
+    /// Training rows.
+    pub rows: u64,
+    /// The smallest of their hashes.
+    pub smallest_hashes: Smallest,
+}
+
+impl TrainedOn {
+    /// Training rows, and how they were divided from others.
+    pub fn new(
+        [test_fraction, validation_fraction]: [f64; 2],
+        has_test: bool,
+        rows: u64,
+        smallest_hashes: Smallest,
+    ) -> Self {
+        let format_version = FORMAT_VERSION;
+        Self { format_version, test_fraction, validation_fraction, has_test, rows, smallest_hashes }
+    }
+
+    /// The file of a model's folder.
+    pub fn file(&self) -> super::interchange::File {
+        let mut json = serde_json::to_vec(self).expect("plain values are JSON");
+        json.push(b'\n');
+        (TRAINED_ON, json)
+    }
+
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let json = read_bounded(path, BYTES_MAX)?;
+        let refused = |found: String| Error::Unexpected {
+            path: path.to_owned(),
+            thing: "its content".to_owned(),
+            found,
+            expected: format!("the rows that a model was trained on, format version {FORMAT_VERSION}"),
+            remedy: "copy or export the model again".to_owned(),
+        };
+        let read: Self = serde_json::from_slice(&json).map_err(|error| refused(error.to_string()))?;
+        match read.fault() {
+            Some(fault) => Err(refused(fault)),
+            None => Ok(read),
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        let n_hashes = self.smallest_hashes.len() as u64;
+        if self.format_version != FORMAT_VERSION {
+            return Some(format!("of format version {}", self.format_version));
+        }
+        if ![self.test_fraction, self.validation_fraction].iter().all(|share| (0.0..1.0).contains(share)) {
+            return Some(format!("with shares of {} and {}", self.test_fraction, self.validation_fraction));
+        }
+        if !self.smallest_hashes.is_sound() || n_hashes != self.rows.min(SMALLEST_MAX as u64) {
+            return Some(format!("with {n_hashes} hashes of {} rows, or in another order", self.rows));
+        }
+        None
+    }
+}

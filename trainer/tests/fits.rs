@@ -1,0 +1,198 @@
+//! Whether rows are those that a model can be asked about: of its words, made of reviews by its settings, and not those
+//! that it was trained on.
+#![allow(clippy::unwrap_used)]
+
+#[path = "fixture/mod.rs"]
+mod fixture;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use corpus::settings::{Keep, Settings};
+use dataset::Row;
+use fixture::{dataset_of, dataset_prepared, review, reviews};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn trainer() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
+    command.env("OMP_NUM_THREADS", "1");
+    command
+}
+
+fn fit(dataset: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut command = trainer();
+    command.arg("fit").arg(dataset).arg("--out").arg(out).args(["--device", "cpu", "--batch", "32"]);
+    command.args(["--embedding", "8", "--hidden", "6", "--linear", "5", "--epochs", "1"]).args(more);
+    command
+}
+
+/// The exit code, and what was said on both streams.
+fn run(mut command: Command) -> (Option<i32>, String, String) {
+    let output = command.output().unwrap();
+    let [said, told] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code(), said, told.trim_end().to_owned())
+}
+
+fn trained(dataset: &Path, out: &Path, more: &[&str]) -> String {
+    let (code, _, told) = run(fit(dataset, out, more));
+    assert_eq!(code, Some(0), "{told}");
+    told
+}
+
+/// What an evaluation prints, and what it tells besides.
+fn evaluated(model: &Path, dataset: &Path, more: &[&str]) -> (Value, String) {
+    let mut command = trainer();
+    command.arg("evaluate").arg(model).arg(dataset).args(["--device", "cpu"]).args(more);
+    let (code, said, told) = run(command);
+    assert_eq!(code, Some(0), "{told}");
+    (serde_json::from_str(&said).unwrap(), told)
+}
+
+fn other_hashes(at: u32) -> Row {
+    Row { hash: u64::from(at) + (1 << 40), ..review(at) }
+}
+
+const WARNING: &str = "of the rows that are evaluated were for training; ";
+
+#[test]
+fn an_evaluation_on_training_rows_warns_and_one_on_others_does_not() {
+    let (data, dataset) = reviews(600);
+    let out = data.path().join("out");
+    trained(&dataset, &out, &["--validation-fraction", "0.1"]);
+    let model = out.join("model");
+    let (_other, held_back) = dataset_of(200, 50, other_hashes);
+    let splits =
+        |range: std::ops::Range<u16>| (0..600).filter(|&at| range.contains(&review(at).split)).count();
+    let n_training = splits(200..1000);
+
+    let (all, told) = evaluated(&model, &dataset, &[]);
+    assert_eq!(all["trained_on"], n_training);
+    assert!(told.contains(&format!("at least {n_training} {WARNING}")), "{told}");
+    // As fit divided them, and a part of what it held back.
+    for fraction in ["0.1", "0.05"] {
+        let (held_back, told) = evaluated(&model, &dataset, &["--test-fraction", fraction]);
+        assert_eq!((&held_back["trained_on"], told.as_str()), (&Value::from(0), ""));
+    }
+    let (more, told) = evaluated(&model, &dataset, &["--test-fraction", "0.3"]);
+    assert_eq!(more["trained_on"], splits(200..300));
+    assert!(told.contains(WARNING), "{told}");
+    assert_eq!(evaluated(&model, &held_back, &[]).0["trained_on"], 0);
+
+    // An exported model knows it too; one of an older version does not.
+    let exported = data.path().join("exported");
+    let mut export = trainer();
+    export.arg("export").arg(&model).arg("--out").arg(&exported);
+    assert_eq!(run(export).0, Some(0));
+    assert_eq!(evaluated(&exported, &dataset, &[]).0["trained_on"], n_training);
+    fs::remove_file(exported.join("trained_on.json")).unwrap();
+    let sums = fs::read_to_string(exported.join("SHA256SUMS")).unwrap();
+    let without: Vec<&str> = sums.lines().filter(|line| !line.contains("trained_on")).collect();
+    fs::write(exported.join("SHA256SUMS"), without.join("\n")).unwrap();
+    let (older, told) = evaluated(&exported, &dataset, &[]);
+    assert_eq!((&older["trained_on"], told.as_str()), (&Value::Null, ""));
+}
+
+#[test]
+fn a_test_on_training_rows_warns() {
+    let (data, dataset) = reviews(600);
+    let (_other, held_back) = dataset_of(200, 50, other_hashes);
+    let test = |name: &str, path: &Path| {
+        trained(&dataset, &data.path().join(name), &["--test", path.to_str().unwrap()])
+    };
+    assert!(test("same", &dataset).contains(&format!("at least 600 {WARNING}")));
+    assert!(!test("other", &held_back).contains("warning"));
+    let model = data.path().join("other/model");
+    let kept: Value = serde_json::from_slice(&fs::read(model.join("trained_on.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&kept["rows"], &kept["has_test"], &kept["test_fraction"]),
+        (&600.into(), &true.into(), &0.0.into())
+    );
+    assert_eq!(kept["smallest_hashes"].as_array().unwrap().len(), 600);
+}
+
+#[test]
+fn what_a_model_was_trained_on_is_refused_where_it_is_not_as_written() {
+    let (data, dataset) = reviews(300);
+    let out = data.path().join("out");
+    trained(&dataset, &out, &[]);
+    let model = out.join("model");
+    let path = model.join("trained_on.json");
+    let written = fs::read_to_string(&path).unwrap();
+    let n_rows = serde_json::from_str::<Value>(&written).unwrap()["rows"].as_u64().unwrap();
+    for (from, to) in [
+        ("\"format_version\":1", "\"format_version\":2"),
+        ("\"test_fraction\":0.1", "\"test_fraction\":1.5"),
+        ("\"smallest_hashes\":[", "\"smallest_hashes\":[9,"),
+        ("\"smallest_hashes\":[", "\"smallest_hashes\":[-1,"),
+        (&format!("\"rows\":{n_rows}"), "\"rows\":18446744073709551615"),
+        ("{", "{\"more\":1,"),
+        ("{", ""),
+    ] {
+        assert!(written.contains(from), "{from}: {written:.200}");
+        fs::write(&path, written.replacen(from, to, 1)).unwrap();
+        let script = "sha256sum [a-z]* > SHA256SUMS";
+        assert!(Command::new("sh").args(["-c", script]).current_dir(&model).status().unwrap().success());
+        let mut command = trainer();
+        command.arg("evaluate").arg(&model).arg(&dataset).args(["--device", "cpu"]);
+        let (code, _, told) = run(command);
+        assert_eq!((code, told.lines().count()), (Some(66), 1), "{to}: {told}");
+        assert!(told.contains("trained_on.json: its content is "), "{to}: {told}");
+    }
+}
+
+/// The same rows, said to have been made by other settings.
+fn prepared(rows: Settings) -> (TempDir, PathBuf) {
+    dataset_prepared(600, 50, rows, review)
+}
+
+#[test]
+fn rows_that_were_made_by_other_settings_are_refused_by_the_name_of_the_setting() {
+    let own = Settings { stop_words: vec!["the".to_owned()], max_tokens: 0, ..Settings::default() };
+    let (data, dataset) = prepared(own.clone());
+    let out = data.path().join("out");
+    trained(&dataset, &out, &["--checkpoint-steps", "5"]);
+    let model = out.join("model");
+    let interrupted = data.path().join("interrupted");
+    assert!(Command::new("cp").arg("-r").arg(&out).arg(&interrupted).status().unwrap().success());
+    fs::remove_dir_all(interrupted.join("model")).unwrap();
+    let keep = if own.keep == Keep::First { Keep::Last } else { Keep::First };
+    let others = [
+        ("stop words 0 words", Settings { stop_words: Vec::new(), ..own.clone() }),
+        ("max-tokens 100, expected 0", Settings { max_tokens: 100, ..own.clone() }),
+        ("keep ", Settings { keep, ..own.clone() }),
+        ("cleaning version 7, expected 1", Settings { cleaning_version: 7, ..own.clone() }),
+        (
+            "Unicode version 16.0.0, expected 17.0.0",
+            Settings { unicode_version: "16.0.0".to_owned(), ..own.clone() },
+        ),
+    ];
+    for (expected, settings) in others {
+        let (_data, other) = prepared(settings.clone());
+        let mut evaluate = trainer();
+        evaluate.arg("evaluate").arg(&model).arg(&other).args(["--device", "cpu"]);
+        let tested = fit(&dataset, &data.path().join("new"), &["--test", other.to_str().unwrap()]);
+        for command in [evaluate, tested] {
+            let (code, said, told) = run(command);
+            assert_eq!((code, said.as_str(), told.lines().count()), (Some(78), "", 1), "{told}");
+            assert!(told.contains(&format!("reviews.h5: {expected}")), "{told}");
+        }
+        for folder in [&out, &interrupted] {
+            let (code, _, told) = run(fit(&other, folder, &["--checkpoint-steps", "5", "--resume"]));
+            assert_eq!((code, told.lines().count()), (Some(78), 1), "{told}");
+            let named = expected.split(' ').next().unwrap();
+            assert!(told.contains(named), "{told}");
+        }
+    }
+    // The labels of other rows differ, and so do their digests.
+    let (_data, other) = dataset_prepared(600, 50, Settings { positive_from: 3, ..own }, |at| {
+        let row = review(at);
+        Row { label: u8::from(row.votes.mode() >= 3), ..row }
+    });
+    let mut evaluate = trainer();
+    evaluate.arg("evaluate").arg(&model).arg(&other).args(["--device", "cpu"]);
+    let (code, _, told) = run(evaluate);
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("positive-from 3, expected 4"), "{told}");
+}
