@@ -2,16 +2,15 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use corpus::exit::{Exit, chain, usage};
-use trainer::arguments::{Arguments, Command};
-use trainer::commands;
+use trainer::arguments::Command;
+use trainer::{commands, flags};
 
 fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {
         return Exit::Io.end("trainer", &error.to_string());
     }
-    let arguments = match Arguments::try_parse() {
+    let arguments = match flags::parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage("trainer", &error.render(), error.use_stderr()),
     };

@@ -401,6 +401,12 @@ fn settings_that_make_no_sense_are_refused() {
         (&["--precision", "bf16"], 78, "--precision is bf16, expected f32 or f64 on a processor"),
         (&["--rate", "-1"], 64, "-1"),
         (&["--pos-weight", "none"], 64, "expected a number above 0, or balanced"),
+        (&["--loss", "rating", "--pos-weight", "2"], 64, "--pos-weight does nothing without --loss label"),
+        (
+            &["--optimizer", "adam", "--momentum", "0.5"],
+            64,
+            "--momentum does nothing without --optimizer sgd",
+        ),
         (&["--test-fraction", "1.5"], 78, "1.5"),
     ] {
         let (found, last, left) = refused(&path, arguments);
@@ -590,6 +596,10 @@ fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     // So small a step moves no weight.
     job.train("second", 1, &["--init-from", model.to_str().unwrap(), "--epochs", "1", "--rate", "1e-30"]);
     assert!(job.weights("second") == job.weights("first"));
+
+    let (code, told) = run(job.fit("more", &["--init-from", model.to_str().unwrap(), "--layers", "3"]));
+    assert_eq!(code, Some(66), "{told}");
+    assert!(told.contains("no such tensor, expected lstm.weight_ih_l2"), "{told}");
 
     let vectors = job.out("words.vec");
     fs::write(&vectors, format!("2 8\n{} 1 2 3 4 5 6 7 8\nelsewhere 0 0 0 0 0 0 0 0\n", word(3))).unwrap();

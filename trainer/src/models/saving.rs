@@ -100,8 +100,18 @@ pub fn read_classifier(folder: &Path, device: Device) -> Result<Classifier> {
 pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Lstm) -> Result<()> {
     let Document { lstm, task, precision, .. } = document(folder, saved)?;
     let other = Lstm::read(lstm, precision.kind(), Device::Cpu, &saved.weights)?;
-    let is_wanted = |name: &str| matches!(task, Task::Sentiment(_)) || Lstm::has_in_common(name);
-    model.parameters_mut().put_some(other.parameters(), &saved.weights, is_wanted)
+    let (other, own) = (other.parameters(), model.parameters_mut());
+    if let Task::NextWord { .. } = task {
+        return own.put_some(other, &saved.weights, Lstm::has_in_common);
+    }
+    match own.names().iter().find(|name| !other.names().contains(name)) {
+        None => own.put_some(other, &saved.weights, |_| true),
+        Some(missing) => Err(Error::Weights {
+            path: saved.weights.clone(),
+            found: "no such tensor".to_owned(),
+            expected: missing.clone(),
+        }),
+    }
 }
 
 /// The configuration that only models know, if all of it fits together.
