@@ -26,8 +26,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
-use corpus::settings::Settings;
-use dataset::{WordList, sha256};
+use corpus::settings::{Settings, Unsound};
+use dataset::{WordFault, WordList, sha256};
 use serde::{Deserialize, Serialize};
 
 pub use self::error::{Error, Result};
@@ -166,6 +166,7 @@ pub fn read(folder: &Path) -> Result<Saved> {
     let document = read_document(&folder.join(CONFIG))?;
     listed.require(VOCABULARY)?;
     let vocabulary = read_vocabulary(&folder.join(VOCABULARY), &document.vocabulary)?;
+    check_words(folder, &document.config.preparation, &vocabulary)?;
     listed.require(WEIGHTS)?;
     let trained_on = listed.has(TRAINED_ON).then(|| TrainedOn::read(&folder.join(TRAINED_ON))).transpose()?;
     Ok(Saved { config: document.config, vocabulary, weights: folder.join(WEIGHTS), trained_on })
@@ -207,6 +208,21 @@ fn read_vocabulary(path: &Path, expected: &Words) -> Result<WordList> {
         expected: format!("the model's {}", described(expected)),
         remedy: "words and weights belong together: copy or export the whole model again".to_owned(),
     })
+}
+
+/// Refuses settings that no dataset has, and words that none of its texts can hold.
+fn check_words(folder: &Path, settings: &Settings, vocabulary: &WordList) -> Result<()> {
+    let refused = |name: &str, thing: String, found: String, expected: &str| {
+        let (path, remedy) = (folder.join(name), "copy or export the model again".to_owned());
+        Err(Error::Unexpected { path, thing, found, expected: expected.to_owned(), remedy })
+    };
+    if let Err(Unsound { setting, found, expected }) = settings.check() {
+        return refused(CONFIG, setting.to_owned(), found, expected);
+    }
+    if let Err(WordFault { at, found, expected, .. }) = vocabulary.check(settings) {
+        return refused(VOCABULARY, format!("word {at}"), found, expected);
+    }
+    Ok(())
 }
 
 fn read_document(path: &Path) -> Result<Document> {

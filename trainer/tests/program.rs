@@ -199,7 +199,10 @@ fn an_evaluation_of_three_ranks_is_that_of_one() {
         let outputs: Vec<_> = ranks.iter_mut().map(Rank::end).collect();
         assert!(outputs.iter().all(|(code, _)| *code == Some(0)), "{outputs:?}");
         let lines: Vec<String> = outputs.into_iter().flat_map(|(_, output)| output).collect();
-        assert_eq!(lines.len(), 1, "only rank 0 prints: {lines:?}");
+        // Most of its rows were for training, which is said besides.
+        let (warnings, lines): (Vec<_>, Vec<_>) =
+            lines.into_iter().partition(|line| line.starts_with("trainer: warning: "));
+        assert_eq!((warnings.len(), lines.len()), (1, 1), "only rank 0 prints: {lines:?}");
         lines.concat()
     };
 
