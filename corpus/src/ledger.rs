@@ -399,6 +399,31 @@ mod tests {
     }
 
     #[test]
+    fn each_fate_has_a_counter_of_its_own_and_four_of_them_are_bad() {
+        let fates = [
+            (Fate::Blank, "blank", false),
+            (Fate::TooLong, "line_too_long", true),
+            (Fate::Rejected(Reject::BadLine), "bad_line", true),
+            (Fate::Rejected(Reject::NoText), "no_text", true),
+            (Fate::Rejected(Reject::BadRating), "bad_rating", true),
+            (Fate::EmptyText, "empty_text", false),
+        ];
+        for (fate, counter, is_bad) in fates {
+            assert_eq!((fate.counter(), fate.is_bad()), (counter, is_bad));
+            let mut counts = MapperCounts::default();
+            assert_eq!([counts.count(fate), counts.count(fate)], [1, 2]);
+            let counted = counts.counters().into_iter().filter(|(_, n)| *n > 0).collect::<Vec<_>>();
+            assert_eq!((counted, counts.bad()), (vec![(counter, 2)], if is_bad { 2 } else { 0 }));
+        }
+    }
+
+    #[test]
+    fn a_line_is_held_if_it_is_neither_blank_nor_too_long() {
+        assert_eq!(Fate::held(Content::Bytes(b"a b")), Ok(&b"a b"[..]));
+        assert_eq!(Fate::held(Content::Bytes(b" \t")), Err(Fate::Blank));
+    }
+
+    #[test]
     fn reviews_of_mappers_and_reducers_must_agree() {
         let reduced = ReducerCounts { reviews: 5, distinct: 4, only_stopwords: 1, rows: 3 };
         assert_eq!(check_run(&COUNTS, &reduced), Ok(()));

@@ -100,8 +100,8 @@ impl Case {
             When::Opened => DatasetReader::open(&path).err(),
             When::Read => {
                 let dataset = DatasetReader::open(&path).unwrap();
-                let mut row = Row::default();
-                let by_place = (0..dataset.n_rows()).try_for_each(|at| dataset.rows().read(at, &mut row));
+                let (mut reader, mut row) = (dataset.rows(), Row::default());
+                let by_place = (0..dataset.n_rows()).try_for_each(|at| reader.read(at, &mut row));
                 let in_order = dataset.verify(|_| Ok(())).err();
                 let broken = by_place.err().map(|error| error.to_string());
                 // What a row breaks by itself is found by whoever reads it.
