@@ -80,9 +80,12 @@ sanitize: ## the tests of what reads bytes from elsewhere, under AddressSanitize
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 cargo test --release $(LOCKED) \
 		-p corpus -p dataset --lib --tests --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/sanitizer
 
-mutations: ## the commit broken in one place after the other: does a test notice?
-	@TORCH=no bootstrap/laptop.sh build test
+# Which groups of tests/mutants.py, all of them if none is named; the last one needs PyTorch.
+MUTANTS := $(if $(TORCH_SET),,verification ledger commit folding)
+mutations: ## code broken in one place after the other: does a test notice? Hours; MUTANTS="ledger commit"
+	@bootstrap/laptop.sh build test mutations $(TORCH_SET)
 	tests/mutations.py $(TARGET)/mutations
+	tests/mutants.py .deps/bin/cargo-mutants $(TARGET)/mutants $(MUTANTS)
 
 # Datasets besides that the training is measured on.
 REVIEWS :=

@@ -2,7 +2,7 @@
 # Installs below .deps/ what building and testing need beyond a Rust toolchain, a C++ compiler and
 # Python 3 (and, for Hadoop, Java and Maven; for a browser, npm). Nothing is written outside .deps/. A second run changes nothing and takes well under a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|browser|bench|check|sbom|dist|fuzz ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|browser|bench|check|sbom|dist|fuzz|mutations ...
 #   build   a cmake new enough for HDF5: the system's, or PyPI's
 #   torch   the part of PyTorch that c10d and trainer are compiled with, for a CPU: 0.5 GB
 #   --cuda  torch, and all of PyTorch for a GPU: 4 GB
@@ -16,6 +16,7 @@
 #   sbom    cargo-sbom, which lists what a program is built of
 #   dist    zig, which links programs for an older glibc
 #   fuzz    cargo-fuzz
+#   mutations  cargo-mutants
 set -euo pipefail
 
 CMAKE_AT_LEAST=3.26
@@ -24,6 +25,7 @@ PYTHON_AT_MOST=3.14
 JAVA_AT_LEAST=11
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
+CARGO_MUTANTS=27.1.0
 CARGO_SBOM=0.10.0
 PYTHON=${PYTHON:-python3}
 # In site-packages, what a program that uses PyTorch on a CPU is linked with and loads.
@@ -54,6 +56,7 @@ main() {
             sbom) cargo_tool cargo-sbom "$CARGO_SBOM" ;;
             dist) python_set dist; link_zig ;;
             fuzz) cargo_tool cargo-fuzz "$CARGO_FUZZ" ;;
+            mutations) cargo_tool cargo-mutants "$CARGO_MUTANTS" ;;
             *) usage ;;
         esac
     done
@@ -149,7 +152,8 @@ browser() {
 
 # cargo_tool NAME VERSION: .deps/bin/NAME, compiled from the package of that name.
 cargo_tool() {
-    [ "$("$deps/bin/$1" --version 2>/dev/null)" = "$1 $2" ] && return
+    # One that cargo starts may know its version only under its name there.
+    [[ $'\n'"$("$deps/bin/$1" --version 2>/dev/null; "$deps/bin/$1" "${1#cargo-}" --version 2>/dev/null)"$'\n' == *$'\n'"$1 $2"$'\n'* ]] && return
     need cargo "a Rust toolchain (rustup.rs)"
     say "compiling $1 $2, once, in a few minutes"
     # It reads a few files: its own speed is nothing beside the time to optimise it.

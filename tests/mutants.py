@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Lets cargo-mutants change one function after the other of what keeps reviews and gradients whole, and asks the tests.
+
+usage: tests/mutants.py CARGO_MUTANTS FOLDER [GROUP ...]
+  CARGO_MUTANTS  the program
+  FOLDER         where copies are built and results kept; what is built is used the next time
+  GROUP          groups of files to change, of those below; all of them if none is named
+
+A mutant that no test notices must stand in tests/mutants.allow with the reason why it may. At least 90 % of all are to be
+noticed, those that stand there counted as not noticed. One that does not compile or does not end is no survivor.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+from dataclasses import dataclass
+
+PROJECT = pathlib.Path(__file__).resolve().parent.parent
+ALLOWED = PROJECT / "tests" / "mutants.allow"
+NOTICED_AT_LEAST = 0.9
+# A test that does not end is noticed. Tests of rows past a chunk take some seconds.
+TIME_LIMIT_S = 300
+
+
+@dataclass
+class Group:
+    """Files that are changed, and the tests that are to notice: packages, and what `cargo test` is told."""
+
+    files: list[str]
+    packages: list[str]
+    tests: list[str]
+
+
+GROUPS = {
+    "verification": Group(
+        [f"dataset/src/{name}.rs" for name in "dataset_file shard rows words vocabulary header digest_table".split()],
+        ["dataset"],
+        ["--lib", "--test", "rules", "--test", "files", "--test", "columns"],
+    ),
+    "ledger": Group(["corpus/src/ledger.rs", "corpus/src/group.rs"], ["corpus"], ["--lib"]),
+    "commit": Group(
+        ["reducer/src/commit.rs", "dataset/src/commit.rs"],
+        ["reducer", "dataset", "tests"],
+        # In this process: those that start programs would start what was built without the change.
+        ["--lib", "--test", "exactly_once", "--", "--skip", "kills", "--skip", "hadoop", "--skip", "in_s3"],
+    ),
+    "folding": Group(["mill/src/folding.rs"], ["sentimill"], ["--lib"]),
+    "training": Group(
+        [f"trainer/src/batches/{name}.rs" for name in "share division order".split()] + ["trainer/src/gradients/sums.rs"],
+        ["trainer"],
+        ["--lib", "--test", "order", "--test", "batches", "--test", "gradients"],
+    ),
+}
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__.split("\n\n")[1])
+    program, folder = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
+    unknown = [name for name in sys.argv[3:] if name not in GROUPS]
+    if unknown:
+        sys.exit(f"mutants: no group {unknown[0]}, expected some of: {' '.join(GROUPS)}")
+    chosen = sys.argv[3:] or list(GROUPS)
+    allowed = read_allowed()
+    noticed, survivors = 0, []
+    for name in chosen:
+        found = run(program, folder, name)
+        survived = lines_of(found / "missed.txt")
+        n_noticed = len(lines_of(found / "caught.txt")) + len(lines_of(found / "timeout.txt"))
+        noticed += n_noticed
+        survivors += survived
+        print(f"{name}: {n_noticed} of {n_noticed + len(survived)} noticed", flush=True)
+    for mutant in survivors:
+        print(f"SURVIVED {mutant}: {allowed.get(key(mutant), 'not in tests/mutants.allow')}")
+    total = noticed + len(survivors)
+    print(f"mutants: {noticed} of {total} noticed, {100 * noticed / max(total, 1):.1f} %")
+    unexplained = [mutant for mutant in survivors if key(mutant) not in allowed]
+    if unexplained:
+        sys.exit(f"mutants: no test noticed, and no reason is given for: {'; '.join(unexplained)}")
+    if noticed < NOTICED_AT_LEAST * total:
+        sys.exit(f"mutants: {noticed} of {total} noticed, expected {NOTICED_AT_LEAST:.0%}")
+
+
+def run(program, folder, name):
+    """The folder of cargo-mutants' results."""
+    group = GROUPS[name]
+    results = folder / name
+    results.mkdir(parents=True, exist_ok=True)
+    files = [argument for file in group.files for argument in ("--file", file)]
+    # --workspace: of the two packages that need PyTorch too.
+    command = [program, "mutants", "--dir", str(PROJECT), "--output", str(results), "--profile", "release", "--workspace"]
+    command += ["--timeout", str(TIME_LIMIT_S), "--test-package", ",".join(group.packages), "--no-shuffle", "--colors", "never"]
+    # What is changed is compiled again and again, and runs for a moment.
+    command += [f"--cargo-arg=--config=profile.release.package.{group.packages[0]}.opt-level=0"]
+    command += [*files, "--", *group.tests]
+    environment = os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}
+    # 0: all noticed; 2: some not; 3: some did not end. Everything else is no result.
+    ended = subprocess.run(command, env=environment).returncode
+    if ended not in (0, 2, 3):
+        sys.exit(f"mutants: {name}: cargo-mutants ended with {ended}; it says above why")
+    return results / "mutants.out"
+
+
+def read_allowed():
+    """Reasons by mutant, as lines of the mutant, a TAB and the reason."""
+    lines = [line for line in ALLOWED.read_text().splitlines() if line and not line.startswith("#")]
+    return dict(line.split("\t", 1) for line in lines)
+
+
+def key(mutant):
+    """A mutant without its line and column, which change with what is above it."""
+    file, _, what = mutant.split(":", 2)
+    return f"{file}: {what.split(':', 1)[1].strip()}" if what[:1].isdigit() else f"{file}: {what.strip()}"
+
+
+def lines_of(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+if __name__ == "__main__":
+    main()
