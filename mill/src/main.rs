@@ -47,7 +47,7 @@ struct Arguments {
     #[arg(long, value_name = "N", conflicts_with = "vocabulary",
         value_parser = clap::value_parser!(u64).range(1..=4_000_000_000))]
     vocabulary_size: Option<u64>,
-    /// Take another dataset's vocabulary and its settings of rows, as for a test set after its training set
+    /// Another dataset's vocabulary and row settings, for a test set after its training set
     #[arg(long, value_name = "FILE")]
     vocabulary: Option<PathBuf>,
     /// Leave out the texts that another dataset holds

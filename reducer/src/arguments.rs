@@ -22,7 +22,7 @@ pub struct RowArguments {
     /// Smallest rating whose label is 1 [default: 4]
     #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
     positive_from: Option<u8>,
-    /// All three: original stands for --stopwords nltk --max-tokens 100 --keep first [default: modern]
+    /// original is --stopwords nltk --max-tokens 100 --keep first [default: modern]
     #[arg(long, value_name = "NAME", value_parser = ["modern", "original"])]
     profile: Option<String>,
 }
