@@ -10,8 +10,10 @@ pub struct Dropout {
     pub layers: Share,
     /// Of the numbers before the output.
     pub head: Share,
-    /// Decides which.
+    /// Decides which, with the row's place in the whole batch.
     pub seed: u64,
+    /// The place in the whole batch of the first row that this process has.
+    pub first_row: usize,
 }
 
 /// A share that is left out, in 65,536ths; what is kept is scaled up.
@@ -60,7 +62,7 @@ impl Dropout {
     }
 
     fn mask(&self, share: Share, row: usize, layer: usize, numbers: &mut [f32]) {
-        let stream = mix(self.seed ^ mix((row as u64) << 8 | layer as u64));
+        let stream = mix(self.seed ^ mix(((self.first_row + row) as u64) << 8 | layer as u64));
         for (at, four) in numbers.chunks_mut(4).enumerate() {
             let mut bits = mix(stream.wrapping_add(at as u64));
             for number in four {

@@ -229,7 +229,7 @@ fn gradients_are_the_slopes_of_the_loss() {
 
 #[test]
 fn what_is_left_out_has_no_gradient() {
-    let dropout = Dropout { layers: Share::of(0.3), head: Share::of(0.2), seed: 9 };
+    let dropout = Dropout { layers: Share::of(0.3), head: Share::of(0.2), seed: 9, first_row: 3 };
     check(&SIZES, &[5, 5, 4, 1, 1, 1, 1, 1], &dropout);
     check(&Sizes { layers: 3, pool: Pool::MeanMax, ..SIZES }, &[5, 3], &dropout);
 }

@@ -134,25 +134,31 @@ fn add_by_kernels(
         gradients.iter_mut().for_each(|gradient| *gradient = (f64::from(*gradient) * by) as f32);
         loss * weight
     };
-    let dropout = masks_of(recipe.dropout, step.masks);
+    let dropout = masks_of(recipe.dropout, step.masks, batch.first_row);
     let weights = model.weights()?;
     let mut gradients = model.numbers_of(gradients)?;
     Ok(engine.train(&weights, tokens.rows(), &dropout, &loss, &mut gradients))
 }
 
-fn masks_of(dropout: Dropout, seed: u64) -> kernels::Dropout {
-    kernels::Dropout { layers: Share::of(dropout.layers), head: Share::of(dropout.head), seed }
+fn masks_of(dropout: Dropout, seed: u64, first_row: usize) -> kernels::Dropout {
+    kernels::Dropout { layers: Share::of(dropout.layers), head: Share::of(dropout.head), seed, first_row }
 }
 
-/// The tokens with some of them unknown; padding may be too, which nobody reads.
+/// The tokens with some of them unknown, the same ones whichever rank has the row; padding may be too, which nobody
+/// reads.
 fn drop_words(batch: &Batch, share: f64, masks: u64) -> Option<Vec<i64>> {
     if share == 0.0 {
         return None;
     }
-    let mut random = Random::of(Purpose::Words, &[masks]);
     let below = (share * (1u64 << 32) as f64) as u64;
-    let keep = |&token: &i64| if random.bits() >> 32 < below { i64::from(UNKNOWN) } else { token };
-    Some(batch.tokens.iter().map(keep).collect())
+    let mut left = batch.tokens.clone();
+    for (row, tokens) in left.chunks_exact_mut(batch.longest.max(1)).enumerate() {
+        let mut random = Random::of(Purpose::Words, &[masks, (batch.first_row + row) as u64]);
+        for token in tokens.iter_mut().filter(|_| random.bits() >> 32 < below) {
+            *token = i64::from(UNKNOWN);
+        }
+    }
+    Some(left)
 }
 
 #[cfg(test)]
@@ -280,7 +286,7 @@ mod tests {
         let mut loss = 0.0;
         for (at, batch) in batches.iter().enumerate() {
             let is_last_batch = at + 1 == batches.len();
-            let step = InStep { rows: 137, is_last_batch, masks: 0, candidates: [0; 3] };
+            let step = InStep { rows: 137, is_last_batch, masks: 0, generator: 0, candidates: [0; 3] };
             loss += gradients.add(recipe, model, &inputs, batch, step, &mut stopwatch).unwrap();
         }
         (loss, gradients.tensors(model))
@@ -288,7 +294,7 @@ mod tests {
 
     #[test]
     fn the_share_of_words_that_are_left_out_is_the_one_asked_for() {
-        let batch = Batch { tokens: (2..10_002).collect(), ..Batch::default() };
+        let batch = Batch { tokens: (2..10_002).collect(), longest: 100, ..Batch::default() };
         assert_eq!(drop_words(&batch, 0.0, 1), None);
         let left = drop_words(&batch, 0.3, 1).unwrap();
         let n_unknown = left.iter().filter(|&&token| token == i64::from(UNKNOWN)).count();

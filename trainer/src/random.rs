@@ -23,12 +23,14 @@ pub enum Purpose {
     Order = 1,
     /// The order of blocks; the key is seed, epoch.
     Blocks = 2,
-    /// What dropout leaves out in a step.
+    /// What PyTorch's dropout leaves out of a rank's rows; the key is seed, step, batch, rank.
     Dropout = 3,
-    /// Which words it leaves out of a batch; the key is what `Dropout` drew for it.
+    /// Which words the kernels leave out of a row; the key is what `Masks` drew, and the row's place in the batch.
     Words = 4,
     /// From which words next ones are told; the key is seed, step, batch.
     Candidates = 5,
+    /// What the kernels' dropout leaves out of a batch; the key is seed, step, batch.
+    Masks = 6,
 }
 
 /// A stream of random numbers.

@@ -358,8 +358,10 @@ pub struct InStep {
     pub rows: u64,
     /// Whether this batch is the last of them.
     pub is_last_batch: bool,
-    /// Decides what dropout leaves out, on each rank something else.
+    /// Decides with a row's place in the batch what the kernels' dropout leaves out of it: on all ranks the same.
     pub masks: u64,
+    /// Seed of PyTorch's generator, from which its dropout draws; a different one on each rank.
+    pub generator: u64,
     /// Decides from which words next ones are told, on all ranks the same.
     pub candidates: [u64; 3],
 }
@@ -374,7 +376,8 @@ impl InStep {
         Self {
             rows: (end * batch_rows).min(n_rows) - first * batch_rows,
             is_last_batch: position.batch + 1 == end,
-            masks: Random::of(Purpose::Dropout, &[seed, steps, batch, rank]).bits(),
+            masks: Random::of(Purpose::Masks, &[seed, steps, batch]).bits(),
+            generator: Random::of(Purpose::Dropout, &[seed, steps, batch, rank]).bits(),
             candidates: [seed, steps, batch],
         }
     }
@@ -402,7 +405,7 @@ pub fn share_loss(
         Weighed { gradients: nothing(model)?, loss: 0.0 }
     } else {
         if !recipe.dropout.is_none() {
-            tch::manual_seed(step.masks as i64);
+            tch::manual_seed(step.generator as i64);
         }
         weighed_loss(recipe, model, inputs, batch, step.candidates)?
     };

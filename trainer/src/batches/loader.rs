@@ -8,6 +8,7 @@
 //! Each queue holds [`QUEUE_BATCHES`]. Therefore shares can only change from [`Loader::ahead_steps`] on: what comes
 //! earlier may be made already. All ranks that have as many loaders see the same limit.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +36,8 @@ pub struct Batch {
     pub step: u64,
     /// Rows of the batch on all ranks together, by which a sum of losses is divided.
     pub n_rows_global: usize,
+    /// The place in the batch of the first of this rank's rows.
+    pub first_row: usize,
     /// Places of this rank's rows in the dataset file; there may be none.
     pub rows: Vec<u32>,
     /// Tokens of each row, 1 or more.
@@ -132,10 +135,10 @@ impl Dealing {
     }
 
     /// This rank's rows of a batch.
-    fn cut<'a>(&self, step: u64, batch: &'a [u32]) -> &'a [u32] {
+    fn cut(&self, step: u64, n_rows: usize) -> Range<usize> {
         match self {
-            Self::Shares { rank, schedule, .. } => &batch[schedule.at(step).range(*rank, batch.len())],
-            Self::Whole { .. } => batch,
+            Self::Shares { rank, schedule, .. } => schedule.at(step).range(*rank, n_rows),
+            Self::Whole { .. } => 0..n_rows,
         }
     }
 }
@@ -413,8 +416,10 @@ fn make_batches(
     for job in jobs {
         let batch = job.map(|job| {
             let rows = job.window.order.batch((job.step - job.window.first_step) as usize);
-            let own = dealing.lock().unwrap_or_else(PoisonError::into_inner).cut(job.step, rows);
-            make_batch(job.step, rows.len(), &job.window.table, own, row_weight)
+            let own = dealing.lock().unwrap_or_else(PoisonError::into_inner).cut(job.step, rows.len());
+            let first_row = own.start;
+            let batch = make_batch(job.step, rows.len(), &job.window.table, &rows[own], row_weight);
+            Batch { first_row, ..batch }
         });
         if batches.send(batch).is_err() {
             return;
