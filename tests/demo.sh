@@ -74,7 +74,7 @@ command -v trainer > /dev/null || {
 }
 
 step "An LSTM learns which texts are positive, on two ranks of this machine; a tenth of the rows is for testing." \
-    'trainer launch --nproc 2 -- fit reviews.h5 --out sentiment --epochs 3 --batch 256 --rate 0.01 --pool mean-max --device cpu'
+    'trainer launch --nproc 2 -- fit reviews.h5 --out sentiment --device cpu'
 
 step "The same rows again, from the saved model: every row counted once." \
     'trainer evaluate sentiment reviews.h5 --test-fraction 0.1 --device cpu'

@@ -28,6 +28,9 @@ TUNED = {
     "MALLOC_TOP_PAD_": "268435456",
     "THP_MEM_ALLOC_ENABLE": "1",
 }
+# What the scripts have: two layers of 32, the last state, nothing left out, no validation.
+MODEL = ["--tokens", "100", "--layers", "2", "--hidden", "32", "--pool", "last", "--batch", "512", "--rate", "0.001"]
+MODEL += ["--decay", "constant", "--dropout-words", "0", "--dropout-head", "0", "--validation-fraction", "0"]
 
 
 def main() -> None:
@@ -42,7 +45,7 @@ def main() -> None:
 def compare(trainer: str, python: str, rounds: int, dataset: str, threads: int) -> None:
     usual = [python, str(HERE / "usual.py"), dataset, EPOCHS]
     tuned = [python, str(HERE / "pytorch.py"), dataset, "--epochs", EPOCHS, "--fused"]
-    fit = ["fit", dataset, "--epochs", EPOCHS]
+    fit = ["fit", dataset, "--epochs", EPOCHS] + MODEL
     kinds = {
         "PyTorch as usual": (usual, {}),
         "PyTorch tuned": (tuned, TUNED),

@@ -59,10 +59,12 @@ class Recipe:
 
 COMMON = ["--pool", "mean-max", "--layers", "1", "--hidden", "128", "--rate", "0.002", "--decay", "linear"]
 COMMON += ["--dropout-embedding", "0.4", "--dropout-words", "0.1"]
+# PyTorch's script has these as defaults, `trainer fit` has not.
+COMMON += ["--dropout-head", "0", "--validation-fraction", "0"]
 WIDE = ["--layers", "1", "--embedding", "128", "--hidden", "256", "--tokens", "400", "--batch", "64"]
 RECIPES = {
     # The earlier system's preparation: the first 100 words without stop words, 10,000 words.
-    "original": Recipe(["--profile", "original"], [], COMMON + ["--batch", "128", "--epochs", "3"]),
+    "original": Recipe(["--profile", "original"], [], COMMON + ["--tokens", "100", "--batch", "128", "--epochs", "3"]),
     # All words, the first and the last 200 of a longer review.
     "modern": Recipe(
         ["--profile", "modern"],
@@ -72,7 +74,9 @@ RECIPES = {
     "pretrained": Recipe(
         ["--profile", "modern"],
         ["--vocabulary-size", "30000"],
-        WIDE + ["--pool", "mean-max", "--rate", "0.001", "--decay", "linear", "--epochs", "2"],
+        WIDE
+        + ["--pool", "mean-max", "--rate", "0.001", "--decay", "linear", "--epochs", "2", "--dropout-words", "0"]
+        + ["--dropout-head", "0", "--validation-fraction", "0"],
         WIDE + ["--pretrain", "--rate", "0.002", "--decay", "linear", "--epochs", "4"],
     ),
 }

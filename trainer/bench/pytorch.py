@@ -2,7 +2,8 @@
 
 What `trainer fit` is compared with. It shares no code with it: rows come by h5py, their order from
 tests/oracle/order.py, first weights from a model.safetensors, a .vec text or PyTorch's own initialisation. Flags are
-those of `trainer fit`. Under torchrun its processes train together, each on its share of every batch, by
+those of `trainer fit`; the defaults are two layers of 32, the last state, Adam at a constant rate, no dropout and no
+validation. Under torchrun its processes train together, each on its share of every batch, by
 DistributedDataParallel over Gloo. To standard output one JSON object a line: with --log-steps, in one process alone, each
 step's loss, each epoch's loss and reviews/s, and at the end the test part's metrics; or, with --logits, the logit of each
 row of the dataset, in order.

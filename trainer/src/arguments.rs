@@ -61,31 +61,34 @@ pub struct Fit {
     /// The share of rows that is for testing
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     pub test_fraction: f64,
-    /// The share of rows that is for validation, after every epoch
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
-    pub validation_fraction: f64,
+    /// Share of rows for validation, by whose loss the best epoch is kept; 0 keeps the last [default: 0.05; original: 0]
+    #[arg(long, value_name = "SHARE")]
+    pub validation_fraction: Option<f64>,
+    /// Defaults of the options below; an option that is given overrides them
+    #[arg(long, value_enum, value_name = "NAME", default_value_t = RecipeName::Modern)]
+    pub recipe: RecipeName,
 
     /// The model
     #[arg(long, value_enum, default_value_t = ModelName::Lstm, help_heading = "Model")]
     pub model: ModelName,
-    /// The tokens of a row that are read, the first ones; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 100, help_heading = "Model")]
+    /// Read the first N words of a row; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Model")]
     pub tokens: u32,
-    /// Numbers of a word's embedding
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
-    pub embedding: i64,
-    /// Numbers of an LSTM state
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
-    pub hidden: i64,
-    /// LSTM layers
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(LAYERS), help_heading = "Model")]
-    pub layers: u8,
-    /// Width of the linear layer before the output
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
-    pub linear: i64,
-    /// What stands for a row
-    #[arg(long, value_enum, default_value_t = PoolName::Last, help_heading = "Model")]
-    pub pool: PoolName,
+    /// Embedding dimension [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
+    pub embedding: Option<i64>,
+    /// Hidden size of an LSTM layer [default: 64; original: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
+    pub hidden: Option<i64>,
+    /// Number of LSTM layers [default: 1; original: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(LAYERS), help_heading = "Model")]
+    pub layers: Option<u8>,
+    /// Width of the linear layer before the output [default: 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
+    pub linear: Option<i64>,
+    /// Pooling of hidden states into one vector [default: mean-max; original: last]
+    #[arg(long, value_enum, help_heading = "Model")]
+    pub pool: Option<PoolName>,
     /// Each layer also reads a row from its end
     #[arg(long, help_heading = "Model")]
     pub bidirectional: bool,
@@ -104,26 +107,26 @@ pub struct Fit {
     /// What is learned: the label, the rating as a number, or one of five ratings
     #[arg(long, value_enum, default_value_t = LossName::Label, help_heading = "Loss")]
     pub loss: LossName,
-    /// What a positive row's loss is multiplied by: a number, or `balanced`
-    #[arg(long, value_name = "WEIGHT", default_value = "1", help_heading = "Loss")]
-    pub pos_weight: PosWeight,
+    /// Weight of a positive row's loss: a number, or `balanced` [default: 1; original: 0.2]
+    #[arg(long, value_name = "WEIGHT", help_heading = "Loss")]
+    pub pos_weight: Option<PosWeight>,
     /// What a text weighs that several reviews have
     #[arg(long, value_enum, default_value_t = RowWeightName::One, help_heading = "Loss")]
     pub row_weight: RowWeightName,
 
-    /// Times that every row is seen
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
-    pub epochs: u32,
-    /// Rows of a batch, on all ranks together
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(BATCH), help_heading = "Optimisation")]
-    pub batch: u32,
+    /// Number of epochs [default: by the number of training rows; original: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
+    pub epochs: Option<u32>,
+    /// Batch size in rows, over all ranks [default: by the number of training rows; original: 128]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(BATCH), help_heading = "Optimisation")]
+    pub batch: Option<u32>,
     /// Batches whose gradients make one step
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(ACCUMULATE), help_heading = "Optimisation")]
     pub accumulate: u32,
-    /// How gradients change weights
-    #[arg(long, value_enum, default_value_t = OptimizerName::Adam, help_heading = "Optimisation")]
-    pub optimizer: OptimizerName,
-    /// The learning rate for a batch of --base-batch rows [default: 0.001, of sgd 0.1]
+    /// Optimizer [default: adam; original: sgd]
+    #[arg(long, value_enum, help_heading = "Optimisation")]
+    pub optimizer: Option<OptimizerName>,
+    /// Learning rate for a batch of --base-batch rows [default: 0.002, of sgd 0.1]
     #[arg(long, value_name = "RATE", help_heading = "Optimisation")]
     pub rate: Option<f64>,
     /// Rows for which --rate is right: it grows in proportion [default: those of a step]
@@ -132,9 +135,9 @@ pub struct Fit {
     /// Steps in which the rate climbs from that of the base batch to its own
     #[arg(long, value_name = "STEPS", default_value_t = 0, help_heading = "Optimisation")]
     pub warm_up: u64,
-    /// What becomes of the rate after that
-    #[arg(long, value_enum, default_value_t = DecayName::Constant, help_heading = "Optimisation")]
-    pub decay: DecayName,
+    /// Learning rate schedule after the warm-up [default: linear; original: constant]
+    #[arg(long, value_enum, help_heading = "Optimisation")]
+    pub decay: Option<DecayName>,
     /// For --decay step: epochs of one rate
     #[arg(long, value_name = "EPOCHS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Optimisation")]
     pub decay_epochs: u64,
@@ -150,18 +153,18 @@ pub struct Fit {
     /// The most that a step's gradients may have as their norm
     #[arg(long, value_name = "NORM", help_heading = "Optimisation")]
     pub clip: Option<f64>,
-    /// Words that are read as unknown ones in training
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
-    pub dropout_words: f64,
+    /// Share of words that training reads as unknown [default: by the number of training rows; original: 0]
+    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
+    pub dropout_words: Option<f64>,
     /// Dropout of embedded words
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
     pub dropout_embedding: f64,
-    /// Dropout between LSTM layers
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
-    pub dropout_layers: f64,
-    /// Dropout before the output
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
-    pub dropout_head: f64,
+    /// Dropout between LSTM layers [default: 0; original: 0.5]
+    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
+    pub dropout_layers: Option<f64>,
+    /// Dropout before the output [default: 0.3; original: 0]
+    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
+    pub dropout_head: Option<f64>,
     /// How numbers are held
     #[arg(long, value_enum, default_value_t = PrecisionName::F32, help_heading = "Optimisation")]
     pub precision: PrecisionName,
@@ -339,6 +342,15 @@ impl FromStr for LineFormat {
 #[error("expected json, polarity-csv, fasttext or text")]
 pub struct UnknownLineFormat;
 
+/// `--recipe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RecipeName {
+    /// Chosen on three sets of reviews; batch size and epochs by the number of rows
+    Modern,
+    /// The earlier system's
+    Original,
+}
+
 /// Kinds of model.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ModelName {
@@ -347,7 +359,7 @@ pub enum ModelName {
 }
 
 /// `--pool`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PoolName {
     /// The state at the last token
     Last,
@@ -429,7 +441,7 @@ pub enum OptimizerName {
 }
 
 /// `--decay`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DecayName {
     /// Stays
     Constant,

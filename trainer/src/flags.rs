@@ -5,6 +5,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::arguments::{Arguments, Command, Computing, DecayName, DeviceName, Fit, LossName, OptimizerName};
+use crate::defaults::Defaults;
 
 /// Reads the program's arguments. Errors, for the parser to show: a flag that does nothing, besides its own.
 pub fn parse() -> Result<Arguments, clap::Error> {
@@ -48,17 +49,23 @@ fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
 }
 
 fn of_fit(fit: &Fit) -> Vec<Idle> {
-    let rows = u64::from(fit.batch) * u64::from(fit.accumulate);
+    // The rows are not counted yet: of a batch size that follows from them anything is possible.
+    let defaults = Defaults::of(fit.recipe, 0);
+    let rows = fit.batch.map_or(u64::MAX, |batch| u64::from(batch) * u64::from(fit.accumulate));
     // The rate climbs from that of the base batch, which is smaller than the batch where there is something to climb.
     let climbs = fit.base_batch.is_some_and(|base| base < rows);
-    let steps = matches!(fit.decay, DecayName::Step);
+    let steps = fit.decay.unwrap_or(defaults.decay) == DecayName::Step;
     vec![
         idle("pos_weight", !matches!(fit.loss, LossName::Label), "--loss label"),
-        idle("momentum", fit.optimizer != OptimizerName::Sgd, "--optimizer sgd"),
+        idle(
+            "momentum",
+            fit.optimizer.unwrap_or(defaults.optimizer) != OptimizerName::Sgd,
+            "--optimizer sgd",
+        ),
         idle("decay_epochs", !steps, "--decay step"),
         idle("decay_factor", !steps, "--decay step"),
         idle("warm_up", !climbs, "a --base-batch of fewer rows than a step"),
-        idle("dropout_layers", fit.layers == 1, "--layers 2 or more"),
+        idle("dropout_layers", fit.layers.unwrap_or(defaults.layers) == 1, "--layers 2 or more"),
         idle("device_memory", fit.running.computing.device == DeviceName::Cpu, "a GPU"),
     ]
 }
@@ -93,6 +100,7 @@ mod tests {
                 "--warm-up",
                 "a --base-batch of fewer rows than a step",
             ),
+            ("--dropout-layers 0.5", "--dropout-layers", "--layers 2 or more"),
             ("--layers 1 --dropout-layers 0.5", "--dropout-layers", "--layers 2 or more"),
             ("--device cpu --device-memory 100", "--device-memory", "a GPU"),
             ("--device cuda --compute pytorch", "--compute", "--device cpu or auto"),
@@ -114,6 +122,7 @@ mod tests {
             "--warm-up 100 --batch 64 --base-batch 32",
             "--warm-up 100 --batch 32 --accumulate 2 --base-batch 32",
             "--layers 2 --dropout-layers 0.5",
+            "--recipe original --dropout-layers 0.2 --momentum 0.5",
             "--device auto --device-memory 100 --compute pytorch",
         ] {
             let arguments = format!("fit a.h5 --out b {flags}");

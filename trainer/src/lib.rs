@@ -1,7 +1,7 @@
 //! From a dataset to a trained model.
 //!
 //! The program's commands ([`commands`]) tie together what knows little of each other. Without tensors: the flags
-//! ([`arguments`], [`flags`]) and the sizes that anything may have ([`limits`]), the rows of a dataset as batches for one
+//! ([`arguments`], [`flags`], [`defaults`]) and the sizes that anything may have ([`limits`]), the rows of a dataset as batches for one
 //! rank ([`batches`]), the learning rate of a step ([`schedule`]), what an evaluation counts ([`metrics`]), the folder of a
 //! saved model ([`saved`]), lines into answers ([`predict`]), the folder of a training ([`run`]) and the page about it
 //! ([`report`]), event files ([`tensorboard`]). With them: batches on a device
@@ -19,6 +19,7 @@ pub mod arguments;
 pub mod batches;
 pub mod commands;
 pub mod compute;
+pub mod defaults;
 pub mod evaluate;
 pub mod failure;
 pub mod flags;

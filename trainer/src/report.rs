@@ -12,5 +12,6 @@ mod page;
 mod run;
 mod sections;
 
+pub(crate) use self::numbers::whole;
 pub use self::page::{BEGIN as PAGE_BEGIN, page};
 pub use self::run::Run;

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use corpus::record::Votes;
 use dataset::Row;
-use fixture::dataset_of;
+use fixture::{dataset_of, plain};
 use ranks::{Rank, free_port, placed};
 use serde_json::Value;
 use tch::Tensor;
@@ -50,7 +50,7 @@ fn trainer(asked: &[&str]) -> Command {
 
 fn fit(dataset: &Path, out: &Path, asked: &[&str]) -> Command {
     let mut command = trainer(&["fit"]);
-    command.arg(dataset).arg("--out").arg(out).args(SIZES).args(asked);
+    command.arg(dataset).arg("--out").arg(out).args(plain(&[SIZES, asked].concat()));
     command
 }
 
@@ -167,7 +167,9 @@ fn what_only_a_classifier_has_is_refused() {
         let option = more.split('=').next().unwrap();
         assert!(said.contains("--pretrain") && said.contains(option), "{said}");
     }
-    let (code, said) = said(fit(&dataset, &folder.path().join("out"), &["--candidates", "9"]));
+    let mut fit = trainer(&["fit", "--candidates", "9", "--out", "out"]);
+    fit.arg(&dataset);
+    let (code, said) = said(fit);
     assert_eq!(code, Some(64), "{said}");
     assert!(said.contains("--pretrain"), "{said}");
 }

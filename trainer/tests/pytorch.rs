@@ -196,7 +196,7 @@ fn losses(lines: &str) -> Vec<f64> {
 
 fn fit(dataset: &Path, out: &Path, asked: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.arg("fit").arg(dataset).arg("--out").arg(out).args(SIZES).args(asked);
+    command.arg("fit").arg(dataset).arg("--out").arg(out).args(fixture::plain(&[SIZES, asked].concat()));
     output(&mut command);
 }
 

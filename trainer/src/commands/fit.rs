@@ -1,30 +1,30 @@
 //! `trainer fit`: from arguments to a saved model.
 
+mod recipe;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tch::Device;
 
+use self::recipe::{chosen, division, recipe};
 use super::out::Out;
 use super::progress::{Log, Progress, tell};
 use super::{device, init, outcome};
-use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight, Running};
+use crate::arguments::{Fit, Running};
 use crate::batches::{Division, Part, Reading, Rows, Smallest};
 use crate::checkpoint::restore;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::{RowScore, evaluate_rows};
 use crate::interrupt::{Asked, Interrupts};
-use crate::loss::{Objective, Task};
-use crate::models::{Dropout, Head, LstmSettings, Trained, save_model};
-use crate::optim::Rule;
+use crate::models::{Trained, save_model};
 use crate::ranks::Ranks;
 use crate::run::{
     DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong, put_json,
 };
 use crate::saved::TrainedOn;
-use crate::schedule::{Decay, Schedule};
-use crate::train::{End, Hooks, Options, Position, Precision, Recipe, Training, train};
+use crate::train::{End, Hooks, Options, Position, Recipe, Training, train};
 
 /// Trains a model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn fit(arguments: &Fit) -> Result<()> {
@@ -37,9 +37,6 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let rows = open(&arguments.dataset, division(arguments)?, arguments.tokens, &arguments.running, &known)?;
     if !arguments.pretrain {
         rows.check_classes(Part::Training)?;
-    }
-    if arguments.validation_fraction > 0.0 {
-        rows.check_rows(Part::Validation)?;
     }
     let test = arguments.test.as_deref().map(|path| open_test(path, &rows, arguments)).transpose()?;
     let recipe = recipe(arguments, &rows, device)?;
@@ -54,8 +51,11 @@ pub fn fit(arguments: &Fit) -> Result<()> {
         return Ok(());
     }
     let mut training = job.begin()?;
-    if let Some(cut) = cut(&rows, arguments.tokens).filter(|_| ranks.is_first()) {
-        tell(&cut);
+    if ranks.is_first() {
+        [chosen(arguments, &recipe, &rows), cut(&rows, arguments.tokens)]
+            .iter()
+            .flatten()
+            .for_each(|line| tell(line));
     }
     let known = test.as_ref().and_then(|test| trained_on_warning(test.path(), test.known(Part::Test)));
     if let Some(warning) = known.filter(|_| ranks.is_first()) {
@@ -68,6 +68,9 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     }
     if let Some(best) = &training.best {
         training.model.parameters_mut().put(best)?;
+        if let Some(kept) = kept(&training.position).filter(|_| ranks.is_first()) {
+            tell(&kept);
+        }
     }
     job.finish(training, log)
 }
@@ -95,12 +98,14 @@ fn cut(rows: &Rows, tokens: u32) -> Option<String> {
     })
 }
 
-fn division(arguments: &Fit) -> Result<Division> {
-    Division::by_fractions(test_fraction(arguments), arguments.validation_fraction)
+/// Which epoch's weights become the model.
+fn kept(position: &Position) -> Option<String> {
+    let (loss, epoch) = position.best?;
+    Some(format!("kept epoch {epoch} of {}: validation loss {loss:.4}", position.epoch))
 }
 
-fn test_fraction(arguments: &Fit) -> f64 {
-    if arguments.test.is_some() || arguments.pretrain { 0.0 } else { arguments.test_fraction }
+fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) -> u64 {
+    rows.div_ceil(batch_rows as u64).div_ceil(accumulate as u64)
 }
 
 /// Opens a dataset for a command.
@@ -130,140 +135,6 @@ fn open_test(path: &Path, rows: &Rows, arguments: &Fit) -> Result<Rows> {
     let test = open(path, Division::all_test(), arguments.tokens, &arguments.running, rows.smallest())?;
     test.check_fits(&rows.vocabulary().words, &rows.settings().rows, rows.path())?;
     Ok(test)
-}
-
-fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
-    let census = rows.census(Part::Training);
-    let batch_rows = arguments.batch as usize;
-    let accumulate = arguments.accumulate as usize;
-    let task = task(arguments, rows);
-    let steps_of_epoch = steps_of_epoch(census.rows, batch_rows, accumulate);
-    let end_step = steps_of_epoch * u64::from(arguments.epochs);
-    let step_rows = u64::from(arguments.batch) * u64::from(arguments.accumulate);
-    let schedule = Schedule {
-        base_rate: arguments.rate.unwrap_or(if arguments.optimizer == OptimizerName::Sgd {
-            0.1
-        } else {
-            0.001
-        }),
-        base_batch_rows: arguments.base_batch.unwrap_or(step_rows),
-        batch_rows: step_rows,
-        warm_up_steps: arguments.warm_up,
-        decay: match arguments.decay {
-            DecayName::Constant => Decay::Constant,
-            DecayName::Step => Decay::Step {
-                every_steps: arguments.decay_epochs * steps_of_epoch,
-                factor: arguments.decay_factor,
-            },
-            DecayName::Linear => Decay::Linear { end_step },
-            DecayName::Cosine => Decay::Cosine { end_step },
-        },
-    };
-    schedule.check()?;
-    let dropout = Dropout {
-        words: share("--dropout-words", arguments.dropout_words)?,
-        embedding: share("--dropout-embedding", arguments.dropout_embedding)?,
-        layers: share("--dropout-layers", arguments.dropout_layers)?,
-        head: share("--dropout-head", arguments.dropout_head)?,
-    };
-    let precision = Precision::from(arguments.precision);
-    if precision == Precision::Bf16 && device == Device::Cpu {
-        return Err(setting("--precision", "bf16", "f32 or f64 on a processor; bf16 is for GPUs"));
-    }
-    if arguments.patience.is_some() && arguments.validation_fraction == 0.0 {
-        return Err(setting("--validation-fraction", "0", "more than 0, for --patience"));
-    }
-    Ok(Recipe {
-        dataset: rows.id_digest().to_string(),
-        plan: rows.plan(Part::Training, batch_rows)?,
-        test_fraction: test_fraction(arguments),
-        validation_fraction: arguments.validation_fraction,
-        tokens_max: arguments.tokens,
-        model: LstmSettings {
-            ids: rows.vocabulary().largest_id() as i64 + 1,
-            embedding: arguments.embedding,
-            hidden: arguments.hidden,
-            layers: usize::from(arguments.layers),
-            bidirectional: arguments.bidirectional,
-            head: match task.scoring(rows.settings().rows.positive_from) {
-                Some(scoring) => Head::Classifier {
-                    pool: arguments.pool.into(),
-                    linear: arguments.linear,
-                    outputs: scoring.n_outputs() as i64,
-                },
-                None => Head::NextWord,
-            },
-        },
-        task,
-        row_weight: arguments.row_weight.into(),
-        batch_rows,
-        accumulate,
-        epochs: arguments.epochs,
-        rule: match arguments.optimizer {
-            OptimizerName::Sgd => Rule::Sgd { momentum: share("--momentum", arguments.momentum)? },
-            OptimizerName::Adam => Rule::Adam,
-            OptimizerName::Adamw => Rule::AdamW,
-        },
-        weight_decay: not_negative("--weight-decay", arguments.weight_decay)?,
-        schedule,
-        clip: arguments.clip.map(|norm| positive("--clip", norm)).transpose()?,
-        dropout,
-        precision,
-        seed: arguments.seed,
-        patience: arguments.patience,
-        stop_loss: arguments.stop_loss,
-    })
-}
-
-fn task(arguments: &Fit, rows: &Rows) -> Task {
-    if arguments.pretrain {
-        return Task::NextWord { candidates: arguments.candidates };
-    }
-    Task::Sentiment(match arguments.loss {
-        LossName::Label => Objective::Label { pos_weight: pos_weight(arguments.pos_weight, rows) },
-        LossName::Rating => Objective::Rating,
-        LossName::FiveRatings => Objective::FiveRatings,
-    })
-}
-
-fn pos_weight(wanted: PosWeight, rows: &Rows) -> f64 {
-    match wanted {
-        PosWeight::Number(weight) => weight,
-        // There are rows of both labels.
-        PosWeight::Balanced => rows.census(Part::Training).balanced_pos_weight().unwrap_or(1.0),
-    }
-}
-
-fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) -> u64 {
-    rows.div_ceil(batch_rows as u64).div_ceil(accumulate as u64)
-}
-
-fn setting(setting: &'static str, found: &str, expected: &str) -> Error {
-    Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }
-}
-
-fn share(name: &'static str, value: f64) -> Result<f64> {
-    if (0.0..1.0).contains(&value) {
-        Ok(value)
-    } else {
-        Err(setting(name, &value.to_string(), "0 or more, and less than 1"))
-    }
-}
-
-fn positive(name: &'static str, value: f64) -> Result<f64> {
-    if value.is_finite() && value > 0.0 {
-        Ok(value)
-    } else {
-        Err(setting(name, &value.to_string(), "more than 0"))
-    }
-}
-
-fn not_negative(name: &'static str, value: f64) -> Result<f64> {
-    if value.is_finite() && value >= 0.0 {
-        Ok(value)
-    } else {
-        Err(setting(name, &value.to_string(), "0 or more"))
-    }
 }
 
 impl Job<'_> {

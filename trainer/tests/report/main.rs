@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use browser::{Browser, chromium};
 use dataset::Row;
-use fixture::{dataset_with, review, reviews};
+use fixture::{dataset_with, plain, review, reviews};
 use serde_json::Value;
 use tempfile::TempDir;
 use trainer::run::Line;
@@ -38,13 +38,9 @@ fn done(command: &mut Command) -> Output {
 
 fn fit(dataset: &Path, out: &Path, more: &str) {
     let mut command = trainer();
-    command.arg("fit").arg(dataset).arg("--out").arg(out).args(SIZES).args([
-        "--log-steps",
-        "1",
-        "--tokens",
-        "20",
-    ]);
-    done(command.args(more.split_whitespace()));
+    command.arg("fit").arg(dataset).arg("--out").arg(out).args(["--log-steps", "1", "--tokens", "20"]);
+    let more: Vec<&str> = more.split_whitespace().collect();
+    done(command.args(plain(&[&SIZES[..], &more].concat())));
 }
 
 fn report(runs: &[&Path]) -> String {
@@ -151,8 +147,9 @@ fn a_pretraining_lies_beside_the_training_that_begins_with_it() {
     let (data, dataset) = reviews(600);
     let [words, begun] = ["words", "begun"].map(|name| data.path().join(name));
     let mut pretrain = trainer();
-    pretrain.arg("fit").arg(&dataset).arg("--out").arg(&words).args(["--embedding", "8", "--hidden", "6"]);
-    done(pretrain.args("--pretrain --candidates 20 --epochs 2 --device cpu --log-steps 1".split(' ')));
+    pretrain.arg("fit").arg(&dataset).arg("--out").arg(&words).args(["--device", "cpu", "--log-steps", "1"]);
+    let asked = ["--pretrain", "--embedding", "8", "--hidden", "6", "--candidates", "20", "--epochs", "2"];
+    done(pretrain.args(plain(&asked)));
     fit(&dataset, &begun, &format!("--epochs 2 --init-from {}", words.join("model").display()));
     let page = report(&[&words, &begun]);
     let is_epoch = |line: &Value| line["event"] == "epoch";
@@ -173,8 +170,8 @@ fn each_rank_tells_its_rows_and_what_it_waited_for() {
     let (data, dataset) = reviews(600);
     let run = data.path().join("two");
     let mut launch = trainer();
-    launch.args(["launch", "--nproc", "2", "--", "fit"]).arg(&dataset).arg("--out").arg(&run).args(SIZES);
-    done(launch.args(["--epochs", "2"]));
+    launch.args(["launch", "--nproc", "2", "--", "fit"]).arg(&dataset).arg("--out").arg(&run);
+    done(launch.args(plain(&[&SIZES[..], &["--epochs", "2"]].concat())));
     let epochs: Vec<Value> = lines(&run).into_iter().filter(|line| line["event"] == "epoch").collect();
     assert_eq!(epochs.len(), 2);
     for epoch in epochs {

@@ -1,0 +1,198 @@
+//! The settings of `fit` that no option gives: a recipe, and the number of rows that it trains on.
+//!
+//! BENCHMARKS.md has the measurements behind the modern recipe. The number of rows is that of the whole training part,
+//! the same on every rank.
+
+use crate::arguments::{DecayName, OptimizerName, PoolName, RecipeName};
+
+/// A value for each option of `fit` whose default depends on `--recipe` or on the number of rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Defaults {
+    /// `--embedding`.
+    pub embedding: i64,
+    /// `--hidden`.
+    pub hidden: i64,
+    /// `--layers`.
+    pub layers: u8,
+    /// `--linear`.
+    pub linear: i64,
+    /// `--pool`.
+    pub pool: PoolName,
+    /// `--pos-weight`, for the loss on the label.
+    pub pos_weight: f64,
+    /// `--epochs`.
+    pub epochs: u32,
+    /// `--batch`.
+    pub batch: u32,
+    /// `--optimizer`.
+    pub optimizer: OptimizerName,
+    /// `--decay`.
+    pub decay: DecayName,
+    /// `--dropout-words`.
+    pub dropout_words: f64,
+    /// `--dropout-layers`.
+    pub dropout_layers: f64,
+    /// `--dropout-head`.
+    pub dropout_head: f64,
+    /// Whether `batch`, `epochs` and `dropout_words` follow from the number of rows.
+    pub by_rows: bool,
+}
+
+/// `--rate` of Adam and AdamW.
+const ADAM_RATE: f64 = 0.002;
+
+/// `--rate` of SGD.
+const SGD_RATE: f64 = 0.1;
+
+/// A line of the modern recipe's table.
+struct ByRows {
+    /// For so many training rows and fewer.
+    rows_max: u64,
+    batch: u32,
+    epochs: u32,
+    dropout_words: f64,
+}
+
+const BY_ROWS: [ByRows; 4] = [
+    ByRows { rows_max: 10_000, batch: 16, epochs: 10, dropout_words: 0.3 },
+    ByRows { rows_max: 100_000, batch: 64, epochs: 6, dropout_words: 0.3 },
+    ByRows { rows_max: 1_000_000, batch: 128, epochs: 4, dropout_words: 0.1 },
+    ByRows { rows_max: u64::MAX, batch: 512, epochs: 2, dropout_words: 0.1 },
+];
+
+impl Defaults {
+    /// Of a recipe for so many training rows.
+    pub fn of(recipe: RecipeName, training_rows: u64) -> Self {
+        match recipe {
+            RecipeName::Modern => Self::modern(training_rows),
+            RecipeName::Original => Self::original(),
+        }
+    }
+
+    fn modern(training_rows: u64) -> Self {
+        let at = BY_ROWS.partition_point(|line| line.rows_max < training_rows);
+        let ByRows { batch, epochs, dropout_words, .. } = BY_ROWS[at];
+        Self {
+            embedding: 100,
+            hidden: 64,
+            layers: 1,
+            linear: 32,
+            pool: PoolName::MeanMax,
+            pos_weight: 1.0,
+            epochs,
+            batch,
+            optimizer: OptimizerName::Adam,
+            decay: DecayName::Linear,
+            dropout_words,
+            dropout_layers: 0.0,
+            dropout_head: 0.3,
+            by_rows: true,
+        }
+    }
+
+    /// The earlier system's.
+    fn original() -> Self {
+        Self {
+            embedding: 100,
+            hidden: 32,
+            layers: 2,
+            linear: 32,
+            pool: PoolName::Last,
+            pos_weight: 0.2,
+            epochs: 10,
+            batch: 128,
+            optimizer: OptimizerName::Sgd,
+            decay: DecayName::Constant,
+            dropout_words: 0.0,
+            dropout_layers: 0.5,
+            dropout_head: 0.0,
+            by_rows: false,
+        }
+    }
+}
+
+/// `--rate`, whatever the recipe: it is the optimizer's, so that `--optimizer` alone makes sense.
+pub fn rate(optimizer: OptimizerName) -> f64 {
+    match optimizer {
+        OptimizerName::Sgd => SGD_RATE,
+        OptimizerName::Adam | OptimizerName::Adamw => ADAM_RATE,
+    }
+}
+
+impl RecipeName {
+    /// `--validation-fraction`, which is wanted before the rows are counted.
+    pub fn validation_fraction(self) -> f64 {
+        match self {
+            Self::Modern => 0.05,
+            Self::Original => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, ValueEnum};
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn batch_size_grows_with_the_number_of_rows_and_epochs_become_fewer() {
+        let of = |rows| {
+            let Defaults { batch, epochs, .. } = Defaults::of(RecipeName::Modern, rows);
+            (batch, epochs)
+        };
+        let table: Vec<(u32, u32)> = BY_ROWS.iter().map(|line| (line.batch, line.epochs)).collect();
+        let found = [1, 10_000, 10_001, 100_000, 20_000_000].map(of);
+        assert_eq!(found, [0, 0, 1, 1, BY_ROWS.len() - 1].map(|at| table[at]));
+        assert!(table.is_sorted_by(|one, next| one.0 < next.0 && one.1 > next.1), "{table:?}");
+    }
+
+    /// What `fit --help` says of an option that is not given.
+    fn told(option: &str) -> String {
+        let arguments = Arguments::command();
+        let fit = arguments.find_subcommand("fit").unwrap();
+        let argument = fit.get_arguments().find(|argument| argument.get_long() == Some(option)).unwrap();
+        let help = argument.get_help().unwrap().to_string();
+        help.split("[default: ").nth(1).unwrap().trim_end_matches(']').to_owned()
+    }
+
+    fn name(value: impl ValueEnum) -> String {
+        value.to_possible_value().unwrap().get_name().to_owned()
+    }
+
+    #[test]
+    fn help_says_what_the_defaults_are() {
+        let by_option = |recipe: RecipeName| {
+            let defaults = Defaults::of(recipe, 1);
+            [
+                ("validation-fraction", recipe.validation_fraction().to_string()),
+                ("embedding", defaults.embedding.to_string()),
+                ("hidden", defaults.hidden.to_string()),
+                ("layers", defaults.layers.to_string()),
+                ("linear", defaults.linear.to_string()),
+                ("pool", name(defaults.pool)),
+                ("pos-weight", defaults.pos_weight.to_string()),
+                ("optimizer", name(defaults.optimizer)),
+                ("decay", name(defaults.decay)),
+                ("dropout-layers", defaults.dropout_layers.to_string()),
+                ("dropout-head", defaults.dropout_head.to_string()),
+            ]
+        };
+        for ((option, modern), (_, original)) in
+            by_option(RecipeName::Modern).into_iter().zip(by_option(RecipeName::Original))
+        {
+            let expected =
+                if modern == original { modern } else { format!("{modern}; original: {original}") };
+            assert_eq!(told(option), expected, "--{option}");
+        }
+        let Defaults { batch, epochs, dropout_words, .. } = Defaults::original();
+        assert_eq!(told("batch"), format!("by the number of training rows; original: {batch}"));
+        assert_eq!(told("epochs"), format!("by the number of training rows; original: {epochs}"));
+        assert_eq!(
+            told("dropout-words"),
+            format!("by the number of training rows; original: {dropout_words}")
+        );
+        assert_eq!(told("rate"), format!("{ADAM_RATE}, of sgd {SGD_RATE}"));
+    }
+}
