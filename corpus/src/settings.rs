@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn unsound(settings: Settings) -> String {
+    fn unsound(settings: &Settings) -> String {
         settings.check().unwrap_err().to_string()
     }
 
@@ -291,24 +291,24 @@ mod tests {
             ..Settings::default()
         };
         let in_order = "expected words in byte order, each once";
-        assert_eq!(unsound(with(&["b", "a"])), format!("stop words is \"a\" behind \"b\", {in_order}"));
-        assert_eq!(unsound(with(&["a", "a"])), format!("stop words is \"a\" behind \"a\", {in_order}"));
-        assert_eq!(unsound(with(&["The"])), "stop words is \"The\", expected a cleaned word");
+        assert_eq!(unsound(&with(&["b", "a"])), format!("stop words is \"a\" behind \"b\", {in_order}"));
+        assert_eq!(unsound(&with(&["a", "a"])), format!("stop words is \"a\" behind \"a\", {in_order}"));
+        assert_eq!(unsound(&with(&["The"])), "stop words is \"The\", expected a cleaned word");
         let default = Settings::default;
         assert_eq!(
-            unsound(Settings { positive_from: 0, ..default() }),
+            unsound(&Settings { positive_from: 0, ..default() }),
             "positive-from is 0, expected 1 to 5"
         );
         assert_eq!(
-            unsound(Settings { positive_from: 6, ..default() }),
+            unsound(&Settings { positive_from: 6, ..default() }),
             "positive-from is 6, expected 1 to 5"
         );
         assert_eq!(
-            unsound(Settings { cleaning_version: 0, ..default() }),
+            unsound(&Settings { cleaning_version: 0, ..default() }),
             "cleaning version is 0, expected 1 or more"
         );
         for version in ["17..0", "", "\u{1b}[2J", "17.0.0 ", &"1".repeat(33)] {
-            let said = unsound(Settings { unicode_version: version.to_owned(), ..default() });
+            let said = unsound(&Settings { unicode_version: version.to_owned(), ..default() });
             assert!(said.starts_with("Unicode version is ") && !said.contains('\u{1b}'), "{said}");
         }
         assert_eq!(Settings { unicode_version: "1".repeat(32), ..default() }.check(), Ok(()));

@@ -78,11 +78,11 @@ pub enum Error {
         /// The rule's number in FORMAT.md.
         rule: &'static str,
         /// What was looked at.
-        thing: String,
+        thing: Box<str>,
         /// What it is, with nothing in it that a terminal takes for a command.
-        found: String,
+        found: Box<str>,
         /// What it should be.
-        expected: String,
+        expected: Box<str>,
     },
     /// A promise between parts of this project was not kept.
     #[error("{}: {promise}: this is a defect of sentimill, please report it", path.display())]
@@ -128,7 +128,13 @@ impl Fault {
 
     pub(crate) fn of(self, path: &Path) -> Error {
         let Self { rule, thing, found, expected } = self;
-        Error::Broken { path: path.to_owned(), rule, thing, found, expected }
+        Error::Broken {
+            path: path.to_owned(),
+            rule,
+            thing: thing.into(),
+            found: found.into(),
+            expected: expected.into(),
+        }
     }
 }
 

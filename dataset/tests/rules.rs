@@ -147,7 +147,7 @@ fn of_files() -> Vec<Case> {
             put_column::<u8>(file, "vocabulary/further", &[1]);
         }),
         C::altered("F4", "the list of attributes is \"further\" among others", |file| {
-            put_number(file, "further", 1)
+            put_number(file, "further", 1);
         }),
         C::altered("F4", "an attribute of label is \"further\", expected none", |file| {
             file.dataset("label").unwrap().new_attr::<u64>().create("further").unwrap();
@@ -161,14 +161,14 @@ fn of_files() -> Vec<Case> {
             file.dataset("digests").unwrap().new_attr::<u64>().create("further").unwrap();
         }),
         C::altered("F4", "attribute keep is absent, expected a text", |file| {
-            file.delete_attr("keep").unwrap()
+            file.delete_attr("keep").unwrap();
         }),
         C::altered("F5", "attribute max_tokens does not match its digest", |file| {
             file.delete_attr("max_tokens").unwrap();
             file.new_attr::<u64>().shape(1).create("max_tokens").unwrap().write_raw(&[100_u64]).unwrap();
         }),
         C::altered("F5", "attribute max_tokens is text 3, expected u64", |file| {
-            put_text::<3>(file, "max_tokens", "100")
+            put_text::<3>(file, "max_tokens", "100");
         }),
         C::table("F6", "digests does not match its digest", |table| table.replace("digests 1", "digests 2")),
         C::table("F6", "digests does not match its digest", |table| table + "further\n"),
@@ -271,10 +271,10 @@ fn of_attributes() -> Vec<Case> {
             put_text::<6>(file, "keep", "middle");
         }),
         C::altered("F14", "the setting positive-from is 0, expected 1 to 5", |file| {
-            put_number(file, "positive_from", 0)
+            put_number(file, "positive_from", 0);
         }),
         C::altered("F14", "the setting positive-from is 6, expected 1 to 5", |file| {
-            put_number(file, "positive_from", 6)
+            put_number(file, "positive_from", 6);
         }),
         C::altered("F14", "the setting positive-from is 260, expected 1 to 5", |file| {
             put_number(file, "positive_from", 260);
@@ -438,7 +438,7 @@ fn of_rows() -> Vec<Case> {
         C::row("F28", "a token of row 1 is 5, expected 1 to 4", |row| row.tokens[1] = 5),
         C::shard("F28", "a token of row 1 is 2, expected 0 to 1", &[(b"fit", 1), (b"good", 1)], rows()),
         C::row("F29", "the number of votes of row 1 is 0, expected 1 or more", |row| {
-            row.votes = Votes([0; 5])
+            row.votes = Votes([0; 5]);
         }),
         C::row("F30", "the label of row 1 is 1, expected 0, by its votes", |row| row.label = 1),
         C::row("F31", "the split of row 1 is 1000, expected less than 1000", |row| row.split = 1000),

@@ -157,7 +157,7 @@ mod tests {
         help.split("[default: ").nth(1).unwrap().trim_end_matches(']').to_owned()
     }
 
-    fn name(value: impl ValueEnum) -> String {
+    fn name(value: &impl ValueEnum) -> String {
         value.to_possible_value().unwrap().get_name().to_owned()
     }
 
@@ -171,10 +171,10 @@ mod tests {
                 ("hidden", defaults.hidden.to_string()),
                 ("layers", defaults.layers.to_string()),
                 ("linear", defaults.linear.to_string()),
-                ("pool", name(defaults.pool)),
+                ("pool", name(&defaults.pool)),
                 ("pos-weight", defaults.pos_weight.to_string()),
-                ("optimizer", name(defaults.optimizer)),
-                ("decay", name(defaults.decay)),
+                ("optimizer", name(&defaults.optimizer)),
+                ("decay", name(&defaults.decay)),
                 ("dropout-layers", defaults.dropout_layers.to_string()),
                 ("dropout-head", defaults.dropout_head.to_string()),
             ]
