@@ -30,8 +30,7 @@ fn scheme_of(text: &str) -> Option<&str> {
     is_scheme.then_some(scheme)
 }
 
-/// The text with `***` in place of the user information of each URL in it, `s3://KEY:SECRET@bucket`. A secret may hold
-/// a slash, so all before a word's last `@` is masked.
+/// The text with `***` in place of the user information of each URL in it, as in `s3://KEY:SECRET@bucket`.
 pub fn masked(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;
@@ -39,15 +38,28 @@ pub fn masked(text: &str) -> String {
         masked.push_str(before);
         masked.push_str("://");
         let end = after.find(|c: char| c.is_whitespace() || "'\"".contains(c)).unwrap_or(after.len());
-        match after[..end].rfind('@') {
-            Some(at) => {
-                masked.push_str("***");
-                rest = &after[at..];
-            }
-            None => rest = after,
+        let hidden = user_info(&after[..end]);
+        if hidden > 0 {
+            masked.push_str("***");
         }
+        rest = &after[hidden..];
     }
     masked + rest
+}
+
+/// How many bytes behind a URL's `://` are user information. The authority, up to the first slash, has some where it has
+/// an `@`, or a `:` that no port follows: the `@` of `s3://KEY:SECRET/x` was forgotten. A secret may hold a slash, so all
+/// before the last `@` counts, and without one everything.
+pub fn user_info(after_scheme: &str) -> usize {
+    let (authority, _) = after_scheme.split_once('/').unwrap_or((after_scheme, ""));
+    // The colons of an IPv6 address stand in brackets.
+    let (_, port) = authority.rsplit_once(']').unwrap_or(("", authority));
+    let has_secret = |(_, port): (&str, &str)| !port.bytes().all(|byte| byte.is_ascii_digit());
+    if authority.contains('@') || port.split_once(':').is_some_and(has_secret) {
+        after_scheme.rfind('@').unwrap_or(after_scheme.len())
+    } else {
+        0
+    }
 }
 
 #[cfg(test)]
@@ -72,5 +84,11 @@ mod tests {
         assert_eq!(masked(given), expected);
         assert_eq!(masked("no URL, a@b"), "no URL, a@b");
         assert_eq!(masked("s3://a@b@c"), "s3://***@c");
+        assert_eq!(masked("s3://KEY:SEC/RET"), "s3://***");
+        for shown in
+            ["s3://bucket/user@host/run", "http://host:9000/x", "http://[::1]:9000/x", "http://[::1]/x"]
+        {
+            assert_eq!(masked(shown), shown);
+        }
     }
 }

@@ -8,6 +8,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf, absolute};
 
+use corpus::place::user_info;
+
 use crate::Error;
 use crate::key::KEY_BYTES_MAX;
 use crate::s3::Place;
@@ -36,13 +38,10 @@ pub(crate) fn place(run: &str) -> Result<Run, Error> {
 /// Refuses keys before the name of a bucket, and shows none of them.
 fn check_user_info(url: &str) -> Result<(), Error> {
     let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
-    let (authority, _) = rest.split_once('/').unwrap_or((rest, ""));
-    if !authority.contains(['@', ':']) {
-        return Ok(());
+    match user_info(rest) {
+        0 => Ok(()),
+        hidden => Err(Error::UserInfo { place: format!("{scheme}://***{}", &rest[hidden..]) }),
     }
-    // A secret may hold a slash, and the @ may be missing.
-    let shown = rest.rfind('@').map_or("", |at| &rest[at..]);
-    Err(Error::UserInfo { place: format!("{scheme}://***{shown}") })
 }
 
 /// S3 allows names of 1,024 bytes; an object's name within the run comes behind the prefix.
