@@ -34,6 +34,12 @@ pub enum Error {
         /// What for.
         used: &'static str,
     },
+    /// The folder is not there.
+    #[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check --counts", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// The operating system failed.
     #[error(
         "{}: cannot write the counts; check the path, its permissions and the free space",
@@ -51,7 +57,7 @@ impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Occupied { .. } | Self::InUse { .. } => Exit::Usage,
+            Self::Occupied { .. } | Self::InUse { .. } | Self::NoFolder { .. } => Exit::Usage,
             Self::Write { .. } => Exit::Io,
         }
     }
@@ -80,6 +86,9 @@ impl CountsFile {
             _ => Path::new("."),
         };
         let folder = folder.to_owned();
+        if !folder.exists() {
+            return Err(Error::NoFolder { path: folder });
+        }
         // Its error names a random file; the kind is enough.
         tempfile::tempfile_in(&folder).map_err(|error| failed(error.kind().into()))?;
         Ok(Self { path: target, folder })

@@ -215,9 +215,8 @@ fn a_place_for_counts_that_cannot_be_written_is_named() {
     );
     job.refuses(
         || job.program("mapper", &["--counts", "none/counts.json"], REVIEWS),
-        74,
-        "mapper: none/counts.json: cannot write the counts; check the path, its permissions and the free space: entity \
-         not found",
+        64,
+        "mapper: none: no such folder, expected one to write into; make it by mkdir -p, or check --counts",
     );
 }
 
