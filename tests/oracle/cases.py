@@ -259,7 +259,7 @@ JUDGED_FASTTEXT = (
     (b"__label__1 ", ("empty_text", "", 1)),
     (b"__label__1 __label__2", ("empty_text", "", 1)),
     (b"__label__1 ...", ("empty_text", "", 1)),
-    (b"__label__1\tok", ("bad_rating", None, None)),
+    (b"__label__1\tok", ("reviews", "ok", 1)),
     (b"__label__1,ok", ("bad_rating", None, None)),
     (b"__label__1__label__2 ok", ("bad_rating", None, None)),
     (b"__label__ 1 ok", ("bad_rating", None, None)),
