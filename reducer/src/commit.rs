@@ -78,7 +78,7 @@ pub fn elect(store: &Store, commit: Commit, scratch: &Path) -> Result<Outcome> {
 }
 
 /// Checks that a partition committed earlier holds what this attempt worked out, and that its record is sound: all of it
-/// but job and time is compared with this attempt's or with the object that it names.
+/// but job, time and etag is compared with this attempt's or with the object that it names.
 pub fn agree(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
     match difference(ours, elected) {
         None => check_object(store, ours, elected, scratch),
@@ -111,7 +111,8 @@ fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, S
 }
 
 /// Checks that a record names an object of its own host and attempt, which is there and what the record says. Attempts
-/// that agree mostly have the same bytes; only an object of others is read.
+/// that agree mostly have the same bytes. Where this attempt has no shard to compare, or one of other bytes, the object
+/// is read.
 fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
     let damaged = |found: String| {
         let object = format!("{}/{}", store.url(), commit_key(elected.partition));
