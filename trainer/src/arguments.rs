@@ -147,10 +147,10 @@ pub struct Fit {
     /// For sgd
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, help_heading = "Optimisation")]
     pub momentum: f64,
-    /// What is taken off large weights
+    /// Weight decay
     #[arg(long, value_name = "RATE", default_value_t = 0.0, help_heading = "Optimisation")]
     pub weight_decay: f64,
-    /// The most that a step's gradients may have as their norm
+    /// Maximum norm of a step's gradients
     #[arg(long, value_name = "NORM", help_heading = "Optimisation")]
     pub clip: Option<f64>,
     /// Share of words that training reads as unknown [default: by the number of training rows; original: 0]
@@ -165,7 +165,7 @@ pub struct Fit {
     /// Dropout before the output [default: 0.3; original: 0]
     #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
     pub dropout_head: Option<f64>,
-    /// How numbers are held
+    /// Numeric precision
     #[arg(long, value_enum, default_value_t = PrecisionName::F32, help_heading = "Optimisation")]
     pub precision: PrecisionName,
     /// Decides the first weights, the order of rows and what is dropped

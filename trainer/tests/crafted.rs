@@ -147,7 +147,7 @@ fn a_configuration_that_asks_for_what_cannot_be_is_refused_by_every_command() {
         ),
         (
             "/model/lstm/layers",
-            vec![json!(0), json!(17), json!(1u64 << 31), json!(u64::MAX), json!(-1), json!(1)],
+            vec![json!(0), json!(17), json!(1u64 << 31), json!(u64::MAX), json!(-1), json!(2)],
         ),
         ("/model/lstm/bidirectional", vec![json!(true), json!(1)]),
         ("/model/lstm/head/classifier/linear", vec![json!(0), json!(-5), json!(65_537), json!(1u64 << 40)]),

@@ -99,7 +99,11 @@ fn a_test_on_training_rows_warns() {
     let (data, dataset) = reviews(600);
     let (_other, held_back) = dataset_of(200, 50, other_hashes);
     let test = |name: &str, path: &Path| {
-        trained(&dataset, &data.path().join(name), &["--test", path.to_str().unwrap()])
+        trained(
+            &dataset,
+            &data.path().join(name),
+            &["--test", path.to_str().unwrap(), "--validation-fraction", "0"],
+        )
     };
     assert!(test("same", &dataset).contains(&format!("at least 600 {WARNING}")));
     assert!(!test("other", &held_back).contains("warning"));

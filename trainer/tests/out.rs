@@ -237,3 +237,18 @@ fn a_place_that_takes_no_result_is_refused_before_the_input_is_read() {
         }
     }
 }
+
+#[test]
+fn a_file_is_no_folder_for_a_training() {
+    let within = tempfile::tempdir().unwrap();
+    fs::write(within.path().join("file"), "kept").unwrap();
+    let mut trainer = trainer();
+    trainer.args(["fit", MISSING, "--out", "file"]).current_dir(within.path());
+    let (code, told) = run(trainer);
+    assert_eq!(code, Some(64), "{told}");
+    assert!(
+        told.contains("file: a file is there already, expected a free name or an empty folder; "),
+        "{told}"
+    );
+    assert_eq!(fs::read_to_string(within.path().join("file")).unwrap(), "kept");
+}

@@ -682,6 +682,42 @@ fn a_model_predicts_line_by_line_and_is_exported_whole() {
 }
 
 #[test]
+fn lines_of_another_format_are_told_once() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    fs::write(job.out("plain"), "one\ntwo\n").unwrap();
+    let mut predict = trainer();
+    predict.arg("predict").arg(job.out("out")).arg(job.out("plain")).args(["--device", "cpu"]);
+    let Output { status, stderr, .. } = predict.output().unwrap();
+    let told = String::from_utf8(stderr).unwrap();
+    assert!(status.success(), "{told}");
+    assert!(told.ends_with(
+        ": no line has a prediction (bad_line 2, no_text 0); check --format, --preset and --text-field\n"
+    ));
+}
+
+#[test]
+fn a_named_pipe_is_predicted() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let pipe = job.out("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Whoever opened it twice would end its writer, and wait for another.
+    let mut writer = Command::new("sh");
+    writer.args(["-c", "exec >\"$0\"; echo one; echo two"]).arg(&pipe);
+    let mut writer = writer.spawn().unwrap();
+    let mut predict = Command::new("timeout");
+    predict.args(["60", env!("CARGO_BIN_EXE_trainer"), "predict"]).arg(job.out("out")).arg(&pipe);
+    predict.args(["--format", "text", "--device", "cpu"]);
+    let Output { status, stdout, stderr } = predict.output().unwrap();
+    // Not to wait for a reader that is gone.
+    let _ = writer.kill();
+    writer.wait().unwrap();
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    assert_eq!(stdout.iter().filter(|&&byte| byte == b'\n').count(), 2);
+}
+
+#[test]
 fn files_are_predicted_inflated_each_line_with_its_file() {
     let job = Job::new();
     job.train("out", 1, &["--epochs", "1"]);
@@ -773,7 +809,7 @@ fn the_end_of_a_training_tells_three_figures_beside_the_larger_class() {
     assert!(nothing[1].starts_with(&format!("trainer: F1       {:.4} (", number("f1"))), "{nothing:?}");
     assert!(nothing[2].starts_with(&format!("trainer: AUC      {:.4} (", number("auc"))), "{nothing:?}");
     assert!(
-        nothing[3].starts_with("trainer: this model is no better than calling every row "),
+        nothing[3].starts_with("trainer: by accuracy this model is no better than calling every row "),
         "{nothing:?}"
     );
 

@@ -1,5 +1,6 @@
 //! `trainer evaluate`: a saved model's metrics on the rows of datasets.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -21,7 +22,7 @@ use crate::ranks::Ranks;
 #[derive(Serialize)]
 struct Evaluated<'a> {
     /// As it was named.
-    dataset: &'a Path,
+    dataset: Cow<'a, str>,
     #[serde(flatten)]
     metrics: Metrics,
     /// Rows among those whose hashes the model keeps of its training; `null` for a model that keeps none.
@@ -45,7 +46,7 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
             if let Some(warning) = trained_on.and_then(|known| trained_on_warning(dataset, known)) {
                 tell(&warning);
             }
-            print(&Evaluated { dataset, metrics, trained_on })?;
+            print(&Evaluated { dataset: dataset.to_string_lossy(), metrics, trained_on })?;
         }
     }
     Ok(())

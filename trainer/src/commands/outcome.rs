@@ -3,6 +3,9 @@
 use crate::batches::Part;
 use crate::metrics::{LargerClass, Metrics};
 
+/// From this AUC on a model has learned, though its scores do not cross the threshold: where few rows are of one class.
+const RANKS_ROWS: f64 = 0.6;
+
 /// Accuracy, F1 and AUC, each with that of calling every row the larger class; and a fourth line where the model is no
 /// better.
 pub(super) fn lines(part: Part, metrics: &Metrics) -> Vec<String> {
@@ -24,9 +27,13 @@ pub(super) fn lines(part: Part, metrics: &Metrics) -> Vec<String> {
         },
     ];
     if metrics.accuracy <= accuracy {
-        lines.push(format!(
-            "this model is no better than calling every row {label}; train longer, or with another --rate"
-        ));
+        let remedy = match metrics.auc {
+            Some(auc) if auc >= RANKS_ROWS => {
+                "by its AUC it has learned: compare AUC, or train with --pos-weight balanced"
+            }
+            _ => "train on more rows, longer, or with another --rate",
+        };
+        lines.push(format!("by accuracy this model is no better than calling every row {label}; {remedy}"));
     }
     lines
 }
@@ -54,7 +61,8 @@ mod tests {
                 "accuracy 0.7500 on 4 test rows (every row called 1, the larger class: 0.7500)",
                 "F1       0.8000 (every row called 1: 0.8571)",
                 "AUC      1.0000 (every row called 1: 0.5000)",
-                "this model is no better than calling every row 1; train longer, or with another --rate",
+                "by accuracy this model is no better than calling every row 1; by its AUC it has learned: compare AUC, or train \
+                 with --pos-weight balanced",
             ]
         );
     }

@@ -1,6 +1,6 @@
 //! `trainer predict`: lines of files or on standard input, what a saved model thinks of each on standard output.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -51,6 +51,15 @@ pub fn predict(arguments: &Predict) -> Result<()> {
                 counts.lines
             ));
         }
+        let unread = ["bad_line", "no_text"].map(|reason| counts.refused.get(reason).copied().unwrap_or(0));
+        if counts.predicted == 0 && unread != [0, 0] {
+            tell(&format!(
+                "{}: no line has a prediction (bad_line {}, no_text {}); check --format, --preset and --text-field",
+                options.place(),
+                unread[0],
+                unread[1]
+            ));
+        }
     }
     Ok(())
 }
@@ -84,9 +93,11 @@ impl<'a> Input<'a> {
     fn check(self) -> predict::Result<()> {
         match self {
             Self::Standard => program::stdin().map(drop).map_err(|source| self.unread(source)),
-            Self::File(path) => File::open(path)
-                .and_then(|file| match file.metadata()?.is_dir() {
+            // A pipe is not opened twice: closing it ends its writer.
+            Self::File(path) => fs::metadata(path)
+                .and_then(|there| match there.is_dir() {
                     true => Err(io::ErrorKind::IsADirectory.into()),
+                    false if there.is_file() => File::open(path).map(drop),
                     false => Ok(()),
                 })
                 .map_err(|source| predict::Error::Open { place: path.display().to_string(), source }),

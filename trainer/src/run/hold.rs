@@ -57,10 +57,9 @@ impl Hold {
                     hold.sign().map_err(failed)?;
                     return Ok(hold);
                 }
-                // Its last holder took the file along.
-                Ok(()) => {}
-                Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(PAUSE),
-                Err(Errno::WOULDBLOCK) => {
+                // Also where its last holder took the file along.
+                Ok(()) | Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(PAUSE),
+                Ok(()) | Err(Errno::WOULDBLOCK) => {
                     return Err(Error::Held { path: folder.to_owned(), holder: holder(file) });
                 }
                 Err(error) => return Err(failed(error.into())),
@@ -93,7 +92,13 @@ impl Drop for Hold {
 fn make(folder: &Path) -> Result<bool> {
     match fs::create_dir(folder) {
         Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(false),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Error::Occupied {
+            path: folder.to_owned(),
+            found: "a file".to_owned(),
+            expected: "a free name or an empty folder",
+            remedy: "choose another --out".to_owned(),
+        }),
         Err(error) => Err(Error::io(folder, error)),
     }
 }
