@@ -69,7 +69,7 @@ impl Exit {
 /// Who runs a program: that decides who reads its log, and whether its input is all there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
-    /// A user, or a script of theirs. The input is all there is, and the log is for people.
+    /// A user or a script: the input is complete, and people read standard error.
     User,
     /// Hadoop, as one task of many. It reads counters and states in the log.
     Hadoop,

@@ -211,9 +211,9 @@ impl AddAssign for MapperCounts {
     }
 }
 
-/// Bad lines are judged from so many of them on.
+/// Number of bad lines from which on their share is judged.
 pub const BAD_LINES_MIN: u64 = 20;
-/// In a task of Hadoop they are judged from so many lines on.
+/// Number of lines from which on a Hadoop task judges the share of bad lines.
 pub const TASK_LINES_MIN: u64 = 1000;
 
 /// The counters of bad lines.

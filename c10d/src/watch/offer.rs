@@ -18,7 +18,7 @@ pub(super) struct Offer {
     /// None: on the store's host, whatever name each rank has for it.
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
-    /// What whoever reads the store knows, and a key is made of. None: the ranks have a key of their own.
+    /// The token that a key is derived from; every reader of the store knows it. None: the ranks have a key of their own.
     token: Option<String>,
 }
 
