@@ -38,7 +38,7 @@ GROUPS = {
         ["dataset"],
         ["--lib", "--test", "rules", "--test", "files", "--test", "columns"],
     ),
-    "ledger": Group(["corpus/src/ledger.rs", "corpus/src/group.rs"], ["corpus"], ["--lib"]),
+    "ledger": Group(["crates/corpus/src/ledger.rs", "crates/corpus/src/group.rs"], ["corpus"], ["--lib"]),
     "commit": Group(
         ["reducer/src/commit.rs", "dataset/src/commit.rs"],
         ["reducer", "dataset", "tests"],

@@ -6,9 +6,9 @@ use corpus::clean::Cleaner;
 use libfuzzer_sys::fuzz_target;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
-#[path = "../../corpus/src/clean/masks.rs"]
+#[path = "../../crates/corpus/src/clean/masks.rs"]
 mod masks;
-#[path = "../../corpus/tests/clean/naive.rs"]
+#[path = "../../crates/corpus/tests/clean/naive.rs"]
 mod naive;
 
 use masks::{BLOCK, Masks, by_words};

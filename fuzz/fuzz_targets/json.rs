@@ -6,7 +6,7 @@ use corpus::json::JsonParser;
 use corpus::review::{DEPTH_MAX, Entry, Reject};
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../corpus/src/json/tests/oracle.rs"]
+#[path = "../../crates/corpus/src/json/tests/oracle.rs"]
 mod oracle;
 
 fuzz_target!(|data: &[u8]| {
