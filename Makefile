@@ -96,7 +96,7 @@ bench: ## 1 GB through each stage, through sentimill, and through other engines;
 	python3 tests/bench.py $(TARGET)/dist .deps/bench/bin/python
 	python3 mill/bench/compare.py $(TARGET)/dist .deps/bench/bin/python
 	cargo build --profile dist $(LOCKED) -p dataset --example read
-	.deps/test/bin/python dataset/bench/compare.py $(TARGET)/dist/examples/read $(TARGET)/dist/bench/reviews.h5
+	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/dist/examples/read $(TARGET)/dist/bench/reviews.h5
 	cargo build --profile dist $(LOCKED) -p store --example copy
 	python3 store/bench/throughput.py $(TARGET)/dist .deps/bench/bin/aws
 ifeq ($(TORCH),yes)

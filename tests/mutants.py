@@ -34,13 +34,13 @@ class Group:
 
 GROUPS = {
     "verification": Group(
-        [f"dataset/src/{name}.rs" for name in "dataset_file shard rows words vocabulary header digest_table".split()],
+        [f"crates/dataset/src/{name}.rs" for name in "dataset_file shard rows words vocabulary header digest_table".split()],
         ["dataset"],
         ["--lib", "--test", "rules", "--test", "files", "--test", "columns"],
     ),
     "ledger": Group(["crates/corpus/src/ledger.rs", "crates/corpus/src/group.rs"], ["corpus"], ["--lib"]),
     "commit": Group(
-        ["reducer/src/commit.rs", "dataset/src/commit.rs"],
+        ["reducer/src/commit.rs", "crates/dataset/src/commit.rs"],
         ["reducer", "dataset", "tests"],
         # In this process: those that start programs would start what was built without the change.
         ["--lib", "--test", "exactly_once", "--", "--skip", "kills", "--skip", "hadoop", "--skip", "in_s3"],

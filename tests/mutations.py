@@ -96,7 +96,7 @@ MUTATIONS = [
     ),
     Mutation(
         "the name of a shard is without its attempt",
-        "dataset/src/commit.rs",
+        "crates/dataset/src/commit.rs",
         'format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")',
         'format!("{DATA_PREFIX}part-{partition:05}.{host}{}.h5", &attempt[..0])',
         SIMULATOR,

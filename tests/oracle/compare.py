@@ -1,7 +1,7 @@
 """Turns a dataset file and the raw reviews it was made from into a verdict: the first difference, or none.
 
 Works the dataset out again from the raw lines by spec.py, with the settings in the file's own attributes, and
-compares everything that dataset/FORMAT.md names. Exits 1 with one line on the first difference.
+compares everything that crates/dataset/FORMAT.md names. Exits 1 with one line on the first difference.
 
 Reviews with a character newer than this Python are `undecided`: what they became is not compared. They may add
 votes and rows, no more than there are of them; word counts may then be larger, and the row digest is not checked.

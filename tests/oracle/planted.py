@@ -1,6 +1,6 @@
 """Turns a dataset of the oracle into a file, whole or with one planted difference.
 
-The smallest writer of the layout that dataset/FORMAT.md names; the reviews in it are made up.
+The smallest writer of the layout that crates/dataset/FORMAT.md names; the reviews in it are made up.
 """
 
 from __future__ import annotations

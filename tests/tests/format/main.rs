@@ -1,4 +1,4 @@
-//! Holds the worked example of dataset/FORMAT.md against the programs and the files they write.
+//! Holds the worked example of crates/dataset/FORMAT.md against the programs and the files they write.
 //!
 //! The blocks of the document that are marked `example-NAME` are either given, as the reviews and the commands, or
 //! made here: the commands run on the reviews, and each block is written anew from the files they leave. The
@@ -26,7 +26,7 @@ const COMMITTED_UNIX_S: &str = "1767225600";
 
 #[test]
 fn every_block_of_the_format_is_what_the_programs_make() {
-    let mut document = Document::open(&root().join("dataset/FORMAT.md"));
+    let mut document = Document::open(&root().join("crates/dataset/FORMAT.md"));
     let folder = tempfile::tempdir().unwrap();
     run_example(&document, folder.path());
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
@@ -53,7 +53,7 @@ fn every_block_of_the_format_is_what_the_programs_make() {
 
 #[test]
 fn the_table_of_columns_has_the_lengths_of_chunks() {
-    let document = fs::read_to_string(root().join("dataset/FORMAT.md")).unwrap();
+    let document = fs::read_to_string(root().join("crates/dataset/FORMAT.md")).unwrap();
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let last_cell = |row: &str| row.trim_end_matches(" |").rsplit("| ").next().unwrap().to_owned();
     let said: Vec<(String, String)> = rows.map(|(name, row)| (name.to_owned(), last_cell(row))).collect();

@@ -4,7 +4,7 @@
 //!
 //! Prints `bytes` and the size of all elements, the seconds that opening the file takes with all that is checked then,
 //! and that reading and checking all rows takes besides; then the name of each reader and the seconds it took, the opening
-//! of the file included; TABs between. `dataset/bench/compare.py` sets h5py beside them.
+//! of the file included; TABs between. `crates/dataset/bench/compare.py` sets h5py beside them.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, not a program of the project")]
 
 use std::env;
