@@ -98,7 +98,7 @@ bench: ## 1 GB through each stage, through sentimill, and through other engines;
 	cargo build --profile dist $(LOCKED) -p dataset --example read
 	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/dist/examples/read $(TARGET)/dist/bench/reviews.h5
 	cargo build --profile dist $(LOCKED) -p store --example copy
-	python3 store/bench/throughput.py $(TARGET)/dist .deps/bench/bin/aws
+	python3 crates/store/bench/throughput.py $(TARGET)/dist .deps/bench/bin/aws
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
 	cargo build --profile dist $(LOCKED) -p c10d --example all_reduce

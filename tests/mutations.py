@@ -68,14 +68,14 @@ MUTATIONS = [
     ),
     Mutation(
         "any record that is there is taken for one's own",
-        "store/src/lib.rs",
+        "crates/store/src/lib.rs",
         "            (_, Some(there)) if there == record => Ok(Recorded::AsGiven),\n",
         "            (_, Some(_)) => Ok(Recorded::AsGiven),\n",
         SIMULATOR,
     ),
     Mutation(
         "a record that the store has damaged is taken for the one that was put",
-        "store/src/lib.rs",
+        "crates/store/src/lib.rs",
         "            (_, Some(there)) if there == record => Ok(Recorded::AsGiven),\n",
         "            (Put::Stored(_), Some(_)) => Ok(Recorded::AsGiven),\n",
         ("exactly_once", "damaged::a_record_that_the_store_damages_is_no_success"),
@@ -103,14 +103,14 @@ MUTATIONS = [
     ),
     Mutation(
         "a put into a folder overwrites",
-        "store/src/naming.rs",
+        "crates/store/src/naming.rs",
         "RenameFlags::NOREPLACE",
         "RenameFlags::empty()",
         ("exactly_once", "races::one_of_several_wins_in_a_folder"),
     ),
     Mutation(
         "a put into S3 overwrites",
-        "store/src/s3/upload.rs",
+        "crates/store/src/s3/upload.rs",
         '.key(name).if_none_match("*");\n        let request = request\n            .metadata(MARK, mark)\n            .content_length',
         '.key(name);\n        let request = request\n            .metadata(MARK, mark)\n            .content_length',
         ("s3", "a_bucket_keeps_the_contract"),

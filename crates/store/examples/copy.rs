@@ -3,7 +3,7 @@
 //! usage: copy put|get RUN FILE OPTIONS
 //!
 //! OPTIONS as the programs' `--s3` has them, such as `part-mib=8,parts=4`. The object is named after the file, which `get`
-//! copies into its folder and removes again. `store/bench/throughput.py` sets `aws s3 cp` beside it.
+//! copies into its folder and removes again. `crates/store/bench/throughput.py` sets `aws s3 cp` beside it.
 #![allow(clippy::unwrap_used, reason = "a measurement, not a program of the project")]
 
 use std::env;
