@@ -102,7 +102,7 @@ bench: ## 1 GB through each stage, through sentimill, and through other engines;
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
 	cargo build --profile dist $(LOCKED) -p c10d --example all_reduce
-	python3 c10d/bench/compare.py $(TARGET)/dist/examples/all_reduce .deps/torch/bin/python
+	python3 crates/c10d/bench/compare.py $(TARGET)/dist/examples/all_reduce .deps/torch/bin/python
 	cargo build --profile dist $(LOCKED) -p kernels --example step
 	$(TARGET)/dist/examples/step 1 && $(TARGET)/dist/examples/step 2
 	python3 trainer/bench/generated.py 60000 >$(TARGET)/dist/bench/generated.jsonl

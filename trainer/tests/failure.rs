@@ -1,7 +1,7 @@
 //! The error file, as PyTorch's own code reads it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "../../c10d/tests/ranks/mod.rs"]
+#[path = "../../crates/c10d/tests/ranks/mod.rs"]
 mod ranks;
 
 use std::path::Path;

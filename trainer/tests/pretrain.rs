@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
-#[path = "../../c10d/tests/ranks/mod.rs"]
+#[path = "../../crates/c10d/tests/ranks/mod.rs"]
 mod ranks;
 
 use std::fs;

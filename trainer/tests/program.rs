@@ -3,7 +3,7 @@
 
 #[path = "fixture/mod.rs"]
 mod fixture;
-#[path = "../../c10d/tests/ranks/mod.rs"]
+#[path = "../../crates/c10d/tests/ranks/mod.rs"]
 mod ranks;
 
 use std::fs;

@@ -198,7 +198,7 @@ pub fn skipped(why: &str) {
 
 /// The Python that has PyTorch. None, with a line that says so, where bootstrap has not installed it; an error in CI.
 pub fn python(tested: &str) -> Option<PathBuf> {
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.deps/torch/bin/python"));
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.deps/torch/bin/python"));
     if path.exists() {
         return Some(path);
     }
