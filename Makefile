@@ -94,7 +94,7 @@ bench: ## 1 GB through each stage, through sentimill, and through other engines;
 	@bootstrap/laptop.sh build test bench $(TORCH_SET)
 	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins
 	python3 tests/bench.py $(TARGET)/dist .deps/bench/bin/python
-	python3 mill/bench/compare.py $(TARGET)/dist .deps/bench/bin/python
+	python3 sentimill/bench/compare.py $(TARGET)/dist .deps/bench/bin/python
 	cargo build --profile dist $(LOCKED) -p dataset --example read
 	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/dist/examples/read $(TARGET)/dist/bench/reviews.h5
 	cargo build --profile dist $(LOCKED) -p store --example copy

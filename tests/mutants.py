@@ -45,7 +45,7 @@ GROUPS = {
         # In this process: those that start programs would start what was built without the change.
         ["--lib", "--test", "exactly_once", "--", "--skip", "kills", "--skip", "hadoop", "--skip", "in_s3"],
     ),
-    "folding": Group(["mill/src/folding.rs"], ["sentimill"], ["--lib"]),
+    "folding": Group(["sentimill/src/folding.rs"], ["sentimill"], ["--lib"]),
     "training": Group(
         [f"trainer/src/batches/{name}.rs" for name in "share division order".split()] + ["trainer/src/gradients/sums.rs"],
         ["trainer"],

@@ -1,4 +1,4 @@
-"""Whether a dataset of ours and one of another program (merge.py here, mill/bench/rows.py) have the same words, counts and rows,
+"""Whether a dataset of ours and one of another program (merge.py here, sentimill/bench/rows.py) have the same words, counts and rows,
 the rows in any order.
 
 usage: agree.py OURS THEIRS

@@ -126,17 +126,17 @@ fn a_dictionary_larger_than_memory_keeps_within_it() {
     assert!(fs::read(usual).unwrap() == fs::read(sparing).unwrap(), "less memory changes no byte");
 }
 
-/// What the mill may take besides its --memory: stacks of threads, buffers of lines, HDF5.
-const MILL_MIB: u64 = 48;
+/// What sentimill may take besides its --memory: stacks of threads, buffers of lines, HDF5.
+const SENTIMILL_MIB: u64 = 48;
 
 /// A dataset of lines of reviews, by so many threads in this memory.
-fn mill(folder: &Path, lines: &Path, threads: &str, memory_mib: u64) -> PathBuf {
+fn sentimill(folder: &Path, lines: &Path, threads: &str, memory_mib: u64) -> PathBuf {
     let dataset = lines.with_extension(format!("{threads}.h5"));
-    let mut mill = program("sentimill");
-    mill.arg("--input").arg(lines).arg("--out").arg(&dataset);
-    mill.args(["--threads", threads, "--memory", &format!("{memory_mib}MiB")]);
+    let mut sentimill = program("sentimill");
+    sentimill.arg("--input").arg(lines).arg("--out").arg(&dataset);
+    sentimill.args(["--threads", threads, "--memory", &format!("{memory_mib}MiB")]);
     let name = format!("sentimill --memory {memory_mib}MiB --threads {threads}");
-    stream(&name, &mill, memory_mib + MILL_MIB, lines, &folder.join("card"));
+    stream(&name, &sentimill, memory_mib + SENTIMILL_MIB, lines, &folder.join("card"));
     dataset
 }
 
@@ -153,8 +153,8 @@ fn the_mill_keeps_within_its_memory() {
     drop(output);
 
     for lines in [raw, words] {
-        let held = mill(folder.path(), &lines, "2", 256);
-        let spilled = mill(folder.path(), &lines, "1", 64);
+        let held = sentimill(folder.path(), &lines, "2", 256);
+        let spilled = sentimill(folder.path(), &lines, "1", 64);
         assert!(fs::read(held).unwrap() == fs::read(spilled).unwrap(), "less memory changes no byte");
         fs::remove_file(lines).unwrap();
     }
@@ -174,7 +174,7 @@ fn a_line_that_inflates_to_more_than_memory_is_read_past() {
     let mut mapper = program("mapper");
     mapper.arg("--input").arg(&bomb);
     stream("mapper of a line", &mapper, STREAMING_MIB, &bomb, &mapped);
-    mill(folder.path(), &bomb, "2", 64);
+    sentimill(folder.path(), &bomb, "2", 64);
 
     assert_eq!(fs::read_to_string(mapped).unwrap(), "fine\t0,0,0,0,1\n");
     let card = fs::read_to_string(folder.path().join("card")).unwrap();

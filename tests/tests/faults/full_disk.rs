@@ -119,15 +119,15 @@ fn a_mill_without_room_says_so_and_succeeds_with_room() {
     }
     let room = Room::new();
     let job = &*SPILLING;
-    run(&mut room.mill(job), b"").succeeded();
+    run(&mut room.sentimill(job), b"").succeeded();
     let files = visible(&room.path().join("out"));
     let is_waiting = |call: &Call| call.kind == Kind::Write && call.path.starts_with(room.scratch());
     let mut has_waited = false;
 
-    each_step("mill without room", 45, Ways::Each(&[Full::ForGood, Full::Once]), |at, full| {
+    each_step("sentimill without room", 45, Ways::Each(&[Full::ForGood, Full::Once]), |at, full| {
         room.unmerge();
 
-        let (ended, call) = without_room(&room.mill(job), b"", at, full);
+        let (ended, call) = without_room(&room.sentimill(job), b"", at, full);
 
         let how = described("sentimill", at, call.as_ref(), &format!("full {full:?}"));
         if call.is_none() {
@@ -142,7 +142,7 @@ fn a_mill_without_room_says_so_and_succeeds_with_room() {
         }
         room.assert_whole(&files, &how);
         assert!(room.unfinished().is_empty(), "{how}: left behind: {:?}", room.unfinished());
-        let again = run(&mut room.mill(job), b"");
+        let again = run(&mut room.sentimill(job), b"");
         assert_eq!(again.code, 0, "{how}: {}", again.stderr);
         assert!(visible(&room.path().join("out")) == files, "{how}: other files");
         call

@@ -124,13 +124,15 @@ impl Room {
     }
 
     /// The whole job by one program, with all that it can make. It works alone, so that its steps are the same each time.
-    pub fn mill(&self, job: &Job) -> Command {
+    pub fn sentimill(&self, job: &Job) -> Command {
         let raw = self.folder.path().join("reviews.json");
         fs::write(&raw, &job.raw).unwrap();
-        let mut mill = program("sentimill");
-        mill.arg("--input").arg(raw).arg("--out").arg(self.out("reviews.h5"));
-        mill.args(["--padded", "20", "--memory", "1MiB", "--threads", "1"]).env("TMPDIR", self.scratch());
-        mill
+        let mut sentimill = program("sentimill");
+        sentimill.arg("--input").arg(raw).arg("--out").arg(self.out("reviews.h5"));
+        sentimill
+            .args(["--padded", "20", "--memory", "1MiB", "--threads", "1"])
+            .env("TMPDIR", self.scratch());
+        sentimill
     }
 
     pub fn collect_garbage(&self) -> Command {

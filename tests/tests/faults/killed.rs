@@ -114,15 +114,15 @@ fn a_mill_killed_at_any_step_and_started_again_makes_the_same_files() {
         return;
     }
     let room = Room::new();
-    run(&mut room.mill(&JOB), b"").succeeded();
+    run(&mut room.sentimill(&JOB), b"").succeeded();
     room.assert_dataset(&JOB, "let live");
     let files = visible(&room.path().join("out"));
     assert!(files.keys().eq(&MERGED), "{:?}", files.keys());
 
-    each_step("mill killed", 2, Ways::ByTurns(&[Naming::Rename, Naming::Link]), |at, naming| {
+    each_step("sentimill killed", 2, Ways::ByTurns(&[Naming::Rename, Naming::Link]), |at, naming| {
         room.unmerge();
 
-        let call = kill_at(&room.mill(&JOB), b"", at, naming);
+        let call = kill_at(&room.sentimill(&JOB), b"", at, naming);
 
         let how = described("sentimill", at, call.as_ref(), &format!("{naming:?}"));
         room.assert_whole(&files, &how);
@@ -133,7 +133,7 @@ fn a_mill_killed_at_any_step_and_started_again_makes_the_same_files() {
             "{how}: left behind: {left:?}"
         );
 
-        let again = run(&mut room.mill(&JOB), b"");
+        let again = run(&mut room.sentimill(&JOB), b"");
 
         assert_eq!(again.code, 0, "{how}: {}", again.stderr);
         assert!(visible(&room.path().join("out")) == files, "{how}: other files");

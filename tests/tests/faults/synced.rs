@@ -68,5 +68,5 @@ fn bytes_are_synced_before_they_get_a_name_and_names_before_the_end() {
     assert_eq!(merged[0], Path::new("run/manifest.json"));
     assert_eq!(merged[1..], made);
     room.unmerge();
-    assert_eq!(named(&room.mill(&JOB), b"", &room), made);
+    assert_eq!(named(&room.sentimill(&JOB), b"", &room), made);
 }

@@ -67,8 +67,8 @@ fn bad_lines_of_all_input_are_judged_from_twenty_on() {
         65,
         &format!("mapper: {refusal}"),
     );
-    let mill = ["--input", "-", "--out", "out.h5"];
-    job.refuses(|| job.program("sentimill", &mill, lines(20)), 65, &format!("sentimill: {refusal}"));
+    let sentimill = ["--input", "-", "--out", "out.h5"];
+    job.refuses(|| job.program("sentimill", &sentimill, lines(20)), 65, &format!("sentimill: {refusal}"));
     let mapped = job.program("mapper", &[], lines(19));
     assert_eq!(mapped.code, 0, "{}", mapped.stderr);
 }

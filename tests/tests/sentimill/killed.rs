@@ -27,7 +27,7 @@ fn room() -> Room {
 fn usual_time() -> Duration {
     let times = (0..3).map(|_| {
         let (room, begin) = (room(), Instant::now());
-        run(&mut room.mill(Manner::SPARING, &SETTINGS, &["reviews.json"]), b"").succeeded();
+        run(&mut room.sentimill(Manner::SPARING, &SETTINGS, &["reviews.json"]), b"").succeeded();
         begin.elapsed()
     });
     times.min().expect("more than none")
@@ -43,7 +43,7 @@ fn a_kill_at_any_instant_costs_nothing_but_time() {
 fn killed_and_started_again(seed: u64, usual: Duration, expected: &Made) {
     let (mut random, room) = (Random::new(seed), room());
     let instant = usual.mul_f64(random.below(2_000) as f64 / 1_000.0);
-    let mut child = start(&mut room.mill(manner(&mut random), &SETTINGS, &["reviews.json"]));
+    let mut child = start(&mut room.sentimill(manner(&mut random), &SETTINGS, &["reviews.json"]));
     drop(child.stdin.take());
     thread::sleep(instant);
     child.kill().unwrap();
@@ -58,7 +58,7 @@ fn killed_and_started_again(seed: u64, usual: Duration, expected: &Made) {
         "seed {seed}: killed after {instant:?} of {usual:?}, which left {named:?} {unnamed:?}"
     ));
 
-    let again = run(&mut room.mill(manner(&mut random), &SETTINGS, &["reviews.json"]), b"").succeeded();
+    let again = run(&mut room.sentimill(manner(&mut random), &SETTINGS, &["reviews.json"]), b"").succeeded();
     room.made(&again).assert_same(expected, &format!("killed after {instant:?}"));
     assert_eq!(room.files().len(), 1 + MADE.len() + unnamed.len(), "{:?}", room.files());
 }

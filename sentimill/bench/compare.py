@@ -6,7 +6,7 @@ machine took meanwhile, the peak of the memory of all processes of a job togethe
 takes, round by round. Then all their rows are held against
 sentimill's: a row's words, label and votes, in any order. What the others leave out, to their advantage, stands at their heads.
 
-usage: mill/bench/compare.py PROGRAMS PYTHON [INPUT ...]
+usage: sentimill/bench/compare.py PROGRAMS PYTHON [INPUT ...]
   PROGRAMS  the folder of the programs
   PYTHON    one with the packages of bootstrap/requirements/bench.txt
   INPUT     files of JSON lines, measured one after the other; without them, made-up reviews without awkward lines
@@ -31,7 +31,7 @@ IN_PYTHON = HERE.parents[1] / "tests/python"
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 PYTHON = pathlib.Path(sys.argv[2]).absolute()
 INPUTS = [pathlib.Path(path).resolve() for path in sys.argv[3:]]
-BENCH = PROGRAMS / "mill-bench"
+BENCH = PROGRAMS / "sentimill-bench"
 REVIEWS = int(os.environ.get("REVIEWS", 2_200_000))
 ROUNDS = int(os.environ.get("ROUNDS", 3))
 PEER_ROUNDS = int(os.environ.get("PEER_ROUNDS", ROUNDS))
@@ -69,7 +69,7 @@ def main():
 
 def compare(path):
     """Measures all on one input; gives the names of those whose rows differ."""
-    mill, *peers = jobs(path)
+    ours, *peers = jobs(path)
     megabytes = path.stat().st_size / 1e6
     print(f"{path.name}, {megabytes:.1f} MB; median of {ROUNDS} rounds, of others {PEER_ROUNDS}, on {os.cpu_count()} cores; {load()}")
     # Into the page cache.
@@ -78,17 +78,17 @@ def compare(path):
             pass
     differing = []
     for turn in range(max(ROUNDS, PEER_ROUNDS)):
-        measure(mill)
+        measure(ours)
         if turn == 0:
             with open("stop_words", "wb") as words:
-                subprocess.run([PYTHON, IN_PYTHON / "stop_words.py", mill.out], check=True, stdout=words)
+                subprocess.run([PYTHON, IN_PYTHON / "stop_words.py", ours.out], check=True, stdout=words)
         for peer in peers if turn < PEER_ROUNDS else []:
             measure(peer)
-            if turn == 0 and not agree(mill, peer):
+            if turn == 0 and not agree(ours, peer):
                 differing.append(f"{peer.name} of {path.name}")
     print(f"{'':10}{'s':>8}{'fastest':>9}{'slowest':>9}{'CPU s':>8}{'others':>8}{'MB/s':>8}{'peak MiB':>10}  wall, CPU / sentimill's")
-    for job in [mill, *peers]:
-        report(job, mill, megabytes)
+    for job in [ours, *peers]:
+        report(job, ours, megabytes)
     print(load(), flush=True)
     return differing
 
@@ -96,8 +96,8 @@ def compare(path):
 def jobs(path):
     python = ["bash", IN_PYTHON / "pipe.sh", PYTHON, path, "stop_words", "python.h5"]
     of_peers = {peer: [PYTHON, HERE / f"in_{peer}.py", path, "stop_words", f"{peer}.h5"] for peer in PEERS} | {"python": python}
-    mill = Job("sentimill", [PROGRAMS / "sentimill", "--profile", "original", "--input", path, "--out", "reviews.h5"], "reviews.h5")
-    return [mill, *(Job(peer, of_peers[peer], f"{peer}.h5") for peer in PEERS)]
+    ours = Job("sentimill", [PROGRAMS / "sentimill", "--profile", "original", "--input", path, "--out", "reviews.h5"], "reviews.h5")
+    return [ours, *(Job(peer, of_peers[peer], f"{peer}.h5") for peer in PEERS)]
 
 
 def measure(job):
@@ -157,16 +157,16 @@ def cpu_of_all():
     return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
 
 
-def agree(mill, peer):
-    command = [PYTHON, IN_PYTHON / "agree.py", mill.out, peer.out]
+def agree(ours, peer):
+    command = [PYTHON, IN_PYTHON / "agree.py", ours.out, peer.out]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print(f"{peer.name}: {done.stdout.strip()}", flush=True)
     return done.returncode == 0
 
 
-def report(job, mill, megabytes):
+def report(job, ours, megabytes):
     def ratio(times):
-        ratios = sorted(theirs / ours for ours, theirs in zip(times(mill), times(job)))
+        ratios = sorted(theirs / own for own, theirs in zip(times(ours), times(job)))
         return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
 
     wall = statistics.median(job.seconds)
@@ -174,7 +174,7 @@ def report(job, mill, megabytes):
     line = f"{job.name:10}{wall:8.2f}{min(job.seconds):9.2f}{max(job.seconds):9.2f}{cpu:8.2f}{others:8.2f}"
     line += f"{megabytes / wall:8.0f}{job.peak_bytes / (1 << 20):10.0f}"
     ratios = f"  {ratio(lambda job: job.seconds)}, {ratio(lambda job: job.processor_seconds)}"
-    print(line if job is mill else line + ratios)
+    print(line if job is ours else line + ratios)
 
 
 def load():

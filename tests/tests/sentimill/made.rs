@@ -94,7 +94,7 @@ impl Settings<'_> {
     #[track_caller]
     pub fn by_mill(&self, manner: Manner, raw: &[u8]) -> Made {
         let room = Room::new();
-        let made = run(&mut room.mill(manner, self, &["-"]), raw).succeeded();
+        let made = run(&mut room.sentimill(manner, self, &["-"]), raw).succeeded();
         room.made(&made)
     }
 
@@ -129,13 +129,13 @@ impl Room {
     }
 
     /// The program, ready to run in the folder.
-    pub fn mill(&self, manner: Manner, settings: &Settings<'_>, inputs: &[&str]) -> Command {
-        let mut mill = program("sentimill");
-        mill.current_dir(self.0.path()).env("TMPDIR", self.path("tmp"));
-        mill.args(["--out", "out/reviews.h5", "--memory", manner.memory]);
-        mill.args(["--threads", &manner.threads.to_string()]);
-        mill.args(settings.lines).args(settings.rows).args(settings.dataset).arg("--input").args(inputs);
-        mill
+    pub fn sentimill(&self, manner: Manner, settings: &Settings<'_>, inputs: &[&str]) -> Command {
+        let mut sentimill = program("sentimill");
+        sentimill.current_dir(self.0.path()).env("TMPDIR", self.path("tmp"));
+        sentimill.args(["--out", "out/reviews.h5", "--memory", manner.memory]);
+        sentimill.args(["--threads", &manner.threads.to_string()]);
+        sentimill.args(settings.lines).args(settings.rows).args(settings.dataset).arg("--input").args(inputs);
+        sentimill
     }
 
     /// What the program has made here.

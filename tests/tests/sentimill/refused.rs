@@ -17,7 +17,7 @@ const MANNER: Manner = Manner { threads: 2, memory: "64MiB" };
 fn refuses(room: &Room, (arguments, inputs): (&[&str], &[&str]), code: i32, message: &str) {
     let before = snapshot(&room.path(""));
     let settings = Settings { dataset: arguments, ..Settings::default() };
-    let refused = run(&mut room.mill(MANNER, &settings, inputs), b"").with_code(code);
+    let refused = run(&mut room.sentimill(MANNER, &settings, inputs), b"").with_code(code);
     assert_eq!(refused.stderr.lines().last(), Some(&*format!("sentimill: {message}")));
     assert!(snapshot(&room.path("")) == before, "something was touched: {:?}", room.files());
 }
@@ -44,9 +44,9 @@ fn another_file_is_refused_before_any_work_and_stays() {
 fn a_url_is_no_output() {
     let room = room();
     let before = snapshot(&room.path(""));
-    let mut mill = program("sentimill");
-    mill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "s3://bucket/out.h5"]);
-    let refused = run(&mut mill, b"").with_code(64);
+    let mut sentimill = program("sentimill");
+    sentimill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "s3://bucket/out.h5"]);
+    let refused = run(&mut sentimill, b"").with_code(64);
     assert_eq!(
         refused.stderr,
         "sentimill: invalid value 's3://bucket/out.h5' for '--out <FILE>': s3:// is not supported here, expected the \
@@ -58,7 +58,7 @@ fn a_url_is_no_output() {
 #[test]
 fn a_dataset_of_other_settings_or_reviews_stays() {
     let room = room();
-    run(&mut room.mill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
+    run(&mut room.sentimill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
     let other = format!(
         "out/reviews.h5 is there already and is a dataset of other settings, expected one of these; {NOT_CHANGED}"
     );
@@ -67,7 +67,7 @@ fn a_dataset_of_other_settings_or_reviews_stays() {
     let settings = Settings::default();
     let before = snapshot(&room.path(""));
     for with_manifest in [true, false] {
-        let refused = run(&mut room.mill(MANNER, &settings, &["other.json"]), b"").with_code(64);
+        let refused = run(&mut room.sentimill(MANNER, &settings, &["other.json"]), b"").with_code(64);
         let last = refused.stderr.lines().last().unwrap();
         assert!(
             last.starts_with("sentimill: out/reviews.h5 is there already and is another file (sha256 "),
@@ -87,9 +87,9 @@ fn a_dataset_of_other_settings_or_reviews_stays() {
 fn the_same_again_touches_nothing() {
     let room = room();
     let padded = Settings { dataset: &["--padded", "20"], ..Settings::default() };
-    let first = run(&mut room.mill(MANNER, &padded, &["reviews.json"]), b"").succeeded();
+    let first = run(&mut room.sentimill(MANNER, &padded, &["reviews.json"]), b"").succeeded();
     let before = snapshot(&room.path(""));
-    let again = run(&mut room.mill(Manner::SPARING, &padded, &["reviews.json"]), b"").succeeded();
+    let again = run(&mut room.sentimill(Manner::SPARING, &padded, &["reviews.json"]), b"").succeeded();
     assert_eq!(again.said(), first.said());
     assert!(snapshot(&room.path("")) == before, "no inode, no time and no byte changed");
 }
@@ -98,7 +98,7 @@ fn the_same_again_touches_nothing() {
 fn a_dataset_of_the_pipe_is_the_same_one() {
     let room = room();
     room.write("out/reviews.h5", &DEMO.dataset);
-    let made = run(&mut room.mill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
+    let made = run(&mut room.sentimill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
     room.made(&made).assert_same(&BY_PIPE, "beside a dataset of the pipe");
 }
 
@@ -118,7 +118,7 @@ fn bad_lines_are_told_as_by_the_mapper_whoever_meets_them() {
     assert!(expected.len() >= 9, "{expected:?}");
     for threads in [1, 2, 3, 5] {
         let manner = Manner { threads, memory: "1MiB" };
-        let made = run(&mut room.mill(manner, &Settings::default(), &["reviews.json"]), b"").succeeded();
+        let made = run(&mut room.sentimill(manner, &Settings::default(), &["reviews.json"]), b"").succeeded();
         assert_eq!(told_by("sentimill", &made.stderr, "reviews.json"), expected, "{manner:?}");
         fs::remove_dir_all(room.path("out")).unwrap();
     }
@@ -147,7 +147,7 @@ fn input_without_a_review_makes_no_dataset() {
         let room = Room::new();
         room.write("reviews.json", line);
         let settings = Settings::default();
-        let refused = run(&mut room.mill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+        let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
         let last = refused.stderr.lines().last().unwrap();
         assert!(last.starts_with("sentimill: found no review"), "{line:?}: {last}");
         assert_eq!(room.files(), ["reviews.json"]);
@@ -161,7 +161,7 @@ fn reviews_of_stop_words_alone_make_no_dataset() {
     room.write("reviews.json", json_line("Would get the product", 5));
     let rows = ["--profile", "original"];
     let settings = Settings { rows: &rows, ..Settings::default() };
-    let refused = run(&mut room.mill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+    let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
     assert_eq!(
         refused.stderr.lines().last().unwrap(),
         "sentimill: out/reviews.h5: not made, as no row is left: 1 reviews, 1 distinct, 1 only_stopwords, 0 rows, 0 left \
@@ -176,7 +176,7 @@ fn a_dataset_without_itself_is_not_made() {
     let room = room();
     room.write("train.h5", &DEMO.dataset);
     let settings = Settings { dataset: &["--without", "train.h5"], ..Settings::default() };
-    let refused = run(&mut room.mill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
+    let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
     assert!(refused.stderr.contains("not made, as no row is left: "), "{}", refused.stderr);
     assert!(!room.path("out").exists(), "a folder was made");
 }
@@ -186,9 +186,9 @@ fn a_folder_below_one_that_is_missing_is_not_made() {
     let room = Room::new();
     // Read, these would be another error.
     room.write("reviews.json", "nonsense\n".repeat(2_000));
-    let mut mill = program("sentimill");
-    mill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "a/b/reviews.h5"]);
-    let refused = run(&mut mill, b"").with_code(64);
+    let mut sentimill = program("sentimill");
+    sentimill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "a/b/reviews.h5"]);
+    let refused = run(&mut sentimill, b"").with_code(64);
     assert_eq!(
         refused.stderr,
         "sentimill: a: no such folder, expected one to write into; make it by mkdir -p, or check --out\n"
@@ -229,7 +229,7 @@ fn places_that_cannot_be_written_are_named() {
     fs::remove_file(room.path("out")).unwrap();
     fs::remove_dir(room.path("tmp")).unwrap();
     let settings = Settings::default();
-    let refused = run(&mut room.mill(Manner::SPARING, &settings, &["reviews.json"]), b"").with_code(74);
+    let refused = run(&mut room.sentimill(Manner::SPARING, &settings, &["reviews.json"]), b"").with_code(74);
     let last = refused.stderr.lines().last().unwrap();
     assert!(last.contains("tmp: cannot ") && last.contains("No such file or directory"), "{last}");
     assert_eq!(room.files(), ["reviews.json"]);

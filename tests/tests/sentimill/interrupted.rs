@@ -14,8 +14,8 @@ use crate::made::{Manner, Room, Settings};
 type Pipes = (ChildStdin, BufReader<ChildStderr>);
 
 /// Starts it with some of its input, and sends the signal when it says that it begins with this.
-fn interrupted(mill: &mut Command, input: &[u8], signal: Signal, doing: &str) -> (Child, Pipes, String) {
-    let mut child = start(mill);
+fn interrupted(sentimill: &mut Command, input: &[u8], signal: Signal, doing: &str) -> (Child, Pipes, String) {
+    let mut child = start(sentimill);
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(input).unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
@@ -44,7 +44,7 @@ fn a_signal_ends_it_at_whatever_it_is() {
                 let room = Room::new();
                 room.write("reviews.json", &lines);
                 let (mut child, pipes, said) =
-                    interrupted(&mut room.mill(manner, &settings, &inputs), b"\n", signal, doing);
+                    interrupted(&mut room.sentimill(manner, &settings, &inputs), b"\n", signal, doing);
                 let how = format!("{signal:?} while {doing}, {manner:?}: {said}");
                 assert_eq!(child.wait().unwrap().code(), Some(75), "{how}");
                 drop(pipes);

@@ -10,7 +10,7 @@ no disk, would be what is measured: it takes 7 s of a core for 1 GB, ten times w
 stream. As it is, inflating is a part of the figures, 0.8 s of a core for 1 GB, and it is what real dumps cost. Beside each
 thread that works one inflates, so 1 thread takes more than one core. Figures of plain files are compare.py's.
 
-usage: mill/bench/growth.py PROGRAMS FOLDER
+usage: sentimill/bench/growth.py PROGRAMS FOLDER
   PROGRAMS  the folder of the programs
   FOLDER    for the table and the plot
 GIGABYTES ("0.1 1 4"), THREADS ("1 2"), ROUNDS (3), WITH, a command to start sentimill with, and TMPDIR, where

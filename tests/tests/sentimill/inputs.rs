@@ -18,7 +18,7 @@ const MANNERS: [Manner; 2] = [Manner { threads: 3, memory: "512MiB" }, Manner { 
 #[track_caller]
 fn check(room: &Room, settings: &Settings<'_>, inputs: &[&str], stdin: &[u8], expected: &Made) {
     for manner in MANNERS {
-        let made = run(&mut room.mill(manner, settings, inputs), stdin).succeeded();
+        let made = run(&mut room.sentimill(manner, settings, inputs), stdin).succeeded();
         room.made(&made).assert_same(expected, &format!("{inputs:?}, {manner:?}"));
         std::fs::remove_dir_all(room.path("out")).unwrap();
     }
@@ -86,7 +86,7 @@ fn members_that_several_threads_inflate_are_read_as_by_the_mapper() {
         let told = told_by_mapper(&room, "reviews");
         for threads in [1, 2, 5] {
             let manner = Manner { threads, memory: "64MiB" };
-            let made = run(&mut room.mill(manner, &settings, &["reviews"]), b"").succeeded();
+            let made = run(&mut room.sentimill(manner, &settings, &["reviews"]), b"").succeeded();
             room.made(&made).assert_same(&expected, &format!("members of {bytes} bytes, {manner:?}"));
             assert_eq!(told_by("sentimill", &made.stderr, "reviews"), told, "{manner:?}");
             std::fs::remove_dir_all(room.path("out")).unwrap();
@@ -120,8 +120,9 @@ fn a_prefix_in_s3_is_all_objects_below_it() {
     server.put("reviews/_SUCCESS", b"no review");
     let room = Room::new();
     let settings = Settings::default();
-    let mut mill = with_s3(room.mill(MANNERS[0], &settings, &["s3://bucket/reviews/"]), &proxy.url());
-    let made = run(&mut mill, b"").succeeded();
+    let mut sentimill =
+        with_s3(room.sentimill(MANNERS[0], &settings, &["s3://bucket/reviews/"]), &proxy.url());
+    let made = run(&mut sentimill, b"").succeeded();
     room.made(&made).assert_same(&BY_PIPE, "objects");
 }
 
