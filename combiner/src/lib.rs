@@ -6,9 +6,9 @@
 
 use std::io::{self, Read, Write};
 
-use corpus::exit::Exit;
 use corpus::group::{GroupError, Groups, Order};
 use corpus::record::{ReadError, write_record};
+use program::exit::Exit;
 use thiserror::Error;
 
 /// Output goes out in pieces of about this size.

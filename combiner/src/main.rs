@@ -5,8 +5,8 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{Exit, chain, usage};
-use corpus::pipe::widen;
+use program::exit::{Exit, chain, usage};
+use program::pipe::widen;
 
 /// Adds up neighbouring records of one text, from standard input to standard output. It may run any number of times,
 /// before the sort or after it: no result changes.

@@ -1,8 +1,8 @@
 //! The options that say how lines hold reviews: the same in every program that reads lines.
 
 use clap::Args;
-use corpus::exit::Exit;
 use corpus::format::{Asked, ClassRatings, Format, FormatName, Preset};
+use program::exit::Exit;
 
 /// How a line holds a review.
 #[derive(Args, Clone, Debug)]

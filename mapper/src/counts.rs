@@ -6,8 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use corpus::exit::Exit;
 use corpus::ledger::MapperCounts;
+use program::exit::Exit;
 use thiserror::Error;
 
 /// A file of counts is much shorter.

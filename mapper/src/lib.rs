@@ -11,12 +11,12 @@ mod rejects;
 use std::io::{self, Read, Write};
 
 use corpus::clean::Cleaner;
-use corpus::exit::{Exit, Runner};
 use corpus::format::Format;
 use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad, report_counters};
 use corpus::lines::{Content, Line, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::review::{Rating, Review, ReviewParser};
+use program::exit::{Exit, Runner};
 use thiserror::Error;
 
 use crate::rejects::write_reject;

@@ -9,15 +9,15 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use corpus::exit::{Exit, Runner, chain, usage};
 use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
-use corpus::pipe::widen;
-use corpus::place::local_path;
 use corpus::record::RECORD_BYTES_MAX;
 use counts::CountsFile;
 use mapper::arguments::FormatArguments;
 use mapper::{Error, Mapper, Options, Output, Place};
+use program::exit::{Exit, Runner, chain, usage};
+use program::pipe::widen;
+use program::place::local_path;
 
 /// Cleaning makes a text up to half as long again (Ⱥ has two bytes, ⱥ three), and the record has to stay below the
 /// limit of those who read it.

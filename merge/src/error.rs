@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use corpus::exit::Exit;
 use corpus::ledger::{ReducerCounts, TooManyBad, Unbalanced};
+use program::exit::Exit;
 use thiserror::Error;
 
 /// Why there is no dataset.

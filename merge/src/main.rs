@@ -6,14 +6,14 @@ use std::process::ExitCode;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use corpus::exit::{self, Exit, chain, usage};
 use corpus::ledger::Share;
-use corpus::place::local_path;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::DatasetManifest;
 use merge::gc::Garbage;
 use merge::progress::Progress;
 use merge::{DatasetOptions, Error, Options, Outcome, VocabularyFrom, counts, gc};
+use program::exit::{self, Exit, chain, usage};
+use program::place::local_path;
 use store::{S3Options, Store};
 
 /// Makes one dataset of all shards of a run, or looks at one.

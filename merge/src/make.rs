@@ -5,12 +5,12 @@
 use std::path::{Path, PathBuf};
 
 use corpus::digest::Digest;
-use corpus::exit::chain;
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
 use dataset::{Digests, Row, RowsReader};
+use program::exit::chain;
 use tempfile::TempPath;
 
 use crate::card::describe_while;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use corpus::exit::Exit;
 use corpus::settings::{Difference, Keep, Settings};
 use corpus::stop_words;
+use program::exit::Exit;
 
 /// What decides a row.
 #[derive(Args, Clone, Debug)]

@@ -23,13 +23,13 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use corpus::exit::{Exit, Runner};
 use corpus::group::GroupError;
 use corpus::progress::Progress;
 use corpus::record::ReadError;
 use dataset::commit::{Commit, shard_key};
 use dataset::sha256;
 use dataset::shard::{ShardReader, ShardWriter};
+use program::exit::{Exit, Runner};
 use store::Store;
 use thiserror::Error;
 

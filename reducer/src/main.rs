@@ -5,8 +5,8 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use corpus::exit::{ATTEMPT, Exit, Runner, TIMEOUT, chain, usage};
-use corpus::pipe::widen;
+use program::exit::{ATTEMPT, Exit, Runner, TIMEOUT, chain, usage};
+use program::pipe::widen;
 use reducer::arguments::{RowArguments, parse_memory};
 use reducer::heartbeat::{Heartbeat, silence};
 use reducer::task::{JOB, Others, PARTITION, PARTITIONS, Task};

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use corpus::digest::Digest;
-use corpus::exit::Runner;
 use corpus::ledger::{ReducerCounts, report_counters, report_status};
 use dataset::commit::Commit;
+use program::exit::Runner;
 use serde_json::json;
 
 use crate::{Error, Result};

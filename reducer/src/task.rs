@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use corpus::exit::Runner;
 use corpus::settings::Settings;
+use program::exit::Runner;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// What a reducer is to do, and as whom.

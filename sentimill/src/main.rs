@@ -10,15 +10,15 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use corpus::exit::{Exit, chain, print, usage};
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
-use corpus::place::local_path;
 use corpus::settings::Settings;
 use dataset::dataset_file::DatasetReader;
 use mapper::arguments::FormatArguments;
 use merge::progress::Progress;
 use merge::{DatasetOptions, VocabularyFrom};
+use program::exit::{Exit, chain, print, usage};
+use program::place::local_path;
 use reducer::arguments::{RowArguments, parse_memory};
 use sentimill::reading::{self, Reading, ReadingOptions};
 use sentimill::{Error, Options, run};

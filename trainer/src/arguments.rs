@@ -9,7 +9,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use corpus::format::{FormatName, Preset};
 use corpus::lines::LINE_BYTES_MAX;
-use corpus::place::local_path;
+use program::place::local_path;
 use thiserror::Error;
 
 use crate::batches::RowWeight;

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use thiserror::Error;
 
 use crate::batches::Part;

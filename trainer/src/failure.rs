@@ -20,7 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use serde::{Deserialize, Serialize};
 
 /// The variable that names the file.

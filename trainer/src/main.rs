@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use corpus::exit::{Exit, chain, usage};
+use program::exit::{Exit, chain, usage};
 use trainer::arguments::Command;
 use trainer::{commands, flags};
 

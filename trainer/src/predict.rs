@@ -30,10 +30,10 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-use corpus::exit::Exit;
 use corpus::ledger::Fate;
 use corpus::lines::{Content, LineReader};
 use corpus::review::ReviewParser;
+use program::exit::Exit;
 use serde::Serialize;
 use thiserror::Error;
 

@@ -1,7 +1,7 @@
 //! The processes that train together: one alone, or a group of them. What all must agree on goes through here.
 
 use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
-use corpus::exit::chain;
+use program::exit::chain;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tch::{Device, Tensor};

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use ranks::python;
 use trainer::failure;
 

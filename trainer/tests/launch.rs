@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use trainer::failure;

@@ -7,7 +7,6 @@ use std::io;
 use std::path::Path;
 
 use corpus::digest::text_hash;
-use corpus::exit::Runner;
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::{Keep, Settings};
@@ -16,6 +15,7 @@ use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::UNKNOWN;
 use merge::progress::Progress;
 use merge::{DatasetOptions, VocabularyFrom};
+use program::exit::Runner;
 use proptest::prelude::*;
 use reducer::task::{Others, Task};
 use store::Store;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use thiserror::Error;
 
 /// Why a file could not be written or read.

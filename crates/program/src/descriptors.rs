@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::Stream;
+use crate::streams::Stream;
 
 /// A descriptor when the process started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,88 +1,10 @@
-//! What each program does before it begins. It turns the descriptors that a program was started with into an error
-//! where one of its standard streams is closed or cannot be used.
-//!
-//! Without it such a stream loses data in silence: Rust's runtime opens `/dev/null` in place of a closed descriptor, and
-//! its standard streams take a descriptor of the wrong direction for an empty input or a successful write.
+//! How every program begins and ends: descriptors into standard streams that can be used, arguments into local places,
+//! errors into one line and an exit code. Knows nothing of what is read or written.
 
 mod descriptors;
+pub mod exit;
+pub mod pipe;
+pub mod place;
+mod streams;
 
-use std::fmt;
-use std::io::{self, Stdin};
-
-use thiserror::Error;
-
-use crate::descriptors::State;
-
-/// The standard streams, by their descriptors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stream {
-    /// Descriptor 0.
-    Input,
-    /// Descriptor 1.
-    Output,
-    /// Descriptor 2.
-    Error,
-}
-
-impl Stream {
-    const ALL: [Self; 3] = [Self::Input, Self::Output, Self::Error];
-}
-
-impl fmt::Display for Stream {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Input => "standard input",
-            Self::Output => "standard output",
-            Self::Error => "standard error",
-        })
-    }
-}
-
-/// A standard stream that cannot be used.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum UnusableStream {
-    /// Its descriptor was closed when the program started.
-    #[error("{0} is closed, expected an open stream; redirect it to a file or to /dev/null")]
-    Closed(Stream),
-    /// Its descriptor is open in the other direction only.
-    #[error(
-        "{stream} is open for {found} only, expected for {expected}; redirect it to a file or to /dev/null"
-    )]
-    Direction {
-        /// The stream.
-        stream: Stream,
-        /// What its descriptor can be used for.
-        found: &'static str,
-        /// What the program uses it for.
-        expected: &'static str,
-    },
-}
-
-/// Checks that all three standard streams were open when the program started, and that output and error can be written.
-/// The first thing that `main` does.
-///
-/// Standard input may be one that cannot be read, which `nohup` makes: [`stdin`] refuses it where it is needed.
-pub fn check_streams() -> Result<(), UnusableStream> {
-    for stream in Stream::ALL {
-        match (stream, descriptors::at_start(stream)) {
-            (_, State::Closed) => return Err(UnusableStream::Closed(stream)),
-            (Stream::Output | Stream::Error, State::ReadOnly) => {
-                return Err(UnusableStream::Direction { stream, found: "reading", expected: "writing" });
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Standard input for a program that reads it.
-pub fn stdin() -> io::Result<Stdin> {
-    match descriptors::at_start(Stream::Input) {
-        State::Closed => Err(io::Error::other(UnusableStream::Closed(Stream::Input))),
-        State::WriteOnly => {
-            let (stream, found, expected) = (Stream::Input, "writing", "reading");
-            Err(io::Error::other(UnusableStream::Direction { stream, found, expected }))
-        }
-        State::ReadOnly | State::ReadWrite => Ok(io::stdin()),
-    }
-}
+pub use streams::{Stream, UnusableStream, check_streams, stdin};

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 
 use crate::key::{KEY_BYTES_MAX, SEGMENT_BYTES_MAX};
 

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf, absolute};
 
-use corpus::place::user_info;
+use program::place::user_info;
 
 use crate::Error;
 use crate::key::KEY_BYTES_MAX;
@@ -170,7 +170,7 @@ fn percent_decoded(path: &str) -> Result<Vec<u8>, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use corpus::exit::Exit;
+    use program::exit::Exit;
 
     use super::*;
 

@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use store::{Content, Error, Put, Store};
 use tempfile::TempDir;
 

@@ -13,7 +13,7 @@ mod s3_options;
 
 use std::time::{Duration, Instant};
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use store::{Content, Error, PART_BYTES_MIN, Put, Store};
 use tests::fault_proxy::{Fault, Request};
 use tests::s3_server::S3Server;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use corpus::exit::Exit;
 use corpus::format::FormatName;
+use program::exit::Exit;
 use thiserror::Error;
 
 /// An input that cannot be found or read.

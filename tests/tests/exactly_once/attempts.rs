@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use corpus::exit::Runner;
 use corpus::ledger::MapperCounts;
 use corpus::settings::Settings;
 use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, commit_key};
@@ -11,6 +10,7 @@ use dataset::sha256;
 use merge::gc;
 use merge::progress::Progress;
 use merge::{DatasetOptions, Options, Outcome, VocabularyFrom};
+use program::exit::Runner;
 use reducer::task::{Others, Task};
 use store::{Key, Store};
 

@@ -3,10 +3,10 @@
 
 use std::io;
 
-use corpus::exit::Runner;
 use corpus::format::Format;
 use corpus::ledger::{MapperCounts, Share};
 use mapper::{Mapper, Options, Output, Place};
+use program::exit::Runner;
 use tests::corpus::random::Random;
 use tests::lines::{in_parts, sorted_by_key_only, split};
 use tests::pipe::split_by_hadoop;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use corpus::exit::Exit;
 use dataset::commit::COMMIT_PREFIX;
+use program::exit::Exit;
 use store::Store;
 use tests::corpus::random::Random;
 use tests::seeds::{each_seed, seeds};

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use corpus::exit::Exit;
 use dataset::commit::Commit;
 use merge::Outcome;
+use program::exit::Exit;
 use store::Store;
 use tempfile::TempDir;
 use tests::corpus::random::Random;

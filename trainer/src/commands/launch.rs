@@ -11,7 +11,7 @@ pub fn launch(arguments: &Launch) -> ExitCode {
     let program = match env::current_exe() {
         Ok(program) => program,
         Err(error) => {
-            return corpus::exit::Exit::Io.end("trainer", &format!("cannot find this program: {error}"));
+            return program::exit::Exit::Io.end("trainer", &format!("cannot find this program: {error}"));
         }
     };
     let options = Options {

@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::thread::available_parallelism;
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
 use signal_hook::low_level::signal_name;

@@ -1,11 +1,11 @@
 use std::io::{BufReader, pipe};
 use std::thread;
 
-use corpus::exit::chain;
 use corpus::format::ClassRatings;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
 use dataset::WordList;
+use program::exit::chain;
 use proptest::prelude::*;
 
 use super::*;

@@ -1,7 +1,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use corpus::exit::chain;
+use program::exit::chain;
 use proptest::prelude::*;
 use tempfile::TempDir;
 

@@ -68,7 +68,7 @@ fn shares_change_from_the_step_that_was_said_and_never_behind_the_back_of_a_load
     let mut sizes: Vec<usize> = loader.by_ref().take(5).map(|batch| batch.unwrap().rows.len()).collect();
     let earliest = 5 + loader.ahead_steps();
     let early = loader.share_from(earliest - 1, Shares::of(vec![39, 1])).unwrap_err();
-    assert_eq!(early.exit(), corpus::exit::Exit::Internal);
+    assert_eq!(early.exit(), program::exit::Exit::Internal);
     assert!(loader.share_from(earliest, Shares::of(vec![39, 2])).is_err());
     loader.share_from(earliest, Shares::of(vec![39, 1])).unwrap();
     sizes.extend(loader.take(20).map(|batch| batch.unwrap().rows.len()));
@@ -108,7 +108,7 @@ fn damage_comes_at_its_place_and_nothing_behind_it() {
     assert!(before.iter().zip(&expected).all(|(read, expected)| read.as_ref().unwrap() == expected));
     let error = last.as_ref().unwrap_err();
     assert!(matches!(error, Error::Dataset(dataset::Error::Damaged { .. })), "{error}");
-    assert_eq!(error.exit(), corpus::exit::Exit::MissingInput);
+    assert_eq!(error.exit(), program::exit::Exit::MissingInput);
     let again =
         Rows::open(&path, &Reading { division: Division::all_test(), tokens_max: 8, memory_bytes: ALL });
     assert!(matches!(again.err(), Some(Error::Dataset(dataset::Error::Damaged { .. }))));

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs, thread};
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use store::{Content, Error, Key, Put, Store};
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use store::{Content, Put};
 use tempfile::TempDir;
 use tests::fault_proxy::Fault;

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use ::tests::compressed::{bgzf, in_members};
-use corpus::exit::Exit;
+use program::exit::Exit;
 use proptest::prelude::*;
 
 use super::*;
@@ -96,7 +96,7 @@ fn damage_is_told_in_groups_as_it_is_in_one() {
             for (threads, group_bytes) in [(1, 1), (3, 1), (3, 3000)] {
                 let reading = Reading::start_with(all_of(&folder), &options(threads), group_bytes).unwrap();
                 for error in read(&reading, threads).unwrap_err() {
-                    assert_eq!(corpus::exit::chain(&error), expected, "{by}, {threads}, {group_bytes}");
+                    assert_eq!(program::exit::chain(&error), expected, "{by}, {threads}, {group_bytes}");
                     assert_eq!(error.exit(), Exit::BadInput);
                 }
             }

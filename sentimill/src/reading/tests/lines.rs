@@ -6,7 +6,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use ::tests::compressed::{gzip, zstd};
-use corpus::exit::Exit;
+use program::exit::Exit;
 use proptest::prelude::*;
 
 use super::*;
@@ -88,7 +88,7 @@ fn a_damaged_stream_is_one_error_that_names_it_and_ends_all() {
         folder(&[("a.gz", &good), ("b.gz", &good[..good.len() - 9]), ("c.gz", &good), ("d", b"x\n")]);
     let error = refused(all_of(&folder), &options(3));
     assert_eq!(error.exit(), Exit::BadInput);
-    let message = corpus::exit::chain(&error);
+    let message = program::exit::chain(&error);
     assert!(message.contains("b.gz: cannot read it: the gzip member at byte 0 is cut off"), "{message}");
 }
 
@@ -98,7 +98,7 @@ fn a_file_that_shrinks_while_it_is_read_is_an_error() {
     let reading = Reading::start(all_of(&folder), &options(2)).unwrap();
     File::options().write(true).open(folder.path().join("a")).unwrap().set_len(600_001).unwrap();
     let errors = read(&reading, 2).unwrap_err();
-    let message = corpus::exit::chain(&errors[0]);
+    let message = program::exit::chain(&errors[0]);
     assert!(message.ends_with("found 600001 bytes, expected 1000000; leave it alone while it is read"));
     assert_eq!(errors[0].exit(), Exit::Io);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use ::tests::compressed::zstd;
 use ::tests::fault_proxy::{Fault, FaultProxy, Request};
 use ::tests::s3_server::{S3Server, with_s3};
-use corpus::exit::Exit;
+use program::exit::Exit;
 use store::{Key, PART_BYTES_MIN, S3Options, Store};
 
 use super::*;

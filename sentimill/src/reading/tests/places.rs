@@ -1,6 +1,6 @@
 //! What an input names.
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use store::S3Options;
 
 use super::*;

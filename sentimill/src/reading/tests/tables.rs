@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ::tests::compressed::gzip;
-use corpus::exit::Exit;
 use corpus::format::ClassRatings;
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use program::exit::Exit;
 use tempfile::TempDir;
 
 use super::*;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use corpus::exit::Exit;
 use dataset::commit::Commit;
 use merge::Outcome;
+use program::exit::Exit;
 
 use super::{Attempt, Ended, Schedule, Work};
 use crate::attempts::elected;
