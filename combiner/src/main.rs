@@ -1,6 +1,5 @@
 //! The program `combiner`: standard input to standard output, exit code out.
 
-use std::env;
 use std::io;
 use std::process::ExitCode;
 
@@ -23,7 +22,7 @@ fn main() -> ExitCode {
     }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => exit.end_task("combiner", &message, env::var_os::<&str>),
+        Err((exit, message)) => hadoop::end(exit, "combiner", &message),
     }
 }
 

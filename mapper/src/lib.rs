@@ -12,11 +12,12 @@ use std::io::{self, Read, Write};
 
 use corpus::clean::Cleaner;
 use corpus::format::Format;
-use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad, report_counters};
+use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad};
 use corpus::lines::{Content, Line, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::review::{Rating, Review, ReviewParser};
-use program::exit::{Exit, Runner};
+use hadoop::{Runner, report_counters};
+use program::exit::Exit;
 use thiserror::Error;
 
 use crate::rejects::write_reject;

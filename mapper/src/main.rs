@@ -2,7 +2,6 @@
 
 mod counts;
 
-use std::env;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,9 +12,10 @@ use corpus::ledger::{MapperCounts, Share};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::record::RECORD_BYTES_MAX;
 use counts::CountsFile;
+use hadoop::{Runner, Variable};
 use mapper::arguments::FormatArguments;
 use mapper::{Error, Mapper, Options, Output, Place};
-use program::exit::{Exit, Runner, chain, usage};
+use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
 use program::place::local_path;
 
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     };
     match run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => exit.end_task("mapper", &message, env::var_os::<&str>),
+        Err((exit, message)) => hadoop::end(exit, "mapper", &message),
     }
 }
 
@@ -82,7 +82,7 @@ fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
         line_bytes_max: arguments.line_bytes_max as usize,
         bad_lines_max: arguments.bad_lines_max.unwrap_or(accepted),
         output,
-        runner: Runner::of(env::var_os::<&str>),
+        runner: Runner::of_this_process(),
     })
 }
 
@@ -115,10 +115,8 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
 
 /// The part of a file that Hadoop feeds this mapper, else `-`.
 fn standard_input() -> Place {
-    let variable = |names: [&str; 2]| names.iter().find_map(|name| env::var(name).ok());
     Place {
-        file: variable(["mapreduce_map_input_file", "map_input_file"]).unwrap_or_else(|| "-".to_owned()),
-        split_start: variable(["mapreduce_map_input_start", "map_input_start"])
-            .and_then(|start| start.parse().ok()),
+        file: Variable::InputFile.value().unwrap_or_else(|| "-".to_owned()),
+        split_start: Variable::InputStart.value().and_then(|start| start.parse().ok()),
     }
 }

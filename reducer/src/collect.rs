@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use corpus::digest::{Digest, RowDigester, split};
 use corpus::ledger::ReducerCounts;
-use corpus::progress::Progress;
 use corpus::settings::Settings;
 use dataset::shard::{ShardSize, ShardWriter};
 use dataset::{Result, Row};
+use program::progress::Progress;
 
 use crate::buffer::Buffer;
 use crate::dictionary::Counted;

@@ -9,7 +9,6 @@ mod buffer;
 mod collect;
 mod commit;
 pub mod dictionary;
-pub mod heartbeat;
 pub mod key;
 mod reading;
 mod runs;
@@ -24,12 +23,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use corpus::group::GroupError;
-use corpus::progress::Progress;
 use corpus::record::ReadError;
 use dataset::commit::{Commit, shard_key};
 use dataset::sha256;
 use dataset::shard::{ShardReader, ShardWriter};
-use program::exit::{Exit, Runner};
+use hadoop::Runner;
+use program::exit::Exit;
+use program::progress::Progress;
 use store::Store;
 use thiserror::Error;
 

@@ -5,12 +5,11 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
-use program::exit::{ATTEMPT, Exit, Runner, TIMEOUT, chain, usage};
+use hadoop::{Heartbeat, Runner, Variable, silence};
+use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
 use reducer::arguments::{RowArguments, parse_memory};
-use reducer::heartbeat::{Heartbeat, silence};
-use reducer::task::{JOB, Others, PARTITION, PARTITIONS, Task};
-use reducer::task::{from_hadoop, host, in_names, random_attempt};
+use reducer::task::{Others, Task, host, in_names, random_attempt};
 use store::{S3Options, Store};
 
 /// Turns sorted records on standard input into one shard, committed to the run's folder exactly once. What a flag
@@ -24,11 +23,11 @@ struct Arguments {
     /// For S3: endpoint=, region=, profile=, path-style, kms-key=, bucket-owner=, parts=, part-mib=
     #[arg(long, value_name = "LIST")]
     s3: Option<S3Options>,
-    /// This reducer's partition, from 0 [Hadoop: mapreduce_task_partition]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P",
+        help = format!("This reducer's partition, from 0 [Hadoop: {}]", Variable::Partition.name()))]
     partition: Option<u32>,
-    /// Number of partitions of the run [Hadoop: mapreduce_job_reduces]
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R",
+        help = format!("Number of partitions of the run [Hadoop: {}]", Variable::Partitions.name()))]
     partitions: Option<u32>,
     /// Take the own partition out of the whole sorted stream
     #[arg(long, conflicts_with = "any_partitioner")]
@@ -36,8 +35,8 @@ struct Arguments {
     /// Take every text: the stream was split by another rule than Hadoop's
     #[arg(long)]
     any_partitioner: bool,
-    /// Name of this attempt [Hadoop: mapreduce_task_attempt_id; else random]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME",
+        help = format!("Name of this attempt [Hadoop: {}; else random]", Variable::Attempt.name()))]
     attempt: Option<String>,
     #[command(flatten)]
     rows: RowArguments,
@@ -56,7 +55,7 @@ fn main() -> ExitCode {
     };
     match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
-        Err((exit, message)) => exit.end_task("reducer", &message, env::var_os::<&str>),
+        Err((exit, message)) => hadoop::end(exit, "reducer", &message),
     }
 }
 
@@ -81,14 +80,14 @@ fn heartbeat(task: &Task, store: &Store) -> Result<Option<Heartbeat>, reducer::E
     if task.runner == Runner::User {
         return Ok(None);
     }
-    let silence = silence(from_hadoop(TIMEOUT).as_deref());
+    let silence = silence(Variable::Timeout.value().as_deref());
     let started = Heartbeat::start(store.progress().clone(), silence, io::stderr());
     started.map(Some).map_err(reducer::Error::Thread)
 }
 
 fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
-    let partition = number(arguments.partition, PARTITION, "--partition")?;
-    let partitions = number(arguments.partitions, PARTITIONS, "--partitions")?;
+    let partition = number(arguments.partition, Variable::Partition, "--partition")?;
+    let partitions = number(arguments.partitions, Variable::Partitions, "--partitions")?;
     if partition >= partitions {
         return Err((
             Exit::Usage,
@@ -97,7 +96,7 @@ fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
             ),
         ));
     }
-    let attempt = match arguments.attempt.clone().or_else(|| from_hadoop(ATTEMPT)) {
+    let attempt = match arguments.attempt.clone().or_else(|| Variable::Attempt.value()) {
         Some(attempt) => in_names(&attempt),
         None => random_attempt().map_err(|error| (Exit::Io, format!("random numbers: {error}")))?,
     };
@@ -111,8 +110,8 @@ fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
         },
         host: host(),
         attempt,
-        job: from_hadoop(JOB),
-        runner: Runner::of(env::var_os::<&str>),
+        job: Variable::Job.value(),
+        runner: Runner::of_this_process(),
         settings: arguments.rows.settings()?,
         memory_bytes: arguments.memory,
         scratch: env::temp_dir(),
@@ -120,12 +119,14 @@ fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
 }
 
 /// A number from its flag, else from Hadoop's environment.
-fn number(flag: Option<u32>, names: [&str; 2], option: &str) -> Result<u32, (Exit, String)> {
-    let Some(value) = flag.map(|n| n.to_string()).or_else(|| from_hadoop(names)) else {
+fn number(flag: Option<u32>, variable: Variable, option: &str) -> Result<u32, (Exit, String)> {
+    let Some(value) = flag.map(|n| n.to_string()).or_else(|| variable.value()) else {
         return Err((
             Exit::Usage,
-            format!("{option} is missing; give it, or run under Hadoop, which sets {}", names[0]),
+            format!("{option} is missing; give it, or run under Hadoop, which sets {}", variable.name()),
         ));
     };
-    value.parse().map_err(|_| (Exit::Settings, format!("{} is {value:?}, expected a whole number", names[0])))
+    value
+        .parse()
+        .map_err(|_| (Exit::Settings, format!("{} is {value:?}, expected a whole number", variable.name())))
 }

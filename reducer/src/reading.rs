@@ -9,8 +9,8 @@ use std::thread;
 
 use corpus::digest::text_hash;
 use corpus::group::{Group, Groups, Order};
-use corpus::partition::partition;
 use corpus::record::Votes;
+use hadoop::partition;
 
 use crate::task::{Others, Task};
 use crate::words::{Span, find_words, room};

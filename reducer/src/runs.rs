@@ -6,11 +6,11 @@
 
 use std::path::Path;
 
-use corpus::progress::Progress;
 use dataset::merge_sorted::{merge_sorted, sum_words};
 use dataset::shard::ShardWriter;
 use dataset::spool::{Run, Spool};
 use dataset::{Result, Row};
+use program::progress::Progress;
 
 use crate::buffer::Buffer;
 

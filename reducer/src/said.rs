@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use corpus::digest::Digest;
-use corpus::ledger::{ReducerCounts, report_counters, report_status};
+use corpus::ledger::ReducerCounts;
 use dataset::commit::Commit;
-use program::exit::Runner;
+use hadoop::{Runner, report_counters, report_status};
 use serde_json::json;
 
 use crate::{Error, Result};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use corpus::settings::Settings;
-use program::exit::Runner;
+use hadoop::Runner;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 /// What a reducer is to do, and as whom.
@@ -41,18 +41,6 @@ pub enum Others {
     /// Take it: the stream was split by another rule on purpose.
     Take,
 }
-
-/// The value of the first of these environment variables that is set. Hadoop sets newer and older names.
-pub fn from_hadoop(names: [&str; 2]) -> Option<String> {
-    names.iter().find_map(|name| std::env::var(name).ok()).filter(|value| !value.is_empty())
-}
-
-/// Hadoop's names for the partition.
-pub const PARTITION: [&str; 2] = ["mapreduce_task_partition", "mapred_task_partition"];
-/// Hadoop's names for the number of reducers.
-pub const PARTITIONS: [&str; 2] = ["mapreduce_job_reduces", "mapred_reduce_tasks"];
-/// Hadoop's names for the job.
-pub const JOB: [&str; 2] = ["mapreduce_job_id", "mapred_job_id"];
 
 /// This machine's name, fit for the name of an object.
 pub fn host() -> String {

@@ -3,7 +3,6 @@
 //! The counts are also Hadoop counters, a closed list, which reach the framework as lines on stderr.
 
 use std::fmt;
-use std::io::{self, Write};
 use std::ops::AddAssign;
 use std::str::FromStr;
 
@@ -360,21 +359,6 @@ pub fn check_run(mapper: &MapperCounts, reducer: &ReducerCounts) -> Result<(), U
     }
 }
 
-/// Writes counters as Hadoop reads them from a task's stderr, each line by one write, so that no other thread's
-/// line can get into it.
-pub fn report_counters(log: &mut impl Write, group: &str, counters: &[(&str, u64)]) -> io::Result<()> {
-    for (name, value) in counters {
-        log.write_all(format!("reporter:counter:{group},{name},{value}\n").as_bytes())?;
-    }
-    log.flush()
-}
-
-/// Writes a task's status as Hadoop reads it from stderr, which also tells Hadoop that the task is alive.
-pub fn report_status(log: &mut impl Write, status: &str) -> io::Result<()> {
-    log.write_all(format!("reporter:status:{}\n", status.replace(['\r', '\n'], " ")).as_bytes())?;
-    log.flush()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -486,16 +470,6 @@ mod tests {
             "10 lines = 1 blank + 2 bad_line + 1 no_text + 1 empty_text + 5 reviews"
         );
         assert_eq!(MapperCounts::default().to_string(), "0 lines = 0 reviews");
-    }
-
-    #[test]
-    fn counters_are_lines_that_hadoop_reads() {
-        let mut log = Vec::new();
-        report_counters(&mut log, MapperCounts::GROUP, &COUNTS.counters()[..2]).unwrap();
-        report_status(&mut log, "closing\nthe shard").unwrap();
-        let expected = "reporter:counter:mapper,lines,10\nreporter:counter:mapper,blank,1\n\
-                        reporter:status:closing the shard\n";
-        assert_eq!(String::from_utf8(log).unwrap(), expected);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use corpus::progress::Progress;
+use program::progress::Progress;
 use sha2::{Digest, Sha256};
 
 /// The SHA-256 of a file's bytes, in hexadecimal digits.

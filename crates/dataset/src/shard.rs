@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use corpus::clean::Cleaner;
 use corpus::digest::{Digest, RowDigester, VocabularyDigester, split};
-use corpus::progress::Progress;
 use corpus::settings::{Settings, shown};
+use program::progress::Progress;
 
 use crate::error::{Error, Fault, Result};
 use crate::file::{FileReader, FileWriter};

@@ -5,6 +5,7 @@ mod descriptors;
 pub mod exit;
 pub mod pipe;
 pub mod place;
+pub mod progress;
 mod streams;
 
 pub use streams::{Stream, UnusableStream, check_streams, stdin};

@@ -8,7 +8,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use corpus::progress::Progress;
+use program::progress::Progress;
 
 use crate::key::folder_of_prefix;
 use crate::naming::{Hidden, give_name, make_folder, sync_folder};

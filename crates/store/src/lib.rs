@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use corpus::progress::Progress;
+use program::progress::Progress;
 
 pub use error::{Error, S3Failure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};

@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;
 use bytes::Bytes;
-use corpus::progress::Progress;
+use program::progress::Progress;
 use tokio::runtime::Runtime;
 
 use crate::key::folder_of_prefix;

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use corpus::progress::Progress;
 use dataset::commit::{COMMIT_PREFIX, SEAL_KEY};
 use program::exit::Exit;
+use program::progress::Progress;
 use store::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, Store};
 use tests::corpus::random::Random;
 use tests::fault_proxy::damage_behind;

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, SystemTime};
 
-use corpus::progress::Progress;
 use dataset::commit::COMMIT_PREFIX;
+use program::progress::Progress;
 use store::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, Store};
 
 /// A store whose callers wait for each other before they elect.

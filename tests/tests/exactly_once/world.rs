@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use corpus::progress::Progress;
+use program::progress::Progress;
 use store::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, Store};
 
 /// How a call ends for its caller.

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::sync::LazyLock;
 
 use corpus::ledger::MapperCounts;
-use corpus::partition::partition;
 use dataset::manifest::Ledger;
+use hadoop::partition;
 use tests::corpus as made_up;
 use tests::lines::ended_by;
 use tests::pipe::Pipe;

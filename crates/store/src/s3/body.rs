@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use aws_sdk_s3::primitives::{ByteStream, SdkBody};
 use bytes::Bytes;
-use corpus::progress::Progress;
 use http_body::{Body, Frame, SizeHint};
+use program::progress::Progress;
 
 const PIECE_BYTES: usize = 64 << 10;
 

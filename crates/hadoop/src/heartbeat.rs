@@ -6,8 +6,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use corpus::ledger::report_status;
-use corpus::progress::Progress;
+use program::progress::Progress;
+
+use crate::report::report_status;
 
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
 /// So many signs come within Hadoop's limit: it looks at times of its own, and a machine may be busy.

@@ -1,0 +1,57 @@
+//! The end of a program that may be a task: an error on standard error, an exit code, and time for Hadoop to hear of it.
+
+use std::env;
+use std::io;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use program::exit::{Exit, one_line};
+
+use crate::environment::{Runner, Variable};
+use crate::report::report_status;
+
+/// Ends a program that may be a task of Hadoop, whose operator is shown a task's status and the end of its log: then
+/// both say why, and the program stays until the status has gone its way.
+pub fn end(exit: Exit, program: &str, why: &str) -> ExitCode {
+    let is_task = Runner::of_this_process() == Runner::Hadoop;
+    if is_task {
+        let _ = report_status(&mut io::stderr(), &format!("FATAL {program}: {}", one_line(why)));
+    }
+    let code = exit.end(program, why);
+    if is_task {
+        thread::sleep(until_reported(|name| env::var(name).ok()?.parse().ok()));
+    }
+    code
+}
+
+/// How long until a status that was said now has reached the master of a Hadoop job. At the end of each of its intervals
+/// the framework sends what it knew at the end of the one before, and what a task says later than that before it ends, it
+/// never sends. `milliseconds` are those of a variable of the environment.
+fn until_reported(milliseconds: impl Fn(&'static str) -> Option<u64>) -> Duration {
+    const LONGEST: Duration = Duration::from_secs(30);
+    let of = |variable: Variable| variable.names().iter().copied().find_map(&milliseconds);
+    // As MRJobConfUtil.getTaskProgressReportInterval has it.
+    let of_timeout = || of(Variable::Timeout).map(|timeout| timeout / 100);
+    let interval = of(Variable::ReportInterval).or_else(of_timeout).unwrap_or(3000);
+    // Two, and the time that it takes.
+    Duration::from_millis(interval).mul_f64(2.2).min(LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_task_stays_until_its_status_was_reported() {
+        let stays = |of: &'static [(&'static str, u64)]| {
+            let value = move |asked| of.iter().find(|(name, _)| *name == asked).map(|(_, value)| *value);
+            until_reported(value).as_millis()
+        };
+        const REPORT_INTERVAL: &str = "mapreduce_task_progress_report_interval";
+        assert_eq!(stays(&[]), 6600);
+        assert_eq!(stays(&[("mapreduce_task_timeout", 600_000)]), 13_200);
+        assert_eq!(stays(&[("mapred_task_timeout", 60_000), (REPORT_INTERVAL, 1000)]), 2200);
+        assert_eq!(stays(&[(REPORT_INTERVAL, u64::MAX)]), 30_000);
+    }
+}
