@@ -4,9 +4,7 @@ use std::hint::black_box;
 
 use corpus::record::Votes;
 use dataset::{Result, Row};
-
-use crate::dictionary::{Counted, Dictionary};
-use crate::words::Span;
+use words::{Counted, Dictionary, Span};
 
 /// Rows as they come, with the numbers that words were given as they appeared; after [`Buffer::sort`], rows and words
 /// in the order of a shard.

@@ -10,12 +10,11 @@ use corpus::settings::Settings;
 use dataset::shard::{ShardSize, ShardWriter};
 use dataset::{Result, Row};
 use program::progress::Progress;
+use words::{Counted, Span};
 
 use crate::buffer::Buffer;
-use crate::dictionary::Counted;
 use crate::reading::Text;
 use crate::runs::{MergedRuns, Runs};
-use crate::words::Span;
 
 /// What the rows add up to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -197,7 +196,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::words::{find_words, room};
+    use words::{find_words, room};
 
     fn words_of(text: &[u8]) -> Vec<Span> {
         let mut words = vec![Span::default(); room(text.len())];

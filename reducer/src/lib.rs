@@ -8,13 +8,10 @@ pub mod arguments;
 mod buffer;
 mod collect;
 mod commit;
-pub mod dictionary;
-pub mod key;
 mod reading;
 mod runs;
 mod said;
 pub mod task;
-pub mod words;
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -11,9 +11,9 @@ use corpus::digest::text_hash;
 use corpus::group::{Group, Groups, Order};
 use corpus::record::Votes;
 use hadoop::partition;
+use words::{Span, find_words, room};
 
 use crate::task::{Others, Task};
-use crate::words::{Span, find_words, room};
 use crate::{Error, Result};
 
 /// So many batches are under way: one is filled while one is collected, and one waits.

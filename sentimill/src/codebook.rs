@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use dataset::KeptWords;
-use reducer::dictionary::Dictionary;
-use reducer::key::{Key, Keys, SHORT_BYTES, Seed};
-use reducer::words::Span;
+use words::Dictionary;
+use words::Span;
+use words::keys::{Key, Keys, SHORT_BYTES, Seed};
 
 use crate::locked;
 
@@ -228,7 +228,7 @@ impl<'a> Agreement<'a> {
 mod tests {
     use std::thread;
 
-    use reducer::words::{find_words, room};
+    use words::{find_words, room};
 
     use super::*;
 

@@ -5,7 +5,7 @@ use dataset::Row;
 use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
 use merge::{Content, Ids, Size};
-use reducer::dictionary::Dictionary;
+use words::Dictionary;
 
 use crate::codebook::Codebook;
 use crate::encoded::{Word, each_word, read_row, short_codes};

@@ -189,7 +189,7 @@ fn take_slice<'a>(bytes: &mut &'a [u8], length: usize) -> &'a [u8] {
 
 #[cfg(test)]
 mod tests {
-    use reducer::words::Span;
+    use words::Span;
 
     use super::*;
 

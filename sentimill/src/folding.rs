@@ -12,8 +12,8 @@ use dataset::dataset_file::DatasetReader;
 use dataset::spool::{Run, Spool};
 use hashbrown::HashMap;
 use merge::Hashes;
-use reducer::dictionary::{Counted, Dictionary};
-use reducer::words::Span;
+use words::Span;
+use words::{Counted, Dictionary};
 
 use crate::codebook::Codebook;
 use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row};
@@ -348,7 +348,7 @@ impl RowWords {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use reducer::words::{find_words, room};
+    use words::{find_words, room};
 
     use super::*;
     use crate::codebook::Agreement;

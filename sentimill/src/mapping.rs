@@ -7,8 +7,7 @@ use corpus::digest::text_hash;
 use corpus::format::Format;
 use corpus::ledger::{Fate, MapperCounts};
 use mapper::{Reviews, TOLD, cause};
-use reducer::dictionary::{Counted, Dictionary};
-use reducer::words::{Span, find_words, room};
+use words::{Counted, Dictionary, Span, find_words, room};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::codebook::{Agreement, Codebook, Coded};

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::words::Span;
+use crate::spans::Span;
 
 /// Keys are hashed with a seed, so that nobody can write reviews whose words all meet in one slot of a table.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,7 @@ pub struct Keys<'a> {
 
 impl<'a> Keys<'a> {
     /// Those of this text.
+    #[inline]
     pub fn of(text: &'a [u8], seed: Seed) -> Self {
         let tail_from = text.len().saturating_sub(16);
         let mut tail = [0; 32];

@@ -2,8 +2,8 @@
 
 use corpus::record::RECORD_BYTES_MAX;
 
-use crate::key::{Key, Keys, SHORT_BYTES, Seed};
-use crate::words::Span;
+use crate::keys::{Key, Keys, SHORT_BYTES, Seed};
+use crate::spans::Span;
 
 /// All words seen since the last [`Dictionary::clear`], behind the stop words, which are never forgotten.
 ///
@@ -175,6 +175,7 @@ impl Dictionary {
     }
 
     /// The word with this number.
+    #[inline]
     pub fn get(&self, number: u32) -> &[u8] {
         self.entries[self.stop_words + number as usize].of(&self.bytes)
     }
@@ -191,11 +192,13 @@ impl Dictionary {
     }
 
     /// The number of words that are no stop words.
+    #[inline]
     pub fn n_words(&self) -> usize {
         self.entries.len() - self.stop_words
     }
 
     /// Whether another text could have more new words than there are numbers left.
+    #[inline]
     pub fn is_full(&self) -> bool {
         self.entries.len() > u32::MAX as usize - RECORD_BYTES_MAX
     }
@@ -208,6 +211,7 @@ impl Dictionary {
     }
 
     /// The memory that the words take; where a large table is almost full, that of the next one besides.
+    #[inline]
     pub fn memory_bytes(&self) -> usize {
         let is_almost_full = self.entries.len() > most_words(self.table.len()) / 16 * 15;
         // Small tables grow within what any program has; spilling before they do would make many small runs.
@@ -260,7 +264,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::words::{find_words, room};
+    use crate::spans::{find_words, room};
 
     /// The word's number, `None` for a stop word.
     fn count(dictionary: &mut Dictionary, word: &str) -> Option<u32> {
