@@ -4,18 +4,17 @@
 //! with their place; the bad ones can be had themselves, in place of the records. None of them stops the work; too
 //! many of them fail it at its end, with a guess at the cause.
 
-pub mod arguments;
-pub mod cause;
 mod rejects;
 
 use std::io::{self, Read, Write};
 
-use corpus::clean::Cleaner;
+use corpus::cause;
+use corpus::cleaned::CleanedReviews;
 use corpus::format::Format;
-use corpus::ledger::{Fate, MapperCounts, Share, TooManyBad};
-use corpus::lines::{Content, Line, LineReader};
+use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge};
+use corpus::ledger::{Fate, MapperCounts, Share};
+use corpus::lines::{Line, LineReader};
 use corpus::record::{Votes, write_record};
-use corpus::review::{Rating, Review, ReviewParser};
 use hadoop::{Runner, report_counters};
 use program::exit::Exit;
 use thiserror::Error;
@@ -24,9 +23,6 @@ use crate::rejects::write_reject;
 
 /// Output goes out in pieces of about this size.
 const WRITE_BYTES: usize = 256 << 10;
-/// So many bad lines of each reason are told.
-pub const TOLD: u64 = 3;
-
 /// What a mapper is to do.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -77,22 +73,9 @@ pub enum Error {
     /// Standard error could not be written.
     #[error("cannot write to standard error")]
     Log(#[source] io::Error),
-    /// Too many bad lines.
-    #[error("{found}; {cause}, or raise --bad-lines-max")]
-    BadLines {
-        /// How many there are.
-        found: TooManyBad,
-        /// What may be the matter, and what to do.
-        cause: String,
-    },
-    /// No review in all input.
-    #[error("found no review{found}, expected at least one; {cause}")]
-    NoReview {
-        /// What became of the lines.
-        found: String,
-        /// What may be the matter, and what to do.
-        cause: String,
-    },
+    /// Too many lines are bad, or none is a review.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
 }
 
 impl Error {
@@ -102,7 +85,7 @@ impl Error {
             Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Read { .. } | Self::Write(_) | Self::Log(_) => Exit::Io,
-            Self::BadLines { .. } | Self::NoReview { .. } => Exit::BadInput,
+            Self::Refused(_) => Exit::BadInput,
         }
     }
 }
@@ -114,7 +97,7 @@ pub struct Mapper<W, L> {
     options: Options,
     output: W,
     log: L,
-    reviews: Reviews,
+    reviews: CleanedReviews,
     counts: MapperCounts,
     without_review: WithoutReview,
     /// How the first line of all begins.
@@ -127,7 +110,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
     /// A mapper that has read nothing.
     pub fn new(output: W, log: L, options: Options) -> Self {
         Self {
-            reviews: Reviews::of(options.format.clone()),
+            reviews: CleanedReviews::of(options.format.clone()),
             options,
             output,
             log,
@@ -187,11 +170,10 @@ impl<W: Write, L: Write> Mapper<W, L> {
         for notice in notices.chain([counts.to_string()]) {
             self.say(&notice)?;
         }
-        let Options { format, bad_lines_max, output, .. } = &self.options;
-        match judge(&counts, &self.beginning, format, *bad_lines_max) {
+        match judge(&counts, self.options.bad_lines_max, || self.cause()) {
             // Bad lines were asked for, and there they are.
-            Err(Error::NoReview { .. }) if *output == Output::Rejects => Ok(()),
-            judged => judged,
+            Err(Refusal::NoReview { .. }) if self.options.output == Output::Rejects => Ok(()),
+            judged => Ok(judged?),
         }
     }
 
@@ -202,15 +184,20 @@ impl<W: Write, L: Write> Mapper<W, L> {
         if let Some(notice) = invalid_utf8(&counts) {
             self.say(&notice)?;
         }
-        let cause = || cause::likely(&counts, &self.beginning, &self.options.format);
         let judged = counts.judge_task(self.options.bad_lines_max);
-        judged.map_err(|found| Error::BadLines { found, cause: cause() })?;
+        judged.map_err(|found| Refusal::BadLines { found, cause: self.cause() })?;
         // Too few lines to fail for, and yet hardly what anybody wanted.
         if counts.reviews == 0 && counts.bad() > 0 {
-            let notice = format!("no line is a review; {}", cause());
+            let notice = format!("no line is a review; {}", self.cause());
             self.say(&notice)?;
         }
         Ok(())
+    }
+
+    /// What may be the matter with many bad lines, and what to do.
+    fn cause(&self) -> String {
+        let of_lines = || cause::likely(&self.counts, &self.beginning, &self.options.format);
+        input::remedy(&self.beginning).unwrap_or_else(of_lines)
     }
 
     fn say(&mut self, notice: &str) -> Result<(), Error> {
@@ -235,104 +222,6 @@ impl<W: Write, L: Write> Mapper<W, L> {
         let more = if so_far == TOLD { " (further ones are counted only)" } else { "" };
         self.say(&format!("{} at byte {offset} of {}{more}", fate.counter(), place.file))
     }
-}
-
-/// Judges all lines of all input, by their counts and by how the first one begins.
-pub fn judge(
-    counts: &MapperCounts,
-    beginning: &[u8],
-    format: &Format,
-    bad_lines_max: Share,
-) -> Result<(), Error> {
-    let cause = || cause::likely(counts, beginning, format);
-    counts.judge(bad_lines_max).map_err(|found| Error::BadLines { found, cause: cause() })?;
-    if counts.reviews > 0 {
-        return Ok(());
-    }
-    let found = match counts.lines {
-        0 => " and no line".to_owned(),
-        _ => format!(" ({counts})"),
-    };
-    Err(Error::NoReview { found, cause: cause() })
-}
-
-/// What is said of lines with bytes that are not UTF-8, if there are any.
-pub fn invalid_utf8(counts: &MapperCounts) -> Option<String> {
-    (counts.invalid_utf8 > 0).then(|| {
-        format!(
-            "invalid_utf8 in {} of {} lines, read as spaces; convert input of another encoding by iconv",
-            counts.invalid_utf8, counts.lines
-        )
-    })
-}
-
-/// Files with lines of which none is a review: the first few by name.
-#[derive(Clone, Debug, Default)]
-pub struct WithoutReview {
-    names: Vec<String>,
-    n_files: u64,
-}
-
-impl WithoutReview {
-    /// Adds a file.
-    pub fn add(&mut self, file: &str) {
-        self.n_files += 1;
-        if self.n_files <= TOLD {
-            self.names.push(file.to_owned());
-        }
-    }
-
-    /// What is said of them; nothing where there is no review at all, which is an error of its own.
-    pub fn notices(&self, counts: &MapperCounts) -> Vec<String> {
-        if counts.reviews == 0 {
-            return Vec::new();
-        }
-        let one = |name: &String| format!("warning: {name}: no line is a review; is it of another format?");
-        let more = self.n_files - self.names.len() as u64;
-        let more = (more > 0).then(|| format!("warning: no line is a review in {more} more files"));
-        self.names.iter().map(one).chain(more).collect()
-    }
-}
-
-/// Lines to cleaned texts, through buffers that are used again.
-#[derive(Debug)]
-pub struct Reviews {
-    parser: ReviewParser,
-    cleaner: Cleaner,
-    text: Vec<u8>,
-}
-
-impl Reviews {
-    /// For lines of this format.
-    pub fn of(format: Format) -> Self {
-        Self { parser: ReviewParser::new(format), cleaner: Cleaner::default(), text: Vec::new() }
-    }
-
-    /// The cleaned text and the rating of a line, or what else becomes of it.
-    pub fn read(&mut self, line: Content<'_>) -> Result<(&[u8], Rating), Fate> {
-        let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
-        cleaned(&mut self.cleaner, review, &mut self.text)
-    }
-
-    /// The same of a review that stood in no line, but in columns of a table.
-    pub fn read_row(&mut self, text: Option<&[u8]>, rating: Option<Rating>) -> Result<(&[u8], Rating), Fate> {
-        let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
-        cleaned(&mut self.cleaner, review, &mut self.text)
-    }
-
-    /// How many lines and rows so far have bytes that are not UTF-8.
-    pub fn invalid_utf8(&self) -> u64 {
-        self.parser.invalid_utf8()
-    }
-}
-
-fn cleaned<'a>(
-    cleaner: &mut Cleaner,
-    review: Review<'_>,
-    text: &'a mut Vec<u8>,
-) -> Result<(&'a [u8], Rating), Fate> {
-    text.clear();
-    if cleaner.clean(review.text, text) { Ok((text, review.rating)) } else { Err(Fate::EmptyText) }
 }
 
 #[cfg(test)]

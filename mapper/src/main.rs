@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use arguments::FormatArguments;
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::ledger::{MapperCounts, Share};
@@ -13,7 +14,6 @@ use corpus::lines::LINE_BYTES_MAX;
 use corpus::record::RECORD_BYTES_MAX;
 use counts::CountsFile;
 use hadoop::{Runner, Variable};
-use mapper::arguments::FormatArguments;
 use mapper::{Error, Mapper, Options, Output, Place};
 use program::exit::{Exit, chain, usage};
 use program::pipe::widen;

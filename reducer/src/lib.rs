@@ -4,7 +4,6 @@
 //! dictionary of its own, which is written here, read back whole, put into the store and committed. It knows
 //! nothing of other partitions and needs no vocabulary.
 
-pub mod arguments;
 mod buffer;
 mod collect;
 mod commit;

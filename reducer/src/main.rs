@@ -4,11 +4,12 @@ use std::env;
 use std::io;
 use std::process::ExitCode;
 
+use arguments::RowArguments;
 use clap::Parser;
 use hadoop::{Heartbeat, Runner, Variable, silence};
 use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
-use reducer::arguments::{RowArguments, parse_memory};
+use program::size::parse_memory;
 use reducer::task::{Others, Task, host, in_names, random_attempt};
 use store::{S3Options, Store};
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use corpus::judgement::Refusal;
 use program::exit::Exit;
 use thiserror::Error;
 
@@ -14,9 +15,12 @@ pub enum Error {
     /// The input could not be found or read.
     #[error(transparent)]
     Reading(#[from] reading::Error),
-    /// Too many lines of it are bad.
+    /// Too many lines of it are bad, or none is a review.
     #[error(transparent)]
-    Lines(#[from] mapper::Error),
+    Lines(#[from] Refusal),
+    /// Standard error could not be written.
+    #[error("cannot write to standard error")]
+    Log(#[source] io::Error),
     /// More votes than 32 bits hold.
     #[error(
         "the votes of the text with hash {hash:016x} pass 4294967295 for one rating; is the input read more than once?"
@@ -58,11 +62,10 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Reading(error) => error.exit(),
-            Self::Lines(error) => error.exit(),
             Self::Dataset(error) => error.exit(),
             Self::Merge(error) => error.exit(),
-            Self::TooManyVotes { .. } => Exit::BadInput,
-            Self::Scratch { .. } | Self::Thread(_) | Self::Output(_) => Exit::Io,
+            Self::Lines(_) | Self::TooManyVotes { .. } => Exit::BadInput,
+            Self::Scratch { .. } | Self::Thread(_) | Self::Log(_) | Self::Output(_) => Exit::Io,
             Self::Interrupted => Exit::TryAgain,
         }
     }

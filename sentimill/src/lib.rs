@@ -26,13 +26,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use corpus::cause;
 use corpus::digest::Digest;
 use corpus::format::Format;
+use corpus::judgement::{WithoutReview, invalid_utf8, judge};
 use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
 use corpus::settings::Settings;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
-use mapper::WithoutReview;
 use merge::progress::Progress;
 use merge::{DatasetOptions, Making, Size};
 
@@ -196,16 +197,17 @@ impl Job<'_> {
             told.merge(&part.told);
             beginning = beginning.into_iter().chain(&part.beginning).min();
         }
-        let mut say = |notice: &str| writeln!(log, "sentimill: {notice}").map_err(mapper::Error::Log);
+        let mut say = |notice: &str| writeln!(log, "sentimill: {notice}").map_err(Error::Log);
         for (BadLine { place, counted }, reason) in told.in_order() {
             let (offset, source) = (self.reading.offset(place), &self.reading.sources()[place.source]);
             say(&format!("{reason} at {counted} {offset} of {}", source.name))?;
         }
         let notices = self.without_review(mapped).notices(&counts);
-        notices.into_iter().chain(mapper::invalid_utf8(&counts)).try_for_each(|notice| say(&notice))?;
+        notices.into_iter().chain(invalid_utf8(&counts)).try_for_each(|notice| say(&notice))?;
         let beginning = beginning.map_or(&[][..], |(_, beginning)| beginning);
         let Options { format, bad_lines_max, .. } = self.options;
-        mapper::judge(&counts, beginning, format, *bad_lines_max)?;
+        let of_lines = || cause::likely(&counts, beginning, format);
+        judge(&counts, *bad_lines_max, || input::remedy(beginning).unwrap_or_else(of_lines))?;
         Ok(counts)
     }
 

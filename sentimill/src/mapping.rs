@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use corpus::cause;
+use corpus::cleaned::CleanedReviews;
 use corpus::digest::text_hash;
 use corpus::format::Format;
+use corpus::judgement::TOLD;
 use corpus::ledger::{Fate, MapperCounts};
-use mapper::{Reviews, TOLD, cause};
 use words::{Counted, Dictionary, Span, find_words, room};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -108,7 +110,7 @@ impl Mapping<'_> {
     /// What one thread does.
     pub fn run(&self) -> Result<Mapped> {
         let mut mapper = Mapper {
-            reviews: Reviews::of(self.format.clone()),
+            reviews: CleanedReviews::of(self.format.clone()),
             counts: MapperCounts::default(),
             told: Told::default(),
             held: vec![Held::default(); self.reading.sources().len()],
@@ -137,7 +139,7 @@ impl Mapping<'_> {
 
 /// Lines to texts, each line counted once.
 struct Mapper {
-    reviews: Reviews,
+    reviews: CleanedReviews,
     counts: MapperCounts,
     told: Told,
     held: Vec<Held>,

@@ -14,6 +14,7 @@
 mod ends;
 mod form;
 mod members;
+mod packed;
 mod source;
 mod utf16;
 
@@ -29,6 +30,7 @@ use utf16::Utf16Reader;
 pub use ends::end_of_member;
 pub use form::{FORM_BYTES, Form};
 pub use members::Members;
+pub use packed::remedy;
 pub use utf16::ByteOrder;
 
 /// A way to compress.

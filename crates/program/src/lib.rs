@@ -6,6 +6,7 @@ pub mod exit;
 pub mod pipe;
 pub mod place;
 pub mod progress;
+pub mod size;
 mod streams;
 
 pub use streams::{Stream, UnusableStream, check_streams, stdin};

@@ -1,19 +1,11 @@
 //! Many bad lines → what is probably the matter, and what to do.
 
-use corpus::format::{Format, FormatName};
-use corpus::ledger::MapperCounts;
-use corpus::lines::Content;
-use input::Compression;
+use crate::format::{Format, FormatName};
+use crate::ledger::MapperCounts;
+use crate::lines::Content;
 
 /// So many bytes of the first line are looked at.
 const BEGINNING_BYTES: usize = 16;
-
-/// The first bytes of what cannot be read by lines, its name, and what to do with it.
-const PACKED: [(&[u8], &str, &str); 3] = [
-    (b"\xfd7zXZ", "xz", "unpack it before the mapper"),
-    (b"PK\x03\x04", "zip", "unpack it before the mapper"),
-    (b"PAR1", "Parquet", "sentimill reads it, the mapper reads lines"),
-];
 
 /// What of the input's first line a guess is made from.
 pub fn beginning(line: Content<'_>) -> &[u8] {
@@ -23,15 +15,8 @@ pub fn beginning(line: Content<'_>) -> &[u8] {
     }
 }
 
-/// Guesses from the input's first bytes and from which reason is the most frequent.
+/// Guesses from the first line's first bytes and from which reason is the most frequent.
 pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format) -> String {
-    if Compression::of(beginning).is_some() {
-        return "the input is compressed: give it as a file, by --input, or unpack it before the mapper"
-            .to_owned();
-    }
-    if let Some((_, name, remedy)) = PACKED.iter().find(|(magic, ..)| beginning.starts_with(magic)) {
-        return format!("the input is a file of {name}: {remedy}");
-    }
     if counts.lines == 0 {
         return "check that what writes it has not failed".to_owned();
     }
@@ -102,8 +87,6 @@ mod tests {
     #[test]
     fn the_cause_is_named_from_what_is_seen() {
         let bad_lines = MapperCounts { lines: 10, bad_line: 9, ..MapperCounts::default() };
-        assert!(likely_for(bad_lines, b"\x1f\x8b\x08").contains("--input"));
-        assert!(likely_for(bad_lines, b"PK\x03\x04").contains("zip"));
         assert!(likely_for(bad_lines, b" [{\"a\"").contains("JSON array"));
         assert!(likely_for(bad_lines, b"a,b").contains("format json"));
         assert!(likely_for(bad_lines, b"\"1\",\"ok\"").contains("--format polarity-csv"));

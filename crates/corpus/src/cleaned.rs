@@ -1,0 +1,48 @@
+//! A raw line → its review's cleaned text and rating, or what else becomes of it.
+
+use crate::clean::Cleaner;
+use crate::format::Format;
+use crate::ledger::Fate;
+use crate::lines::Content;
+use crate::review::{Rating, Review, ReviewParser};
+
+/// Reads one line after another, through buffers that are used again.
+#[derive(Debug)]
+pub struct CleanedReviews {
+    parser: ReviewParser,
+    cleaner: Cleaner,
+    text: Vec<u8>,
+}
+
+impl CleanedReviews {
+    /// For lines of this format.
+    pub fn of(format: Format) -> Self {
+        Self { parser: ReviewParser::new(format), cleaner: Cleaner::default(), text: Vec::new() }
+    }
+
+    /// The cleaned text and the rating of a line, or what else becomes of it.
+    pub fn read(&mut self, line: Content<'_>) -> Result<(&[u8], Rating), Fate> {
+        let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
+        cleaned(&mut self.cleaner, review, &mut self.text)
+    }
+
+    /// The same of a review that stood in no line, but in columns of a table.
+    pub fn read_row(&mut self, text: Option<&[u8]>, rating: Option<Rating>) -> Result<(&[u8], Rating), Fate> {
+        let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
+        cleaned(&mut self.cleaner, review, &mut self.text)
+    }
+
+    /// How many lines and rows so far have bytes that are not UTF-8.
+    pub fn invalid_utf8(&self) -> u64 {
+        self.parser.invalid_utf8()
+    }
+}
+
+fn cleaned<'a>(
+    cleaner: &mut Cleaner,
+    review: Review<'_>,
+    text: &'a mut Vec<u8>,
+) -> Result<(&'a [u8], Rating), Fate> {
+    text.clear();
+    if cleaner.clean(review.text, text) { Ok((text, review.rating)) } else { Err(Fate::EmptyText) }
+}
