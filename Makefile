@@ -16,8 +16,8 @@ $(error TORCH=$(TORCH): neither yes nor no)
 else ifdef CI
 $(error TORCH=no: CI builds and tests everything, so take it out of the environment)
 else
-WORKSPACE := --workspace --exclude c10d --exclude trainer
-LEFT_OUT = @echo "make $@: left out c10d and trainer, which need PyTorch; to have them, leave out TORCH=no"
+WORKSPACE := --workspace --exclude c10d --exclude ranks --exclude trainer
+LEFT_OUT = @echo "make $@: left out c10d, trainer and ranks, which need PyTorch; to have them, leave out TORCH=no"
 endif
 # The stages of a Hadoop job, and what reads their shards.
 STAGES := mapper combiner reducer merge
@@ -28,7 +28,7 @@ GLIBC := 2.34
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
-	@echo "  TORCH=no leaves out c10d and trainer, and the download of PyTorch that they need."
+	@echo "  TORCH=no leaves out c10d, trainer and ranks, and the download of PyTorch that they need."
 
 setup: ## what building and testing need, below .deps/
 	@bootstrap/laptop.sh build test
@@ -43,12 +43,13 @@ build: ## the programs, into target/release/
 	$(LEFT_OUT)
 
 demo: build ## a small corpus, all the way to a dataset
+	cargo build --release $(LOCKED) $(WORKSPACE) --example demo-corpus
 	tests/demo.sh $(TARGET)/release
 
 # Without PyTorch, which the Python packages for tests would bring.
 hadoop-demo: ## the same as a job of Hadoop, on two nodes of this machine
 	@TORCH=no bootstrap/laptop.sh build test hadoop
-	cargo build --release $(LOCKED) $(STAGES:%=-p %) -p tests --bins
+	cargo build --release $(LOCKED) $(STAGES:%=-p %) -p sentimill --bins --example demo-corpus
 	tests/hadoop-demo.sh $(TARGET)/release .deps/s3/bin/moto_server
 
 # Everything in the release profile, so that HDF5 is compiled once.
@@ -92,7 +93,7 @@ REVIEWS :=
 # What is measured is built as what is shipped.
 bench: ## 1 GB through each stage, through sentimill, and through other engines; store, reading, all-reduces and training beside others
 	@bootstrap/laptop.sh build test bench $(TORCH_SET)
-	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins
+	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server
 	python3 tests/bench.py $(TARGET)/dist .deps/bench/bin/python
 	python3 sentimill/bench/compare.py $(TARGET)/dist .deps/bench/bin/python
 	cargo build --profile dist $(LOCKED) -p dataset --example read
@@ -113,7 +114,7 @@ endif
 
 hadoop-bench: ## 1 GB through the job on Hadoop, beside the same in Python
 	@TORCH=no bootstrap/laptop.sh build test bench hadoop
-	cargo build --profile dist $(LOCKED) $(STAGES:%=-p %) -p tests --bins
+	cargo build --profile dist $(LOCKED) $(STAGES:%=-p %) -p sentimill --bins --example demo-corpus
 	python3 tests/hadoop_bench.py $(TARGET)/dist .deps/bench/bin/python
 
 check: ## format, lints, documentation, licences, lists of what is built in, scripts

@@ -70,7 +70,7 @@ def main():
         sys.exit(f"bench: {GNU_TIME} was not found: apt-get install time")
     shutil.rmtree(BENCH, ignore_errors=True)
     BENCH.mkdir(parents=True)
-    os.environ |= {"LC_ALL": "C", "PATH": f"{PROGRAMS}:{os.environ['PATH']}", "SORT_MIB": str(SORT_MIB)}
+    os.environ |= {"LC_ALL": "C", "PATH": f"{PROGRAMS}:{PROGRAMS}/examples:{os.environ['PATH']}", "SORT_MIB": str(SORT_MIB)}
     source = f"cat {pathlib.Path(INPUT).resolve()}" if INPUT else f"demo-corpus --seed 1 --reviews {REVIEWS}"
     os.chdir(BENCH)
     bash(f"{source} >reviews")

@@ -5,7 +5,8 @@
 # shellcheck disable=SC2016 # Commands are shown as one types them, and expanded when they run.
 set -euo pipefail
 
-PATH=$(cd "$1" && pwd):$PATH
+programs=$(cd "$1" && pwd)
+PATH=$programs:$programs/examples:$PATH
 width=$({ tput cols || echo 100; } 2>/dev/null)
 
 folder=$(mktemp -d)

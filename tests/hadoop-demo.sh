@@ -8,7 +8,7 @@ set -euo pipefail
 PROGRAMS=$(cd "$1" && pwd)
 moto_server=$(realpath -s "$2")
 cluster=$(cd "$(dirname "$0")/../bootstrap/hadoop" && pwd)/cluster.sh
-export PROGRAMS PATH=$PROGRAMS:$PATH
+export PROGRAMS PATH=$PROGRAMS:$PROGRAMS/examples:$PATH
 
 folder=$(mktemp -d)
 end() {

@@ -50,7 +50,7 @@ def main():
     shutil.rmtree(BENCH, ignore_errors=True)
     BENCH.mkdir(parents=True)
     os.chdir(BENCH)
-    os.environ |= {"LC_ALL": "C", "PYTHONUTF8": "1", "PATH": f"{PROGRAMS}:{os.environ['PATH']}"}
+    os.environ |= {"LC_ALL": "C", "PYTHONUTF8": "1", "PATH": f"{PROGRAMS}:{PROGRAMS}/examples:{os.environ['PATH']}"}
     source = f"cat {pathlib.Path(INPUT).resolve()}" if INPUT else f"demo-corpus --seed 1 --reviews {REVIEWS}"
     shell(f"{source} >reviews")
     pathlib.Path("measured.sh").write_text(MEASURED)

@@ -4,12 +4,11 @@
 
 use corpus::clean::Cleaner;
 use libfuzzer_sys::fuzz_target;
+use oracle::clean::naive;
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 #[path = "../../crates/corpus/src/clean/masks.rs"]
 mod masks;
-#[path = "../../crates/corpus/tests/clean/naive.rs"]
-mod naive;
 
 use masks::{BLOCK, Masks, by_words};
 
@@ -17,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
     let text = &String::from_utf8_lossy(data);
     let mut cleaner = Cleaner::default();
     let cleaned = clean(&mut cleaner, text);
-    assert_eq!(cleaned, naive::naive(text), "{text:?}");
+    assert_eq!(cleaned, naive(text), "{text:?}");
     check_alphabet(&cleaned);
     assert_eq!(clean(&mut cleaner, &cleaned), cleaned, "cleaned twice");
     assert_eq!(clean(&mut cleaner, text), cleaned, "by a cleaner that was used before");

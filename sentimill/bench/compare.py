@@ -59,7 +59,7 @@ def main():
     inputs = INPUTS
     if not inputs:
         inputs = [BENCH / "reviews"]
-        made = f"{PROGRAMS}/demo-corpus --seed 1 --reviews {REVIEWS} | {PYTHON} {HERE}/usual.py >reviews"
+        made = f"{PROGRAMS}/examples/demo-corpus --seed 1 --reviews {REVIEWS} | {PYTHON} {HERE}/usual.py >reviews"
         subprocess.run(["bash", "-o", "pipefail", "-c", made], check=True)
     differing = [name for path in inputs for name in compare(path)]
     shutil.rmtree(BENCH)

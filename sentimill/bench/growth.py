@@ -75,7 +75,7 @@ def n_files(gigabytes):
 
 def make(seed):
     """Gives the bytes of the reviews of a seed, which will lie in its file."""
-    corpus = f"{PROGRAMS}/demo-corpus --seed {seed} --reviews {FILE_REVIEWS}"
+    corpus = f"{PROGRAMS}/examples/demo-corpus --seed {seed} --reviews {FILE_REVIEWS}"
     command = f"{corpus} | zstd -q -1 >{seed}.zst && zstd -q -d <{seed}.zst | wc -c"
     return int(subprocess.run(["bash", "-o", "pipefail", "-c", command], check=True, stdout=subprocess.PIPE).stdout)
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
+use synthetic::Facts;
 
-use crate::corpus::{self, Facts};
 use crate::pipe::{Pipe, mapped};
 
 const LINES: u64 = 5_000;
@@ -35,7 +35,7 @@ pub static DEMO: LazyLock<Demo> = LazyLock::new(|| {
 /// So many lines of a corpus.
 pub fn raw(lines: u64, seed: u64) -> (Vec<u8>, Facts) {
     let mut raw = Vec::new();
-    let facts = corpus::write(lines, seed, &mut raw).expect("memory takes all");
+    let facts = synthetic::write(lines, seed, &mut raw).expect("memory takes all");
     (raw, facts)
 }
 

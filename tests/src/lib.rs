@@ -6,7 +6,6 @@ use std::io::{self, Write};
 
 pub mod bad_lines;
 pub mod compressed;
-pub mod corpus;
 pub mod demo;
 pub mod fault_proxy;
 pub mod files;

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use crate::corpus::random::Random;
+use synthetic::random::Random;
 
 /// What `LC_ALL=C sort` makes of lines that each end in LF.
 pub fn sorted_as_c(lines: &[u8]) -> Vec<u8> {

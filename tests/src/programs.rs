@@ -40,9 +40,12 @@ impl Finished {
     }
 }
 
-/// A program of this project, as built beside the tests.
+/// A program of this project, or an example of one, as built beside the tests.
 pub fn program(name: &str) -> Command {
-    let path = folder_of_programs().join(name);
+    let folder = folder_of_programs();
+    let path =
+        [folder.join(name), folder.join("examples").join(name)].into_iter().find(|path| path.is_file());
+    let path = path.unwrap_or_else(|| folder.join(name));
     assert!(
         path.is_file(),
         "{} is missing: run `make build`, or `cargo build --release --workspace --bins`",

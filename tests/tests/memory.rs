@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tests::corpus::{self, new_words::each_text};
+use synthetic::{self, new_words::each_text};
 use tests::demo::json_line;
 use tests::pipe::{merge, reducer};
 use tests::programs::{Finished, finish, program, run, without_hadoop};
@@ -53,7 +53,7 @@ fn stream(name: &str, command: &Command, mib: u64, input: &Path, output: &Path) 
 fn write_reviews(path: &Path, bytes: u64) {
     const LINE_BYTES: u64 = 450;
     let mut output = BufWriter::new(File::create(path).unwrap());
-    corpus::write(bytes / LINE_BYTES, 1, &mut output).unwrap();
+    synthetic::write(bytes / LINE_BYTES, 1, &mut output).unwrap();
     output.flush().unwrap();
 }
 

@@ -2,14 +2,11 @@
 //! not what it should be, and nothing that it asks for is made.
 #![allow(clippy::unwrap_used)]
 
-#[path = "fixture/mod.rs"]
-mod fixture;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use fixture::reviews;
+use fixtures::reviews;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

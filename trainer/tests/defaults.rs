@@ -2,19 +2,18 @@
 //! is kept.
 #![allow(clippy::unwrap_used)]
 
-mod fixture;
+mod command;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use fixture::{dataset_of, review, reviews};
+use fixtures::{dataset_of, review, reviews};
 use serde_json::{Value, json};
 
 /// Trains to the end; what it said.
 fn fit(dataset: &Path, out: &Path, more: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.env("OMP_NUM_THREADS", "1").arg("fit").arg(dataset).arg("--out").arg(out);
+    let mut command = command::trainer();
+    command.arg("fit").arg(dataset).arg("--out").arg(out);
     let output = command.args(["--device", "cpu"]).args(more).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");

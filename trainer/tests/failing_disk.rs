@@ -3,14 +3,14 @@
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used)]
 
-#[path = "fixture/mod.rs"]
-mod fixture;
+mod command;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use fixture::{plain, reviews};
+use command::{plain, trainer};
+use fixtures::reviews;
 use tests::steps::{Ways, described, each_step, trace_steps};
 use tests::tracer::{Call, Ended, Errno, Kind, Then, permitted};
 
@@ -47,8 +47,8 @@ fn a_checkpoint_that_the_disk_refuses_leaves_the_one_before_it() {
 }
 
 fn fit(dataset: &Path, out: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.env("OMP_NUM_THREADS", "1").arg("fit").arg(dataset).arg("--out").arg(out);
+    let mut command = trainer();
+    command.arg("fit").arg(dataset).arg("--out").arg(out);
     command.args(["--embedding", "8", "--linear", "5", "--tokens", "20"]);
     command.args(["--device", "cpu", "--checkpoint-steps", "3", "--keep", "2"]);
     command.args(plain(&["--hidden", "6", "--epochs", "2", "--batch", "64"]));

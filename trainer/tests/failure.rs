@@ -1,9 +1,6 @@
 //! The error file, as PyTorch's own code reads it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "../../crates/c10d/tests/ranks/mod.rs"]
-mod ranks;
-
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -2,38 +2,18 @@
 //! that it was trained on.
 #![allow(clippy::unwrap_used)]
 
-#[path = "fixture/mod.rs"]
-mod fixture;
+mod command;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use command::{fit, run, trainer};
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
-use fixture::{dataset_of, dataset_prepared, review, reviews};
+use fixtures::{dataset_of, dataset_prepared, review, reviews};
 use serde_json::Value;
 use tempfile::TempDir;
-
-fn trainer() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.env("OMP_NUM_THREADS", "1");
-    command
-}
-
-fn fit(dataset: &Path, out: &Path, more: &[&str]) -> Command {
-    let mut command = trainer();
-    command.arg("fit").arg(dataset).arg("--out").arg(out).args(["--device", "cpu", "--batch", "32"]);
-    command.args(["--embedding", "8", "--hidden", "6", "--linear", "5", "--epochs", "1"]).args(more);
-    command
-}
-
-/// The exit code, and what was said on both streams.
-fn run(mut command: Command) -> (Option<i32>, String, String) {
-    let output = command.output().unwrap();
-    let [said, told] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
-    (output.status.code(), said, told.trim_end().to_owned())
-}
 
 fn trained(dataset: &Path, out: &Path, more: &[&str]) -> String {
     let (code, _, told) = run(fit(dataset, out, more));

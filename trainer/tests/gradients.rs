@@ -1,13 +1,8 @@
 //! However a batch is shared among ranks, its gradients are those of one rank with all of it.
 #![allow(clippy::unwrap_used)]
 
-#[path = "fixture/mod.rs"]
-mod fixture;
-#[path = "../../crates/c10d/tests/ranks/mod.rs"]
-mod ranks;
-
 use c10d::{ProcessGroup, Reducer, ReducerOptions};
-use fixture::reviews;
+use fixtures::reviews;
 use ranks::on_ranks;
 use tch::{Device, Tensor};
 use trainer::batches::{

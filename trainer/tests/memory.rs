@@ -1,8 +1,6 @@
 //! Rows that are read in blocks take the memory that was allowed, and what readers and waiting batches need besides.
 #![allow(clippy::unwrap_used)]
 
-mod fixture;
-
 use std::fs;
 
 use corpus::record::Votes;
@@ -19,7 +17,7 @@ const BESIDES_BYTES: u64 = 24 << 20;
 
 #[test]
 fn blocks_take_no_more_memory_than_was_allowed() {
-    let (_folder, path) = fixture::dataset_of(N_ROWS, 500, |at| Row {
+    let (_folder, path) = fixtures::dataset_of(N_ROWS, 500, |at| Row {
         hash: u64::from(at),
         tokens: (0..LENGTH).map(|n| 2 + (at ^ (n * 77)) % 500).collect(),
         votes: Votes([0, 0, 0, 0, 1]),

@@ -1,18 +1,15 @@
 //! Who can reach ranks: where they listen, and by what they know each other.
 #![allow(clippy::unwrap_used)]
 
-#[path = "fixture/mod.rs"]
-mod fixture;
-#[path = "../../crates/c10d/tests/ranks/mod.rs"]
-mod ranks;
+mod command;
 
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
-use fixture::reviews;
+use command::trainer;
+use fixtures::reviews;
 use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
 
@@ -23,12 +20,6 @@ fn fit(dataset: &Path, out: &Path) -> Vec<String> {
     arguments.push(dataset.to_str().unwrap().to_owned());
     arguments.extend(["--out".to_owned(), out.to_str().unwrap().to_owned()]);
     arguments
-}
-
-fn trainer() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.env("OMP_NUM_THREADS", "1");
-    command
 }
 
 /// The processes of the trainer that were given this folder to write to: a launch, and its ranks.

@@ -2,58 +2,26 @@
 //! mixed with what is there.
 #![allow(clippy::unwrap_used)]
 
-#[path = "fixture/mod.rs"]
-mod fixture;
-#[path = "../../crates/c10d/tests/ranks/mod.rs"]
-mod ranks;
+mod command;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fixture::reviews;
+use command::{ended, trainer};
+use fixtures::reviews;
 use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 const MISSING: &str = "no-such-dataset.h5";
 
-fn trainer() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.env("OMP_NUM_THREADS", "1");
-    command
-}
-
 fn fit(dataset: &Path, out: &Path, more: &[&str]) -> Command {
-    let mut command = trainer();
-    command.arg("fit").arg(dataset).arg("--out").arg(out).args(["--device", "cpu", "--batch", "32"]);
-    command.args([
-        "--embedding",
-        "8",
-        "--hidden",
-        "6",
-        "--linear",
-        "5",
-        "--tokens",
-        "20",
-        "--log-steps",
-        "1",
-    ]);
-    command.args(more);
-    if !more.contains(&"--epochs") {
-        command.args(["--epochs", "1"]);
-    }
-    command
-}
-
-/// The exit code, and all that was said, which is one line where it is a failure's.
-fn run(mut command: Command) -> (Option<i32>, String) {
-    let output = command.output().unwrap();
-    (output.status.code(), String::from_utf8(output.stderr).unwrap().trim_end().to_owned())
+    command::fit(dataset, out, &[&["--tokens", "20", "--log-steps", "1"], more].concat())
 }
 
 fn trained(dataset: &Path, out: &Path, more: &[&str]) {
-    let (code, told) = run(fit(dataset, out, more));
+    let (code, told) = ended(fit(dataset, out, more));
     assert_eq!(code, Some(0), "{told}");
 }
 
@@ -94,7 +62,7 @@ fn a_second_training_in_a_folder_that_is_held_is_refused_and_the_first_goes_on()
     first.wait_for(" step 5: ");
 
     for more in [&[][..], &["--resume"], &["--epochs", "100000", "--resume"]] {
-        let (code, told) = run(fit(&dataset, &out, more));
+        let (code, told) = ended(fit(&dataset, &out, more));
         assert_eq!(code, Some(75), "{told}");
         assert!(told.contains("out: process ") && told.contains(" is training there"), "{told}");
         assert_eq!(told.lines().count(), 1, "{told}");
@@ -164,7 +132,7 @@ fn an_occupied_folder_is_refused_and_left_as_it_is() {
         (other, &["--resume"], "notes.txt is there already"),
     ] {
         let before = content(&folder);
-        let (code, told) = run(fit(&dataset, &folder, more));
+        let (code, told) = ended(fit(&dataset, &folder, more));
         assert_eq!(code, Some(64), "{told}");
         assert!(told.contains(expected) && told.lines().count() == 1, "{told}");
         let after = content(&folder);
@@ -175,7 +143,7 @@ fn an_occupied_folder_is_refused_and_left_as_it_is() {
         let mut trainer = trainer();
         trainer.arg(command).arg(if command == "export" { out.join("model") } else { out.clone() });
         trainer.arg("--out").arg(out.join(if command == "export" { "model" } else { "settings.json" }));
-        let (code, told) = run(trainer);
+        let (code, told) = ended(trainer);
         assert_eq!((code, told.lines().count()), (Some(64), 1), "{told}");
         assert!(told.contains(" is there already"), "{told}");
     }
@@ -200,7 +168,7 @@ fn a_complete_training_is_said_to_be_complete_by_one_rank_and_by_two() {
     let mut launched = trainer();
     launched.args(["launch", "--nproc", "2", "--"]).args(resumed().get_args());
     for command in [resumed(), launched] {
-        let (code, told) = run(command);
+        let (code, told) = ended(command);
         assert_eq!(code, Some(0), "{told}");
         assert!(told.contains("already complete: the model is in "), "{told}");
         assert!(content(&out) == before);
@@ -211,7 +179,7 @@ fn a_complete_training_is_said_to_be_complete_by_one_rank_and_by_two() {
 fn a_complete_training_is_not_said_to_have_had_other_settings() {
     let (_data, dataset, out) = data_and_out();
     trained(&dataset, &out, &[]);
-    let (code, told) = run(fit(&dataset, &out, &["--epochs", "2", "--resume"]));
+    let (code, told) = ended(fit(&dataset, &out, &["--epochs", "2", "--resume"]));
     assert_eq!(code, Some(78), "{told}");
     assert!(told.contains("found a complete training with epochs 1, expected 2; "), "{told}");
     assert!(told.contains("--init-from "), "{told}");
@@ -230,7 +198,7 @@ fn a_place_that_takes_no_result_is_refused_before_the_input_is_read() {
         ] {
             let mut trainer = trainer();
             trainer.args([command, input, "--out", out]).current_dir(within.path());
-            let (found, told) = run(trainer);
+            let (found, told) = ended(trainer);
             assert_eq!(found, Some(code), "{command} --out {out}: {told}");
             assert!(told.contains(expected) && !told.contains("SECRET"), "{command} --out {out}: {told}");
             assert_eq!(names(within.path()), [""; 0], "{command} --out {out}");
@@ -244,7 +212,7 @@ fn a_file_is_no_folder_for_a_training() {
     fs::write(within.path().join("file"), "kept").unwrap();
     let mut trainer = trainer();
     trainer.args(["fit", MISSING, "--out", "file"]).current_dir(within.path());
-    let (code, told) = run(trainer);
+    let (code, told) = ended(trainer);
     assert_eq!(code, Some(64), "{told}");
     assert!(
         told.contains("file: a file is there already, expected a free name or an empty folder; "),

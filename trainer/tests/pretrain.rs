@@ -1,17 +1,16 @@
 //! Learning next words, and what begins with what was learned by it.
 #![allow(clippy::unwrap_used)]
 
-mod fixture;
-#[path = "../../crates/c10d/tests/ranks/mod.rs"]
-mod ranks;
+mod command;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use command::plain;
 use corpus::record::Votes;
 use dataset::Row;
-use fixture::{dataset_of, plain};
+use fixtures::dataset_of;
 use ranks::{Rank, free_port, placed};
 use serde_json::Value;
 use tch::Tensor;
@@ -43,8 +42,8 @@ fn ring(at: u32, length: u32, rating: usize) -> Row {
 }
 
 fn trainer(asked: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.env("OMP_NUM_THREADS", "1").args(asked);
+    let mut command = command::trainer();
+    command.args(asked);
     command
 }
 

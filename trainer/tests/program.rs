@@ -1,10 +1,7 @@
 //! The program, as its users start it: one rank or several, ended and gone on with, given what it cannot use.
 #![allow(clippy::unwrap_used)]
 
-#[path = "fixture/mod.rs"]
-mod fixture;
-#[path = "../../crates/c10d/tests/ranks/mod.rs"]
-mod ranks;
+mod command;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,9 +10,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use command::{ended, plain, trainer};
 use corpus::record::Votes;
 use dataset::Row;
-use fixture::{dataset_of, dataset_with, plain, review, reviews, word};
+use fixtures::{dataset_of, dataset_with, review, reviews, word};
 use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -91,12 +89,6 @@ fn spread(mut row: Row) -> Row {
     row
 }
 
-fn trainer() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.env("OMP_NUM_THREADS", "1");
-    command
-}
-
 fn start(world_size: usize, command: impl Fn() -> Command) -> Vec<Rank> {
     if world_size == 1 {
         return vec![Rank::start(0, command())];
@@ -120,11 +112,6 @@ fn key_file() -> &'static Path {
         file
     })
     .path()
-}
-
-fn run(mut command: Command) -> (Option<i32>, String) {
-    let Output { status, stderr, .. } = command.output().unwrap();
-    (status.code(), String::from_utf8(stderr).unwrap())
 }
 
 /// Of many words ranks send each other the gradients of those that they have met; of few, three ranks sum all.
@@ -317,7 +304,7 @@ fn refused(dataset: &Path, more: &[&str]) -> (Option<i32>, String, Vec<PathBuf>)
         .arg(&out)
         .args(["--device", "cpu", "--epochs", "2"])
         .args(more);
-    let (code, told) = run(command);
+    let (code, told) = ended(command);
     let left = match fs::read_dir(&out) {
         Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
         Err(_) => Vec::new(),
@@ -442,7 +429,7 @@ fn a_full_disk_at_a_checkpoint_ends_the_training_and_leaves_the_last_one_whole()
         .arg(fit.get_program())
         .args(fit.get_args());
     limited.env("OMP_NUM_THREADS", "1");
-    let (code, told) = run(limited);
+    let (code, told) = ended(limited);
 
     assert_eq!(code, Some(74), "{told}");
     assert_eq!(newest(&job), before);
@@ -461,7 +448,7 @@ fn a_full_disk_at_a_checkpoint_ends_the_training_and_leaves_the_last_one_whole()
 fn a_gpu_that_is_not_there_is_said_to_be_missing() {
     let mut command = trainer();
     command.args(["fit", "reviews.h5", "--out", "out", "--device", "cuda"]).env("CUDA_VISIBLE_DEVICES", "");
-    let (code, told) = run(command);
+    let (code, told) = ended(command);
     assert_eq!(code, Some(78), "{told}");
     assert_eq!(told.trim_end().lines().count(), 1, "{told}");
 }
@@ -472,7 +459,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     job.train("out", 1, &["--checkpoint-steps", "10"]);
     fs::remove_dir_all(job.out("out").join("model")).unwrap();
 
-    let (code, told) = run(job.fit("out", &["--resume", "--seed", "2"]));
+    let (code, told) = ended(job.fit("out", &["--resume", "--seed", "2"]));
     assert_eq!(code, Some(78), "{told}");
     assert!(
         told.trim_end()
@@ -483,7 +470,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     // Elsewhere there are only its own settings.
     let newest = fs::read_to_string(job.out("out").join("checkpoints/latest")).unwrap();
     let newest = job.out("out").join("checkpoints").join(newest);
-    let (code, told) = run(job.fit("other", &["--resume", newest.to_str().unwrap(), "--seed", "2"]));
+    let (code, told) = ended(job.fit("other", &["--resume", newest.to_str().unwrap(), "--seed", "2"]));
     assert_eq!(code, Some(78), "{told}");
     assert!(told.contains("training.json: seed 1, expected 2; "), "{told}");
 }
@@ -502,7 +489,7 @@ fn a_damaged_newest_checkpoint_is_passed_over_with_a_message() {
     bytes[last] ^= 1;
     fs::write(&weights, bytes).unwrap();
 
-    let (code, told) = run(job.fit("out", &["--checkpoint-steps", "10", "--resume"]));
+    let (code, told) = ended(job.fit("out", &["--checkpoint-steps", "10", "--resume"]));
 
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("passed over: ") && told.contains("model.safetensors"), "{told}");
@@ -608,7 +595,7 @@ fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     job.train("second", 1, &["--init-from", model.to_str().unwrap(), "--epochs", "1", "--rate", "1e-30"]);
     assert!(job.weights("second") == job.weights("first"));
 
-    let (code, told) = run(job.fit("more", &["--init-from", model.to_str().unwrap(), "--layers", "3"]));
+    let (code, told) = ended(job.fit("more", &["--init-from", model.to_str().unwrap(), "--layers", "3"]));
     assert_eq!(code, Some(66), "{told}");
     assert!(told.contains("no such tensor, expected lstm.weight_ih_l2"), "{told}");
 
@@ -618,10 +605,10 @@ fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     assert!(loss("third") != loss("first"));
 
     fs::write(&vectors, format!("{} 1 2 3\n", word(3))).unwrap();
-    let (code, told) = run(job.fit("fourth", &["--init-from", "nowhere"]));
+    let (code, told) = ended(job.fit("fourth", &["--init-from", "nowhere"]));
     assert_eq!(code, Some(66), "{told}");
     assert!(told.contains("nowhere: no such file or folder, expected a saved model's folder"), "{told}");
-    let (code, told) = run(job.fit("fourth", &["--init-from", vectors.to_str().unwrap()]));
+    let (code, told) = ended(job.fit("fourth", &["--init-from", vectors.to_str().unwrap()]));
     assert_eq!(code, Some(65), "{told}");
     assert!(told.contains("words.vec: line 1: 3 numbers, expected 8"), "{told}");
 }
@@ -653,7 +640,7 @@ fn a_model_predicts_line_by_line_and_is_exported_whole() {
     let copy = job.out("copy");
     let mut export = trainer();
     export.arg("export").arg(&model).arg("--out").arg(&copy);
-    assert_eq!(run(export).0, Some(0));
+    assert_eq!(ended(export).0, Some(0));
 
     let predicted = |model: &Path| {
         let lines = job.out("lines");
@@ -677,7 +664,7 @@ fn a_model_predicts_line_by_line_and_is_exported_whole() {
     fs::write(copy.join("vocabulary.txt"), bytes).unwrap();
     let mut predict = trainer();
     predict.arg("predict").arg(&copy);
-    let (code, told) = run(predict);
+    let (code, told) = ended(predict);
     assert_eq!(code, Some(66), "{told}");
 }
 
@@ -793,7 +780,7 @@ fn several_datasets_are_evaluated_by_a_trainings_folder_a_line_each() {
 fn the_end_of_a_training_tells_three_figures_beside_the_larger_class() {
     let job = Job::new();
     let outcome = |name: &str, more: &[&str]| {
-        let (code, told) = run(job.fit(name, more));
+        let (code, told) = ended(job.fit(name, more));
         assert_eq!(code, Some(0), "{told}");
         let from = told.find("trainer: accuracy ").unwrap_or_else(|| panic!("{told}"));
         told[from..].lines().map(str::to_owned).collect::<Vec<_>>()

@@ -2,15 +2,14 @@
 //! the trainer, comes to the same losses from the same weights and rows, and to the same answers with a saved model.
 #![allow(clippy::unwrap_used)]
 
-mod fixture;
-#[path = "../../crates/c10d/tests/ranks/mod.rs"]
-mod ranks;
+mod command;
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use command::{plain, trainer};
 use corpus::record::Votes;
 use dataset::Row;
 use ranks::python;
@@ -105,7 +104,7 @@ fn an_exported_model_predicts_by_its_own_python_file() {
     // A cleaned text holds letters alone.
     let letter = |n: u32| char::from(b'a' + (n % 26) as u8);
     let words: Vec<String> = (0..N_WORDS).map(|at| format!("wo{}{}", letter(at / 26), letter(at))).collect();
-    let (folder, dataset) = fixture::dataset_with(N_ROWS, &words, row);
+    let (folder, dataset) = fixtures::dataset_with(N_ROWS, &words, row);
     let text = |at: u32| {
         let tokens = row(at).tokens;
         // Stop words are left out, and a word that nobody knows is not.
@@ -126,10 +125,10 @@ fn an_exported_model_predicts_by_its_own_python_file() {
         let [run, exported] = ["run", "exported"].map(|what| folder.path().join(format!("{what}-{name}")));
         let asked: Vec<&str> = asked.split(' ').collect();
         fit(&dataset, &run, &asked);
-        let mut export = Command::new(env!("CARGO_BIN_EXE_trainer"));
+        let mut export = trainer();
         output(export.arg("export").arg(run.join("model")).arg("--out").arg(&exported));
 
-        let mut predict = Command::new(env!("CARGO_BIN_EXE_trainer"));
+        let mut predict = trainer();
         predict.arg("predict").arg(&exported).args(["--format", "text"]);
         let ours = output(predict.stdin(fs::File::open(&texts).unwrap())).stdout;
         let score = |line: &str| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap();
@@ -155,7 +154,7 @@ fn an_exported_model_predicts_by_its_own_python_file() {
 
 /// Rows of all lengths whose words say their label, mostly.
 fn rows() -> (tempfile::TempDir, PathBuf) {
-    fixture::dataset_of(N_ROWS, N_WORDS, row)
+    fixtures::dataset_of(N_ROWS, N_WORDS, row)
 }
 
 fn row(at: u32) -> Row {
@@ -195,8 +194,8 @@ fn losses(lines: &str) -> Vec<f64> {
 }
 
 fn fit(dataset: &Path, out: &Path, asked: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.arg("fit").arg(dataset).arg("--out").arg(out).args(fixture::plain(&[SIZES, asked].concat()));
+    let mut command = trainer();
+    command.arg("fit").arg(dataset).arg("--out").arg(out).args(plain(&[SIZES, asked].concat()));
     output(&mut command);
 }
 

@@ -2,8 +2,6 @@
 //! hand.
 #![allow(clippy::unwrap_used)]
 
-mod ranks;
-
 use c10d::{Launch, Options, ProcessGroup, ReduceOp, TcpStore};
 use ranks::{on_ranks, on_ranks_with, options};
 use tch::{Device, Kind, Tensor};

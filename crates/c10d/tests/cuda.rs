@@ -1,8 +1,6 @@
 //! NCCL, in a group of one, where there is a GPU; and what a machine without one says, by the same program.
 #![allow(clippy::unwrap_used)]
 
-mod ranks;
-
 use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
 use ranks::{free_port, options, skipped};
 use tch::{Device, Kind, Tensor};

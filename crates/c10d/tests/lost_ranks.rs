@@ -2,8 +2,6 @@
 //! ten seconds.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod ranks;
-
 use std::time::{Duration, Instant};
 
 use c10d::{Backend, Error, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};

@@ -1,8 +1,6 @@
 //! Ranks that do not make the same call: in a group that is checked each is told so, and the group lives on.
 #![allow(clippy::unwrap_used)]
 
-mod ranks;
-
 use std::time::Duration;
 
 use c10d::{Error, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};

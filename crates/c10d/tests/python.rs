@@ -1,8 +1,6 @@
 //! Rust ranks and a Python rank in one group: the store, the rendezvous and the wire are PyTorch's.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-mod ranks;
-
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;

@@ -1,8 +1,6 @@
 //! The gradients of ranks that share a batch are those of one process with the whole of it.
 #![allow(clippy::unwrap_used)]
 
-mod ranks;
-
 use std::time::Duration;
 
 use c10d::{

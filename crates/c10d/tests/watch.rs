@@ -2,8 +2,6 @@
 //! descriptors that are given back.
 #![allow(clippy::unwrap_used)]
 
-mod ranks;
-
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;

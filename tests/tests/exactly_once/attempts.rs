@@ -33,11 +33,11 @@ impl Corpus {
     /// Made-up reviews, and their dataset by the shortest way: one mapper, one reducer, nothing in its way.
     pub fn of(n_lines: u64, seed: u64) -> Self {
         let mut lines = Vec::new();
-        tests::corpus::write(n_lines, seed, &mut lines).unwrap();
+        synthetic::write(n_lines, seed, &mut lines).unwrap();
         let folder = scratch();
         let store = Store::open(folder.path().join("run").to_str().unwrap()).unwrap();
         let maps = Maps::of(&lines, 1, 1);
-        let input = maps.input(0, &mut tests::corpus::random::Random::new(0));
+        let input = maps.input(0, &mut synthetic::random::Random::new(0));
         reduce(&store, input, &task(0, 1, "only", folder.path())).unwrap();
         let out = folder.path().join("reviews.h5");
         merged(&store, &out, maps.counts, folder.path()).unwrap();

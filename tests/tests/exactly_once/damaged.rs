@@ -6,7 +6,7 @@ use dataset::commit::{COMMIT_PREFIX, SEAL_KEY};
 use program::exit::Exit;
 use program::progress::Progress;
 use store::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, Store};
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 use tests::fault_proxy::damage_behind;
 
 use crate::attempts::{Corpus, merged, reduce, task};

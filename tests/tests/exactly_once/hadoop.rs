@@ -7,7 +7,7 @@ use corpus::format::Format;
 use corpus::ledger::{MapperCounts, Share};
 use hadoop::Runner;
 use mapper::{Mapper, Options, Output, Place};
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 use tests::lines::{in_parts, sorted_by_key_only, split};
 use tests::pipe::split_by_hadoop;
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use dataset::commit::{COMMIT_PREFIX, DATA_PREFIX};
 use store::Store;
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 use tests::pipe::reducer;
 use tests::programs::start;
 use tests::seeds::{each_seed, seeds};

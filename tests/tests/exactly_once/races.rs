@@ -7,7 +7,7 @@ use std::thread;
 use dataset::commit::COMMIT_PREFIX;
 use program::exit::Exit;
 use store::Store;
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 use tests::seeds::{each_seed, seeds};
 
 use crate::attempts::{Corpus, elected, reduce, task};

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dataset::commit::commit_key;
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 use tests::fault_proxy::{Fault, FaultProxy, Request};
 use tests::programs::{Finished, finish, program, run, start};
 use tests::s3_server::{S3Server, with_s3};

@@ -12,8 +12,8 @@ use dataset::commit::Commit;
 use merge::Outcome;
 use program::exit::Exit;
 use store::Store;
+use synthetic::random::Random;
 use tempfile::TempDir;
-use tests::corpus::random::Random;
 
 use crate::attempts::{Corpus, elected, merged, reduce, task};
 use crate::hadoop::{Maps, with_a_review_more};

@@ -41,7 +41,7 @@ impl Job {
     fn of(lines: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut raw = Vec::new();
-        tests::corpus::write(lines, 1, &mut raw).unwrap();
+        synthetic::write(lines, 1, &mut raw).unwrap();
         let counts = folder.path().join("mapper.json");
         let records = mapped(&raw, &counts);
         let records = split_by_hadoop(&sorted_as_c(&records), PARTITIONS);

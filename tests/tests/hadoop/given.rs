@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use corpus::ledger::MapperCounts;
 use dataset::manifest::Ledger;
 use hadoop::partition;
-use tests::corpus as made_up;
+use synthetic as made_up;
 use tests::lines::ended_by;
 use tests::pipe::Pipe;
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 use tests::fault_proxy::{Fault, FaultProxy, Request};
 
 use crate::cluster::cluster;

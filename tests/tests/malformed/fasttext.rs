@@ -1,6 +1,6 @@
 //! Lines of fastText's files, whole and broken.
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 
 use crate::json::invalid_utf8;
 use crate::mapper::{LINE_BYTES_MAX, check};

@@ -1,6 +1,6 @@
 //! Python literals at random, all within the contract's grammar.
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 
 /// A dict of the contract's grammar. Its text and rating are of any kind, so it may be no review; nor may all of its
 /// keys be hashable.

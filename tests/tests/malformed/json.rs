@@ -1,6 +1,6 @@
 //! Lines of JSON, whole and broken.
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 
 use crate::mapper::{LINE_BYTES_MAX, check};
 use crate::notation::{

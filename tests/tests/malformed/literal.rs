@@ -1,6 +1,6 @@
 //! Lines of the older dumps, Python literals, whole and broken.
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 
 use crate::grammar::dict;
 use crate::json::{invalid_utf8, review};

@@ -14,7 +14,7 @@ mod notation;
 mod polarity_csv;
 mod record;
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 
 /// Cases of each class.
 const CASES: u64 = 200;

@@ -1,6 +1,6 @@
 //! A review's line in pieces, as JSON or as a Python literal, so that one piece can be broken.
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 
 use crate::scratch;
 

@@ -1,6 +1,6 @@
 //! Lines of polarity files, whole and broken, with titles and without.
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 
 use crate::json::invalid_utf8;
 use crate::mapper::{LINE_BYTES_MAX, check};

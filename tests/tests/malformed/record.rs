@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 use tests::pipe::reducer;
 use tests::programs::{Finished, program, run};
 

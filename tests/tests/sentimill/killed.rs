@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use tests::corpus::random::Random;
+use synthetic::random::Random;
 use tests::demo::DEMO;
 use tests::programs::{run, start};
 use tests::seeds::{each_seed, seeds};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
-use tests::corpus::new_words::each_text;
+use synthetic::new_words::each_text;
 use tests::demo::{DEMO, json_line, raw};
 use tests::lines::shuffled;
 

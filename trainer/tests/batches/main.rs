@@ -3,8 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod blocks;
-#[path = "../fixture/mod.rs"]
-mod fixture;
 mod loader;
 mod rows;
 
@@ -111,5 +109,5 @@ fn row(at: u32) -> Row {
 
 /// A dataset of the first `n_rows` rows in a folder of its own.
 fn dataset(n_rows: u32) -> (TempDir, PathBuf) {
-    fixture::dataset_of(n_rows, N_WORDS, row)
+    fixtures::dataset_of(n_rows, N_WORDS, row)
 }

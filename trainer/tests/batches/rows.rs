@@ -2,8 +2,8 @@
 
 use trainer::batches::{Census, Tokens};
 
-use super::fixture::dataset_of;
 use super::*;
+use fixtures::dataset_of;
 
 #[test]
 fn each_part_has_its_own_rows_and_numbers() {

@@ -3,16 +3,17 @@
 #![allow(clippy::unwrap_used)]
 
 mod browser;
-#[path = "../fixture/mod.rs"]
-mod fixture;
+#[path = "../command/mod.rs"]
+mod command;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use browser::{Browser, chromium};
+use command::{plain, trainer};
 use dataset::Row;
-use fixture::{dataset_with, plain, review, reviews};
+use fixtures::{dataset_with, review, reviews};
 use serde_json::Value;
 use tempfile::TempDir;
 use trainer::run::Line;
@@ -23,12 +24,6 @@ const SIZES: [&str; 10] =
 /// A word that would change the page's title if it were anything but text.
 const HOSTILE_WORD: &str =
     "</p><script>document.title='owned'</script><img src='https://example.com/x' onerror=alert(1)>";
-
-fn trainer() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_trainer"));
-    command.env("OMP_NUM_THREADS", "1");
-    command
-}
 
 fn done(command: &mut Command) -> Output {
     let output = command.output().unwrap();
@@ -512,7 +507,7 @@ print(json.dumps({'rows': rows['row'].tolist(), 'right': int((called == (rows['l
     assert!((found["right"].as_f64().unwrap() - right).abs() < 1e-6);
     for wrong in evaluation["wrong"].as_array().unwrap() {
         let row: Row = review(wrong["row"].as_u64().unwrap() as u32);
-        let words: Vec<String> = row.tokens.iter().map(|id| fixture::word(id - 2)).collect();
+        let words: Vec<String> = row.tokens.iter().map(|id| fixtures::word(id - 2)).collect();
         assert_eq!(wrong["words"], serde_json::json!(words));
         assert_eq!(wrong["label"], row.label);
         assert_ne!(wrong["score"].as_f64().unwrap() > 0.0, row.label == 1);

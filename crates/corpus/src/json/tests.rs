@@ -2,9 +2,6 @@
 
 use super::*;
 
-mod against_serde_json;
-mod oracle;
-
 type Answer = Result<(String, u8), Reject>;
 
 fn answer(parser: &mut JsonParser, line: &str) -> Answer {

@@ -1,9 +1,7 @@
 //! Cleaning against a naive reading of its rules.
 
-mod naive;
-
 use corpus::clean::Cleaner;
-use naive::{characters, is_unassigned, naive};
+use oracle::clean::{characters, is_unassigned, naive};
 use proptest::prelude::*;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 

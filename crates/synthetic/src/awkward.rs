@@ -1,9 +1,9 @@
 //! Lines as real dumps have them now and then: some a mapper must count as bad, some it must understand.
 
-use super::encode::{NonAscii, write_json};
-use super::random::Random;
-use super::review::{Review, write_dict, write_object, write_review};
-use super::words::{STOPWORDS_ONLY, WITHOUT_WORDS};
+use crate::encode::{NonAscii, write_json};
+use crate::random::Random;
+use crate::review::{Review, write_dict, write_object, write_review};
+use crate::words::{STOPWORDS_ONLY, WITHOUT_WORDS};
 
 /// What is wrong, or merely unusual, with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! `demo-corpus`: made-up product reviews on standard output, for the demo, the tests and the benchmarks.
+//! `demo-corpus`: synthetic product reviews on standard output, for the demo, the tests and the benchmarks.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
@@ -7,9 +7,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use tests::corpus;
 
-/// Write made-up product reviews, one JSON line each, in the layout of the Amazon 2018 dumps.
+/// Write synthetic product reviews, one JSON line each, in the layout of the Amazon 2018 dumps.
 ///
 /// The same seed gives the same lines on every machine; fewer reviews are the first lines of more.
 /// One line in a hundred is awkward: blank, cut, no JSON, a rating of 6, invalid UTF-8 and the like.
@@ -53,7 +52,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut output = BufWriter::with_capacity(1 << 18, io::stdout().lock());
-    let facts = corpus::write(arguments.reviews, arguments.seed, &mut output)
+    let facts = synthetic::write(arguments.reviews, arguments.seed, &mut output)
         .and_then(|facts| output.flush().map(|()| facts))
         .context("cannot write to standard output")?;
     if let Some(path) = &arguments.facts {

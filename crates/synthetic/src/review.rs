@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::encode::{NonAscii, write_json, write_python};
-use super::random::Random;
-use super::sentences::{Product, write_name};
+use crate::encode::{NonAscii, write_json, write_python};
+use crate::random::Random;
+use crate::sentences::{Product, write_name};
 
 const DAY_S: u64 = 86_400;
 

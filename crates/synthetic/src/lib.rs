@@ -1,4 +1,4 @@
-//! Made-up product reviews, in the layout of the Amazon 2018 dumps, with everything that makes real ones
+//! Synthetic product reviews, in the layout of the Amazon 2018 dumps, with everything that makes real ones
 //! hard.
 //!
 //! A corpus is a function of its seed, on every platform, and a shorter one is the beginning of a longer. The

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::random::Random;
+use crate::random::Random;
 
 /// Another spelling of a text that cleans to the same words: shouted, whispered, or with other punctuation.
 pub(crate) fn respelled(text: &str, random: &mut Random) -> String {

@@ -1,9 +1,9 @@
 //! A property: the parser answers each line, whole or broken, as serde_json would.
 
-use super::answer;
-use super::oracle::oracle;
-use crate::format::Fields;
-use crate::json::JsonParser;
+use corpus::format::Fields;
+use corpus::json::JsonParser;
+use corpus::review::{Entry, Reject};
+use oracle::json::oracle;
 use proptest::prelude::*;
 
 proptest! {
@@ -19,6 +19,10 @@ proptest! {
             prop_assert_eq!(answer(&mut parser, &line), oracle(&line), "{}", line);
         }
     }
+}
+
+fn answer(parser: &mut JsonParser, line: &str) -> Result<(String, u8), Reject> {
+    parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
 }
 
 const TEXT_NAMES: &[&str] = &["reviewText", r"review\u0054ext"];

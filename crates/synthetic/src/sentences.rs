@@ -1,8 +1,8 @@
 //! A rating becomes a text: some sentences as warm as the rating, some that only tell where the thing was
 //! bought.
 
-use super::random::Random;
-use super::words::{CATEGORIES, Category, EMOJI, EXCLAMATIONS, FACTS, FOREIGN, SENTENCES, list};
+use crate::random::Random;
+use crate::words::{CATEGORIES, Category, EMOJI, EXCLAMATIONS, FACTS, FOREIGN, SENTENCES, list};
 
 /// Per rating, how often each warmth from -2 to 2, in percent. A review of 3 could go either way, so a model
 /// cannot be perfect.

@@ -1,8 +1,9 @@
-//! What serde_json answers to a line. The fuzz target `json` compares with it as well.
+//! What serde_json answers to a line.
 
-use super::{DEPTH_MAX, Reject};
-use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+
+use corpus::review::{DEPTH_MAX, Reject};
+use serde_json::value::RawValue;
 
 /// A line's text and stars: each top-level value as it is written, then looked at by itself.
 pub fn oracle(line: &str) -> Result<(String, u8), Reject> {

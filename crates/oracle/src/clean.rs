@@ -1,8 +1,8 @@
-//! The rules of cleaning, made of regular expressions and another crate's HTML references. The fuzz target `clean`
-//! compares with it as well.
+//! The rules of cleaning, made of regular expressions and another crate's HTML references.
+
+use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
-use std::sync::LazyLock;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// The rules, step by step as they are written.
@@ -44,10 +44,12 @@ fn class(group: GeneralCategoryGroup) -> String {
     format!("[{}]", ranges.collect::<String>())
 }
 
+/// All characters.
 pub fn characters() -> impl Iterator<Item = char> {
     '\0'..=char::MAX
 }
 
+/// Whether Unicode 17 leaves this character without a meaning.
 pub fn is_unassigned(character: char) -> bool {
     character.general_category() == GeneralCategory::Unassigned
 }

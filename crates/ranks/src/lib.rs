@@ -1,10 +1,5 @@
 //! Runs a test's body as the ranks of a group: the test starts its own program again, once for each rank.
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    clippy::print_stdout,
-    reason = "each test program uses a part of it"
-)]
+#![allow(clippy::unwrap_used, reason = "tests alone use it, and a panic is their failure")]
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -32,6 +27,7 @@ pub fn on_ranks(test: &str, world_size: usize, body: impl FnOnce(&ProcessGroup))
     on_ranks_with(test, world_size, &options(), body);
 }
 
+/// The same, by these options.
 pub fn on_ranks_with(test: &str, world_size: usize, options: &Options, body: impl FnOnce(&ProcessGroup)) {
     if is_rank_of(test) {
         body(&ProcessGroup::from_launch(&Launch::from_env().unwrap(), Backend::Gloo, options).unwrap());
@@ -58,6 +54,7 @@ pub fn group() -> ProcessGroup {
     ProcessGroup::from_launch(&Launch::from_env().unwrap(), Backend::Gloo, &options()).unwrap()
 }
 
+/// The options of a group, with a time limit that is long for a slow machine.
 pub fn options() -> Options {
     Options { timeout: Duration::from_secs(300), ..Options::default() }
 }
@@ -81,7 +78,9 @@ pub fn as_threads(
 }
 
 /// A process that is a rank.
+#[derive(Debug)]
 pub struct Rank {
+    /// Its place among the ranks.
     pub rank: usize,
     child: Child,
     lines: Receiver<String>,
@@ -122,6 +121,7 @@ pub fn free_port() -> u16 {
 }
 
 impl Rank {
+    /// Starts a command as this rank.
     pub fn start(rank: usize, mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (sender, lines) = channel();
@@ -160,6 +160,7 @@ impl Rank {
         true
     }
 
+    /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
