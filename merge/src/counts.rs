@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use corpus::ledger::MapperCounts;
 
-use crate::error::{Error, Result, at};
+use making::at;
+
+use crate::error::{Error, Result};
 
 /// Adds up the files that `mapper --counts` wrote; a file that is no such JSON is read as the saved output of
 /// Hadoop's job client, whose counters are the sum of all mappers already. `None` where there are no files.

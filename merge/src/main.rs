@@ -9,9 +9,10 @@ use clap::{Args, Parser, Subcommand};
 use corpus::ledger::Share;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::DatasetManifest;
+use making::progress::Progress;
+use making::{DatasetOptions, VocabularyFrom, ledger_lines};
 use merge::gc::Garbage;
-use merge::progress::Progress;
-use merge::{DatasetOptions, Error, Options, Outcome, VocabularyFrom, counts, gc};
+use merge::{Error, Options, Outcome, counts, gc};
 use program::exit::{self, Exit, chain, usage};
 use program::place::local_path;
 use store::{S3Options, Store};
@@ -122,12 +123,12 @@ fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error>
     match merge::run(&store, &options, &Progress::to_stderr("merge"))? {
         Outcome::Made(manifest, card) => {
             warn_without_counts(&options, &manifest);
-            print(&(merge::ledger_lines(&manifest) + &card))
+            print(&(ledger_lines(&manifest) + &card))
         }
         Outcome::Unchanged(manifest) => {
             warn_without_counts(&options, &manifest);
             let there = format!("{} is there already, whole and of these settings", out.display());
-            print(&format!("{there}: nothing to do\n{}", merge::ledger_lines(&manifest)))?;
+            print(&format!("{there}: nothing to do\n{}", ledger_lines(&manifest)))?;
             describe(out)
         }
     }
@@ -146,7 +147,7 @@ fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
 }
 
 fn check(file: &Path) -> Result<(), Error> {
-    let checked = merge::check(file)?;
+    let checked = making::check(file)?;
     let (digests, rows) = (checked.dataset.digests(), checked.dataset.n_rows());
     let bytes = match checked.manifest {
         true => "its bytes are those of its manifest",
@@ -161,7 +162,7 @@ fn check(file: &Path) -> Result<(), Error> {
 }
 
 fn describe(file: &Path) -> Result<(), Error> {
-    print(&merge::describe(&DatasetReader::open(file)?)?)
+    print(&making::describe(&DatasetReader::open(file)?)?)
 }
 
 fn collect_garbage(run: &str, s3: Option<&S3Options>, delete: bool) -> Result<(), Error> {

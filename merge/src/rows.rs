@@ -3,11 +3,12 @@
 use dataset::Row;
 use dataset::merge_sorted::merge_sorted;
 use dataset::spool::Spool;
+use making::Ids;
 
 use crate::FAN_IN;
 use crate::error::{Error, Result};
 use crate::run::VerifiedShard;
-use crate::vocabulary::{IdMap, Ids};
+use crate::vocabulary::IdMap;
 
 /// Visits all rows of all shards, with ids of the vocabulary, in the order of the dataset.
 pub(crate) fn each_row(

@@ -12,11 +12,10 @@ use dataset::commit::{
 use dataset::manifest::{Ledger, Seal, SealedShard};
 use dataset::sha256;
 use dataset::shard::ShardReader;
-use serde::de::DeserializeOwned;
+use making::{THREADS_MAX, at, check_version, parsed_record};
 use store::{KEY_BYTES_MAX, Key, LocalObject, Store};
 
-use crate::THREADS_MAX;
-use crate::error::{Error, Result, at};
+use crate::error::{Error, Result};
 
 /// All commit records of a run, by partition.
 pub(crate) fn read_commits(store: &Store) -> Result<BTreeMap<u32, Commit>> {
@@ -25,33 +24,12 @@ pub(crate) fn read_commits(store: &Store) -> Result<BTreeMap<u32, Commit>> {
         let Some(partition) = partition_of_commit_key(listed.key.as_str()) else { continue };
         let object = format!("{}/{}", store.url(), listed.key);
         let bytes = store.get_small(&listed.key, RECORD_BYTES_MAX)?.unwrap_or_default();
-        let commit: Commit = parsed(&object, "commit record", &bytes)?;
+        let commit: Commit = parsed_record(&object, "commit record", &bytes)?;
         check_version(&object, "commit record", commit.schema_version)?;
         check_names(&object, partition, &commit)?;
         commits.insert(partition, commit);
     }
     Ok(commits)
-}
-
-/// Reads a record of ours.
-pub(crate) fn parsed<T: DeserializeOwned>(object: &str, expected: &'static str, bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| Error::Record {
-        object: object.to_owned(),
-        expected,
-        found: error.to_string(),
-    })
-}
-
-/// Checks the version of a record that could be read.
-pub(crate) fn check_version(object: &str, expected: &'static str, schema_version: u32) -> Result<()> {
-    if schema_version == dataset::SCHEMA_VERSION {
-        return Ok(());
-    }
-    Err(Error::Record {
-        object: object.to_owned(),
-        expected,
-        found: format!("schema version {schema_version}"),
-    })
 }
 
 /// A record comes from elsewhere: it names its own partition and a shard of that partition, or it is not followed.
@@ -140,7 +118,7 @@ pub(crate) fn read_seal(store: &Store) -> Result<Option<Seal>> {
 /// The seal of a run, from its bytes.
 pub(crate) fn parsed_seal(store: &Store, bytes: &[u8]) -> Result<Seal> {
     let object = format!("{}/{SEAL_KEY}", store.url());
-    let seal: Seal = parsed(&object, "seal", bytes)?;
+    let seal: Seal = parsed_record(&object, "seal", bytes)?;
     check_version(&object, "seal", seal.schema_version)?;
     Ok(seal)
 }

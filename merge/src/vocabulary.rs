@@ -1,52 +1,14 @@
-//! The shards' dictionaries → the vocabulary, and each shard's way from its own ids to those of the vocabulary.
+//! The shards' dictionaries → their words, summed, and each shard's way from its own ids to those of the vocabulary.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
+use dataset::WordsReader;
 use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
-use dataset::vocabulary::{FIRST_WORD, UNKNOWN, Vocabulary};
-use dataset::{WordList, WordsReader};
-use hashbrown::HashMap;
+use dataset::vocabulary::UNKNOWN;
+use making::Ids;
 
 use crate::FAN_IN;
 use crate::error::Result;
-use crate::make::Content;
 use crate::run::VerifiedShard;
-
-/// The most frequent words; of equals the bytewise smaller.
-pub(crate) fn most_frequent<C: Content>(content: &mut C, size: u64) -> Result<Vocabulary, C::Error> {
-    // The heap's greatest entry is the word to drop next: the rarest, of equals the bytewise greatest.
-    let mut kept: BinaryHeap<(Reverse<u64>, Vec<u8>)> = BinaryHeap::new();
-    content.each_word(&mut |word, count| {
-        if (kept.len() as u64) < size {
-            kept.push((Reverse(count), word.to_vec()));
-        } else if let Some(mut rarest) = kept.peek_mut()
-            && (Reverse(count), word) < (rarest.0, &rarest.1[..])
-        {
-            *rarest = (Reverse(count), word.to_vec());
-        }
-    })?;
-    let mut vocabulary = Vocabulary::default();
-    for (Reverse(count), word) in kept.into_sorted_vec() {
-        vocabulary.words.push(&word);
-        vocabulary.counts.push(count);
-    }
-    Ok(vocabulary)
-}
-
-/// The words of another dataset, in their order, with the counts that they have here.
-pub(crate) fn recounted<C: Content>(words: WordList, content: &mut C) -> Result<Vocabulary, C::Error> {
-    let mut counts = vec![0; words.len()];
-    let ids = Ids::of(&words);
-    content.each_word(&mut |word, count| {
-        if let Some(id) = ids.get(word) {
-            counts[(id - FIRST_WORD) as usize] = count;
-        }
-    })?;
-    drop(ids);
-    Ok(Vocabulary { words, counts })
-}
 
 /// Visits every distinct word of all shards once, in byte order, with its count over all of them.
 pub(crate) fn each_word(
@@ -82,27 +44,6 @@ fn words_in_order(words: &mut WordsReader) -> impl Iterator<Item = dataset::Resu
         let count = words.read(at, &mut word)?;
         Ok((word, count))
     })
-}
-
-/// The ids of a vocabulary by word.
-pub struct Ids<'a> {
-    ids: HashMap<&'a [u8], u32, std::hash::RandomState>,
-}
-
-impl<'a> Ids<'a> {
-    /// Those of these words.
-    pub fn of(words: &'a WordList) -> Self {
-        Self { ids: words.iter().zip(FIRST_WORD..).collect() }
-    }
-
-    fn get(&self, word: &[u8]) -> Option<u32> {
-        self.ids.get(word).copied()
-    }
-
-    /// The id of any word.
-    pub fn of_word(&self, word: &[u8]) -> u32 {
-        self.get(word).unwrap_or(UNKNOWN)
-    }
 }
 
 /// From the ids of one shard to those of the vocabulary. Most of a shard's words are in no vocabulary, so it holds

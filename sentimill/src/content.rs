@@ -4,7 +4,7 @@ use corpus::settings::Settings;
 use dataset::Row;
 use dataset::merge_sorted::sum_words;
 use dataset::spool::Spool;
-use merge::{Content, Ids, Size};
+use making::{DatasetContent, Ids, Size};
 use words::Dictionary;
 
 use crate::codebook::Codebook;
@@ -36,7 +36,7 @@ pub struct Milled<'a> {
     pub is_interrupted: &'a dyn Fn() -> bool,
 }
 
-impl Content for Milled<'_> {
+impl DatasetContent for Milled<'_> {
     type Error = Error;
 
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
@@ -75,7 +75,7 @@ impl Content for Milled<'_> {
         (self.is_interrupted)()
     }
 
-    fn each_row(&mut self, ids: &Ids<'_>, visit: &mut dyn FnMut(&Row) -> merge::Result<()>) -> Result<()> {
+    fn each_row(&mut self, ids: &Ids<'_>, visit: &mut dyn FnMut(&Row) -> making::Result<()>) -> Result<()> {
         // Only counted; the memory is wanted for what is written.
         self.folded = Vec::new();
         let by_code: Vec<u32> =

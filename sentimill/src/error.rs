@@ -45,7 +45,7 @@ pub enum Error {
     Dataset(#[from] dataset::Error),
     /// The dataset could not be made of them.
     #[error(transparent)]
-    Merge(#[from] merge::Error),
+    Making(#[from] making::Error),
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
@@ -63,7 +63,7 @@ impl Error {
         match self {
             Self::Reading(error) => error.exit(),
             Self::Dataset(error) => error.exit(),
-            Self::Merge(error) => error.exit(),
+            Self::Making(error) => error.exit(),
             Self::Lines(_) | Self::TooManyVotes { .. } => Exit::BadInput,
             Self::Scratch { .. } | Self::Thread(_) | Self::Log(_) | Self::Output(_) => Exit::Io,
             Self::Interrupted => Exit::TryAgain,

@@ -11,7 +11,7 @@ use dataset::KeptWords;
 use dataset::dataset_file::DatasetReader;
 use dataset::spool::{Run, Spool};
 use hashbrown::HashMap;
-use merge::Hashes;
+use making::Hashes;
 use words::Span;
 use words::{Counted, Dictionary};
 

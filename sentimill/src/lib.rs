@@ -34,8 +34,8 @@ use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
 use corpus::settings::Settings;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
-use merge::progress::Progress;
-use merge::{DatasetOptions, Making, Size};
+use making::progress::Progress;
+use making::{DatasetOptions, Making, Size};
 
 use crate::codebook::{Agreement, Codebook};
 use crate::content::Milled;
@@ -122,7 +122,7 @@ pub fn run(
     }
     size.rows = reducer.rows - size.left_out;
     size.row_digest += row_digest;
-    check_run(&mapper, &reducer).map_err(merge::Error::from)?;
+    check_run(&mapper, &reducer).map_err(making::Error::from)?;
     let seal = Seal {
         schema_version: dataset::SCHEMA_VERSION,
         run: RUN.to_owned(),

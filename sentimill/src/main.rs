@@ -15,8 +15,8 @@ use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
 use dataset::dataset_file::DatasetReader;
-use merge::progress::Progress;
-use merge::{DatasetOptions, VocabularyFrom};
+use making::progress::Progress;
+use making::{DatasetOptions, VocabularyFrom, ledger_lines};
 use program::exit::{Exit, chain, print, usage};
 use program::place::local_path;
 use program::size::parse_memory;
@@ -111,7 +111,7 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot listen to signals: {error}")))?;
     let progress = Progress::to_stderr("sentimill");
     let made = run(&reading, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
-    print(&(merge::ledger_lines(&made.manifest) + &made.card)).map_err(|error| failed(Error::Output(error)))
+    print(&(ledger_lines(&made.manifest) + &made.card)).map_err(|error| failed(Error::Output(error)))
 }
 
 /// The settings of rows: those of the dataset whose vocabulary is taken, where one is.

@@ -8,9 +8,10 @@ use corpus::settings::Settings;
 use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, commit_key};
 use dataset::sha256;
 use hadoop::Runner;
+use making::progress::Progress;
+use making::{DatasetOptions, VocabularyFrom};
 use merge::gc;
-use merge::progress::Progress;
-use merge::{DatasetOptions, Options, Outcome, VocabularyFrom};
+use merge::{Options, Outcome};
 use reducer::task::{Others, Task};
 use store::{Key, Store};
 

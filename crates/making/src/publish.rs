@@ -12,7 +12,7 @@ use store::naming::{give_name, make_folder, sync_folder};
 use tempfile::TempPath;
 
 use crate::error::{Error, Result, at};
-use crate::run::{check_version, parsed};
+use crate::record::{check_version, parsed_record};
 
 /// A block of most file systems: a full one has none left.
 const PROBE_BYTES: usize = 4 << 10;
@@ -48,7 +48,7 @@ impl Places {
         let read = || at(&self.manifest, "read the manifest", fs::read(&self.manifest));
         let bytes = if size <= RECORD_BYTES_MAX { read()? } else { Vec::new() };
         let (object, expected) = (self.manifest.display().to_string(), "manifest of a dataset");
-        let manifest: DatasetManifest = parsed(&object, expected, &bytes)?;
+        let manifest: DatasetManifest = parsed_record(&object, expected, &bytes)?;
         check_version(&object, expected, manifest.schema_version)?;
         Ok(Some(manifest))
     }

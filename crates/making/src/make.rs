@@ -4,16 +4,16 @@
 
 use std::path::{Path, PathBuf};
 
-use corpus::digest::Digest;
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
+use dataset::Digests;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
-use dataset::{Digests, Row, RowsReader};
 use program::exit::chain;
 use tempfile::TempPath;
 
 use crate::card::describe_while;
+use crate::content::{DatasetContent, Size};
 use crate::error::{Error, Result, at};
 use crate::progress::Progress;
 use crate::publish::{Finished, Places, same_file};
@@ -55,43 +55,6 @@ impl VocabularyFrom {
             None => Self::Frequency(words_max.unwrap_or(VOCABULARY_SIZE)),
         }
     }
-}
-
-/// What a dataset is made of.
-pub trait Content {
-    /// Why it cannot be had, or why no dataset can be made of it.
-    type Error: From<Error>;
-
-    /// Visits every distinct word once, in any order, with how often it occurs.
-    fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<(), Self::Error>;
-
-    /// What its rows add up to.
-    fn size(&mut self) -> Result<Size, Self::Error>;
-
-    /// Visits all rows in the order of a dataset, their tokens being ids of the vocabulary.
-    fn each_row(
-        &mut self,
-        ids: &Ids<'_>,
-        visit: &mut dyn FnMut(&Row) -> Result<()>,
-    ) -> Result<(), Self::Error>;
-
-    /// Whether the dataset is not wanted any more; asked now and then, until it gets its name.
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
-
-/// What rows add up to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Size {
-    /// Rows.
-    pub rows: u64,
-    /// Their tokens.
-    pub tokens: u64,
-    /// Their digest.
-    pub row_digest: Digest,
-    /// Rows besides, which are left out because another dataset holds their texts.
-    pub left_out: u64,
 }
 
 /// A dataset that is to be made: its place and its settings are known, its rows are not.
@@ -172,14 +135,14 @@ impl<'a> Making<'a> {
     }
 
     /// The error of a dataset that is something else than it should be.
-    pub(crate) fn refused<T>(&self, found: &str, expected: &str) -> Result<T> {
+    pub fn refused<T>(&self, found: &str, expected: &str) -> Result<T> {
         let (found, expected) = (found.to_owned(), expected.to_owned());
         Err(Error::OtherFile { path: self.places.dataset.clone(), found, expected })
     }
 
     /// Whether the files that a manifest tells of are there, whole, and all that is wanted; those that are another are
     /// refused.
-    pub(crate) fn is_complete(&self, manifest: &DatasetManifest) -> Result<bool> {
+    pub fn is_complete(&self, manifest: &DatasetManifest) -> Result<bool> {
         same_file(&self.places.dataset, &manifest.sha256)?;
         let padded = &self.places.padded;
         if self.options.padded.is_some() {
@@ -201,19 +164,19 @@ impl<'a> Making<'a> {
 
     /// Writes the dataset under a name of its own, reads it back, and gives it its name. Just before that, when nothing
     /// is left that could refuse it, `put_seal` is called.
-    pub fn make<C: Content>(
+    pub fn make<C: DatasetContent>(
         &self,
         content: &mut C,
         seal: Seal,
         progress: &Progress,
-        put_seal: impl FnOnce(&Seal) -> Result<()>,
+        put_seal: impl FnOnce(&Seal) -> Result<(), C::Error>,
     ) -> Result<(DatasetManifest, String), C::Error> {
         let (built, card) = self.build(content, seal.ledger.reducer, progress)?;
         let manifest = self.publish(built, seal, progress, || go_on(content), put_seal)?;
         Ok((manifest, card))
     }
 
-    fn build<C: Content>(
+    fn build<C: DatasetContent>(
         &self,
         content: &mut C,
         reducer: ReducerCounts,
@@ -252,28 +215,17 @@ impl<'a> Making<'a> {
     }
 
     /// Writes the padded copy, gives the files their names and writes the manifest, unless the same files have one.
-    fn publish(
+    fn publish<E: From<Error>>(
         &self,
         built: Built,
         seal: Seal,
         progress: &Progress,
         go_on: impl Fn() -> Result<()>,
-        put_seal: impl FnOnce(&Seal) -> Result<()>,
-    ) -> Result<DatasetManifest> {
+        put_seal: impl FnOnce(&Seal) -> Result<(), E>,
+    ) -> Result<DatasetManifest, E> {
         let Self { options, places, .. } = self;
-        let mut padded = None;
-        if let Some(length) = options.padded {
-            let file = places.temporary()?;
-            let bar = progress.stage("copying rows", built.size.rows);
-            write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
-                bar.set_position(rows);
-                go_on()
-            })?;
-            bar.finish_and_clear();
-            let file = Finished::of(file)?;
-            file.check_place(&places.padded)?;
-            padded = Some(file);
-        }
+        let padded = options.padded.map(|length| self.padded_copy(&built, length, progress, &go_on));
+        let padded = padded.transpose()?;
         let dataset = Finished::of(built.file)?;
         dataset.check_place(&places.dataset)?;
         go_on()?;
@@ -301,6 +253,26 @@ impl<'a> Making<'a> {
             places.write_manifest(&manifest)?;
         }
         Ok(manifest)
+    }
+
+    /// Writes the copy whose rows have this many ids, which has no name yet.
+    fn padded_copy(
+        &self,
+        built: &Built,
+        length: u64,
+        progress: &Progress,
+        go_on: &impl Fn() -> Result<()>,
+    ) -> Result<Finished> {
+        let file = self.places.temporary()?;
+        let bar = progress.stage("copying rows", built.size.rows);
+        write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
+            bar.set_position(rows);
+            go_on()
+        })?;
+        bar.finish_and_clear();
+        let file = Finished::of(file)?;
+        file.check_place(&self.places.padded)?;
+        Ok(file)
     }
 }
 
@@ -338,7 +310,7 @@ struct Built {
     size: Size,
 }
 
-fn go_on(content: &impl Content) -> Result<()> {
+fn go_on(content: &impl DatasetContent) -> Result<()> {
     if content.is_interrupted() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
@@ -368,40 +340,4 @@ fn verified(
         Error::Interrupted => error,
         other => unverified(chain(&other)),
     })
-}
-
-/// The hashes of another dataset, asked for in ascending order.
-pub struct Hashes {
-    rows: RowsReader,
-    at: u64,
-}
-
-impl Hashes {
-    /// From the first on.
-    pub fn of(dataset: &DatasetReader) -> Self {
-        Self { rows: dataset.rows(), at: 0 }
-    }
-
-    /// From the first on that is not less than this one.
-    pub fn from(dataset: &DatasetReader, hash: u64) -> Result<Self> {
-        let mut hashes = Self::of(dataset);
-        let mut end = hashes.rows.n_rows();
-        while hashes.at < end {
-            let middle = hashes.at + (end - hashes.at) / 2;
-            if hashes.rows.hash(middle)? < hash { hashes.at = middle + 1 } else { end = middle }
-        }
-        Ok(hashes)
-    }
-
-    /// Whether the dataset holds this hash, which is not less than the one asked for before.
-    pub fn contains(&mut self, hash: u64) -> Result<bool> {
-        while self.at < self.rows.n_rows() {
-            let there = self.rows.hash(self.at)?;
-            if there >= hash {
-                return Ok(there == hash);
-            }
-            self.at += 1;
-        }
-        Ok(false)
-    }
 }

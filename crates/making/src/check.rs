@@ -1,0 +1,68 @@
+//! A dataset that is there → whether it is whole, and what its manifest says.
+
+use std::path::Path;
+
+use corpus::digest::Digest;
+use dataset::Row;
+use dataset::dataset_file::DatasetReader;
+use dataset::manifest::DatasetManifest;
+
+use crate::THREADS_MAX;
+use crate::error::{Error, Result, at};
+use crate::publish::Places;
+
+/// A dataset that was read whole and found to be sound.
+pub struct Checked {
+    /// The dataset.
+    pub dataset: DatasetReader,
+    /// Whether a manifest lies beside it, which knows the SHA-256 of the whole file.
+    pub manifest: bool,
+}
+
+/// Reads a whole dataset and checks all that it holds; where its manifest lies beside it, every byte of the file.
+pub fn check(file: &Path) -> Result<Checked> {
+    let dataset = DatasetReader::open(file)?;
+    let check_split = |checked: &mut dataset::Result<()>, row_at, row: &Row| {
+        if checked.is_ok() {
+            *checked = dataset.check_split(row_at, row);
+        }
+    };
+    dataset.try_verify_blocks(dataset::threads(THREADS_MAX), || Ok(()), check_split, |checked| checked)?;
+    let manifest = Places::of(file).read_manifest()?;
+    if let Some(manifest) = &manifest {
+        check_manifest(file, &dataset, manifest)?;
+    }
+    Ok(Checked { dataset, manifest: manifest.is_some() })
+}
+
+/// Holds a dataset against the manifest beside it.
+fn check_manifest(file: &Path, dataset: &DatasetReader, manifest: &DatasetManifest) -> Result<()> {
+    let sha256 = at(file, "read the dataset", dataset::sha256::of_file(file))?;
+    let bytes = at(file, "look up the dataset", file.metadata())?.len();
+    let (ours, theirs) = (dataset.digests(), manifest.digests);
+    let digests = |digests: dataset::Digests| {
+        let dataset::Digests { row_digest, id_digest, vocabulary_digest } = digests;
+        format!("{row_digest}, {id_digest}, {vocabulary_digest}")
+    };
+    let other = |what, found, expected| {
+        Err(Error::OtherThanManifest { path: file.to_owned(), what, found, expected })
+    };
+    let optional = |digest: Option<Digest>| digest.map_or("none".to_owned(), |digest| digest.to_string());
+    let (has, says) = (dataset.settings(), &manifest.settings);
+    let pairs = [
+        ("the SHA-256", sha256, manifest.sha256.clone()),
+        ("the size", bytes.to_string(), manifest.bytes.to_string()),
+        ("the number of rows", dataset.n_rows().to_string(), manifest.rows.to_string()),
+        ("the digests", digests(ours), digests(theirs)),
+        ("the vocabulary size", has.vocabulary_size.to_string(), says.vocabulary_size.to_string()),
+        ("the vocabulary of", optional(has.vocabulary_of), optional(says.vocabulary_of)),
+        ("the texts left out of", optional(has.without), optional(says.without)),
+    ];
+    if let Some((what, found, expected)) = pairs.into_iter().find(|(_, found, expected)| found != expected) {
+        return other(what, found, expected);
+    }
+    match has.rows.difference(&says.rows) {
+        None => Ok(()),
+        Some(difference) => other(difference.setting, difference.ours, difference.theirs),
+    }
+}

@@ -1,0 +1,69 @@
+//! Words with their counts → the vocabulary, and its ids.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use dataset::WordList;
+use dataset::vocabulary::{FIRST_WORD, UNKNOWN, Vocabulary};
+use hashbrown::HashMap;
+
+use crate::content::DatasetContent;
+use crate::error::Result;
+
+/// The most frequent words; of equals the bytewise smaller.
+pub(crate) fn most_frequent<C: DatasetContent>(content: &mut C, size: u64) -> Result<Vocabulary, C::Error> {
+    // The heap's greatest entry is the word to drop next: the rarest, of equals the bytewise greatest.
+    let mut kept: BinaryHeap<(Reverse<u64>, Vec<u8>)> = BinaryHeap::new();
+    content.each_word(&mut |word, count| {
+        if (kept.len() as u64) < size {
+            kept.push((Reverse(count), word.to_vec()));
+        } else if let Some(mut rarest) = kept.peek_mut()
+            && (Reverse(count), word) < (rarest.0, &rarest.1[..])
+        {
+            *rarest = (Reverse(count), word.to_vec());
+        }
+    })?;
+    let mut vocabulary = Vocabulary::default();
+    for (Reverse(count), word) in kept.into_sorted_vec() {
+        vocabulary.words.push(&word);
+        vocabulary.counts.push(count);
+    }
+    Ok(vocabulary)
+}
+
+/// The words of another dataset, in their order, with the counts that they have here.
+pub(crate) fn recounted<C: DatasetContent>(words: WordList, content: &mut C) -> Result<Vocabulary, C::Error> {
+    let mut counts = vec![0; words.len()];
+    let ids = Ids::of(&words);
+    content.each_word(&mut |word, count| {
+        if let Some(id) = ids.get(word) {
+            counts[(id - FIRST_WORD) as usize] = count;
+        }
+    })?;
+    drop(ids);
+    Ok(Vocabulary { words, counts })
+}
+
+/// The ids of a vocabulary by word.
+pub struct Ids<'a> {
+    ids: HashMap<&'a [u8], u32, std::hash::RandomState>,
+}
+
+impl<'a> Ids<'a> {
+    /// Those of these words.
+    pub fn of(words: &'a WordList) -> Self {
+        Self { ids: words.iter().zip(FIRST_WORD..).collect() }
+    }
+
+    /// The id of a word of the vocabulary.
+    #[inline]
+    pub fn get(&self, word: &[u8]) -> Option<u32> {
+        self.ids.get(word).copied()
+    }
+
+    /// The id of any word.
+    #[inline]
+    pub fn of_word(&self, word: &[u8]) -> u32 {
+        self.get(word).unwrap_or(UNKNOWN)
+    }
+}
