@@ -72,20 +72,9 @@ pub enum Error {
     /// An option is of another format of lines.
     #[error("{0}; --help tells more")]
     Misplaced(#[from] corpus::format::Misplaced),
-    /// The model answered with something that is no number.
-    #[error(
-        "{found} of {rows} rows have a loss or a score that is no finite number; the training diverged: lower the \
-         learning rate or clip gradients"
-    )]
-    NotFinite {
-        /// Rows with such an answer.
-        found: u64,
-        /// All rows.
-        rows: u64,
-    },
-    /// Nothing was evaluated.
-    #[error("no rows were evaluated, expected one or more; check the dataset and the fractions")]
-    NothingEvaluated,
+    /// There are no metrics.
+    #[error(transparent)]
+    Scoring(#[from] scoring::Error),
     /// The operating system gave no thread.
     #[error("cannot start a thread that loads batches; lower the number of loaders")]
     Thread {
@@ -288,15 +277,12 @@ impl Error {
         match self {
             Self::Misplaced(_) | Self::Occupied { .. } | Self::NoFolder { .. } => Exit::Usage,
             Self::Dataset(error) => error.exit(),
-            Self::TooManyRows { .. }
-            | Self::NoRows { .. }
-            | Self::OneClass { .. }
-            | Self::NothingEvaluated => Exit::BadInput,
+            Self::TooManyRows { .. } | Self::NoRows { .. } | Self::OneClass { .. } => Exit::BadInput,
             Self::Memory { .. }
             | Self::Setting { .. }
-            | Self::NotFinite { .. }
             | Self::Diverged { .. }
             | Self::OtherTraining { .. } => Exit::Settings,
+            Self::Scoring(error) => error.exit(),
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unreadable { .. } | Self::Report { .. } => Exit::MissingInput,

@@ -7,9 +7,9 @@ use crate::compute::{Answers, Compute};
 use crate::error::Result;
 use crate::inputs::Inputs;
 use crate::loss::Objective;
-use crate::metrics::{Metrics, N_SUMS, Tally, metrics, unranked};
 use crate::models::Lstm;
 use crate::ranks::Ranks;
+use scoring::{Metrics, N_SUMS, RowScore, Tally, metrics, unranked};
 
 /// How an evaluation goes.
 #[derive(Clone, Copy, Debug)]
@@ -26,17 +26,6 @@ pub struct Evaluation {
     pub loaders: usize,
 }
 
-/// What a model says of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RowScore {
-    /// The row's place in the dataset.
-    pub row: u32,
-    /// Its label.
-    pub label: u8,
-    /// What the model's outputs come to, by its [`Scoring`](crate::metrics::Scoring).
-    pub score: f32,
-}
-
 /// The metrics of a part's rows. Every rank takes every so manieth batch and gets the same numbers.
 pub fn evaluate(
     model: &Lstm,
@@ -47,7 +36,7 @@ pub fn evaluate(
 ) -> Result<Metrics> {
     let (tally, _) = tally(model, rows, ranks, compute, evaluation)?;
     let (sums, mut ranked) = together(&tally, ranks)?;
-    metrics(&sums, &mut ranked)
+    Ok(metrics(&sums, &mut ranked)?)
 }
 
 /// The metrics and the score of each row, by its place; every rank gets all of them.

@@ -29,7 +29,6 @@ pub mod key;
 pub mod launch;
 pub mod limits;
 pub mod loss;
-pub mod metrics;
 pub mod models;
 pub mod optim;
 pub mod predict;

@@ -7,7 +7,7 @@ use tch::{Kind, Reduction, Tensor};
 
 use crate::error::Result;
 use crate::limits::{self, described};
-use crate::metrics::Scoring;
+use scoring::Scoring;
 
 /// What a training is for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

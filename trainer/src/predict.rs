@@ -41,7 +41,7 @@ use self::pause::{Pausing, is_pause};
 pub use self::tokenizer::Tokenizer;
 pub use self::window::Texts;
 use self::window::Window;
-use crate::metrics::Scoring;
+use scoring::Scoring;
 
 /// What a line holds.
 #[derive(Clone, Debug, PartialEq, Eq)]

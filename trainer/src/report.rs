@@ -5,7 +5,6 @@
 //! else: `html` writes markup from this program's own words alone.
 
 mod chart;
-mod curves;
 mod html;
 mod numbers;
 mod page;

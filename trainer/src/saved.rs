@@ -34,7 +34,7 @@ pub use self::error::{Error, Result};
 use self::folder::{At, Unfinished};
 pub use self::interchange::{File, files as files_for_others};
 pub use self::trained_on::TrainedOn;
-use crate::metrics::Scoring;
+use scoring::Scoring;
 
 /// Goes up when an older program would read a newer folder wrongly.
 pub const FORMAT_VERSION: u32 = 1;

@@ -125,7 +125,7 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
     scalars
 }
 
-fn add_metrics(part: &str, metrics: &crate::metrics::Metrics, add: &mut impl FnMut(&str, f64)) {
+fn add_metrics(part: &str, metrics: &scoring::Metrics, add: &mut impl FnMut(&str, f64)) {
     let numbers = [
         ("loss", Some(metrics.loss)),
         ("accuracy", Some(metrics.accuracy)),

@@ -17,13 +17,13 @@ use crate::gradients::Gradients;
 use crate::inputs::Inputs;
 use crate::interrupt::Asked;
 use crate::loss::Task;
-use crate::metrics::Metrics;
 use crate::models::{Candidates, Dropout, Lstm, LstmSettings, Weighed};
 use crate::optim::{Optimizer, Rule, clip};
 use crate::random::{Purpose, Random};
 use crate::ranks::Ranks;
 use crate::schedule::Schedule;
 use crate::times::{RankTimes, Stopwatch};
+use scoring::Metrics;
 
 /// Everything that decides the weights that come out, but for the number of ranks. A training that goes on has the
 /// same.

@@ -18,8 +18,8 @@ use making::progress::Progress;
 use making::{DatasetOptions, VocabularyFrom};
 use proptest::prelude::*;
 use reducer::task::{Others, Task};
+use scoring::Scoring;
 use store::Store;
-use trainer::metrics::Scoring;
 use trainer::predict::{Error, Format, Options, Texts, Tokenizer, run};
 
 /// The records of these lines.

@@ -14,9 +14,9 @@ use crate::batches::{Division, Part, Rows};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::{self, Evaluation};
-use crate::metrics::Metrics;
 use crate::models::{Classifier, read_classifier};
 use crate::ranks::Ranks;
+use scoring::Metrics;
 
 /// What is printed of a dataset.
 #[derive(Serialize)]

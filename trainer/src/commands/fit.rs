@@ -16,7 +16,7 @@ use crate::batches::{Division, Part, Reading, Rows, Smallest};
 use crate::checkpoint::restore;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
-use crate::evaluate::{RowScore, evaluate_rows};
+use crate::evaluate::evaluate_rows;
 use crate::interrupt::{Asked, Interrupts};
 use crate::models::{Trained, save_model};
 use crate::ranks::Ranks;
@@ -25,6 +25,7 @@ use crate::run::{
 };
 use crate::saved::TrainedOn;
 use crate::train::{End, Hooks, Options, Position, Recipe, Training, train};
+use scoring::RowScore;
 
 /// Trains a model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn fit(arguments: &Fit) -> Result<()> {

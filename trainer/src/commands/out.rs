@@ -9,7 +9,6 @@ use dataset::sha256;
 
 use crate::checkpoint::{Checkpoints, differing};
 use crate::error::{Error, Result};
-use crate::evaluate::RowScore;
 use crate::ranks::Ranks;
 use crate::run::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, Hold, LOCK, METRICS, MODEL, PATIENCE, RunSettings, SCORES,
@@ -17,6 +16,7 @@ use crate::run::{
 };
 use crate::saved;
 use crate::train::Recipe;
+use scoring::RowScore;
 
 /// What a training leaves in its folder.
 const OF_A_TRAINING: [&str; 7] = [SETTINGS, METRICS, EVALUATION, SCORES, TENSORBOARD, MODEL, CHECKPOINTS];

@@ -1,7 +1,7 @@
 //! What came of a training, in three lines, beside what would come of no model at all.
 
 use crate::batches::Part;
-use crate::metrics::{LargerClass, Metrics};
+use scoring::{LargerClass, Metrics};
 
 /// From this AUC on a model has learned, though its scores do not cross the threshold: where few rows are of one class.
 const RANKS_ROWS: f64 = 0.6;
@@ -43,7 +43,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::metrics::{Scoring, Tally};
+    use scoring::{Scoring, Tally};
 
     fn of(rows: &[(f32, u8)]) -> Vec<String> {
         let mut tally = Tally::default();

@@ -9,14 +9,14 @@ use serde::de::DeserializeOwned;
 
 use crate::batches::Part;
 use crate::error::{Error, Result};
-use crate::evaluate::RowScore;
-use crate::metrics::Metrics;
 use crate::report::numbers::counted;
 use crate::run::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, RunSettings, SCORES,
     SETTINGS, read_scores,
 };
 use crate::times::RankTimes;
+use scoring::Metrics;
+use scoring::RowScore;
 
 /// No line of a training is as long as this, with thousands of ranks.
 const LINE_BYTES_MAX: u64 = 4 << 20;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::batches::Part;
 use crate::error::Result;
-use crate::evaluate::RowScore;
-use crate::metrics::{Metrics, Scoring};
+use scoring::RowScore;
+use scoring::{Metrics, Scoring};
 
 /// Rows that are shown as the most wrong.
 const WRONG_MAX: usize = 50;

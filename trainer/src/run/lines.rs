@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metrics::Metrics;
 use crate::times::RankTimes;
+use scoring::Metrics;
 
 /// What has happened, one JSON object a line. What is absent in lines of an older version has a default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

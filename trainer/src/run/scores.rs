@@ -14,7 +14,7 @@ use std::path::Path;
 
 use super::put;
 use crate::error::{Error, Result};
-use crate::evaluate::RowScore;
+use scoring::RowScore;
 
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 const ROW_BYTES: usize = 9;

@@ -2,11 +2,11 @@
 
 use super::{over_epoch_axis, over_steps, section, series};
 use crate::batches::Part;
-use crate::metrics::Metrics;
 use crate::report::chart::{Chart, FROM_ZERO, SHARE, Series, Style};
 use crate::report::html::Html;
 use crate::report::numbers::{percent, short};
 use crate::report::run::{EpochLine, Run};
+use scoring::Metrics;
 
 /// How the training went.
 pub fn curves(runs: &[Run], html: &mut Html) {

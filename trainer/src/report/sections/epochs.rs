@@ -1,11 +1,11 @@
 //! What each epoch came to, a table a run.
 
 use super::{cell, columns, part_name, row_of, section, table};
-use crate::metrics::Metrics;
 use crate::report::html::Html;
 use crate::report::numbers::{duration, measure};
 use crate::report::page::run_name;
 use crate::report::run::Run;
+use scoring::Metrics;
 
 /// The table that the system before this one printed.
 pub fn epochs(runs: &[Run], html: &mut Html) {

@@ -1,11 +1,11 @@
 //! A card a run, and a table to compare runs by.
 
 use super::{cell, columns_of_runs, part_name, row_of, section, table};
-use crate::metrics::Metrics;
 use crate::report::chart::color;
 use crate::report::html::Html;
 use crate::report::numbers::{counted, duration, measure, percent, short, whole};
 use crate::report::run::Run;
+use scoring::Metrics;
 
 /// A card a run, and a table to compare by.
 pub fn glance(runs: &[Run], html: &mut Html) {

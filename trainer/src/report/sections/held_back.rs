@@ -2,12 +2,12 @@
 
 use super::{columns, line_of, part_name, row_of, section};
 use crate::batches::Part;
-use crate::metrics::Metrics;
 use crate::report::chart::{Chart, SHARE, Series, Style, color};
-use crate::report::curves::{Calibration, calibration, roc};
 use crate::report::html::Html;
 use crate::report::numbers::{counted, measure, percent, whole};
 use crate::report::run::Run;
+use scoring::Metrics;
+use scoring::{Calibration, calibration, roc};
 
 /// Confusion, ROC, calibration.
 pub fn held_back(runs: &[Run], html: &mut Html) {

@@ -1,9 +1,9 @@
 //! The sentence below the page's title: how good the models are, and which is ahead.
 
 use super::part_name;
-use crate::metrics::Metrics;
 use crate::report::numbers::{percent, whole};
 use crate::report::run::Run;
+use scoring::Metrics;
 
 /// What the page says, in a sentence.
 pub fn lead(runs: &[Run]) -> String {

@@ -1,13 +1,13 @@
 //! The most wrong reviews, word by word.
 
 use super::section;
-use crate::metrics::Scoring;
 use crate::report::chart::color;
 use crate::report::html::Html;
 use crate::report::numbers::{percent, whole};
 use crate::report::page::run_name;
 use crate::report::run::Run;
 use crate::run::{EvaluationRecord, WrongRow};
+use scoring::Scoring;
 
 /// Of the most wrong reviews so many are shown at once; half of them where there are several runs.
 const WRONG_SHOWN: usize = 8;

@@ -1,6 +1,6 @@
 //! Scores → what tells good ones from bad ones: the ROC curve, and how often a probability comes true.
 
-use crate::evaluate::RowScore;
+use crate::RowScore;
 use crate::metrics::Scoring;
 
 /// Points of a ROC curve that are drawn.

@@ -260,8 +260,7 @@ pub fn metrics(sums: &[i64; N_SUMS], ranked: &mut [i64]) -> Result<Metrics> {
         return Err(Error::NothingEvaluated);
     }
     if ranked.len() as u64 != rows {
-        let promise = format!("{} rows were ranked, {rows} were counted", ranked.len());
-        return Err(Error::Internal { promise });
+        return Err(Error::Uncounted { ranked: ranked.len() as u64, counted: rows });
     }
     let loss_units: i128 =
         sums[N_SUMS - LOSS_LIMBS..].iter().rev().fold(0, |sum, &limb| (sum << 32) + i128::from(limb));
