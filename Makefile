@@ -82,7 +82,7 @@ sanitize: ## the tests of what reads bytes from elsewhere, under AddressSanitize
 		-p corpus -p dataset --lib --tests --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/sanitizer
 
 # Which groups of tests/mutants.py, all of them if none is named; the last one needs PyTorch.
-MUTANTS := $(if $(TORCH_SET),,verification ledger commit folding)
+MUTANTS := $(if $(TORCH_SET),,verification ledger commit folding batches)
 mutations: ## code broken in one place after the other: does a test notice? Hours; MUTANTS="ledger commit"
 	@bootstrap/laptop.sh build test mutations $(TORCH_SET)
 	tests/mutations.py $(TARGET)/mutations

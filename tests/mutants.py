@@ -46,11 +46,12 @@ GROUPS = {
         ["--lib", "--test", "exactly_once", "--", "--skip", "kills", "--skip", "hadoop", "--skip", "in_s3"],
     ),
     "folding": Group(["sentimill/src/folding.rs"], ["sentimill"], ["--lib"]),
-    "training": Group(
-        [f"trainer/src/batches/{name}.rs" for name in "share division order".split()] + ["trainer/src/gradients/sums.rs"],
-        ["trainer"],
-        ["--lib", "--test", "order", "--test", "batches", "--test", "gradients"],
+    "batches": Group(
+        [f"crates/batches/src/{name}.rs" for name in "share division order".split()],
+        ["batches"],
+        ["--lib", "--test", "order", "--test", "batches"],
     ),
+    "training": Group(["trainer/src/gradients/sums.rs"], ["trainer"], ["--lib", "--test", "gradients"]),
 }
 
 

@@ -1,4 +1,4 @@
-"""The order of an epoch of rows in memory, as trainer/src/random.rs and trainer/src/batches/order.rs describe it.
+"""The order of an epoch of rows in memory, as crates/batches/src/random.rs and crates/batches/src/order.rs describe it.
 
 From standard input {"seed": …, "epoch": …, "lengths": […], "batch_rows": …}, to standard output the batches. A script
 that must train on the same batches can import it.

@@ -12,10 +12,10 @@ use corpus::lines::LINE_BYTES_MAX;
 use program::place::local_path;
 use thiserror::Error;
 
-use crate::batches::RowWeight;
 use crate::limits::{ACCUMULATE, BATCH, CANDIDATES, LAYERS, SIZE};
 use crate::models::Pool;
 use crate::train::Precision;
+use batches::RowWeight;
 
 /// Trains a sentiment model on a dataset, evaluates it, and predicts with it.
 #[derive(Debug, Parser)]

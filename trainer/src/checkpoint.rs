@@ -23,13 +23,13 @@ use corpus::settings::{Difference, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::batches::{Part, Rows};
 use crate::error::{Error, Result};
 use crate::models::{read_like, write_tensors};
 use crate::ranks::Ranks;
 use crate::saved::folder::{Unfinished, read_bounded, verify};
 use crate::saved::{self, Existing};
 use crate::train::{Position, Recipe, Training};
+use batches::{Part, Rows};
 
 const VERSION: u32 = 2;
 const LATEST: &str = "latest";

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use batches::Batch;
 use kernels::{Engine, Processor, Rows, Team};
 use tch::{Device, Kind, Tensor};
 
@@ -64,6 +65,11 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
+    /// Those of a batch.
+    pub fn of(batch: &'a Batch) -> Self {
+        Self { tokens: &batch.tokens, longest: batch.longest, lengths: &batch.lengths }
+    }
+
     pub(crate) fn rows(self) -> Rows<'a> {
         Rows { tokens: self.tokens, stride: self.longest, lengths: self.lengths }
     }

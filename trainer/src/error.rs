@@ -7,58 +7,15 @@ use std::path::{Path, PathBuf};
 use program::exit::Exit;
 use thiserror::Error;
 
-use crate::batches::Part;
-
 /// Why there is no batch, no learning rate or no metric.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The dataset could not be read.
+    /// A dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// The dataset has more rows than can be numbered in 32 bits.
-    #[error("{}: {found} rows, expected fewer than 4294967296; train on a part of the reviews", path.display())]
-    TooManyRows {
-        /// The dataset.
-        path: PathBuf,
-        /// Its rows.
-        found: u64,
-    },
-    /// A part of the dataset is empty.
-    #[error("{}: no rows for {part}, expected one or more; check the fractions and the dataset", path.display())]
-    NoRows {
-        /// The dataset.
-        path: PathBuf,
-        /// The part.
-        part: Part,
-    },
-    /// All rows of a part have one label.
-    #[error(
-        "{}: all {rows} rows for {part} have label {label}, expected both labels; check the ratings of the reviews",
-        path.display()
-    )]
-    OneClass {
-        /// The dataset.
-        path: PathBuf,
-        /// The part.
-        part: Part,
-        /// Its rows.
-        rows: u64,
-        /// Their label.
-        label: u8,
-    },
-    /// The memory that rows may take is not enough to read the dataset in blocks.
-    #[error(
-        "{}: {found_bytes} bytes of memory for rows, expected {expected_bytes} or more; allow more, or lower the batch",
-        path.display()
-    )]
-    Memory {
-        /// The dataset.
-        path: PathBuf,
-        /// What was allowed.
-        found_bytes: u64,
-        /// What two blocks at a time take.
-        expected_bytes: u64,
-    },
+    /// There is no batch.
+    #[error(transparent)]
+    Batches(#[from] batches::Error),
     /// A setting makes no sense.
     #[error("{setting} is {found}, expected {expected}")]
     Setting {
@@ -75,12 +32,6 @@ pub enum Error {
     /// There are no metrics.
     #[error(transparent)]
     Scoring(#[from] scoring::Error),
-    /// The operating system gave no thread.
-    #[error("cannot start a thread that loads batches; lower the number of loaders")]
-    Thread {
-        /// What it said.
-        source: io::Error,
-    },
     /// The training has no finite loss any more.
     #[error(
         "step {step}: the loss is no finite number; the training diverged: lower the learning rate, clip gradients, or \
@@ -134,35 +85,6 @@ pub enum Error {
         /// In the checkpoint.
         found: String,
         /// Now.
-        expected: String,
-    },
-    /// Ids of two vocabularies mean different words.
-    #[error(
-        "{}: its vocabulary is not that of {}; make it by merge --vocabulary with the dataset that the model is of",
-        path.display(), of.display()
-    )]
-    OtherVocabulary {
-        /// The dataset.
-        path: PathBuf,
-        /// What has the other vocabulary.
-        of: PathBuf,
-    },
-    /// The rows of two datasets were made by different settings.
-    #[error(
-        "{}: {setting} {found}, expected {expected} as in {}; make it by sentimill --vocabulary with the dataset that the \
-         model is of, which takes over its settings",
-        path.display(), of.display()
-    )]
-    OtherPreparation {
-        /// The dataset.
-        path: PathBuf,
-        /// What has other settings.
-        of: PathBuf,
-        /// The setting.
-        setting: &'static str,
-        /// In the dataset.
-        found: String,
-        /// In the other.
         expected: String,
     },
     /// A file of word vectors.
@@ -277,22 +199,16 @@ impl Error {
         match self {
             Self::Misplaced(_) | Self::Occupied { .. } | Self::NoFolder { .. } => Exit::Usage,
             Self::Dataset(error) => error.exit(),
-            Self::TooManyRows { .. } | Self::NoRows { .. } | Self::OneClass { .. } => Exit::BadInput,
-            Self::Memory { .. }
-            | Self::Setting { .. }
-            | Self::Diverged { .. }
-            | Self::OtherTraining { .. } => Exit::Settings,
+            Self::Batches(error) => error.exit(),
+            Self::Setting { .. } | Self::Diverged { .. } | Self::OtherTraining { .. } => Exit::Settings,
             Self::Scoring(error) => error.exit(),
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unreadable { .. } | Self::Report { .. } => Exit::MissingInput,
-            Self::OtherVocabulary { .. }
-            | Self::OtherPreparation { .. }
-            | Self::NoClassifier { .. }
-            | Self::Finished { .. } => Exit::Settings,
+            Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. } | Self::Held { .. } | Self::Interrupted { .. } => Exit::TryAgain,
-            Self::Thread { .. } | Self::Io { .. } | Self::Signals(_) => Exit::Io,
+            Self::Io { .. } | Self::Signals(_) => Exit::Io,
             Self::Key(crate::key::Error::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,

@@ -2,13 +2,13 @@
 
 use tch::{Device, Tensor};
 
-use crate::batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
-use crate::compute::{Answers, Compute};
+use crate::compute::{Answers, Compute, Tokens};
 use crate::error::Result;
 use crate::inputs::Inputs;
 use crate::loss::Objective;
 use crate::models::Lstm;
 use crate::ranks::Ranks;
+use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
 use scoring::{Metrics, N_SUMS, RowScore, Tally, metrics, unranked};
 
 /// How an evaluation goes.
@@ -109,7 +109,7 @@ fn count(
         return Ok(());
     }
     let scoring = evaluation.objective.scoring(evaluation.positive_from);
-    let outputs = answers.outputs(batch.tokens())?;
+    let outputs = answers.outputs(Tokens::of(batch))?;
     let losses = evaluation.objective.row_losses(&outputs, &inputs.targets(batch))?;
     let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(&outputs))?;
     let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;

@@ -9,16 +9,16 @@ use tch::Tensor;
 
 use sums::Sums;
 
-use crate::batches::Batch;
 use crate::compute::{Compute, Tokens};
 use crate::error::Result;
 use crate::inputs::Inputs;
 use crate::loss::{Objective, Task};
 use crate::models::{Dropout, Lstm};
-use crate::random::{Purpose, Random};
 use crate::ranks::Ranks;
 use crate::times::Stopwatch;
 use crate::train::{InStep, Recipe, share_loss};
+use batches::Batch;
+use batches::random::{Purpose, Random};
 
 /// Adds up gradients.
 pub(crate) struct Gradients<'r> {
@@ -166,12 +166,12 @@ mod tests {
     use tch::{Device, Kind};
 
     use super::*;
-    use crate::batches::RowWeight;
     use crate::compute::Answers;
     use crate::models::{Head, LstmSettings, Pool};
     use crate::optim::Rule;
     use crate::schedule::{Decay, Schedule};
     use crate::train::Precision;
+    use batches::RowWeight;
 
     fn recipe(model: LstmSettings, objective: Objective, precision: Precision) -> Recipe {
         Recipe {
@@ -268,7 +268,7 @@ mod tests {
             }
 
             let answers = |model: &Lstm, compute: Compute| {
-                Answers::of(model, &compute).outputs(batches[0].tokens()).unwrap()
+                Answers::of(model, &compute).outputs(Tokens::of(&batches[0])).unwrap()
             };
             let found = answers(&model, Compute::kernels().unwrap());
             let difference = found - answers(&exact, Compute::pytorch(Device::Cpu));

@@ -7,17 +7,9 @@
 
 use tch::{Device, Kind, Tensor};
 
-use crate::batches::{Batch, Table, Tokens};
-use crate::compute;
 use crate::error::Result;
 use crate::loss::Targets;
-
-impl Batch {
-    /// Its tokens and lengths.
-    pub fn tokens(&self) -> compute::Tokens<'_> {
-        compute::Tokens { tokens: &self.tokens, longest: self.longest, lengths: &self.lengths }
-    }
-}
+use batches::{Batch, Table, Tokens};
 
 /// Makes tensors of batches.
 #[derive(Debug)]

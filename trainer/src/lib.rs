@@ -16,7 +16,6 @@ mod ffi;
 mod gradients;
 
 pub mod arguments;
-pub mod batches;
 pub mod commands;
 pub mod compute;
 pub mod defaults;
@@ -32,7 +31,6 @@ pub mod loss;
 pub mod models;
 pub mod optim;
 pub mod predict;
-pub mod random;
 pub mod ranks;
 pub mod report;
 pub mod run;

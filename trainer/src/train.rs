@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use crate::batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, Plan, RowWeight, Rows};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, evaluate};
@@ -19,10 +18,11 @@ use crate::interrupt::Asked;
 use crate::loss::Task;
 use crate::models::{Candidates, Dropout, Lstm, LstmSettings, Weighed};
 use crate::optim::{Optimizer, Rule, clip};
-use crate::random::{Purpose, Random};
 use crate::ranks::Ranks;
 use crate::schedule::Schedule;
 use crate::times::{RankTimes, Stopwatch};
+use batches::random::{Purpose, Random};
+use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, Plan, RowWeight, Rows};
 use scoring::Metrics;
 
 /// Everything that decides the weights that come out, but for the number of ranks. A training that goes on has the

@@ -1,19 +1,19 @@
 //! However a batch is shared among ranks, its gradients are those of one rank with all of it.
 #![allow(clippy::unwrap_used)]
 
+use batches::random::{Purpose, Random};
+use batches::{
+    Arrangement, Batch, Dealing, Division, Loader, Loading, Part, Reading, RowWeight, Rows, ShareSchedule,
+    Shares,
+};
 use c10d::{ProcessGroup, Reducer, ReducerOptions};
 use fixtures::reviews;
 use ranks::on_ranks;
 use tch::{Device, Tensor};
-use trainer::batches::{
-    Arrangement, Batch, Dealing, Division, Loader, Loading, Part, Reading, RowWeight, Rows, ShareSchedule,
-    Shares,
-};
 use trainer::inputs::Inputs;
 use trainer::loss::{Objective, Task};
 use trainer::models::{Dropout, Head, Lstm, LstmSettings, Pool};
 use trainer::optim::Rule;
-use trainer::random::{Purpose, Random};
 use trainer::schedule::{Decay, Schedule};
 use trainer::train::{InStep, Precision, Recipe, share_loss};
 

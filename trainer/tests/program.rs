@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use command::{ended, plain, trainer};
+use batches::random::{Purpose, Random};
 use corpus::record::Votes;
 use dataset::Row;
 use fixtures::{dataset_of, dataset_with, review, reviews, word};
@@ -18,7 +19,6 @@ use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
-use trainer::random::{Purpose, Random};
 
 /// The time within which ranks end when one of them is lost.
 const LIMIT: Duration = Duration::from_secs(10);

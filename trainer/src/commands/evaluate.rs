@@ -10,12 +10,12 @@ use super::fit::{open, trained_on_warning};
 use super::progress::tell;
 use super::{device, model};
 use crate::arguments::Evaluate;
-use crate::batches::{Division, Part, Rows};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::{self, Evaluation};
 use crate::models::{Classifier, read_classifier};
 use crate::ranks::Ranks;
+use batches::{Division, Part, Rows};
 use scoring::Metrics;
 
 /// What is printed of a dataset.

@@ -12,7 +12,6 @@ use super::out::Out;
 use super::progress::{Log, Progress, tell};
 use super::{device, init, outcome};
 use crate::arguments::{Fit, Running};
-use crate::batches::{Division, Part, Reading, Rows, Smallest};
 use crate::checkpoint::restore;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
@@ -25,6 +24,7 @@ use crate::run::{
 };
 use crate::saved::TrainedOn;
 use crate::train::{End, Hooks, Options, Position, Recipe, Training, train};
+use batches::{Division, Part, Reading, Rows, Smallest};
 use scoring::RowScore;
 
 /// Trains a model. Every rank calls it with the same arguments; rank 0 writes.
@@ -118,7 +118,7 @@ pub(crate) fn open(
     known: &Smallest,
 ) -> Result<Rows> {
     let reading = Reading { division, tokens_max: tokens, memory_bytes: running.memory << 20 };
-    Rows::open_knowing(path, &reading, known)
+    Ok(Rows::open_knowing(path, &reading, known)?)
 }
 
 /// What is to be said of an evaluation on rows that were for training, so many of which are known.

@@ -25,7 +25,8 @@ pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Re
         let path = &super::model::folder(path);
         let saved = saved::read(path)?;
         if saved.vocabulary != vocabulary.words {
-            return Err(Error::OtherVocabulary { path: path.to_owned(), of: "the dataset".into() });
+            let (path, of) = (path.to_owned(), "the dataset".into());
+            return Err(batches::Error::OtherVocabulary { path, of }.into());
         }
         return begin_with(&saved, path, model);
     }

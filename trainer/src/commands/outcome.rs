@@ -1,6 +1,6 @@
 //! What came of a training, in three lines, beside what would come of no model at all.
 
-use crate::batches::Part;
+use batches::Part;
 use scoring::{LargerClass, Metrics};
 
 /// From this AUC on a model has learned, though its scores do not cross the threshold: where few rows are of one class.

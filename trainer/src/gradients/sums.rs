@@ -174,7 +174,7 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::{Purpose, Random};
+    use batches::random::{Purpose, Random};
 
     const IDS: i64 = 50;
     const WIDTH: i64 = 3;

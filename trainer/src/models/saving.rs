@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use tch::Device;
 
 use super::lstm::{Head, Lstm, LstmSettings};
-use crate::batches::Rows;
 use crate::error::{Error, Result};
 use crate::loss::{Objective, Task};
 use crate::saved::{self, Config, Existing, Saved, TrainedOn};
 use crate::train::Precision;
+use batches::Rows;
 
 /// What stands under `model` in the folder's configuration.
 #[derive(Debug, Serialize, Deserialize)]

@@ -7,7 +7,6 @@ use std::path::Path;
 use dataset::sha256;
 use serde::de::DeserializeOwned;
 
-use crate::batches::Part;
 use crate::error::{Error, Result};
 use crate::report::numbers::counted;
 use crate::run::{
@@ -15,6 +14,7 @@ use crate::run::{
     SETTINGS, read_scores,
 };
 use crate::times::RankTimes;
+use batches::Part;
 use scoring::Metrics;
 use scoring::RowScore;
 

@@ -26,7 +26,7 @@ use super::html::Html;
 use super::numbers::short;
 use super::page::run_name;
 use super::run::Run;
-use crate::batches::Part;
+use batches::Part;
 
 /// The sections' names in addresses, and to readers.
 pub const NAMES: [(&str, &str); 9] = [

@@ -7,8 +7,8 @@ use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::FIRST_WORD;
 use serde::{Deserialize, Serialize};
 
-use crate::batches::Part;
 use crate::error::Result;
+use batches::Part;
 use scoring::RowScore;
 use scoring::{Metrics, Scoring};
 

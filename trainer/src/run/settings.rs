@@ -3,7 +3,7 @@
 use corpus::settings::Settings;
 use serde::{Deserialize, Serialize};
 
-use crate::batches::{Part, Rows};
+use batches::{Part, Rows};
 
 /// What a training was told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::TRAINED_ON;
 use super::error::{Error, Result};
 use super::folder::read_bounded;
-use crate::batches::{SMALLEST_MAX, Smallest};
+use batches::{SMALLEST_MAX, Smallest};
 
 /// Goes up when an older program would read a newer file wrongly.
 const FORMAT_VERSION: u32 = 1;

@@ -4,7 +4,6 @@ use tch::Device;
 
 use super::steps_of_epoch;
 use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight};
-use crate::batches::{Division, Part, Rows};
 use crate::defaults::{Defaults, rate};
 use crate::error::{Error, Result};
 use crate::loss::{Objective, Task};
@@ -13,10 +12,11 @@ use crate::optim::Rule;
 use crate::report::whole;
 use crate::schedule::{Decay, Schedule};
 use crate::train::{Precision, Recipe};
+use batches::{Division, Part, Rows};
 
 /// How a dataset is divided; a training without labels has no use for held-back rows.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
-    Division::by_fractions(test_fraction(arguments), validation_fraction(arguments))
+    Ok(Division::by_fractions(test_fraction(arguments), validation_fraction(arguments))?)
 }
 
 fn test_fraction(arguments: &Fit) -> f64 {

@@ -1,11 +1,11 @@
 //! What became of the rows that were held back: confusion, ROC, calibration, certainty.
 
 use super::{columns, line_of, part_name, row_of, section};
-use crate::batches::Part;
 use crate::report::chart::{Chart, SHARE, Series, Style, color};
 use crate::report::html::Html;
 use crate::report::numbers::{counted, measure, percent, whole};
 use crate::report::run::Run;
+use batches::Part;
 use scoring::Metrics;
 use scoring::{Calibration, calibration, roc};
 

@@ -15,11 +15,11 @@ use dataset::dataset_file::{DatasetReader, DatasetSettings};
 use dataset::vocabulary::Vocabulary;
 use dataset::{Row, WordList};
 
-use super::blocks::{BlockSize, Blocks, Plan};
-use super::division::{Division, Part};
-use super::smallest::Smallest;
-use super::table::{ROW_BYTES, Table, token_bytes};
+use crate::blocks::{BlockSize, Blocks, Plan};
+use crate::division::{Division, Part};
 use crate::error::{Error, Result};
+use crate::smallest::Smallest;
+use crate::table::{ROW_BYTES, Table, token_bytes};
 
 /// Threads that read a dataset when it is opened: each holds a block of rows, and ranks of one machine open it together.
 const READING_THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4).expect("4 is more than 0");

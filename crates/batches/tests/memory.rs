@@ -3,9 +3,9 @@
 
 use std::fs;
 
+use batches::{Arrangement, Dealing, Division, Loader, Loading, Part, Reading, RowWeight, Rows};
 use corpus::record::Votes;
 use dataset::Row;
-use trainer::batches::{Arrangement, Dealing, Division, Loader, Loading, Part, Reading, RowWeight, Rows};
 
 /// 60 MB of tokens.
 const N_ROWS: u32 = 500_000;

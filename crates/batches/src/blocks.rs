@@ -2,7 +2,7 @@
 //!
 //! A block is 16,384 rows of the dataset, those of one chunk of its widest column. An epoch shuffles the blocks, cuts
 //! their list into windows of `blocks_at_once`, and reads one window after the other, its blocks in the order of the
-//! file; inside a window rows are arranged as [`super::order`] says. The dataset itself is in the order of the texts'
+//! file; inside a window rows are arranged as [`crate::order`] says. The dataset itself is in the order of the texts'
 //! hashes, so that a block is a random sample of it. Every row comes exactly once, as from memory; what differs is
 //! that two rows can only share a batch when their blocks share a window. A plan of a single window gives the very
 //! order of memory.
@@ -20,12 +20,12 @@ use dataset::dataset_file::DatasetReader;
 use dataset::{CHUNK_ROWS, Row, RowsReader, TokenType};
 use serde::{Deserialize, Serialize};
 
-use super::division::Part;
-use super::order::{Arrangement, Order};
-use super::rows::Reading;
-use super::table::{ROW_BYTES, Table, token_bytes};
+use crate::division::Part;
 use crate::error::{Error, Result};
+use crate::order::{Arrangement, Order};
 use crate::random::{Purpose, Random};
+use crate::rows::Reading;
+use crate::table::{ROW_BYTES, Table, token_bytes};
 
 /// Windows that exist at a time.
 pub(crate) const WINDOWS_MAX: usize = 2;

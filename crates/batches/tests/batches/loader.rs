@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use trainer::Error;
-use trainer::batches::{Order, ShareSchedule, Shares};
+use batches::Error;
+use batches::{Order, ShareSchedule, Shares};
 
 use super::*;
 

@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use batches::{Arrangement, Order};
 use serde_json::json;
-use trainer::batches::{Arrangement, Order};
 
 #[test]
 fn python_makes_the_same_order_of_the_same_description() {
@@ -25,7 +25,7 @@ fn python_makes_the_same_order_of_the_same_description() {
 
 /// `None` where there is no Python, which only a developer's machine may do without.
 fn python(asked: &str) -> Option<String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("tests").join("oracle/order.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/order.py");
     // -B: no compiled files beside the sources.
     let mut command = Command::new("python3");
     command.arg("-B").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());

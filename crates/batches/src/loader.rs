@@ -18,13 +18,13 @@ use std::time::Instant;
 use dataset::vocabulary::PADDING;
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{WINDOWS_MAX, Windows};
-use super::division::Part;
-use super::order::{Arrangement, Order};
-use super::rows::{Rows, Source};
-use super::share::{ShareSchedule, Shares};
-use super::table::Table;
+use crate::blocks::{WINDOWS_MAX, Windows};
+use crate::division::Part;
 use crate::error::{Error, Result};
+use crate::order::{Arrangement, Order};
+use crate::rows::{Rows, Source};
+use crate::share::{ShareSchedule, Shares};
+use crate::table::Table;
 
 /// Batches of each loader that wait to be taken.
 const QUEUE_BATCHES: usize = 2;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use trainer::random::{Purpose, Random};
+use batches::random::{Purpose, Random};
 
 use super::*;
 

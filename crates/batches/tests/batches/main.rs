@@ -8,12 +8,10 @@ mod rows;
 
 use std::path::{Path, PathBuf};
 
+use batches::{Arrangement, Batch, Dealing, Division, Loader, Loading, Part, Plan, Reading, RowWeight, Rows};
 use corpus::record::Votes;
 use dataset::Row;
 use tempfile::TempDir;
-use trainer::batches::{
-    Arrangement, Batch, Dealing, Division, Loader, Loading, Part, Plan, Reading, RowWeight, Rows,
-};
 
 /// Memory without end.
 const ALL: u64 = u64::MAX;

@@ -23,7 +23,7 @@ pub enum Tokens {
     U32(Vec<u32>),
 }
 
-/// What a row takes beside its tokens, its place in an [`Order`](super::Order) and its length for making that included.
+/// What a row takes beside its tokens, its place in an [`Order`](crate::Order) and its length for making that included.
 pub(crate) const ROW_BYTES: u64 = 4 + 8 + 1 + 1 + 4 + (4 + 4);
 
 /// What a token takes.
@@ -130,7 +130,7 @@ impl Table {
         (to - from) as u32
     }
 
-    /// The lengths of all rows, from which an [`Order`](super::Order) is made.
+    /// The lengths of all rows, from which an [`Order`](crate::Order) is made.
     pub fn lengths(&self) -> Vec<u32> {
         (0..self.n_rows()).map(|place| self.length(place)).collect()
     }

@@ -11,6 +11,7 @@
 
 mod blocks;
 mod division;
+mod error;
 mod loader;
 mod order;
 mod rows;
@@ -18,8 +19,11 @@ mod share;
 mod smallest;
 mod table;
 
+pub mod random;
+
 pub use blocks::Plan;
 pub use division::{Division, Part};
+pub use error::{Error, Result};
 pub use loader::{Batch, Dealing, Loader, Loading, RowWeight};
 pub use order::{Arrangement, Order, POOL_BATCHES};
 pub use rows::{Census, Reading, Rows};

@@ -1,6 +1,6 @@
 //! What is read of a dataset, and what is refused.
 
-use trainer::batches::{Census, Tokens};
+use batches::{Census, Tokens};
 
 use super::*;
 use fixtures::dataset_of;
