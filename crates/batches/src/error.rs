@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use thiserror::Error;
 
 use crate::division::Part;

@@ -1,6 +1,6 @@
 //! Why there are no metrics.
 
-use corpus::exit::Exit;
+use program::exit::Exit;
 use thiserror::Error;
 
 /// Why there are no metrics.
