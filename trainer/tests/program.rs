@@ -10,8 +10,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use command::{ended, plain, trainer};
 use batches::random::{Purpose, Random};
+use command::{ended, plain, trainer};
 use corpus::record::Votes;
 use dataset::Row;
 use fixtures::{dataset_of, dataset_with, review, reviews, word};
