@@ -178,7 +178,7 @@ pub enum Error {
     Signals(#[source] io::Error),
     /// The key by which ranks know each other.
     #[error(transparent)]
-    Key(#[from] crate::key::Error),
+    Key(#[from] launch::key::Error),
     /// The other ranks.
     #[error(transparent)]
     Ranks(#[from] c10d::Error),
@@ -209,7 +209,7 @@ impl Error {
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. } | Self::Held { .. } | Self::Interrupted { .. } => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,
-            Self::Key(crate::key::Error::Unreadable { .. }) => Exit::MissingInput,
+            Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
             Self::Ranks(_) => Exit::Settings,

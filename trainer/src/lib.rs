@@ -7,8 +7,8 @@
 //! ([`report`]), event files ([`tensorboard`]). With them: batches on a device
 //! ([`inputs`]), the models ([`models`]), what computes them, kernels or PyTorch ([`compute`], `gradients`), what is made
 //! small ([`loss`]) and how ([`optim`]), and the loop ([`train`]). All of it is a function of its arguments, so that ranks
-//! ([`ranks`]) which are told the same do the same. Around it: ranks on one machine ([`launch`]), what ranks know each other by ([`key`]), what signals ask for
-//! ([`interrupt`]), what a rank did with its time ([`times`]), and what torchrun is told ([`failure`]).
+//! ([`ranks`]) which are told the same do the same. Around it: what a rank did with its time ([`times`]). Ranks as processes
+//! are [`mod@launch`].
 
 mod checkpoint;
 mod error;
@@ -20,12 +20,8 @@ pub mod commands;
 pub mod compute;
 pub mod defaults;
 pub mod evaluate;
-pub mod failure;
 pub mod flags;
 pub mod inputs;
-pub mod interrupt;
-pub mod key;
-pub mod launch;
 pub mod limits;
 pub mod loss;
 pub mod models;

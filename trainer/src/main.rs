@@ -31,8 +31,8 @@ fn main() -> ExitCode {
 /// Tells torchrun or `launch`, and whoever reads standard error.
 fn end(error: &trainer::Error) -> ExitCode {
     let message = chain(error);
-    if let Err(unwritten) = trainer::failure::report(error.exit(), &message) {
-        let path = trainer::failure::ERROR_FILE;
+    if let Err(unwritten) = launch::failure::report(error.exit(), &message) {
+        let path = launch::failure::ERROR_FILE;
         return error
             .exit()
             .end("trainer", &format!("{message} (and {path} could not be written: {unwritten})"));

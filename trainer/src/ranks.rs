@@ -1,6 +1,6 @@
 //! The processes that train together: one alone, or a group of them. What all must agree on goes through here.
 
-use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
+use c10d::{Backend, Key, Launch, Options, ProcessGroup, ReduceOp};
 use program::exit::chain;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,7 +8,7 @@ use tch::{Device, Tensor};
 
 use crate::commands::tell;
 use crate::error::{Error, Result};
-use crate::key;
+use launch::key;
 
 /// This process among those that train.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Ranks {
             Device::Cuda(device) => Backend::Nccl { device },
             _ => Backend::Gloo,
         };
-        let key = key::of_this_process()?;
+        let key = key::of_this_process()?.map(|secret| Key::of(secret.bytes()));
         if key.is_none() && launch.rank == 0 {
             tell(&format!(
                 "warning: {} is not set, so whoever reaches the ranks' store at {} can end this training; \

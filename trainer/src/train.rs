@@ -14,7 +14,6 @@ use crate::error::{Error, Result};
 use crate::evaluate::{Evaluation, evaluate};
 use crate::gradients::Gradients;
 use crate::inputs::Inputs;
-use crate::interrupt::Asked;
 use crate::loss::Task;
 use crate::models::{Candidates, Dropout, Lstm, LstmSettings, Weighed};
 use crate::optim::{Optimizer, Rule, clip};
@@ -23,6 +22,7 @@ use crate::schedule::Schedule;
 use crate::times::{RankTimes, Stopwatch};
 use batches::random::{Purpose, Random};
 use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, Plan, RowWeight, Rows};
+use launch::interrupt::Asked;
 use scoring::Metrics;
 
 /// Everything that decides the weights that come out, but for the number of ranks. A training that goes on has the

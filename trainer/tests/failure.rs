@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use launch::failure;
 use program::exit::Exit;
 use ranks::python;
-use trainer::failure;
 
 /// What torchrun does with ranks that ended with these exit codes (a signal's number negative) and wrote these files, if it
 /// sees their ends at this time.

@@ -16,7 +16,6 @@ use crate::checkpoint::restore;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::evaluate::evaluate_rows;
-use crate::interrupt::{Asked, Interrupts};
 use crate::models::{Trained, save_model};
 use crate::ranks::Ranks;
 use crate::run::{
@@ -25,6 +24,7 @@ use crate::run::{
 use crate::saved::TrainedOn;
 use crate::train::{End, Hooks, Options, Position, Recipe, Training, train};
 use batches::{Division, Part, Reading, Rows, Smallest};
+use launch::interrupt::{Asked, Interrupts};
 use scoring::RowScore;
 
 /// Trains a model. Every rank calls it with the same arguments; rank 0 writes.

@@ -4,7 +4,7 @@ use std::env;
 use std::process::ExitCode;
 
 use crate::arguments::Launch;
-use crate::launch::{Options, run};
+use launch::{Options, run};
 
 /// Runs the ranks to their end, and ends as the one does that ended them.
 pub fn launch(arguments: &Launch) -> ExitCode {

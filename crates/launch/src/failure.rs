@@ -1,4 +1,4 @@
-//! What a rank that ends with an error leaves behind for who started it: torchrun, or [`crate::launch`].
+//! What a rank that ends with an error leaves behind for who started it: torchrun, or [`crate::run`].
 //!
 //! Both name a file in `TORCHELASTIC_ERROR_FILE`. Its format is that of PyTorch 2.11.0's
 //! `torch.distributed.elastic.multiprocessing.errors`, one object:

@@ -1,9 +1,10 @@
-//! The secret by which ranks know each other: handed over by [`crate::launch`] as an open descriptor, under torchrun a
+//! The secret by which ranks know each other: handed over by [`crate::run`] as an open descriptor, under torchrun a
 //! file that only its owner can read.
 //!
 //! It does not stand in an argument, in the environment or in PyTorch's store, where others can read it.
 
 use std::env;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write, pipe};
 use std::os::fd::OwnedFd;
@@ -11,7 +12,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use c10d::Key;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 use thiserror::Error as ThisError;
@@ -26,6 +26,23 @@ const KEY_DESCRIPTOR: &str = "SENTIMILL_KEY_DESCRIPTOR";
 const SECRET_BYTES_MIN: usize = 16;
 /// A file that is longer is no file of a secret.
 const SECRET_BYTES_MAX: usize = 4096;
+
+/// What the ranks of a group know and nobody else. It is shown to nobody.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+impl Secret {
+    /// Its bytes, [`SECRET_BYTES_MIN`] or more.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Secret(..)")
+    }
+}
 
 /// Why a secret is not taken.
 #[derive(Debug, ThisError)]
@@ -60,8 +77,8 @@ pub enum Error {
     },
 }
 
-/// The key of this process's group, if it was given one: by `launch`, otherwise as a file.
-pub fn of_this_process() -> Result<Option<Key>, Error> {
+/// The secret of this process's group, if it was given one: by `launch`, otherwise as a file.
+pub fn of_this_process() -> Result<Option<Secret>, Error> {
     if let Some(number) = variable(KEY_DESCRIPTOR) {
         // Opened anew: the number is the environment's word, and this process may have the descriptor for another use.
         let path = Path::new("/proc/self/fd").join(number);
@@ -76,7 +93,7 @@ fn variable(name: &str) -> Option<std::ffi::OsString> {
 }
 
 /// The key in a file, of this user's or root's, that nobody else can read or write.
-fn of_file(path: &Path) -> Result<Key, Error> {
+fn of_file(path: &Path) -> Result<Secret, Error> {
     let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     // Of the file that is read, whatever has its name by now.
@@ -89,7 +106,7 @@ fn of_file(path: &Path) -> Result<Key, Error> {
 }
 
 /// The key of a file's content.
-fn secret_in(file: File, path: &Path) -> Result<Key, Error> {
+fn secret_in(file: File, path: &Path) -> Result<Secret, Error> {
     let mut secret = Vec::new();
     file.take(SECRET_BYTES_MAX as u64 + 1)
         .read_to_end(&mut secret)
@@ -100,7 +117,7 @@ fn secret_in(file: File, path: &Path) -> Result<Key, Error> {
         let found = if is_whole { secret.len().to_string() } else { "more".to_owned() };
         return Err(Error::Length { path: path.to_owned(), found });
     }
-    Ok(Key::of(secret))
+    Ok(Secret(secret.to_owned()))
 }
 
 /// A secret of 256 random bits, as text.
@@ -141,9 +158,9 @@ mod tests {
     fn a_file_of_its_owner_alone_is_a_key() {
         let secret = b"0123456789abcdef";
         for mode in [0o600, 0o400] {
-            assert_eq!(of_file(file(secret, mode).path()).unwrap(), Key::of(secret));
+            assert_eq!(of_file(file(secret, mode).path()).unwrap(), Secret(secret.to_vec()));
         }
-        assert_eq!(of_file(file(b"  0123456789abcdef\n", 0o600).path()).unwrap(), Key::of(secret));
+        assert_eq!(of_file(file(b"  0123456789abcdef\n", 0o600).path()).unwrap(), Secret(secret.to_vec()));
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::env;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
+use launch::interrupt::{Asked, Interrupts};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::low_level::raise;
-use trainer::interrupt::{Asked, Interrupts};
 
 const TEST: &str = "TRAINER_TEST";
 

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use launch::Options;
+use launch::failure;
 use program::exit::Exit;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use trainer::failure;
-use trainer::launch::{self, Options};
 
 /// What the entry below is told.
 const SCRIPT: &str = "TEST_SCRIPT";
