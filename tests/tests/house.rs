@@ -1,0 +1,177 @@
+//! ARCHITECTURE.md's table of folders, held against what cargo knows of the packages: who stands on whom.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use serde_json::Value;
+
+/// Folders of the project by what they are, and the packages that each depends on.
+type House = BTreeMap<String, BTreeSet<String>>;
+
+/// The row of a folder that is no package of this workspace.
+const OTHER_WORKSPACE: &str = "fuzz";
+
+#[test]
+fn the_map_names_each_folder_and_what_it_stands_on() {
+    let (drawn, built) = (drawn(), built());
+    let mut wrong = Vec::new();
+    for folder in drawn.keys().chain(built.keys()).collect::<BTreeSet<_>>() {
+        match (drawn.get(folder), built.get(folder)) {
+            (Some(drawn), Some(built)) if drawn == built => {}
+            (Some(drawn), Some(built)) => {
+                wrong.push(format!("{folder}/: the map says {drawn:?}, cargo says {built:?}"));
+            }
+            (None, Some(built)) => {
+                wrong.push(format!("{folder}/: no row in the map; it stands on {built:?}"))
+            }
+            (_, None) => wrong.push(format!("{folder}/: a row in the map, and no package")),
+        }
+    }
+    assert!(wrong.is_empty(), "ARCHITECTURE.md:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_package_stands_on_a_program() {
+    let house = built();
+    let programs: BTreeSet<_> = house.keys().filter(|folder| is_program(folder)).cloned().collect();
+    assert!(programs.contains("mapper") && programs.contains("trainer"), "{programs:?}");
+    for (folder, stands_on) in &house {
+        let on_programs: Vec<_> = stands_on.intersection(&programs).collect();
+        assert!(on_programs.is_empty(), "{folder}/ stands on {on_programs:?}");
+    }
+    for package in packages(&["--no-deps"]) {
+        let has_program = kinds(&package).any(|kind| kind == "bin");
+        assert_eq!(has_program, is_program(&folder(&package)), "{}: has it a program?", folder(&package));
+    }
+}
+
+#[test]
+fn torch_is_known_to_c10d_and_the_trainer_alone() {
+    for package in packages(&["--no-deps"]) {
+        let knows_torch = list(&package["dependencies"])
+            .iter()
+            .any(|dependency| TORCH.contains(&text(&dependency["name"])));
+        let may_know = ["c10d", "trainer"].contains(&text(&package["name"]));
+        assert!(may_know || !knows_torch, "{} knows torch", text(&package["name"]));
+    }
+}
+
+#[test]
+fn what_hadoop_starts_often_links_nothing_heavy() {
+    for program in ["mapper", "combiner"] {
+        let linked = linked_by(program);
+        assert!(linked.contains("corpus"), "{linked:?}");
+        let heavy: Vec<_> = HEAVY.iter().filter(|&&heavy| linked.contains(heavy)).collect();
+        assert!(heavy.is_empty(), "{program} links {heavy:?}");
+    }
+    assert!(
+        linked_by("reducer").is_superset(&HEAVY.map(str::to_owned).into()),
+        "these names are out of date"
+    );
+}
+
+const TORCH: [&str; 2] = ["tch", "torch-sys"];
+const HEAVY: [&str; 4] = ["hdf5-metno", "hdf5-metno-sys", "aws-sdk-s3", "tokio"];
+
+/// The house as ARCHITECTURE.md draws it.
+fn drawn() -> House {
+    let map = fs::read_to_string(project().join("ARCHITECTURE.md")).unwrap();
+    let rows = map.lines().filter(|line| line.starts_with("| `"));
+    let rows = rows.map(|row| {
+        let cells: Vec<_> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let [folder, _turns, _does_not_know, stands_on] = cells[..] else {
+            panic!("{row}: expected 4 cells")
+        };
+        let packages = stands_on.split(',').map(|name| name.trim().trim_matches('`').to_owned());
+        let folder = folder.trim_matches('`').trim_end_matches('/').to_owned();
+        (folder, packages.filter(|name| !name.is_empty()).collect())
+    });
+    let mut house: House = rows.collect();
+    assert!(house.remove(OTHER_WORKSPACE).is_some(), "no row for {OTHER_WORKSPACE}/");
+    house
+}
+
+/// The house as it is built.
+fn built() -> House {
+    let stands_on = |package: &Value| {
+        let dependencies = list(&package["dependencies"]);
+        let own = dependencies.iter().filter(|dependency| dependency["path"].is_string());
+        // Those of tests and of build scripts have a kind.
+        let linked = own.filter(|dependency| dependency["kind"].is_null());
+        linked.map(|dependency| text(&dependency["name"]).to_owned()).collect()
+    };
+    packages(&["--no-deps"]).iter().map(|package| (folder(package), stands_on(package))).collect()
+}
+
+fn is_program(folder: &str) -> bool {
+    !folder.starts_with("crates/") && folder != "tests"
+}
+
+/// The names of all packages that are linked into one of ours.
+fn linked_by(program: &str) -> BTreeSet<String> {
+    // Packages of other platforms need not be there.
+    let platform = format!("{}-unknown-linux-gnu", env::consts::ARCH);
+    let metadata = metadata(&["--filter-platform", &platform]);
+    let names: BTreeMap<_, _> = list(&metadata["packages"])
+        .iter()
+        .map(|package| (text(&package["id"]), text(&package["name"])))
+        .collect();
+    let nodes = list(&metadata["resolve"]["nodes"]);
+    let nodes: BTreeMap<_, _> = nodes.iter().map(|node| (text(&node["id"]), node)).collect();
+    let is_ours = |id: &str| id.starts_with("path+") && names[id] == program;
+    let mut open: Vec<&str> = nodes.keys().copied().filter(|id| is_ours(id)).collect();
+    let mut linked = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if linked.insert(id) {
+            let is_linked = |dependency: &&Value| {
+                list(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null())
+            };
+            let dependencies = list(&nodes[id]["deps"]).iter().filter(is_linked);
+            open.extend(dependencies.map(|dependency| text(&dependency["pkg"])));
+        }
+    }
+    linked.into_iter().map(|id| names[id].to_owned()).collect()
+}
+
+fn packages(arguments: &[&str]) -> Vec<Value> {
+    list(&metadata(arguments)["packages"]).to_vec()
+}
+
+fn metadata(arguments: &[&str]) -> Value {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let told = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--offline", "--locked"])
+        .args(arguments)
+        .current_dir(project())
+        .output()
+        .unwrap();
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    serde_json::from_slice(&told.stdout).unwrap()
+}
+
+/// A package's folder in the project.
+fn folder(package: &Value) -> String {
+    let manifest = Path::new(text(&package["manifest_path"]));
+    let project = project().canonicalize().unwrap();
+    manifest.parent().unwrap().strip_prefix(project).unwrap().to_str().unwrap().to_owned()
+}
+
+/// What a package's targets are: `lib`, `bin`, `test`, …
+fn kinds(package: &Value) -> impl Iterator<Item = &str> {
+    list(&package["targets"]).iter().flat_map(|target| list(&target["kind"])).map(text)
+}
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
