@@ -26,10 +26,10 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::models::{read_like, write_tensors};
 use crate::ranks::Ranks;
-use crate::saved::folder::{Unfinished, read_bounded, verify};
-use crate::saved::{self, Existing};
 use crate::train::{Position, Recipe, Training};
 use batches::{Part, Rows};
+use runs::saved::folder::{Unfinished, read_bounded, verify};
+use runs::saved::{self, Existing};
 
 const VERSION: u32 = 2;
 const LATEST: &str = "latest";

@@ -61,9 +61,12 @@ pub enum Error {
         /// Its folder.
         path: PathBuf,
     },
+    /// The folder of a training could not be written or read.
+    #[error(transparent)]
+    Runs(#[from] runs::Error),
     /// A checkpoint or a saved model could not be written or read.
     #[error(transparent)]
-    Saved(#[from] crate::saved::Error),
+    Saved(#[from] runs::saved::Error),
     /// Lines could not be read or answered.
     #[error(transparent)]
     Predict(#[from] crate::predict::Error),
@@ -97,35 +100,6 @@ pub enum Error {
         /// What is wrong.
         found: String,
     },
-    /// Something is where a result should go.
-    #[error("{}: {found} is there already, expected {expected}; {remedy}", path.display())]
-    Occupied {
-        /// The folder or file.
-        path: PathBuf,
-        /// What is there.
-        found: String,
-        /// What might be there.
-        expected: &'static str,
-        /// What to do.
-        remedy: String,
-    },
-    /// The folder in which a result should be made is not there.
-    #[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check --out", path.display())]
-    NoFolder {
-        /// That folder.
-        path: PathBuf,
-    },
-    /// Another process trains in this folder.
-    #[error(
-        "{}: {holder} is training there, expected no other; wait for its end, or choose another --out",
-        path.display()
-    )]
-    Held {
-        /// The folder.
-        path: PathBuf,
-        /// Who does.
-        holder: String,
-    },
     /// The training in the folder is complete, and is to go on with other settings.
     #[error(
         "{}: found a complete training with {what} {found}, expected {expected}; begin another with its weights by \
@@ -154,16 +128,6 @@ pub enum Error {
     Elsewhere {
         /// What it says.
         message: String,
-    },
-    /// Something in the folder of a training is not what a report is made of.
-    #[error("{}: {found}, expected {expected}", path.display())]
-    Report {
-        /// The file.
-        path: PathBuf,
-        /// What it is.
-        found: String,
-        /// What it should be.
-        expected: String,
     },
     /// Reading or writing failed.
     #[error("{}", path.display())]
@@ -197,17 +161,18 @@ impl Error {
     /// The exit code of a program that ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Misplaced(_) | Self::Occupied { .. } | Self::NoFolder { .. } => Exit::Usage,
+            Self::Misplaced(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
             Self::Setting { .. } | Self::Diverged { .. } | Self::OtherTraining { .. } => Exit::Settings,
             Self::Scoring(error) => error.exit(),
+            Self::Runs(error) => error.exit(),
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
-            Self::Weights { .. } | Self::Unreadable { .. } | Self::Report { .. } => Exit::MissingInput,
+            Self::Weights { .. } | Self::Unreadable { .. } => Exit::MissingInput,
             Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
-            Self::Elsewhere { .. } | Self::Held { .. } | Self::Interrupted { .. } => Exit::TryAgain,
+            Self::Elsewhere { .. } | Self::Interrupted { .. } => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,
             Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,

@@ -29,10 +29,7 @@ pub mod optim;
 pub mod predict;
 pub mod ranks;
 pub mod report;
-pub mod run;
-pub mod saved;
 pub mod schedule;
-pub mod tensorboard;
 pub mod times;
 pub mod train;
 

@@ -19,10 +19,11 @@ use crate::models::{Candidates, Dropout, Lstm, LstmSettings, Weighed};
 use crate::optim::{Optimizer, Rule, clip};
 use crate::ranks::Ranks;
 use crate::schedule::Schedule;
-use crate::times::{RankTimes, Stopwatch};
+use crate::times::Stopwatch;
 use batches::random::{Purpose, Random};
 use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, Plan, RowWeight, Rows};
 use launch::interrupt::Asked;
+use runs::training::RankTimes;
 use scoring::Metrics;
 
 /// Everything that decides the weights that come out, but for the number of ranks. A training that goes on has the

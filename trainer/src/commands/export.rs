@@ -9,7 +9,7 @@ use super::out::check_place;
 use crate::arguments::Export;
 use crate::error::Result;
 use crate::models::{Classifier, read_classifier};
-use crate::saved::{self, Existing};
+use runs::saved::{self, Existing};
 
 /// Reads a model whole, whatever wrote it, and writes it anew.
 pub fn export(arguments: &Export) -> Result<()> {

@@ -18,13 +18,13 @@ use crate::error::{Error, Result};
 use crate::evaluate::evaluate_rows;
 use crate::models::{Trained, save_model};
 use crate::ranks::Ranks;
-use crate::run::{
-    DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong, put_json,
-};
-use crate::saved::TrainedOn;
 use crate::train::{End, Hooks, Options, Position, Recipe, Training, train};
 use batches::{Division, Part, Reading, Rows, Smallest};
 use launch::interrupt::{Asked, Interrupts};
+use runs::saved::TrainedOn;
+use runs::training::{
+    DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong, put_json,
+};
 use scoring::RowScore;
 
 /// Trains a model. Every rank calls it with the same arguments; rank 0 writes.

@@ -10,7 +10,7 @@ use tch::Tensor;
 
 use crate::error::{Error, Result};
 use crate::models::{Lstm, begin_with};
-use crate::saved;
+use runs::saved;
 
 /// Begins a model with what is at `path`: a saved model's folder, or a .vec text file.
 pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::run::MODEL;
+use runs::training::MODEL;
 
 /// The folder of a saved model, given its own name or the `--out` of fit.
 pub(super) fn folder(path: &Path) -> PathBuf {

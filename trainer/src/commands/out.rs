@@ -10,12 +10,12 @@ use dataset::sha256;
 use crate::checkpoint::{Checkpoints, differing};
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
-use crate::run::{
+use crate::train::Recipe;
+use runs::saved;
+use runs::training::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, Hold, LOCK, METRICS, MODEL, PATIENCE, RunSettings, SCORES,
     SETTINGS, TENSORBOARD, put_json, write_scores,
 };
-use crate::saved;
-use crate::train::Recipe;
 use scoring::RowScore;
 
 /// What a training leaves in its folder.
@@ -91,14 +91,14 @@ impl Out {
         let path = self.folder.join(SCORES);
         write_scores(&path, scores)?;
         record.scores_sha256 = sha256::of_file(&path).map_err(|source| Error::io(&path, source))?;
-        put_json(&self.folder.join(EVALUATION), &record)
+        Ok(put_json(&self.folder.join(EVALUATION), &record)?)
     }
 }
 
 /// Refuses a place in a folder that is not there: only the last one is made.
 pub fn check_place(out: &Path) -> Result<()> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if folder.is_dir() { Ok(()) } else { Err(Error::NoFolder { path: folder.to_owned() }) }
+    if folder.is_dir() { Ok(()) } else { Err(runs::Error::NoFolder { path: folder.to_owned() }.into()) }
 }
 
 /// Refuses what a training would be mixed with.
@@ -109,12 +109,13 @@ fn check_occupant(folder: &Path, resumes: bool) -> Result<()> {
     let Some(first) = names.first() else { return Ok(()) };
     let refused = |found: &str, remedy: &str| {
         let (found, remedy) = (found.to_owned(), remedy.to_owned());
-        Err(Error::Occupied {
+        Err(runs::Error::Occupied {
             path: folder.to_owned(),
             found,
             expected: "a free name or an empty folder",
             remedy,
-        })
+        }
+        .into())
     };
     if is_training && !resumes {
         return refused("a training", "go on with it by --resume, or choose another --out");

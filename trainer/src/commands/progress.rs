@@ -8,9 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::{Error, Result};
-use crate::run::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
-use crate::tensorboard::EventFile;
 use crate::train::Event;
+use runs::tensorboard::EventFile;
+use runs::training::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
 
 /// Between two plain lines, or two lines of the file.
 const INTERVAL: Duration = Duration::from_secs(5);

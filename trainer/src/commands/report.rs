@@ -7,9 +7,9 @@ use std::path::Path;
 use super::out::check_place;
 use super::progress::tell;
 use crate::arguments::Report;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::report::{PAGE_BEGIN, Run, page};
-use crate::run::{put, temporary_beside};
+use runs::training::{put, temporary_beside};
 
 /// Writes the page.
 pub fn report(arguments: &Report) -> Result<()> {
@@ -17,7 +17,7 @@ pub fn report(arguments: &Report) -> Result<()> {
     check_place(out)?;
     check_replaceable(out)?;
     drop(temporary_beside(out)?);
-    let mut read = runs.iter().map(|folder| Run::read(folder)).collect::<Result<Vec<_>>>()?;
+    let mut read = runs.iter().map(|folder| Run::read(folder)).collect::<runs::Result<Vec<_>>>()?;
     name_apart(&mut read);
     put(out, |file| file.write_all(page(&read).as_bytes()))?;
     tell(&format!("the report is in {}", out.display()));
@@ -30,12 +30,13 @@ fn check_replaceable(out: &Path) -> Result<()> {
     match File::open(out).and_then(|mut file| file.read_exact(&mut begin)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Ok(()) if begin == *PAGE_BEGIN.as_bytes() => Ok(()),
-        _ => Err(Error::Occupied {
+        _ => Err(runs::Error::Occupied {
             path: out.to_owned(),
             found: "something else".to_owned(),
             expected: "a free name or a report",
             remedy: "choose another --out".to_owned(),
-        }),
+        }
+        .into()),
     }
 }
 

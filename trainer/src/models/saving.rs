@@ -10,9 +10,9 @@ use tch::Device;
 use super::lstm::{Head, Lstm, LstmSettings};
 use crate::error::{Error, Result};
 use crate::loss::{Objective, Task};
-use crate::saved::{self, Config, Existing, Saved, TrainedOn};
 use crate::train::Precision;
 use batches::Rows;
+use runs::saved::{self, Config, Existing, Saved, TrainedOn};
 
 /// What stands under `model` in the folder's configuration.
 #[derive(Debug, Serialize, Deserialize)]

@@ -7,14 +7,14 @@ use std::path::Path;
 use dataset::sha256;
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Result};
 use crate::report::numbers::counted;
-use crate::run::{
+use batches::Part;
+use runs::training::RankTimes;
+use runs::training::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, RunSettings, SCORES,
     SETTINGS, read_scores,
 };
-use crate::times::RankTimes;
-use batches::Part;
+use runs::{Error, Result};
 use scoring::Metrics;
 use scoring::RowScore;
 
@@ -196,7 +196,7 @@ impl Run {
         loop {
             line.clear();
             let n = file.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
-            match n.map_err(|source| Error::io(path, source))? {
+            match n.map_err(|source| Error::Io { path: path.to_owned(), source })? {
                 0 => break,
                 _ if line.iter().all(u8::is_ascii_whitespace) => {}
                 _ => match serde_json::from_slice::<Line>(&line) {

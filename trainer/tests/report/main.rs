@@ -14,10 +14,10 @@ use browser::{Browser, chromium};
 use command::{plain, trainer};
 use dataset::Row;
 use fixtures::{dataset_with, review, reviews};
+use runs::tensorboard::EventFile;
+use runs::training::Line;
 use serde_json::Value;
 use tempfile::TempDir;
-use trainer::run::Line;
-use trainer::tensorboard::EventFile;
 
 const SIZES: [&str; 10] =
     ["--embedding", "8", "--hidden", "6", "--linear", "5", "--batch", "32", "--device", "cpu"];

@@ -9,7 +9,7 @@ use crate::report::run::Run;
 /// What the rows are.
 pub fn cards(runs: &[Run], html: &mut Html) {
     section("data", html, |html| {
-        let mut told: Vec<(&crate::run::DatasetRecord, Vec<usize>, &str)> = Vec::new();
+        let mut told: Vec<(&runs::training::DatasetRecord, Vec<usize>, &str)> = Vec::new();
         for (at, run) in runs.iter().enumerate() {
             let Some(settings) = &run.settings else { continue };
             for (record, what) in [(Some(&settings.dataset), ""), (settings.test.as_ref(), "test")] {
@@ -49,7 +49,7 @@ pub fn cards(runs: &[Run], html: &mut Html) {
     });
 }
 
-fn data_card(record: &crate::run::DatasetRecord, html: &mut Html) {
+fn data_card(record: &runs::training::DatasetRecord, html: &mut Html) {
     table(&format!("Data card of {}", record.path), html, |html| {
         html.element("tbody", &[], |html| {
             for (part, at) in [("training", 0), ("validation", 1), ("test", 2)] {

@@ -6,7 +6,7 @@ use crate::report::html::Html;
 use crate::report::numbers::{percent, whole};
 use crate::report::page::run_name;
 use crate::report::run::Run;
-use crate::run::{EvaluationRecord, WrongRow};
+use runs::training::{EvaluationRecord, WrongRow};
 use scoring::Scoring;
 
 /// Of the most wrong reviews so many are shown at once; half of them where there are several runs.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::times::RankTimes;
+use super::RankTimes;
 use scoring::Metrics;
 
 /// What has happened, one JSON object a line. What is absent in lines of an older version has a default.

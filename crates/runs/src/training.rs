@@ -18,7 +18,7 @@
 //! older version of this program has `metrics.jsonl` and `model/` alone.
 //!
 //! ```
-//! # use trainer::run::Line;
+//! # use runs::training::Line;
 //! let line = r#"{"event":"steps","epoch":1,"step":20,"loss":0.5,"rate":0.001,"reviews_per_s":900.0,"waited_share":0.1}"#;
 //! assert!(matches!(serde_json::from_str(line), Ok(Line::Steps { step: 20, .. })));
 //! ```
@@ -28,6 +28,7 @@ mod hold;
 mod lines;
 mod scores;
 mod settings;
+mod times;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -40,6 +41,7 @@ pub use self::hold::{Hold, PATIENCE};
 pub use self::lines::Line;
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings};
+pub use self::times::RankTimes;
 use crate::error::{Error, Result};
 
 /// Goes up when an older program would read a newer folder wrongly.

@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crc_fast::{CrcAlgorithm, checksum};
 use prost::Message;
 
-use crate::run::Line;
+use crate::training::Line;
 
 /// What TensorFlow adds to a CRC, so that one of a record that holds CRCs is a good one.
 const MASK: u32 = 0xa282_ead8;

@@ -23,7 +23,7 @@ pub(super) const SUMS: &str = "SHA256SUMS";
 const SUMS_BYTES_MAX: u64 = 1 << 20;
 
 /// A folder that is still being written, and goes away unless it is finished.
-pub(crate) struct Unfinished {
+pub struct Unfinished {
     temporary: TempDir,
     folder: PathBuf,
     existing: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(crate) struct Unfinished {
 
 impl Unfinished {
     /// Refuses a place that is taken, before anything is written.
-    pub(crate) fn begin(folder: &Path, existing: Existing) -> Result<Self> {
+    pub fn begin(folder: &Path, existing: Existing) -> Result<Self> {
         let existing = replaceable(folder, existing)?;
         let parent = parent(existing.as_deref().unwrap_or(folder));
         match fs::create_dir(parent) {
@@ -49,11 +49,7 @@ impl Unfinished {
     }
 
     /// Has a file written, makes it durable, and gives its SHA-256.
-    pub(crate) fn put(
-        &mut self,
-        name: &'static str,
-        write: impl FnOnce(&Path) -> io::Result<()>,
-    ) -> Result<String> {
+    pub fn put(&mut self, name: &'static str, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<String> {
         let path = self.temporary.path().join(name);
         // Messages name the file that was wanted, not the one that is gone with the temporary folder.
         let wanted = self.folder.join(name);
@@ -64,7 +60,7 @@ impl Unfinished {
     }
 
     /// Lists the files' digests and gives the folder its name.
-    pub(crate) fn finish(mut self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
         self.files.sort_unstable();
         let sums: String = self.files.iter().map(|(name, sha256)| format!("{sha256}  {name}\n")).collect();
         self.put(SUMS, |path| fs::write(path, &sums))?;
@@ -147,19 +143,19 @@ fn exchange_by_steps(one: &Path, other: &Path) -> io::Result<()> {
 
 /// The files that a folder lists, each with the digest that it lists.
 #[derive(Debug)]
-pub(crate) struct Listed<'a> {
+pub struct Listed<'a> {
     folder: &'a Path,
     sums: BTreeMap<String, String>,
 }
 
 impl Listed<'_> {
     /// Whether the folder lists this file.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         self.sums.contains_key(name)
     }
 
     /// Refuses a folder that does not list this file.
-    pub(crate) fn require(&self, name: &str) -> Result<()> {
+    pub fn require(&self, name: &str) -> Result<()> {
         if self.has(name) {
             return Ok(());
         }
@@ -169,7 +165,7 @@ impl Listed<'_> {
 }
 
 /// Holds every file that the folder lists against its digest.
-pub(crate) fn verify(folder: &Path) -> Result<Listed<'_>> {
+pub fn verify(folder: &Path) -> Result<Listed<'_>> {
     let list = folder.join(SUMS);
     let bytes = read_bounded(&list, SUMS_BYTES_MAX)?;
     let mut sums = BTreeMap::new();
@@ -202,7 +198,7 @@ fn parse(line: &[u8]) -> Option<(&str, &str)> {
 }
 
 /// Reads a file that is no longer than this.
-pub(crate) fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
+pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     check_file(path)?;
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));

@@ -15,7 +15,7 @@
 //! a weight is, and what stands in the model's own settings, is not known here.
 
 mod error;
-pub(crate) mod folder;
+pub mod folder;
 mod interchange;
 #[cfg(test)]
 mod tests;
@@ -174,7 +174,7 @@ pub fn read(folder: &Path) -> Result<Saved> {
 
 /// The vocabulary as a file. A word is letters, marks and `'`; that none can end a line is checked all the same, for
 /// the ids of all words behind it would be wrong.
-pub(crate) fn lines(vocabulary: &WordList) -> Result<Vec<u8>> {
+pub fn lines(vocabulary: &WordList) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(vocabulary.n_bytes() as usize + vocabulary.len());
     for (at, word) in vocabulary.iter().enumerate() {
         let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_control);
