@@ -129,4 +129,17 @@ mod tests {
             assert_eq!(told(arguments.trim_end()), None, "{flags}");
         }
     }
+
+    #[test]
+    fn a_report_names_settings_by_flags_that_there_are() {
+        let mut command = Arguments::command();
+        command.build();
+        let fit = command.find_subcommand("fit").unwrap();
+        let flags: Vec<String> =
+            fit.get_arguments().filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect();
+        for (place, name) in report::SETTING_NAMES {
+            let flag = name.split(',').next().unwrap_or(name);
+            assert!(!name.starts_with("--") || flags.iter().any(|known| known == flag), "{place}: {name}");
+        }
+    }
 }

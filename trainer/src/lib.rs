@@ -28,7 +28,6 @@ pub mod models;
 pub mod optim;
 pub mod predict;
 pub mod ranks;
-pub mod report;
 pub mod schedule;
 pub mod times;
 pub mod train;

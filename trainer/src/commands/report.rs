@@ -8,7 +8,7 @@ use super::out::check_place;
 use super::progress::tell;
 use crate::arguments::Report;
 use crate::error::Result;
-use crate::report::{PAGE_BEGIN, Run, page};
+use report::{PAGE_BEGIN, Run, page};
 use runs::training::{put, temporary_beside};
 
 /// Writes the page.

@@ -276,7 +276,7 @@ fn what_a_resumed_training_did_twice_counts_once() {
 
     fit(&dataset, &resumed, "--epochs 2 --checkpoint-steps 7 --resume");
 
-    let read = [&whole, &resumed].map(|run| trainer::report::Run::read(run).unwrap());
+    let read = [&whole, &resumed].map(|run| report::Run::read(run).unwrap());
     let losses = read.each_ref().map(|run| run.epochs.iter().map(|epoch| epoch.loss).collect::<Vec<_>>());
     assert_eq!(losses[0], losses[1]);
     assert_eq!(read[0].steps.len(), read[1].steps.len());

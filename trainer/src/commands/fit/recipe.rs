@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 use crate::loss::{Objective, Task};
 use crate::models::{Dropout, Head, LstmSettings};
 use crate::optim::Rule;
-use crate::report::whole;
 use crate::schedule::{Decay, Schedule};
 use crate::train::{Precision, Recipe};
 use batches::{Division, Part, Rows};
+use report::whole;
 
 /// How a dataset is divided; a training without labels has no use for held-back rows.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {

@@ -1,10 +1,10 @@
 //! What each epoch came to, a table a run.
 
 use super::{cell, columns, part_name, row_of, section, table};
-use crate::report::html::Html;
-use crate::report::numbers::{duration, measure};
-use crate::report::page::run_name;
-use crate::report::run::Run;
+use crate::html::Html;
+use crate::numbers::{duration, measure};
+use crate::page::run_name;
+use crate::run::Run;
 use scoring::Metrics;
 
 /// The table that the system before this one printed.

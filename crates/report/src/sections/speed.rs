@@ -1,11 +1,11 @@
 //! How fast the ranks were, and where their time went.
 
 use super::{cell, columns, over_epoch_axis, over_steps, row_of, section, series, table};
-use crate::report::chart::{Chart, SHARE, Style, color};
-use crate::report::html::Html;
-use crate::report::numbers::{percent, short, whole};
-use crate::report::page::run_name;
-use crate::report::run::Run;
+use crate::chart::{Chart, SHARE, Style, color};
+use crate::html::Html;
+use crate::numbers::{percent, short, whole};
+use crate::page::run_name;
+use crate::run::Run;
 
 /// Reviews a second, and what ranks wait for.
 pub fn speed(runs: &[Run], html: &mut Html) {

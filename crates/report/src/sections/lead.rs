@@ -1,8 +1,8 @@
 //! The sentence below the page's title: how good the models are, and which is ahead.
 
 use super::part_name;
-use crate::report::numbers::{percent, whole};
-use crate::report::run::Run;
+use crate::numbers::{percent, whole};
+use crate::run::Run;
 use scoring::Metrics;
 
 /// What the page says, in a sentence.

@@ -1,10 +1,10 @@
 //! Each dataset's card, once, and which runs read it.
 
 use super::{cell, row_of, section, table};
-use crate::report::html::Html;
-use crate::report::numbers::{counted, percent};
-use crate::report::page::run_name;
-use crate::report::run::Run;
+use crate::html::Html;
+use crate::numbers::{counted, percent};
+use crate::page::run_name;
+use crate::run::Run;
 
 /// What the rows are.
 pub fn cards(runs: &[Run], html: &mut Html) {

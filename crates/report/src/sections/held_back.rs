@@ -1,10 +1,10 @@
 //! What became of the rows that were held back: confusion, ROC, calibration, certainty.
 
 use super::{columns, line_of, part_name, row_of, section};
-use crate::report::chart::{Chart, SHARE, Series, Style, color};
-use crate::report::html::Html;
-use crate::report::numbers::{counted, measure, percent, whole};
-use crate::report::run::Run;
+use crate::chart::{Chart, SHARE, Series, Style, color};
+use crate::html::Html;
+use crate::numbers::{counted, measure, percent, whole};
+use crate::run::Run;
 use batches::Part;
 use scoring::Metrics;
 use scoring::{Calibration, calibration, roc};

@@ -1,10 +1,10 @@
 //! Losses, measures and the learning rate over epochs.
 
 use super::{over_epoch_axis, over_steps, section, series};
-use crate::report::chart::{Chart, FROM_ZERO, SHARE, Series, Style};
-use crate::report::html::Html;
-use crate::report::numbers::{percent, short};
-use crate::report::run::{EpochLine, Run};
+use crate::chart::{Chart, FROM_ZERO, SHARE, Series, Style};
+use crate::html::Html;
+use crate::numbers::{percent, short};
+use crate::run::{EpochLine, Run};
 use batches::Part;
 use scoring::Metrics;
 

@@ -1,10 +1,10 @@
 //! A card a run, and a table to compare runs by.
 
 use super::{cell, columns_of_runs, part_name, row_of, section, table};
-use crate::report::chart::color;
-use crate::report::html::Html;
-use crate::report::numbers::{counted, duration, measure, percent, short, whole};
-use crate::report::run::Run;
+use crate::chart::color;
+use crate::html::Html;
+use crate::numbers::{counted, duration, measure, percent, short, whole};
+use crate::run::Run;
 use scoring::Metrics;
 
 /// A card a run, and a table to compare by.

@@ -1,11 +1,11 @@
 //! The most wrong reviews, word by word.
 
 use super::section;
-use crate::report::chart::color;
-use crate::report::html::Html;
-use crate::report::numbers::{percent, whole};
-use crate::report::page::run_name;
-use crate::report::run::Run;
+use crate::chart::color;
+use crate::html::Html;
+use crate::numbers::{percent, whole};
+use crate::page::run_name;
+use crate::run::Run;
 use runs::training::{EvaluationRecord, WrongRow};
 use scoring::Scoring;
 

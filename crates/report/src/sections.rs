@@ -18,14 +18,14 @@ pub use self::glance::glance;
 pub use self::held_back::held_back;
 pub use self::lead::lead;
 pub use self::notes::notes;
-pub use self::settings::settings;
+pub use self::settings::{SETTING_NAMES, settings};
 pub use self::speed::speed;
 pub use self::wrong::wrong;
-use super::chart::{Chart, Series, Style, UNLIMITED};
-use super::html::Html;
-use super::numbers::short;
-use super::page::run_name;
-use super::run::Run;
+use crate::chart::{Chart, Series, Style, UNLIMITED};
+use crate::html::Html;
+use crate::numbers::short;
+use crate::page::run_name;
+use crate::run::Run;
 use batches::Part;
 
 /// The sections' names in addresses, and to readers.

@@ -11,6 +11,7 @@ mod page;
 mod run;
 mod sections;
 
-pub(crate) use self::numbers::whole;
+pub use self::numbers::whole;
 pub use self::page::{BEGIN as PAGE_BEGIN, page};
 pub use self::run::Run;
+pub use self::sections::SETTING_NAMES;

@@ -1,9 +1,9 @@
 //! The page as a whole.
 
-use super::chart::color;
-use super::html::Html;
-use super::run::Run;
-use super::sections;
+use crate::chart::color;
+use crate::html::Html;
+use crate::run::Run;
+use crate::sections;
 
 /// What a page of this program begins with; a file that does not is not replaced by one.
 pub const BEGIN: &str = "<!doctype html>\n<!-- sentimill report -->\n";

@@ -1,9 +1,9 @@
 //! What was not found in the folders, or could not be read.
 
 use super::section;
-use crate::report::html::Html;
-use crate::report::page::run_name;
-use crate::report::run::Run;
+use crate::html::Html;
+use crate::page::run_name;
+use crate::run::Run;
 
 /// What the page cannot show, and why.
 pub fn notes(runs: &[Run], html: &mut Html) {

@@ -1,8 +1,8 @@
 //! Lines over two axes. The lines are an SVG that is stretched to the room there is; what is written is HTML above it,
 //! so that it has one size on a phone and on a desk.
 
-use super::html::Html;
-use super::numbers::ticks;
+use crate::html::Html;
+use crate::numbers::ticks;
 
 /// The SVG's own units, each way.
 const UNITS: f64 = 1000.0;
@@ -327,7 +327,7 @@ fn nearest(points: &[(f64, f64)], x: f64) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::numbers::short;
+    use crate::numbers::short;
 
     fn drawn(points: Vec<(f64, f64)>) -> String {
         drawn_within(UNLIMITED, points)

@@ -7,7 +7,7 @@ use std::path::Path;
 use dataset::sha256;
 use serde::de::DeserializeOwned;
 
-use crate::report::numbers::counted;
+use crate::numbers::counted;
 use batches::Part;
 use runs::training::RankTimes;
 use runs::training::{
