@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::ledger::MapperCounts;
 use program::exit::Exit;
+use program::place::{NoFolder, check_folder, folder_of};
 use thiserror::Error;
 
 /// A file of counts is much shorter.
@@ -35,11 +36,8 @@ pub enum Error {
         used: &'static str,
     },
     /// The folder is not there.
-    #[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check --counts", path.display())]
-    NoFolder {
-        /// The folder.
-        path: PathBuf,
-    },
+    #[error(transparent)]
+    NoFolder(#[from] NoFolder),
     /// The operating system failed.
     #[error(
         "{}: cannot write the counts; check the path, its permissions and the free space",
@@ -57,7 +55,7 @@ impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Occupied { .. } | Self::InUse { .. } | Self::NoFolder { .. } => Exit::Usage,
+            Self::Occupied { .. } | Self::InUse { .. } | Self::NoFolder(_) => Exit::Usage,
             Self::Write { .. } => Exit::Io,
         }
     }
@@ -81,14 +79,8 @@ impl CountsFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }
-        let folder = match target.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        let folder = folder.to_owned();
-        if !folder.exists() {
-            return Err(Error::NoFolder { path: folder });
-        }
+        let folder = folder_of(&target).to_owned();
+        check_folder(&folder, "--counts")?;
         // Its error names a random file; the kind is enough.
         tempfile::tempfile_in(&folder).map_err(|error| failed(error.kind().into()))?;
         Ok(Self { path: target, folder })

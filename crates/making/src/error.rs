@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::ledger::{ReducerCounts, Unbalanced};
 use program::exit::Exit;
+use program::place::NoFolder;
 use thiserror::Error;
 
 /// Why there is no dataset.
@@ -70,11 +71,8 @@ pub enum Error {
         left_out: u64,
     },
     /// The folder above the one that a dataset goes into is not there.
-    #[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check --out", path.display())]
-    NoFolder {
-        /// The folder.
-        path: PathBuf,
-    },
+    #[error(transparent)]
+    NoFolder(#[from] NoFolder),
     /// A dataset that is not what its manifest says.
     #[error(
         "{} has {what} {found}, its manifest says {expected}; one of both was altered: merge the run again",
@@ -136,7 +134,7 @@ impl Error {
             Self::Record { .. } | Self::OtherThanManifest { .. } => Exit::MissingInput,
             Self::OtherCleaning { .. } | Self::OtherRows { .. } => Exit::Settings,
             Self::Ledger(_) | Self::NoRows { .. } => Exit::BadInput,
-            Self::OtherFile { .. } | Self::NoFolder { .. } => Exit::Usage,
+            Self::OtherFile { .. } | Self::NoFolder(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::File { .. } | Self::Unverified { .. } => Exit::Io,

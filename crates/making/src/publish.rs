@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::manifest::DatasetManifest;
 use dataset::sha256;
+use program::place::{check_folder, folder_of};
 use store::naming::{give_name, make_folder, sync_folder};
 use tempfile::TempPath;
 
@@ -60,9 +61,7 @@ impl Places {
         if !at(folder, "look it up", folder.try_exists())? {
             folder = folder_of(folder);
         }
-        if !folder.is_dir() {
-            return Err(Error::NoFolder { path: folder.to_owned() });
-        }
+        check_folder(folder, "--out")?;
         let written = tempfile::tempfile_in(folder)
             .and_then(|mut probe| probe.write_all(&[0; PROBE_BYTES]).and_then(|()| probe.sync_data()));
         at(folder, "write a file", written)?;
@@ -159,10 +158,6 @@ fn is_hdf5(path: &Path) -> Result<bool> {
     let read = File::open(path).and_then(|file| file.take(HDF5.len() as u64).read_to_end(&mut begin));
     at(path, "read what is there", read)?;
     Ok(begin == HDF5)
-}
-
-fn folder_of(place: &Path) -> &Path {
-    place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 fn sync(folder: &Path) -> Result<()> {

@@ -1,6 +1,7 @@
-//! Names of places: a path of this machine told from a URL, and secrets in a URL masked.
+//! Names of places: a path of this machine told from a URL, the folder that an output goes into, and secrets in a URL
+//! masked.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -20,6 +21,25 @@ pub fn local_path(path: PathBuf) -> Result<PathBuf, NotLocal> {
         None => Ok(path),
         Some(scheme) => Err(NotLocal { scheme: scheme.to_owned() }),
     }
+}
+
+/// A folder that is not there, although something is to be written into it.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check {flag}", path.display())]
+pub struct NoFolder {
+    path: PathBuf,
+    /// What named the place in it.
+    flag: &'static str,
+}
+
+/// Refuses a folder to write into that is not there; `flag` is what named the output.
+pub fn check_folder(folder: &Path, flag: &'static str) -> Result<(), NoFolder> {
+    if folder.is_dir() { Ok(()) } else { Err(NoFolder { path: folder.to_owned(), flag }) }
+}
+
+/// The folder that a file or folder of this name lies in, whether it is there or not.
+pub fn folder_of(place: &Path) -> &Path {
+    place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The scheme of a URL, as RFC 3986 spells it; `None` where the text does not begin with one and `://`.
@@ -75,6 +95,24 @@ mod tests {
         for path in ["x.h5", "/x.h5", "./s3://bucket", "s3:/x", "a b://c", "1://x", "://x", "", "x/s3://y"] {
             assert_eq!(local_path(PathBuf::from(path)), Ok(PathBuf::from(path)));
         }
+    }
+
+    #[test]
+    fn an_output_goes_into_a_folder_that_is_there() {
+        for (place, folder) in [("a/b", "a"), ("a/b/", "a"), ("a", "."), ("/a", "/"), ("/", "."), ("", ".")] {
+            assert_eq!(folder_of(Path::new(place)), Path::new(folder), "{place:?}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(check_folder(folder.path(), "--out"), Ok(()));
+        let missing = check_folder(&folder.path().join("a"), "--out").unwrap_err().to_string();
+        assert!(
+            missing.ends_with(
+                "a: no such folder, expected one to write into; make it by mkdir -p, or check --out"
+            )
+        );
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(check_folder(&file, "--out").is_err());
     }
 
     #[test]
