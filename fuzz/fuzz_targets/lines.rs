@@ -4,7 +4,7 @@
 //! reads.
 #![no_main]
 
-use corpus::lines::{Content, LineReader, is_blank};
+use corpus::lines::{LineContent, LineReader, is_blank};
 use libfuzzer_sys::fuzz_target;
 
 mod trickle;
@@ -23,8 +23,8 @@ fuzz_target!(|data: &[u8]| {
     for expected in naive(stream, line_bytes_max) {
         let line = reader.next_line().expect("the stream has no errors").expect("a line is left");
         let content = match line.content {
-            Content::Bytes(bytes) => Ok(bytes.to_vec()),
-            Content::TooLong { bytes, blank } => Err((bytes, blank)),
+            LineContent::Bytes(bytes) => Ok(bytes.to_vec()),
+            LineContent::TooLong { bytes, blank } => Err((bytes, blank)),
         };
         assert_eq!((line.offset, content), expected);
     }

@@ -49,7 +49,7 @@ pub enum Output {
 
 /// Where lines come from, as messages and rejects name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct InputSplit {
     /// The file's name; `-` is standard input.
     pub file: String,
     /// Where in the file the mapper's part of it begins, if it was given a part.
@@ -122,10 +122,10 @@ impl<W: Write, L: Write> Mapper<W, L> {
     }
 
     /// Reads all lines of an input.
-    pub fn read(&mut self, input: impl Read, place: &Place) -> Result<(), Error> {
+    pub fn read(&mut self, input: impl Read, split: &InputSplit) -> Result<(), Error> {
         let before = self.counts;
         let mut lines = LineReader::new(input, self.options.line_bytes_max);
-        let unreadable = |source| Error::Read { file: place.file.clone(), source };
+        let unreadable = |source| Error::Read { file: split.file.clone(), source };
         while let Some(line) = lines.next_line().map_err(unreadable)? {
             if self.counts.lines == 0 {
                 self.beginning.extend_from_slice(cause::beginning(line.content));
@@ -138,7 +138,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
                         write_record(&mut self.written, text, Votes::one(rating.stars()));
                     }
                 }
-                Err(fate) => self.refuse(fate, line, place)?,
+                Err(fate) => self.refuse(fate, line, split)?,
             }
             if self.written.len() >= WRITE_BYTES {
                 self.output.write_all(&self.written).map_err(Error::Write)?;
@@ -147,7 +147,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         }
         let has_lines = self.counts.filled_lines() > before.filled_lines();
         if has_lines && self.counts.reviews == before.reviews {
-            self.without_review.add(&place.file);
+            self.without_review.add(&split.file);
         }
         Ok(())
     }
@@ -205,22 +205,22 @@ impl<W: Write, L: Write> Mapper<W, L> {
     }
 
     #[cold]
-    fn refuse(&mut self, fate: Fate, line: Line<'_>, place: &Place) -> Result<(), Error> {
+    fn refuse(&mut self, fate: Fate, line: Line<'_>, split: &InputSplit) -> Result<(), Error> {
         let so_far = self.counts.count(fate);
         if !fate.is_bad() {
             return Ok(());
         }
         if self.options.output == Output::Rejects {
-            write_reject(&mut self.written, fate, line, place);
+            write_reject(&mut self.written, fate, line, split);
         }
-        if so_far <= TOLD { self.tell(fate, so_far, line.offset, place) } else { Ok(()) }
+        if so_far <= TOLD { self.tell(fate, so_far, line.offset, split) } else { Ok(()) }
     }
 
     /// Tells the place of one of the first few bad lines. The line itself stays out of the log: logs are kept by
     /// others than those who may read reviews.
-    fn tell(&mut self, fate: Fate, so_far: u64, offset: u64, place: &Place) -> Result<(), Error> {
+    fn tell(&mut self, fate: Fate, so_far: u64, offset: u64, split: &InputSplit) -> Result<(), Error> {
         let more = if so_far == TOLD { " (further ones are counted only)" } else { "" };
-        self.say(&format!("{} at byte {offset} of {}{more}", fate.counter(), place.file))
+        self.say(&format!("{} at byte {offset} of {}{more}", fate.counter(), split.file))
     }
 }
 
@@ -245,8 +245,8 @@ mod tests {
     fn mapped_by(options: Options, input: &[u8]) -> (Result<MapperCounts, Error>, String, String) {
         let (mut output, mut log) = (Vec::new(), Vec::new());
         let mut mapper = Mapper::new(&mut output, &mut log, options);
-        let place = Place { file: "-".to_owned(), split_start: None };
-        let counts = mapper.read(input, &place).and_then(|()| mapper.finish());
+        let split = InputSplit { file: "-".to_owned(), split_start: None };
+        let counts = mapper.read(input, &split).and_then(|()| mapper.finish());
         (counts, String::from_utf8(output).unwrap(), String::from_utf8(log).unwrap())
     }
 
@@ -372,7 +372,7 @@ mod tests {
         for (file, lines) in
             [("a", "x\n"), ("b", GOOD), ("c", "\n"), ("d", "x\n"), ("e", "x\n"), ("f", "x\n")]
         {
-            mapper.read(lines.as_bytes(), &Place { file: file.to_owned(), split_start: None }).unwrap();
+            mapper.read(lines.as_bytes(), &InputSplit { file: file.to_owned(), split_start: None }).unwrap();
         }
         mapper.finish().unwrap();
         let log = String::from_utf8(log).unwrap();
@@ -407,7 +407,7 @@ mod tests {
         let mut mapper = Mapper::new(&mut output, &mut log, options());
         for file in ["a", "b"] {
             let lines = &b"{\"reviewText\": \"ok\", \"overall\": 4}\nx"[..];
-            mapper.read(lines, &Place { file: file.to_owned(), split_start: None }).unwrap();
+            mapper.read(lines, &InputSplit { file: file.to_owned(), split_start: None }).unwrap();
         }
         let counts = mapper.finish().unwrap();
         assert_eq!((counts.lines, counts.bad_line, counts.reviews), (4, 2, 2));

@@ -14,7 +14,7 @@ use corpus::lines::LINE_BYTES_MAX;
 use corpus::record::RECORD_BYTES_MAX;
 use counts::CountsFile;
 use hadoop::{Runner, Variable};
-use mapper::{Error, Mapper, Options, Output, Place};
+use mapper::{Error, InputSplit, Mapper, Options, Output};
 use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
 use program::place::local_path;
@@ -93,29 +93,29 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     // Pieces larger than the buffers of standard input and output pass them by.
     let mut mapper = Mapper::new(io::stdout().lock(), io::stderr(), options);
     if inputs.is_empty() {
-        let place = standard_input();
-        let unreadable = |source| Error::Read { file: place.file.clone(), source };
+        let split = standard_input();
+        let unreadable = |source| Error::Read { file: split.file.clone(), source };
         let stdin = program::stdin().map_err(unreadable)?.lock();
-        match (runner, place.split_start) {
-            (Runner::User, _) => mapper.read(input::of(stdin).map_err(unreadable)?, &place)?,
+        match (runner, split.split_start) {
+            (Runner::User, _) => mapper.read(input::of(stdin).map_err(unreadable)?, &split)?,
             // Hadoop inflates what it feeds to a task.
             (Runner::Hadoop, None | Some(0)) => {
-                mapper.read(input::as_it_comes(stdin).map_err(unreadable)?, &place)?;
+                mapper.read(input::as_it_comes(stdin).map_err(unreadable)?, &split)?;
             }
-            (Runner::Hadoop, Some(_)) => mapper.read(stdin, &place)?,
+            (Runner::Hadoop, Some(_)) => mapper.read(stdin, &split)?,
         }
     }
     for path in inputs {
         let file = path.display().to_string();
         let input = input::open(path).map_err(|source| Error::Read { file: file.clone(), source })?;
-        mapper.read(input, &Place { file, split_start: None })?;
+        mapper.read(input, &InputSplit { file, split_start: None })?;
     }
     mapper.finish()
 }
 
 /// The part of a file that Hadoop feeds this mapper, else `-`.
-fn standard_input() -> Place {
-    Place {
+fn standard_input() -> InputSplit {
+    InputSplit {
         file: Variable::InputFile.value().unwrap_or_else(|| "-".to_owned()),
         split_start: Variable::InputStart.value().and_then(|start| start.parse().ok()),
     }

@@ -3,10 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use corpus::ledger::Fate;
-use corpus::lines::{Content, Line};
+use corpus::lines::{Line, LineContent};
 use serde::Serialize;
 
-use crate::Place;
+use crate::InputSplit;
 
 #[derive(Serialize)]
 struct Reject<'a> {
@@ -27,18 +27,18 @@ struct Reject<'a> {
 }
 
 /// Appends the JSON line of a bad line.
-pub(crate) fn write_reject(output: &mut Vec<u8>, fate: Fate, line: Line<'_>, place: &Place) {
+pub(crate) fn write_reject(output: &mut Vec<u8>, fate: Fate, line: Line<'_>, split: &InputSplit) {
     let (text, base64, bytes) = match line.content {
-        Content::TooLong { bytes, .. } => (None, None, Some(bytes)),
-        Content::Bytes(bytes) => match str::from_utf8(bytes) {
+        LineContent::TooLong { bytes, .. } => (None, None, Some(bytes)),
+        LineContent::Bytes(bytes) => match str::from_utf8(bytes) {
             Ok(text) => (Some(text), None, None),
             Err(_) => (None, Some(STANDARD.encode(bytes)), None),
         },
     };
     let reject = Reject {
         reason: fate.counter(),
-        file: &place.file,
-        split_start: place.split_start,
+        file: &split.file,
+        split_start: split.split_start,
         offset: line.offset,
         line: text,
         line_base64: base64,

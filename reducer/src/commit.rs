@@ -8,7 +8,7 @@ use std::path::Path;
 
 use dataset::commit::{Commit, RECORD_BYTES_MAX, commit_key, shard_key};
 use dataset::sha256;
-use store::{Content, Key, Put, Recorded, Store};
+use store::{Key, ObjectContent, Put, Recorded, Store};
 
 use crate::{Error, Result};
 
@@ -43,7 +43,7 @@ pub fn put_shard(
     digest: &str,
 ) -> Result<Option<String>> {
     let key = Key::new(object)?;
-    match store.put_if_absent(&key, Content::File(shard))? {
+    match store.put_if_absent(&key, ObjectContent::File(shard))? {
         Put::Stored(info) => Ok(info.etag),
         Put::AlreadyThere => {
             let there = store.local_copy(&key, shard.parent().unwrap_or(Path::new(".")))?;

@@ -43,7 +43,7 @@ pub use crate::error::{Error, Result};
 use crate::folding::{Folded, Folder, Folding};
 use crate::mapping::{BadLine, Mapped, Mapping, Told};
 use crate::partitions::{PARTITIONS, Partition};
-use crate::reading::{Place, Reading};
+use crate::reading::{InputPlace, Reading};
 use crate::scratch::{Scratch, Stored};
 
 /// What to do with reviews.
@@ -191,7 +191,7 @@ impl Job<'_> {
     /// Sums up what became of all lines, and judges it.
     fn judged(&self, mapped: &[Mapped], mut log: impl Write) -> Result<MapperCounts> {
         let (mut counts, mut told) = (MapperCounts::default(), Told::default());
-        let mut beginning: Option<&(Place, Vec<u8>)> = None;
+        let mut beginning: Option<&(InputPlace, Vec<u8>)> = None;
         for part in mapped {
             counts += part.counts;
             told.merge(&part.told);

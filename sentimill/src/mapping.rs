@@ -16,7 +16,7 @@ use crate::codebook::{Agreement, Codebook, Coded};
 use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
 use crate::error::Result;
 use crate::partitions::{Partition, Partitions};
-use crate::reading::{Entry, Place, Reading, What};
+use crate::reading::{InputEntry, InputPlace, Reading, What};
 use crate::scratch::Scratch;
 
 /// What all threads that map have in common.
@@ -55,7 +55,7 @@ pub struct Mapped {
     /// What its lines of each source were, by the numbers of the sources.
     pub held: Vec<Held>,
     /// How its first line begins, and where that is.
-    pub beginning: Option<(Place, Vec<u8>)>,
+    pub beginning: Option<(InputPlace, Vec<u8>)>,
     /// The codebook of all threads.
     pub codebook: Arc<Codebook>,
 }
@@ -77,7 +77,7 @@ pub struct Told(Vec<(&'static str, BadLine)>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BadLine {
     /// Where.
-    pub place: Place,
+    pub place: InputPlace,
     /// What is counted there: bytes or rows.
     pub counted: &'static str,
 }
@@ -143,12 +143,12 @@ struct Mapper {
     counts: MapperCounts,
     told: Told,
     held: Vec<Held>,
-    beginning: Option<(Place, Vec<u8>)>,
+    beginning: Option<(InputPlace, Vec<u8>)>,
 }
 
 impl Mapper {
     #[inline]
-    fn read(&mut self, entry: &Entry<'_>) -> Option<(&[u8], u8)> {
+    fn read(&mut self, entry: &InputEntry<'_>) -> Option<(&[u8], u8)> {
         if self.counts.lines == 0 {
             let beginning = match entry.what {
                 What::Line(line) => cause::beginning(line),
@@ -177,7 +177,7 @@ impl Mapper {
 }
 
 #[cold]
-fn refuse(counts: &mut MapperCounts, told: &mut Told, fate: Fate, entry: &Entry<'_>) {
+fn refuse(counts: &mut MapperCounts, told: &mut Told, fate: Fate, entry: &InputEntry<'_>) {
     counts.count(fate);
     if fate.is_bad() {
         let counted = match entry.what {
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_first_lines_of_each_reason_are_told_in_order() {
-        let line = |offset| BadLine { place: Place::at(0, offset), counted: "byte" };
+        let line = |offset| BadLine { place: InputPlace::at(0, offset), counted: "byte" };
         let (mut told, mut other) = (Told::default(), Told::default());
         [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", line(at)));
         other.add("no_text", line(4));

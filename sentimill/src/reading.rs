@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use corpus::format::Format;
-use corpus::lines::{Content, Line};
+use corpus::lines::{Line, LineContent};
 use corpus::review::Rating;
 use input::{Compression, Fault, Form};
 
@@ -56,16 +56,16 @@ pub struct ReadingOptions {
 
 /// A line or a row, and where it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct InputEntry<'a> {
     /// Where it was.
-    pub place: Place,
+    pub place: InputPlace,
     /// What it is.
     pub what: What<'a>,
 }
 
 /// Where something is. Of two places the lesser one comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct InputPlace {
     /// The number of its source in [`Reading::sources`].
     pub source: usize,
     /// The number of the group of members; 0 where the source is not cut into any.
@@ -78,7 +78,7 @@ pub struct Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
     /// A line of any format; or a row whose text is longer than a line may be, which is not held either.
-    Line(Content<'a>),
+    Line(LineContent<'a>),
     /// A row of a Parquet file.
     Row {
         /// Its text, where it is not null. It may not be UTF-8.
@@ -193,7 +193,10 @@ impl Reading {
     ///
     /// What cannot be read is an error of one of them. An error, of this or of the visitor, and a panic end the reading
     /// of the others too, which then return without one.
-    pub fn each<E: From<Error>>(&self, mut visit: impl FnMut(Entry<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn each<E: From<Error>>(
+        &self,
+        mut visit: impl FnMut(InputEntry<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let stop = StopUnlessDone(self);
         let mut opened = None;
         // Who reads streams waits for its batches to be taken, pieces wait for nobody.
@@ -227,7 +230,7 @@ impl Reading {
         number: usize,
         piece: &Piece,
         opened: &mut Option<(usize, Arc<File>)>,
-        visit: &mut impl FnMut(Entry<'_>) -> Result<(), E>,
+        visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let source = &self.sources[number];
         let file = match opened {
@@ -239,7 +242,8 @@ impl Reading {
             }
         };
         let part = self.part(source);
-        let mut visit = |offset: u64, what: What<'_>| visit(Entry { place: Place::at(number, offset), what });
+        let mut visit =
+            |offset: u64, what: What<'_>| visit(InputEntry { place: InputPlace::at(number, offset), what });
         match piece {
             Piece::Range(range) => {
                 let mut visit = |line: Line<'_>| visit(line.offset, What::Line(line.content));
@@ -265,15 +269,15 @@ impl Reading {
         &self,
         file: &MemberFile,
         group: &MemberGroup,
-        visit: &mut impl FnMut(Entry<'_>) -> Result<(), E>,
+        visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let source = &self.sources[file.source];
         let mut visit = |line: Line<'_>| {
-            let place = Place { source: file.source, group: group.number, offset: line.offset };
+            let place = InputPlace { source: file.source, group: group.number, offset: line.offset };
             if place.is_first() && rows::is_beginning(line.content) {
                 return Err(Error::NoFile { input: source.name.clone() }.into());
             }
-            visit(Entry { place, what: What::Line(line.content) })
+            visit(InputEntry { place, what: What::Line(line.content) })
         };
         file.each_line(group, &self.part(source), &mut visit)
     }
@@ -284,7 +288,7 @@ impl Reading {
 
     /// The bytes before a place in its source, inflated ones where it is compressed; of a Parquet file, the rows. It can
     /// be told when all has been read.
-    pub fn offset(&self, place: Place) -> u64 {
+    pub fn offset(&self, place: InputPlace) -> u64 {
         let file = self.member_files.iter().find(|file| file.source == place.source);
         file.map_or(0, |file| file.bytes_before(place.group)) + place.offset
     }
@@ -323,7 +327,7 @@ impl Drop for StopUnlessDone<'_> {
     }
 }
 
-impl Place {
+impl InputPlace {
     /// A place in a source that is not cut into groups.
     pub(crate) fn at(source: usize, offset: u64) -> Self {
         Self { source, group: 0, offset }

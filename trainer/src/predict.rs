@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
 use corpus::ledger::Fate;
-use corpus::lines::{Content, LineReader};
+use corpus::lines::{LineContent, LineReader};
 use corpus::review::ReviewParser;
 use program::exit::Exit;
 use serde::Serialize;
@@ -226,7 +226,7 @@ fn check_answers(texts: &Texts, scoring: Scoring, answers: &[Vec<f64>]) -> Resul
     }
 }
 
-fn is_invalid(line: Content<'_>) -> bool {
+fn is_invalid(line: LineContent<'_>) -> bool {
     Fate::held(line).is_ok_and(|bytes| std::str::from_utf8(bytes).is_err())
 }
 
@@ -248,7 +248,7 @@ impl Parser {
 fn ids<'a>(
     parser: &mut Parser,
     tokenizer: &'a mut Tokenizer,
-    line: Content<'_>,
+    line: LineContent<'_>,
 ) -> Result<&'a [u32], Refusal> {
     let bytes = Fate::held(line).map_err(Refusal::Line)?;
     match parser {

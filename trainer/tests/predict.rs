@@ -33,7 +33,7 @@ fn mapped(lines: &str) -> Vec<u8> {
     };
     let mut records = Vec::new();
     let mut mapper = mapper::Mapper::new(&mut records, io::sink(), options);
-    mapper.read(lines.as_bytes(), &mapper::Place { file: "-".to_owned(), split_start: None }).unwrap();
+    mapper.read(lines.as_bytes(), &mapper::InputSplit { file: "-".to_owned(), split_start: None }).unwrap();
     mapper.finish().unwrap();
     records
 }

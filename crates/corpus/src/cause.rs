@@ -2,16 +2,16 @@
 
 use crate::format::{Format, FormatName};
 use crate::ledger::MapperCounts;
-use crate::lines::Content;
+use crate::lines::LineContent;
 
 /// So many bytes of the first line are looked at.
 const BEGINNING_BYTES: usize = 16;
 
 /// What of the input's first line a guess is made from.
-pub fn beginning(line: Content<'_>) -> &[u8] {
+pub fn beginning(line: LineContent<'_>) -> &[u8] {
     match line {
-        Content::Bytes(bytes) => &bytes[..bytes.len().min(BEGINNING_BYTES)],
-        Content::TooLong { .. } => &[],
+        LineContent::Bytes(bytes) => &bytes[..bytes.len().min(BEGINNING_BYTES)],
+        LineContent::TooLong { .. } => &[],
     }
 }
 

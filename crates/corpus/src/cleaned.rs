@@ -3,7 +3,7 @@
 use crate::clean::Cleaner;
 use crate::format::Format;
 use crate::ledger::Fate;
-use crate::lines::Content;
+use crate::lines::LineContent;
 use crate::review::{Rating, Review, ReviewParser};
 
 /// Reads one line after another, through buffers that are used again.
@@ -21,7 +21,7 @@ impl CleanedReviews {
     }
 
     /// The cleaned text and the rating of a line, or what else becomes of it.
-    pub fn read(&mut self, line: Content<'_>) -> Result<(&[u8], Rating), Fate> {
+    pub fn read(&mut self, line: LineContent<'_>) -> Result<(&[u8], Rating), Fate> {
         let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
         cleaned(&mut self.cleaner, review, &mut self.text)
     }

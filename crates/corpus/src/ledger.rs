@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::lines::{Content, is_blank};
+use crate::lines::{LineContent, is_blank};
 use crate::review::Reject;
 
 /// What became of the mapper's lines. Each line is counted once, by the first of these that fits it.
@@ -70,12 +70,12 @@ impl Fate {
     }
 
     /// The bytes of a line that is neither blank nor too long to be held, which are the first things to be looked for.
-    pub fn held(line: Content<'_>) -> Result<&[u8], Self> {
+    pub fn held(line: LineContent<'_>) -> Result<&[u8], Self> {
         match line {
-            Content::TooLong { blank: true, .. } => Err(Self::Blank),
-            Content::TooLong { .. } => Err(Self::TooLong),
-            Content::Bytes(bytes) if is_blank(bytes) => Err(Self::Blank),
-            Content::Bytes(bytes) => Ok(bytes),
+            LineContent::TooLong { blank: true, .. } => Err(Self::Blank),
+            LineContent::TooLong { .. } => Err(Self::TooLong),
+            LineContent::Bytes(bytes) if is_blank(bytes) => Err(Self::Blank),
+            LineContent::Bytes(bytes) => Ok(bytes),
         }
     }
 
@@ -403,8 +403,8 @@ mod tests {
 
     #[test]
     fn a_line_is_held_if_it_is_neither_blank_nor_too_long() {
-        assert_eq!(Fate::held(Content::Bytes(b"a b")), Ok(&b"a b"[..]));
-        assert_eq!(Fate::held(Content::Bytes(b" \t")), Err(Fate::Blank));
+        assert_eq!(Fate::held(LineContent::Bytes(b"a b")), Ok(&b"a b"[..]));
+        assert_eq!(Fate::held(LineContent::Bytes(b" \t")), Err(Fate::Blank));
     }
 
     #[test]

@@ -21,12 +21,12 @@ pub struct Line<'a> {
     /// Bytes read before the line; its byte-order mark, if any, belongs to it.
     pub offset: u64,
     /// The line without its end and without a byte-order mark.
-    pub content: Content<'a>,
+    pub content: LineContent<'a>,
 }
 
 /// What stands between two line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content<'a> {
+pub enum LineContent<'a> {
     /// A line within the limit.
     Bytes(&'a [u8]),
     /// A line beyond the limit, read past without being held.
@@ -99,15 +99,15 @@ impl<R: Read> LineReader<R> {
         let offset = self.offset;
         let content = match self.find()? {
             None => return Ok(None),
-            Some(Found::TooLong { bytes, blank }) => Content::TooLong { bytes, blank },
+            Some(Found::TooLong { bytes, blank }) => LineContent::TooLong { bytes, blank },
             Some(Found::Held { content_bytes, end_bytes }) => {
                 let line_start = self.start;
                 self.consume(content_bytes + end_bytes);
                 let line = without_mark(&self.buffer[line_start..line_start + content_bytes]);
                 if line.len() <= self.line_bytes_max {
-                    Content::Bytes(line)
+                    LineContent::Bytes(line)
                 } else {
-                    Content::TooLong { bytes: line.len() as u64, blank: is_blank(line) }
+                    LineContent::TooLong { bytes: line.len() as u64, blank: is_blank(line) }
                 }
             }
         };
@@ -257,9 +257,9 @@ mod tests {
         let mut lines = LineReader::with_buffer_bytes(source, 1000, 64);
 
         let line = lines.next_line().unwrap().unwrap();
-        assert_eq!(line, Line { offset: 0, content: Content::TooLong { bytes: long, blank: false } });
+        assert_eq!(line, Line { offset: 0, content: LineContent::TooLong { bytes: long, blank: false } });
         let line = lines.next_line().unwrap().unwrap();
-        assert_eq!(line, Line { offset: long + 1, content: Content::Bytes(b"short") });
+        assert_eq!(line, Line { offset: long + 1, content: LineContent::Bytes(b"short") });
         assert_eq!(lines.next_line().unwrap(), None);
         assert!(lines.buffer.len() <= 1004);
     }
@@ -273,8 +273,8 @@ mod tests {
             Err(io::ErrorKind::ConnectionReset),
         ]);
         let mut lines = LineReader::new(source, 9);
-        assert_eq!(lines.next_line().unwrap().unwrap().content, Content::Bytes(b"a"));
-        assert_eq!(lines.next_line().unwrap().unwrap().content, Content::Bytes(b"bc"));
+        assert_eq!(lines.next_line().unwrap().unwrap().content, LineContent::Bytes(b"a"));
+        assert_eq!(lines.next_line().unwrap().unwrap().content, LineContent::Bytes(b"bc"));
         assert_eq!(lines.next_line().unwrap_err().kind(), io::ErrorKind::ConnectionReset);
     }
 
@@ -326,8 +326,8 @@ mod tests {
         let mut lines = Vec::new();
         while let Some(line) = reader.next_line().unwrap() {
             let content = match line.content {
-                Content::Bytes(bytes) => Ok(bytes.to_vec()),
-                Content::TooLong { bytes, blank } => Err((bytes, blank)),
+                LineContent::Bytes(bytes) => Ok(bytes.to_vec()),
+                LineContent::TooLong { bytes, blank } => Err((bytes, blank)),
             };
             lines.push((line.offset, content));
         }

@@ -9,7 +9,7 @@
 use std::env;
 use std::path::Path;
 
-use store::{Content, Key, Put, Store};
+use store::{Key, ObjectContent, Put, Store};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -19,7 +19,7 @@ fn main() {
     let key = Key::new(file.file_name().unwrap().to_str().unwrap()).unwrap();
     match what.as_str() {
         "put" => {
-            assert!(matches!(store.put_if_absent(&key, Content::File(file)).unwrap(), Put::Stored(_)));
+            assert!(matches!(store.put_if_absent(&key, ObjectContent::File(file)).unwrap(), Put::Stored(_)));
         }
         "get" => assert!(store.local_copy(&key, file.parent().unwrap()).unwrap().bytes() > 0),
         _ => panic!("{what}: expected put or get"),

@@ -12,7 +12,7 @@ use program::progress::Progress;
 
 use crate::key::folder_of_prefix;
 use crate::naming::{Hidden, give_name, make_folder, sync_folder};
-use crate::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, run_url};
+use crate::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, run_url};
 
 /// What is copied between two signs of progress.
 const COPY_BYTES: u64 = 16 << 20;
@@ -38,7 +38,7 @@ impl Backend for FileStore {
         run_url::url(&self.folder)
     }
 
-    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         let path = self.path(key);
         let folder = path.parent().expect("an object lies below the run's folder");
         make_folder(folder).map_err(|source| self.io_error(key, "make its folder", source))?;
@@ -155,14 +155,14 @@ impl FileStore {
     }
 
     /// Writes and syncs the content; returns its size in bytes.
-    fn write(&self, key: &Key, path: &Path, content: Content<'_>) -> Result<u64, Error> {
+    fn write(&self, key: &Key, path: &Path, content: ObjectContent<'_>) -> Result<u64, Error> {
         let write_error = |source| self.io_error(key, "write it", source);
         let mut output = File::create_new(path).map_err(write_error)?;
         let bytes = match content {
-            Content::Bytes(bytes) => {
+            ObjectContent::Bytes(bytes) => {
                 output.write_all(bytes).map(|()| bytes.len() as u64).map_err(write_error)?
             }
-            Content::File(file) => {
+            ObjectContent::File(file) => {
                 let source_error =
                     |source| Error::Source { file: file.to_owned(), object: self.object(key), source };
                 let mut input = File::open(file).map_err(source_error)?;

@@ -10,14 +10,14 @@
 //! does.
 //!
 //! ```
-//! use store::{Content, Key, Put, Store};
+//! use store::{Key, ObjectContent, Put, Store};
 //!
 //! # let folder = tempfile::tempdir().unwrap();
 //! # let run = folder.path().join("run-7");
 //! let store = Store::open(run.to_str().unwrap())?;
 //! let commit = Key::new("commit/part-00007.json")?;
-//! assert!(matches!(store.put_if_absent(&commit, Content::Bytes(b"{}"))?, Put::Stored(_)));
-//! assert!(matches!(store.put_if_absent(&commit, Content::Bytes(b"[]"))?, Put::AlreadyThere));
+//! assert!(matches!(store.put_if_absent(&commit, ObjectContent::Bytes(b"{}"))?, Put::Stored(_)));
+//! assert!(matches!(store.put_if_absent(&commit, ObjectContent::Bytes(b"[]"))?, Put::AlreadyThere));
 //! assert_eq!(store.get_small(&commit, 1 << 20)?, Some(b"{}".to_vec()));
 //! # Ok::<(), store::Error>(())
 //! ```
@@ -65,7 +65,7 @@ pub trait Backend: Debug + Send + Sync {
     /// See [`Store::url`].
     fn url(&self) -> String;
     /// See [`Store::put_if_absent`].
-    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error>;
+    fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error>;
     /// See [`Store::get_small`].
     fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error>;
     /// See [`Store::local_copy`].
@@ -80,7 +80,7 @@ pub trait Backend: Debug + Send + Sync {
 
 /// What to store.
 #[derive(Debug, Clone, Copy)]
-pub enum Content<'a> {
+pub enum ObjectContent<'a> {
     /// Bytes in memory: a record, a manifest.
     Bytes(&'a [u8]),
     /// A regular file that no one writes to meanwhile; it is copied and stays the caller's.
@@ -179,7 +179,7 @@ impl Store {
     ///
     /// After an error the object is either absent or whole; the same put may be tried again, and an
     /// [`Put::AlreadyThere`] may then be this writer's own first try.
-    pub fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    pub fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         self.backend.put_if_absent(key, content)
     }
 
@@ -188,7 +188,7 @@ impl Store {
     /// of more than `limit_bytes` is an error too.
     pub fn put_record(&self, key: &Key, record: &[u8], limit_bytes: u64) -> Result<Recorded, Error> {
         let object = || format!("{}/{key}", self.url());
-        let put = self.put_if_absent(key, Content::Bytes(record))?;
+        let put = self.put_if_absent(key, ObjectContent::Bytes(record))?;
         match (put, self.get_small(key, limit_bytes)?) {
             (_, Some(there)) if there == record => Ok(Recorded::AsGiven),
             (Put::Stored(_), Some(_)) => Err(Error::Damaged { object: object(), found: "other bytes" }),

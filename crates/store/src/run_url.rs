@@ -12,7 +12,7 @@ use program::place::user_info;
 
 use crate::Error;
 use crate::key::KEY_BYTES_MAX;
-use crate::s3::Place;
+use crate::s3::BucketPlace;
 
 /// Where a run is.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(crate) enum Run {
     /// An absolute folder.
     Folder(PathBuf),
     /// A prefix of a bucket.
-    Bucket(Place),
+    Bucket(BucketPlace),
 }
 
 /// The place that `run` names. `s3a` and `s3n` are Hadoop's names of S3.
@@ -48,7 +48,7 @@ fn check_user_info(url: &str) -> Result<(), Error> {
 const PREFIX_BYTES_MAX: usize = 1_024 - KEY_BYTES_MAX - 1;
 
 /// Bucket and prefix as they are written: an S3 URL is not percent-coded.
-fn place_in_bucket(rest: &str) -> Result<Place, &'static str> {
+fn place_in_bucket(rest: &str) -> Result<BucketPlace, &'static str> {
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
     let bucket = bucket_of(bucket)?;
     let prefix = prefix.strip_suffix('/').unwrap_or(prefix);
@@ -64,12 +64,12 @@ fn place_in_bucket(rest: &str) -> Result<Place, &'static str> {
     if prefix.contains(|character: char| character.is_control() || "\\?#".contains(character)) {
         return Err("the prefix has a control character, a backslash, a ? or a #");
     }
-    Ok(Place { bucket, prefix: prefix.to_owned() })
+    Ok(BucketPlace { bucket, prefix: prefix.to_owned() })
 }
 
 /// The bucket and the beginning of names that `s3://bucket/name` stands for, as data of others is named: `name` may be
 /// empty.
-pub(crate) fn objects_of(url: &str) -> Result<Place, Error> {
+pub(crate) fn objects_of(url: &str) -> Result<BucketPlace, Error> {
     let refused = |found| Error::BadObjects { url: url.to_owned(), found };
     let Some(scheme @ ("s3" | "s3a" | "s3n")) = scheme(url) else {
         return Err(refused("the scheme is not s3"));
@@ -78,7 +78,7 @@ pub(crate) fn objects_of(url: &str) -> Result<Place, Error> {
     let rest = &url[scheme.len() + "://".len()..];
     let (bucket, name) = rest.split_once('/').unwrap_or((rest, ""));
     let bucket = bucket_of(bucket).map_err(refused)?;
-    Ok(Place { bucket, prefix: name.to_owned() })
+    Ok(BucketPlace { bucket, prefix: name.to_owned() })
 }
 
 fn bucket_of(name: &str) -> Result<String, &'static str> {

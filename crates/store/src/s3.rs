@@ -31,7 +31,7 @@ use program::progress::Progress;
 use tokio::runtime::Runtime;
 
 use crate::key::folder_of_prefix;
-use crate::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, S3Options};
+use crate::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, S3Options};
 
 /// The segment of objects that no listing shows, as no key can have it.
 const PROBE: &str = ".conditional-put";
@@ -42,14 +42,14 @@ pub(crate) struct S3Store {
     client: Client,
     /// Driven by the caller's thread alone.
     runtime: Arc<Runtime>,
-    place: Place,
+    place: BucketPlace,
     options: S3Options,
     progress: Progress,
 }
 
 /// `s3://bucket/prefix`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct BucketPlace {
     pub bucket: String,
     /// Without a slash at either end.
     pub prefix: String,
@@ -78,12 +78,14 @@ impl Backend for S3Store {
         Err(Error::IgnoresCondition { run: self.url() })
     }
 
-    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         let (object, name) = (self.object(key), self.name(key));
         self.runtime.block_on(async {
             match content {
-                Content::Bytes(bytes) => self.put_bytes(&object, &name, Bytes::copy_from_slice(bytes)).await,
-                Content::File(file) => self.put_file(&object, &name, file).await,
+                ObjectContent::Bytes(bytes) => {
+                    self.put_bytes(&object, &name, Bytes::copy_from_slice(bytes)).await
+                }
+                ObjectContent::File(file) => self.put_file(&object, &name, file).await,
             }
         })
     }
@@ -119,7 +121,7 @@ impl Backend for S3Store {
 }
 
 impl S3Store {
-    pub(crate) fn open(place: Place, options: &S3Options) -> Result<S3Store, Error> {
+    pub(crate) fn open(place: BucketPlace, options: &S3Options) -> Result<S3Store, Error> {
         let runtime = connect::runtime()?;
         let client = runtime.block_on(connect::client(&place, options))?;
         let (runtime, options) = (Arc::new(runtime), options.clone());
@@ -193,7 +195,7 @@ struct Found {
     crc64: Option<String>,
 }
 
-impl Place {
+impl BucketPlace {
     pub(crate) fn url(&self) -> String {
         format!("s3://{}/{}", self.bucket, self.prefix)
     }

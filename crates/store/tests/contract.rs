@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::{env, fs};
 
 use program::exit::Exit;
-use store::{Content, Error, Put, Store};
+use store::{Error, ObjectContent, Put, Store};
 use tempfile::TempDir;
 
 use crate::claims::{CLAIMS, key, one_line, put};
@@ -82,7 +82,7 @@ fn a_run_below_a_regular_file_is_a_clean_error() {
     fs::write(&file, "in the way").unwrap();
     let store = Store::open(file.join("run").to_str().unwrap()).unwrap();
 
-    let error = store.put_if_absent(&key("manifest.json"), Content::Bytes(b"{}")).unwrap_err();
+    let error = store.put_if_absent(&key("manifest.json"), ObjectContent::Bytes(b"{}")).unwrap_err();
 
     assert_eq!(error.exit(), Exit::Io);
     assert!(one_line(&error).contains("/file/run/manifest.json: cannot make its folder"), "{error}");
@@ -101,7 +101,7 @@ fn a_read_only_folder_is_a_clean_error() {
         return;
     }
     let store = Store::open(folder.path().to_str().unwrap()).unwrap();
-    let error = store.put_if_absent(&key("manifest.json"), Content::Bytes(b"{}")).unwrap_err();
+    let error = store.put_if_absent(&key("manifest.json"), ObjectContent::Bytes(b"{}")).unwrap_err();
     assert_eq!(error.exit(), Exit::Io);
     one_line(&error);
     allow(0o755);
@@ -114,7 +114,7 @@ fn a_folder_in_an_objects_place_is_no_object() {
     put(&store, &key("data/part-00000.h5"), b"shard");
 
     for error in [
-        store.put_if_absent(&key("data"), Content::Bytes(b"{}")).unwrap_err(),
+        store.put_if_absent(&key("data"), ObjectContent::Bytes(b"{}")).unwrap_err(),
         store.get_small(&key("data"), 10).unwrap_err(),
         store.head(&key("data")).unwrap_err(),
         store.delete(&key("data")).unwrap_err(),

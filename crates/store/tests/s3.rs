@@ -14,7 +14,7 @@ mod s3_options;
 use std::time::{Duration, Instant};
 
 use program::exit::Exit;
-use store::{Content, Error, PART_BYTES_MIN, Put, Store};
+use store::{Error, ObjectContent, PART_BYTES_MIN, Put, Store};
 use tests::fault_proxy::{Fault, Request};
 use tests::s3_server::S3Server;
 
@@ -129,7 +129,8 @@ fn a_small_put_is_stored() {
 fn a_large_put_conflicts_for_ever() {
     let Some(store) = store() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let error = store.put_if_absent(&key("data/large.h5"), Content::File(&large(folder.path()))).unwrap_err();
+    let error =
+        store.put_if_absent(&key("data/large.h5"), ObjectContent::File(&large(folder.path()))).unwrap_err();
     assert!(matches!(error, Error::Conflicts { .. }), "{error}");
     assert_eq!(error.exit(), Exit::TryAgain);
 }
@@ -301,7 +302,7 @@ fn failures_are_named() {
 }
 
 fn a_put_fails(run: &str, exit: Exit, expected: &str) {
-    let error = Store::open(run).unwrap().put_if_absent(&key("a"), Content::Bytes(b"x")).unwrap_err();
+    let error = Store::open(run).unwrap().put_if_absent(&key("a"), ObjectContent::Bytes(b"x")).unwrap_err();
     assert_eq!(error.exit(), exit, "{error}");
     assert!(claims::one_line(&error).contains(expected), "{error}");
 }

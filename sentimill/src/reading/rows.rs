@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use corpus::format::Format;
-use corpus::lines::{Content, is_blank};
+use corpus::lines::{LineContent, is_blank};
 use corpus::review::Rating;
 use parquet::basic::{LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
@@ -28,8 +28,8 @@ use super::{Error, Part, Source, What};
 pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 
 /// Whether a first line is the beginning of such a file, which nothing could be read of line by line.
-pub(super) fn is_beginning(line: Content<'_>) -> bool {
-    matches!(line, Content::Bytes(line) if line.starts_with(MAGIC))
+pub(super) fn is_beginning(line: LineContent<'_>) -> bool {
+    matches!(line, LineContent::Bytes(line) if line.starts_with(MAGIC))
 }
 
 /// So many rows are read at once, unless their texts are long.
@@ -135,7 +135,7 @@ fn visit_row<E>(
         return visit(number, What::Row { text: None, rating });
     };
     if text.len() > line_bytes_max {
-        let content = Content::TooLong { bytes: text.len() as u64, blank: is_blank(text) };
+        let content = LineContent::TooLong { bytes: text.len() as u64, blank: is_blank(text) };
         return visit(number, What::Line(content));
     }
     visit(number, What::Row { text: Some(text), rating })

@@ -11,10 +11,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use corpus::lines::{Content, Line, LineReader};
+use corpus::lines::{Line, LineContent, LineReader};
 
 use super::source::Kind;
-use super::{Entry, Error, Place, ReadingOptions, Source, State, What, rows};
+use super::{Error, InputEntry, InputPlace, ReadingOptions, Source, State, What, rows};
 use crate::locked;
 
 /// A batch is passed on when it holds so much: enough that the queue costs nothing.
@@ -271,13 +271,13 @@ impl Batch {
 
     fn push(&mut self, line: Line<'_>) {
         let content = match line.content {
-            Content::Bytes(bytes) => {
+            LineContent::Bytes(bytes) => {
                 // No more than is needed, where doubling would hold a longest line twice.
                 self.bytes.reserve_exact(bytes.len());
                 self.bytes.extend_from_slice(bytes);
                 BatchContent::Bytes(bytes.len())
             }
-            Content::TooLong { bytes, blank } => BatchContent::TooLong { bytes, blank },
+            LineContent::TooLong { bytes, blank } => BatchContent::TooLong { bytes, blank },
         };
         self.lines.push(BatchLine { offset: line.offset, content });
     }
@@ -287,18 +287,21 @@ impl Batch {
     }
 
     /// Visits its lines.
-    pub(super) fn each_line<E>(&self, visit: &mut impl FnMut(Entry<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub(super) fn each_line<E>(
+        &self,
+        visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut rest = &self.bytes[..];
         for line in &self.lines {
             let content = match line.content {
-                BatchContent::TooLong { bytes, blank } => Content::TooLong { bytes, blank },
+                BatchContent::TooLong { bytes, blank } => LineContent::TooLong { bytes, blank },
                 BatchContent::Bytes(bytes) => {
                     let (content, behind) = rest.split_at(bytes);
                     rest = behind;
-                    Content::Bytes(content)
+                    LineContent::Bytes(content)
                 }
             };
-            visit(Entry { place: Place::at(self.source, line.offset), what: What::Line(content) })?;
+            visit(InputEntry { place: InputPlace::at(self.source, line.offset), what: What::Line(content) })?;
         }
         Ok(())
     }

@@ -29,8 +29,8 @@ enum OwnedWhat {
 impl From<What<'_>> for OwnedWhat {
     fn from(what: What<'_>) -> Self {
         match what {
-            What::Line(Content::Bytes(bytes)) => Self::Line(bytes.to_vec()),
-            What::Line(Content::TooLong { bytes, blank }) => Self::TooLong(bytes, blank),
+            What::Line(LineContent::Bytes(bytes)) => Self::Line(bytes.to_vec()),
+            What::Line(LineContent::TooLong { bytes, blank }) => Self::TooLong(bytes, blank),
             What::Row { text, rating } => Self::Row(
                 text.map(|text| String::from_utf8_lossy(text).into_owned()),
                 rating.map(Rating::stars),

@@ -5,7 +5,7 @@ use std::path::Path;
 use dataset::commit::{COMMIT_PREFIX, SEAL_KEY};
 use program::exit::Exit;
 use program::progress::Progress;
-use store::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, Store};
+use store::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, Store};
 use synthetic::random::Random;
 use tests::fault_proxy::damage_behind;
 
@@ -34,12 +34,12 @@ impl Backend for Damaging {
         self.store.url()
     }
 
-    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         match content {
-            Content::Bytes(record) if key.as_str().starts_with(self.prefix) => {
+            ObjectContent::Bytes(record) if key.as_str().starts_with(self.prefix) => {
                 let mut damaged = record.to_vec();
                 damage_behind(&mut damaged, "\"sha256\": \"");
-                self.store.put_if_absent(key, Content::Bytes(&damaged))
+                self.store.put_if_absent(key, ObjectContent::Bytes(&damaged))
             }
             content => self.store.put_if_absent(key, content),
         }

@@ -6,7 +6,7 @@ use std::io;
 use corpus::format::Format;
 use corpus::ledger::{MapperCounts, Share};
 use hadoop::Runner;
-use mapper::{Mapper, Options, Output, Place};
+use mapper::{InputSplit, Mapper, Options, Output};
 use synthetic::random::Random;
 use tests::lines::{in_parts, sorted_by_key_only, split};
 use tests::pipe::split_by_hadoop;
@@ -76,7 +76,7 @@ fn mapped(lines: &[u8]) -> (Vec<u8>, MapperCounts) {
     };
     let mut records = Vec::new();
     let mut mapper = Mapper::new(&mut records, io::sink(), options);
-    mapper.read(lines, &Place { file: "-".to_owned(), split_start: None }).unwrap();
+    mapper.read(lines, &InputSplit { file: "-".to_owned(), split_start: None }).unwrap();
     let counts = mapper.finish().unwrap();
     (records, counts)
 }

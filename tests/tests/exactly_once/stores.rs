@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use dataset::commit::COMMIT_PREFIX;
 use program::progress::Progress;
-use store::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, Store};
+use store::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, Store};
 
 /// A store whose callers wait for each other before they elect.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Backend for Together {
         self.store.url()
     }
 
-    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         if key.as_str().starts_with(COMMIT_PREFIX) {
             self.start.wait();
         }
@@ -111,10 +111,10 @@ impl Backend for Locked {
         "memory://".to_owned()
     }
 
-    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         let content = match content {
-            Content::Bytes(bytes) => bytes.to_vec(),
-            Content::File(file) => fs::read(file).map_err(|error| Self::failed(key, error))?,
+            ObjectContent::Bytes(bytes) => bytes.to_vec(),
+            ObjectContent::File(file) => fs::read(file).map_err(|error| Self::failed(key, error))?,
         };
         let mut objects = self.objects.lock().unwrap();
         if objects.contains_key(key) {

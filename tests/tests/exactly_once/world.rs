@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use program::progress::Progress;
-use store::{Backend, Content, Error, Key, Listed, LocalObject, ObjectInfo, Put, Store};
+use store::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, Store};
 
 /// How a call ends for its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ impl Backend for Desk {
         self.world.objects.url()
     }
 
-    fn put_if_absent(&self, key: &Key, content: Content<'_>) -> Result<Put, Error> {
+    fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         self.call("put", key.as_str(), |objects| {
             let put = objects.put_if_absent(key, content)?;
             if matches!(put, Put::Stored(_)) {

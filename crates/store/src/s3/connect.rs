@@ -11,7 +11,7 @@ use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use tokio::runtime::{self, Runtime};
 
-use super::{Place, failure};
+use super::{BucketPlace, failure};
 use crate::{Error, S3Options};
 
 /// So often a call is tried, with pauses that double: over half a minute in all.
@@ -33,7 +33,7 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
 
 /// The client for a bucket. Region, profile, endpoint and credentials come from where all of Amazon's tools look:
 /// environment, `~/.aws`, the role of the instance or container.
-pub(super) async fn client(place: &Place, options: &S3Options) -> Result<Client, Error> {
+pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<Client, Error> {
     let retries = RetryConfig::standard()
         .with_max_attempts(ATTEMPTS)
         .with_initial_backoff(FIRST_PAUSE)

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use store::{Content, PART_BYTES_MIN, Put, S3Options, Store};
+use store::{ObjectContent, PART_BYTES_MIN, Put, S3Options, Store};
 use tests::fault_proxy::{Fault, FaultProxy, Request};
 use tests::s3_server::{S3Server, SECRET_KEY, with_s3};
 
@@ -69,7 +69,7 @@ pub fn operation(request: &Request) -> &'static str {
 
 pub fn put_large(store: &Store) -> Put {
     let folder = tempfile::tempdir().unwrap();
-    store.put_if_absent(&key("data/large.h5"), Content::File(&large(folder.path()))).unwrap()
+    store.put_if_absent(&key("data/large.h5"), ObjectContent::File(&large(folder.path()))).unwrap()
 }
 
 /// A file of two whole parts and a piece.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{env, fs, thread};
 
 use program::exit::Exit;
-use store::{Content, Error, Key, Put, Store};
+use store::{Error, Key, ObjectContent, Put, Store};
 use tempfile::TempDir;
 
 pub type Claim = (&'static str, fn(&Store));
@@ -40,7 +40,7 @@ fn an_empty_run(store: &Store) {
 fn an_object_reads_as_it_was_put(store: &Store) {
     for content in [&b""[..], b"{}", &[0, 10, 13, 255], &vec![7; 3 << 20]] {
         let key = key(&format!("data/bytes-{}", content.len()));
-        let Put::Stored(info) = store.put_if_absent(&key, Content::Bytes(content)).unwrap() else {
+        let Put::Stored(info) = store.put_if_absent(&key, ObjectContent::Bytes(content)).unwrap() else {
             panic!("{key} was there")
         };
         assert_eq!(info.bytes, content.len() as u64);
@@ -72,10 +72,10 @@ fn a_file_is_stored_whole_and_stays(store: &Store) {
         fs::write(&file, &content).unwrap();
         let key = key(&format!("data/{name}.h5"));
 
-        let Put::Stored(info) = store.put_if_absent(&key, Content::File(&file)).unwrap() else {
+        let Put::Stored(info) = store.put_if_absent(&key, ObjectContent::File(&file)).unwrap() else {
             panic!("{key} was there")
         };
-        assert_eq!(store.put_if_absent(&key, Content::File(&file)).unwrap(), Put::AlreadyThere);
+        assert_eq!(store.put_if_absent(&key, ObjectContent::File(&file)).unwrap(), Put::AlreadyThere);
         // What becomes of the caller's file is nothing to the object.
         fs::write(&file, "changed").unwrap();
 
@@ -89,7 +89,7 @@ fn a_failed_put_leaves_the_name_free(store: &Store) {
     let folder = TempDir::new().unwrap();
     let missing = folder.path().join("missing.h5");
 
-    let error = store.put_if_absent(&key, Content::File(&missing)).unwrap_err();
+    let error = store.put_if_absent(&key, ObjectContent::File(&missing)).unwrap_err();
 
     assert_eq!((error.exit(), one_line(&error).contains("missing.h5")), (Exit::Io, true), "{error}");
     assert_eq!(store.head(&key).unwrap(), None);
@@ -259,7 +259,7 @@ pub fn key(name: &str) -> Key {
 }
 
 pub fn put(store: &Store, key: &Key, content: &[u8]) -> Put {
-    store.put_if_absent(key, Content::Bytes(content)).unwrap()
+    store.put_if_absent(key, ObjectContent::Bytes(content)).unwrap()
 }
 
 pub fn one_line(error: &Error) -> String {

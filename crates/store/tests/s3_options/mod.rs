@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use program::exit::Exit;
-use store::{Content, Put};
+use store::{ObjectContent, Put};
 use tempfile::TempDir;
 use tests::fault_proxy::Fault;
 
@@ -99,8 +99,8 @@ fn all_is_refused() {
     let large = large(folder.path());
     for error in [
         store.probe().unwrap_err(),
-        store.put_if_absent(&object, Content::Bytes(b"{}")).unwrap_err(),
-        store.put_if_absent(&object, Content::File(&large)).unwrap_err(),
+        store.put_if_absent(&object, ObjectContent::Bytes(b"{}")).unwrap_err(),
+        store.put_if_absent(&object, ObjectContent::File(&large)).unwrap_err(),
         store.get_small(&object, 10).unwrap_err(),
         store.local_copy(&object, folder.path()).unwrap_err(),
         store.head(&object).unwrap_err(),

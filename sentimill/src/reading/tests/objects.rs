@@ -48,7 +48,7 @@ fn objects_are_read() {
     }
     let put = |run: &str, name: &str, content: &[u8]| {
         let store = Store::open(&format!("s3://bucket/{run}")).unwrap();
-        store.put_if_absent(&Key::new(name).unwrap(), store::Content::Bytes(content)).unwrap();
+        store.put_if_absent(&Key::new(name).unwrap(), store::ObjectContent::Bytes(content)).unwrap();
     };
     let line = [b"x".repeat(999), b"\n".to_vec()].concat();
     let large = line.repeat(2 * PART_BYTES_MIN as usize / 1000 + 7);
@@ -85,7 +85,7 @@ fn objects_are_read() {
     let store = Store::open("s3://bucket/reviews").unwrap();
     let key = Key::new("year_2017/b.zst").unwrap();
     store.delete(&key).unwrap();
-    store.put_if_absent(&key, store::Content::Bytes(&zstd(b"other"))).unwrap();
+    store.put_if_absent(&key, store::ObjectContent::Bytes(&zstd(b"other"))).unwrap();
     let error = refused(sources, &options(3));
     assert!(
         error.to_string().contains("b.zst: found another version than when the reading began"),
