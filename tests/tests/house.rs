@@ -17,19 +17,16 @@ const OTHER_WORKSPACE: &str = "fuzz";
 #[test]
 fn the_map_names_each_folder_and_what_it_stands_on() {
     let (drawn, built) = (drawn(), built());
-    let mut wrong = Vec::new();
-    for folder in drawn.keys().chain(built.keys()).collect::<BTreeSet<_>>() {
-        match (drawn.get(folder), built.get(folder)) {
-            (Some(drawn), Some(built)) if drawn == built => {}
-            (Some(drawn), Some(built)) => {
-                wrong.push(format!("{folder}/: the map says {drawn:?}, cargo says {built:?}"));
-            }
-            (None, Some(built)) => {
-                wrong.push(format!("{folder}/: no row in the map; it stands on {built:?}"))
-            }
-            (_, None) => wrong.push(format!("{folder}/: a row in the map, and no package")),
+    let folders: BTreeSet<_> = drawn.keys().chain(built.keys()).collect();
+    let wrong = folders.into_iter().filter_map(|folder| match (drawn.get(folder), built.get(folder)) {
+        (Some(drawn), Some(built)) if drawn == built => None,
+        (Some(drawn), Some(built)) => {
+            Some(format!("{folder}/: the map says {drawn:?}, cargo says {built:?}"))
         }
-    }
+        (None, Some(built)) => Some(format!("{folder}/: no row in the map; it stands on {built:?}")),
+        (_, None) => Some(format!("{folder}/: a row in the map, and no package")),
+    });
+    let wrong: Vec<_> = wrong.collect();
     assert!(wrong.is_empty(), "ARCHITECTURE.md:\n{}", wrong.join("\n"));
 }
 

@@ -1,7 +1,7 @@
 //! What crosses the pipe between the programs: raw lines in, records and kept words out.
 //!
-//! Pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner
-//! and the reducer call the same functions, so they cannot disagree.
+//! Pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner and the reducer call the same
+//! functions, so they cannot disagree.
 
 pub mod cause;
 pub mod clean;

@@ -4,7 +4,7 @@ use corpus::digest::Digest;
 use dataset::Row;
 
 use crate::error::{Error, Result};
-use crate::vocabulary::Ids;
+use crate::ids::Ids;
 
 /// What a dataset is made of.
 pub trait DatasetContent {

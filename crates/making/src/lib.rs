@@ -8,6 +8,7 @@ mod check;
 mod content;
 mod error;
 mod hashes;
+mod ids;
 mod ledger;
 mod make;
 pub mod progress;
@@ -22,10 +23,10 @@ pub use check::{Checked, check};
 pub use content::{DatasetContent, Size};
 pub use error::{Error, Result, at};
 pub use hashes::Hashes;
+pub use ids::Ids;
 pub use ledger::ledger_lines;
 pub use make::{DatasetOptions, Making, VocabularyFrom};
 pub use record::{check_version, parsed_record};
-pub use vocabulary::Ids;
 
 /// Threads that read a shard or a dataset: each holds a chunk of every column.
 pub const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("8 is more than 0");

@@ -15,9 +15,10 @@ use tempfile::TempPath;
 use crate::card::describe_while;
 use crate::content::{DatasetContent, Size};
 use crate::error::{Error, Result, at};
+use crate::ids::Ids;
 use crate::progress::Progress;
 use crate::publish::{Finished, Places, same_file};
-use crate::vocabulary::{Ids, most_frequent, recounted};
+use crate::vocabulary::{most_frequent, recounted};
 
 /// A bar moves after so many rows.
 const ROWS_SHOWN: u64 = 1 << 10;

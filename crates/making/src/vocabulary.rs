@@ -1,14 +1,14 @@
-//! Words with their counts → the vocabulary, and its ids.
+//! Words with their counts → the vocabulary.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dataset::WordList;
-use dataset::vocabulary::{FIRST_WORD, UNKNOWN, Vocabulary};
-use hashbrown::HashMap;
+use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 
 use crate::content::DatasetContent;
 use crate::error::Result;
+use crate::ids::Ids;
 
 /// The most frequent words; of equals the bytewise smaller.
 pub(crate) fn most_frequent<C: DatasetContent>(content: &mut C, size: u64) -> Result<Vocabulary, C::Error> {
@@ -42,28 +42,4 @@ pub(crate) fn recounted<C: DatasetContent>(words: WordList, content: &mut C) -> 
     })?;
     drop(ids);
     Ok(Vocabulary { words, counts })
-}
-
-/// The ids of a vocabulary by word.
-pub struct Ids<'a> {
-    ids: HashMap<&'a [u8], u32, std::hash::RandomState>,
-}
-
-impl<'a> Ids<'a> {
-    /// Those of these words.
-    pub fn of(words: &'a WordList) -> Self {
-        Self { ids: words.iter().zip(FIRST_WORD..).collect() }
-    }
-
-    /// The id of a word of the vocabulary.
-    #[inline]
-    pub fn get(&self, word: &[u8]) -> Option<u32> {
-        self.ids.get(word).copied()
-    }
-
-    /// The id of any word.
-    #[inline]
-    pub fn of_word(&self, word: &[u8]) -> u32 {
-        self.get(word).unwrap_or(UNKNOWN)
-    }
 }
