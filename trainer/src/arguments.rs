@@ -12,10 +12,9 @@ use corpus::lines::LINE_BYTES_MAX;
 use program::place::local_path;
 use thiserror::Error;
 
-use crate::limits::{ACCUMULATE, BATCH, CANDIDATES, LAYERS, SIZE};
-use crate::models::Pool;
-use crate::train::Precision;
 use batches::RowWeight;
+use runs::recipe::limits::{ACCUMULATE, BATCH, CANDIDATES, LAYERS, SIZE};
+use runs::recipe::{Pool, Precision};
 
 /// Trains a sentiment model on a dataset, evaluates it, and predicts with it.
 #[derive(Debug, Parser)]

@@ -24,14 +24,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use crate::models::{read_like, write_tensors};
+use crate::families::{read_like, write_tensors};
 use crate::ranks::Ranks;
-use crate::train::{Position, Recipe, Training};
+use crate::train::Training;
 use batches::{Part, Rows};
+use runs::recipe::{Position, Recipe};
 use runs::saved::folder::{Unfinished, read_bounded, verify};
 use runs::saved::{self, Existing};
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const LATEST: &str = "latest";
 const MODEL: &str = "model.safetensors";
 const OPTIMIZER: &str = "optimizer.safetensors";

@@ -2,23 +2,21 @@
 
 mod sums;
 
+use batches::Batch;
 use c10d::{Reducer, ReducerOptions};
-use dataset::vocabulary::UNKNOWN;
-use kernels::{Engine, Share};
+use kernels::Engine;
+use runs::recipe::Recipe;
 use tch::Tensor;
 
-use sums::Sums;
-
-use crate::compute::{Compute, Tokens};
-use crate::error::Result;
+use self::sums::Sums;
+use crate::compute::Compute;
+use crate::error::{Error, Result};
+use crate::families::classifier::kernels::{add_gradients, engine};
+use crate::families::{Lstm, Model, Weighed};
 use crate::inputs::Inputs;
-use crate::loss::{Objective, Task};
-use crate::models::{Dropout, Lstm};
 use crate::ranks::Ranks;
+use crate::step::InStep;
 use crate::times::Stopwatch;
-use crate::train::{InStep, Recipe, share_loss};
-use batches::Batch;
-use batches::random::{Purpose, Random};
 
 /// Adds up gradients.
 pub(crate) struct Gradients<'r> {
@@ -29,7 +27,6 @@ pub(crate) struct Gradients<'r> {
 enum Way<'r> {
     Kernels {
         engine: Box<Engine>,
-        objective: Objective,
         sums: Sums,
     },
     /// They are the tensors' own. With several ranks, these are summed while they are computed.
@@ -39,15 +36,18 @@ enum Way<'r> {
 }
 
 impl<'r> Gradients<'r> {
-    pub(crate) fn new(recipe: &Recipe, model: &Lstm, compute: &Compute, ranks: &'r Ranks) -> Result<Self> {
+    pub(crate) fn new(recipe: &Recipe, model: &Model, compute: &Compute, ranks: &'r Ranks) -> Result<Self> {
         let parameters = model.parameters().tensors();
-        let engine = compute.engine(model, recipe.dropout);
-        let way = match (engine, recipe.task) {
-            (Some(engine), Task::Sentiment(objective)) => {
-                let sums = Sums::new(parameters, model.embedding())?;
-                Way::Kernels { engine: Box::new(engine), objective, sums }
+        let engine = match model {
+            Model::Classifier(classifier) => engine(classifier, compute, recipe.dropout),
+            Model::NextWord(_) => None,
+        };
+        let way = match engine {
+            Some(engine) => {
+                let sums = Sums::new(parameters, Lstm::EMBEDDING)?;
+                Way::Kernels { engine: Box::new(engine), sums }
             }
-            _ => {
+            None => {
                 let reducer =
                     ranks.group().map(|group| Reducer::new(group, parameters, ReducerOptions::default()));
                 Way::PyTorch { reducer: reducer.transpose()? }
@@ -61,24 +61,28 @@ impl<'r> Gradients<'r> {
     pub(crate) fn add(
         &mut self,
         recipe: &Recipe,
-        model: &Lstm,
+        model: &Model,
         inputs: &Inputs<'_>,
         batch: &Batch,
         step: InStep,
         stopwatch: &mut Stopwatch,
     ) -> Result<f64> {
-        match &mut self.way {
-            Way::Kernels { engine, objective, sums } => {
+        match (&mut self.way, model) {
+            (Way::Kernels { engine, sums }, Model::Classifier(classifier)) => {
                 if batch.rows.is_empty() {
                     return Ok(0.0);
                 }
-                let loss = add_by_kernels(engine, *objective, &mut sums.each, recipe, model, batch, step)?;
+                let loss = add_gradients(engine, &mut sums.each, recipe.dropout, classifier, batch, step)?;
                 if self.ranks.group().is_some() {
                     sums.touch(engine.distinct_ids());
                 }
                 Ok(loss)
             }
-            Way::PyTorch { reducer } => {
+            (Way::Kernels { .. }, Model::NextWord(_)) => {
+                let promise = "there are kernels for classifiers alone".to_owned();
+                Err(Error::Internal { promise })
+            }
+            (Way::PyTorch { reducer }, model) => {
                 let loss = share_loss(recipe, model, inputs, batch, step)?;
                 match reducer {
                     Some(reducer) if step.is_last_batch => stopwatch.backward(reducer, &loss.of_step)?,
@@ -107,7 +111,7 @@ impl<'r> Gradients<'r> {
     }
 
     /// Those of each of the model's parameters, undefined where there is none.
-    pub(crate) fn tensors(&self, model: &Lstm) -> Vec<Tensor> {
+    pub(crate) fn tensors(&self, model: &Model) -> Vec<Tensor> {
         match &self.way {
             Way::Kernels { sums, .. } => sums.each.iter().map(Tensor::shallow_clone).collect(),
             Way::PyTorch { .. } => model.parameters().gradients(),
@@ -115,65 +119,54 @@ impl<'r> Gradients<'r> {
     }
 }
 
-fn add_by_kernels(
-    engine: &mut Engine,
-    objective: Objective,
-    gradients: &mut [Tensor],
+/// A share's losses.
+#[derive(Debug)]
+pub struct ShareLoss {
+    /// What has the gradients of their weighted sum divided by the rows of the whole step: those of all ranks add up to
+    /// the step's.
+    pub of_step: Tensor,
+    /// Their weighted sum.
+    pub sum: f64,
+}
+
+/// Computes a share's losses by PyTorch.
+pub fn share_loss(
     recipe: &Recipe,
-    model: &Lstm,
+    model: &Model,
+    inputs: &Inputs<'_>,
     batch: &Batch,
     step: InStep,
-) -> Result<f64> {
-    let left = drop_words(batch, recipe.dropout.words, step.masks);
-    let tokens = left.as_deref().unwrap_or(&batch.tokens);
-    let tokens = Tokens { tokens, longest: batch.longest, lengths: &batch.lengths };
-    let loss = |row: usize, outputs: &[f32], gradients: &mut [f32]| {
-        let weight = batch.weights[row];
-        let loss = objective.row_loss(outputs, batch.labels[row], batch.ratings[row], gradients);
-        let by = weight / step.rows as f64;
-        gradients.iter_mut().for_each(|gradient| *gradient = (f64::from(*gradient) * by) as f32);
-        loss * weight
+) -> Result<ShareLoss> {
+    let Weighed { gradients, loss } = if batch.rows.is_empty() {
+        Weighed { gradients: nothing(model)?, loss: 0.0 }
+    } else {
+        model.loss(recipe, inputs, batch, step)?
     };
-    let dropout = masks_of(recipe.dropout, step.masks, batch.first_row);
-    let weights = model.weights()?;
-    let mut gradients = model.numbers_of(gradients)?;
-    Ok(engine.train(&weights, tokens.rows(), &dropout, &loss, &mut gradients))
+    Ok(ShareLoss { of_step: gradients / step.rows as f64, sum: loss })
 }
 
-fn masks_of(dropout: Dropout, seed: u64, first_row: usize) -> kernels::Dropout {
-    kernels::Dropout { layers: Share::of(dropout.layers), head: Share::of(dropout.head), seed, first_row }
-}
-
-/// The tokens with some of them unknown, the same ones whichever rank has the row; padding may be too, which nobody
-/// reads.
-fn drop_words(batch: &Batch, share: f64, masks: u64) -> Option<Vec<i64>> {
-    if share == 0.0 {
-        return None;
-    }
-    let below = (share * (1u64 << 32) as f64) as u64;
-    let mut left = batch.tokens.clone();
-    for (row, tokens) in left.chunks_exact_mut(batch.longest.max(1)).enumerate() {
-        let mut random = Random::of(Purpose::Words, &[masks, (batch.first_row + row) as u64]);
-        for token in tokens.iter_mut().filter(|_| random.bits() >> 32 < below) {
-            *token = i64::from(UNKNOWN);
-        }
-    }
-    Some(left)
+/// The loss of no rows: 0, with gradients of 0, so that a rank without rows joins the reduction as the others do.
+fn nothing(model: &Model) -> Result<Tensor> {
+    let parameters = model.parameters().tensors();
+    let zeros = parameters.iter().map(|parameter| Ok((parameter * 0.0).f_sum(parameter.kind())?));
+    let zeros = zeros.collect::<Result<Vec<_>>>()?;
+    Ok(Tensor::f_stack(&zeros, 0)?.f_sum(zeros[0].kind())?)
 }
 
 #[cfg(test)]
 mod tests {
-    use tch::{Device, Kind};
+    use tch::Device;
 
     use super::*;
-    use crate::compute::Answers;
-    use crate::models::{Head, LstmSettings, Pool};
-    use crate::optim::Rule;
-    use crate::schedule::{Decay, Schedule};
-    use crate::train::Precision;
+    use crate::families::classifier::Answers;
+    use crate::inputs::token_rows;
     use batches::RowWeight;
+    use batches::random::{Purpose, Random};
+    use runs::recipe::{
+        ClassifierSettings, Decay, Dropout, Family, LstmSettings, Objective, Pool, Precision, Rule, Schedule,
+    };
 
-    fn recipe(model: LstmSettings, objective: Objective, precision: Precision) -> Recipe {
+    fn recipe(model: LstmSettings, settings: ClassifierSettings, precision: Precision, seed: u64) -> Recipe {
         Recipe {
             dataset: String::new(),
             plan: None,
@@ -181,7 +174,7 @@ mod tests {
             validation_fraction: 0.0,
             tokens_max: 100,
             model,
-            task: Task::Sentiment(objective),
+            family: Family::Classifier(settings),
             row_weight: RowWeight::One,
             batch_rows: 100,
             accumulate: 2,
@@ -198,7 +191,7 @@ mod tests {
             clip: None,
             dropout: Dropout::default(),
             precision,
-            seed: 1,
+            seed,
             patience: None,
             stop_loss: None,
         }
@@ -226,37 +219,21 @@ mod tests {
     /// The kernels in 32 bits against PyTorch in 64, with the same weights.
     #[test]
     fn gradients_are_those_of_pytorch() {
-        let default = LstmSettings {
-            ids: 500,
-            embedding: 100,
-            hidden: 32,
-            layers: 2,
-            bidirectional: false,
-            head: Head::Classifier { pool: Pool::Last, linear: 32, outputs: 1 },
-        };
-        let other = LstmSettings {
-            embedding: 31,
-            hidden: 48,
-            layers: 1,
-            head: Head::Classifier { pool: Pool::MeanMax, linear: 32, outputs: 1 },
-            ..default.clone()
-        };
-        let five = LstmSettings {
-            hidden: 16,
-            layers: 3,
-            head: Head::Classifier { pool: Pool::Last, linear: 32, outputs: 5 },
-            ..default.clone()
-        };
-        for (settings, objective) in [
-            (default.clone(), Objective::Label { pos_weight: 1.0 }),
-            (default, Objective::Label { pos_weight: 0.2 }),
-            (other, Objective::Rating),
-            (five, Objective::FiveRatings),
+        let default = LstmSettings { ids: 500, embedding: 100, hidden: 32, layers: 2, bidirectional: false };
+        let other = LstmSettings { embedding: 31, hidden: 48, layers: 1, ..default.clone() };
+        let deep = LstmSettings { hidden: 16, layers: 3, ..default.clone() };
+        let of = |objective, pool| ClassifierSettings { objective, pool, linear: 32 };
+        for (sizes, settings) in [
+            (default.clone(), of(Objective::Label { pos_weight: 1.0 }, Pool::Last)),
+            (default, of(Objective::Label { pos_weight: 0.2 }, Pool::Last)),
+            (other, of(Objective::Rating, Pool::MeanMax)),
+            (deep, of(Objective::FiveRatings, Pool::Last)),
         ] {
-            let model = Lstm::new(settings.clone(), 3, Kind::Float, Device::Cpu);
-            let mut exact = Lstm::new(settings.clone(), 0, Kind::Double, Device::Cpu);
+            let recipe = |precision, seed| recipe(sizes.clone(), settings, precision, seed);
+            let model = Model::new(&recipe(Precision::F32, 3), Device::Cpu);
+            let mut exact = Model::new(&recipe(Precision::F64, 0), Device::Cpu);
             exact.parameters_mut().put(model.parameters().tensors()).unwrap();
-            let recipe = |precision| recipe(settings.clone(), objective, precision);
+            let recipe = |precision| recipe(precision, 1);
             let batches = [batch(100, 100, 500, 1), batch(37, 9, 500, 2)];
             let found = sums(&recipe(Precision::F32), &model, &Compute::kernels().unwrap(), &batches);
             let expected = sums(&recipe(Precision::F64), &exact, &Compute::pytorch(Device::Cpu), &batches);
@@ -264,11 +241,12 @@ mod tests {
             for ((name, found), expected) in model.parameters().names().iter().zip(found.1).zip(expected.1) {
                 let largest = expected.abs().max().double_value(&[]);
                 let difference = (found - expected).abs().max().double_value(&[]);
-                assert!(difference <= 1e-5 * largest, "{settings:?} {name}: {difference:e} of {largest:e}");
+                assert!(difference <= 1e-5 * largest, "{sizes:?} {name}: {difference:e} of {largest:e}");
             }
 
-            let answers = |model: &Lstm, compute: Compute| {
-                Answers::of(model, &compute).outputs(Tokens::of(&batches[0])).unwrap()
+            let answers = |model: &Model, compute: Compute| {
+                let Model::Classifier(model) = model else { panic!("another family") };
+                Answers::of(model, &compute).outputs(token_rows(&batches[0], &batches[0].tokens)).unwrap()
             };
             let found = answers(&model, Compute::kernels().unwrap());
             let difference = found - answers(&exact, Compute::pytorch(Device::Cpu));
@@ -277,7 +255,7 @@ mod tests {
     }
 
     /// The losses and gradients of a step of these batches.
-    fn sums(recipe: &Recipe, model: &Lstm, compute: &Compute, batches: &[Batch]) -> (f64, Vec<Tensor>) {
+    fn sums(recipe: &Recipe, model: &Model, compute: &Compute, batches: &[Batch]) -> (f64, Vec<Tensor>) {
         let ranks = Ranks::Alone;
         let mut gradients = Gradients::new(recipe, model, compute, &ranks).unwrap();
         assert_eq!(matches!(gradients.way, Way::Kernels { .. }), compute.team().is_some());
@@ -290,19 +268,5 @@ mod tests {
             loss += gradients.add(recipe, model, &inputs, batch, step, &mut stopwatch).unwrap();
         }
         (loss, gradients.tensors(model))
-    }
-
-    #[test]
-    fn the_share_of_words_that_are_left_out_is_the_one_asked_for() {
-        let batch = Batch { tokens: (2..10_002).collect(), longest: 100, ..Batch::default() };
-        assert_eq!(drop_words(&batch, 0.0, 1), None);
-        let left = drop_words(&batch, 0.3, 1).unwrap();
-        let n_unknown = left.iter().filter(|&&token| token == i64::from(UNKNOWN)).count();
-        // Five standard deviations of 46.
-        assert!(n_unknown.abs_diff(3_000) < 230, "{n_unknown}");
-        assert!(
-            left.iter().zip(&batch.tokens).all(|(left, token)| left == token || *left == i64::from(UNKNOWN))
-        );
-        assert_ne!(drop_words(&batch, 0.3, 2).unwrap(), left);
     }
 }

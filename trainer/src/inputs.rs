@@ -8,8 +8,22 @@
 use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
-use crate::loss::Targets;
 use batches::{Batch, Table, Tokens};
+use kernels::TokenRows;
+
+/// What a share's rows are.
+#[derive(Debug)]
+pub struct Targets {
+    /// 0 or 1, `[B]`.
+    pub labels: Tensor,
+    /// 1 to 5, `[B]`.
+    pub ratings: Tensor,
+}
+
+/// A batch's tokens, with `tokens` in the place of its own.
+pub(crate) fn token_rows<'a>(batch: &'a Batch, tokens: &'a [i64]) -> TokenRows<'a> {
+    TokenRows { tokens, longest: batch.longest, lengths: &batch.lengths }
+}
 
 /// Makes tensors of batches.
 #[derive(Debug)]

@@ -13,22 +13,19 @@
 mod checkpoint;
 mod error;
 mod ffi;
-mod gradients;
 
 pub mod arguments;
 pub mod commands;
 pub mod compute;
 pub mod defaults;
-pub mod evaluate;
+pub mod families;
 pub mod flags;
+pub mod gradients;
 pub mod inputs;
-pub mod limits;
-pub mod loss;
-pub mod models;
 pub mod optim;
 pub mod predict;
 pub mod ranks;
-pub mod schedule;
+pub mod step;
 pub mod times;
 pub mod train;
 

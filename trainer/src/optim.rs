@@ -1,26 +1,11 @@
 //! The rules by which gradients change weights: PyTorch's, with its defaults, and with a state that can be saved.
 
 use kernels::Team;
-use serde::{Deserialize, Serialize};
+use runs::recipe::Rule;
 use tch::Tensor;
 
 use crate::error::Result;
 use crate::ffi::numbers_mut;
-
-/// How a gradient becomes a change.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Rule {
-    /// v = momentum v + g; w -= rate v. Weight decay adds decay w to g.
-    Sgd {
-        /// 0: none.
-        momentum: f64,
-    },
-    /// Kingma & Ba 2015, with β = (0.9, 0.999), ε = 1e-8. Weight decay adds decay w to g.
-    Adam,
-    /// Loshchilov & Hutter 2019: as Adam, but weight decay takes rate · decay w from w, beside the gradient.
-    AdamW,
-}
 
 const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;

@@ -39,8 +39,8 @@ use thiserror::Error;
 
 use self::pause::{Pausing, is_pause};
 pub use self::tokenizer::Tokenizer;
-pub use self::window::Texts;
 use self::window::Window;
+use kernels::TokenRows;
 use scoring::Scoring;
 
 /// What a line holds.
@@ -175,13 +175,13 @@ pub fn run<E: From<Error>>(
     mut output: impl Write,
     tokenizer: &mut Tokenizer,
     options: &Options,
-    mut model: impl FnMut(&Texts) -> Result<Vec<Vec<f64>>, E>,
+    mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>,
 ) -> Result<Counts, E> {
     let answers_owed = Cell::new(false);
     let mut lines = LineReader::new(Pausing::new(input, &answers_owed), options.line_bytes_max);
     let mut parser = Parser::of(&options.format);
     let mut window = Window::new(options.batch_rows);
-    let mut model = |texts: &Texts| {
+    let mut model = |texts: TokenRows<'_>| {
         let answers = model(texts)?;
         check_answers(texts, options.scoring, &answers)?;
         Ok::<_, E>(answers)
@@ -211,7 +211,7 @@ pub fn run<E: From<Error>>(
     }
 }
 
-fn check_answers(texts: &Texts, scoring: Scoring, answers: &[Vec<f64>]) -> Result<(), Error> {
+fn check_answers(texts: TokenRows<'_>, scoring: Scoring, answers: &[Vec<f64>]) -> Result<(), Error> {
     let (found, expected) = (answers.len(), texts.lengths.len());
     if found != expected {
         return Err(Error::Internal { promise: format!("a model answers {found} of {expected} texts") });

@@ -9,13 +9,15 @@ use batches::{
 use c10d::{ProcessGroup, Reducer, ReducerOptions};
 use fixtures::reviews;
 use ranks::on_ranks;
+use runs::recipe::{
+    ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective, Pool, Precision,
+    Recipe, Rule, Schedule,
+};
 use tch::{Device, Tensor};
+use trainer::families::Model;
+use trainer::gradients::share_loss;
 use trainer::inputs::Inputs;
-use trainer::loss::{Objective, Task};
-use trainer::models::{Dropout, Head, Lstm, LstmSettings, Pool};
-use trainer::optim::Rule;
-use trainer::schedule::{Decay, Schedule};
-use trainer::train::{InStep, Precision, Recipe, share_loss};
+use trainer::step::InStep;
 
 const BATCH: usize = 24;
 const SPLITS: u64 = 12;
@@ -40,12 +42,12 @@ fn shares_of_four_ranks_give_the_batchs_gradients() {
     on_ranks("shares_of_four_ranks_give_the_batchs_gradients", 4, splits_agree);
 }
 
-fn classifier(pool: Pool, outputs: i64) -> Head {
-    Head::Classifier { pool, linear: 4, outputs }
+fn classifier(objective: Objective, pool: Pool) -> Family {
+    Family::Classifier(ClassifierSettings { objective, pool, linear: 4 })
 }
 
-fn recipe(task: Task, head: Head, bidirectional: bool) -> Recipe {
-    let model = LstmSettings { ids: 52, embedding: 6, hidden: 5, layers: 2, bidirectional, head };
+fn recipe(family: Family, bidirectional: bool) -> Recipe {
+    let model = LstmSettings { ids: 52, embedding: 6, hidden: 5, layers: 2, bidirectional };
     Recipe {
         dataset: String::new(),
         plan: None,
@@ -53,7 +55,7 @@ fn recipe(task: Task, head: Head, bidirectional: bool) -> Recipe {
         validation_fraction: 0.0,
         tokens_max: 20,
         model,
-        task,
+        family,
         row_weight: RowWeight::Log,
         batch_rows: BATCH,
         accumulate: 1,
@@ -111,9 +113,9 @@ fn splits_agree(group: &ProcessGroup) {
     };
     let rows = Rows::open(&path, &reading).unwrap();
     for recipe in [
-        recipe(Task::Sentiment(Objective::Label { pos_weight: 0.2 }), classifier(Pool::Last, 1), false),
-        recipe(Task::Sentiment(Objective::FiveRatings), classifier(Pool::MeanMax, 5), true),
-        recipe(Task::NextWord { candidates: 30 }, Head::NextWord, false),
+        recipe(classifier(Objective::Label { pos_weight: 0.2 }, Pool::Last), false),
+        recipe(classifier(Objective::FiveRatings, Pool::MeanMax), true),
+        recipe(Family::NextWord(NextWordSettings { candidates: 30 }), false),
     ] {
         let whole = gradients(&recipe, &batches(&rows, Dealing::alone()), |loss, _| loss.backward());
         for split in 0..SPLITS {
@@ -157,8 +159,8 @@ fn batches_that_are_gathered_on_the_device_are_those_that_are_copied() {
 }
 
 /// Every batch's gradients, batch after batch.
-fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tensor, &Lstm)) -> Vec<Tensor> {
-    let model = Lstm::new(recipe.model.clone(), 1, recipe.precision.kind(), Device::Cpu);
+fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tensor, &Model)) -> Vec<Tensor> {
+    let model = Model::new(recipe, Device::Cpu);
     let inputs = Inputs::copied(Device::Cpu);
     let mut all = Vec::new();
     for batch in batches {

@@ -14,13 +14,14 @@ use dataset::WordList;
 use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::UNKNOWN;
 use hadoop::Runner;
+use kernels::TokenRows;
 use making::progress::Progress;
 use making::{DatasetOptions, VocabularyFrom};
 use proptest::prelude::*;
 use reducer::task::{Others, Task};
 use scoring::Scoring;
 use store::Store;
-use trainer::predict::{Error, Format, Options, Texts, Tokenizer, run};
+use trainer::predict::{Error, Format, Options, Tokenizer, run};
 
 /// The records of these lines.
 fn mapped(lines: &str) -> Vec<u8> {
@@ -93,8 +94,8 @@ fn number(ids: impl Iterator<Item = u64>) -> u64 {
 }
 
 /// A model that says which ids it was given.
-fn answer(texts: &Texts) -> Result<Vec<Vec<f64>>, Error> {
-    let rows = texts.tokens.chunks(texts.longest).zip(&texts.lengths);
+fn answer(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
+    let rows = texts.tokens.chunks(texts.longest).zip(texts.lengths);
     let read = rows.map(|(row, &length)| &row[..length as usize]);
     Ok(read.map(|ids| vec![number(ids.iter().map(|&id| id as u64)) as f64]).collect())
 }

@@ -13,9 +13,10 @@ use command::{plain, trainer};
 use corpus::record::Votes;
 use dataset::Row;
 use ranks::python;
+use runs::recipe::{ClassifierSettings, Dropout, LstmSettings, Objective, Pool};
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
-use trainer::models::{Dropout, Head, Lstm, LstmSettings, Pool};
+use trainer::families::Classifier;
 
 const N_ROWS: u32 = 500;
 const N_WORDS: u32 = 300;
@@ -77,10 +78,11 @@ fn a_saved_model_gives_pytorchs_answers() {
         let weights = out.join("model/model.safetensors");
 
         let ids = i64::from(N_WORDS) + 2;
-        let head = Head::Classifier { pool, linear: 6, outputs: 1 };
-        let sizes = LstmSettings { ids, embedding: 12, hidden: 8, layers: 2, bidirectional: false, head };
-        let mut model = Lstm::new(sizes, 0, Kind::Float, Device::Cpu);
-        model.parameters_mut().read(&weights).unwrap();
+        let sizes = LstmSettings { ids, embedding: 12, hidden: 8, layers: 2, bidirectional: false };
+        let objective = Objective::Label { pos_weight: 1.0 };
+        let settings = ClassifierSettings { objective, pool, linear: 6 };
+        let mut model = Classifier::new(&sizes, settings, 0, (Kind::Float, Device::Cpu));
+        model.lstm_mut().parameters_mut().read(&weights).unwrap();
         let (tokens, lengths) = batch_of_all();
         let ours = model.forward(&tokens, &lengths, Dropout::default()).unwrap().squeeze_dim(1);
         let ours: Vec<f64> = Vec::try_from(&ours.to_kind(Kind::Double)).unwrap();

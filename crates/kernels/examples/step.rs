@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use kernels::{Adam, Dropout, Engine, Pool, Processor, Rows, Sizes, Team};
+use kernels::{Adam, Dropout, Engine, Pool, Processor, Sizes, Team, TokenRows};
 
 const STEPS: usize = 100;
 
@@ -58,7 +58,7 @@ fn measure(sizes: &Sizes, team: &Arc<Team>, length: usize, batch: usize) {
     let mut times = Vec::new();
     for step in 0..STEPS {
         let begin = Instant::now();
-        let rows = Rows { tokens: &batches[step % 8], stride: length, lengths: &lengths };
+        let rows = TokenRows { tokens: &batches[step % 8], longest: length, lengths: &lengths };
         engine.train(&weights.views(), rows, &Dropout::none(), &loss, &mut gradients.views_mut());
         let trained = begin.elapsed().as_secs_f64();
         let all = weights.views_mut().all().into_iter().zip(gradients.views_mut().all());

@@ -7,7 +7,7 @@ use crate::model::Model;
 use crate::projection::{Distinct, ProjectionSums};
 use crate::team::Team;
 use crate::tile::{Sums, Tile};
-use crate::{Loss, Parameters, Rows, Sizes, packing, processor};
+use crate::{Loss, Parameters, Sizes, TokenRows, packing, processor};
 
 /// The most rows of a tile: enough for one's sums while another's states are awaited.
 const TILE_ROWS: usize = 24;
@@ -60,7 +60,7 @@ impl Engine {
     }
 
     /// The outputs of each row, `[rows, O]`.
-    pub fn outputs(&mut self, weights: &Parameters<&[f32]>, rows: Rows<'_>) -> Vec<f32> {
+    pub fn outputs(&mut self, weights: &Parameters<&[f32]>, rows: TokenRows<'_>) -> Vec<f32> {
         self.begin(weights, rows);
         let Self { team, model, distinct, projected, workers, .. } = self;
         let processor = team.processor();
@@ -83,7 +83,7 @@ impl Engine {
     pub fn train(
         &mut self,
         weights: &Parameters<&[f32]>,
-        rows: Rows<'_>,
+        rows: TokenRows<'_>,
         dropout: &Dropout,
         loss: &Loss<'_>,
         gradients: &mut Parameters<&mut [f32]>,
@@ -115,7 +115,7 @@ impl Engine {
     }
 
     /// Reads the weights, projects the distinct tokens and gives out the rows.
-    fn begin(&mut self, weights: &Parameters<&[f32]>, rows: Rows<'_>) {
+    fn begin(&mut self, weights: &Parameters<&[f32]>, rows: TokenRows<'_>) {
         let Self { team, sizes, model, distinct, embedded, projected, .. } = self;
         let processor = team.processor();
         model.read(weights, processor.lanes());
@@ -133,7 +133,7 @@ impl Engine {
     }
 
     /// Cuts the rows into tiles of similar length, and gives each to the thread that has least so far.
-    fn give_out(&mut self, rows: Rows<'_>) {
+    fn give_out(&mut self, rows: TokenRows<'_>) {
         for worker in &mut self.workers {
             worker.tiles.clear();
             worker.n_slots = 0;

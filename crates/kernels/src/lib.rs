@@ -156,21 +156,21 @@ impl Parameters<Vec<f32>> {
 
 /// Rows of tokens, each of 1 or more.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
-    /// Row after row, each `stride` long; what is behind a row's length is not read.
+pub struct TokenRows<'a> {
+    /// Row after row, each `longest` long; what is behind a row's length is not read.
     pub tokens: &'a [i64],
     /// From a row to the next.
-    pub stride: usize,
+    pub longest: usize,
     /// The tokens of each row.
     pub lengths: &'a [i64],
 }
 
-impl<'a> Rows<'a> {
+impl<'a> TokenRows<'a> {
     fn iter(self) -> impl Iterator<Item = &'a [i64]> {
         self.lengths
             .iter()
             .enumerate()
-            .map(move |(row, &length)| &self.tokens[row * self.stride..][..length as usize])
+            .map(move |(row, &length)| &self.tokens[row * self.longest..][..length as usize])
     }
 }
 

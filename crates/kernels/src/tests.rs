@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::dropout::{Dropout, Share};
 use crate::tile::TileRow;
-use crate::{Engine, Parameters, Pool, Processor, Rows, Sizes, Team};
+use crate::{Engine, Parameters, Pool, Processor, Sizes, Team, TokenRows};
 
 const SIZES: Sizes =
     Sizes { ids: 19, embedding: 5, hidden: 16, layers: 2, linear: 7, outputs: 2, pool: Pool::Last };
@@ -46,8 +46,8 @@ impl Texts {
         Self { tokens, stride, lengths: lengths.to_vec() }
     }
 
-    fn rows(&self) -> Rows<'_> {
-        Rows { tokens: &self.tokens, stride: self.stride, lengths: &self.lengths }
+    fn rows(&self) -> TokenRows<'_> {
+        TokenRows { tokens: &self.tokens, longest: self.stride, lengths: &self.lengths }
     }
 }
 

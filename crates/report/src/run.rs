@@ -101,13 +101,13 @@ impl Run {
 
     /// Whether it learns next words, so that no row of it is right or wrong.
     pub fn is_of_words(&self) -> bool {
-        self.settings.as_ref().is_some_and(|settings| settings.recipe["task"]["next-word"].is_object())
+        self.settings.as_ref().is_some_and(RunSettings::is_of_words)
     }
 
     /// All steps that are to be done, where that is known.
     pub fn steps_planned(&self) -> Option<u64> {
         let settings = self.settings.as_ref()?;
-        settings.recipe["epochs"].as_u64()?.checked_mul(settings.steps_of_epoch)
+        settings.epochs()?.checked_mul(settings.steps_of_epoch)
     }
 
     /// Steps of an epoch: as the settings have it, or as the epochs show.
@@ -179,7 +179,7 @@ impl Run {
                 return Ok(None);
             }
         };
-        check_version(&path, value["version"].as_u64())?;
+        check_version(&path, value.get("version").and_then(serde_json::Value::as_u64))?;
         match serde_json::from_value(value) {
             Ok(document) => Ok(Some(document)),
             Err(error) => {

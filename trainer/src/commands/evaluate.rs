@@ -12,8 +12,8 @@ use super::{device, model};
 use crate::arguments::Evaluate;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
-use crate::evaluate::{self, Evaluation};
-use crate::models::{Classifier, read_classifier};
+use crate::families::classifier::{self, Evaluation};
+use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
 use batches::{Division, Part, Rows};
 use scoring::Metrics;
@@ -53,8 +53,13 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
 }
 
 /// Opens a dataset whose rows are made as the model's.
-fn opened(dataset: &Path, division: Division, classifier: &Classifier, arguments: &Evaluate) -> Result<Rows> {
-    let Classifier { vocabulary, config, trained_on, .. } = classifier;
+fn opened(
+    dataset: &Path,
+    division: Division,
+    classifier: &SavedClassifier,
+    arguments: &Evaluate,
+) -> Result<Rows> {
+    let SavedClassifier { vocabulary, config, trained_on, .. } = classifier;
     let known = trained_on.as_ref().map(|trained_on| trained_on.smallest_hashes.clone()).unwrap_or_default();
     let rows = open(dataset, division, config.tokens_max, &arguments.running, &known)?;
     rows.check_fits(vocabulary, &config.preparation, &arguments.model)?;
@@ -63,7 +68,7 @@ fn opened(dataset: &Path, division: Division, classifier: &Classifier, arguments
 
 fn metrics_of(
     rows: &Rows,
-    classifier: &Classifier,
+    classifier: &SavedClassifier,
     ranks: &Ranks,
     compute: &Compute,
     arguments: &Evaluate,
@@ -71,11 +76,10 @@ fn metrics_of(
     let evaluation = Evaluation {
         part: Part::Test,
         batch_rows: arguments.batch as usize,
-        objective: classifier.objective,
         positive_from: classifier.config.preparation.positive_from,
         loaders: usize::from(arguments.running.loaders),
     };
-    evaluate::evaluate(&classifier.lstm, rows, ranks, compute, &evaluation)
+    classifier::evaluate(&classifier.model, rows, ranks, compute, &evaluation)
 }
 
 fn print(evaluated: &Evaluated<'_>) -> Result<()> {

@@ -8,16 +8,16 @@ use super::model;
 use super::out::check_place;
 use crate::arguments::Export;
 use crate::error::Result;
-use crate::models::{Classifier, read_classifier};
+use crate::families::{SavedClassifier, read_classifier};
 use runs::saved::{self, Existing};
 
 /// Reads a model whole, whatever wrote it, and writes it anew.
 pub fn export(arguments: &Export) -> Result<()> {
     check_place(&arguments.out)?;
     saved::check_place(&arguments.out)?;
-    let Classifier { lstm, vocabulary, config, trained_on, .. } =
+    let SavedClassifier { model, vocabulary, config, trained_on, .. } =
         read_classifier(&model::folder(&arguments.model), Device::Cpu)?;
-    let weights = |path: &Path| lstm.parameters().write(path);
+    let weights = |path: &Path| model.lstm().parameters().write(path);
     let mut others = saved::files_for_others(&config, &vocabulary);
     others.extend(trained_on.map(|trained_on| trained_on.file()));
     Ok(saved::write_with(&arguments.out, &config, &vocabulary, Existing::Refuse, weights, &others)?)

@@ -15,12 +15,13 @@ use crate::arguments::{Fit, Running};
 use crate::checkpoint::restore;
 use crate::compute::Compute;
 use crate::error::{Error, Result};
-use crate::evaluate::evaluate_rows;
-use crate::models::{Trained, save_model};
+use crate::families::classifier::{Evaluation, evaluate_rows};
+use crate::families::{Model, save_model};
 use crate::ranks::Ranks;
-use crate::train::{End, Hooks, Options, Position, Recipe, Training, train};
+use crate::train::{End, Hooks, Options, Training, train};
 use batches::{Division, Part, Reading, Rows, Smallest};
 use launch::interrupt::{Asked, Interrupts};
+use runs::recipe::{Position, Recipe};
 use runs::saved::TrainedOn;
 use runs::training::{
     DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong, put_json,
@@ -73,7 +74,7 @@ pub fn fit(arguments: &Fit) -> Result<()> {
             tell(&kept);
         }
     }
-    job.finish(training, log)
+    job.finish(&training, log)
 }
 
 /// All that a training has, but for its state.
@@ -241,9 +242,9 @@ impl Job<'_> {
     }
 
     /// Tests the model, and saves it.
-    fn finish(self, training: Training, log: Option<Log>) -> Result<()> {
+    fn finish(self, training: &Training, log: Option<Log>) -> Result<()> {
         let Self { arguments, recipe, rows, out, .. } = self;
-        let evaluated = self.evaluate(&training)?;
+        let evaluated = self.evaluate(training)?;
         let Some(mut log) = log else { return Ok(()) };
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
@@ -254,11 +255,10 @@ impl Job<'_> {
             out.keep_evaluation(record, &scores)?;
         }
         // It comes last: where it is, the training is complete.
-        let model = Trained { lstm: training.model, task: recipe.task, precision: recipe.precision };
         let division = [recipe.test_fraction, recipe.validation_fraction];
         let n_rows = rows.census(Part::Training).rows;
         let trained_on = TrainedOn::new(division, arguments.test.is_some(), n_rows, rows.smallest().clone());
-        save_model(&out.model(), &model, recipe.tokens_max, rows, &trained_on)?;
+        save_model(&out.model(), &training.model, recipe, rows, &trained_on)?;
         tell(&format!("the model is in {}", out.model().display()));
         log.finish()
     }
@@ -272,10 +272,11 @@ impl Job<'_> {
             _ => (Part::Test, tested),
         };
         let loaders = usize::from(arguments.running.loaders);
-        let Some(evaluation) = recipe.evaluation(part, rows, loaders) else { return Ok(None) };
-        let (metrics, scores) = evaluate_rows(&training.model, of, ranks, compute, &evaluation)?;
+        let Model::Classifier(model) = &training.model else { return Ok(None) };
+        let evaluation = Evaluation::of(recipe, part, rows, loaders);
+        let (metrics, scores) = evaluate_rows(model, of, ranks, compute, &evaluation)?;
         let dataset = std::path::absolute(of.path()).unwrap_or_else(|_| of.path().to_owned());
-        let scoring = evaluation.objective.scoring(evaluation.positive_from);
+        let scoring = model.settings().objective.scoring(evaluation.positive_from);
         let record = EvaluationRecord {
             version: FORMAT_VERSION,
             part,

@@ -9,11 +9,11 @@ use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 use tch::Tensor;
 
 use crate::error::{Error, Result};
-use crate::models::{Lstm, begin_with};
+use crate::families::{Model, begin_with};
 use runs::saved;
 
 /// Begins a model with what is at `path`: a saved model's folder, or a .vec text file.
-pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Result<()> {
+pub(crate) fn from(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Result<()> {
     if !path.exists() {
         return Err(Error::Weights {
             path: path.to_owned(),
@@ -36,11 +36,11 @@ pub(crate) fn from(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Re
 /// Word vectors, one a line: the word and its numbers, separated by spaces; a first line of two numbers (words and
 /// numbers of each) is passed over. Words that the vocabulary lacks are left out; those that the file lacks keep what
 /// was drawn.
-fn from_vectors(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Result<()> {
+fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Result<()> {
     let failed = |source| Error::io(path, source);
     let wrong = |line: usize, found: String| Error::Vectors { path: path.to_owned(), line, found };
     let ids: HashMap<&[u8], i64> = vocabulary.words.iter().zip(i64::from(FIRST_WORD)..).collect();
-    let width = model.settings().embedding as usize;
+    let width = model.lstm().settings().embedding as usize;
     let mut rows = Vec::new();
     let mut values: Vec<f64> = Vec::new();
     for (at, line) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
@@ -65,7 +65,7 @@ fn from_vectors(path: &Path, model: &mut Lstm, vocabulary: &Vocabulary) -> Resul
     if rows.is_empty() {
         return Err(wrong(0, "none of the vocabulary's words".to_owned()));
     }
-    let embedding = &model.parameters().tensors()[0];
+    let embedding = model.lstm().embedding();
     let values = Tensor::from_slice(&values)
         .view([rows.len() as i64, width as i64])
         .to_kind(embedding.kind())

@@ -10,7 +10,7 @@ use dataset::sha256;
 use crate::checkpoint::{Checkpoints, differing};
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
-use crate::train::Recipe;
+use runs::recipe::Recipe;
 use runs::saved;
 use runs::training::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, Hold, LOCK, METRICS, MODEL, PATIENCE, RunSettings, SCORES,

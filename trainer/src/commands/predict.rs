@@ -10,10 +10,11 @@ use tch::{Device, Kind};
 use super::progress::tell;
 use super::{device, model};
 use crate::arguments::{LineFormat, Predict};
-use crate::compute::{Answers, Tokens};
 use crate::error::{Error, Result};
-use crate::models::{Classifier, read_classifier};
-use crate::predict::{self, Format, Options, Texts, Tokenizer, run};
+use crate::families::classifier::Answers;
+use crate::families::{SavedClassifier, read_classifier};
+use crate::predict::{self, Format, Options, Tokenizer, run};
+use kernels::TokenRows;
 
 /// Answers line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
@@ -22,7 +23,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     // All of them, before the first is answered.
     inputs.iter().try_for_each(|input| input.check())?;
     let compute = device::choose(&arguments.computing)?;
-    let Classifier { lstm, objective, vocabulary, config, .. } =
+    let SavedClassifier { model, vocabulary, config, .. } =
         read_classifier(&model::folder(&arguments.model), compute.device())?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
@@ -31,12 +32,11 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         format,
         line_bytes_max: arguments.line_bytes_max,
         batch_rows: arguments.batch as usize,
-        scoring: objective.scoring(config.preparation.positive_from),
+        scoring: model.settings().objective.scoring(config.preparation.positive_from),
     };
-    let mut answers = Answers::of(&lstm, &compute);
-    let mut answer = |texts: &Texts| -> Result<Vec<Vec<f64>>> {
-        let Texts { tokens, longest, lengths } = texts;
-        let outputs = answers.outputs(Tokens { tokens, longest: *longest, lengths })?;
+    let mut answers = Answers::of(&model, &compute);
+    let mut answer = |texts: TokenRows<'_>| -> Result<Vec<Vec<f64>>> {
+        let outputs = answers.outputs(texts)?;
         Ok(Vec::try_from(&outputs.to_kind(Kind::Double).to_device(Device::Cpu))?)
     };
     for input in inputs {

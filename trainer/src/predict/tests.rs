@@ -31,7 +31,7 @@ fn texts() -> Options {
 }
 
 /// A model whose logit is the number of `good` less that of `bad`.
-fn count(texts: &Texts) -> Result<Vec<Vec<f64>>, Error> {
+fn count(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
     let rows = texts.tokens.chunks(texts.longest);
     let logit = |row: &[i64]| row.iter().map(|id| f64::from(*id == 2) - f64::from(*id == 3)).sum();
     Ok(rows.map(|row| vec![logit(row)]).collect())
@@ -46,7 +46,7 @@ fn predicted(input: &[u8], options: &Options) -> (String, Counts) {
 /// The output for one text, given the model's outputs for it.
 fn said(scoring: Scoring, outputs: &[f64]) -> String {
     let mut output = Vec::new();
-    let model = |_: &Texts| Ok::<_, Error>(vec![outputs.to_vec()]);
+    let model = |_: TokenRows<'_>| Ok::<_, Error>(vec![outputs.to_vec()]);
     run(&b"good"[..], &mut output, &mut tokenizer(), &options(Format::Text, scoring), model).unwrap();
     String::from_utf8(output).unwrap()
 }
@@ -161,7 +161,7 @@ fn answers_of_another_shape_are_a_defect() {
         (vec![vec![0.5]], "a model has 1 outputs for a text, not 5"),
     ];
     for (answers, promise) in shapes {
-        let model = |_: &Texts| Ok::<_, Error>(answers.clone());
+        let model = |_: TokenRows<'_>| Ok::<_, Error>(answers.clone());
         let error = run(&b"good"[..], io::sink(), &mut tokenizer(), &options, model).unwrap_err();
         let expected = format!("{promise}: this is a defect of sentimill, please report it");
         assert_eq!(error.to_string(), expected);
@@ -228,7 +228,7 @@ fn input_that_cannot_be_read_is_an_error() {
 
 #[test]
 fn an_error_of_the_model_ends_it() {
-    let model = |_: &Texts| Err(Error::Internal { promise: "the model fails".to_owned() });
+    let model = |_: TokenRows<'_>| Err(Error::Internal { promise: "the model fails".to_owned() });
     let error = run(&b"good\n"[..], io::sink(), &mut tokenizer(), &texts(), model).unwrap_err();
     assert!(error.to_string().starts_with("the model fails: "), "{error}");
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use dataset::vocabulary::PADDING;
 
 use super::Refusal;
+use kernels::TokenRows;
 
 /// So many batches' lines are looked at together.
 const WINDOW_BATCHES: usize = 16;
@@ -18,15 +19,21 @@ const WINDOW_TOKENS_MAX: usize = 4 << 20;
 /// a bound where it reads all of a text.
 const BATCH_PLACES_MAX: usize = 2 << 20;
 
-/// Texts for a model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Texts {
+/// Texts of a batch.
+#[derive(Debug)]
+struct Texts {
     /// Ids, padded at the end with zeros: `[B, T]`, one text after the other.
-    pub tokens: Vec<i64>,
+    tokens: Vec<i64>,
     /// How many of each text's are real, one or more: `[B]`.
-    pub lengths: Vec<i64>,
+    lengths: Vec<i64>,
     /// T.
-    pub longest: usize,
+    longest: usize,
+}
+
+impl Texts {
+    fn rows(&self) -> TokenRows<'_> {
+        TokenRows { tokens: &self.tokens, longest: self.longest, lengths: &self.lengths }
+    }
 }
 
 /// Lines that wait for their outputs.
@@ -64,7 +71,7 @@ impl Window {
     /// none.
     pub(super) fn outputs<E>(
         &mut self,
-        mut model: impl FnMut(&Texts) -> Result<Vec<Vec<f64>>, E>,
+        mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>,
     ) -> Result<Vec<Result<Vec<f64>, Refusal>>, E> {
         let batches = self.batches();
         let mut outputs: Vec<_> = self
@@ -73,7 +80,7 @@ impl Window {
             .map(|line| line.as_ref().map_or_else(|&no| Err(no), |_| Ok(Vec::new())))
             .collect();
         for batch in batches {
-            let answers = model(&self.texts(&batch))?;
+            let answers = model(self.texts(&batch).rows())?;
             for (place, answer) in batch.into_iter().zip(answers) {
                 outputs[place] = Ok(answer);
             }
@@ -126,8 +133,8 @@ mod tests {
     use super::*;
 
     /// Answers with a text's ids, so that each is seen to have its own.
-    fn echo(texts: &Texts) -> Result<Vec<Vec<f64>>, Infallible> {
-        let rows = texts.tokens.chunks(texts.longest).zip(&texts.lengths);
+    fn echo(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Infallible> {
+        let rows = texts.tokens.chunks(texts.longest).zip(texts.lengths);
         Ok(rows.map(|(row, &length)| row[..length as usize].iter().map(|&id| id as f64).collect()).collect())
     }
 
@@ -139,13 +146,10 @@ mod tests {
         }
         let mut seen = Vec::new();
         let outputs = window.outputs(|texts| {
-            seen.push(texts.clone());
+            seen.push((texts.tokens.to_vec(), texts.lengths.to_vec(), texts.longest));
             echo(texts)
         });
-        let expected = [
-            Texts { tokens: vec![8, 0, 9, 4], lengths: vec![1, 2], longest: 2 },
-            Texts { tokens: vec![5, 6, 7], lengths: vec![3], longest: 3 },
-        ];
+        let expected = [(vec![8, 0, 9, 4], vec![1, 2], 2), (vec![5, 6, 7], vec![3], 3)];
         assert_eq!(seen, expected);
         let expected =
             [Ok(vec![5.0, 6.0, 7.0]), Err(Refusal::OnlyStopwords), Ok(vec![8.0]), Ok(vec![9.0, 4.0])];

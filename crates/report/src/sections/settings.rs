@@ -78,7 +78,7 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
 
 /// Where a setting stands in the recipe, and the flag of fit that says it, or what it is where none does. A value with
 /// settings of its own, as the optimizer with its momentum, is told by its name.
-pub const SETTING_NAMES: [(&str, &str); 41] = [
+pub const SETTING_NAMES: [(&str, &str); 39] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -89,14 +89,12 @@ pub const SETTING_NAMES: [(&str, &str); 41] = [
     ("model.hidden", "--hidden"),
     ("model.layers", "--layers"),
     ("model.bidirectional", "--bidirectional"),
-    ("model.head", "the model is a"),
-    ("model.head.classifier.pool", "--pool"),
-    ("model.head.classifier.linear", "--linear"),
-    ("model.head.classifier.outputs", "outputs"),
-    ("task", "the task is"),
-    ("task.sentiment", "--loss"),
-    ("task.sentiment.label.pos_weight", "--pos-weight"),
-    ("task.next-word.candidates", "--candidates"),
+    ("family", "model"),
+    ("family.classifier.objective", "--loss"),
+    ("family.classifier.objective.label.pos_weight", "--pos-weight"),
+    ("family.classifier.pool", "--pool"),
+    ("family.classifier.linear", "--linear"),
+    ("family.next-word.candidates", "--candidates"),
     ("row_weight", "--row-weight"),
     ("batch_rows", "--batch"),
     ("accumulate", "--accumulate"),
@@ -135,7 +133,7 @@ fn flattened(place: &str, value: &serde_json::Value, into: &mut Vec<(String, Str
     };
     for (field, value) in fields {
         // One of several kinds, and behind it what that kind alone has.
-        if matches!(place, "model.head" | "task" | "task.sentiment" | "rule" | "schedule.decay") {
+        if matches!(place, "family" | "family.classifier.objective" | "rule" | "schedule.decay") {
             into.push((name_of(place), field.clone()));
         }
         let place = if place.is_empty() { field.clone() } else { format!("{place}.{field}") };
@@ -151,7 +149,7 @@ mod tests {
     fn a_kind_is_told_by_its_name_and_its_own_settings_behind_it() {
         let recipe = serde_json::json!({
             "rule": {"sgd": {"momentum": 0.9}},
-            "task": {"sentiment": {"label": {"pos_weight": 0.2}}},
+            "family": {"classifier": {"objective": {"label": {"pos_weight": 0.2}}}},
             "schedule": {"decay": "constant", "warm_up_steps": 0},
             "patience": null,
             "of_a_newer_version": {"some_thing": 1},
@@ -160,15 +158,15 @@ mod tests {
         flattened("", &recipe, &mut found);
 
         let expected = [
+            ("model", "classifier"),
+            ("--loss", "label"),
+            ("--pos-weight", "0.2"),
             ("of a newer version › some thing", "1"),
             ("--patience", "none"),
             ("--optimizer", "sgd"),
             ("--momentum", "0.9"),
             ("--decay", "constant"),
             ("--warm-up", "0"),
-            ("the task is", "sentiment"),
-            ("--loss", "label"),
-            ("--pos-weight", "0.2"),
         ];
         assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }

@@ -1,6 +1,7 @@
 //! `settings.json`: what is trained, and on what.
 
 use corpus::settings::Settings;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use batches::{Part, Rows};
@@ -42,6 +43,38 @@ pub struct DatasetRecord {
     pub positive: [u64; 3],
     /// The data card: names, and what stands behind them.
     pub card: Vec<(String, String)>,
+}
+
+impl RunSettings {
+    /// Number of epochs, where the recipe says it.
+    pub fn epochs(&self) -> Option<u64> {
+        self.known()?.epochs
+    }
+
+    /// Whether the model learns next words, so that no row of it is right or wrong.
+    pub fn is_of_words(&self) -> bool {
+        matches!(self.known(), Some(Known { family: Some(KnownFamily::NextWord(_)), .. }))
+    }
+
+    fn known(&self) -> Option<Known> {
+        Known::deserialize(&self.recipe).ok()
+    }
+}
+
+/// What a report knows of any recipe; older ones have a task in the place of the family.
+#[derive(Deserialize)]
+struct Known {
+    epochs: Option<u64>,
+    #[serde(alias = "task")]
+    family: Option<KnownFamily>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum KnownFamily {
+    #[serde(alias = "sentiment")]
+    Classifier(IgnoredAny),
+    NextWord(IgnoredAny),
 }
 
 impl DatasetRecord {

@@ -6,13 +6,12 @@ use super::steps_of_epoch;
 use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight};
 use crate::defaults::{Defaults, rate};
 use crate::error::{Error, Result};
-use crate::loss::{Objective, Task};
-use crate::models::{Dropout, Head, LstmSettings};
-use crate::optim::Rule;
-use crate::schedule::{Decay, Schedule};
-use crate::train::{Precision, Recipe};
 use batches::{Division, Part, Rows};
 use report::whole;
+use runs::recipe::{
+    ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective, Precision, Recipe,
+    Rule, Schedule,
+};
 
 /// How a dataset is divided; a training without labels has no use for held-back rows.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
@@ -45,21 +44,20 @@ pub(super) fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Rec
         warm_up_steps: arguments.warm_up,
         decay: decay(arguments, &defaults, steps_of_epoch, u64::from(epochs)),
     };
-    schedule.check()?;
+    schedule.check().map_err(|(name, found, expected)| setting(name, &found, &expected))?;
     let precision = Precision::from(arguments.precision);
     if precision == Precision::Bf16 && device == Device::Cpu {
         return Err(setting("--precision", "bf16", "f32 or f64 on a processor; bf16 is for GPUs"));
     }
     let validation_fraction = checked_validation_fraction(arguments, rows)?;
-    let task = task(arguments, &defaults, rows);
     Ok(Recipe {
         dataset: rows.id_digest().to_string(),
         plan: rows.plan(Part::Training, batch_rows)?,
         test_fraction: test_fraction(arguments),
         validation_fraction,
         tokens_max: arguments.tokens,
-        model: model(arguments, &defaults, task, rows),
-        task,
+        model: model(arguments, &defaults, rows),
+        family: family(arguments, &defaults, rows),
         row_weight: arguments.row_weight.into(),
         batch_rows,
         accumulate,
@@ -123,21 +121,13 @@ fn decay(arguments: &Fit, defaults: &Defaults, steps_of_epoch: u64, epochs: u64)
     }
 }
 
-fn model(arguments: &Fit, defaults: &Defaults, task: Task, rows: &Rows) -> LstmSettings {
+fn model(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> LstmSettings {
     LstmSettings {
         ids: rows.vocabulary().largest_id() as i64 + 1,
         embedding: arguments.embedding.unwrap_or(defaults.embedding),
         hidden: arguments.hidden.unwrap_or(defaults.hidden),
         layers: usize::from(arguments.layers.unwrap_or(defaults.layers)),
         bidirectional: arguments.bidirectional,
-        head: match task.scoring(rows.settings().rows.positive_from) {
-            Some(scoring) => Head::Classifier {
-                pool: arguments.pool.unwrap_or(defaults.pool).into(),
-                linear: arguments.linear.unwrap_or(defaults.linear),
-                outputs: scoring.n_outputs() as i64,
-            },
-            None => Head::NextWord,
-        },
     }
 }
 
@@ -154,15 +144,20 @@ fn dropout(arguments: &Fit, defaults: &Defaults) -> Result<Dropout> {
     })
 }
 
-fn task(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Task {
+fn family(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Family {
     if arguments.pretrain {
-        return Task::NextWord { candidates: arguments.candidates };
+        return Family::NextWord(NextWordSettings { candidates: arguments.candidates });
     }
     let pos_weight = arguments.pos_weight.unwrap_or(PosWeight::Number(defaults.pos_weight));
-    Task::Sentiment(match arguments.loss {
+    let objective = match arguments.loss {
         LossName::Label => Objective::Label { pos_weight: number(pos_weight, rows) },
         LossName::Rating => Objective::Rating,
         LossName::FiveRatings => Objective::FiveRatings,
+    };
+    Family::Classifier(ClassifierSettings {
+        objective,
+        pool: arguments.pool.unwrap_or(defaults.pool).into(),
+        linear: arguments.linear.unwrap_or(defaults.linear),
     })
 }
 

@@ -14,7 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use super::Fault;
 
 /// How the learning rate changes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,10 +59,8 @@ pub enum Decay {
 
 impl Schedule {
     /// Refuses what makes no rate.
-    pub fn check(&self) -> Result<()> {
-        let refused = |setting, found: String, expected: &str| {
-            Err(Error::Setting { setting, found, expected: expected.to_owned() })
-        };
+    pub fn check(&self) -> Result<(), Fault> {
+        let refused = |setting, found: String, expected: &str| Err((setting, found, expected.to_owned()));
         if !(self.base_rate > 0.0 && self.base_rate.is_finite()) {
             return refused("the learning rate", self.base_rate.to_string(), "a finite number above 0");
         }
@@ -181,7 +179,7 @@ mod tests {
             Schedule { decay: Decay::Cosine { end_step: 3 }, ..SCHEDULE },
         ];
         for schedule in bad {
-            assert!(matches!(schedule.check(), Err(Error::Setting { .. })), "{schedule:?}");
+            assert!(schedule.check().is_err(), "{schedule:?}");
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use tch::{Device, Tensor};
 
-use crate::compute::{Answers, Compute, Tokens};
+use super::loss::row_losses;
+use super::{Answers, Classifier};
+use crate::compute::Compute;
 use crate::error::Result;
-use crate::inputs::Inputs;
-use crate::loss::Objective;
-use crate::models::Lstm;
+use crate::inputs::{Inputs, token_rows};
 use crate::ranks::Ranks;
 use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
+use runs::recipe::Recipe;
 use scoring::{Metrics, N_SUMS, RowScore, Tally, metrics, unranked};
 
 /// How an evaluation goes.
@@ -18,17 +19,23 @@ pub struct Evaluation {
     pub part: Part,
     /// Rows that are computed at once.
     pub batch_rows: usize,
-    /// What the model was trained for.
-    pub objective: Objective,
     /// The smallest rating whose label is 1.
     pub positive_from: u8,
     /// Threads that make batches.
     pub loaders: usize,
 }
 
+impl Evaluation {
+    /// That of a part of the rows that a recipe trains on.
+    pub fn of(recipe: &Recipe, part: Part, rows: &Rows, loaders: usize) -> Self {
+        let positive_from = rows.settings().rows.positive_from;
+        Self { part, batch_rows: recipe.batch_rows, positive_from, loaders }
+    }
+}
+
 /// The metrics of a part's rows. Every rank takes every so manieth batch and gets the same numbers.
 pub fn evaluate(
-    model: &Lstm,
+    model: &Classifier,
     rows: &Rows,
     ranks: &Ranks,
     compute: &Compute,
@@ -41,7 +48,7 @@ pub fn evaluate(
 
 /// The metrics and the score of each row, by its place; every rank gets all of them.
 pub fn evaluate_rows(
-    model: &Lstm,
+    model: &Classifier,
     rows: &Rows,
     ranks: &Ranks,
     compute: &Compute,
@@ -70,7 +77,7 @@ fn together(tally: &Tally, ranks: &Ranks) -> Result<([i64; N_SUMS], Vec<i64>)> {
 
 /// What this rank counts, and the places of its rows.
 fn tally(
-    model: &Lstm,
+    model: &Classifier,
     rows: &Rows,
     ranks: &Ranks,
     compute: &Compute,
@@ -108,9 +115,9 @@ fn count(
     if batch.rows.is_empty() {
         return Ok(());
     }
-    let scoring = evaluation.objective.scoring(evaluation.positive_from);
-    let outputs = answers.outputs(Tokens::of(batch))?;
-    let losses = evaluation.objective.row_losses(&outputs, &inputs.targets(batch))?;
+    let scoring = answers.objective().scoring(evaluation.positive_from);
+    let outputs = answers.outputs(token_rows(batch, &batch.tokens))?;
+    let losses = row_losses(answers.objective(), &outputs, &inputs.targets(batch))?;
     let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(&outputs))?;
     let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;
     for ((outputs, loss), label) in outputs.iter().zip(losses).zip(&batch.labels) {

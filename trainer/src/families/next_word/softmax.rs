@@ -14,6 +14,7 @@
 use tch::{Kind, Tensor};
 
 use crate::error::Result;
+use crate::families::Weighed;
 use batches::random::{Purpose, Random};
 
 /// Words from which next ones are told, each once, and the logarithm of how often each was to be expected.
@@ -82,15 +83,6 @@ impl Pairs {
     pub(super) fn weights(&self, rows: &Tensor) -> Result<Tensor> {
         Ok((rows / self.per_row.to_kind(rows.kind())).f_index_select(0, &self.rows)?)
     }
-}
-
-/// A loss, and what has its gradients.
-#[derive(Debug)]
-pub struct Weighed {
-    /// A number whose gradients are those of the loss.
-    pub gradients: Tensor,
-    /// The loss.
-    pub loss: f64,
 }
 
 /// So many logits are there at once: as much as a processor's cache holds.

@@ -1,0 +1,65 @@
+//! How far a training has come, and which positions a recipe can be at.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Fault, Recipe};
+
+/// How far a training has come.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Position {
+    /// Whole epochs.
+    pub epoch: u32,
+    /// Batches of the epoch that goes on.
+    pub batch: u64,
+    /// Steps of the optimizer.
+    pub steps: u64,
+    /// The sum of this epoch's losses so far, weighted, of all ranks.
+    pub epoch_loss: f64,
+    /// The least validation loss so far and the epoch it was found after.
+    pub best: Option<(f64, u32)>,
+    /// Whether it has ended, before its last epoch perhaps.
+    pub has_ended: bool,
+}
+
+impl Recipe {
+    /// Refuses a position at which no training of this recipe on so many rows is saved.
+    pub fn check(&self, position: &Position, n_rows: u64) -> Result<(), Fault> {
+        let Position { epoch, batch, steps, epoch_loss, best, has_ended } = *position;
+        let (n_batches, accumulate) = (n_rows.div_ceil(self.batch_rows as u64), self.accumulate as u64);
+        if epoch >= self.epochs {
+            return Err(("epoch", epoch.to_string(), format!("less than {}", self.epochs)));
+        }
+        if batch > n_batches || !(batch.is_multiple_of(accumulate) || batch == n_batches) {
+            return Err((
+                "batch",
+                batch.to_string(),
+                format!("0 to {n_batches}, as steps of {accumulate} end"),
+            ));
+        }
+        let expected = u64::from(epoch) * n_batches.div_ceil(accumulate) + batch.div_ceil(accumulate);
+        if steps != expected {
+            return Err(("steps", steps.to_string(), format!("{expected}, those of its epochs and batches")));
+        }
+        if !epoch_loss.is_finite() {
+            return Err(("epoch_loss", epoch_loss.to_string(), "a finite sum of losses".to_owned()));
+        }
+        let is_best = match best {
+            Some((loss, of)) => {
+                self.validation_fraction > 0.0 && loss.is_finite() && (1..=epoch).contains(&of)
+            }
+            None => self.validation_fraction == 0.0 || epoch == 0,
+        };
+        if !is_best {
+            return Err((
+                "best",
+                format!("{best:?}"),
+                "the loss and the number of an epoch that is over".to_owned(),
+            ));
+        }
+        match has_ended {
+            true => Err(("has_ended", "true".to_owned(), "false: a training that goes on".to_owned())),
+            false => Ok(()),
+        }
+    }
+}

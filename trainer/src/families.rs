@@ -1,0 +1,133 @@
+//! The models that are trained. Each family has a folder of its own; [`Model`] lists those over an LSTM, which train in
+//! synchronous batches.
+
+pub mod classifier;
+mod lstm;
+mod next_word;
+mod parameters;
+mod saving;
+mod weights_file;
+pub(crate) mod words;
+
+use std::path::Path;
+
+use batches::Batch;
+use runs::recipe::{Family, LstmSettings, Precision, Recipe};
+use tch::{Device, Kind, Tensor};
+
+pub use self::classifier::Classifier;
+pub use self::lstm::Lstm;
+pub use self::next_word::NextWord;
+pub use self::parameters::Parameters;
+pub(crate) use self::parameters::{read_like, write as write_tensors};
+pub use self::saving::{SavedClassifier, begin_with, read_classifier, save_model};
+use crate::error::Result;
+use crate::inputs::Inputs;
+use crate::step::InStep;
+
+/// A model of any family.
+#[derive(Debug)]
+pub enum Model {
+    /// Tells what a row says.
+    Classifier(Classifier),
+    /// Tells each next word of a row.
+    NextWord(NextWord),
+}
+
+impl Model {
+    /// One whose weights are drawn.
+    pub fn new(recipe: &Recipe, device: Device) -> Self {
+        let (lstm, seed, place) = (&recipe.model, recipe.seed, (kind_of(recipe.precision), device));
+        match recipe.family {
+            Family::Classifier(settings) => Self::Classifier(Classifier::new(lstm, settings, seed, place)),
+            Family::NextWord(settings) => Self::NextWord(NextWord::new(lstm, settings, seed, place)),
+        }
+    }
+
+    /// One whose weights are in a safetensors file.
+    fn read(lstm: &LstmSettings, family: Family, place: (Kind, Device), path: &Path) -> Result<Self> {
+        Ok(match family {
+            Family::Classifier(settings) => Self::Classifier(Classifier::read(lstm, settings, place, path)?),
+            Family::NextWord(settings) => Self::NextWord(NextWord::read(lstm, settings, place, path)?),
+        })
+    }
+
+    /// Which family it is of, with the settings that only this has.
+    pub fn family(&self) -> Family {
+        match self {
+            Self::Classifier(model) => Family::Classifier(model.settings()),
+            Self::NextWord(model) => Family::NextWord(model.settings()),
+        }
+    }
+
+    /// What it is made over, with all weights.
+    pub fn lstm(&self) -> &Lstm {
+        match self {
+            Self::Classifier(model) => model.lstm(),
+            Self::NextWord(model) => model.lstm(),
+        }
+    }
+
+    /// Its weights.
+    pub fn parameters(&self) -> &Parameters {
+        self.lstm().parameters()
+    }
+
+    /// Its weights, to be changed.
+    pub fn parameters_mut(&mut self) -> &mut Parameters {
+        match self {
+            Self::Classifier(model) => model.lstm_mut().parameters_mut(),
+            Self::NextWord(model) => model.lstm_mut().parameters_mut(),
+        }
+    }
+
+    /// The weighted sum of the losses of a share's rows, of which there is one or more, by PyTorch.
+    pub fn loss(&self, recipe: &Recipe, inputs: &Inputs<'_>, batch: &Batch, step: InStep) -> Result<Weighed> {
+        let kind = kind_of(recipe.precision);
+        let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;
+        let tokens = words::drop_words_of(&tokens, batch, recipe.dropout.words, step.masks)?;
+        let weights = inputs.weights(batch, kind);
+        if !recipe.dropout.is_none() {
+            tch::manual_seed(step.generator as i64);
+        }
+        let share = Share { tokens, lengths, weights };
+        match self {
+            Self::Classifier(model) => model.loss(&share, &inputs.targets(batch), recipe),
+            Self::NextWord(model) => model.loss(&share, recipe, step),
+        }
+    }
+}
+
+/// A share's rows: B, of T tokens the longest.
+struct Share {
+    /// `[B, T]`
+    tokens: Tensor,
+    /// `[B]`, each 1 to T.
+    lengths: Tensor,
+    /// `[B]`
+    weights: Tensor,
+}
+
+/// A loss, and what has its gradients.
+#[derive(Debug)]
+pub struct Weighed {
+    /// A number whose gradients are those of the loss.
+    pub gradients: Tensor,
+    /// The loss.
+    pub loss: f64,
+}
+
+/// What weights are held in.
+pub fn kind_of(precision: Precision) -> Kind {
+    match precision {
+        Precision::F32 | Precision::Bf16 => Kind::Float,
+        Precision::F64 => Kind::Double,
+    }
+}
+
+fn in_precision<T>(precision: Precision, compute: impl FnOnce() -> T) -> T {
+    match precision {
+        Precision::Bf16 => tch::autocast(true, compute),
+        Precision::F32 | Precision::F64 => compute(),
+    }
+}

@@ -1,0 +1,117 @@
+//! The sentiment classifier: LSTM → pooling → linear → ReLU → output. What it answers for rows, and how that is
+//! evaluated.
+//!
+//! B rows of a share, T tokens of its longest row, D the states of both directions, O outputs.
+
+mod answers;
+mod evaluate;
+pub(crate) mod kernels;
+pub mod loss;
+
+use std::path::Path;
+
+use runs::recipe::{ClassifierSettings, Dropout, LstmSettings, Pool, Recipe};
+use tch::{Device, Kind, Tensor};
+
+pub use self::answers::Answers;
+pub use self::evaluate::{Evaluation, evaluate, evaluate_rows};
+use self::loss::row_losses;
+use super::lstm::{Layout, Lstm, drop};
+use super::{Share, Weighed, in_precision, kind_of};
+use crate::error::Result;
+use crate::inputs::Targets;
+
+/// The model.
+#[derive(Debug)]
+pub struct Classifier {
+    lstm: Lstm,
+    settings: ClassifierSettings,
+    places: Places,
+}
+
+/// Where the weights behind the LSTM are: those of a linear layer and its biases.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    linear: [usize; 2],
+    output: [usize; 2],
+}
+
+impl Classifier {
+    /// One whose weights are drawn.
+    pub fn new(lstm: &LstmSettings, settings: ClassifierSettings, seed: u64, place: (Kind, Device)) -> Self {
+        let (layout, places) = layout(lstm, settings);
+        Self { lstm: layout.draw(seed, place.0, place.1), settings, places }
+    }
+
+    /// One whose weights are in a safetensors file.
+    pub(super) fn read(
+        lstm: &LstmSettings,
+        settings: ClassifierSettings,
+        place: (Kind, Device),
+        path: &Path,
+    ) -> Result<Self> {
+        let (layout, places) = layout(lstm, settings);
+        Ok(Self { lstm: layout.read(place.0, place.1, path)?, settings, places })
+    }
+
+    /// What it is made over, with all weights.
+    pub fn lstm(&self) -> &Lstm {
+        &self.lstm
+    }
+
+    /// The same, to be changed.
+    pub fn lstm_mut(&mut self) -> &mut Lstm {
+        &mut self.lstm
+    }
+
+    /// What it was trained for.
+    pub fn settings(&self) -> ClassifierSettings {
+        self.settings
+    }
+
+    /// The outputs of rows, `[B, O]`, of their tokens, `[B, T]`, and their lengths, `[B]`, each 1 to T. B is 1 or more.
+    /// Dropout is that of training, but for words; its masks come from PyTorch's generator.
+    pub fn forward(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
+        let states = self.lstm.states(tokens, lengths, dropout)?;
+        let pooled = match self.settings.pool {
+            Pool::Last => self.lstm.last_states(&states, lengths)?, // [B, D]
+            Pool::MeanMax => mean_and_maximum(&states, lengths)?,   // [B, 2D]
+        };
+        let head = drop(self.lstm.dense(self.places.linear, &pooled)?.f_relu()?, dropout.head)?;
+        self.lstm.dense(self.places.output, &head) // [B, O]
+    }
+}
+
+impl Classifier {
+    /// The weighted sum of the losses of a share's rows.
+    pub(super) fn loss(&self, share: &Share, targets: &Targets, recipe: &Recipe) -> Result<Weighed> {
+        let kind = kind_of(recipe.precision);
+        let forward = || self.forward(&share.tokens, &share.lengths, recipe.dropout);
+        let outputs = in_precision(recipe.precision, forward)?.to_kind(kind);
+        let losses = row_losses(self.settings.objective, &outputs, targets)?; // [B]
+        let sum = (losses * &share.weights).f_sum(kind)?;
+        Ok(Weighed { loss: sum.f_double_value(&[])?, gradients: sum })
+    }
+}
+
+fn layout(lstm: &LstmSettings, settings: ClassifierSettings) -> (Layout, Places) {
+    let mut layout = Layout::of(lstm.clone());
+    let pooled = match settings.pool {
+        Pool::Last => layout.n_states(),
+        Pool::MeanMax => 2 * layout.n_states(),
+    };
+    let linear = layout.dense("linear", pooled, settings.linear);
+    let output = layout.dense("output", settings.linear, settings.objective.n_outputs() as i64);
+    (layout, Places { linear, output })
+}
+
+/// `[B, 2D]` of `[B, T, D]`.
+fn mean_and_maximum(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
+    let size = states.size();
+    let positions = Tensor::f_arange(size[1], (Kind::Int64, states.device()))?.f_unsqueeze(0)?; // [1, T]
+    let is_padding = positions.f_ge_tensor(&lengths.f_unsqueeze(1)?)?.f_unsqueeze(2)?; // [B, T, 1]
+    let sum = states.f_masked_fill(&is_padding, 0.0)?.f_sum_dim_intlist(1, false, None)?;
+    let mean = sum.f_div(&lengths.f_unsqueeze(1)?.f_to_kind(states.kind())?)?;
+    let maximum = states.f_masked_fill(&is_padding, f64::NEG_INFINITY)?.f_amax(1, false)?;
+    Ok(Tensor::f_cat(&[mean, maximum], 1)?)
+}

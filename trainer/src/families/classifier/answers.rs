@@ -1,0 +1,44 @@
+//! What a classifier answers, by kernels or by PyTorch: who asks does not know which of both it was.
+//!
+//! B rows, T tokens of the longest, O outputs.
+
+use kernels::{Engine, TokenRows};
+use runs::recipe::{Dropout, Objective};
+use tch::{Device, Tensor};
+
+use super::Classifier;
+use super::kernels::engine;
+use crate::compute::Compute;
+use crate::error::Result;
+use crate::inputs::whole_numbers;
+
+/// Answers for rows, by a model whose weights stay.
+pub struct Answers<'m> {
+    model: &'m Classifier,
+    device: Device,
+    engine: Option<Engine>,
+}
+
+impl<'m> Answers<'m> {
+    /// Answers of a model that lies on the device.
+    pub fn of(model: &'m Classifier, compute: &Compute) -> Self {
+        Self { model, device: compute.device(), engine: engine(model, compute, Dropout::default()) }
+    }
+
+    /// What the model was trained for.
+    pub fn objective(&self) -> Objective {
+        self.model.settings().objective
+    }
+
+    /// The outputs, `[B, O]`.
+    pub fn outputs(&mut self, rows: TokenRows<'_>) -> Result<Tensor> {
+        let shape = [rows.lengths.len() as i64, rows.longest as i64];
+        if let Some(engine) = &mut self.engine {
+            let outputs = engine.outputs(&self.model.weights()?, rows);
+            return Ok(Tensor::from_slice(&outputs).view([shape[0], -1]));
+        }
+        let ids = whole_numbers(rows.tokens, self.device).view(shape);
+        let lengths = whole_numbers(rows.lengths, self.device);
+        tch::no_grad(|| self.model.forward(&ids, &lengths, Dropout::default()))
+    }
+}

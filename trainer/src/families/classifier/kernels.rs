@@ -1,0 +1,107 @@
+//! The classifier computed by the project's own kernels, on a processor.
+
+use batches::Batch;
+use kernels::{Engine, Share};
+use runs::recipe::{Dropout, LstmSettings, Pool};
+use tch::{Kind, Tensor};
+
+use super::loss::row_loss;
+use super::{Classifier, Places};
+use crate::compute::Compute;
+use crate::error::{Error, Result};
+use crate::families::lstm::Lstm;
+use crate::families::words::drop_words;
+use crate::ffi::{numbers, numbers_mut};
+use crate::inputs::token_rows;
+use crate::step::InStep;
+
+/// Kernels for a classifier, where there are some.
+pub(crate) fn engine(classifier: &Classifier, compute: &Compute, dropout: Dropout) -> Option<Engine> {
+    let sizes = classifier.kernel_sizes()?;
+    let is_supported = sizes.is_supported()
+        && dropout.embedding == 0.0
+        && classifier.lstm.parameters().tensors().iter().all(|tensor| tensor.kind() == Kind::Float);
+    compute.shared_team().filter(|_| is_supported).map(|team| Engine::new(sizes, team))
+}
+
+/// Adds the gradients of a share's rows; the weighted sum of their losses.
+pub(crate) fn add_gradients(
+    engine: &mut Engine,
+    gradients: &mut [Tensor],
+    dropout: Dropout,
+    classifier: &Classifier,
+    batch: &Batch,
+    step: InStep,
+) -> Result<f64> {
+    let objective = classifier.settings.objective;
+    let tokens = drop_words(batch, dropout.words, step.masks);
+    let rows = token_rows(batch, &tokens);
+    let loss = |row: usize, outputs: &[f32], gradients: &mut [f32]| {
+        let weight = batch.weights[row];
+        let loss = row_loss(objective, outputs, batch.labels[row], batch.ratings[row], gradients);
+        let by = weight / step.rows as f64;
+        gradients.iter_mut().for_each(|gradient| *gradient = (f64::from(*gradient) * by) as f32);
+        loss * weight
+    };
+    let dropout = masks_of(dropout, step.masks, batch.first_row);
+    let weights = classifier.weights()?;
+    let mut gradients = classifier.numbers_of(gradients)?;
+    Ok(engine.train(&weights, rows, &dropout, &loss, &mut gradients))
+}
+
+fn masks_of(dropout: Dropout, seed: u64, first_row: usize) -> kernels::Dropout {
+    kernels::Dropout { layers: Share::of(dropout.layers), head: Share::of(dropout.head), seed, first_row }
+}
+
+impl Classifier {
+    /// Its sizes, as the kernels have them, where they are such.
+    fn kernel_sizes(&self) -> Option<kernels::Sizes> {
+        let LstmSettings { ids, embedding, hidden, layers, bidirectional: false } = *self.lstm.settings()
+        else {
+            return None;
+        };
+        Some(kernels::Sizes {
+            ids: ids as usize,
+            embedding: embedding as usize,
+            hidden: hidden as usize,
+            layers,
+            linear: self.settings.linear as usize,
+            outputs: self.settings.objective.n_outputs(),
+            pool: match self.settings.pool {
+                Pool::Last => kernels::Pool::Last,
+                Pool::MeanMax => kernels::Pool::MeanMax,
+            },
+        })
+    }
+
+    /// The numbers of its weights, which lie in a processor's memory in 32 bits.
+    pub(super) fn weights(&self) -> Result<kernels::Parameters<&[f32]>> {
+        let numbers = self.lstm.parameters().tensors().iter().map(numbers).collect::<Option<Vec<_>>>();
+        Ok(self.arranged(numbers.ok_or_else(not_plain)?))
+    }
+
+    /// The numbers of tensors like its weights, to be changed.
+    fn numbers_of<'a>(&self, tensors: &'a mut [Tensor]) -> Result<kernels::Parameters<&'a mut [f32]>> {
+        let numbers = tensors.iter_mut().map(numbers_mut).collect::<Option<Vec<_>>>();
+        Ok(self.arranged(numbers.ok_or_else(not_plain)?))
+    }
+
+    /// What there is for each of its weights, in their order, as the kernels have them.
+    fn arranged<T>(&self, each: Vec<T>) -> kernels::Parameters<T> {
+        let Places { linear, output } = self.places;
+        let mut each: Vec<Option<T>> = each.into_iter().map(Some).collect();
+        let mut take = |place: usize| each[place].take().expect("each weight has one place in the model");
+        kernels::Parameters {
+            embedding: take(Lstm::EMBEDDING),
+            layers: self.lstm.layers().iter().map(|directions| directions[0].map(&mut take)).collect(),
+            linear: linear.map(&mut take),
+            output: output.map(&mut take),
+        }
+    }
+}
+
+fn not_plain() -> Error {
+    Error::Internal {
+        promise: "the kernels were given a tensor that is not of plain 32-bit numbers".to_owned(),
+    }
+}

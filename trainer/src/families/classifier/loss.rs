@@ -1,0 +1,110 @@
+//! The classifier's losses: one a row, whose weighted sum is divided by the rows of the whole batch.
+//!
+//! B rows of a share, O outputs.
+
+use runs::recipe::Objective;
+use tch::{Kind, Reduction, Tensor};
+
+use crate::error::Result;
+use crate::inputs::Targets;
+
+/// The loss of one row with this label and rating, and its gradients by the outputs.
+pub fn row_loss(objective: Objective, outputs: &[f32], label: u8, rating: u8, gradients: &mut [f32]) -> f64 {
+    match objective {
+        Objective::Label { pos_weight } => {
+            // Of a positive row ln(1 + e^-x), of a negative one ln(1 + e^x), neither of a number that overflows.
+            let x = f64::from(outputs[0]);
+            let (x, sign, weight) = if label == 1 { (-x, -1.0, pos_weight) } else { (x, 1.0, 1.0) };
+            gradients[0] = (weight * sign / (1.0 + (-x).exp())) as f32;
+            weight * (x.max(0.0) + (-x.abs()).exp().ln_1p())
+        }
+        Objective::Rating => {
+            let difference = f64::from(outputs[0]) - f64::from(rating);
+            gradients[0] = (2.0 * difference) as f32;
+            difference * difference
+        }
+        Objective::FiveRatings => {
+            let largest = outputs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let above = |output: f32| f64::from(output) - f64::from(largest);
+            let sum: f64 = outputs.iter().map(|&output| above(output).exp()).sum();
+            let own = usize::from(rating) - 1;
+            for (at, (&output, gradient)) in outputs.iter().zip(gradients).enumerate() {
+                let is_own = if at == own { 1.0 } else { 0.0 };
+                *gradient = (above(output).exp() / sum - is_own) as f32;
+            }
+            sum.ln() - above(outputs[own])
+        }
+    }
+}
+
+/// Each row's loss, `[B]`, of outputs `[B, O]`.
+pub fn row_losses(objective: Objective, outputs: &Tensor, targets: &Targets) -> Result<Tensor> {
+    let kind = outputs.kind();
+    Ok(match objective {
+        Objective::Label { pos_weight } => {
+            let labels = targets.labels.f_to_kind(kind)?;
+            let pos_weight = Tensor::from(pos_weight).to_kind(kind).to_device(outputs.device());
+            outputs.f_squeeze_dim(1)?.f_binary_cross_entropy_with_logits(
+                &labels,
+                None::<&Tensor>,
+                Some(&pos_weight),
+                Reduction::None,
+            )?
+        }
+        Objective::Rating => {
+            let ratings = targets.ratings.f_to_kind(kind)?;
+            (outputs.f_squeeze_dim(1)? - ratings).f_square()?
+        }
+        Objective::FiveRatings => {
+            let classes = (&targets.ratings - 1).f_to_kind(Kind::Int64)?;
+            outputs.f_cross_entropy_loss(&classes, None::<&Tensor>, Reduction::None, -100, 0.0)?
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loss_of_one_row_is_that_of_a_batch() {
+        let objectives = [
+            Objective::Label { pos_weight: 1.0 },
+            Objective::Label { pos_weight: 0.2 },
+            Objective::Rating,
+            Objective::FiveRatings,
+        ];
+        for objective in objectives {
+            for (label, rating) in [(0, 1), (1, 5), (1, 4), (0, 3)] {
+                for scale in [0.0f32, 0.5, 9.0, 60.0] {
+                    let n_outputs = objective.n_outputs();
+                    let outputs = &[1.0, -0.25, 0.5, -1.0, 0.125].map(|number| number * scale)[..n_outputs];
+                    let tensor = Tensor::from_slice(outputs).to_kind(Kind::Double).view([1, -1]);
+                    let tensor = tensor.set_requires_grad(true);
+                    let targets = Targets {
+                        labels: Tensor::from_slice(&[label]),
+                        ratings: Tensor::from_slice(&[i64::from(rating)]),
+                    };
+                    let expected = row_losses(objective, &tensor, &targets).unwrap();
+                    expected.sum(Kind::Double).backward();
+                    let mut gradients = vec![0.0; n_outputs];
+                    let found = row_loss(objective, outputs, label, rating, &mut gradients);
+                    let expected = expected.double_value(&[0]);
+                    assert!((found - expected).abs() <= 1e-12 * expected.max(1.0), "{found} {expected}");
+                    for (at, found) in gradients.iter().enumerate() {
+                        let expected = tensor.grad().double_value(&[0, at as i64]);
+                        assert!((f64::from(*found) - expected).abs() <= 1e-6 * expected.abs().max(1e-3));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_output_that_is_no_number_is_a_loss_that_is_none() {
+        for objective in [Objective::Label { pos_weight: 1.0 }, Objective::Rating, Objective::FiveRatings] {
+            let outputs = &[f32::NAN, 0.0, 0.0, 0.0, 0.0][..objective.n_outputs()];
+            assert!(row_loss(objective, outputs, 1, 5, &mut [0.0; 5]).is_nan());
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Embedding → LSTM layers: what models of several families are made over.
+//!
+//! B rows of a share, T tokens of its longest row, E the embedding dimension, H the hidden size, D the states of both
+//! directions beside each other (H where there is one).
+//!
+//! What follows a row's last token never changes its result: states are read there, and those before it depend on no
+//! later one. The other direction begins at the row's last token.
+
+use std::path::Path;
+
+use runs::recipe::{Dropout, LstmSettings};
+use tch::{Device, Kind, Tensor};
+
+use super::parameters::{Parameters, normal, uniform};
+use super::weights_file::{self, Expected};
+use crate::error::Result;
+
+/// An LSTM on embedded words, with all weights of the model that is made over it.
+#[derive(Debug)]
+pub struct Lstm {
+    settings: LstmSettings,
+    parameters: Parameters,
+    /// For each layer and direction: input weights, state weights, input biases, state biases.
+    layers: Vec<Vec<[usize; 4]>>,
+}
+
+impl Lstm {
+    /// The embeddings come first.
+    pub(crate) const EMBEDDING: usize = 0;
+
+    /// The sizes it was made with.
+    pub fn settings(&self) -> &LstmSettings {
+        &self.settings
+    }
+
+    /// All weights of the model.
+    pub fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// The same, to be changed.
+    pub fn parameters_mut(&mut self) -> &mut Parameters {
+        &mut self.parameters
+    }
+
+    /// The embeddings, `[ids, E]`.
+    pub fn embedding(&self) -> &Tensor {
+        self.parameters.at(Self::EMBEDDING)
+    }
+
+    /// For each layer and direction, the places of its weights.
+    pub(super) fn layers(&self) -> &[Vec<[usize; 4]>] {
+        &self.layers
+    }
+
+    /// Whether all models over an LSTM have this weight in common.
+    pub(super) fn has_in_common(weight: &str) -> bool {
+        weight.starts_with("embedding.") || weight.starts_with("lstm.")
+    }
+
+    /// The last layer's states, `[B, T, D]`, of tokens, `[B, T]`, and lengths, `[B]`, each 1 to T. B is 1 or more. Dropout
+    /// is that of training, but for words; its masks come from PyTorch's generator.
+    pub(super) fn states(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
+        let embedding = self.embedding();
+        let mut states = Tensor::f_embedding(embedding, tokens, -1, false, false)?; // [B, T, E]
+        states = drop(states, dropout.embedding)?;
+        let n_rows = tokens.size()[0];
+        let start = Tensor::zeros([1, n_rows, self.settings.hidden], (states.kind(), states.device()));
+        let read = |states: &Tensor, places: &[usize; 4]| -> Result<Tensor> {
+            let weights = places.map(|place| self.parameters.at(place));
+            Ok(states.f_lstm(&[&start, &start], &weights, true, 1, 0.0, true, false, true)?.0) // [B, T, H]
+        };
+        for (layer, directions) in self.layers.iter().enumerate() {
+            if layer > 0 {
+                states = drop(states, dropout.layers)?;
+            }
+            states = match &directions[..] {
+                [forward, backward] => {
+                    let from_end = reversed(&read(&reversed(&states, lengths)?, backward)?, lengths)?;
+                    Tensor::f_cat(&[read(&states, forward)?, from_end], 2)?
+                }
+                directions => read(&states, &directions[0])?,
+            };
+        }
+        Ok(states)
+    }
+
+    /// A linear layer, by the places of its weights and biases.
+    pub(super) fn dense(&self, places: [usize; 2], inputs: &Tensor) -> Result<Tensor> {
+        let [weights, biases] = places.map(|place| self.parameters.at(place));
+        Ok(inputs.f_linear(weights, Some(biases))?)
+    }
+
+    /// `[B, D]` of `[B, T, D]`: for each direction, the state that has read the whole row.
+    pub(super) fn last_states(&self, states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
+        let hidden = self.settings.hidden;
+        let forward = at_last_tokens(&states.f_narrow(2, 0, hidden)?, lengths)?;
+        if !self.settings.bidirectional {
+            return Ok(forward);
+        }
+        let backward = states.f_select(1, 0)?.f_narrow(1, hidden, hidden)?;
+        Ok(Tensor::f_cat(&[forward, backward], 1)?)
+    }
+}
+
+/// A weight that a model has.
+struct Weight {
+    name: String,
+    shape: Vec<i64>,
+    first: First,
+}
+
+/// How a weight begins.
+enum First {
+    /// Drawn from a normal distribution, but for row 0, padding, which is zero.
+    Embedding,
+    /// Drawn within a bound of 0.
+    Uniform(f64),
+    Zeros,
+}
+
+impl Weight {
+    fn draw(&self, place: (Kind, Device)) -> Tensor {
+        match self.first {
+            First::Embedding => {
+                let words = normal(&self.shape, place);
+                let _ = words.select(0, 0).zero_();
+                words
+            }
+            First::Uniform(bound) => uniform(&self.shape, bound, place),
+            First::Zeros => Tensor::zeros(&self.shape[..], place),
+        }
+    }
+}
+
+/// The weights that a model will have, and the place of each among them: those of the LSTM, and behind them what a
+/// family adds.
+pub(super) struct Layout {
+    settings: LstmSettings,
+    weights: Vec<Weight>,
+    layers: Vec<Vec<[usize; 4]>>,
+}
+
+impl Layout {
+    /// Those of the LSTM.
+    pub(super) fn of(settings: LstmSettings) -> Self {
+        let (hidden, embedded) = (settings.hidden, settings.embedding);
+        let mut layout = Self { settings, weights: Vec::new(), layers: Vec::new() };
+        layout.add("embedding.weight".to_owned(), &[layout.settings.ids, embedded], First::Embedding);
+        let directions: &[&str] = if layout.settings.bidirectional { &["", "_reverse"] } else { &[""] };
+        let bound = 1.0 / (hidden as f64).sqrt();
+        for layer in 0..layout.settings.layers {
+            let inputs = if layer == 0 { embedded } else { layout.n_states() };
+            let of_direction = directions.iter().map(|direction| {
+                let mut weight = |name: &str, shape: &[i64]| {
+                    layout.add(format!("lstm.{name}_l{layer}{direction}"), shape, First::Uniform(bound))
+                };
+                [
+                    weight("weight_ih", &[4 * hidden, inputs]),
+                    weight("weight_hh", &[4 * hidden, hidden]),
+                    weight("bias_ih", &[4 * hidden]),
+                    weight("bias_hh", &[4 * hidden]),
+                ]
+            });
+            let of_layer = of_direction.collect();
+            layout.layers.push(of_layer);
+        }
+        layout
+    }
+
+    /// D.
+    pub(super) fn n_states(&self) -> i64 {
+        self.settings.hidden * if self.settings.bidirectional { 2 } else { 1 }
+    }
+
+    /// Adds a linear layer; the places of its weights and biases.
+    pub(super) fn dense(&mut self, name: &str, inputs: i64, outputs: i64) -> [usize; 2] {
+        let bound = 1.0 / (inputs as f64).sqrt();
+        [
+            self.add(format!("{name}.weight"), &[outputs, inputs], First::Uniform(bound)),
+            self.add(format!("{name}.bias"), &[outputs], First::Uniform(bound)),
+        ]
+    }
+
+    /// Adds weights that begin with 0; their place.
+    pub(super) fn zeros(&mut self, name: &str, shape: &[i64]) -> usize {
+        self.add(name.to_owned(), shape, First::Zeros)
+    }
+
+    fn add(&mut self, name: String, shape: &[i64], first: First) -> usize {
+        self.weights.push(Weight { name, shape: shape.to_vec(), first });
+        self.weights.len() - 1
+    }
+
+    /// The weights drawn as PyTorch draws those of its modules: the embedding from a normal distribution with row 0,
+    /// padding, at zero; the LSTM uniform within 1/√H; linear layers within 1/√inputs.
+    pub(super) fn draw(self, seed: u64, kind: Kind, device: Device) -> Lstm {
+        tch::manual_seed(seed as i64);
+        let values: Vec<Tensor> = self.weights.iter().map(|weight| weight.draw((kind, device))).collect();
+        self.with(&values)
+    }
+
+    /// The weights of a safetensors file, which has no say in what is made.
+    pub(super) fn read(self, kind: Kind, device: Device, path: &Path) -> Result<Lstm> {
+        let expected: Vec<Expected> = self
+            .weights
+            .iter()
+            .map(|Weight { name, shape, .. }| Expected { name: name.clone(), shape: shape.clone() })
+            .collect();
+        let values = weights_file::read(&expected, kind, path)?;
+        let values = values.iter().map(|value| Ok(value.f_to_device(device)?)).collect::<Result<Vec<_>>>()?;
+        Ok(self.with(&values))
+    }
+
+    fn with(self, values: &[Tensor]) -> Lstm {
+        let mut parameters = Parameters::new();
+        for (weight, value) in self.weights.into_iter().zip(values) {
+            parameters.add(weight.name, value);
+        }
+        Lstm { settings: self.settings, parameters, layers: self.layers }
+    }
+}
+
+pub(super) fn drop(values: Tensor, share: f64) -> Result<Tensor> {
+    if share == 0.0 { Ok(values) } else { Ok(values.f_dropout(share, true)?) }
+}
+
+/// Each row's tokens in the other order, `[B, T, X]`; what follows a row's last stays.
+fn reversed(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
+    let size = states.size();
+    let positions = Tensor::f_arange(size[1], (Kind::Int64, states.device()))?.f_unsqueeze(0)?; // [1, T]
+    let lengths = lengths.f_unsqueeze(1)?; // [B, 1]
+    let mirrored = &lengths - 1 - &positions;
+    let places = mirrored.f_where_self(&positions.f_lt_tensor(&lengths)?, &positions)?; // [B, T]
+    Ok(states.f_gather(1, &places.f_unsqueeze(2)?.f_expand(&size[..], false)?, false)?)
+}
+
+/// `[B, X]` of `[B, T, X]`.
+fn at_last_tokens(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
+    let size = states.size();
+    let last = (lengths - 1).f_view([size[0], 1, 1])?.f_expand([size[0], 1, size[2]], false)?;
+    Ok(states.f_gather(1, &last, false)?.f_squeeze_dim(1)?)
+}

@@ -1,0 +1,84 @@
+//! Next-word pretraining: LSTM → linear → the embedding of the word that comes. Classifiers begin with what is learned.
+//!
+//! B rows of a share, T tokens of its longest row, E the embedding dimension.
+
+mod softmax;
+
+use std::path::Path;
+
+use runs::recipe::{Dropout, LstmSettings, NextWordSettings, Recipe};
+use tch::{Device, Kind};
+
+use self::softmax::{Candidates, Pairs};
+use super::lstm::{Layout, Lstm, drop};
+use super::{Share, Weighed, in_precision};
+use crate::error::Result;
+use crate::step::InStep;
+
+/// The model.
+#[derive(Debug)]
+pub struct NextWord {
+    lstm: Lstm,
+    settings: NextWordSettings,
+    /// From a state to the embedding of the word that comes.
+    linear: [usize; 2],
+    /// A number for each word.
+    biases: usize,
+}
+
+impl NextWord {
+    /// One whose weights are drawn.
+    pub fn new(lstm: &LstmSettings, settings: NextWordSettings, seed: u64, place: (Kind, Device)) -> Self {
+        let (layout, linear, biases) = layout(lstm);
+        Self { lstm: layout.draw(seed, place.0, place.1), settings, linear, biases }
+    }
+
+    /// One whose weights are in a safetensors file.
+    pub(super) fn read(
+        lstm: &LstmSettings,
+        settings: NextWordSettings,
+        place: (Kind, Device),
+        path: &Path,
+    ) -> Result<Self> {
+        let (layout, linear, biases) = layout(lstm);
+        Ok(Self { lstm: layout.read(place.0, place.1, path)?, settings, linear, biases })
+    }
+
+    /// What it is made over, with all weights.
+    pub fn lstm(&self) -> &Lstm {
+        &self.lstm
+    }
+
+    /// The same, to be changed.
+    pub fn lstm_mut(&mut self) -> &mut Lstm {
+        &mut self.lstm
+    }
+
+    /// What it was trained for.
+    pub fn settings(&self) -> NextWordSettings {
+        self.settings
+    }
+
+    /// The weighted sum of the losses of a share's rows: of each the mean loss of its words from the second on, told from
+    /// candidates by what stands before it; 0 for a row of one word.
+    pub(super) fn loss(&self, share: &Share, recipe: &Recipe, step: InStep) -> Result<Weighed> {
+        let candidates =
+            Candidates::draw(self.lstm.settings().ids, self.settings.candidates, step.candidates);
+        in_precision(recipe.precision, || self.loss_of(share, recipe.dropout, &candidates))
+    }
+
+    fn loss_of(&self, share: &Share, dropout: Dropout, candidates: &Candidates) -> Result<Weighed> {
+        let states = self.lstm.states(&share.tokens, &share.lengths, dropout)?;
+        let pairs = Pairs::of(&share.tokens, &share.lengths)?;
+        let expected = drop(self.lstm.dense(self.linear, &pairs.befores(&states)?)?, dropout.head)?; // [N, E]
+        let (weights, biases) = (pairs.weights(&share.weights)?, self.lstm.parameters().at(self.biases));
+        softmax::loss(&expected, &pairs, &weights, self.lstm.embedding(), biases, candidates)
+    }
+}
+
+fn layout(lstm: &LstmSettings) -> (Layout, [usize; 2], usize) {
+    let mut layout = Layout::of(lstm.clone());
+    let linear = layout.dense("next.linear", layout.n_states(), lstm.embedding);
+    let biases = layout.zeros("next.words", &[lstm.ids]);
+    (layout, linear, biases)
+}

@@ -1,0 +1,187 @@
+//! A model as a folder: what its own code adds to what every saved model has.
+
+use std::path::Path;
+
+use batches::Rows;
+use dataset::WordList;
+use dataset::vocabulary::FIRST_WORD;
+use runs::recipe::{
+    ClassifierSettings, Family, Fault, LstmSettings, NextWordSettings, Objective, Pool, Precision, Recipe,
+};
+use runs::saved::{self, Config, Existing, Saved, TrainedOn};
+use serde::{Deserialize, Serialize};
+use tch::Device;
+
+use super::{Classifier, Lstm, Model, kind_of};
+use crate::error::{Error, Result};
+
+/// What stands under `model` in the folder's configuration.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    kind: DocumentKind,
+    lstm: Sizes,
+    task: Task,
+    precision: Precision,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum DocumentKind {
+    Lstm,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sizes {
+    ids: i64,
+    embedding: i64,
+    hidden: i64,
+    layers: usize,
+    bidirectional: bool,
+    head: Head,
+}
+
+/// What is behind the LSTM.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Head {
+    Classifier { pool: Pool, linear: i64, outputs: i64 },
+    NextWord,
+}
+
+/// What the model was trained for.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Task {
+    Sentiment(Objective),
+    NextWord { candidates: u32 },
+}
+
+impl Document {
+    fn of(lstm: &LstmSettings, family: Family, precision: Precision) -> Self {
+        let (head, task) = match family {
+            Family::Classifier(ClassifierSettings { objective, pool, linear }) => {
+                let outputs = objective.n_outputs() as i64;
+                (Head::Classifier { pool, linear, outputs }, Task::Sentiment(objective))
+            }
+            Family::NextWord(NextWordSettings { candidates }) => {
+                (Head::NextWord, Task::NextWord { candidates })
+            }
+        };
+        let LstmSettings { ids, embedding, hidden, layers, bidirectional } = *lstm;
+        let lstm = Sizes { ids, embedding, hidden, layers, bidirectional, head };
+        Self { kind: DocumentKind::Lstm, lstm, task, precision }
+    }
+
+    /// The sizes and the family; what was found and expected where head and task are not of one.
+    fn settings(&self) -> std::result::Result<(LstmSettings, Family), (String, String)> {
+        let Sizes { ids, embedding, hidden, layers, bidirectional, ref head } = self.lstm;
+        let family = match (head, &self.task) {
+            (&Head::Classifier { pool, linear, outputs }, &Task::Sentiment(objective)) => {
+                let expected = objective.n_outputs() as i64;
+                if outputs != expected {
+                    return Err((format!("outputs {outputs}"), format!("{expected}, as its task has them")));
+                }
+                Family::Classifier(ClassifierSettings { objective, pool, linear })
+            }
+            (Head::NextWord, &Task::NextWord { candidates }) => {
+                Family::NextWord(NextWordSettings { candidates })
+            }
+            (head, task) => return Err((format!("head {head:?}"), format!("that of its task, {task:?}"))),
+        };
+        Ok((LstmSettings { ids, embedding, hidden, layers, bidirectional }, family))
+    }
+}
+
+/// A classifier that was saved.
+#[derive(Debug)]
+pub struct SavedClassifier {
+    /// The model.
+    pub model: Classifier,
+    /// Its words.
+    pub vocabulary: WordList,
+    /// What it needs to know beside its weights.
+    pub config: Config,
+    /// What it was trained on, where it says so.
+    pub trained_on: Option<TrainedOn>,
+}
+
+/// Saves a model that was trained by this recipe on such rows of this dataset.
+pub fn save_model(
+    folder: &Path,
+    model: &Model,
+    recipe: &Recipe,
+    rows: &Rows,
+    trained_on: &TrainedOn,
+) -> Result<()> {
+    let preparation = &rows.settings().rows;
+    let document = Document::of(model.lstm().settings(), model.family(), recipe.precision);
+    let config = Config {
+        preparation: preparation.clone(),
+        tokens_max: recipe.tokens_max,
+        scoring: model.family().scoring(preparation.positive_from),
+        dataset: rows.id_digest(),
+        model: serde_json::to_value(&document).map_err(|error| Error::internal(&error))?,
+    };
+    let weights = |path: &Path| model.parameters().write(path);
+    let words = &rows.vocabulary().words;
+    Ok(saved::write_with(folder, &config, words, Existing::Refuse, weights, &[trained_on.file()])?)
+}
+
+/// Reads a saved classifier onto a device.
+pub fn read_classifier(folder: &Path, device: Device) -> Result<SavedClassifier> {
+    let saved = saved::read(folder)?;
+    let (lstm, family, precision) = settings(folder, &saved)?;
+    let Family::Classifier(settings) = family else {
+        return Err(Error::NoClassifier { path: folder.to_owned() });
+    };
+    let model = Classifier::read(&lstm, settings, (kind_of(precision), device), &saved.weights)?;
+    let Saved { config, vocabulary, trained_on, .. } = saved;
+    Ok(SavedClassifier { model, vocabulary, config, trained_on })
+}
+
+/// Puts the weights of a saved model in the place of a model's: all of a classifier, which has the same; and of a model
+/// of next words those of words and layers.
+pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()> {
+    let (lstm, family, precision) = settings(folder, saved)?;
+    let other = Model::read(&lstm, family, (kind_of(precision), Device::Cpu), &saved.weights)?;
+    let is_of_words = matches!(other, Model::NextWord(_));
+    let (other, own) = (other.parameters(), model.parameters_mut());
+    if is_of_words {
+        return own.put_some(other, &saved.weights, Lstm::has_in_common);
+    }
+    match own.names().iter().find(|name| !other.names().contains(name)) {
+        None => own.put_some(other, &saved.weights, |_| true),
+        Some(missing) => Err(Error::Weights {
+            path: saved.weights.clone(),
+            found: "no such tensor".to_owned(),
+            expected: missing.clone(),
+        }),
+    }
+}
+
+/// The configuration that only models know, if all of it fits together.
+fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Precision)> {
+    let path = folder.join("config.json");
+    let no_model = |found: String, expected: String| Error::Weights {
+        path: path.clone(),
+        found,
+        expected: format!("{expected}; copy or export the model again"),
+    };
+    let document: Document = serde_json::from_value(saved.config.model.clone())
+        .map_err(|error| no_model(error.to_string(), "the sizes of a model".to_owned()))?;
+    let (lstm, family) = document.settings().map_err(|(found, expected)| no_model(found, expected))?;
+    let ids = saved.vocabulary.len() as u64 + u64::from(FIRST_WORD);
+    let refused = |(name, found, expected): Fault| no_model(format!("{name} {found}"), expected);
+    lstm.check(ids).map_err(refused)?;
+    family.check().map_err(refused)?;
+    let scoring = family.scoring(saved.config.preparation.positive_from);
+    if scoring != saved.config.scoring {
+        return Err(no_model(
+            format!("scoring {:?}", saved.config.scoring),
+            format!("{scoring:?}, as its task has it"),
+        ));
+    }
+    Ok((lstm, family, document.precision))
+}
