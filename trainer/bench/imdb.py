@@ -12,7 +12,7 @@ usage: imdb.py DATA PROGRAMS PYTHON GENSIM WORK [RECIPE[=SEEDS] ...]
 
 The unlabelled reviews get labels from a linear model of the training part (teacher.py), and both sides train on them
 and on the training part together. Embeddings begin as word vectors of all these reviews, which both sides share. The
-vocabulary is that of the training part alone. The recipe `pretrained` begins with what `fit --pretrain` has learned of
+vocabulary is that of the training part alone. The recipe `pretrained` begins with what `pretrain` has learned of
 the same reviews in place of vectors, and has no PyTorch beside it. Reviews whose text is also in the test part are left out of training, of
 the teacher's and of the vectors'.
 
@@ -77,7 +77,7 @@ RECIPES = {
         WIDE
         + ["--pool", "mean-max", "--rate", "0.001", "--decay", "linear", "--epochs", "2", "--dropout-words", "0"]
         + ["--dropout-head", "0", "--validation-fraction", "0"],
-        WIDE + ["--pretrain", "--rate", "0.002", "--decay", "linear", "--epochs", "4"],
+        WIDE + ["--rate", "0.002", "--decay", "linear", "--epochs", "4"],
     ),
 }
 DEFAULT = ["original", "modern"]
@@ -179,7 +179,7 @@ def pretrain(programs: Path, folder: Path, recipe: Recipe) -> None:
     """words/model, of the texts of train.h5."""
     if not (folder / "words/model").exists():
         shutil.rmtree(folder / "words", ignore_errors=True)
-        call([f"{programs}/trainer", "fit", f"{folder}/train.h5", "--out", f"{folder}/words"] + recipe.pretrain, os.cpu_count())
+        call([f"{programs}/trainer", "pretrain", f"{folder}/train.h5", "--out", f"{folder}/words"] + recipe.pretrain, os.cpu_count())
 
 
 def compare(programs: Path, python: str, folder: Path, name: str, recipe: Recipe, seeds: range) -> None:

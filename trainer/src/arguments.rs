@@ -1,4 +1,6 @@
-//! What a user may ask of the program `trainer`.
+//! What a user may ask of the program `trainer`: a command with its own flags, and groups of flags that several have.
+
+mod groups;
 
 use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroUsize};
@@ -12,8 +14,10 @@ use corpus::lines::LINE_BYTES_MAX;
 use program::place::local_path;
 use thiserror::Error;
 
+pub use self::groups::{Computing, LstmFlags, Optimisation, Running, TrainingFlags};
+
 use batches::RowWeight;
-use runs::recipe::limits::{ACCUMULATE, BATCH, CANDIDATES, LAYERS, SIZE};
+use runs::recipe::limits::{BATCH, CANDIDATES, SIZE};
 use runs::recipe::{Pool, Precision};
 
 /// Trains a sentiment model on a dataset, evaluates it, and predicts with it.
@@ -32,8 +36,10 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Train a model
+    /// Train a classifier
     Fit(Box<Fit>),
+    /// Learn each next word of all rows, whatever their ratings; fit --init-from begins with what came of it
+    Pretrain(Box<Pretrain>),
     /// Print a model's metrics on datasets' rows, one JSON object a dataset
     Evaluate(Evaluate),
     /// Read lines of files or standard input and print what a model thinks of each, one JSON object a line
@@ -46,7 +52,7 @@ pub enum Command {
     Launch(Launch),
 }
 
-/// What decides a training.
+/// What decides a classifier's training.
 #[derive(Debug, Args)]
 pub struct Fit {
     /// The dataset, of merge
@@ -63,25 +69,9 @@ pub struct Fit {
     /// Share of rows for validation, by whose loss the best epoch is kept; 0 keeps the last [default: 0.05; original: 0]
     #[arg(long, value_name = "SHARE")]
     pub validation_fraction: Option<f64>,
-    /// Defaults of the options below; an option that is given overrides them
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = RecipeName::Modern)]
-    pub recipe: RecipeName,
-
-    /// The model
-    #[arg(long, value_enum, default_value_t = ModelName::Lstm, help_heading = "Model")]
-    pub model: ModelName,
-    /// Read the first N words of a row; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Model")]
-    pub tokens: u32,
-    /// Embedding dimension [default: 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
-    pub embedding: Option<i64>,
-    /// Hidden size of an LSTM layer [default: 64; original: 32]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
-    pub hidden: Option<i64>,
-    /// Number of LSTM layers [default: 1; original: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(LAYERS), help_heading = "Model")]
-    pub layers: Option<u8>,
+    /// Sizes of the LSTM.
+    #[command(flatten)]
+    pub lstm: LstmFlags,
     /// Width of the linear layer before the output [default: 32]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
     pub linear: Option<i64>,
@@ -91,141 +81,55 @@ pub struct Fit {
     /// Each layer also reads a row from its end
     #[arg(long, help_heading = "Model")]
     pub bidirectional: bool,
-    /// Begin with the weights of a saved model, of one of --pretrain too, or with word vectors in .vec text
-    #[arg(long, value_name = "PATH", help_heading = "Model")]
-    pub init_from: Option<PathBuf>,
-
-    /// Learn each next word of all rows, whatever their ratings; --init-from begins with what came of it
-    #[arg(long, help_heading = "Loss", conflicts_with_all = [
-        "test", "test_fraction", "validation_fraction", "linear", "pool", "bidirectional", "loss", "pos_weight", "patience",
-    ])]
-    pub pretrain: bool,
-    /// For --pretrain: words that are drawn in each step, from which the next ones are told
-    #[arg(long, value_name = "N", default_value_t = 2048, requires = "pretrain", value_parser = clap::value_parser!(u32).range(CANDIDATES), help_heading = "Loss")]
-    pub candidates: u32,
     /// What is learned: the label, the rating as a number, or one of five ratings
     #[arg(long, value_enum, default_value_t = LossName::Label, help_heading = "Loss")]
     pub loss: LossName,
     /// Weight of a positive row's loss: a number, or `balanced` [default: 1; original: 0.2]
     #[arg(long, value_name = "WEIGHT", help_heading = "Loss")]
     pub pos_weight: Option<PosWeight>,
-    /// What a text weighs that several reviews have
-    #[arg(long, value_enum, default_value_t = RowWeightName::One, help_heading = "Loss")]
-    pub row_weight: RowWeightName,
-
-    /// Number of epochs [default: by the number of training rows; original: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
-    pub epochs: Option<u32>,
-    /// Batch size in rows, over all ranks [default: by the number of training rows; original: 128]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(BATCH), help_heading = "Optimisation")]
-    pub batch: Option<u32>,
-    /// Batches whose gradients make one step
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(ACCUMULATE), help_heading = "Optimisation")]
-    pub accumulate: u32,
-    /// Optimizer [default: adam; original: sgd]
-    #[arg(long, value_enum, help_heading = "Optimisation")]
-    pub optimizer: Option<OptimizerName>,
-    /// Learning rate for a batch of --base-batch rows [default: 0.002, of sgd 0.1]
-    #[arg(long, value_name = "RATE", help_heading = "Optimisation")]
-    pub rate: Option<f64>,
-    /// Rows for which --rate is right: it grows in proportion [default: those of a step]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Optimisation")]
-    pub base_batch: Option<u64>,
-    /// Steps in which the rate climbs from that of the base batch to its own
-    #[arg(long, value_name = "STEPS", default_value_t = 0, help_heading = "Optimisation")]
-    pub warm_up: u64,
-    /// Learning rate schedule after the warm-up [default: linear; original: constant]
-    #[arg(long, value_enum, help_heading = "Optimisation")]
-    pub decay: Option<DecayName>,
-    /// For --decay step: epochs of one rate
-    #[arg(long, value_name = "EPOCHS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Optimisation")]
-    pub decay_epochs: u64,
-    /// For --decay step: what each rate is of the one before
-    #[arg(long, value_name = "FACTOR", default_value_t = 0.1, help_heading = "Optimisation")]
-    pub decay_factor: f64,
-    /// For sgd
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9, help_heading = "Optimisation")]
-    pub momentum: f64,
-    /// Weight decay
-    #[arg(long, value_name = "RATE", default_value_t = 0.0, help_heading = "Optimisation")]
-    pub weight_decay: f64,
-    /// Maximum norm of a step's gradients
-    #[arg(long, value_name = "NORM", help_heading = "Optimisation")]
-    pub clip: Option<f64>,
     /// Share of words that training reads as unknown [default: by the number of training rows; original: 0]
     #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
     pub dropout_words: Option<f64>,
-    /// Dropout of embedded words
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
-    pub dropout_embedding: f64,
-    /// Dropout between LSTM layers [default: 0; original: 0.5]
-    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
-    pub dropout_layers: Option<f64>,
     /// Dropout before the output [default: 0.3; original: 0]
     #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
     pub dropout_head: Option<f64>,
-    /// Numeric precision
-    #[arg(long, value_enum, default_value_t = PrecisionName::F32, help_heading = "Optimisation")]
-    pub precision: PrecisionName,
-    /// Decides the first weights, the order of rows and what is dropped
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Optimisation")]
-    pub seed: u64,
     /// End after so many epochs without a better validation loss; the best weights are kept
     #[arg(long, value_name = "EPOCHS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
     pub patience: Option<u32>,
-    /// End when an epoch's loss is no more than this
-    #[arg(long, value_name = "LOSS", help_heading = "Optimisation")]
-    pub stop_loss: Option<f64>,
-
-    /// Go on from a checkpoint: its folder, or the newest of --out
-    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "latest", help_heading = "Running")]
-    pub resume: Option<PathBuf>,
-    /// Save a checkpoint every so many steps
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Running")]
-    pub checkpoint_steps: Option<u64>,
-    /// Save a checkpoint every so many minutes
-    #[arg(long, value_name = "N", default_value_t = 10.0, help_heading = "Running")]
-    pub checkpoint_minutes: f64,
-    /// Checkpoints that stay
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Running")]
-    pub keep: usize,
-    /// MiB that the tokens of the training rows may take on a GPU; where they take more, batches are copied to it
-    #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
-    pub device_memory: u64,
-    /// Write a line of metrics every so many steps [default: every 5 seconds]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Running")]
-    pub log_steps: Option<u64>,
-    /// What runs and reads.
+    /// How gradients change weights.
     #[command(flatten)]
-    pub running: Running,
+    pub optimisation: Optimisation,
+    /// How it runs.
+    #[command(flatten)]
+    pub training: TrainingFlags,
 }
 
-/// How a command computes.
-#[derive(Clone, Debug, Args)]
-pub struct Computing {
-    /// Where to compute: auto takes a GPU where there is one
-    #[arg(long, value_enum, default_value_t = DeviceName::Auto, help_heading = "Running")]
-    pub device: DeviceName,
-    /// On a processor: auto computes by own kernels what there are some for, pytorch everything by PyTorch
-    #[arg(long, value_enum, default_value_t = ComputeName::Auto, help_heading = "Running")]
-    pub compute: ComputeName,
-    /// Of torchrun's older versions; LOCAL_RANK says it
-    #[arg(long, alias = "local_rank", hide = true)]
-    pub local_rank: Option<u32>,
-}
-
-/// How a command reads a dataset and computes.
-#[derive(Clone, Debug, Args)]
-pub struct Running {
-    /// Where, and by what.
+/// What decides a pretraining.
+#[derive(Debug, Args)]
+pub struct Pretrain {
+    /// The dataset, of merge
+    pub dataset: PathBuf,
+    /// The folder for the model, checkpoints and metrics
+    #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub out: PathBuf,
+    /// Sizes of the LSTM.
     #[command(flatten)]
-    pub computing: Computing,
-    /// Threads that make batches
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64), help_heading = "Running")]
-    pub loaders: u8,
-    /// MiB that rows may take in memory; more are read in blocks
-    #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
-    pub memory: u64,
+    pub lstm: LstmFlags,
+    /// Words drawn in each step, from which the next ones are told
+    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(CANDIDATES), help_heading = "Loss")]
+    pub candidates: u32,
+    /// Share of words that training reads as unknown
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
+    pub dropout_words: f64,
+    /// Dropout before the output
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
+    pub dropout_head: f64,
+    /// How gradients change weights.
+    #[command(flatten)]
+    pub optimisation: Optimisation,
+    /// How it runs.
+    #[command(flatten)]
+    pub training: TrainingFlags,
 }
 
 /// What is evaluated.
@@ -348,13 +252,6 @@ pub enum RecipeName {
     Modern,
     /// The earlier system's
     Original,
-}
-
-/// Kinds of model.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum ModelName {
-    /// Embedding, LSTM layers, two linear layers.
-    Lstm,
 }
 
 /// `--pool`.

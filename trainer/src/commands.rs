@@ -10,13 +10,18 @@ mod model;
 mod out;
 mod outcome;
 mod predict;
+mod pretrain;
 mod progress;
+mod recipe;
 mod report;
+mod rows;
+mod training;
 
 pub use evaluate::evaluate;
 pub use export::export;
 pub use fit::fit;
 pub use launch::launch;
 pub use predict::predict;
+pub use pretrain::pretrain;
 pub(crate) use progress::tell;
 pub use report::report;

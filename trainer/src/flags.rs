@@ -4,7 +4,10 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use crate::arguments::{Arguments, Command, Computing, DecayName, DeviceName, Fit, LossName, OptimizerName};
+use crate::arguments::{
+    Arguments, Command, Computing, DecayName, DeviceName, LossName, LstmFlags, Optimisation, OptimizerName,
+    TrainingFlags,
+};
 use crate::defaults::Defaults;
 
 /// Reads the program's arguments. Errors, for the parser to show: a flag that does nothing, besides its own.
@@ -19,7 +22,13 @@ pub fn parse() -> Result<Arguments, clap::Error> {
 fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
     let idle = match &arguments.command {
-        Command::Fit(fit) => [of_fit(fit), of_computing(&fit.running.computing)].concat(),
+        Command::Fit(fit) => {
+            let loss = idle("pos_weight", !matches!(fit.loss, LossName::Label), "--loss label");
+            [vec![loss], of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
+        }
+        Command::Pretrain(pretrain) => {
+            of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
+        }
         Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
         Command::Predict(predict) => of_computing(&predict.computing),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
@@ -48,26 +57,25 @@ fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
     Idle { id, is_idle, needs }
 }
 
-fn of_fit(fit: &Fit) -> Vec<Idle> {
+fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &TrainingFlags) -> Vec<Idle> {
+    let Optimisation { batch, accumulate, base_batch, optimizer, decay, .. } = *optimisation;
     // The rows are not counted yet: of a batch size that follows from them anything is possible.
-    let defaults = Defaults::of(fit.recipe, 0);
-    let rows = fit.batch.map_or(u64::MAX, |batch| u64::from(batch) * u64::from(fit.accumulate));
+    let defaults = Defaults::of(optimisation.recipe, 0);
+    let rows = batch.map_or(u64::MAX, |batch| u64::from(batch) * u64::from(accumulate));
     // The rate climbs from that of the base batch, which is smaller than the batch where there is something to climb.
-    let climbs = fit.base_batch.is_some_and(|base| base < rows);
-    let steps = fit.decay.unwrap_or(defaults.decay) == DecayName::Step;
-    vec![
-        idle("pos_weight", !matches!(fit.loss, LossName::Label), "--loss label"),
-        idle(
-            "momentum",
-            fit.optimizer.unwrap_or(defaults.optimizer) != OptimizerName::Sgd,
-            "--optimizer sgd",
-        ),
+    let climbs = base_batch.is_some_and(|base| base < rows);
+    let steps = decay.unwrap_or(defaults.decay) == DecayName::Step;
+    let computing = &training.running.computing;
+    let mut all = vec![
+        idle("momentum", optimizer.unwrap_or(defaults.optimizer) != OptimizerName::Sgd, "--optimizer sgd"),
         idle("decay_epochs", !steps, "--decay step"),
         idle("decay_factor", !steps, "--decay step"),
         idle("warm_up", !climbs, "a --base-batch of fewer rows than a step"),
-        idle("dropout_layers", fit.layers.unwrap_or(defaults.layers) == 1, "--layers 2 or more"),
-        idle("device_memory", fit.running.computing.device == DeviceName::Cpu, "a GPU"),
-    ]
+        idle("dropout_layers", lstm.layers.unwrap_or(defaults.layers) == 1, "--layers 2 or more"),
+        idle("device_memory", computing.device == DeviceName::Cpu, "a GPU"),
+    ];
+    all.extend(of_computing(computing));
+    all
 }
 
 fn of_computing(computing: &Computing) -> Vec<Idle> {

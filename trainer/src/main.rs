@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     };
     let done = match &arguments.command {
         Command::Fit(arguments) => commands::fit(arguments),
+        Command::Pretrain(arguments) => commands::pretrain(arguments),
         Command::Evaluate(arguments) => commands::evaluate(arguments),
         Command::Predict(arguments) => commands::predict(arguments),
         Command::Export(arguments) => commands::export(arguments),

@@ -51,9 +51,10 @@ fn the_original_recipe_is_the_earlier_systems_as_a_whole() {
             "hidden": 32,
             "layers": 2,
             "bidirectional": false,
-            "head": { "classifier": { "pool": "last", "linear": 32, "outputs": 1 } },
         },
-        "task": { "sentiment": { "label": { "pos_weight": 0.2 } } },
+        "family": {
+            "classifier": { "objective": { "label": { "pos_weight": 0.2 } }, "pool": "last", "linear": 32 },
+        },
         "row_weight": "one",
         "batch_rows": 128,
         "accumulate": 1,
@@ -88,10 +89,10 @@ fn an_option_that_is_given_overrides_its_recipe() {
     assert_eq!((&found["epochs"], &found["rule"]), (&json!(1), &json!("adam")));
     // The rate is the optimizer's: Adam diverges with that of SGD.
     assert_eq!(found["schedule"]["base_rate"], json!(0.002));
-    assert_eq!(found["model"]["head"]["classifier"]["pool"], json!("mean-max"));
+    assert_eq!(found["family"]["classifier"]["pool"], json!("mean-max"));
     assert_eq!((&found["batch_rows"], &found["model"]["layers"]), (&json!(128), &json!(2)));
     // It has no weight of positive rows.
-    assert_eq!(found["task"], json!({ "sentiment": "rating" }));
+    assert_eq!(found["family"]["classifier"]["objective"], json!("rating"));
 }
 
 #[test]

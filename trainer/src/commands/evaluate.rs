@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::fit::{open, trained_on_warning};
 use super::progress::tell;
+use super::rows::{open, trained_on_warning};
 use super::{device, model};
 use crate::arguments::Evaluate;
 use crate::compute::Compute;

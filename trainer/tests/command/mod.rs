@@ -20,14 +20,28 @@ const PLAIN: [&str; 10] = [
 
 /// What is asked for, and [`PLAIN`], so that a test does not depend on defaults.
 pub fn plain<'a>(asked: &[&'a str]) -> Vec<&'a str> {
+    with(&PLAIN, asked)
+}
+
+/// The same for a pretraining, which has fewer flags.
+pub fn plain_of_words<'a>(asked: &[&'a str]) -> Vec<&'a str> {
+    let of_words: Vec<&str> = PLAIN
+        .into_iter()
+        .filter(|setting| {
+            !["--validation-fraction", "--pool"].iter().any(|option| setting.starts_with(option))
+        })
+        .collect();
+    with(&of_words, asked)
+}
+
+fn with<'a>(settings: &[&'a str], asked: &[&'a str]) -> Vec<&'a str> {
     let has = |option: &str| asked.iter().any(|asked| asked.split('=').next() == Some(option));
-    let is_wanted = |setting: &&&'a str| {
+    let is_wanted = |setting: &&&str| {
         let option = setting.split('=').next().unwrap_or_default();
         let is_of_rate = option == "--rate" && asked.contains(&"sgd");
-        let is_of_classifier = ["--validation-fraction", "--pool"].contains(&option) && has("--pretrain");
-        !has(option) && !is_of_rate && !is_of_classifier
+        !has(option) && !is_of_rate
     };
-    asked.iter().chain(PLAIN.iter().filter(is_wanted)).copied().collect()
+    asked.iter().chain(settings.iter().filter(is_wanted)).copied().collect()
 }
 
 /// The program, on one thread.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use browser::{Browser, chromium};
-use command::{plain, trainer};
+use command::{plain, plain_of_words, trainer};
 use dataset::Row;
 use fixtures::{dataset_with, review, reviews};
 use runs::tensorboard::EventFile;
@@ -142,9 +142,14 @@ fn a_pretraining_lies_beside_the_training_that_begins_with_it() {
     let (data, dataset) = reviews(600);
     let [words, begun] = ["words", "begun"].map(|name| data.path().join(name));
     let mut pretrain = trainer();
-    pretrain.arg("fit").arg(&dataset).arg("--out").arg(&words).args(["--device", "cpu", "--log-steps", "1"]);
-    let asked = ["--pretrain", "--embedding", "8", "--hidden", "6", "--candidates", "20", "--epochs", "2"];
-    done(pretrain.args(plain(&asked)));
+    pretrain.arg("pretrain").arg(&dataset).arg("--out").arg(&words).args([
+        "--device",
+        "cpu",
+        "--log-steps",
+        "1",
+    ]);
+    let asked = ["--embedding", "8", "--hidden", "6", "--candidates", "20", "--epochs", "2"];
+    done(pretrain.args(plain_of_words(&asked)));
     fit(&dataset, &begun, &format!("--epochs 2 --init-from {}", words.join("model").display()));
     let page = report(&[&words, &begun]);
     let is_epoch = |line: &Value| line["event"] == "epoch";

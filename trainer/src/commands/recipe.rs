@@ -1,36 +1,71 @@
 //! From arguments and the number of rows to a recipe. What no option gives is a default of `--recipe`.
 
-use tch::Device;
-
-use super::steps_of_epoch;
-use crate::arguments::{DecayName, Fit, LossName, OptimizerName, PosWeight};
-use crate::defaults::{Defaults, rate};
-use crate::error::{Error, Result};
 use batches::{Division, Part, Rows};
 use report::whole;
 use runs::recipe::{
     ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective, Precision, Recipe,
     Rule, Schedule,
 };
+use tch::Device;
 
-/// How a dataset is divided; a training without labels has no use for held-back rows.
+use crate::arguments::{
+    DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight, Pretrain,
+};
+use crate::defaults::{Defaults, rate};
+use crate::error::{Error, Result};
+
+/// How a dataset is divided.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
     Ok(Division::by_fractions(test_fraction(arguments), validation_fraction(arguments))?)
 }
 
 fn test_fraction(arguments: &Fit) -> f64 {
-    if arguments.test.is_some() || arguments.pretrain { 0.0 } else { arguments.test_fraction }
+    if arguments.test.is_some() { 0.0 } else { arguments.test_fraction }
 }
 
 fn validation_fraction(arguments: &Fit) -> f64 {
-    let of_recipe = if arguments.pretrain { 0.0 } else { arguments.recipe.validation_fraction() };
-    arguments.validation_fraction.unwrap_or(of_recipe)
+    arguments.validation_fraction.unwrap_or_else(|| arguments.optimisation.recipe.validation_fraction())
 }
 
-/// The options that decide what comes out, each with its value.
-pub(super) fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
+/// The recipe of a classifier.
+pub(super) fn of_fit(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
+    let Fit { lstm, optimisation, .. } = arguments;
+    let defaults = defaults(optimisation, rows);
+    let family = Family::Classifier(classifier(arguments, &defaults, rows));
+    let words = arguments.dropout_words.unwrap_or(defaults.dropout_words);
+    let head = arguments.dropout_head.unwrap_or(defaults.dropout_head);
+    let recipe = recipe(lstm, optimisation, [words, head], family, rows, device)?;
+    Ok(Recipe {
+        model: LstmSettings { bidirectional: arguments.bidirectional, ..recipe.model },
+        test_fraction: test_fraction(arguments),
+        validation_fraction: checked_validation_fraction(arguments, rows)?,
+        patience: arguments.patience,
+        ..recipe
+    })
+}
+
+/// The recipe of a model of next words. It learns nothing of a word that it does not see, so by default none is dropped.
+pub(super) fn of_pretrain(arguments: &Pretrain, rows: &Rows, device: Device) -> Result<Recipe> {
+    let Pretrain { lstm, optimisation, candidates, dropout_words, dropout_head, .. } = arguments;
+    let family = Family::NextWord(NextWordSettings { candidates: *candidates });
+    recipe(lstm, optimisation, [*dropout_words, *dropout_head], family, rows, device)
+}
+
+fn defaults(optimisation: &Optimisation, rows: &Rows) -> Defaults {
+    Defaults::of(optimisation.recipe, rows.census(Part::Training).rows)
+}
+
+/// What all families have, with no rows held back.
+fn recipe(
+    lstm: &LstmFlags,
+    arguments: &Optimisation,
+    [dropout_words, dropout_head]: [f64; 2],
+    family: Family,
+    rows: &Rows,
+    device: Device,
+) -> Result<Recipe> {
     let census = rows.census(Part::Training);
-    let defaults = Defaults::of(arguments.recipe, census.rows);
+    let defaults = defaults(arguments, rows);
     let batch = arguments.batch.unwrap_or(defaults.batch);
     let epochs = arguments.epochs.unwrap_or(defaults.epochs);
     let (batch_rows, accumulate) = (batch as usize, arguments.accumulate as usize);
@@ -49,15 +84,14 @@ pub(super) fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Rec
     if precision == Precision::Bf16 && device == Device::Cpu {
         return Err(setting("--precision", "bf16", "f32 or f64 on a processor; bf16 is for GPUs"));
     }
-    let validation_fraction = checked_validation_fraction(arguments, rows)?;
     Ok(Recipe {
         dataset: rows.id_digest().to_string(),
         plan: rows.plan(Part::Training, batch_rows)?,
-        test_fraction: test_fraction(arguments),
-        validation_fraction,
-        tokens_max: arguments.tokens,
-        model: model(arguments, &defaults, rows),
-        family: family(arguments, &defaults, rows),
+        test_fraction: 0.0,
+        validation_fraction: 0.0,
+        tokens_max: lstm.tokens,
+        model: model(lstm, &defaults, rows),
+        family,
         row_weight: arguments.row_weight.into(),
         batch_rows,
         accumulate,
@@ -70,27 +104,45 @@ pub(super) fn recipe(arguments: &Fit, rows: &Rows, device: Device) -> Result<Rec
         weight_decay: not_negative("--weight-decay", arguments.weight_decay)?,
         schedule,
         clip: arguments.clip.map(|norm| positive("--clip", norm)).transpose()?,
-        dropout: dropout(arguments, &defaults)?,
+        dropout: Dropout {
+            words: share("--dropout-words", dropout_words)?,
+            embedding: share("--dropout-embedding", arguments.dropout_embedding)?,
+            layers: share("--dropout-layers", arguments.dropout_layers.unwrap_or(defaults.dropout_layers))?,
+            head: share("--dropout-head", dropout_head)?,
+        },
         precision,
         seed: arguments.seed,
-        patience: arguments.patience,
+        patience: None,
         stop_loss: arguments.stop_loss,
     })
 }
 
 /// What was chosen by the number of training rows, if anything was.
-pub(super) fn chosen(arguments: &Fit, recipe: &Recipe, rows: &Rows) -> Option<String> {
-    let training_rows = rows.census(Part::Training).rows;
-    if !Defaults::of(arguments.recipe, training_rows).by_rows {
+pub(super) fn chosen_of_fit(arguments: &Fit, recipe: &Recipe, rows: &Rows) -> Option<String> {
+    let words = arguments.dropout_words.is_none().then(|| format!("dropout-words {}", recipe.dropout.words));
+    chosen(&arguments.optimisation, recipe, rows, words)
+}
+
+/// The same of what all families have, and of `words`.
+pub(super) fn chosen(
+    arguments: &Optimisation,
+    recipe: &Recipe,
+    rows: &Rows,
+    words: Option<String>,
+) -> Option<String> {
+    if !defaults(arguments, rows).by_rows {
         return None;
     }
     let batch = arguments.batch.is_none().then(|| format!("batch {}", recipe.batch_rows));
     let epochs = arguments.epochs.is_none().then(|| format!("epochs {}", recipe.epochs));
-    let is_dropout_chosen = arguments.dropout_words.is_none() && !arguments.pretrain;
-    let words = is_dropout_chosen.then(|| format!("dropout-words {}", recipe.dropout.words));
     let chosen: Vec<String> = [batch, epochs, words].into_iter().flatten().collect();
-    let rows = whole(training_rows);
+    let rows = whole(rows.census(Part::Training).rows);
     (!chosen.is_empty()).then(|| format!("{}: chosen for {rows} training rows", chosen.join(", ")))
+}
+
+/// Steps of the optimizer in an epoch.
+pub(super) fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) -> u64 {
+    rows.div_ceil(batch_rows as u64).div_ceil(accumulate as u64)
 }
 
 /// 0 where the default leaves no row for validation; a share that was asked for must leave some.
@@ -108,7 +160,7 @@ fn checked_validation_fraction(arguments: &Fit, rows: &Rows) -> Result<f64> {
     Ok(fraction)
 }
 
-fn decay(arguments: &Fit, defaults: &Defaults, steps_of_epoch: u64, epochs: u64) -> Decay {
+fn decay(arguments: &Optimisation, defaults: &Defaults, steps_of_epoch: u64, epochs: u64) -> Decay {
     let end_step = steps_of_epoch * epochs;
     match arguments.decay.unwrap_or(defaults.decay) {
         DecayName::Constant => Decay::Constant,
@@ -121,44 +173,28 @@ fn decay(arguments: &Fit, defaults: &Defaults, steps_of_epoch: u64, epochs: u64)
     }
 }
 
-fn model(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> LstmSettings {
+fn model(arguments: &LstmFlags, defaults: &Defaults, rows: &Rows) -> LstmSettings {
     LstmSettings {
         ids: rows.vocabulary().largest_id() as i64 + 1,
         embedding: arguments.embedding.unwrap_or(defaults.embedding),
         hidden: arguments.hidden.unwrap_or(defaults.hidden),
         layers: usize::from(arguments.layers.unwrap_or(defaults.layers)),
-        bidirectional: arguments.bidirectional,
+        bidirectional: false,
     }
 }
 
-/// A pretraining has no head, and learns nothing of a word that it does not see.
-fn dropout(arguments: &Fit, defaults: &Defaults) -> Result<Dropout> {
-    let of_classifier = |default: f64| if arguments.pretrain { 0.0 } else { default };
-    let words = arguments.dropout_words.unwrap_or_else(|| of_classifier(defaults.dropout_words));
-    let head = arguments.dropout_head.unwrap_or_else(|| of_classifier(defaults.dropout_head));
-    Ok(Dropout {
-        words: share("--dropout-words", words)?,
-        embedding: share("--dropout-embedding", arguments.dropout_embedding)?,
-        layers: share("--dropout-layers", arguments.dropout_layers.unwrap_or(defaults.dropout_layers))?,
-        head: share("--dropout-head", head)?,
-    })
-}
-
-fn family(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Family {
-    if arguments.pretrain {
-        return Family::NextWord(NextWordSettings { candidates: arguments.candidates });
-    }
+fn classifier(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> ClassifierSettings {
     let pos_weight = arguments.pos_weight.unwrap_or(PosWeight::Number(defaults.pos_weight));
     let objective = match arguments.loss {
         LossName::Label => Objective::Label { pos_weight: number(pos_weight, rows) },
         LossName::Rating => Objective::Rating,
         LossName::FiveRatings => Objective::FiveRatings,
     };
-    Family::Classifier(ClassifierSettings {
+    ClassifierSettings {
         objective,
         pool: arguments.pool.unwrap_or(defaults.pool).into(),
         linear: arguments.linear.unwrap_or(defaults.linear),
-    })
+    }
 }
 
 fn number(pos_weight: PosWeight, rows: &Rows) -> f64 {

@@ -1,0 +1,266 @@
+//! What `fit` and `pretrain` have in common: a training from its first step, or from a checkpoint, to a saved model.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use batches::{Part, Rows};
+use launch::interrupt::{Asked, Interrupts};
+use runs::recipe::{Position, Recipe};
+use runs::saved::TrainedOn;
+use runs::training::{
+    DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong, put_json,
+};
+use scoring::RowScore;
+use tch::Device;
+
+use super::out::Out;
+use super::progress::{Log, Progress, tell};
+use super::recipe::steps_of_epoch;
+use super::{device, init, outcome};
+use crate::arguments::{LstmFlags, TrainingFlags};
+use crate::checkpoint::restore;
+use crate::compute::Compute;
+use crate::error::{Error, Result};
+use crate::families::classifier::{Evaluation, evaluate_rows};
+use crate::families::{Model, save_model};
+use crate::ranks::Ranks;
+use crate::train::{End, Event, Hooks, Options, Training, train};
+
+/// This process, as one that trains.
+pub(super) struct Session {
+    interrupts: Interrupts,
+    compute: Compute,
+    ranks: Ranks,
+    out: Out,
+}
+
+impl Session {
+    /// Joins the other ranks and takes the folder.
+    pub(super) fn begin(out: &Path, training: &TrainingFlags) -> Result<Self> {
+        let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+        let compute = device::choose(&training.running.computing)?;
+        let ranks = Ranks::join(compute.device())?;
+        let out = Out::take(out, training.keep, training.resume.is_some(), &ranks)?;
+        Ok(Self { interrupts, compute, ranks, out })
+    }
+
+    /// Where it computes.
+    pub(super) fn device(&self) -> Device {
+        self.compute.device()
+    }
+
+    /// What rank 0 has to say.
+    fn tell(&self, line: &str) {
+        if self.ranks.is_first() {
+            tell(line);
+        }
+    }
+}
+
+/// All that a training has, but for its state.
+#[derive(Clone, Copy)]
+pub(super) struct Job<'a> {
+    pub(super) session: &'a Session,
+    pub(super) recipe: &'a Recipe,
+    pub(super) rows: &'a Rows,
+    /// What is tested on, where that is another dataset.
+    pub(super) test: Option<&'a Rows>,
+    pub(super) lstm: &'a LstmFlags,
+    pub(super) training: &'a TrainingFlags,
+}
+
+impl Job<'_> {
+    /// Trains to the end and saves the model. `said`: lines for the user, before the first step.
+    pub(super) fn run(self, said: impl Iterator<Item = String>) -> Result<()> {
+        let Self { session, recipe, rows, .. } = self;
+        let out = &session.out;
+        if session.ranks.told(|| out.is_complete(recipe, &rows.settings().rows))? {
+            session.tell(&format!("already complete: the model is in {}", out.model().display()));
+            return Ok(());
+        }
+        let mut training = self.begin()?;
+        said.for_each(|line| session.tell(&line));
+        let (end, log) = self.train(&mut training)?;
+        if end == End::Stopped {
+            log.map_or(Ok(()), Log::finish)?;
+            return Err(Error::Interrupted { resume: out.checkpoints().folder().to_owned() });
+        }
+        if let Some(best) = &training.best {
+            training.model.parameters_mut().put(best)?;
+            if let Some(kept) = kept(&training.position) {
+                session.tell(&kept);
+            }
+        }
+        self.finish(&training, log)
+    }
+
+    /// A new training, or one that goes on from a checkpoint.
+    fn begin(self) -> Result<Training> {
+        let Self { session: Session { ranks, compute, out, .. }, recipe, rows, training, .. } = self;
+        let Some(wanted) = &training.resume else { return self.begin_anew() };
+        // The others may not see the folder.
+        let mut folder = wanted.clone();
+        let has_checkpoint = wanted.as_os_str() != "latest"
+            || ranks.told(|| {
+                let newest = out.checkpoints().newest(|error| tell(&format!("passed over: {error}")))?;
+                Ok(newest.map(|newest| folder = newest).is_some())
+            })?;
+        if !has_checkpoint {
+            // A job that is started again before its first checkpoint.
+            let training = self.begin_anew()?;
+            if ranks.is_first() {
+                tell("there is no checkpoint yet: begins anew");
+            }
+            return Ok(training);
+        }
+        let mut training = Training::new(recipe, compute.device());
+        restore(&folder, recipe, rows, &mut training, ranks)?;
+        if ranks.is_first() {
+            tell(&format!(
+                "resumes after step {}, in epoch {}",
+                training.position.steps,
+                training.position.epoch + 1
+            ));
+        }
+        Ok(training)
+    }
+
+    fn begin_anew(self) -> Result<Training> {
+        let Self { session: Session { ranks, compute, .. }, recipe, rows, lstm, .. } = self;
+        let mut training = Training::new(recipe, compute.device());
+        if let Some(path) = &lstm.init_from {
+            init::from(path, &mut training.model, rows.vocabulary())?;
+        }
+        // What rank 0 drew is what all begin with, whatever their libraries.
+        ranks.broadcast(training.model.parameters().tensors())?;
+        Ok(training)
+    }
+
+    /// Trains, shows how it goes, and saves checkpoints; on rank 0 there is a log.
+    fn train(self, training: &mut Training) -> Result<(End, Option<Log>)> {
+        let Self { session, recipe, rows, training: flags, .. } = self;
+        let Session { interrupts, ranks, compute, out } = session;
+        let mut progress = if ranks.is_first() { Some(self.show(training)?) } else { None };
+        let interval = Duration::from_secs_f64(60.0 * flags.checkpoint_minutes.clamp(0.0, 1e9));
+        let mut saved_at = Instant::now();
+        let mut asked = |position: &Position| {
+            let is_due =
+                flags.checkpoint_steps.is_some_and(|every| (position.steps + 1).is_multiple_of(every));
+            // Only rank 0 looks at the clock; the ranks agree on what it says.
+            let is_time = ranks.is_first() && saved_at.elapsed() >= interval;
+            if is_time {
+                saved_at = Instant::now();
+            }
+            interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
+        };
+        let mut save = |training: &Training| {
+            if ranks.is_first() { out.checkpoints().save(recipe, rows, training) } else { Ok(()) }
+        };
+        let mut on_event = |event: &Event<'_>| {
+            if let Some(progress) = &mut progress {
+                progress.note(event);
+            }
+        };
+        let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save };
+        let options = Options {
+            compute: compute.clone(),
+            device_bytes: flags.device_memory << 20,
+            loaders: usize::from(flags.running.loaders),
+        };
+        let end = train(recipe, rows, ranks, &options, training, &mut hooks)?;
+        Ok((end, progress.map(Progress::finish)))
+    }
+
+    /// Begins the lines of a training, behind its settings.
+    fn show(self, training: &Training) -> Result<Progress> {
+        let Self {
+            session: Session { ranks, compute, out, .. }, recipe, rows, test, training: flags, ..
+        } = self;
+        let steps_of_epoch =
+            steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
+        let device = described(compute.device());
+        let settings = RunSettings {
+            version: FORMAT_VERSION,
+            sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+            preparation: Some(rows.settings().rows.clone()),
+            dataset: DatasetRecord::of(rows),
+            test: test.map(DatasetRecord::of),
+            recipe: serde_json::to_value(recipe).map_err(|error| Error::internal(&error))?,
+            parameters: training.model.parameters().n_numbers() as u64,
+            steps_of_epoch,
+            world_size: ranks.world_size(),
+            device: device.clone(),
+        };
+        put_json(&out.folder().join(SETTINGS), &settings)?;
+        let done = training.position.steps;
+        let log = Log::begin(out.folder(), done, ranks.world_size(), device)?;
+        let steps = steps_of_epoch * u64::from(recipe.epochs);
+        Progress::new(steps, done, steps_of_epoch, flags.log_steps, log)
+    }
+
+    /// Tests the model, and saves it.
+    fn finish(self, training: &Training, log: Option<Log>) -> Result<()> {
+        let Self { session: Session { out, .. }, recipe, rows, test, .. } = self;
+        let evaluated = self.evaluate(training)?;
+        let Some(mut log) = log else { return Ok(()) };
+        if let Some((record, scores)) = evaluated {
+            let metrics = record.metrics;
+            outcome::lines(record.part, &metrics).iter().for_each(|line| tell(line));
+            if record.part == Part::Test {
+                log.write(&Line::Test { step: record.step, metrics });
+            }
+            out.keep_evaluation(record, &scores)?;
+        }
+        // It comes last: where it is, the training is complete.
+        let division = [recipe.test_fraction, recipe.validation_fraction];
+        let n_rows = rows.census(Part::Training).rows;
+        let trained_on = TrainedOn::new(division, test.is_some(), n_rows, rows.smallest().clone());
+        save_model(&out.model(), &training.model, recipe, rows, &trained_on)?;
+        tell(&format!("the model is in {}", out.model().display()));
+        log.finish()
+    }
+
+    /// What the test rows say, or the validation rows where there are none.
+    fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Vec<RowScore>)>> {
+        let Self { session: Session { ranks, compute, .. }, recipe, rows, test, training: flags, .. } = self;
+        let Model::Classifier(model) = &training.model else { return Ok(None) };
+        let tested = test.unwrap_or(rows);
+        let (part, of) = match (tested.census(Part::Test).rows, rows.census(Part::Validation).rows) {
+            (0, 0) => return Ok(None),
+            (0, _) => (Part::Validation, rows),
+            _ => (Part::Test, tested),
+        };
+        let loaders = usize::from(flags.running.loaders);
+        let evaluation = Evaluation::of(recipe, part, rows, loaders);
+        let (metrics, scores) = evaluate_rows(model, of, ranks, compute, &evaluation)?;
+        let dataset = std::path::absolute(of.path()).unwrap_or_else(|_| of.path().to_owned());
+        let scoring = model.settings().objective.scoring(evaluation.positive_from);
+        let record = EvaluationRecord {
+            version: FORMAT_VERSION,
+            part,
+            dataset: dataset.to_string_lossy().into_owned(),
+            step: training.position.steps,
+            scoring,
+            tokens_max: recipe.tokens_max,
+            metrics,
+            scores_sha256: String::new(),
+            // The others have no use for it.
+            wrong: if ranks.is_first() { most_wrong(of.path(), scoring, &scores)? } else { Vec::new() },
+        };
+        Ok(Some((record, scores)))
+    }
+}
+
+/// A device in a word.
+fn described(device: Device) -> String {
+    match device {
+        Device::Cuda(number) => format!("cuda:{number}"),
+        _ => "cpu".to_owned(),
+    }
+}
+
+/// Which epoch's weights become the model.
+fn kept(position: &Position) -> Option<String> {
+    let (loss, epoch) = position.best?;
+    Some(format!("kept epoch {epoch} of {}: validation loss {loss:.4}", position.epoch))
+}
