@@ -21,8 +21,7 @@ use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
-use making::progress::Progress;
-use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, Size};
+use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, ProgressBars, Size};
 use store::{Key, Recorded, Store};
 
 pub use crate::error::{Error, Result};
@@ -61,7 +60,7 @@ pub enum Outcome {
 }
 
 /// Merges a run. Whatever refuses it does so before anything has got a name, in the run's folder or elsewhere.
-pub fn run(store: &Store, options: &Options, progress: &Progress) -> Result<Outcome> {
+pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<Outcome> {
     let commits = complete(store, read_commits(store)?)?;
     let sealed = read_seal(store)?;
     let mapper = options.mapper.or(sealed.as_ref().and_then(|seal| seal.ledger.mapper));
@@ -106,7 +105,7 @@ fn verify_all(
     store: &Store,
     commits: &[Commit],
     options: &Options,
-    progress: &Progress,
+    progress: &ProgressBars,
 ) -> Result<Vec<VerifiedShard>> {
     let bar = progress.stage("checking shards", commits.len() as u64);
     let shards = commits.iter().map(|commit| {
@@ -140,7 +139,7 @@ struct Shards<'a> {
     /// The rows of all shards.
     rows: u64,
     row_digest: Digest,
-    progress: &'a Progress,
+    progress: &'a ProgressBars,
 }
 
 impl DatasetContent for Shards<'_> {

@@ -9,8 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use corpus::ledger::Share;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::DatasetManifest;
-use making::progress::Progress;
-use making::{DatasetOptions, VocabularyFrom, ledger_lines};
+use making::{DatasetOptions, ProgressBars, VocabularyFrom, ledger_lines};
 use merge::gc::Garbage;
 use merge::{Error, Options, Outcome, counts, gc};
 use program::exit::{self, Exit, chain, usage};
@@ -120,7 +119,7 @@ fn merge(run: &str, out: &Path, arguments: &MergeArguments) -> Result<(), Error>
         bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
         scratch: std::env::temp_dir(),
     };
-    match merge::run(&store, &options, &Progress::to_stderr("merge"))? {
+    match merge::run(&store, &options, &ProgressBars::to_stderr("merge"))? {
         Outcome::Made(manifest, card) => {
             warn_without_counts(&options, &manifest);
             print(&(ledger_lines(&manifest) + &card))

@@ -34,8 +34,7 @@ use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
 use corpus::settings::Settings;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
-use making::progress::Progress;
-use making::{DatasetOptions, Making, Size};
+use making::{DatasetOptions, Making, ProgressBars, Size};
 
 use crate::codebook::{Agreement, Codebook};
 use crate::content::Milled;
@@ -94,7 +93,7 @@ pub fn run(
     reading: &Reading,
     options: &Options,
     interrupt: &AtomicBool,
-    progress: &Progress,
+    progress: &ProgressBars,
     log: impl Write,
 ) -> Result<Made> {
     let making = Making::open(&options.dataset, &options.settings)?;
@@ -159,7 +158,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Reads all lines.
-    fn map(&self, progress: &Progress) -> Result<Vec<Mapped>> {
+    fn map(&self, progress: &ProgressBars) -> Result<Vec<Mapped>> {
         let Options { format, settings, memory_bytes, .. } = self.options;
         let threads = self.options.threads.get();
         let agreement = Agreement::among(threads, &settings.stop_words, &self.stopped);
@@ -230,7 +229,7 @@ impl Job<'_> {
         codebook: &Codebook,
         making: &Making<'_>,
         spool: &Mutex<Spool>,
-        progress: &Progress,
+        progress: &ProgressBars,
     ) -> Result<(Vec<Folded>, Vec<Stored>)> {
         let threads = self.options.threads.get();
         let memory_bytes = (self.options.memory_bytes / FOLDING_PART / threads).min(FOLDING_BYTES_MAX);

@@ -15,8 +15,7 @@ use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
 use dataset::dataset_file::DatasetReader;
-use making::progress::Progress;
-use making::{DatasetOptions, VocabularyFrom, ledger_lines};
+use making::{DatasetOptions, ProgressBars, VocabularyFrom, ledger_lines};
 use program::exit::{Exit, chain, print, usage};
 use program::place::local_path;
 use program::size::parse_memory;
@@ -109,7 +108,7 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     };
     let reading = reading().map_err(|error| failed(error.into()))?;
     let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot listen to signals: {error}")))?;
-    let progress = Progress::to_stderr("sentimill");
+    let progress = ProgressBars::to_stderr("sentimill");
     let made = run(&reading, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
     print(&(ledger_lines(&made.manifest) + &made.card)).map_err(|error| failed(Error::Output(error)))
 }

@@ -15,8 +15,7 @@ use dataset::dataset_file::DatasetReader;
 use dataset::vocabulary::UNKNOWN;
 use hadoop::Runner;
 use kernels::TokenRows;
-use making::progress::Progress;
-use making::{DatasetOptions, VocabularyFrom};
+use making::{DatasetOptions, ProgressBars, VocabularyFrom};
 use proptest::prelude::*;
 use reducer::task::{Others, Task};
 use scoring::Scoring;
@@ -76,7 +75,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
         bad_lines_max: Share::OF_BAD_LINES,
         scratch: folder.to_owned(),
     };
-    merge::run(&store, &options, &Progress::to_nobody()).unwrap();
+    merge::run(&store, &options, &ProgressBars::to_nobody()).unwrap();
     let reader = DatasetReader::open(&options.dataset.out).unwrap();
     let mut rows = HashMap::new();
     reader

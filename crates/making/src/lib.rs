@@ -11,7 +11,7 @@ mod hashes;
 mod ids;
 mod ledger;
 mod make;
-pub mod progress;
+mod progress;
 mod publish;
 mod record;
 mod vocabulary;
@@ -26,6 +26,7 @@ pub use hashes::Hashes;
 pub use ids::Ids;
 pub use ledger::ledger_lines;
 pub use make::{DatasetOptions, Making, VocabularyFrom};
+pub use progress::ProgressBars;
 pub use record::{check_version, parsed_record};
 
 /// Threads that read a shard or a dataset: each holds a chunk of every column.

@@ -16,7 +16,7 @@ use crate::card::describe_while;
 use crate::content::{DatasetContent, Size};
 use crate::error::{Error, Result, at};
 use crate::ids::Ids;
-use crate::progress::Progress;
+use crate::progress::ProgressBars;
 use crate::publish::{Finished, Places, same_file};
 use crate::vocabulary::{most_frequent, recounted};
 
@@ -169,7 +169,7 @@ impl<'a> Making<'a> {
         &self,
         content: &mut C,
         seal: Seal,
-        progress: &Progress,
+        progress: &ProgressBars,
         put_seal: impl FnOnce(&Seal) -> Result<(), C::Error>,
     ) -> Result<(DatasetManifest, String), C::Error> {
         let (built, card) = self.build(content, seal.ledger.reducer, progress)?;
@@ -181,7 +181,7 @@ impl<'a> Making<'a> {
         &self,
         content: &mut C,
         reducer: ReducerCounts,
-        progress: &Progress,
+        progress: &ProgressBars,
     ) -> Result<(Built, String), C::Error> {
         let vocabulary = match &self.vocabulary {
             None => most_frequent(content, self.settings.vocabulary_size)?,
@@ -220,7 +220,7 @@ impl<'a> Making<'a> {
         &self,
         built: Built,
         seal: Seal,
-        progress: &Progress,
+        progress: &ProgressBars,
         go_on: impl Fn() -> Result<()>,
         put_seal: impl FnOnce(&Seal) -> Result<(), E>,
     ) -> Result<DatasetManifest, E> {
@@ -261,7 +261,7 @@ impl<'a> Making<'a> {
         &self,
         built: &Built,
         length: u64,
-        progress: &Progress,
+        progress: &ProgressBars,
         go_on: &impl Fn() -> Result<()>,
     ) -> Result<Finished> {
         let file = self.places.temporary()?;

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write, stderr};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Tells what is being done.
-pub struct Progress {
+pub struct ProgressBars {
     program: &'static str,
     shown: Shown,
 }
@@ -16,7 +16,7 @@ enum Shown {
     Nothing,
 }
 
-impl Progress {
+impl ProgressBars {
     /// A bar where standard error is a terminal, else lines.
     pub fn to_stderr(program: &'static str) -> Self {
         Self { program, shown: if stderr().is_terminal() { Shown::Bars } else { Shown::Lines } }

@@ -8,8 +8,7 @@ use corpus::settings::Settings;
 use dataset::commit::{COMMIT_PREFIX, Commit, DATA_PREFIX, RECORD_BYTES_MAX, commit_key};
 use dataset::sha256;
 use hadoop::Runner;
-use making::progress::Progress;
-use making::{DatasetOptions, VocabularyFrom};
+use making::{DatasetOptions, ProgressBars, VocabularyFrom};
 use merge::gc;
 use merge::{Options, Outcome};
 use reducer::task::{Others, Task};
@@ -110,7 +109,7 @@ pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -
         bad_lines_max: corpus::ledger::Share::ALL,
         scratch: scratch.to_owned(),
     };
-    merge::run(store, &options, &Progress::to_nobody())
+    merge::run(store, &options, &ProgressBars::to_nobody())
 }
 
 /// The commit of a partition, if it has one.
