@@ -12,7 +12,7 @@ fn main() {
     let include = libraries.with_file_name("include");
     println!("cargo:rerun-if-changed={}", libraries.join("libtorch_cpu.so").display());
 
-    shim(&include).files(["csrc/store.cc", "csrc/group.cc", "csrc/reducer.cc"]).compile("c10d_shim");
+    shim(&include).file("csrc/shim.cc").compile("c10d_shim");
     println!("cargo:rustc-link-lib=dylib=dl");
 
     let cuda = cuda_includes(&libraries);
