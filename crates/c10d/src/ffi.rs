@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use tch::Tensor;
 
-use crate::group::ReduceOp;
+use crate::reduce_op::ReduceOp;
 
 /// Why a call of the shim failed: `c10d_status` without its OK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,6 @@
 
 mod check;
 mod join;
-mod options;
 mod work;
 
 use std::time::Duration;
@@ -13,11 +12,12 @@ use crate::cuda;
 use crate::error::{Cause, Error, Result};
 use crate::ffi::{self, Failure, Status};
 use crate::launch::Launch;
+use crate::options::{Backend, Options};
+use crate::reduce_op::ReduceOp;
 use crate::shape::{DIMENSIONS_MAX, Shape};
 use crate::store::TcpStore;
 use crate::watch::Watch;
 use join::{check_place, explain_absence, invalid_joining, join, present_key};
-pub use options::{Backend, Options, ReduceOp};
 pub use work::Work;
 use work::{CopyBack, Started};
 

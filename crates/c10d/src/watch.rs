@@ -13,7 +13,6 @@
 mod connection;
 mod follower;
 mod frame;
-mod key;
 mod leader;
 mod offer;
 
@@ -28,11 +27,11 @@ use std::time::{Duration, Instant};
 use crate::address::Route;
 use crate::error::{Cause, Error, Loss, Result};
 use crate::ffi::Guard;
-use crate::group::Options;
+use crate::key::Key;
+use crate::options::Options;
 use crate::store::TcpStore;
 use follower::Follower;
 use frame::{Frame, Tag};
-pub use key::Key;
 use leader::Leader;
 use offer::Offer;
 

@@ -4,8 +4,6 @@
 //! of Gloo's, which nobody can catch), a shorter one fills the head of the tensor, and sums of different kinds are
 //! sums of garbage. A group that is checked says to every rank who differs, and sends none of it.
 
-use std::env;
-
 use tch::{Kind, Tensor};
 
 use super::{ProcessGroup, invalid};
@@ -18,12 +16,6 @@ use crate::store::TcpStore;
 const TEXT_BYTES: usize = 256;
 /// Added to the tag of a message for the tag of its announcement: callers' tags end below.
 const ANNOUNCEMENT: i32 = 1 << 16;
-
-/// Whether to check where the program does not say: in a debug build, and where PyTorch would check its own groups.
-pub(super) fn by_default() -> bool {
-    cfg!(debug_assertions)
-        || env::var("TORCH_DISTRIBUTED_DEBUG").is_ok_and(|level| level.eq_ignore_ascii_case("DETAIL"))
-}
 
 /// Puts this rank's wish to be checked into the store, to be called before the group is joined.
 pub(super) fn ask(store: &TcpStore, name: &str, rank: usize) -> Result<()> {

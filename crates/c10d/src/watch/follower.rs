@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::connection::{Arrival, drain, prepare, readable, receive, send};
 use super::frame::{Frame, Tag};
-use super::key::{Key, Numbers, random_text};
 use super::{BEATS_PER_LIMIT, Place};
 use crate::error::Cause;
+use crate::key::{Key, Numbers, random_text};
 
 pub(super) struct Follower {
     place: Place,

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use super::connection::{Arrival, drain, prepare, readable, receive, send};
 use super::frame::{Frame, Tag};
-use super::key::{Key, Numbers, random_text};
 use super::{BEATS_PER_LIMIT, Place};
 use crate::error::Cause;
+use crate::key::{Key, Numbers, random_text};
 
 /// Beats within which a connection shows the key. Half of the limit: a rank that has to wait until strangers have
 /// gone hears from the leader in time.

@@ -4,8 +4,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-use super::key::{Key, random_text};
 use crate::address::Route;
+use crate::key::{Key, random_text};
 use crate::store::TcpStore;
 
 /// In place of a token, where the ranks have a key that no store knows.

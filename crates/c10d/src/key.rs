@@ -42,12 +42,12 @@ impl Key {
     }
 
     /// The code of the rank that connects, over both numbers and what it says of itself.
-    pub(super) fn hello(&self, numbers: &Numbers, rank: usize, name: &str) -> Code {
+    pub(crate) fn hello(&self, numbers: &Numbers, rank: usize, name: &str) -> Code {
         self.code(&format!("hello {} {} {rank} {name}", numbers.leader, numbers.follower))
     }
 
     /// The code by which the leader shows that it knows the key too.
-    pub(super) fn welcome(&self, numbers: &Numbers, leader: usize) -> Code {
+    pub(crate) fn welcome(&self, numbers: &Numbers, leader: usize) -> Code {
         self.code(&format!("welcome {} {} {leader}", numbers.leader, numbers.follower))
     }
 
@@ -59,15 +59,15 @@ impl Key {
 }
 
 /// A code, to be sent or to be compared.
-pub(super) struct Code(Hmac<Sha256>);
+pub(crate) struct Code(Hmac<Sha256>);
 
 impl Code {
-    pub(super) fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         self.0.clone().finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Compares in a time that does not depend on where they differ.
-    pub(super) fn is(self, text: &str) -> bool {
+    pub(crate) fn is(self, text: &str) -> bool {
         from_hex(text).is_some_and(|found| self.0.verify_slice(&found).is_ok())
     }
 }
@@ -81,13 +81,13 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 
 /// The random numbers of one connection, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Numbers {
-    pub(super) leader: String,
-    pub(super) follower: String,
+pub(crate) struct Numbers {
+    pub(crate) leader: String,
+    pub(crate) follower: String,
 }
 
 /// 128 random bits as hexadecimal text.
-pub(super) fn random_text() -> io::Result<String> {
+pub(crate) fn random_text() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     // 16 bytes come whole or not at all.
     getrandom(&mut bytes, GetRandomFlags::empty())?;

@@ -1,11 +1,9 @@
-//! What a program chooses of a group and of a reduction.
+//! What a program chooses of a group.
 
+use std::env;
 use std::time::Duration;
 
-use tch::Kind;
-
-use super::check;
-use crate::watch::Key;
+use crate::key::Key;
 
 /// What carries the tensors.
 ///
@@ -62,60 +60,13 @@ impl Default for Options {
             silence: Duration::from_secs(5),
             name: "0".to_owned(),
             key: None,
-            checked: check::by_default(),
+            checked: checked_by_default(),
         }
     }
 }
 
-/// How values of several ranks become one.
-///
-/// ```
-/// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
-/// # use tch::Tensor;
-/// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
-/// let mut slowest_s = Tensor::from_slice(&[0.25f64]);
-/// group.all_reduce(&mut slowest_s, ReduceOp::Max)?;
-/// assert_eq!(slowest_s, Tensor::from_slice(&[0.25f64]));
-/// # Ok::<(), c10d::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReduceOp {
-    /// Their sum.
-    Sum = 0,
-    /// Their sum divided by the number of ranks.
-    Mean = 1,
-    /// Their product.
-    Product = 2,
-    /// The least.
-    Min = 3,
-    /// The greatest.
-    Max = 4,
-    /// Bits set on every rank.
-    BitAnd = 5,
-    /// Bits set on some rank.
-    BitOr = 6,
-    /// Bits set on an odd number of ranks.
-    BitXor = 7,
-}
-
-impl ReduceOp {
-    /// Whether elements of this kind can be reduced so. Gloo knows no 16-bit integers, and truth values have no sum.
-    ///
-    /// ```
-    /// use c10d::ReduceOp;
-    /// use tch::Kind;
-    /// assert!(ReduceOp::Sum.takes(Kind::BFloat16) && ReduceOp::BitXor.takes(Kind::Int64));
-    /// assert!(!ReduceOp::BitXor.takes(Kind::Float) && !ReduceOp::Sum.takes(Kind::Bool));
-    /// ```
-    pub fn takes(self, kind: Kind) -> bool {
-        let integer = matches!(kind, Kind::Uint8 | Kind::Int8 | Kind::Int | Kind::Int64);
-        let real = matches!(kind, Kind::Half | Kind::BFloat16 | Kind::Float | Kind::Double);
-        let complex = matches!(kind, Kind::ComplexFloat | Kind::ComplexDouble);
-        match self {
-            Self::Sum => integer || real || complex,
-            Self::Mean => real || complex,
-            Self::Product | Self::Min | Self::Max => integer || real,
-            Self::BitAnd | Self::BitOr | Self::BitXor => integer,
-        }
-    }
+/// Whether to check where the program does not say: in a debug build, and where PyTorch would check its own groups.
+fn checked_by_default() -> bool {
+    cfg!(debug_assertions)
+        || env::var("TORCH_DISTRIBUTED_DEBUG").is_ok_and(|level| level.eq_ignore_ascii_case("DETAIL"))
 }
