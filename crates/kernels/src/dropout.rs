@@ -1,7 +1,7 @@
 //! What is left out at random in training. Each number that is asked about is a function of the seed, the row, the layer
 //! and the place, so that the same is left out on the way forward and back, whichever thread does it.
 
-use crate::tile::TileRow;
+use crate::tile_row::TileRow;
 
 /// Shares that are left out, and what decides which.
 #[derive(Clone, Copy, Debug, Default)]

@@ -31,6 +31,7 @@ mod team;
 #[cfg(test)]
 mod tests;
 mod tile;
+mod tile_row;
 mod vector;
 
 pub use dropout::{Dropout, Share};

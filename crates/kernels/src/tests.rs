@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::dropout::{Dropout, Share};
-use crate::tile::TileRow;
+use crate::tile_row::TileRow;
 use crate::{Engine, Parameters, Pool, Processor, Sizes, Team, TokenRows};
 
 const SIZES: Sizes =

@@ -13,19 +13,9 @@ use crate::head::HeadSums;
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
+use crate::tile_row::{TileRow, slots_at};
 use crate::vector::Vector;
 use crate::{Loss, Pool};
-
-/// A row of a tile.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TileRow {
-    /// Its place among the rows of the call.
-    pub(crate) row: usize,
-    /// Its tokens.
-    pub(crate) length: usize,
-    /// Its first slot.
-    pub(crate) slot: usize,
-}
 
 /// What is remembered of one layer, `[S, …]`.
 #[derive(Default)]
@@ -456,14 +446,4 @@ impl Memory {
             }
         }
     }
-}
-
-/// Where R rows have this token.
-#[inline(always)]
-fn slots_at<const R: usize>(rows: &[TileRow], t: usize) -> [usize; R] {
-    let mut slots = [0; R];
-    for (slot, row) in slots.iter_mut().zip(rows) {
-        *slot = row.slot + t;
-    }
-    slots
 }
