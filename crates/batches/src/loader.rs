@@ -5,13 +5,12 @@
 //! consumer takes from the queues in turn, so that neither batches nor errors change their order. Nothing depends on
 //! who was faster.
 //!
-//! Each queue holds [`QUEUE_BATCHES`]. Therefore shares can only change from [`Loader::ahead_steps`] on: what comes
-//! earlier may be made already. All ranks that have as many loaders see the same limit.
+//! Each queue holds [`QUEUE_BATCHES`].
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Instant;
 
@@ -167,8 +166,6 @@ pub struct Loader {
     queues: Vec<Receiver<Result<Batch>>>,
     threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
-    dealing: Arc<Mutex<Dealing>>,
-    batch_rows: usize,
     /// This rank's steps that are still to come.
     steps: Steps,
     n_taken: usize,
@@ -197,8 +194,6 @@ impl Loader {
             queues: Vec::new(),
             threads: Vec::new(),
             stop: Arc::new(AtomicBool::new(false)),
-            dealing: Arc::new(Mutex::new(loading.dealing.clone())),
-            batch_rows: loading.batch_rows,
             steps: steps.clone(),
             n_taken: 0,
             waited_s: 0.0,
@@ -209,7 +204,7 @@ impl Loader {
             let (batch, batches_done) = sync_channel(QUEUE_BATCHES);
             jobs.push(job);
             loader.queues.push(batches_done);
-            let (dealing, row_weight) = (loader.dealing.clone(), loading.row_weight);
+            let (dealing, row_weight) = (loading.dealing.clone(), loading.row_weight);
             loader.spawn(format!("loader {number}"), move || {
                 make_batches(&jobs_to_do, &batch, &dealing, row_weight);
             })?;
@@ -226,29 +221,6 @@ impl Loader {
             }
         })?;
         Ok(loader)
-    }
-
-    /// How many steps, from the next one on, may be made already.
-    pub fn ahead_steps(&self) -> u64 {
-        // Beside those that wait, each loader has one in its hands.
-        (self.queues.len() * (QUEUE_BATCHES + 1)) as u64
-    }
-
-    /// Changes the shares from this step on, which is the next one plus [`Loader::ahead_steps`] or later.
-    pub fn share_from(&mut self, step: u64, shares: Shares) -> Result<()> {
-        let mut dealing = self.dealing.lock().unwrap_or_else(PoisonError::into_inner);
-        let Dealing::Shares { world_size, schedule, .. } = &mut *dealing else {
-            let promise = "batches that are dealt whole were given shares".to_owned();
-            return Err(Error::Internal { promise });
-        };
-        shares.check(self.batch_rows, *world_size)?;
-        let earliest = self.steps.next + self.ahead_steps();
-        if step < earliest {
-            let promise = format!("shares were to change at step {step}, before step {earliest}");
-            return Err(Error::Internal { promise });
-        }
-        schedule.change(step, shares);
-        Ok(())
     }
 
     /// How long the consumer has waited for batches.
@@ -410,13 +382,13 @@ fn feed_windows(feed: &mut Feed, windows: &Windows, stop: &AtomicBool) -> Result
 fn make_batches(
     jobs: &Receiver<Result<Job>>,
     batches: &SyncSender<Result<Batch>>,
-    dealing: &Mutex<Dealing>,
+    dealing: &Dealing,
     row_weight: RowWeight,
 ) {
     for job in jobs {
         let batch = job.map(|job| {
             let rows = job.window.order.batch((job.step - job.window.first_step) as usize);
-            let own = dealing.lock().unwrap_or_else(PoisonError::into_inner).cut(job.step, rows.len());
+            let own = dealing.cut(job.step, rows.len());
             let first_row = own.start;
             let batch = make_batch(job.step, rows.len(), &job.window.table, &rows[own], row_weight);
             Batch { first_row, ..batch }

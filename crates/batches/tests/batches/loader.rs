@@ -60,23 +60,6 @@ fn ranks_share_each_batch_whatever_the_shares_and_however_they_change() {
 }
 
 #[test]
-fn shares_change_from_the_step_that_was_said_and_never_behind_the_back_of_a_loader() {
-    let (_folder, path) = dataset(3_000);
-    let rows = open(&path, 0, ALL);
-    let dealing = Dealing::equal(40, 1, 2);
-    let mut loader = Loader::start(&rows, Loading { dealing, ..loading(40) }).unwrap();
-    let mut sizes: Vec<usize> = loader.by_ref().take(5).map(|batch| batch.unwrap().rows.len()).collect();
-    let earliest = 5 + loader.ahead_steps();
-    let early = loader.share_from(earliest - 1, Shares::of(vec![39, 1])).unwrap_err();
-    assert_eq!(early.exit(), program::exit::Exit::Internal);
-    assert!(loader.share_from(earliest, Shares::of(vec![39, 2])).is_err());
-    loader.share_from(earliest, Shares::of(vec![39, 1])).unwrap();
-    sizes.extend(loader.take(20).map(|batch| batch.unwrap().rows.len()));
-    let earliest = earliest as usize;
-    assert_eq!(sizes, [vec![20; earliest], vec![1; 25 - earliest]].concat());
-}
-
-#[test]
 fn evaluating_ranks_have_whole_batches_that_do_not_depend_on_their_number() {
     let (_folder, path) = dataset(5_003);
     let rows = open(&path, 0, ALL);
