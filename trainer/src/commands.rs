@@ -23,5 +23,4 @@ pub use fit::fit;
 pub use launch::launch;
 pub use predict::predict;
 pub use pretrain::pretrain;
-pub(crate) use progress::tell;
 pub use report::report;

@@ -70,26 +70,6 @@ pub enum Error {
     /// Lines could not be read or answered.
     #[error(transparent)]
     Predict(#[from] crate::predict::Error),
-    /// A checkpoint cannot be understood.
-    #[error("{}: {found}, expected a training of this program; resume from an older checkpoint", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        found: String,
-    },
-    /// A checkpoint is of another training.
-    #[error("{}: {what} {found}, expected {expected}; resume with the settings it was begun with", path.display())]
-    OtherTraining {
-        /// The file.
-        path: PathBuf,
-        /// The setting.
-        what: String,
-        /// In the checkpoint.
-        found: String,
-        /// Now.
-        expected: String,
-    },
     /// A file of word vectors.
     #[error("{}: line {line}: {found}", path.display())]
     Vectors {
@@ -164,12 +144,12 @@ impl Error {
             Self::Misplaced(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
-            Self::Setting { .. } | Self::Diverged { .. } | Self::OtherTraining { .. } => Exit::Settings,
+            Self::Setting { .. } | Self::Diverged { .. } => Exit::Settings,
             Self::Scoring(error) => error.exit(),
             Self::Runs(error) => error.exit(),
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
-            Self::Weights { .. } | Self::Unreadable { .. } => Exit::MissingInput,
+            Self::Weights { .. } => Exit::MissingInput,
             Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,
             Self::Vectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. } | Self::Interrupted { .. } => Exit::TryAgain,

@@ -6,14 +6,15 @@ mod lstm;
 mod next_word;
 mod parameters;
 mod saving;
+mod share;
 mod weights_file;
 pub(crate) mod words;
 
 use std::path::Path;
 
 use batches::Batch;
-use runs::recipe::{Family, LstmSettings, Precision, Recipe};
-use tch::{Device, Kind, Tensor};
+use runs::recipe::{Family, LstmSettings, Recipe};
+use tch::{Device, Kind};
 
 pub use self::classifier::Classifier;
 pub use self::lstm::Lstm;
@@ -21,6 +22,9 @@ pub use self::next_word::NextWord;
 pub use self::parameters::Parameters;
 pub(crate) use self::parameters::{read_like, write as write_tensors};
 pub use self::saving::{SavedClassifier, begin_with, read_classifier, save_model};
+use self::share::Share;
+pub(crate) use self::share::Weighed;
+pub use self::share::kind_of;
 use crate::error::Result;
 use crate::inputs::Inputs;
 use crate::step::InStep;
@@ -50,6 +54,14 @@ impl Model {
             Family::Classifier(settings) => Self::Classifier(Classifier::read(lstm, settings, place, path)?),
             Family::NextWord(settings) => Self::NextWord(NextWord::read(lstm, settings, place, path)?),
         })
+    }
+
+    /// The classifier, where it is one.
+    pub fn classifier(&self) -> Option<&Classifier> {
+        match self {
+            Self::Classifier(model) => Some(model),
+            Self::NextWord(_) => None,
+        }
     }
 
     /// Which family it is of, with the settings that only this has.
@@ -95,39 +107,5 @@ impl Model {
             Self::Classifier(model) => model.loss(&share, &inputs.targets(batch), recipe),
             Self::NextWord(model) => model.loss(&share, recipe, step),
         }
-    }
-}
-
-/// A share's rows: B, of T tokens the longest.
-struct Share {
-    /// `[B, T]`
-    tokens: Tensor,
-    /// `[B]`, each 1 to T.
-    lengths: Tensor,
-    /// `[B]`
-    weights: Tensor,
-}
-
-/// A loss, and what has its gradients.
-#[derive(Debug)]
-pub struct Weighed {
-    /// A number whose gradients are those of the loss.
-    pub gradients: Tensor,
-    /// The loss.
-    pub loss: f64,
-}
-
-/// What weights are held in.
-pub fn kind_of(precision: Precision) -> Kind {
-    match precision {
-        Precision::F32 | Precision::Bf16 => Kind::Float,
-        Precision::F64 => Kind::Double,
-    }
-}
-
-fn in_precision<T>(precision: Precision, compute: impl FnOnce() -> T) -> T {
-    match precision {
-        Precision::Bf16 => tch::autocast(true, compute),
-        Precision::F32 | Precision::F64 => compute(),
     }
 }

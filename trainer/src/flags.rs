@@ -142,9 +142,11 @@ mod tests {
     fn a_report_names_settings_by_flags_that_there_are() {
         let mut command = Arguments::command();
         command.build();
-        let fit = command.find_subcommand("fit").unwrap();
-        let flags: Vec<String> =
-            fit.get_arguments().filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect();
+        let flags: Vec<String> = ["fit", "pretrain"]
+            .iter()
+            .flat_map(|name| command.find_subcommand(name).unwrap().get_arguments())
+            .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
+            .collect();
         for (place, name) in report::SETTING_NAMES {
             let flag = name.split(',').next().unwrap_or(name);
             assert!(!name.starts_with("--") || flags.iter().any(|known| known == flag), "{place}: {name}");

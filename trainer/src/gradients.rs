@@ -38,10 +38,7 @@ enum Way<'r> {
 impl<'r> Gradients<'r> {
     pub(crate) fn new(recipe: &Recipe, model: &Model, compute: &Compute, ranks: &'r Ranks) -> Result<Self> {
         let parameters = model.parameters().tensors();
-        let engine = match model {
-            Model::Classifier(classifier) => engine(classifier, compute, recipe.dropout),
-            Model::NextWord(_) => None,
-        };
+        let engine = model.classifier().and_then(|classifier| engine(classifier, compute, recipe.dropout));
         let way = match engine {
             Some(engine) => {
                 let sums = Sums::new(parameters, Lstm::EMBEDDING)?;
@@ -67,8 +64,9 @@ impl<'r> Gradients<'r> {
         step: InStep,
         stopwatch: &mut Stopwatch,
     ) -> Result<f64> {
-        match (&mut self.way, model) {
-            (Way::Kernels { engine, sums }, Model::Classifier(classifier)) => {
+        match &mut self.way {
+            Way::Kernels { engine, sums } => {
+                let classifier = model.classifier().ok_or_else(no_kernels)?;
                 if batch.rows.is_empty() {
                     return Ok(0.0);
                 }
@@ -78,11 +76,7 @@ impl<'r> Gradients<'r> {
                 }
                 Ok(loss)
             }
-            (Way::Kernels { .. }, Model::NextWord(_)) => {
-                let promise = "there are kernels for classifiers alone".to_owned();
-                Err(Error::Internal { promise })
-            }
-            (Way::PyTorch { reducer }, model) => {
+            Way::PyTorch { reducer } => {
                 let loss = share_loss(recipe, model, inputs, batch, step)?;
                 match reducer {
                     Some(reducer) if step.is_last_batch => stopwatch.backward(reducer, &loss.of_step)?,
@@ -117,6 +111,10 @@ impl<'r> Gradients<'r> {
             Way::PyTorch { .. } => model.parameters().gradients(),
         }
     }
+}
+
+fn no_kernels() -> Error {
+    Error::Internal { promise: "there are kernels for classifiers alone".to_owned() }
 }
 
 /// A share's losses.

@@ -1,18 +1,18 @@
 //! From a dataset to a trained model.
 //!
 //! The program's commands ([`commands`]) tie together what knows little of each other. Without tensors: the flags
-//! ([`arguments`], [`flags`], [`defaults`]) and the sizes that anything may have ([`limits`]), the rows of a dataset as batches for one
-//! rank ([`batches`]), the learning rate of a step ([`schedule`]), what an evaluation counts ([`metrics`]), the folder of a
-//! saved model ([`saved`]), lines into answers ([`predict`]), the folder of a training ([`run`]) and the page about it
-//! ([`report`]), event files ([`tensorboard`]). With them: batches on a device
-//! ([`inputs`]), the models ([`models`]), what computes them, kernels or PyTorch ([`compute`], `gradients`), what is made
-//! small ([`loss`]) and how ([`optim`]), and the loop ([`train`]). All of it is a function of its arguments, so that ranks
-//! ([`ranks`]) which are told the same do the same. Around it: what a rank did with its time ([`times`]). Ranks as processes
-//! are [`mod@launch`].
+//! ([`arguments`], [`flags`], [`defaults`]) and lines into answers ([`predict`]). With them: a device and threads
+//! ([`compute`]), batches on it ([`inputs`]), the models ([`families`]), their gradients ([`gradients`]), what these
+//! change ([`optim`]), and the loop ([`train`]). All of it is a function of its arguments, so that ranks ([`ranks`])
+//! which are told the same do the same. Beside it: what a rank did with its time ([`times`]).
+//!
+//! Rows and batches are [`mod@batches`]; recipes, saved models, checkpoints and the folders of trainings
+//! [`mod@runs`]; metrics [`mod@scoring`]; the page about trainings [`mod@report`]; ranks as processes [`mod@launch`].
 
 mod checkpoint;
 mod error;
 mod ffi;
+mod tell;
 
 pub mod arguments;
 pub mod commands;

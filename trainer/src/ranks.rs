@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tch::{Device, Tensor};
 
-use crate::commands::tell;
 use crate::error::{Error, Result};
+use crate::tell::tell;
 use launch::key;
 
 /// This process among those that train.

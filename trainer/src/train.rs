@@ -247,7 +247,7 @@ fn end_epoch(
     position.has_ended = position.epoch >= recipe.epochs || recipe.stop_loss.is_some_and(|stop| loss <= stop);
 
     let mut validation = None;
-    if let (Model::Classifier(model), true) = (&training.model, recipe.validation_fraction > 0.0) {
+    if let Some(model) = training.model.classifier().filter(|_| recipe.validation_fraction > 0.0) {
         let evaluation = Evaluation::of(recipe, Part::Validation, rows, options.loaders);
         let metrics = evaluate(model, rows, ranks, &options.compute, &evaluation)?;
         if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {

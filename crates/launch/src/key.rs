@@ -32,7 +32,7 @@ const SECRET_BYTES_MAX: usize = 4096;
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Its bytes, [`SECRET_BYTES_MIN`] or more.
+    /// Its bytes, 16 or more.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -41,6 +41,29 @@ pub enum Error {
         /// Who does.
         holder: String,
     },
+    /// A checkpoint cannot be understood.
+    #[error("{}: {found}, expected a training of this program; resume from an older checkpoint", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        found: String,
+    },
+    /// A checkpoint is of another training.
+    #[error("{}: {what} {found}, expected {expected}; resume with the settings it was begun with", path.display())]
+    OtherTraining {
+        /// The file.
+        path: PathBuf,
+        /// The setting.
+        what: String,
+        /// In the checkpoint.
+        found: String,
+        /// Now.
+        expected: String,
+    },
+    /// A file of a folder is not as it was written.
+    #[error(transparent)]
+    Saved(#[from] crate::saved::Error),
     /// Something in the folder of a training is not what a report is made of.
     #[error("{}: {found}, expected {expected}", path.display())]
     Report {
@@ -73,7 +96,9 @@ impl Error {
         match self {
             Self::Dataset(error) => error.exit(),
             Self::Occupied { .. } | Self::NoFolder { .. } => Exit::Usage,
-            Self::Report { .. } => Exit::MissingInput,
+            Self::Saved(error) => error.exit(),
+            Self::OtherTraining { .. } => Exit::Settings,
+            Self::Report { .. } | Self::Unreadable { .. } => Exit::MissingInput,
             Self::Held { .. } => Exit::TryAgain,
             Self::Io { .. } => Exit::Io,
             Self::Internal { .. } => Exit::Internal,

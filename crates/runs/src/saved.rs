@@ -97,15 +97,6 @@ pub struct Saved {
     pub trained_on: Option<TrainedOn>,
 }
 
-/// What to do where the folder is there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// It is an error.
-    Refuse,
-    /// A saved model is replaced. Anything else, and a saved model with other files in its folder, is an error.
-    Replace,
-}
-
 /// Whether a folder lists its files as a saved model does.
 pub fn is_listed(folder: &Path) -> bool {
     [CONFIG, folder::SUMS].iter().all(|name| folder.join(name).is_file())
@@ -113,7 +104,7 @@ pub fn is_listed(folder: &Path) -> bool {
 
 /// Refuses a folder in whose place no model can be written, because something is there or its parent takes nothing.
 pub fn check_place(folder: &Path) -> Result<()> {
-    Unfinished::begin(folder, Existing::Refuse).map(drop)
+    Unfinished::begin(folder).map(drop)
 }
 
 /// Saves a model; `weights` writes its weights as safetensors to the path that it is given. The folder
@@ -122,10 +113,9 @@ pub fn write(
     folder: &Path,
     config: &Config,
     vocabulary: &WordList,
-    existing: Existing,
     weights: impl FnOnce(&Path) -> io::Result<()>,
 ) -> Result<()> {
-    write_with(folder, config, vocabulary, existing, weights, &[])
+    write_with(folder, config, vocabulary, weights, &[])
 }
 
 /// The same, with more files beside the model's own.
@@ -133,7 +123,6 @@ pub fn write_with(
     folder: &Path,
     config: &Config,
     vocabulary: &WordList,
-    existing: Existing,
     weights: impl FnOnce(&Path) -> io::Result<()>,
     others: &[File],
 ) -> Result<()> {
@@ -141,7 +130,7 @@ pub fn write_with(
         return Err(Error::Internal { promise: format!("positive_from is {found}, not {expected}") });
     }
     let vocabulary_lines = lines(vocabulary)?;
-    let mut unfinished = Unfinished::begin(folder, existing)?;
+    let mut unfinished = Unfinished::begin(folder)?;
     let sha256 = unfinished.put(VOCABULARY, |path| fs::write(path, &vocabulary_lines))?;
     let document = Document {
         format_version: FORMAT_VERSION,

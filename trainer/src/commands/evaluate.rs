@@ -6,7 +6,6 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::progress::tell;
 use super::rows::{open, trained_on_warning};
 use super::{device, model};
 use crate::arguments::Evaluate;
@@ -15,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::families::classifier::{self, Evaluation};
 use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
+use crate::tell::tell;
 use batches::{Division, Part, Rows};
 use scoring::Metrics;
 

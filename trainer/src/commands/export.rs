@@ -9,7 +9,7 @@ use super::out::check_place;
 use crate::arguments::Export;
 use crate::error::Result;
 use crate::families::{SavedClassifier, read_classifier};
-use runs::saved::{self, Existing};
+use runs::saved;
 
 /// Reads a model whole, whatever wrote it, and writes it anew.
 pub fn export(arguments: &Export) -> Result<()> {
@@ -20,5 +20,5 @@ pub fn export(arguments: &Export) -> Result<()> {
     let weights = |path: &Path| model.lstm().parameters().write(path);
     let mut others = saved::files_for_others(&config, &vocabulary);
     others.extend(trained_on.map(|trained_on| trained_on.file()));
-    Ok(saved::write_with(&arguments.out, &config, &vocabulary, Existing::Refuse, weights, &others)?)
+    Ok(saved::write_with(&arguments.out, &config, &vocabulary, weights, &others)?)
 }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use corpus::settings::{Difference, Settings};
 use dataset::sha256;
 
-use crate::checkpoint::{Checkpoints, differing};
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
+use runs::checkpoints::{Checkpoints, differing};
 use runs::recipe::Recipe;
 use runs::saved;
 use runs::training::{
@@ -83,7 +83,7 @@ impl Out {
             let (path, model) = (self.folder.clone(), self.model());
             return Err(Error::Finished { path, what, found, expected, model });
         }
-        Err(Error::OtherTraining { path, what, found, expected })
+        Err(runs::Error::OtherTraining { path, what, found, expected }.into())
     }
 
     /// The scores first: what names them comes last.

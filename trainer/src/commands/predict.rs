@@ -7,13 +7,13 @@ use std::path::Path;
 use corpus::format::Asked;
 use tch::{Device, Kind};
 
-use super::progress::tell;
 use super::{device, model};
 use crate::arguments::{LineFormat, Predict};
 use crate::error::{Error, Result};
 use crate::families::classifier::Answers;
 use crate::families::{SavedClassifier, read_classifier};
 use crate::predict::{self, Format, Options, Tokenizer, run};
+use crate::tell::tell;
 use kernels::TokenRows;
 
 /// Answers line by line.

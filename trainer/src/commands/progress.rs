@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::{Error, Result};
+use crate::tell::tell;
 use crate::train::Event;
 use runs::tensorboard::EventFile;
 use runs::training::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
@@ -197,10 +198,4 @@ impl Progress {
             self.bar.set_message(text.to_owned());
         }
     }
-}
-
-/// A line on standard error.
-pub(crate) fn tell(text: &str) {
-    // Where nobody listens, the metrics file has it too.
-    let _ = writeln!(io::stderr(), "trainer: {text}");
 }

@@ -5,9 +5,9 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use super::out::check_place;
-use super::progress::tell;
 use crate::arguments::Report;
 use crate::error::Result;
+use crate::tell::tell;
 use report::{PAGE_BEGIN, Run, page};
 use runs::training::{put, temporary_beside};
 

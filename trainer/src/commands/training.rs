@@ -14,16 +14,17 @@ use scoring::RowScore;
 use tch::Device;
 
 use super::out::Out;
-use super::progress::{Log, Progress, tell};
+use super::progress::{Log, Progress};
 use super::recipe::steps_of_epoch;
 use super::{device, init, outcome};
 use crate::arguments::{LstmFlags, TrainingFlags};
-use crate::checkpoint::restore;
+use crate::checkpoint::{restore, save};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::families::classifier::{Evaluation, evaluate_rows};
-use crate::families::{Model, save_model};
+use crate::families::save_model;
 use crate::ranks::Ranks;
+use crate::tell::tell;
 use crate::train::{End, Event, Hooks, Options, Training, train};
 
 /// This process, as one that trains.
@@ -153,15 +154,15 @@ impl Job<'_> {
             }
             interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
         };
-        let mut save = |training: &Training| {
-            if ranks.is_first() { out.checkpoints().save(recipe, rows, training) } else { Ok(()) }
+        let mut save_here = |training: &Training| {
+            if ranks.is_first() { save(out.checkpoints(), recipe, rows, training) } else { Ok(()) }
         };
         let mut on_event = |event: &Event<'_>| {
             if let Some(progress) = &mut progress {
                 progress.note(event);
             }
         };
-        let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save };
+        let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save_here };
         let options = Options {
             compute: compute.clone(),
             device_bytes: flags.device_memory << 20,
@@ -223,7 +224,7 @@ impl Job<'_> {
     /// What the test rows say, or the validation rows where there are none.
     fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Vec<RowScore>)>> {
         let Self { session: Session { ranks, compute, .. }, recipe, rows, test, training: flags, .. } = self;
-        let Model::Classifier(model) = &training.model else { return Ok(None) };
+        let Some(model) = training.model.classifier() else { return Ok(None) };
         let tested = test.unwrap_or(rows);
         let (part, of) = match (tested.census(Part::Test).rows, rows.census(Part::Validation).rows) {
             (0, 0) => return Ok(None),

@@ -17,7 +17,7 @@ pub use self::answers::Answers;
 pub use self::evaluate::{Evaluation, evaluate, evaluate_rows};
 use self::loss::row_losses;
 use super::lstm::{Layout, Lstm, drop};
-use super::{Share, Weighed, in_precision, kind_of};
+use super::share::{Share, Weighed, in_precision, kind_of};
 use crate::error::Result;
 use crate::inputs::Targets;
 

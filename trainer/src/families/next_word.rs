@@ -11,7 +11,7 @@ use tch::{Device, Kind};
 
 use self::softmax::{Candidates, Pairs};
 use super::lstm::{Layout, Lstm, drop};
-use super::{Share, Weighed, in_precision};
+use super::share::{Share, Weighed, in_precision};
 use crate::error::Result;
 use crate::step::InStep;
 

@@ -8,11 +8,12 @@ use dataset::vocabulary::FIRST_WORD;
 use runs::recipe::{
     ClassifierSettings, Family, Fault, LstmSettings, NextWordSettings, Objective, Pool, Precision, Recipe,
 };
-use runs::saved::{self, Config, Existing, Saved, TrainedOn};
+use runs::saved::{self, Config, Saved, TrainedOn};
 use serde::{Deserialize, Serialize};
 use tch::Device;
 
-use super::{Classifier, Lstm, Model, kind_of};
+use super::share::kind_of;
+use super::{Classifier, Lstm, Model};
 use crate::error::{Error, Result};
 
 /// What stands under `model` in the folder's configuration.
@@ -126,7 +127,7 @@ pub fn save_model(
     };
     let weights = |path: &Path| model.parameters().write(path);
     let words = &rows.vocabulary().words;
-    Ok(saved::write_with(folder, &config, words, Existing::Refuse, weights, &[trained_on.file()])?)
+    Ok(saved::write_with(folder, &config, words, weights, &[trained_on.file()])?)
 }
 
 /// Reads a saved classifier onto a device.

@@ -1,8 +1,7 @@
 //! Files of a folder that appears whole or not at all, and is known by the digest of each.
 //!
 //! Files are written into a temporary folder beside the one that is wanted, each made durable, and the folder is then
-//! renamed. One that is replaced trades places with its successor, so that there is one of the two at any moment; a
-//! process that is killed leaves at most a folder `.saving-…` behind.
+//! renamed. A process that is killed leaves at most a folder `.saving-…` behind.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -11,12 +10,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dataset::sha256;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use tempfile::TempDir;
 
 use super::error::{Error, Result};
-use super::{CONFIG, Existing, VOCABULARY, WEIGHTS};
+use super::{CONFIG, VOCABULARY, WEIGHTS};
 
 pub(super) const SUMS: &str = "SHA256SUMS";
 /// Thousands of files.
@@ -26,16 +23,17 @@ const SUMS_BYTES_MAX: u64 = 1 << 20;
 pub struct Unfinished {
     temporary: TempDir,
     folder: PathBuf,
-    existing: Option<PathBuf>,
     /// Names and digests.
     files: Vec<(&'static str, String)>,
 }
 
 impl Unfinished {
     /// Refuses a place that is taken, before anything is written.
-    pub fn begin(folder: &Path, existing: Existing) -> Result<Self> {
-        let existing = replaceable(folder, existing)?;
-        let parent = parent(existing.as_deref().unwrap_or(folder));
+    pub fn begin(folder: &Path) -> Result<Self> {
+        if let Some(found) = occupant(folder).at(folder, "look it up")? {
+            return Err(Error::Occupied { path: folder.to_owned(), found, expected: "a free name" });
+        }
+        let parent = parent(folder);
         match fs::create_dir(parent) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => made.at(parent, "make the folder")?,
@@ -45,7 +43,7 @@ impl Unfinished {
         let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempdir_in(parent);
         // tempfile names the folder that it wanted to make, at random; the kind of its error is enough.
         let temporary = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
-        Ok(Self { temporary, folder: folder.to_owned(), existing, files: Vec::new() })
+        Ok(Self { temporary, folder: folder.to_owned(), files: Vec::new() })
     }
 
     /// Has a file written, makes it durable, and gives its SHA-256.
@@ -65,80 +63,29 @@ impl Unfinished {
         let sums: String = self.files.iter().map(|(name, sha256)| format!("{sha256}  {name}\n")).collect();
         self.put(SUMS, |path| fs::write(path, &sums))?;
         sync_folder(self.temporary.path()).at(&self.folder, "write it")?;
-        let place = match &self.existing {
-            Some(former) => {
-                // The temporary folder is the former one now, and goes away.
-                exchange(self.temporary.path(), former).at(&self.folder, "replace it")?;
-                former
-            }
-            None => {
-                // At most an empty folder can be at this place by now, which may be replaced.
-                fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
-                // There is nothing to remove under its former name.
-                let _ = self.temporary.keep();
-                &self.folder
-            }
-        };
-        sync_folder(parent(place)).at(parent(place), "sync the folder")
+        // At most an empty folder can be at this place by now, which may be replaced.
+        fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
+        // There is nothing to remove under its former name.
+        let _ = self.temporary.keep();
+        sync_folder(parent(&self.folder)).at(parent(&self.folder), "sync the folder")
     }
 }
 
-/// What may be replaced at this place, if anything is there; all else is refused.
-fn replaceable(folder: &Path, existing: Existing) -> Result<Option<PathBuf>> {
-    let Some(found) = occupant(folder).at(folder, "look it up")? else { return Ok(None) };
-    let refuse = |found: String, expected| Err(Error::Occupied { path: folder.to_owned(), found, expected });
-    match (existing, found) {
-        // A link may lead to it from another place, and goes on doing so.
-        (Existing::Replace, Occupant::Model) => folder.canonicalize().map(Some).at(folder, "look it up"),
-        (Existing::Replace, Occupant::Other(what)) => refuse(what, "a saved model and nothing else"),
-        (Existing::Refuse, Occupant::Model) => refuse("a saved model".to_owned(), "a free name"),
-        (Existing::Refuse, Occupant::Other(what)) => refuse(what, "a free name"),
-    }
-}
-
-/// What is at a place.
-enum Occupant {
-    Model,
-    Other(String),
-}
-
-/// A folder with the files of a saved model and no others: a replaced folder is removed with all that is in it.
-/// Whether its files are sound does not matter.
-fn occupant(folder: &Path) -> io::Result<Option<Occupant>> {
-    let expected = [CONFIG, SUMS, VOCABULARY, WEIGHTS];
-    let other = |what: String| Ok(Some(Occupant::Other(what)));
+/// What is at a place, as a message names it.
+fn occupant(folder: &Path) -> io::Result<Option<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) if error.kind() == ErrorKind::NotADirectory => return other("a file".to_owned()),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(Some("a file".to_owned())),
         entries => entries?,
     };
     let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
-    if let Some(name) = names.iter().find(|name| !expected.iter().any(|expected| name == expected)) {
-        return other(format!("a folder with {}", name.display()));
-    }
-    match expected.iter().find(|expected| !names.iter().any(|name| name == *expected)) {
-        Some(missing) => other(format!("a folder without {missing}")),
-        None => Ok(Some(Occupant::Model)),
-    }
-}
-
-/// Gives each of two folders the other's name, in one step where the file system can.
-fn exchange(one: &Path, other: &Path) -> io::Result<()> {
-    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => exchange_by_steps(one, other),
-        exchanged_or_not => Ok(exchanged_or_not?),
-    }
-}
-
-/// For NFS. A process that is killed in between leaves the former folder as `.saving-….replaced`.
-fn exchange_by_steps(one: &Path, other: &Path) -> io::Result<()> {
-    let aside = one.with_extension("replaced");
-    fs::rename(other, &aside)?;
-    if let Err(error) = fs::rename(one, other) {
-        fs::rename(&aside, other)?;
-        return Err(error);
-    }
-    fs::rename(aside, one)
+    let expected = [CONFIG, SUMS, VOCABULARY, WEIGHTS];
+    let missing = expected.iter().find(|expected| !names.iter().any(|name| name == *expected));
+    Ok(Some(match (missing, names.first()) {
+        (None, _) => "a saved model".to_owned(),
+        (Some(_), Some(name)) => format!("a folder with {}", name.display()),
+        (Some(_), None) => "an empty folder".to_owned(),
+    }))
 }
 
 /// The files that a folder lists, each with the digest that it lists.
@@ -266,31 +213,6 @@ impl<T> At<T> for io::Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn either_way_of_exchanging_gives_each_folder_the_others_name() {
-        for exchange in [exchange, exchange_by_steps] {
-            let within = tempfile::tempdir().unwrap();
-            let [one, other] = ["one", "other"].map(|name| within.path().join(name));
-            for folder in [&one, &other] {
-                fs::create_dir(folder).unwrap();
-                fs::write(folder.join("name"), folder.file_name().unwrap().as_encoded_bytes()).unwrap();
-            }
-            exchange(&one, &other).unwrap();
-            assert_eq!(fs::read_to_string(one.join("name")).unwrap(), "other");
-            assert_eq!(fs::read_to_string(other.join("name")).unwrap(), "one");
-            assert_eq!(fs::read_dir(within.path()).unwrap().count(), 2);
-        }
-    }
-
-    #[test]
-    fn an_exchange_by_steps_that_fails_leaves_the_former_folder() {
-        let within = tempfile::tempdir().unwrap();
-        let former = within.path().join("former");
-        fs::create_dir(&former).unwrap();
-        exchange_by_steps(&within.path().join("absent"), &former).unwrap_err();
-        assert!(former.is_dir());
-    }
 
     #[test]
     fn a_line_that_leads_out_of_the_folder_is_no_line_of_a_list() {

@@ -25,17 +25,15 @@ fn vocabulary(words: &[&str]) -> WordList {
     list
 }
 
-fn save(folder: &Path, existing: Existing) -> Result<()> {
-    write(folder, &config(), &vocabulary(&["good", "don't", "é"]), existing, |path| {
-        fs::write(path, WEIGHTS_WRITTEN)
-    })
+fn save(folder: &Path) -> Result<()> {
+    write(folder, &config(), &vocabulary(&["good", "don't", "é"]), |path| fs::write(path, WEIGHTS_WRITTEN))
 }
 
 /// A saved model in a folder of its own.
 fn saved() -> (TempDir, PathBuf) {
     let within = tempfile::tempdir().unwrap();
     let folder = within.path().join("model");
-    save(&folder, Existing::Refuse).unwrap();
+    save(&folder).unwrap();
     (within, folder)
 }
 
@@ -211,7 +209,7 @@ fn a_word_that_no_cleaned_text_holds_is_refused() {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("model");
         let words = vocabulary(&words);
-        write(&folder, &config(), &words, Existing::Refuse, |path| fs::write(path, "")).unwrap();
+        write(&folder, &config(), &words, |path| fs::write(path, "")).unwrap();
         let error = read(&folder).unwrap_err();
         let message = message(&error, &folder);
         assert!(message.starts_with(&format!("model/vocabulary.txt: {expected}; ")), "{message}");
@@ -288,7 +286,7 @@ fn what_might_never_end_is_not_read() {
 #[test]
 fn a_folder_that_is_there_is_refused_and_left_alone() {
     let (within, folder) = saved();
-    let error = save(&folder, Existing::Refuse).unwrap_err();
+    let error = save(&folder).unwrap_err();
     assert_eq!(
         message(&error, &folder),
         "model is there already and is a saved model, expected a free name; nothing was changed: move it away or name \
@@ -298,78 +296,34 @@ fn a_folder_that_is_there_is_refused_and_left_alone() {
     read(&folder).unwrap();
     let file = within.path().join("file");
     fs::write(&file, "mine").unwrap();
-    for existing in [Existing::Refuse, Existing::Replace] {
-        let error = save(&file, existing).unwrap_err();
-        assert!(error.to_string().contains("is there already and is a file, expected "), "{error}");
-    }
+    let error = save(&file).unwrap_err();
+    assert!(error.to_string().contains("is there already and is a file, expected "), "{error}");
     assert_eq!(names(within.path()), ["file", "model"]);
 }
 
 #[test]
-fn only_a_saved_model_is_replaced() {
-    let (within, folder) = saved();
-    fs::write(folder.join("vocabulary.txt"), "damaged").unwrap();
-    save(&folder, Existing::Replace).unwrap();
-    read(&folder).unwrap();
-    assert_eq!(names(within.path()), ["model"]);
-
-    fs::write(folder.join("notes.txt"), "mine").unwrap();
-    let error = save(&folder, Existing::Replace).unwrap_err();
-    let expected =
-        "model is there already and is a folder with notes.txt, expected a saved model and nothing else; ";
-    assert!(message(&error, &folder).starts_with(expected), "{error}");
-    assert_eq!(fs::read_to_string(folder.join("notes.txt")).unwrap(), "mine");
-
-    let empty = within.path().join("empty");
-    fs::create_dir(&empty).unwrap();
-    let error = save(&empty, Existing::Replace).unwrap_err();
-    assert!(error.to_string().contains("is there already and is a folder without config.json, "), "{error}");
-}
-
-#[test]
-fn a_link_to_a_replaced_model_leads_to_the_new_one() {
-    let (within, folder) = saved();
-    let link = within.path().join("link");
-    std::os::unix::fs::symlink("model", &link).unwrap();
-    let words = vocabulary(&["other"]);
-    write(&link, &config(), &words, Existing::Replace, |path| fs::write(path, "")).unwrap();
-    assert!(link.is_symlink());
-    assert_eq!(read(&folder).unwrap().vocabulary, words);
-    assert_eq!(names(within.path()), ["link", "model"]);
-}
-
-#[test]
-fn weights_that_cannot_be_written_leave_what_was_there() {
-    for existing in [Existing::Refuse, Existing::Replace] {
-        let within = tempfile::tempdir().unwrap();
-        let folder = within.path().join("model");
-        if existing == Existing::Replace {
-            save(&folder, Existing::Refuse).unwrap();
-        }
-        let before = names(within.path());
-        let failed = write(&folder, &config(), &vocabulary(&["other"]), existing, |path| {
-            fs::write(path, "half")?;
-            Err(io::ErrorKind::StorageFull.into())
-        });
-        let error = failed.unwrap_err();
-        assert_eq!(
-            message(&error, &folder),
-            "model/model.safetensors: cannot write it; check the path, its permissions and the free space: no storage \
-             space"
-        );
-        assert_eq!(error.exit() as u8, 74);
-        assert_eq!(names(within.path()), before);
-        if existing == Existing::Replace {
-            assert_eq!(read(&folder).unwrap().vocabulary.len(), 3);
-        }
-    }
+fn weights_that_cannot_be_written_leave_nothing() {
+    let within = tempfile::tempdir().unwrap();
+    let folder = within.path().join("model");
+    let failed = write(&folder, &config(), &vocabulary(&["other"]), |path| {
+        fs::write(path, "half")?;
+        Err(io::ErrorKind::StorageFull.into())
+    });
+    let error = failed.unwrap_err();
+    assert_eq!(
+        message(&error, &folder),
+        "model/model.safetensors: cannot write it; check the path, its permissions and the free space: no storage \
+         space"
+    );
+    assert_eq!(error.exit() as u8, 74);
+    assert_eq!(names(within.path()), [""; 0]);
 }
 
 #[test]
 fn weights_that_were_not_written_are_noticed() {
     let within = tempfile::tempdir().unwrap();
     let folder = within.path().join("model");
-    let error = write(&folder, &config(), &vocabulary(&[]), Existing::Refuse, |_| Ok(())).unwrap_err();
+    let error = write(&folder, &config(), &vocabulary(&[]), |_| Ok(())).unwrap_err();
     assert_eq!(error.exit() as u8, 74);
     assert!(!folder.exists());
 }
@@ -380,7 +334,7 @@ fn a_word_that_would_be_two_lines_is_not_saved() {
     for word in ["a\nb", "a\r", "", "\n"] {
         let folder = within.path().join("model");
         let words = vocabulary(&["good", word]);
-        let error = write(&folder, &config(), &words, Existing::Refuse, |_| Ok(())).unwrap_err();
+        let error = write(&folder, &config(), &words, |_| Ok(())).unwrap_err();
         assert_eq!(
             error.to_string(),
             "word 1 of the vocabulary does not fit a line: this is a defect of sentimill, please report it"
@@ -397,7 +351,7 @@ proptest! {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("deep/model");
         let words = vocabulary(&words.iter().map(|word| &**word).collect::<Vec<_>>());
-        write(&folder, &config(), &words, Existing::Refuse, |path| fs::write(path, "")).unwrap();
+        write(&folder, &config(), &words, |path| fs::write(path, "")).unwrap();
         prop_assert_eq!(read(&folder).unwrap().vocabulary, words);
     }
 }

@@ -14,7 +14,7 @@
 use tch::{Kind, Tensor};
 
 use crate::error::Result;
-use crate::families::Weighed;
+use crate::families::share::Weighed;
 use batches::random::{Purpose, Random};
 
 /// Words from which next ones are told, each once, and the logarithm of how often each was to be expected.

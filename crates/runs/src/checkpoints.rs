@@ -1,0 +1,266 @@
+//! Trainings on disk, from which they go on as if nothing had happened.
+//!
+//! ```text
+//! checkpoints/
+//!   step-000000400/
+//!     model.safetensors       the weights
+//!     optimizer.safetensors   what the optimizer remembers
+//!     best.safetensors        the weights with the least validation loss, where there are any
+//!     training.json           the recipe, the position, the format's version
+//!     vocabulary.txt          the words, in the order of their ids
+//!     SHA256SUMS              of all of them
+//!   latest                    the name of the newest
+//! ```
+//!
+//! A checkpoint appears whole or not at all, and `latest` is written after it. What a tensor is, is not known here.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use corpus::settings::{Difference, Settings};
+use dataset::WordList;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::recipe::{Position, Recipe};
+use crate::saved;
+use crate::saved::folder::{Unfinished, read_bounded, verify};
+
+const VERSION: u32 = 3;
+const LATEST: &str = "latest";
+/// The weights.
+pub const MODEL: &str = "model.safetensors";
+/// What the optimizer remembers.
+pub const OPTIMIZER: &str = "optimizer.safetensors";
+/// The weights with the least validation loss.
+pub const BEST: &str = "best.safetensors";
+const TRAINING: &str = "training.json";
+const VOCABULARY: &str = "vocabulary.txt";
+/// The stop words are most of it, as of the records of the job.
+const TRAINING_BYTES_MAX: u64 = dataset::commit::RECORD_BYTES_MAX;
+
+/// What a checkpoint holds beside tensors and words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    version: u32,
+    sentimill: String,
+    /// How the rows were made of reviews.
+    pub preparation: Settings,
+    /// What the training was told.
+    pub recipe: Recipe,
+    /// How far it has come.
+    pub position: Position,
+    /// Steps of the optimizer.
+    pub optimizer_steps: u64,
+    /// Whether there are weights with the least validation loss.
+    pub has_best: bool,
+}
+
+impl State {
+    /// Of a training of this recipe at this position.
+    pub fn of(
+        recipe: &Recipe,
+        preparation: &Settings,
+        position: &Position,
+        optimizer_steps: u64,
+        has_best: bool,
+    ) -> Self {
+        Self {
+            version: VERSION,
+            sentimill: env!("CARGO_PKG_VERSION").to_owned(),
+            preparation: preparation.clone(),
+            recipe: recipe.clone(),
+            position: position.clone(),
+            optimizer_steps,
+            has_best,
+        }
+    }
+}
+
+/// What a checkpoint must be of, for a training to go on from it.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected<'a> {
+    /// What the training was told.
+    pub recipe: &'a Recipe,
+    /// How its rows were made of reviews.
+    pub preparation: &'a Settings,
+    /// Its words.
+    pub words: &'a WordList,
+    /// Its training rows.
+    pub n_rows: u64,
+}
+
+/// A file of tensors: its name, and what writes it to a path.
+pub type TensorFile<'a> = (&'static str, &'a dyn Fn(&Path) -> io::Result<()>);
+
+/// A folder of checkpoints.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    folder: PathBuf,
+    keep: usize,
+}
+
+impl Checkpoints {
+    /// Those in `folder`, which need not exist yet; the newest `keep` of them stay.
+    pub fn new(folder: PathBuf, keep: usize) -> Self {
+        Self { folder, keep: keep.max(1) }
+    }
+
+    /// The folder that they are in.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Saves a training, of whose tensors each file is written by the function beside its name. Its checkpoint is durable
+    /// when this returns.
+    pub fn save(&self, state: &State, words: &WordList, tensors: &[TensorFile<'_>]) -> Result<()> {
+        let name = format!("step-{:09}", state.position.steps);
+        let folder = self.folder.join(&name);
+        if !folder.exists() {
+            write(&folder, state, words, tensors)?;
+        }
+        self.name_latest(&name)?;
+        self.forget_old()
+    }
+
+    /// The newest checkpoint that is whole; what is wrong with newer ones is told to `on_damage`. `None` where there
+    /// is no checkpoint at all.
+    pub fn newest(&self, mut on_damage: impl FnMut(&Error)) -> Result<Option<PathBuf>> {
+        let mut last_error = None;
+        for folder in self.all()?.into_iter().rev() {
+            match verify(&folder) {
+                Ok(_) => return Ok(Some(folder.clone())),
+                Err(error) => {
+                    let error = Error::from(error);
+                    on_damage(&error);
+                    last_error = Some(error);
+                }
+            }
+        }
+        last_error.map_or(Ok(None), Err)
+    }
+
+    /// From the oldest to the newest.
+    fn all(&self) -> Result<Vec<PathBuf>> {
+        if !self.folder.exists() {
+            return Ok(Vec::new());
+        }
+        let entries = fs::read_dir(&self.folder).map_err(|source| Error::io(&self.folder, source))?;
+        let mut folders = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(|source| Error::io(&self.folder, source))?.path();
+            let is_checkpoint =
+                path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("step-"));
+            if is_checkpoint && path.is_dir() {
+                folders.push(path);
+            }
+        }
+        folders.sort();
+        Ok(folders)
+    }
+
+    fn name_latest(&self, name: &str) -> Result<()> {
+        let path = self.folder.join(LATEST);
+        let failed = |source| Error::io(&path, source);
+        let mut temporary = tempfile::NamedTempFile::new_in(&self.folder).map_err(failed)?;
+        temporary.write_all(name.as_bytes()).map_err(failed)?;
+        temporary.as_file().sync_all().map_err(failed)?;
+        temporary.persist(&path).map_err(|error| failed(error.error))?;
+        File::open(&self.folder).and_then(|folder| folder.sync_all()).map_err(failed)
+    }
+
+    fn forget_old(&self) -> Result<()> {
+        let all = self.all()?;
+        for folder in &all[..all.len().saturating_sub(self.keep)] {
+            fs::remove_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        }
+        Ok(())
+    }
+}
+
+fn write(folder: &Path, state: &State, words: &WordList, tensors: &[TensorFile<'_>]) -> Result<()> {
+    let mut json = serde_json::to_vec_pretty(state).map_err(|error| Error::internal(&error))?;
+    json.push(b'\n');
+    let words = saved::lines(words)?;
+    let mut unfinished = Unfinished::begin(folder)?;
+    for (name, write) in tensors {
+        unfinished.put(name, write)?;
+    }
+    unfinished.put(TRAINING, |path| fs::write(path, &json))?;
+    unfinished.put(VOCABULARY, |path| fs::write(path, &words))?;
+    Ok(unfinished.finish()?)
+}
+
+/// Reads what stands in a checkpoint beside its tensors, whose files are there and sound. Errors: a file that is not
+/// what its digest says; a recipe or a vocabulary that is not the one expected.
+pub fn read(folder: &Path, expected: &Expected<'_>) -> Result<State> {
+    let listed = verify(folder)?;
+    [TRAINING, VOCABULARY, OPTIMIZER, MODEL].into_iter().try_for_each(|name| listed.require(name))?;
+    let state = read_state(&folder.join(TRAINING), expected)?;
+    if state.has_best {
+        listed.require(BEST)?;
+    }
+    let path = folder.join(VOCABULARY);
+    let lines = saved::lines(expected.words)?;
+    let found = read_bounded(&path, lines.len() as u64)?;
+    if found != lines {
+        return Err(Error::OtherTraining {
+            path,
+            what: "vocabulary".to_owned(),
+            found: format!("{} words", found.iter().filter(|&&byte| byte == b'\n').count()),
+            expected: format!("the {} words of the dataset", expected.words.len()),
+        });
+    }
+    Ok(state)
+}
+
+/// Reads what stands beside the numbers, and holds it against the recipe.
+fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
+    #[derive(Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let unreadable = |found: String| Error::Unreadable { path: path.to_owned(), found };
+    let json = read_bounded(path, TRAINING_BYTES_MAX)?;
+    let Version { version } = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
+    if version != VERSION {
+        return Err(unreadable(format!("format version {version}, and {VERSION} is this program's")));
+    }
+    let state: State = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
+    if let Some(Difference { setting, ours, theirs }) = state.preparation.difference(expected.preparation) {
+        let what = setting.to_owned();
+        return Err(Error::OtherTraining { path: path.to_owned(), what, found: ours, expected: theirs });
+    }
+    let written = serde_json::to_value(&state.recipe).map_err(|error| Error::internal(&error))?;
+    if let Some((what, found, expected)) = differing(&written, expected.recipe)? {
+        return Err(Error::OtherTraining { path: path.to_owned(), what, found, expected });
+    }
+    let State { position, optimizer_steps, has_best, .. } = &state;
+    expected
+        .recipe
+        .check(position, expected.n_rows)
+        .map_err(|(name, found, expected)| unreadable(format!("{name} {found} where {expected} was due")))?;
+    if *optimizer_steps != position.steps {
+        return Err(unreadable(format!("{optimizer_steps} steps of the optimizer after {}", position.steps)));
+    }
+    if *has_best != position.best.is_some() {
+        return Err(unreadable(format!("has_best {has_best} beside best {:?}", position.best)));
+    }
+    Ok(state)
+}
+
+/// The first setting in which a recipe that was written differs from another: its name, and both values.
+pub fn differing(found: &Value, expected: &Recipe) -> Result<Option<(String, String, String)>> {
+    // Both were text: a number that is read is not always, to the last bit, the one that was written.
+    let text = serde_json::to_vec(expected).map_err(|error| Error::internal(&error))?;
+    let expected: Map<String, Value> =
+        serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
+    let differing = expected.iter().find(|(name, value)| found.get(*name) != Some(value));
+    Ok(differing.map(|(name, value)| {
+        let found = found.get(name).map_or_else(|| "missing".to_owned(), ToString::to_string);
+        (name.clone(), found, value.to_string())
+    }))
+}

@@ -1,0 +1,38 @@
+//! A rank's share of a batch as a family computes it, and its loss.
+
+use runs::recipe::Precision;
+use tch::{Kind, Tensor};
+
+/// A share's rows: B, of T tokens the longest.
+pub(super) struct Share {
+    /// `[B, T]`
+    pub(super) tokens: Tensor,
+    /// `[B]`, each 1 to T.
+    pub(super) lengths: Tensor,
+    /// `[B]`
+    pub(super) weights: Tensor,
+}
+
+/// A loss, and what has its gradients.
+#[derive(Debug)]
+pub struct Weighed {
+    /// A number whose gradients are those of the loss.
+    pub gradients: Tensor,
+    /// The loss.
+    pub loss: f64,
+}
+
+/// What weights are held in.
+pub fn kind_of(precision: Precision) -> Kind {
+    match precision {
+        Precision::F32 | Precision::Bf16 => Kind::Float,
+        Precision::F64 => Kind::Double,
+    }
+}
+
+pub(super) fn in_precision<T>(precision: Precision, compute: impl FnOnce() -> T) -> T {
+    match precision {
+        Precision::Bf16 => tch::autocast(true, compute),
+        Precision::F32 | Precision::F64 => compute(),
+    }
+}
