@@ -1,8 +1,9 @@
-//! NCCL, in a group of one, where there is a GPU; and what a machine without one says, by the same program.
+//! NCCL, in a group of one and in one of all GPUs, where there are some; and what a machine without one says, by the same
+//! program.
 #![allow(clippy::unwrap_used)]
 
 use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
-use ranks::{free_port, options, skipped};
+use ranks::{free_port, is_rank_of, options, skipped, start};
 use tch::{Device, Kind, Tensor};
 
 /// Loads CUDA before anything asks for a GPU, as a program does.
@@ -78,6 +79,50 @@ fn nccl_refuses_what_does_not_fit() {
     assert_eq!(on_cpu.to_string(), "all_reduce: the tensor is on Cpu, and the group's are on Cuda(0)");
     let nobody = group.broadcast(&mut Tensor::ones([2], (Kind::Float, Device::Cuda(0))), 1).unwrap_err();
     assert_eq!(nobody.to_string(), "broadcast: there is no rank 1 of 1");
+}
+
+/// A rank for each GPU: each of the group's calls has what all of them gave.
+#[test]
+fn nccl_reduces_over_all_gpus() {
+    const NAME: &str = "nccl_reduces_over_all_gpus";
+    if !is_rank_of(NAME) {
+        let n_gpus = if has_gpu() { usize::try_from(tch::Cuda::device_count()).unwrap() } else { 0 };
+        if n_gpus < 2 {
+            skipped(&format!("NCCL over several GPUs: this machine has {n_gpus}"));
+            return;
+        }
+        let ended: Vec<_> = start(NAME, n_gpus).iter_mut().map(ranks::Rank::end).collect();
+        assert!(ended.iter().all(|(code, _)| *code == Some(0)), "{ended:?}");
+        return;
+    }
+    let launch = Launch::from_env().unwrap();
+    let (rank, world_size) = (launch.rank, launch.world_size as i64);
+    let group = ProcessGroup::from_launch(&launch, Backend::Nccl { device: rank }, &options()).unwrap();
+    let place = (Kind::Float, Device::Cuda(rank));
+    let own = || Tensor::full([2 * world_size, 3], rank as f64, place);
+    let sum = (world_size * (world_size - 1) / 2) as f64;
+
+    let mut reduced = own();
+    group.all_reduce(&mut reduced, ReduceOp::Sum).unwrap();
+    assert!(reduced.equal(&Tensor::full([2 * world_size, 3], sum, place)));
+    assert!(
+        group.reduce_scatter(&own(), ReduceOp::Sum).unwrap().equal(&Tensor::full([2, 3], sum, place)),
+        "rank {rank}"
+    );
+    let mut copied = own();
+    group.broadcast(&mut copied, 1).unwrap();
+    assert!(copied.equal(&own().fill_(1.0)));
+    let all = group.all_gather(&own()).unwrap();
+    let unequal = group.all_gather_unequal(&own().narrow(0, 0, rank as i64)).unwrap();
+    for (at, (gathered, unequal)) in all.iter().zip(&unequal).enumerate() {
+        assert!(gathered.equal(&Tensor::full([2 * world_size, 3], at as f64, place)), "rank {at}");
+        assert_eq!(unequal.size(), [at as i64, 3]);
+    }
+    let weight = Tensor::ones([1000, 10], place).set_requires_grad(true);
+    let reducer = Reducer::new(&group, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
+    reducer.backward(&(&weight * rank as f64).sum(Kind::Float)).unwrap();
+    assert!(weight.grad().equal(&Tensor::full([1000, 10], sum, place)));
+    group.barrier().unwrap();
 }
 
 /// The second rank of two never comes: NCCL itself would wait for ever.

@@ -1,0 +1,287 @@
+//! What the program computes on a GPU is what it computes on the processor: trained, resumed, evaluated, predicted, by
+//! one rank and several. Without a GPU, PyTorch on the processor takes its place beside the kernels, so that all but the
+//! GPU itself is tested everywhere.
+//!
+//! Each comparison is also a line `MEASURED {...}` on standard error, which the GPU bundle's report has.
+#![allow(clippy::unwrap_used)]
+
+mod command;
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::Command;
+
+use command::{plain, plain_of_words, run, trainer};
+use fixtures::{reviews, word};
+use ranks::{Rank, skipped};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tch::{Cuda, Device, Kind, Tensor};
+use tempfile::TempDir;
+
+const SIZES: &[&str] =
+    &["--tokens=20", "--batch=32", "--embedding=16", "--hidden=16", "--linear=8", "--log-steps=1"];
+/// Relative, of a loss. cuDNN rounds the factors of products in 32 bits to 11 bits (TF32) unless it is told otherwise.
+const F32_LOSS: f64 = 0.02;
+/// Of an answer from 0 to 1.
+const F32_SCORE: f64 = 0.01;
+/// In 64 bits only the order of sums differs.
+const F64: f64 = 1e-8;
+/// Relative, of a loss, whose factors have 8 bits.
+const BF16_LOSS: f64 = 0.05;
+/// Steps that are compared where numbers are rounded: what is apart grows with each.
+const N_ROUNDED: usize = 30;
+const DOUBLE: &str = "--precision=f64";
+
+/// A dataset, and a folder for what comes of it.
+struct Job {
+    folder: TempDir,
+    dataset: PathBuf,
+    _data: TempDir,
+}
+
+impl Job {
+    fn new() -> Self {
+        let (data, dataset) = reviews(600);
+        Self { folder: tempfile::tempdir().unwrap(), dataset, _data: data }
+    }
+
+    fn out(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn fit(&self, name: &str, more: &[&str]) -> Command {
+        let mut command = trainer();
+        command.arg("fit").arg(&self.dataset).arg("--out").arg(self.out(name));
+        command.args(plain(&[SIZES, &["--rate=0.005"], more].concat()));
+        command
+    }
+
+    fn train(&self, name: &str, more: &[&str]) {
+        said(self.fit(name, more));
+    }
+
+    /// The loss of each step.
+    fn losses(&self, name: &str) -> Vec<f64> {
+        let lines = fs::read_to_string(self.out(name).join("metrics.jsonl")).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.filter(|line| line["event"] == "steps").map(|line| line["loss"].as_f64().unwrap()).collect()
+    }
+
+    fn weights(&self, name: &str) -> Vec<u8> {
+        fs::read(self.out(name).join("model/model.safetensors")).unwrap()
+    }
+
+    /// Steps' losses of two trainings, held against each other; of those whose numbers are rounded, the first.
+    fn compare(&self, what: &str, [found, expected]: [&str; 2], bound: f64) {
+        let [found, expected] = [found, expected].map(|name| self.losses(name));
+        assert_eq!(found.len(), expected.len());
+        assert!(expected[0] > expected[expected.len() - 1], "it learns nothing: {expected:?}");
+        let n_steps = if bound > F64 { N_ROUNDED } else { expected.len() };
+        assert!(n_steps >= N_ROUNDED && n_steps <= expected.len(), "{expected:?}");
+        let apart = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs() / expected);
+        is_within(what, apart.take(n_steps).fold(0.0, f64::max), bound);
+    }
+}
+
+#[test]
+fn a_training_has_the_processors_losses() {
+    let job = Job::new();
+    for (precision, bound) in [("--precision=f32", F32_LOSS), (DOUBLE, F64)] {
+        for pool in ["--pool=last", "--pool=mean-max"] {
+            let [found, expected] = ["found", "expected"].map(|side| format!("{side} {precision} {pool}"));
+            job.train(&found, &[on_gpu(), &[precision, pool]].concat());
+            job.train(&expected, &[PROCESSOR, &[precision, pool]].concat());
+            job.compare(&format!("losses of steps, {precision} {pool}"), [&found, &expected], bound);
+        }
+    }
+}
+
+#[test]
+fn a_pretraining_has_the_processors_losses() {
+    let job = Job::new();
+    for (precision, bound) in [("--precision=f32", F32_LOSS), (DOUBLE, F64)] {
+        let [found, expected] = ["found", "expected"].map(|side| format!("{side} {precision}"));
+        let sizes: Vec<&str> = SIZES.iter().copied().filter(|size| !size.starts_with("--linear")).collect();
+        for (name, device) in [(&found, on_gpu()), (&expected, &["--device=cpu", "--compute=pytorch"])] {
+            let mut command = trainer();
+            command.arg("pretrain").arg(&job.dataset).arg("--out").arg(job.out(name));
+            command.args(plain_of_words(&[&sizes, device, &[precision, "--rate=0.005"]].concat()));
+            said(command);
+        }
+        job.compare(&format!("losses of a pretraining's steps, {precision}"), [&found, &expected], bound);
+    }
+}
+
+#[test]
+fn a_training_that_was_ended_goes_on_as_if_it_was_not() {
+    let job = Job::new();
+    let asked = [on_gpu(), &[DOUBLE, "--epochs=20", "--checkpoint-steps=10"]].concat();
+    job.train("whole", &asked);
+    let mut rank = Rank::start(0, job.fit("ended", &asked));
+    rank.wait_for(" step 20: ");
+    rank.signal(Signal::TERM);
+    let (code, output) = rank.end();
+    assert_eq!(code, Some(75), "{output:?}");
+    assert!(job.losses("ended").len() < job.losses("whole").len());
+
+    job.train("ended", &[&asked[..], &["--resume"]].concat());
+
+    let are_same = job.weights("ended") == job.weights("whole");
+    measured(&json!({"what": "weights after resuming are the same bits", "found": are_same}));
+    // PyTorch adds up on a GPU in an order that is not always the same.
+    assert!(are_same || has_gpu());
+    job.compare("losses of steps, resumed", ["ended", "whole"], F64);
+}
+
+#[test]
+fn evaluations_and_predictions_are_the_processors() {
+    let job = Job::new();
+    let texts: String = (0..200).map(|at| format!("{}\n", text(at))).collect();
+    let lines = job.out("texts");
+    fs::write(&lines, texts).unwrap();
+    for (precision, bound) in [("--precision=f32", F32_SCORE), (DOUBLE, F64)] {
+        let model = job.out(precision);
+        job.train(precision, &[PROCESSOR, &[precision]].concat());
+
+        let [found, expected] = [on_gpu(), PROCESSOR].map(|device| {
+            let mut evaluate = trainer();
+            evaluate.arg("evaluate").arg(&model).arg(&job.dataset).args(device);
+            let metrics: Value = serde_json::from_str(&said(evaluate)).unwrap();
+            let metrics = numbers(&metrics);
+            assert!(metrics.iter().any(|(name, _)| name.ends_with("loss")), "{metrics:?}");
+            metrics
+        });
+        assert_eq!(found.len(), expected.len());
+        for ((name, found), (_, expected)) in found.iter().zip(&expected) {
+            if ["loss", "auc", "accuracy"].iter().any(|metric| name.ends_with(metric)) {
+                let what = format!("evaluation, {name}, {precision}");
+                is_within(&what, (found - expected).abs() / expected.abs().max(1e-9), bound);
+            }
+        }
+
+        let [found, expected] = [on_gpu(), PROCESSOR].map(|device| {
+            let mut predict = trainer();
+            predict.arg("predict").arg(&model).arg(&lines).args(["--format", "text"]).args(device);
+            let score = |line: &str| serde_json::from_str::<Value>(line).unwrap()["score"].as_f64().unwrap();
+            said(predict).lines().map(score).collect::<Vec<f64>>()
+        });
+        assert_eq!((found.len(), expected.len()), (200, 200));
+        assert!(expected.iter().any(|score| (score - expected[0]).abs() > 0.1), "{expected:?}");
+        let apart = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
+        is_within(&format!("scores of predictions, {precision}"), apart.fold(0.0, f64::max), bound);
+    }
+}
+
+#[test]
+fn tokens_on_the_gpu_and_tokens_copied_to_it_train_alike() {
+    let Some(()) = gpu("tokens in its memory") else { return };
+    let job = Job::new();
+    job.train("resident", &["--device=cuda", DOUBLE]);
+    job.train("copied", &["--device=cuda", DOUBLE, "--device-memory=0"]);
+    job.compare("losses of steps, tokens copied", ["copied", "resident"], F64);
+}
+
+#[test]
+fn bf16_trains_about_as_f32_does() {
+    let Some(()) = gpu("bf16") else { return };
+    let job = Job::new();
+    let ones = Tensor::ones([8, 8], (Kind::Float, Device::Cuda(0)));
+    let kind = tch::autocast(true, || ones.matmul(&ones).kind());
+    measured(&json!({"what": "numbers that autocast computes products with", "found": format!("{kind:?}")}));
+
+    job.train("bf16", &["--device=cuda", "--precision=bf16"]);
+    job.train("f32", &["--device=cuda"]);
+
+    job.compare("losses of steps, bf16", ["bf16", "f32"], BF16_LOSS);
+}
+
+#[test]
+fn two_ranks_over_gloo_have_the_losses_of_one() {
+    let job = Job::new();
+    job.train("one", &[PROCESSOR, &[DOUBLE]].concat());
+    ranks_train(&job, "two", 2, &[PROCESSOR, &[DOUBLE]].concat());
+    job.compare("losses of steps, two ranks over Gloo", ["two", "one"], F64);
+}
+
+#[test]
+fn a_rank_for_each_gpu_has_the_losses_of_one() {
+    let n_gpus = if has_gpu() { Cuda::device_count() } else { 0 };
+    if n_gpus < 2 {
+        skipped(&format!("ranks over NCCL: they need several GPUs, and this machine has {n_gpus}"));
+        return;
+    }
+    let job = Job::new();
+    job.train("one", &["--device=cuda", DOUBLE]);
+    ranks_train(&job, "all", n_gpus, &["--device=cuda", DOUBLE]);
+    job.compare(&format!("losses of steps, {n_gpus} ranks over NCCL"), ["all", "one"], F64);
+}
+
+const PROCESSOR: &[&str] = &["--device=cpu"];
+
+/// The GPU, or what takes its place.
+fn on_gpu() -> &'static [&'static str] {
+    if has_gpu() { &["--device=cuda"] } else { &["--device=cpu", "--compute=pytorch"] }
+}
+
+/// Loads CUDA before anything asks for a GPU, as the program does.
+fn has_gpu() -> bool {
+    c10d::load_cuda().is_ok() && Cuda::device_count() > 0
+}
+
+fn gpu(tested: &str) -> Option<()> {
+    if has_gpu() {
+        return Some(());
+    }
+    skipped(&format!("{tested}: this machine has no GPU"));
+    None
+}
+
+fn ranks_train(job: &Job, name: &str, n_ranks: i64, more: &[&str]) {
+    let mut launch = trainer();
+    launch.args(["launch", "--nproc", &n_ranks.to_string(), "--"]);
+    launch.args(job.fit(name, more).get_args());
+    said(launch);
+}
+
+/// What a command that must succeed prints.
+fn said(command: Command) -> String {
+    let named = format!("{command:?}");
+    let (code, said, told) = run(command);
+    assert_eq!(code, Some(0), "{named}: {told}");
+    said
+}
+
+fn text(at: u32) -> String {
+    let words: Vec<String> = (0..1 + at % 19).map(|n| word((at * 31 + n * (7 + at)) % 50)).collect();
+    words.join(" ")
+}
+
+/// All numbers of a JSON value, each with the path to it.
+fn numbers(value: &Value) -> Vec<(String, f64)> {
+    let under = |name: &str, value: &Value| {
+        let within = numbers(value).into_iter();
+        within
+            .map(|(path, number)| (format!("{name}.{path}").trim_end_matches('.').to_owned(), number))
+            .collect()
+    };
+    match value {
+        Value::Number(number) => vec![(String::new(), number.as_f64().unwrap())],
+        Value::Object(fields) => {
+            fields.iter().flat_map(|(name, value)| -> Vec<_> { under(name, value) }).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[track_caller]
+fn is_within(what: &str, found: f64, bound: f64) {
+    measured(&json!({"what": what, "found": found, "bound": bound}));
+    assert!(found <= bound, "{what}: {found} apart, expected at most {bound}");
+}
+
+/// Past the harness, which keeps what a passing test prints.
+fn measured(line: &Value) {
+    std::io::stderr().write_all(format!("MEASURED {line}\n").as_bytes()).unwrap();
+}
