@@ -1,7 +1,7 @@
 # The project's commands. `make help` lists them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo hadoop-demo test prove fuzz sanitize mutations bench hadoop-bench check deny sbom dist clean
+.PHONY: help setup build demo hadoop-demo test prove fuzz sanitize mutations bench hadoop-bench check deny sbom dist gpu-bundle gpu-bundle-test clean
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # A developer's change of Cargo.toml may change Cargo.lock; CI's and a release's may not.
@@ -58,6 +58,7 @@ test: setup ## all tests
 	tests/programs.sh $(TARGET)/release any $(PROGRAMS)
 	.deps/test/bin/python -m unittest discover --start-directory tests/oracle --pattern selftest.py
 	cargo test --release $(LOCKED) $(WORKSPACE) --no-fail-fast
+	$(if $(TORCH_SET),$(MAKE) --no-print-directory gpu-bundle-test)
 	$(LEFT_OUT)
 
 prove: dist ## all tests with their full counts, the released programs, fuzz for a minute, sanitize and mutations
@@ -152,6 +153,17 @@ dist: ## the programs for other machines (glibc 2.34 and newer), into dist/
 	python3 bootstrap/sbom.py dist $(PROGRAMS)
 	cd dist && sha256sum $(PROGRAMS) *.cdx.json >SHA256SUMS
 	tests/programs.sh dist $(GLIBC) $(PROGRAMS)
+
+# What `make test` has built is taken as it is.
+PROFILE := --release
+gpu-bundle: ## what checks a machine with NVIDIA GPUs, into target/gpu-bundle/, to be copied there
+	@bootstrap/laptop.sh build test
+	cargo build $(PROFILE) $(LOCKED) --workspace --bins
+	cargo test $(PROFILE) $(LOCKED) --workspace --test cuda --test collectives --test gpu --no-run --message-format=json >$(TARGET)/gpu-bundle.json
+	.deps/torch/bin/python bootstrap/gpu/bundle.py $(TARGET)/gpu-bundle $(TARGET)/gpu-bundle.json
+
+gpu-bundle-test: gpu-bundle
+	tests/gpu_bundle.py $(TARGET)/gpu-bundle .deps/torch/bin/python
 
 clean: ## remove what was built; .deps/ stays
 	cargo clean

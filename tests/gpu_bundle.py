@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Runs a GPU bundle as another machine would: a copy of it, without this project's environment.
+
+usage: gpu_bundle.py BUNDLE PYTHON
+  BUNDLE  of `make gpu-bundle`
+  PYTHON  a Python that has PyTorch
+
+Each check that the bundle lists must be there, none may fail, and where no GPU is, only what needs one may be skipped.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BYTES_MAX = 60 << 20
+LIMIT_S = 900
+OWN = ["libraries", "programs-start", "gpu"]
+SPEEDS = [f"speed/{model} {precision}" for model in ("small", "large") for precision in ("f32", "bf16")]
+# What a machine without a GPU must have tested.
+ON_PROCESSORS = [
+    "libraries",
+    "programs-start",
+    "c10d-cuda/a_gpu_that_is_not_there_is_said_to_be_missing",
+    "trainer-gpu/a_training_has_the_processors_losses",
+    "trainer-gpu/a_pretraining_has_the_processors_losses",
+    "trainer-gpu/a_training_that_was_ended_goes_on_as_if_it_was_not",
+    "trainer-gpu/evaluations_and_predictions_are_the_processors",
+    "trainer-gpu/two_ranks_over_gloo_have_the_losses_of_one",
+    "speed/small f32",
+]
+
+
+def main() -> None:
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    # Not resolved: a virtual environment's Python is a link.
+    bundle, python = Path(sys.argv[1]), Path(sys.argv[2]).absolute()
+    n_bytes = sum(path.stat().st_size for path in bundle.rglob("*") if path.is_file())
+    assert n_bytes < BYTES_MAX, f"{n_bytes} bytes, expected less than {BYTES_MAX}"
+    with tempfile.TemporaryDirectory() as folder:
+        elsewhere = Path(folder, "elsewhere")
+        shutil.copytree(bundle, elsewhere)
+        subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=elsewhere, check=True)
+        out = Path(folder, "out")
+        done = run(elsewhere, python, out)
+        report = json.loads((out / "results.json").read_text())
+        assert (out / "results.log").stat().st_size > 0
+        check(report, done, json.loads((elsewhere / "bundle.json").read_text())["tests"])
+        if not report["machine"]["gpus"]:
+            refuses_without_gpu(elsewhere, python, Path(folder, "required"))
+    print(f"the GPU bundle: {n_bytes / 2**20:.1f} MiB, {len(report['checks'])} checks, none failed")
+
+
+def run(bundle: Path, python: Path, out: Path, *more: str) -> subprocess.CompletedProcess:
+    """What nothing of this project can help: neither its folder nor a variable that says where it is."""
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(out.parent), "TMPDIR": str(out.parent), "LANG": "C"}
+    # Which GPUs, if there are some, is the machine's to say.
+    environment |= {name: value for name, value in os.environ.items() if name.startswith(("CUDA_", "NVIDIA_"))}
+    command = [str(python), str(bundle / "run"), "--out", str(out), *more]
+    return subprocess.run(
+        command, cwd=out.parent, env=environment, capture_output=True, text=True, timeout=LIMIT_S
+    )
+
+
+def check(report: dict, done: subprocess.CompletedProcess, tests: dict[str, list[str]]) -> None:
+    found = {check["name"]: check for check in report["checks"]}
+    assert len(found) == len(report["checks"]), "two checks have one name"
+    failed = {name: check["reason"] for name, check in found.items() if check["status"] == "failed"}
+    assert not failed and done.returncode == 0, f"{failed}\n{done.stdout}\n{done.stderr}"
+    assert len(tests) == 3 and all(len(names) >= 4 for names in tests.values()), tests
+    listed = OWN + SPEEDS + [f"{Path(program).name}/{name}" for program, names in tests.items() for name in names]
+    assert sorted(found) == sorted(listed), f"{sorted(set(found) ^ set(listed))}"
+    for name in ON_PROCESSORS:
+        assert found[name]["status"] == "passed", found[name]
+    for name, one in found.items():
+        if one["status"] == "skipped":
+            assert "GPU" in one["reason"], one
+            assert not name.startswith("c10d-collectives/"), one
+    if not report["machine"]["gpus"]:
+        assert found["gpu"]["status"] == "skipped" and found["speed/large bf16"]["status"] == "skipped"
+    losses = found["trainer-gpu/a_training_has_the_processors_losses"]["measured"]
+    assert len(losses) == 4 and all(0 <= loss["found"] <= loss["bound"] for loss in losses), losses
+    speeds = found["speed/small f32"]["measured"]
+    assert {"trainer", "PyTorch"} <= {speed["what"] for speed in speeds}, speeds
+
+
+def refuses_without_gpu(bundle: Path, python: Path, out: Path) -> None:
+    """Where a GPU is expected, its absence is a failure, and nothing is run that would need one."""
+    done = run(bundle, python, out, "--require-gpu")
+    assert done.returncode == 1, done.stdout
+    checks = json.loads((out / "results.json").read_text())["checks"]
+    failed = {check["name"]: check["reason"] for check in checks if check["status"] == "failed"}
+    assert "--require-gpu was given" in failed["gpu"], failed
+    assert len(checks) > len(OWN + SPEEDS)
+
+
+main()
