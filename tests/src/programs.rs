@@ -3,9 +3,11 @@
 //! A process gets the environment of the tests without Hadoop's variables, which would decide over its arguments.
 
 use std::env;
+use std::ffi::OsStr;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::thread;
 
 /// How a process ended, and all it said.
@@ -40,25 +42,58 @@ impl Finished {
     }
 }
 
-/// A program of this project, or an example of one, as built beside the tests.
+/// A program of this project, or an example of one, built from the sources as they are.
 pub fn program(name: &str) -> Command {
     let folder = folder_of_programs();
     let path =
         [folder.join(name), folder.join("examples").join(name)].into_iter().find(|path| path.is_file());
-    let path = path.unwrap_or_else(|| folder.join(name));
-    assert!(
-        path.is_file(),
-        "{} is missing: run `make build`, or `cargo build --release --workspace --bins`",
-        path.display()
-    );
-    without_hadoop(&path)
+    without_hadoop(
+        &path.unwrap_or_else(|| panic!("{} has no {name}, which `make build` builds", folder.display())),
+    )
 }
 
-/// The folder above that of the running test: `target/release/` above `deps/`.
-pub fn folder_of_programs() -> PathBuf {
-    let test = env::current_exe().expect("a running program has a file");
-    let folder = test.ancestors().nth(2).expect("a test lies in target/release/deps/");
-    folder.to_owned()
+/// The folder above that of the running test, `target/debug/` above `deps/`, with programs of the sources as they are.
+pub fn folder_of_programs() -> &'static Path {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let test = env::current_exe().expect("a running program has a file");
+        let folder = test.ancestors().nth(2).expect("a test lies in target/debug/deps/").to_owned();
+        // Who has just built them says so (tests/run.py).
+        if env::var_os("PROGRAMS_ARE_BUILT").is_none() {
+            build_programs(&folder);
+        }
+        folder
+    });
+    &FOLDER
+}
+
+/// Builds what has changed since it was built: cargo builds for a package's tests its own programs only, and what was
+/// built of the others some time ago would be tested in their place.
+fn build_programs(folder: &Path) {
+    let name = folder.file_name().and_then(OsStr::to_str).expect("a profile has a folder");
+    let profile = if name == "debug" { "dev" } else { name };
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the project");
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args([
+        "build",
+        "--quiet",
+        "--workspace",
+        "--bins",
+        "--example",
+        "demo-corpus",
+        "--profile",
+        profile,
+    ]);
+    if !project.join(".deps/libtorch").exists() && env::var_os("LIBTORCH").is_none() {
+        cargo.args(["--exclude", "c10d", "--exclude", "ranks", "--exclude", "trainer"]);
+    }
+    // What cargo tells a test of itself is not for another build.
+    let target = folder.parent().expect("a profile's folder lies in target/");
+    let told = cargo.env("CARGO_TARGET_DIR", target).current_dir(project).output().expect("cargo starts");
+    assert!(
+        told.status.success(),
+        "the programs under test cannot be built:\n{}",
+        String::from_utf8_lossy(&told.stderr)
+    );
 }
 
 /// Any program, in the environment that the project's own ones get.

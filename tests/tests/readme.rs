@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tests::programs::folder_of_programs;
+
 const FENCE: &str = "```console\n";
 
 struct Step<'a> {
@@ -18,13 +20,6 @@ struct Step<'a> {
 
 fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-/// The folder of the programs that were built with this test.
-fn programs() -> PathBuf {
-    let folder = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
-    assert!(folder.join("mapper").exists(), "no mapper in {}: run `make build` first", folder.display());
-    folder
 }
 
 fn blocks(readme: &str) -> Vec<&str> {
@@ -43,7 +38,7 @@ fn steps(block: &str) -> Vec<Step<'_>> {
 }
 
 fn run(folder: &Path, command: &str) -> String {
-    let path = format!("{}:{}", programs().display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", folder_of_programs().display(), std::env::var("PATH").unwrap());
     let output = Command::new("bash")
         .args(["-o", "pipefail", "-c", &format!("exec 2>&1\n{command}")])
         .env("PATH", path)

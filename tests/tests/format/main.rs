@@ -18,6 +18,7 @@ use std::process::Command;
 use document::Document;
 use file::File;
 use rows::Text;
+use tests::programs::folder_of_programs;
 
 /// What differs from machine to machine, and the value that stands for it in the document.
 const RUN: &str = "file:///data/run";
@@ -76,9 +77,7 @@ fn root() -> PathBuf {
 /// Runs the document's commands on its reviews in an empty folder.
 fn run_example(document: &Document, folder: &Path) {
     fs::write(folder.join("reviews.json"), document.get("reviews")).unwrap();
-    let mut path = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().as_os_str().to_owned();
-    let built = ["mapper", "reducer", "merge"].iter().all(|program| Path::new(&path).join(program).exists());
-    assert!(built, "a program is missing in {}: run `make build` first", path.display());
+    let mut path = folder_of_programs().as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
     let mut bash = Command::new("bash");
