@@ -43,6 +43,8 @@ fn shim(include: &Path) -> cc::Build {
         .flag(include.join("torch/csrc/api/include"))
         // Virtual functions of PyTorch that are overridden use few of their arguments.
         .flag("-Wno-unused-parameter")
+        // What is of one file stays so where shim.cc includes it.
+        .flag("-Wno-subobject-linkage")
         .warnings(true)
         .extra_warnings(true);
     build
