@@ -52,13 +52,14 @@ hadoop-demo: ## the same as a job of Hadoop, on two nodes of this machine
 	cargo build --release $(LOCKED) $(STAGES:%=-p %) -p sentimill --bins --example demo-corpus
 	tests/hadoop-demo.sh $(TARGET)/release .deps/s3/bin/moto_server
 
-# Everything in the release profile, so that HDF5 is compiled once.
-test: setup ## all tests
-	cargo build --release $(LOCKED) $(WORKSPACE) --bins
-	tests/programs.sh $(TARGET)/release any $(PROGRAMS)
-	.deps/test/bin/python -m unittest discover --start-directory tests/oracle --pattern selftest.py
-	cargo test --release $(LOCKED) $(WORKSPACE) --no-fail-fast
-	$(if $(TORCH_SET),$(MAKE) --no-print-directory gpu-bundle-test)
+# Which packages, all of them if none is named, and a command to run beside the tests.
+ONLY :=
+BESIDE :=
+test: setup ## all tests, or those of some packages; ONLY="reducer store"
+	$(if $(ONLY),,.deps/test/bin/python -m unittest discover --start-directory tests/oracle --pattern selftest.py)
+	tests/run.py $(if $(ONLY),--only "$(ONLY)") $(if $(BESIDE),--beside "$(BESIDE)") $(LOCKED) $(WORKSPACE)
+	$(if $(ONLY),,tests/programs.sh $(TARGET)/debug any $(PROGRAMS))
+	$(if $(ONLY),,$(if $(TORCH_SET),$(MAKE) --no-print-directory gpu-bundle-test PROFILE=))
 	$(LEFT_OUT)
 
 prove: dist ## all tests with their full counts, the released programs, fuzz for a minute, sanitize and mutations
@@ -79,7 +80,7 @@ fuzz: ## what reads bytes from elsewhere, by libFuzzer; FUZZ="json clean" SECOND
 # which libdeflate's equal tables are to the sanitizer.
 sanitize: ## the tests of what reads bytes from elsewhere, under AddressSanitizer
 	@bootstrap/laptop.sh build
-	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 cargo test --release $(LOCKED) \
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 cargo test $(LOCKED) \
 		-p corpus -p dataset --lib --tests --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/sanitizer
 
 # Which groups of tests/mutants.py, all of them if none is named; the last one needs PyTorch.
@@ -91,40 +92,36 @@ mutations: ## code broken in one place after the other: does a test notice? Hour
 
 # Datasets besides that the training is measured on.
 REVIEWS :=
-# What is measured is built as what is shipped.
 bench: ## 1 GB through each stage, through sentimill, and through other engines; store, reading, all-reduces and training beside others
 	@bootstrap/laptop.sh build test bench $(TORCH_SET)
-	cargo build --profile dist $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server
-	python3 tests/bench.py $(TARGET)/dist .deps/bench/bin/python
-	python3 sentimill/bench/compare.py $(TARGET)/dist .deps/bench/bin/python
-	cargo build --profile dist $(LOCKED) -p dataset --example read
-	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/dist/examples/read $(TARGET)/dist/bench/reviews.h5
-	cargo build --profile dist $(LOCKED) -p store --example copy
-	python3 crates/store/bench/throughput.py $(TARGET)/dist .deps/bench/bin/aws
+	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server --example read --example copy
+	python3 tests/bench.py $(TARGET)/release .deps/bench/bin/python
+	python3 sentimill/bench/compare.py $(TARGET)/release .deps/bench/bin/python
+	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/release/examples/read $(TARGET)/release/bench/reviews.h5
+	python3 crates/store/bench/throughput.py $(TARGET)/release .deps/bench/bin/aws
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
-	cargo build --profile dist $(LOCKED) -p c10d --example all_reduce
-	python3 crates/c10d/bench/compare.py $(TARGET)/dist/examples/all_reduce .deps/torch/bin/python
-	cargo build --profile dist $(LOCKED) -p kernels --example step
-	$(TARGET)/dist/examples/step 1 && $(TARGET)/dist/examples/step 2
-	python3 trainer/bench/generated.py 60000 >$(TARGET)/dist/bench/generated.jsonl
-	$(TARGET)/dist/sentimill --profile original --input $(TARGET)/dist/bench/generated.jsonl --out $(TARGET)/dist/bench/generated.h5
-	python3 trainer/bench/compare.py $(TARGET)/dist/trainer .deps/torch/bin/python 5 $(TARGET)/dist/bench/generated.h5 $(REVIEWS)
+	cargo build --release $(LOCKED) $(WORKSPACE) --example all_reduce --example step
+	python3 crates/c10d/bench/compare.py $(TARGET)/release/examples/all_reduce .deps/torch/bin/python
+	$(TARGET)/release/examples/step 1 && $(TARGET)/release/examples/step 2
+	python3 trainer/bench/generated.py 60000 >$(TARGET)/release/bench/generated.jsonl
+	$(TARGET)/release/sentimill --profile original --input $(TARGET)/release/bench/generated.jsonl --out $(TARGET)/release/bench/generated.h5
+	python3 trainer/bench/compare.py $(TARGET)/release/trainer .deps/torch/bin/python 5 $(TARGET)/release/bench/generated.h5 $(REVIEWS)
 endif
 	$(LEFT_OUT)
 
 hadoop-bench: ## 1 GB through the job on Hadoop, beside the same in Python
 	@TORCH=no bootstrap/laptop.sh build test bench hadoop
-	cargo build --profile dist $(LOCKED) $(STAGES:%=-p %) -p sentimill --bins --example demo-corpus
-	python3 tests/hadoop_bench.py $(TARGET)/dist .deps/bench/bin/python
+	cargo build --release $(LOCKED) $(STAGES:%=-p %) -p sentimill --bins --example demo-corpus
+	python3 tests/hadoop_bench.py $(TARGET)/release .deps/bench/bin/python
 
 check: ## format, lints, documentation, licences, lists of what is built in, scripts
 	@bootstrap/laptop.sh build check $(TORCH_SET)
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
-	cargo clippy --release $(LOCKED) $(WORKSPACE) --all-targets -- -D warnings
+	cargo clippy $(LOCKED) $(WORKSPACE) --all-targets -- -D warnings
 	cargo clippy --release $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --all-features -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --release $(LOCKED) $(WORKSPACE) --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) $(WORKSPACE) --no-deps --document-private-items --quiet
 	.deps/bin/shellcheck $$(git ls-files -- '*.sh' bootstrap/cmake .ci/run)
 	$(MAKE) --no-print-directory deny sbom
 	$(LEFT_OUT)
@@ -146,15 +143,15 @@ dist: export CARGO_ZIGBUILD_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: ## the programs for other machines (glibc 2.34 and newer), into dist/
 	@bootstrap/laptop.sh build dist
-	.deps/bin/cargo-zigbuild zigbuild --profile dist --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
+	.deps/bin/cargo-zigbuild zigbuild --release --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
 	rm -rf dist && mkdir dist
-	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/dist/%) dist/
+	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/release/%) dist/
 	@bootstrap/laptop.sh sbom
 	python3 bootstrap/sbom.py dist $(PROGRAMS)
 	cd dist && sha256sum $(PROGRAMS) *.cdx.json >SHA256SUMS
 	tests/programs.sh dist $(GLIBC) $(PROGRAMS)
 
-# What `make test` has built is taken as it is.
+# Measured as what is shipped; `make test` takes what it has built.
 PROFILE := --release
 gpu-bundle: ## what checks a machine with NVIDIA GPUs, into target/gpu-bundle/, to be copied there
 	@bootstrap/laptop.sh build test

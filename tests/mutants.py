@@ -90,10 +90,10 @@ def run(program, folder, name):
     results.mkdir(parents=True, exist_ok=True)
     files = [argument for file in group.files for argument in ("--file", file)]
     # --workspace: of the two packages that need PyTorch too.
-    command = [program, "mutants", "--dir", str(PROJECT), "--output", str(results), "--profile", "release", "--workspace"]
+    command = [program, "mutants", "--dir", str(PROJECT), "--output", str(results), "--profile", "dev", "--workspace"]
     command += ["--timeout", str(TIME_LIMIT_S), "--test-package", ",".join(group.packages), "--no-shuffle", "--colors", "never"]
     # What is changed is compiled again and again, and runs for a moment.
-    command += [f"--cargo-arg=--config=profile.release.package.{group.packages[0]}.opt-level=0"]
+    command += [f"--cargo-arg=--config=profile.dev.package.{group.packages[0]}.opt-level=0"]
     command += [*files, "--", *group.tests]
     environment = os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}
     # 0: all noticed; 2: some not; 3: some did not end. Everything else is no result.

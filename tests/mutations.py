@@ -165,11 +165,11 @@ def main():
     environment = os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}
 
     def passes(test):
-        build = ["cargo", "build", "--release", "--bins", "--quiet"]
+        build = ["cargo", "build", "--bins", "--quiet"]
         if subprocess.run(build, cwd=tree, env=environment).returncode != 0:
             sys.exit("mutations: what stands above does not compile")
         binary, name = test
-        command = ["cargo", "test", "--release", "--quiet", "--test", binary, "--", "--exact", name]
+        command = ["cargo", "test", "--quiet", "--test", binary, "--", "--exact", name]
         try:
             ran = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT_S)
         except subprocess.TimeoutExpired:

@@ -3,7 +3,7 @@
 HDF5 library that it is built with, and by h5py. In turn, a round of each; prints medians and the spread, in GB of
 decoded elements a second. The file is opened each time and lies in the page cache.
 
-usage: crates/dataset/bench/compare.py EXAMPLE DATASET   (target/dist/examples/read; needs h5py)
+usage: crates/dataset/bench/compare.py EXAMPLE DATASET   (target/release/examples/read; needs h5py)
 ROUNDS (9) comes from the environment.
 """
 

@@ -3,7 +3,7 @@ and as many requests at once. Both talk to the same s3s-fs on this machine, in t
 whole processes, and the processor seconds of client and server, which say whom the time went to.
 
 usage: throughput.py PROGRAMS AWS
-  PROGRAMS  the folder of examples/s3-server and examples/copy (target/dist)
+  PROGRAMS  the folder of examples/s3-server and examples/copy (target/release)
   AWS       the AWS CLI (.deps/bench/bin/aws)
 MEGABYTES (512), ROUNDS (3) and TMPDIR, where the file lies three times, come from the environment.
 """

@@ -2,7 +2,7 @@
 //! RELIABILITY.md promises.
 //!
 //! A usual run has small counts; with PROVE=1 they are those of RELIABILITY.md. What fails prints a seed;
-//! `SEED=n cargo test --release -p tests --test exactly_once NAME` plays that one again.
+//! `SEED=n cargo test -p tests --test exactly_once NAME` plays that one again.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod attempts;

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Runs the tests of Rust: builds them and the programs that they drive, runs several test programs at a time, those that
+mostly wait beside those that compute, and ends with the ten slowest tests.
+
+usage: tests/run.py [--only PACKAGES] [--beside COMMAND] CARGO_OPTION...
+  --only PACKAGES   only the tests of these packages, by commas or spaces
+  --beside COMMAND  what else to run while tests run, once they are built; its failure is one of a test
+  CARGO_OPTION      what cargo is to select and how it is to build, as --locked --workspace
+
+Everything is built with the features of one selection, whatever is run: cargo gives a package by itself (-p) fewer features,
+and compiles HDF5 and the client of S3 once more.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+PROJECT = pathlib.Path(__file__).resolve().parent.parent
+# Test programs that mostly wait, for nodes, time limits and processes that are to end: they run beside the others. Hadoop's
+# takes as long as all others together.
+NODES = [("tests", "hadoop")]
+WAIT = [("c10d", "lost_ranks"), ("store", "s3"), ("c10d", "watch"), ("trainer", "out"), ("launch", "launch"), ("tests", "exactly_once")]
+# The longest of the others first, so that none is left alone at the end.
+LONG = [("trainer", "program"), ("tests", "pipe"), ("trainer", "pytorch"), ("trainer", "crafted"), ("tests", "faults"), ("tests", "sentimill"), ("trainer", "report")]
+N_SLOWEST = 10
+# libtest says how long a test took to those who may use what is not stable. Nothing is compiled by it.
+REPORT_TIME = ["-Z", "unstable-options", "--report-time"]
+TIMED = re.compile(r"^test (.*?)(?: - should panic)? \.\.\. .*<([0-9.]+)s>$", re.MULTILINE)
+# A test that speaks past the harness parts its line from what became of it.
+RESULT = re.compile(r"^test result: ", re.MULTILINE)
+
+
+def main():
+    options = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1], allow_abbrev=False)
+    options.add_argument("--only", type=lambda names: set(re.split(r"[, ]+", names.strip())), default=set())
+    options.add_argument("--beside")
+    options, arguments = options.parse_known_args()
+    only = options.only
+    begin = time.monotonic()
+    cargo(["build", *arguments, "--bins"])
+    programs, folders = build(arguments)
+    packages = {package for package, _, _, _ in programs}
+    if only:
+        if unknown := only - packages:
+            sys.exit(f"run.py: {', '.join(sorted(unknown))}: no tests of such a package; there are {', '.join(sorted(packages))}")
+        programs = [program for program in programs if program[0] in only]
+    print(f"built in {time.monotonic() - begin:.0f} s; {len(programs)} test programs\n", flush=True)
+
+    begin = time.monotonic()
+    runs = Runs(environment(folders))
+    lanes = [[program for name in names for program in programs if program[:2] == name] for names in (NODES, WAIT)]
+    rank = {name: at for at, name in enumerate(LONG)}
+    others = [program for program in programs if not any(program in lane for lane in lanes)]
+    lanes.append(sorted(others, key=lambda program: rank.get(program[:2], len(LONG))))
+    lanes = [threading.Thread(target=runs.run_all, args=(lane,)) for lane in lanes]
+    libraries = [place[1] for _, _, kind, place in programs if kind == "lib"]
+    lanes.append(threading.Thread(target=runs.doctests, args=(libraries, arguments)))
+    if options.beside:
+        lanes.append(threading.Thread(target=runs.beside, args=(options.beside,)))
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    runs.tell(time.monotonic() - begin)
+    sys.exit(1 if runs.failed else 0)
+
+
+def cargo(arguments):
+    ended = subprocess.run([os.environ.get("CARGO", "cargo"), *arguments], cwd=PROJECT).returncode
+    if ended != 0:
+        sys.exit(ended)
+
+
+def build(arguments):
+    """The test programs, as (package, target, kind, (file, the package's folder)), and the folders of libraries that build scripts made."""
+    command = [os.environ.get("CARGO", "cargo"), "test", *arguments, "--no-run", "--message-format=json-render-diagnostics"]
+    programs, folders = [], []
+    cargo = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
+    for line in cargo.stdout:
+        message = json.loads(line)
+        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+            target, folder = message["target"], pathlib.Path(message["manifest_path"]).parent
+            # `…/crates/corpus#0.1.0`, or `…/folder#name@0.1.0` where the folder has another name.
+            package = message["package_id"].split("#")[1].split("@")[0] if "@" in message["package_id"] else folder.name
+            programs.append((package, target["name"], target["kind"][0], (message["executable"], folder)))
+        if message["reason"] == "build-script-executed":
+            folders += [path.removeprefix("native=") for path in message["linked_paths"] if path.startswith("native=")]
+    if cargo.wait() != 0:
+        sys.exit(cargo.returncode)
+    return programs, folders
+
+
+def environment(folders):
+    """What cargo gives to tests besides: where the libraries lie that build scripts made."""
+    paths = [*dict.fromkeys(folders), os.environ.get("LD_LIBRARY_PATH", "")]
+    # The programs have just been built, so that no test has to (tests/src/programs.rs).
+    return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths)), "PROGRAMS_ARE_BUILT": "1", "RUSTC_BOOTSTRAP": "1"}
+
+
+class Runs:
+    """Test programs that were run, and what became of them."""
+
+    def __init__(self, environment):
+        self.environment, self.lock = environment, threading.Lock()
+        self.failed, self.tests, self.seconds = [], [], []
+
+    def run_all(self, programs):
+        """Takes programs off the list until it is empty; another lane may do the same."""
+        while True:
+            with self.lock:
+                if not programs:
+                    return
+                program = programs.pop(0)
+            self.run(*program)
+
+    def run(self, package, target, kind, place):
+        file, folder = place
+        begin = time.monotonic()
+        environment = self.environment | {"CARGO_MANIFEST_DIR": str(folder), "CARGO_PKG_NAME": package}
+        ended = subprocess.run([file, *REPORT_TIME], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        seconds = time.monotonic() - begin
+        output = ended.stdout.decode(errors="replace")
+        name = package if kind in ("lib", "bin", "proc-macro") and package == target else f"{package}/{target}"
+        if kind in ("bin", "example"):
+            name += f" ({kind})"
+        with self.lock:
+            self.seconds.append((seconds, name))
+            self.tests += [(float(took), f"{name}: {test}") for test, took in TIMED.findall(output)]
+            # A program that ends well without a result has not run its tests.
+            if ended.returncode != 0 or not RESULT.search(output):
+                self.failed.append(f"{name}: exit code {ended.returncode}; again: make test ONLY={package}")
+            print(f"     Running {name}, {seconds:.1f} s\n{output}", flush=True)
+
+    def doctests(self, folders, arguments):
+        """Those of the documentation in these folders, which cargo compiles and runs."""
+        if not folders:
+            return
+        only = [f"{folder.relative_to(PROJECT)}/src" for folder in folders]
+        command = [os.environ.get("CARGO", "cargo"), "test", *arguments, "--doc", "--no-fail-fast", "--", *only]
+        ended = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with self.lock:
+            if ended.returncode != 0:
+                self.failed.append("tests of the documentation; again: cargo test --doc")
+            print(ended.stdout.decode(errors="replace"), flush=True)
+
+    def beside(self, command):
+        """Another command, whose output is told whole."""
+        begin = time.monotonic()
+        ended = subprocess.run(command, shell=True, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        with self.lock:
+            if ended.returncode != 0:
+                self.failed.append(f"{command}: exit code {ended.returncode}")
+            print(f"     Beside the tests: {command}, {time.monotonic() - begin:.0f} s\n{ended.stdout.decode(errors='replace')}", flush=True)
+
+    def tell(self, seconds):
+        print(f"\nThe {N_SLOWEST} slowest tests, in {seconds:.0f} s of which {sum(took for took, _ in self.seconds):.0f} s one after the other:")
+        for took, test in sorted(self.tests, reverse=True)[:N_SLOWEST]:
+            print(f"{took:8.1f} s  {test}")
+        for failed in self.failed:
+            print(f"FAILED {failed}")
+
+
+if __name__ == "__main__":
+    main()
