@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+use tests::programs::program;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// Eight texts, one of them twice and one of stop words only; each of three partitions has some.
@@ -253,15 +254,9 @@ pub fn place_of(bytes: &[u8], wanted: &[u8]) -> usize {
     bytes.windows(wanted.len()).position(|window| window == wanted).expect("the file holds these bytes")
 }
 
-/// Test programs lie in `target/PROFILE/deps`, the programs a folder above; others are named by their path.
+/// The file of a program of this project; others are named by their path.
 pub fn built(name: &str) -> PathBuf {
-    if name.starts_with('/') {
-        return name.into();
-    }
-    let test = std::env::current_exe().unwrap();
-    let program = test.parent().and_then(Path::parent).unwrap().join(name);
-    assert!(program.exists(), "{} is not built; run `make build`", program.display());
-    program
+    if name.starts_with('/') { name.into() } else { program(name).get_program().into() }
 }
 
 fn hostname() -> String {
