@@ -173,7 +173,7 @@ def optimizer_of(model: Classifier, asked: argparse.Namespace) -> torch.optim.Op
 
 
 def rate(step: int, end_step: int, asked: argparse.Namespace) -> float:
-    """The formulas of trainer/src/schedule.rs."""
+    """The formulas of crates/runs/src/recipe/schedule.rs."""
     full = asked.rate * asked.batch / (asked.base_batch or asked.batch)
     if step < asked.warm_up:
         start = min(asked.rate, full)

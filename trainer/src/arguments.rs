@@ -195,7 +195,7 @@ pub struct Export {
 /// What is reported.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// The --out folders of fit
+    /// The --out folders of fit and pretrain
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// The page to write; one that is there is replaced

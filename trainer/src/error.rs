@@ -1,5 +1,4 @@
-//! What can go wrong before a model sees a row and after it has answered, and the exit code that a program gives for
-//! it.
+//! Why a command of the trainer ends early, and the exit code that the program gives for it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 use program::exit::Exit;
 use thiserror::Error;
 
-/// Why there is no batch, no learning rate or no metric.
+/// Why a command ends early.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A dataset could not be read.
@@ -70,6 +69,9 @@ pub enum Error {
     /// Lines could not be read or answered.
     #[error(transparent)]
     Predict(#[from] crate::predict::Error),
+    /// The folder in which a result should be made is not there.
+    #[error(transparent)]
+    NoFolder(#[from] program::place::NoFolder),
     /// A file of word vectors.
     #[error("{}: line {line}: {found}", path.display())]
     Vectors {
@@ -141,7 +143,7 @@ impl Error {
     /// The exit code of a program that ends with this.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Misplaced(_) => Exit::Usage,
+            Self::Misplaced(_) | Self::NoFolder(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
             Self::Setting { .. } | Self::Diverged { .. } => Exit::Settings,
@@ -177,5 +179,5 @@ fn first_line(error: &tch::TchError) -> String {
     text.split("\nException raised from").next().unwrap_or(&text).trim().to_owned()
 }
 
-/// The result of preparing batches, rates and metrics.
+/// The result of a part of a command.
 pub type Result<T> = std::result::Result<T, Error>;

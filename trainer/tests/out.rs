@@ -12,6 +12,7 @@ use command::{ended, trainer};
 use fixtures::reviews;
 use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
+use serde_json::Value;
 use tempfile::TempDir;
 
 const MISSING: &str = "no-such-dataset.h5";
@@ -183,6 +184,22 @@ fn a_complete_training_is_not_said_to_have_had_other_settings() {
     assert_eq!(code, Some(78), "{told}");
     assert!(told.contains("found a complete training with epochs 1, expected 2; "), "{told}");
     assert!(told.contains("--init-from "), "{told}");
+}
+
+#[test]
+fn a_complete_training_of_an_older_version_is_complete() {
+    let (_data, dataset, out) = data_and_out();
+    trained(&dataset, &out, &[]);
+    let path = out.join("settings.json");
+    let mut settings: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    settings["version"] = 1.into();
+    let recipe = settings["recipe"].as_object_mut().unwrap();
+    recipe.remove("family").unwrap();
+    recipe.insert("task".to_owned(), serde_json::json!({"sentiment": {"label": {"pos_weight": 1.0}}}));
+    fs::write(&path, settings.to_string()).unwrap();
+    let (code, told) = ended(fit(&dataset, &out, &["--resume"]));
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains("already complete: the model is in "), "{told}");
 }
 
 #[test]

@@ -24,12 +24,6 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
-    /// The folder in which a result should be made is not there.
-    #[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check --out", path.display())]
-    NoFolder {
-        /// That folder.
-        path: PathBuf,
-    },
     /// Another process trains in this folder.
     #[error(
         "{}: {holder} is training there, expected no other; wait for its end, or choose another --out",
@@ -95,7 +89,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Dataset(error) => error.exit(),
-            Self::Occupied { .. } | Self::NoFolder { .. } => Exit::Usage,
+            Self::Occupied { .. } => Exit::Usage,
             Self::Saved(error) => error.exit(),
             Self::OtherTraining { .. } => Exit::Settings,
             Self::Report { .. } | Self::Unreadable { .. } => Exit::MissingInput,

@@ -34,6 +34,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use program::place::folder_of;
 use tempfile::NamedTempFile;
 
 pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
@@ -45,7 +46,7 @@ pub use self::times::RankTimes;
 use crate::error::{Error, Result};
 
 /// Goes up when an older program would read a newer folder wrongly.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// What the training goes on from.
 pub const CHECKPOINTS: &str = "checkpoints";
@@ -71,10 +72,6 @@ pub fn temporary_beside(path: &Path) -> Result<NamedTempFile> {
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     let made = builder.prefix(".writing-").permissions(permissions).tempfile_in(folder_of(path));
     made.map_err(|error| Error::io(path, error.kind().into()))
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes a file that appears whole or not at all, in the place of what was there, and is durable then.

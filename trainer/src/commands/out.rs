@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::settings::{Difference, Settings};
 use dataset::sha256;
+use program::place::{check_folder, folder_of};
 
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
@@ -13,8 +14,8 @@ use runs::checkpoints::{Checkpoints, differing};
 use runs::recipe::Recipe;
 use runs::saved;
 use runs::training::{
-    CHECKPOINTS, EVALUATION, EvaluationRecord, Hold, LOCK, METRICS, MODEL, PATIENCE, RunSettings, SCORES,
-    SETTINGS, TENSORBOARD, put_json, write_scores,
+    CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Hold, LOCK, METRICS, MODEL, PATIENCE,
+    RunSettings, SCORES, SETTINGS, TENSORBOARD, put_json, write_scores,
 };
 use scoring::RowScore;
 
@@ -71,6 +72,10 @@ impl Out {
             found: error.to_string(),
             expected: "the settings of a training; choose another --out".to_owned(),
         })?;
+        // The recipe of an older folder has other names; its checkpoints say of which version they are.
+        if settings.version < FORMAT_VERSION {
+            return Ok(is_complete);
+        }
         let other_rows = settings.preparation.and_then(|there| there.difference(preparation));
         let difference = match other_rows {
             Some(Difference { setting, ours, theirs }) => Some((setting.to_owned(), ours, theirs)),
@@ -97,8 +102,7 @@ impl Out {
 
 /// Refuses a place in a folder that is not there: only the last one is made.
 pub fn check_place(out: &Path) -> Result<()> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if folder.is_dir() { Ok(()) } else { Err(runs::Error::NoFolder { path: folder.to_owned() }.into()) }
+    Ok(check_folder(folder_of(out), "--out")?)
 }
 
 /// Refuses what a training would be mixed with.

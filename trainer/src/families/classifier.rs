@@ -80,9 +80,7 @@ impl Classifier {
         let head = drop(self.lstm.dense(self.places.linear, &pooled)?.f_relu()?, dropout.head)?;
         self.lstm.dense(self.places.output, &head) // [B, O]
     }
-}
 
-impl Classifier {
     /// The weighted sum of the losses of a share's rows.
     pub(super) fn loss(&self, share: &Share, targets: &Targets, recipe: &Recipe) -> Result<Weighed> {
         let kind = kind_of(recipe.precision);

@@ -70,7 +70,7 @@ impl NextWord {
     fn loss_of(&self, share: &Share, dropout: Dropout, candidates: &Candidates) -> Result<Weighed> {
         let states = self.lstm.states(&share.tokens, &share.lengths, dropout)?;
         let pairs = Pairs::of(&share.tokens, &share.lengths)?;
-        let expected = drop(self.lstm.dense(self.linear, &pairs.befores(&states)?)?, dropout.head)?; // [N, E]
+        let expected = drop(self.lstm.dense(self.linear, &pairs.contexts(&states)?)?, dropout.head)?; // [N, E]
         let (weights, biases) = (pairs.weights(&share.weights)?, self.lstm.parameters().at(self.biases));
         softmax::loss(&expected, &pairs, &weights, self.lstm.embedding(), biases, candidates)
     }

@@ -317,11 +317,11 @@ fn a_folder_of_no_training_and_a_file_of_no_report_are_refused() {
     assert_eq!(refused(&[&run], &page).0, Some(0), "a report is made anew");
 
     let settings = run.join("settings.json");
-    let newer = fs::read_to_string(&settings).unwrap().replace("\"version\": 1", "\"version\": 9");
+    let newer = fs::read_to_string(&settings).unwrap().replace("\"version\": 2", "\"version\": 9");
     fs::write(&settings, newer).unwrap();
     let (code, told) = refused(&[&run], &page);
     assert_eq!(code, Some(66), "{told}");
-    assert!(told.contains("settings.json: format version 9, expected 1 or less"), "{told}");
+    assert!(told.contains("settings.json: format version 9, expected 2 or less"), "{told}");
 }
 
 #[test]

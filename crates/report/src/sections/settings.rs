@@ -76,7 +76,7 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
     all
 }
 
-/// Where a setting stands in the recipe, and the flag of fit that says it, or what it is where none does. A value with
+/// Where a setting stands in the recipe, and the flag that says it, or what it is where none does. A value with
 /// settings of its own, as the optimizer with its momentum, is told by its name.
 pub const SETTING_NAMES: [(&str, &str); 39] = [
     ("dataset", "id digest of the dataset"),

@@ -10,6 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dataset::sha256;
+use program::place::folder_of;
 use tempfile::TempDir;
 
 use super::error::{Error, Result};
@@ -33,7 +34,7 @@ impl Unfinished {
         if let Some(found) = occupant(folder).at(folder, "look it up")? {
             return Err(Error::Occupied { path: folder.to_owned(), found, expected: "a free name" });
         }
-        let parent = parent(folder);
+        let parent = folder_of(folder);
         match fs::create_dir(parent) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => made.at(parent, "make the folder")?,
@@ -67,7 +68,7 @@ impl Unfinished {
         fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
         // There is nothing to remove under its former name.
         let _ = self.temporary.keep();
-        sync_folder(parent(&self.folder)).at(parent(&self.folder), "sync the folder")
+        sync_folder(folder_of(&self.folder)).at(folder_of(&self.folder), "sync the folder")
     }
 }
 
@@ -80,11 +81,12 @@ fn occupant(folder: &Path) -> io::Result<Option<String>> {
     };
     let names = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<_>>>()?;
     let expected = [CONFIG, SUMS, VOCABULARY, WEIGHTS];
-    let missing = expected.iter().find(|expected| !names.iter().any(|name| name == *expected));
-    Ok(Some(match (missing, names.first()) {
-        (None, _) => "a saved model".to_owned(),
-        (Some(_), Some(name)) => format!("a folder with {}", name.display()),
-        (Some(_), None) => "an empty folder".to_owned(),
+    if let Some(name) = names.iter().find(|name| !expected.iter().any(|expected| name == expected)) {
+        return Ok(Some(format!("a folder with {}", name.display())));
+    }
+    Ok(Some(match expected.iter().find(|expected| !names.iter().any(|name| name == *expected)) {
+        Some(missing) => format!("a folder without {missing}"),
+        None => "a saved model".to_owned(),
     }))
 }
 
@@ -164,7 +166,7 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
 
 /// Refuses what is not there, and what reading might never come to the end of.
 fn check_file(path: &Path) -> Result<()> {
-    let folder = parent(path);
+    let folder = folder_of(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     match fs::metadata(path) {
         Ok(found) if found.is_file() => Ok(()),
@@ -193,10 +195,6 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         synced_or_not => synced_or_not,
     }
-}
-
-fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Says which file an error of the system belongs to.

@@ -48,25 +48,27 @@ pub struct DatasetRecord {
 impl RunSettings {
     /// Number of epochs, where the recipe says it.
     pub fn epochs(&self) -> Option<u64> {
-        self.known()?.epochs
+        Some(KnownEpochs::deserialize(&self.recipe).ok()?.epochs)
     }
 
     /// Whether the model learns next words, so that no row of it is right or wrong.
     pub fn is_of_words(&self) -> bool {
-        matches!(self.known(), Some(Known { family: Some(KnownFamily::NextWord(_)), .. }))
-    }
-
-    fn known(&self) -> Option<Known> {
-        Known::deserialize(&self.recipe).ok()
+        let known = KnownModel::deserialize(&self.recipe);
+        matches!(known, Ok(KnownModel { family: KnownFamily::NextWord(_) }))
     }
 }
 
-/// What a report knows of any recipe; older ones have a task in the place of the family.
+/// What a report reads of any recipe.
 #[derive(Deserialize)]
-struct Known {
-    epochs: Option<u64>,
+struct KnownEpochs {
+    epochs: u64,
+}
+
+/// The same; recipes of version 1 have a task in the place of the family.
+#[derive(Deserialize)]
+struct KnownModel {
     #[serde(alias = "task")]
-    family: Option<KnownFamily>,
+    family: KnownFamily,
 }
 
 #[derive(Deserialize)]
@@ -87,5 +89,43 @@ impl DatasetRecord {
             positive: Part::ALL.map(|part| rows.census(part).positive),
             card: rows.card().iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(recipe: Value) -> RunSettings {
+        RunSettings {
+            version: 2,
+            sentimill: String::new(),
+            preparation: None,
+            dataset: DatasetRecord { path: String::new(), rows: [0; 3], positive: [0; 3], card: Vec::new() },
+            test: None,
+            recipe,
+            parameters: 0,
+            steps_of_epoch: 0,
+            world_size: 1,
+            device: String::new(),
+        }
+    }
+
+    #[test]
+    fn recipes_of_all_versions_and_of_unknown_families_are_read() {
+        let words = [
+            json!({"epochs": 3, "family": {"next-word": {}}}),
+            json!({"epochs": 3, "task": {"next-word": {}}}),
+        ];
+        for recipe in words {
+            assert_eq!((of(recipe.clone()).epochs(), of(recipe).is_of_words()), (Some(3), true));
+        }
+        for family in ["classifier", "n-grams"] {
+            let settings = of(json!({"epochs": 3, "family": {family: {}}}));
+            assert_eq!((settings.epochs(), settings.is_of_words()), (Some(3), false));
+        }
+        assert_eq!(of(json!({})).epochs(), None);
     }
 }

@@ -33,7 +33,7 @@ impl Evaluation {
     }
 }
 
-/// The metrics of a part's rows. Every rank takes every so manieth batch and gets the same numbers.
+/// The metrics of a part's rows. Rank r takes batches r, r + world_size and so on; all ranks get the same numbers.
 pub fn evaluate(
     model: &Classifier,
     rows: &Rows,

@@ -74,7 +74,7 @@ impl Pairs {
     }
 
     /// Their states, `[N, D]`, of all, `[B, T, D]`.
-    pub(super) fn befores(&self, states: &Tensor) -> Result<Tensor> {
+    pub(super) fn contexts(&self, states: &Tensor) -> Result<Tensor> {
         let size = states.size();
         Ok(states.f_reshape([size[0] * size[1], size[2]])?.f_index_select(0, &self.places)?)
     }
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(numbers(&pairs.words), [5, 4, 1, 6, 3]);
         assert_eq!(numbers(&pairs.rows), [0, 0, 1, 1, 1]);
         let states = Tensor::arange(12, PLACE).view([3, 4, 1]);
-        assert_eq!(numbers(&pairs.befores(&states).unwrap().view(-1).to_kind(Kind::Int64)), [0, 1, 4, 5, 6]);
+        assert_eq!(numbers(&pairs.contexts(&states).unwrap().view(-1).to_kind(Kind::Int64)), [0, 1, 4, 5, 6]);
         let weights = pairs.weights(&Tensor::from_slice(&[1.0, 6.0, 5.0])).unwrap();
         assert_eq!(Vec::<f64>::try_from(&weights).unwrap(), [0.5, 0.5, 2.0, 2.0, 2.0]);
     }
