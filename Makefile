@@ -155,7 +155,7 @@ dist: ## the programs for other machines (glibc 2.34 and newer), into dist/
 PROFILE := --release
 gpu-bundle: ## what checks a machine with NVIDIA GPUs, into target/gpu-bundle/, to be copied there
 	@bootstrap/laptop.sh build test
-	cargo build $(PROFILE) $(LOCKED) --workspace --bins
+	cargo build $(PROFILE) $(LOCKED) --workspace --bin sentimill
 	cargo test $(PROFILE) $(LOCKED) --workspace --test cuda --test collectives --test gpu --no-run --message-format=json >$(TARGET)/gpu-bundle.json
 	.deps/torch/bin/python bootstrap/gpu/bundle.py $(TARGET)/gpu-bundle $(TARGET)/gpu-bundle.json
 
