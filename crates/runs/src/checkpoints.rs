@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::json;
 use crate::recipe::{Position, Recipe};
 use crate::saved;
 use crate::saved::folder::{Unfinished, read_bounded, verify};
@@ -182,8 +183,7 @@ impl Checkpoints {
 }
 
 fn write(folder: &Path, state: &State, words: &WordList, tensors: &[TensorFile<'_>]) -> Result<()> {
-    let mut json = serde_json::to_vec_pretty(state).map_err(|error| Error::internal(&error))?;
-    json.push(b'\n');
+    let json = json::document(state).map_err(|error| Error::internal(&error))?;
     let words = saved::lines(words)?;
     let mut unfinished = Unfinished::begin(folder)?;
     for (name, write) in tensors {

@@ -34,12 +34,14 @@ pub use self::error::{Error, Result};
 use self::folder::{At, Unfinished};
 pub use self::interchange::{File, files as files_for_others};
 pub use self::trained_on::TrainedOn;
+use crate::json;
 use scoring::Scoring;
 
 /// Goes up when an older program would read a newer folder wrongly.
 pub const FORMAT_VERSION: u32 = 1;
 
-const CONFIG: &str = "config.json";
+/// How a text becomes ids, and what the outputs mean.
+pub const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
 const VOCABULARY: &str = "vocabulary.txt";
 const TRAINED_ON: &str = "trained_on.json";
@@ -138,8 +140,7 @@ pub fn write_with(
         vocabulary: Words { words: vocabulary.len() as u64, sha256 },
         config: config.clone(),
     };
-    let mut json = serde_json::to_vec_pretty(&document).expect("a document of plain values is JSON");
-    json.push(b'\n');
+    let json = json::document(&document).expect("a document of plain values is JSON");
     unfinished.put(CONFIG, |path| fs::write(path, &json))?;
     unfinished.put(WEIGHTS, weights)?;
     for (name, content) in others {

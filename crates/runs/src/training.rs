@@ -44,6 +44,7 @@ pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings};
 pub use self::times::RankTimes;
 use crate::error::{Error, Result};
+use crate::json;
 
 /// Goes up when an older program would read a newer folder wrongly.
 pub const FORMAT_VERSION: u32 = 2;
@@ -93,7 +94,6 @@ pub fn put(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
 
 /// The same for a JSON document.
 pub fn put_json(path: &Path, document: &impl serde::Serialize) -> Result<()> {
-    let mut json = serde_json::to_vec_pretty(document).map_err(|error| Error::internal(&error))?;
-    json.push(b'\n');
+    let json = json::document(document).map_err(|error| Error::internal(&error))?;
     put(path, |file| file.write_all(&json))
 }

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use runs::saved::CONFIG;
 use runs::training::MODEL;
 
-/// The folder of a saved model, given its own name or the `--out` of fit.
+/// The folder of a saved model, given its own name or the `--out` of the training that left it.
 pub(super) fn folder(path: &Path) -> PathBuf {
     let of_training = path.join(MODEL);
-    if !path.join("config.json").exists() && of_training.is_dir() { of_training } else { path.to_owned() }
+    if !path.join(CONFIG).exists() && of_training.is_dir() { of_training } else { path.to_owned() }
 }
 
 #[cfg(test)]

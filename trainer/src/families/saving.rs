@@ -8,7 +8,7 @@ use dataset::vocabulary::FIRST_WORD;
 use runs::recipe::{
     ClassifierSettings, Family, Fault, LstmSettings, NextWordSettings, Objective, Pool, Precision, Recipe,
 };
-use runs::saved::{self, Config, Saved, TrainedOn};
+use runs::saved::{self, CONFIG, Config, Saved, TrainedOn};
 use serde::{Deserialize, Serialize};
 use tch::Device;
 
@@ -164,7 +164,7 @@ pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()>
 
 /// The configuration that only models know, if all of it fits together.
 fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Precision)> {
-    let path = folder.join("config.json");
+    let path = folder.join(CONFIG);
     let no_model = |found: String, expected: String| Error::Weights {
         path: path.clone(),
         found,

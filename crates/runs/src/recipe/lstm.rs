@@ -134,10 +134,8 @@ pub enum Objective {
 impl Objective {
     /// O, the number of outputs of a row.
     pub fn n_outputs(self) -> usize {
-        match self {
-            Self::Label { .. } | Self::Rating => 1,
-            Self::FiveRatings => 5,
-        }
+        // Whichever ratings are positive.
+        self.scoring(0).n_outputs()
     }
 
     /// How its outputs are read. `positive_from`: the dataset's.

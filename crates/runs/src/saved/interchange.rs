@@ -25,9 +25,7 @@ const UNKNOWN_TOKEN: &str = "[UNK]";
 
 /// The files for other programs.
 pub fn files(config: &Config, vocabulary: &WordList) -> Vec<File> {
-    let mut tokenizer =
-        serde_json::to_vec_pretty(&tokenizer(config, vocabulary)).expect("plain values are JSON");
-    tokenizer.push(b'\n');
+    let tokenizer = crate::json::document(&tokenizer(config, vocabulary)).expect("plain values are JSON");
     vec![("tokenizer.json", tokenizer), ("predict.py", include_bytes!("interchange/predict.py").to_vec())]
 }
 
