@@ -83,7 +83,7 @@ sanitize: ## the tests of what reads bytes from elsewhere, under AddressSanitize
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address ASAN_OPTIONS=detect_leaks=0:detect_odr_violation=0 cargo test $(LOCKED) \
 		-p corpus -p dataset --lib --tests --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir $(TARGET)/sanitizer
 
-# Which groups of tests/mutants.py, all of them if none is named; the last one needs PyTorch.
+# Groups of tests/mutants.py; none: all. The group `training` needs PyTorch. MUTANTS="--every 6" takes a sample.
 MUTANTS := $(if $(TORCH_SET),,verification ledger commit folding batches)
 mutations: ## code broken in one place after the other: does a test notice? Hours; MUTANTS="ledger commit"
 	@bootstrap/laptop.sh build test mutations $(TORCH_SET)

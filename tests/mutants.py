@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Lets cargo-mutants change one function after the other of what keeps reviews and gradients whole, and asks the tests.
 
-usage: tests/mutants.py CARGO_MUTANTS FOLDER [GROUP ...]
+usage: tests/mutants.py CARGO_MUTANTS FOLDER [--every K] [GROUP ...]
   CARGO_MUTANTS  the program
-  FOLDER         where copies are built and results kept; what is built is used the next time
-  GROUP          groups of files to change, of those below; all of them if none is named
+  FOLDER         builds and results; builds are reused
+  --every K      a sample: the first, the (K + 1)th, the (2 K + 1)th ... mutant of each group
+  GROUP          groups of files to change, of those below; default: all
 
 A mutant that no test notices must stand in tests/mutants.allow with the reason why it may. At least 90 % of all are to be
 noticed, those that stand there counted as not noticed. One that does not compile or does not end is no survivor.
@@ -58,15 +59,17 @@ GROUPS = {
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__.split("\n\n")[1])
-    program, folder = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
-    unknown = [name for name in sys.argv[3:] if name not in GROUPS]
+    program, folder, chosen, every = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.argv[3:], 1
+    if chosen[:1] == ["--every"]:
+        every, chosen = int(chosen[1]), chosen[2:]
+    unknown = [name for name in chosen if name not in GROUPS]
     if unknown:
         sys.exit(f"mutants: no group {unknown[0]}, expected some of: {' '.join(GROUPS)}")
-    chosen = sys.argv[3:] or list(GROUPS)
+    chosen = chosen or list(GROUPS)
     allowed = read_allowed()
     noticed, survivors = 0, []
     for name in chosen:
-        found = run(program, folder, name)
+        found = run(program, folder, name, every)
         survived = lines_of(found / "missed.txt")
         n_noticed = len(lines_of(found / "caught.txt")) + len(lines_of(found / "timeout.txt"))
         noticed += n_noticed
@@ -83,8 +86,8 @@ def main():
         sys.exit(f"mutants: {noticed} of {total} noticed, expected {NOTICED_AT_LEAST:.0%}")
 
 
-def run(program, folder, name):
-    """The folder of cargo-mutants' results."""
+def run(program, folder, name, every):
+    """The folder of cargo-mutants' results, for one of `every` mutants."""
     group = GROUPS[name]
     results = folder / name
     results.mkdir(parents=True, exist_ok=True)
@@ -94,6 +97,8 @@ def run(program, folder, name):
     command += ["--timeout", str(TIME_LIMIT_S), "--test-package", ",".join(group.packages), "--no-shuffle", "--colors", "never"]
     # What is changed is compiled again and again, and runs for a moment.
     command += [f"--cargo-arg=--config=profile.dev.package.{group.packages[0]}.opt-level=0"]
+    if every > 1:
+        command += ["--shard", f"0/{every}", "--sharding", "round-robin"]
     command += [*files, "--", *group.tests]
     environment = os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}
     # 0: all noticed; 2: some not; 3: some did not end. Everything else is no result.
