@@ -1,7 +1,9 @@
-//! Writes the two tables of cleaning: Unicode 17 as `characters.rs`, the HTML names as `names.rs`, in `OUT_DIR`.
+//! Generates the two tables that cleaning uses, in `OUT_DIR`: `characters.rs` (Unicode 17) and `names.rs`
+//! (HTML names).
 //!
-//! Categories are those of unicode-properties, pinned to Unicode 17. Lower case and the context of a final sigma are
-//! asked of std, and only for characters that Unicode 17 has, so a newer std makes the same tables.
+//! Categories come from unicode-properties, which is pinned to Unicode 17. Lower case and the context of a
+//! final sigma come from std, but only for characters that exist in Unicode 17. A newer std therefore
+//! generates the same tables.
 
 use entities::{Codepoints, ENTITIES};
 use std::path::Path;
@@ -25,7 +27,8 @@ fn main() {
     fs::write(Path::new(&out).join("names.rs"), names()).expect("OUT_DIR is writable");
 }
 
-/// `PAGE_OF` finds a code point's page, the page its entry in `CHARACTERS`: what all characters of one fate share.
+/// Generates a two-level table: `PAGE_OF` maps a code point to its page, and the page maps it to its entry in
+/// `CHARACTERS`. Characters with equal properties share one entry.
 fn characters() -> String {
     let (mut fates, mut pages, mut page_of) = (Vec::new(), Vec::new(), Vec::new());
     for first in (0..0x11_0000).step_by(PAGE) {
@@ -53,7 +56,7 @@ fn index_of<T: PartialEq>(list: &mut Vec<T>, item: T) -> u8 {
     u8::try_from(index).expect("the tables need at most 256 pages and 256 fates")
 }
 
-/// The source text of the `Character` for a code point.
+/// The Rust source of the `Character` value for a code point.
 fn fate(code: u32) -> String {
     let other = "Character { kind: Kind::Other, to_lower: 0, casing: Casing::Other }";
     let Some(character) = char::from_u32(code).filter(|&character| is_assigned(character)) else {
@@ -73,7 +76,8 @@ fn is_assigned(character: char) -> bool {
     character.general_category() != GeneralCategory::Unassigned
 }
 
-/// One character's lower case, without İ, whose lower case is two characters; fold.rs writes those out.
+/// The lower case of one character. İ is excluded, because its lower case is two characters; `fold.rs`
+/// handles it.
 fn lower(character: char) -> char {
     let mut lower = character.to_lowercase();
     match (lower.next(), lower.next()) {
@@ -84,7 +88,7 @@ fn lower(character: char) -> char {
     }
 }
 
-/// How a character acts beside a Σ: std says it by what it makes of one.
+/// The effect of a character on a neighbouring Σ, derived from std's lower-casing.
 fn casing(character: char) -> &'static str {
     let ends_word = |text: String| text.to_lowercase().ends_with('ς');
     match (ends_word(format!("{character}Σ")), ends_word(format!("A{character}Σ"))) {
@@ -94,8 +98,8 @@ fn casing(character: char) -> &'static str {
     }
 }
 
-/// The names in byte order, as one text and where in it each begins: a table of `&str` would have to be relocated
-/// each time a program starts.
+/// Stores all names in byte order as one text, with the start of each name. A table of `&str` would have to
+/// be relocated each time a program starts.
 fn names() -> String {
     let mut names: Vec<_> = ENTITIES
         .iter()

@@ -1,13 +1,13 @@
-//! Many bad lines → what is probably the matter, and what to do.
+//! Suggests the probable cause of many bad lines, and a remedy.
 
 use crate::format::{Format, FormatName};
 use crate::ledger::MapperCounts;
 use crate::lines::LineContent;
 
-/// So many bytes of the first line are looked at.
+/// Number of bytes of the first line that the guess examines.
 const BEGINNING_BYTES: usize = 16;
 
-/// What of the input's first line a guess is made from.
+/// The beginning of the input's first line, from which the cause is guessed.
 pub fn beginning(line: LineContent<'_>) -> &[u8] {
     match line {
         LineContent::Bytes(bytes) => &bytes[..bytes.len().min(BEGINNING_BYTES)],
@@ -15,7 +15,7 @@ pub fn beginning(line: LineContent<'_>) -> &[u8] {
     }
 }
 
-/// Guesses from the first line's first bytes and from which reason is the most frequent.
+/// Guesses the cause from the beginning of the first line and from the most frequent reason for rejection.
 pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format) -> String {
     if counts.lines == 0 {
         return "check that what writes it has not failed".to_owned();

@@ -1,15 +1,18 @@
-//! A review's text → its cleaned text: lower-case words of letters, marks and inner apostrophes, one space between.
+//! Cleans the text of a review. Cleaned text is lower-case words of letters, marks and inner apostrophes,
+//! separated by single spaces.
 //!
 //! Five steps, in this order:
 //!
-//! 1. HTML character references that end in `;` are decoded once; an unknown name stays.
-//! 2. Tags, `<[A-Za-z/!][^<>]*>`, become a space.
-//! 3. `’` becomes `'`; the text is lower-cased, a final sigma by its context.
-//! 4. Letters and `'` stay; a mark stays directly behind a letter or a mark that stays; all else becomes a space.
-//! 5. `'` is stripped from both ends of each word; empty words vanish; one space joins the others.
+//! 1. HTML character references that end in `;` are decoded once. Unknown names stay as they are.
+//! 2. Each tag, `<[A-Za-z/!][^<>]*>`, becomes a space.
+//! 3. `’` becomes `'`, and the text is lower-cased. A sigma is final or not by its context.
+//! 4. Letters and `'` stay. A mark stays directly after a letter or after a mark that stays. Every other
+//!    character becomes a space.
+//! 5. `'` is stripped from both ends of each word, empty words are dropped, and words are joined by one
+//!    space.
 //!
-//! Time is linear in the text, whatever it holds. Unicode is 17.0, whatever the toolchain has. Nothing is normalised:
-//! `é` and `e` with an accent behind it stay two spellings.
+//! Run time is linear in the length of every text. The Unicode version is 17.0, whatever the toolchain has.
+//! Text is not normalised: `é` and `e` followed by a combining accent stay two spellings.
 
 mod fold;
 mod masks;
@@ -19,13 +22,13 @@ mod words;
 
 use memchr::memchr2;
 
-/// Goes up when the same text would be cleaned to another.
+/// Version of the cleaning rules. It increases when the result for any text changes.
 pub const CLEANING_VERSION: u32 = 1;
 
-/// Says what a letter, a mark and lower case is.
+/// Version of Unicode that defines letters, marks and lower case.
 pub const UNICODE_VERSION: &str = "17.0.0";
 
-/// Cleans texts, one after the other, and keeps its buffers between them.
+/// Cleans texts one by one and reuses its buffers.
 ///
 /// ```
 /// let mut cleaned = Vec::new();
@@ -43,7 +46,7 @@ pub struct Cleaner {
 }
 
 impl Cleaner {
-    /// Appends the cleaned `text` to `out`, in UTF-8; false where nothing is left of it.
+    /// Appends the cleaned `text` to `out` in UTF-8. Returns false if the cleaned text is empty.
     pub fn clean(&mut self, text: &str, out: &mut Vec<u8>) -> bool {
         let mut text = text;
         if memchr2(b'&', b'<', text.as_bytes()).is_some() {
@@ -56,7 +59,8 @@ impl Cleaner {
         words::join(text.as_bytes(), &mut self.spaced, out)
     }
 
-    /// Whether this is one word of a cleaned text: cleaning it changes nothing. A list of words may come from anywhere.
+    /// Whether `word` is one word of a cleaned text, that is, whether cleaning leaves it unchanged. `word`
+    /// may be any bytes.
     pub fn is_word(&mut self, word: &[u8]) -> bool {
         if word.iter().all(u8::is_ascii_lowercase) {
             return !word.is_empty();
@@ -89,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_reference_stays() {
+    fn incomplete_or_unknown_references_are_kept() {
         assert_eq!(clean("a&nbsp b&foo;c &;d &#;e &#x;f &#xg;"), "a nbsp b foo c d e x f xg");
         assert_eq!(clean("&EACUTE; &notit; &#65"), "eacute notit");
     }
 
     #[test]
-    fn numbers_of_references_are_read_as_html_reads_them() {
+    fn numeric_references_follow_the_html_standard() {
         let zeros = "0".repeat(1_000_000);
         assert_eq!(clean(&format!("a&#{zeros}98;c&#x{zeros}64;e")), "abcde");
         assert_eq!(clean("a&#0;b&#xD800;c&#x110000;d&#99999999999999999999;e&#x81;f"), "a b c d e f");
@@ -112,7 +116,7 @@ mod tests {
     #[test]
     fn sigma_is_final_at_the_end_of_its_word() {
         assert_eq!(clean("ΟΔΟΣ ΟΔΟΣ’ ΣΑΣΑ Σ"), "οδος οδος σασα σ");
-        // The full stop counts as absent, so the first sigma is inside a word when case is decided.
+        // The full stop is ignorable, so the first sigma is inside a word when its form is decided.
         assert_eq!(clean("ΑΣ.Α ΑΣ,Α"), "ασ α ας α");
     }
 
@@ -122,28 +126,29 @@ mod tests {
     }
 
     #[test]
-    fn marks_stay_behind_letters_only() {
+    fn marks_are_kept_only_after_letters() {
         assert_eq!(clean("e\u{301}\u{302}a \u{301}b c'\u{301}d 1\u{301}e"), "e\u{301}\u{302}a b c d e");
-        // A heart's variation selector goes with the heart; behind a letter it is a mark like others.
+        // The variation selector of a heart is dropped with the heart. After a letter it is kept, as any
+        // other mark.
         assert_eq!(clean("love❤\u{fe0f}it a\u{fe0f}b"), "love it a\u{fe0f}b");
         assert_eq!(clean("हिन्दी 한국어 日本語"), "हिन्दी 한국어 日本語");
     }
 
     #[test]
-    fn apostrophes_stay_inside_words_only() {
+    fn apostrophes_are_kept_only_inside_words() {
         assert_eq!(clean("'tis the dogs' 'bone' rock'n'roll '' ' '''"), "tis the dogs bone rock'n'roll");
         assert_eq!(clean("a''b ''c'' d'''"), "a''b c d");
     }
 
     #[test]
-    fn nothing_may_be_left() {
+    fn text_without_letters_becomes_empty() {
         for text in ["", " ", "10/10 !!! 👨\u{200d}👩", "'", "<br>", "&nbsp;", "\0"] {
             assert_eq!(clean(text), "");
         }
     }
 
     #[test]
-    fn runs_may_be_longer_than_a_block() {
+    fn runs_longer_than_a_block_are_cleaned() {
         for length in [62, 63, 64, 65, 127, 128, 129, 1000] {
             let (letters, apostrophes) = ("x".repeat(length), "'".repeat(length));
             assert_eq!(
@@ -159,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn cleaned_text_is_appended() {
+    fn cleaned_text_is_appended_to_the_output() {
         let mut out = b"before:".to_vec();
         let mut cleaner = Cleaner::default();
         assert!(cleaner.clean("Fine", &mut out));
@@ -168,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_what_cleaning_leaves_as_it_is() {
+    fn a_word_is_text_that_cleaning_does_not_change() {
         let is_word = |word: &str| Cleaner::default().is_word(word.as_bytes());
         for word in ["a", "don't", "a''b", "größe", "i\u{307}stanbul", "οδος", "हिन्दी", "日本語", "ǆ"]
         {
@@ -204,7 +209,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_word_of_a_cleaned_text_is_one(text in any::<String>(), greek in "[ΑΣας.' ΣİA-Z\u{300}-\u{303}]{0,12}") {
+        fn every_word_of_a_cleaned_text_is_accepted_as_a_word(text in any::<String>(), greek in "[ΑΣας.' ΣİA-Z\u{300}-\u{303}]{0,12}") {
             let mut cleaner = Cleaner::default();
             for word in clean(&format!("{text} {greek}")).split_whitespace() {
                 prop_assert!(cleaner.is_word(word.as_bytes()), "{:?}", word);

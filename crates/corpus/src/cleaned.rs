@@ -1,4 +1,4 @@
-//! A raw line → its review's cleaned text and rating, or what else becomes of it.
+//! Converts a raw line into the cleaned text and rating of its review, or into the reason why there is none.
 
 use crate::clean::Cleaner;
 use crate::format::Format;
@@ -6,7 +6,7 @@ use crate::ledger::Fate;
 use crate::lines::LineContent;
 use crate::review::{Rating, Review, ReviewParser};
 
-/// Reads one line after another, through buffers that are used again.
+/// Reads lines one by one and reuses its buffers.
 #[derive(Debug)]
 pub struct CleanedReviews {
     parser: ReviewParser,
@@ -15,24 +15,24 @@ pub struct CleanedReviews {
 }
 
 impl CleanedReviews {
-    /// For lines of this format.
+    /// Creates a reader of lines of this format.
     pub fn of(format: Format) -> Self {
         Self { parser: ReviewParser::new(format), cleaner: Cleaner::default(), text: Vec::new() }
     }
 
-    /// The cleaned text and the rating of a line, or what else becomes of it.
+    /// Returns the cleaned text and the rating of a line, or the reason why it has none.
     pub fn read(&mut self, line: LineContent<'_>) -> Result<(&[u8], Rating), Fate> {
         let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
         cleaned(&mut self.cleaner, review, &mut self.text)
     }
 
-    /// The same of a review that stood in no line, but in columns of a table.
+    /// The same for a review from the columns of a table instead of a line.
     pub fn read_row(&mut self, text: Option<&[u8]>, rating: Option<Rating>) -> Result<(&[u8], Rating), Fate> {
         let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
         cleaned(&mut self.cleaner, review, &mut self.text)
     }
 
-    /// How many lines and rows so far have bytes that are not UTF-8.
+    /// Number of lines and rows so far with bytes that are not UTF-8.
     pub fn invalid_utf8(&self) -> u64 {
         self.parser.invalid_utf8()
     }

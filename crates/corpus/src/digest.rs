@@ -1,7 +1,7 @@
-//! Hashes of texts and digests of rows and vocabularies, all of the XXH3 family with seed 0.
+//! Hashes of texts, and digests of rows and vocabularies. All use the XXH3 family with seed 0.
 //!
-//! A digest of rows is a sum modulo 2^128, so that it does not depend on their order or on how they are shared
-//! among shards, and shards' digests add up to the dataset's.
+//! The digest of rows is a sum modulo 2^128. It depends neither on the order of rows nor on their
+//! distribution among shards, and the digests of shards add up to that of the dataset.
 
 use std::fmt;
 use std::ops::{AddAssign, SubAssign};
@@ -11,35 +11,35 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
 use crate::record::Votes;
 
-/// The hash of a cleaned text, by which rows are ordered.
+/// The hash of a cleaned text. Rows are ordered by it.
 pub fn text_hash(text: &[u8]) -> u64 {
     xxh3_64(text)
 }
 
-/// How many splits there are.
+/// Number of split values.
 pub const SPLITS: u16 = 1000;
 
-/// The number below [`SPLITS`] that decides whether a row is for training or for testing. It depends on the kept
-/// words alone, so that rows which look alike to a model fall on the same side.
+/// The value below [`SPLITS`] that assigns a row to the training split or to the test split. It depends only
+/// on the kept tokens, so that rows which are equal for a model are in the same split.
 ///
-/// `kept` is the kept words joined by one space.
+/// `kept` is the kept tokens joined by one space.
 pub fn split(kept: &[u8]) -> u16 {
     (xxh3_64(kept) % u64::from(SPLITS)) as u16
 }
 
-/// A digest of 128 bits; written as 32 hexadecimal digits, the most significant first.
+/// A digest of 128 bits, written as 32 hexadecimal digits, the most significant first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Digest(pub u128);
 
 impl Digest {
-    /// Reads 32 lower-case hexadecimal digits.
+    /// Parses 32 lower-case hexadecimal digits.
     pub fn from_hex(hex: &str) -> Option<Self> {
         let written_by_us =
             hex.len() == 32 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         u128::from_str_radix(hex, 16).ok().filter(|_| written_by_us).map(Self)
     }
 
-    /// The digest of these bytes as they stand.
+    /// The digest of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(xxh3_128(bytes))
     }
@@ -77,17 +77,18 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
-/// Digests rows one by one through a buffer that is used again.
+/// Computes the digests of rows one by one and reuses its buffer.
 ///
-/// Both digests of a row cover, little-endian: hash u64, label u8, votes 5 × u32, number of kept words u32.
-/// Then the row digest has each kept word in UTF-8 followed by LF, and the id digest each word's id as u32.
+/// Both digests of a row cover, little-endian: hash u64, label u8, votes 5 × u32, number of kept tokens u32.
+/// The row digest then covers each kept token in UTF-8 followed by LF, and the id digest covers the id of
+/// each token as u32.
 #[derive(Default)]
 pub struct RowDigester {
     buffer: Vec<u8>,
 }
 
 impl RowDigester {
-    /// The row digest of one row, its words given as one text with a space between.
+    /// The row digest of one row, whose tokens are joined by one space.
     pub fn of_words(&mut self, hash: u64, label: u8, votes: Votes, n_words: usize, joined: &[u8]) -> Digest {
         self.start(hash, label, votes, n_words);
         self.buffer.extend(joined.iter().map(|&byte| if byte == b' ' { b'\n' } else { byte }));
@@ -117,7 +118,7 @@ impl RowDigester {
     }
 }
 
-/// Digests a vocabulary: the lines `word TAB count LF` in id order.
+/// Computes the digest of a vocabulary, which covers the lines `word TAB count LF` in id order.
 pub struct VocabularyDigester {
     state: Xxh3,
 }
@@ -129,13 +130,13 @@ impl Default for VocabularyDigester {
 }
 
 impl VocabularyDigester {
-    /// Takes the next word and its count.
+    /// Adds the next word and its count.
     pub fn add(&mut self, word: &[u8], count: u64) {
         self.state.update(word);
         self.state.update(format!("\t{count}\n").as_bytes());
     }
 
-    /// The digest of all words taken.
+    /// The digest of all words added.
     pub fn digest(&self) -> Digest {
         Digest(self.state.digest128())
     }
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_digest_is_32_digits_and_reads_back() {
+    fn a_digest_survives_the_round_trip_through_32_digits() {
         let digest = Digest(0xab);
         assert_eq!(digest.to_string(), "000000000000000000000000000000ab");
         assert_eq!(Digest::from_hex(&digest.to_string()), Some(digest));
@@ -156,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_text_has_the_published_hash_of_nothing() {
+    fn an_empty_text_has_the_published_hash_of_empty_input() {
         assert_eq!(text_hash(b""), 0x2d06_8005_38d3_94c2);
     }
 
     #[test]
-    fn a_row_digest_covers_the_bytes_that_the_format_names() {
+    fn a_row_digest_covers_the_documented_bytes() {
         let mut bytes = Vec::new();
         bytes.extend(7u64.to_le_bytes());
         bytes.push(1);

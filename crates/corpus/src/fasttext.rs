@@ -1,19 +1,21 @@
-//! A line of a fastText file → its review: `__label__2 great fit`. Labels stand at its head, one space or tab behind each;
-//! of several the first counts, and what looks like one further on is text.
+//! Parses a line of a fastText file into a review: `__label__2 great fit`.
+//!
+//! Labels are at the start of the line, each followed by one space or tab. Of several labels the first
+//! counts. A label further on is text.
 
 use crate::format::ClassRatings;
 use crate::review::{Entry, Reject};
 
 const LABEL: &str = "__label__";
 
-/// Reads such lines.
+/// Parser of fastText lines.
 #[derive(Debug)]
 pub(crate) struct FastTextParser {
     pub ratings: ClassRatings,
 }
 
 impl FastTextParser {
-    /// Reads one line without its end.
+    /// Parses one line, passed without its line end.
     pub fn parse<'a>(&self, line: &'a str) -> Result<Entry<'a>, Reject> {
         let (class, mut text) = split_label(line).ok_or(Reject::BadLine)?;
         while let Some((_, after)) = split_label(text) {
@@ -23,7 +25,7 @@ impl FastTextParser {
     }
 }
 
-/// The class of the label that a line begins with, and what follows its space or tab.
+/// The class of the label at the start of a line, and the text after its space or tab.
 fn split_label(line: &str) -> Option<(&str, &str)> {
     let label = line.strip_prefix(LABEL)?;
     Some(label.split_once([' ', '\t']).unwrap_or((label, "")))
@@ -34,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_at_the_head_and_the_first_counts() {
+    fn the_first_of_several_labels_at_the_start_counts() {
         let parser = FastTextParser { ratings: ClassRatings::default() };
         let read =
             |line| parser.parse(line).map(|entry| (entry.text, entry.rating.map(|rating| rating.stars())));

@@ -1,4 +1,4 @@
-//! The formats of raw lines, and which of a review's parts stand where in them.
+//! Formats of raw lines, and the fields and classes that hold the text and the rating.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,27 +7,27 @@ use thiserror::Error;
 
 use crate::review::Rating;
 
-/// How a line holds a review.
+/// The format of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A JSON object, or the Python literal of an older dump.
     Json(Fields),
     /// Columns: the class first, the text last.
     PolarityCsv {
-        /// What the classes mean.
+        /// The rating of each class.
         ratings: ClassRatings,
-        /// Whether the column before the text is put in front of it.
+        /// Whether the column before the text is prepended to the text.
         with_title: bool,
     },
     /// `__label__CLASS text`.
     FastText {
-        /// What the classes mean.
+        /// The rating of each class.
         ratings: ClassRatings,
     },
 }
 
 impl Format {
-    /// The name among the options.
+    /// The name of the format in options.
     pub fn name(&self) -> FormatName {
         match self {
             Self::Json(_) => FormatName::Json,
@@ -46,38 +46,38 @@ impl Default for Format {
 /// The names of the two fields that are read, without escapes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
-    /// The field with the review's text.
+    /// The field that holds the text of the review.
     pub text: String,
-    /// The field with the number of stars.
+    /// The field that holds the number of stars.
     pub rating: String,
 }
 
 impl Default for Fields {
-    /// Those of the Amazon review files of 2014 and 2018.
+    /// The fields of the Amazon review files of 2014 and 2018.
     fn default() -> Self {
         Self { text: "reviewText".into(), rating: "overall".into() }
     }
 }
 
-/// Which rating a class stands for. A class that is not named here has none.
+/// Maps classes to ratings. Other classes have no rating.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassRatings(Vec<(String, Rating)>);
 
 impl ClassRatings {
-    /// The rating of a class.
+    /// The rating of a class, if it has one.
     pub fn rating(&self, class: &str) -> Option<Rating> {
         self.0.iter().find(|(named, _)| named == class).map(|&(_, rating)| rating)
     }
 }
 
 impl Default for ClassRatings {
-    /// Those of the Yelp and Amazon polarity files: 1 is negative, 2 positive.
+    /// The classes of the Yelp and Amazon polarity files: 1 is negative, 2 is positive.
     fn default() -> Self {
         Self([(1, 1), (2, 5)].map(|(class, stars)| (class.to_string(), Rating::of(stars))).to_vec())
     }
 }
 
-/// `1=1,2=5`: class, `=`, stars. A class may hold `=`, but no comma.
+/// `1=1,2=5`: class, `=`, stars. A class may contain `=`, but no comma.
 impl FromStr for ClassRatings {
     type Err = NoClassRatings;
 
@@ -105,18 +105,18 @@ impl fmt::Display for ClassRatings {
     }
 }
 
-/// What is no list of classes and their ratings.
+/// Why a text is not a list of classes and ratings.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NoClassRatings {
-    /// Not a class and its stars.
+    /// A pair is not a class and a number of stars.
     #[error("{0:?} is no class and its stars, 1 to 5, expected as in 1=1,2=5")]
     Pair(String),
-    /// A class with two ratings.
+    /// A class has two ratings.
     #[error("the class {0:?} has two ratings, expected one")]
     Twice(String),
 }
 
-/// The formats by name.
+/// The name of a format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FormatName {
     /// [`Format::Json`]
@@ -153,24 +153,24 @@ impl FromStr for FormatName {
     }
 }
 
-/// A name of no format.
+/// The name of a format is unknown.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected json, polarity-csv or fasttext")]
 pub struct UnknownFormat;
 
-/// Well-known review files whose fields have names of their own.
+/// Well-known review files with their own field names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// Amazon's reviews of 2014 and of 2018.
+    /// Amazon reviews of 2014 and 2018.
     Amazon2014,
-    /// Amazon's reviews of 2023.
+    /// Amazon reviews of 2023.
     Amazon2023,
-    /// Yelp's open dataset.
+    /// The Yelp open dataset.
     Yelp,
 }
 
 impl Preset {
-    /// The fields of such a file.
+    /// The field names of these files.
     pub fn fields(self) -> Fields {
         let (text, rating) = match self {
             Self::Amazon2014 => return Fields::default(),
@@ -194,30 +194,30 @@ impl FromStr for Preset {
     }
 }
 
-/// A name of no preset.
+/// The name of a preset is unknown.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected amazon2014, amazon2018, amazon2023 or yelp")]
 pub struct UnknownPreset;
 
-/// What was said of a format, option by option; each program has its own that a user can give.
+/// The format options that a user passed. Each program has its own flags for them.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     /// The format.
     pub name: FormatName,
-    /// Whose fields.
+    /// The preset, which names both fields.
     pub preset: Option<Preset>,
-    /// The field of the text, instead of the preset's.
+    /// The field of the text, which replaces that of the preset.
     pub text_field: Option<String>,
-    /// The field of the rating, instead of the preset's.
+    /// The field of the rating, which replaces that of the preset.
     pub rating_field: Option<String>,
-    /// What classes mean.
+    /// The rating of each class.
     pub class_ratings: Option<ClassRatings>,
-    /// Whether a title is put in front of the text.
+    /// Whether the title is prepended to the text.
     pub with_title: bool,
 }
 
 impl Asked {
-    /// The format, if all that was said belongs to it.
+    /// Returns the format, or an error if one of the options belongs to another format.
     pub fn format(self) -> Result<Format, Misplaced> {
         self.refuse(self.name.name(), |formats| !formats.contains(&self.name))?;
         let ratings = self.class_ratings.unwrap_or_default();
@@ -234,12 +234,12 @@ impl Asked {
         })
     }
 
-    /// Refuses whatever was said, for a format that has no options; this is its name.
+    /// Returns an error if any option was passed, for the format named `found`, which has no options.
     pub fn nothing_for(&self, found: &'static str) -> Result<(), Misplaced> {
         self.refuse(found, |_| true)
     }
 
-    /// Refuses the first option that was given and is one of foreign formats.
+    /// Returns an error for the first option that was passed and belongs to other formats only.
     fn refuse(
         &self,
         found: &'static str,
@@ -264,7 +264,7 @@ impl Asked {
     }
 }
 
-/// An option of another format.
+/// An option that the format does not have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "{option} is of no use for the format {found}, expected {expected}; leave it out or give another --format"
@@ -272,7 +272,7 @@ impl Asked {
 pub struct Misplaced {
     /// The option.
     pub option: &'static str,
-    /// The format that was asked for.
+    /// The chosen format.
     pub found: &'static str,
     /// The formats that have the option.
     pub expected: &'static str,
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_have_the_ratings_that_were_given_and_others_none() {
+    fn only_listed_classes_have_a_rating() {
         let stars =
             |list: &str, class: &str| list.parse::<ClassRatings>().unwrap().rating(class).map(Rating::stars);
         assert_eq!(
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_classes_is_refused_by_its_part() {
+    fn a_malformed_list_of_classes_is_refused_with_the_wrong_pair() {
         for (list, part) in
             [("", ""), ("1", "1"), ("1=1,", ""), ("1=6", "1=6"), ("1=1.0", "1=1.0"), ("1=1 ,2=5", "1=1 ")]
         {
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_named_stands_before_the_presets() {
+    fn an_explicit_field_overrides_the_preset() {
         let asked = Asked {
             preset: "yelp".parse().ok(),
             rating_field: Some("useful".to_owned()),

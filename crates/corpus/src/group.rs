@@ -1,7 +1,7 @@
-//! Groups records of one text: neighbours in, one record of summed votes out.
+//! Groups neighbouring records of one text into one record with the sum of their votes.
 //!
-//! The reducer needs every text's records together, so it asks that texts ascend and refuses a stream that was
-//! sorted some other way. The combiner folds whatever happens to be neighbours and asks for no order.
+//! The reducer needs all records of a text together, so it requires ascending texts and refuses input in any
+//! other order. The combiner groups neighbours in any order.
 
 use std::io::Read;
 
@@ -9,12 +9,12 @@ use thiserror::Error;
 
 use crate::record::{ReadError, RecordReader, Votes};
 
-/// What the stream promises about its texts.
+/// The order of texts in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Texts ascend bytewise; anything else is an error.
+    /// Texts ascend by bytes. Any other order is an error.
     Ascending,
-    /// Nothing.
+    /// Texts are in any order.
     Any,
 }
 
@@ -23,39 +23,39 @@ pub enum Order {
 pub struct Group<'a> {
     /// The cleaned text.
     pub text: &'a [u8],
-    /// The sum of its votes.
+    /// The sum of the votes.
     pub votes: Votes,
-    /// The number of the first of its lines, from 1.
+    /// Line number of the first record, from 1.
     pub line: u64,
 }
 
 /// Why groups could not be read.
 #[derive(Debug, Error)]
 pub enum GroupError {
-    /// The stream or a line of it failed.
+    /// Reading the stream failed, or a line is invalid.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A text came after a greater one.
-    // Which texts they are stays out of the log, which others keep than those who may read reviews.
+    /// A text follows a greater one.
+    // The message does not show the texts: people without access to reviews may read logs.
     #[error(
         "line {line}: the text is less than the one before, expected texts in bytewise ascending order; \
          sort with LC_ALL=C"
     )]
     OutOfOrder {
-        /// The line's number, from 1.
+        /// The line number, from 1.
         line: u64,
     },
-    /// More votes than 32 bits hold.
+    /// The number of votes does not fit in 32 bits.
     #[error(
         "line {line}: the votes of one text pass 4294967295 for one rating; is the input read more than once?"
     )]
     TooManyVotes {
-        /// The line's number, from 1.
+        /// The line number, from 1.
         line: u64,
     },
 }
 
-/// Most texts have no more bytes.
+/// Initial capacity. Most texts are shorter.
 const TEXT_BYTES: usize = 4 << 10;
 
 /// Reads groups from a stream of records.
@@ -63,20 +63,20 @@ pub struct Groups<R> {
     records: RecordReader<R>,
     order: Order,
     text: Vec<u8>,
-    /// The first record of the next group, read ahead; its text is empty when there is none.
+    /// The first record of the next group. Its text is empty if there is none.
     ahead: Vec<u8>,
     ahead_votes: Votes,
 }
 
 impl<R: Read> Groups<R> {
-    /// Reads from `input` in large pieces; it needs no buffer of its own.
+    /// Reads from `input` in large blocks, so `input` needs no buffer.
     pub fn new(input: R, order: Order) -> Self {
         let records = RecordReader::new(input);
         let (text, ahead) = (Vec::with_capacity(TEXT_BYTES), Vec::with_capacity(TEXT_BYTES));
         Self { records, order, text, ahead, ahead_votes: Votes::default() }
     }
 
-    /// The next group, or `None` at the end of the stream.
+    /// Returns the next group, or `None` at the end of the stream.
     pub fn next_group(&mut self) -> Result<Option<Group<'_>>, GroupError> {
         if self.ahead.is_empty() {
             let Some(first) = self.records.next_record()? else { return Ok(None) };
@@ -123,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_one_text_add_up() {
+    fn votes_of_neighbouring_records_of_one_text_are_summed() {
         let input = "bad\t1,0,0,0,0\nbad\t0,2,0,0,0\ngood\t0,0,0,0,1\n";
         let expected = vec![("bad".to_owned(), [1, 2, 0, 0, 0]), ("good".to_owned(), [0, 0, 0, 0, 1])];
         assert_eq!(groups(input, Order::Ascending).unwrap(), expected);
     }
 
     #[test]
-    fn a_group_knows_the_first_of_its_lines() {
+    fn a_group_has_the_line_number_of_its_first_record() {
         let input = "a\t1,0,0,0,0\na\t1,0,0,0,0\nb\t1,0,0,0,0\nc\t1,0,0,0,0\nc\t1,0,0,0,0\n";
         let mut groups = Groups::new(input.as_bytes(), Order::Ascending);
         for line in [1, 3, 4] {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_sorted_another_way_is_refused() {
+    fn input_in_another_order_is_refused() {
         let input = "it's\t1,0,0,0,0\nits\t1,0,0,0,0\nit's\t1,0,0,0,0\n";
         let error = groups(input, Order::Ascending).unwrap_err();
         assert_eq!(

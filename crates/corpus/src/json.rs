@@ -1,26 +1,29 @@
-//! A JSON line → its review. The whole line must be one valid RFC 8259 object, at most `DEPTH_MAX` deep.
+//! Parses a JSON line into a review. The whole line must be one valid RFC 8259 object, nested at most
+//! `DEPTH_MAX` deep.
 //!
-//! sonic-rs does the work on the tokens: strings, numbers, white space. What it leaves to its caller is done here:
-//! * nesting: sonic-rs recurses without a limit, so containers are walked here, with their kinds on a bit stack;
-//! * the hex digits of a `\u` in a skipped string, which sonic-rs does not look at;
-//! * names are compared after unescaping, and of duplicates the last counts, so the walk never ends early.
+//! sonic-rs parses the tokens: strings, numbers, white space. This module does the rest:
+//! - Nesting. sonic-rs recurses without a limit, so containers are walked here, with their kinds on a bit
+//!   stack.
+//! - The hex digits of `\u` in skipped strings, which sonic-rs does not check.
+//! - Field names. They are compared after unescaping, and the last of duplicate fields counts, so the walk
+//!   always reaches the end of the line.
 //!
-//! Lines of one file look alike: what stands between two values (`, "overall": `) is one of a few strings of bytes.
-//! They are remembered with their meaning, which spares most of the work that is not the text's.
+//! The bytes between two values (`, "overall": `) repeat from line to line in one file. The parser remembers
+//! them with their meaning, which avoids most of the work outside of the text.
 
 use crate::format::Fields;
 use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
 use sonic_rs::parser::{ParseStatus, Parser, Reference};
 use sonic_rs::reader::{Read, Reader};
 
-/// Reads JSON lines, keeping its memory between them.
+/// Parses JSON lines and reuses its memory.
 #[derive(Debug)]
 pub struct JsonParser {
     fields: Fields,
     separators: Separators,
-    /// The last text that had escapes, without them.
+    /// The last text that had escapes, unescaped.
     unescaped: Vec<u8>,
-    /// A name or a spelled rating, if it had escapes.
+    /// A field name or a rating string that had escapes, unescaped.
     short: Vec<u8>,
 }
 
@@ -34,7 +37,7 @@ struct Found<'a> {
 enum Text<'a> {
     Absent,
     InLine(&'a str),
-    /// It had escapes and lies in the parser's memory.
+    /// The text had escapes. The unescaped text is in the memory of the parser.
     Unescaped,
 }
 
@@ -46,12 +49,12 @@ enum Field {
 }
 
 impl JsonParser {
-    /// A parser that looks for these fields on the top level.
+    /// Creates a parser that reads these fields of the top-level object.
     pub fn new(fields: Fields) -> Self {
         Self { fields, separators: Separators::default(), unescaped: Vec::new(), short: Vec::new() }
     }
 
-    /// Reads one line without its end. A lone UTF-16 surrogate in an escape becomes U+FFFD.
+    /// Parses one line, passed without its line end. A lone UTF-16 surrogate in an escape becomes U+FFFD.
     pub fn parse<'a>(&'a mut self, line: &'a str) -> Result<Entry<'a>, Reject> {
         let found = self.find(line).ok_or(Reject::BadLine)?;
         let text = match found.text {
@@ -62,7 +65,7 @@ impl JsonParser {
         Ok(Entry { text, rating: found.rating })
     }
 
-    /// Walks the whole line; `None` if it is not JSON.
+    /// Walks the whole line. Returns `None` if it is not JSON.
     fn find<'a>(&mut self, line: &'a str) -> Option<Found<'a>> {
         let mut tokens = Parser::new(Read::from(line)).utf8_lossy();
         let mut found = Found { text: Text::Absent, rating: None };
@@ -84,8 +87,10 @@ impl JsonParser {
         tokens.skip_space().is_none().then_some(found)
     }
 
-    /// From behind a value to the next one, whose field it tells; `Some(None)` at the end of the object.
-    // This and `value` are the loop's body; without the attributes both are calls, and parsing takes 4 % longer.
+    /// Moves from the end of a value to the start of the next and returns the field of that value.
+    /// `Some(None)` is the end of the object.
+    // This and `value` are the body of the loop. Without these attributes both are calls, and parsing takes 4
+    // % longer.
     #[inline(always)]
     fn next_name<'a>(&mut self, line: &'a str, tokens: &mut Tokens<'a>) -> Option<Option<Field>> {
         let start = tokens.offset();
@@ -105,7 +110,7 @@ impl JsonParser {
         }
     }
 
-    /// A name and its colon.
+    /// Parses a name and its colon.
     fn name(&mut self, tokens: &mut Tokens<'_>) -> Option<Field> {
         if tokens.skip_space()? != b'"' {
             return None;
@@ -138,7 +143,7 @@ impl JsonParser {
             }
             (Field::Rating, b'-' | b'0'..=b'9') => {
                 tokens.skip_space();
-                // Rust reads every JSON number, rounding exactly; one too large is infinite.
+                // Rust parses every JSON number and rounds exactly. A number that is too large is infinite.
                 found.rating = Rating::from_number(tokens.skip_number(first).ok()?.parse().ok()?);
             }
             _ => {
@@ -154,7 +159,7 @@ impl JsonParser {
     }
 }
 
-/// Skips the value that begins with `first`, the next byte that is no white space.
+/// Skips the value that starts with `first`, the next byte that is not white space.
 fn skip_value(tokens: &mut Tokens<'_>, first: u8) -> Option<()> {
     match first {
         b'{' | b'[' => skip_container(tokens),
@@ -193,7 +198,7 @@ fn skip_container(tokens: &mut Tokens<'_>) -> Option<()> {
             }
             skip_scalar(tokens)?;
         }
-        // Behind an element, or before the end of an empty container.
+        // Position: after an element, or before the end of an empty container.
         loop {
             let next = tokens.skip_space()?;
             if next == nesting.closer() {
@@ -211,7 +216,7 @@ fn skip_container(tokens: &mut Tokens<'_>) -> Option<()> {
     }
 }
 
-/// The containers around the current place; the lowest bit says whether the innermost is an object.
+/// The open containers. The lowest bit states whether the innermost is an object.
 struct Nesting {
     depth: usize,
     objects: u128,
@@ -240,7 +245,7 @@ impl Nesting {
     }
 }
 
-/// Whether four hex digits follow each `\u` in a string whose other escapes are known to be good.
+/// Whether four hex digits follow each `\u` in a string whose other escapes are known to be valid.
 fn unicode_escapes_are_whole(mut rest: &[u8]) -> bool {
     while let Some(at) = memchr::memchr(b'\\', rest) {
         let escape = &rest[at..];
@@ -254,20 +259,21 @@ fn unicode_escapes_are_whole(mut rest: &[u8]) -> bool {
     true
 }
 
-/// The bytes between two values that were met so far: a comma, a name, a colon, and white space between them.
+/// The bytes found so far between two values: a comma, a name, a colon, and white space between them.
 #[derive(Debug, Default)]
 struct Separators {
     known: Vec<(Box<[u8]>, Field)>,
-    /// The one that is tried first: that behind the last one found, as the fields keep their order.
+    /// The separator that is compared first: the one after the last match, because lines keep the order of
+    /// fields.
     expected: usize,
 }
 
-// Files have some ten fields. Where there are more, or longer ones, only speed suffers.
+// Files have about ten fields. More or longer ones only cost speed.
 const SEPARATORS_MAX: usize = 24;
 const SEPARATOR_BYTES_MAX: usize = 64;
 
 impl Separators {
-    /// The length and meaning of the separator that `rest` begins with.
+    /// The length and the field of the separator at the start of `rest`.
     fn recall(&mut self, rest: &[u8]) -> Option<(usize, Field)> {
         let (before, from) = self.known.split_at(self.expected);
         let is_next = |(bytes, _): &(Box<[u8]>, Field)| rest.starts_with(bytes);
@@ -280,13 +286,14 @@ impl Separators {
         Some((separator.len(), *field))
     }
 
-    /// Takes what the grammar has found to be a whole separator.
+    /// Remembers a separator that was parsed.
     fn remember(&mut self, separator: &[u8], field: Field) {
         if separator.len() > SEPARATOR_BYTES_MAX {
             return;
         }
         if self.known.len() == SEPARATORS_MAX {
-            // Some odd lines filled the list, which shall not slow down all that follow.
+            // A few unusual lines have filled the list, and a full list would slow down all lines that
+            // follow.
             self.known.clear();
             self.expected = 0;
         }

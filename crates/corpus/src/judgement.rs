@@ -1,10 +1,10 @@
-//! What became of all lines → whether the input is accepted, and what is said of it.
+//! Decides from the counts of all lines whether the input is accepted, and which notices are printed.
 
 use thiserror::Error;
 
 use crate::ledger::{MapperCounts, Share, TooManyBad};
 
-/// So many bad lines of each reason, and files without a review, are told.
+/// Maximum number of bad lines per reason, and of files without a review, that are reported.
 pub const TOLD: u64 = 3;
 
 /// Why an input is refused.
@@ -13,22 +13,22 @@ pub enum Refusal {
     /// Too many bad lines.
     #[error("{found}; {cause}, or raise --bad-lines-max")]
     BadLines {
-        /// How many there are.
+        /// The number of bad lines.
         found: TooManyBad,
-        /// What may be the matter, and what to do.
+        /// The probable cause and the remedy.
         cause: String,
     },
-    /// No review in all input.
+    /// No review in the whole input.
     #[error("found no review{found}, expected at least one; {cause}")]
     NoReview {
-        /// What became of the lines.
+        /// The counts of lines.
         found: String,
-        /// What may be the matter, and what to do.
+        /// The probable cause and the remedy.
         cause: String,
     },
 }
 
-/// Judges all lines of all input by their counts; `cause` guesses what may be the matter, and says what to do.
+/// Accepts or refuses the whole input by its counts. `cause` returns the probable cause and the remedy.
 pub fn judge(counts: &MapperCounts, bad_lines_max: Share, cause: impl Fn() -> String) -> Result<(), Refusal> {
     counts.judge(bad_lines_max).map_err(|found| Refusal::BadLines { found, cause: cause() })?;
     if counts.reviews > 0 {
@@ -41,7 +41,7 @@ pub fn judge(counts: &MapperCounts, bad_lines_max: Share, cause: impl Fn() -> St
     Err(Refusal::NoReview { found, cause: cause() })
 }
 
-/// What is said of lines with bytes that are not UTF-8, if there are any.
+/// The notice about lines with bytes that are not UTF-8, if there are any.
 pub fn invalid_utf8(counts: &MapperCounts) -> Option<String> {
     (counts.invalid_utf8 > 0).then(|| {
         format!(
@@ -51,7 +51,7 @@ pub fn invalid_utf8(counts: &MapperCounts) -> Option<String> {
     })
 }
 
-/// Files with lines of which none is a review: the first few by name.
+/// Files that have lines but no review, with the names of the first ones.
 #[derive(Clone, Debug, Default)]
 pub struct WithoutReview {
     names: Vec<String>,
@@ -67,7 +67,7 @@ impl WithoutReview {
         }
     }
 
-    /// What is said of them; nothing where there is no review at all, which is an error of its own.
+    /// The notices about these files. Empty if the input has no review at all, which is a separate error.
     pub fn notices(&self, counts: &MapperCounts) -> Vec<String> {
         if counts.reviews == 0 {
             return Vec::new();

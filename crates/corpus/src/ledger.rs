@@ -1,6 +1,6 @@
 //! The ledger: every line of the input is counted once, and the counts of all stages balance.
 //!
-//! The counts are also Hadoop counters, a closed list, which reach the framework as lines on stderr.
+//! The counts are also Hadoop counters. Their names are a closed list, and Hadoop reads them from stderr.
 
 use std::fmt;
 use std::ops::AddAssign;
@@ -12,27 +12,28 @@ use thiserror::Error;
 use crate::lines::{LineContent, is_blank};
 use crate::review::Reject;
 
-/// What became of the mapper's lines. Each line is counted once, by the first of these that fits it.
+/// The mapper's counts. Each line is counted once, under the first counter that applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct MapperCounts {
     /// All lines.
     pub lines: u64,
-    /// Lines of spaces and tabs alone.
+    /// Lines of spaces and tabs only.
     pub blank: u64,
     /// Lines longer than the limit.
     pub line_too_long: u64,
     /// Lines that are not in the format.
     pub bad_line: u64,
-    /// Lines whose text is absent, null or no string.
+    /// Lines whose text is absent, null or not a string.
     pub no_text: u64,
     /// Lines whose rating is not 1, 2, 3, 4 or 5.
     pub bad_rating: u64,
-    /// Lines whose text has no letter left after cleaning.
+    /// Lines whose cleaned text is empty.
     pub empty_text: u64,
     /// Lines that became a record.
     pub reviews: u64,
-    /// Of all these, lines with bytes that are not UTF-8. It is information beside the ledger, no part of its sum.
+    /// Lines with bytes that are not UTF-8. Each is also counted above, so this counter is not part of the
+    /// sum.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub invalid_utf8: u64,
 }
@@ -43,16 +44,16 @@ fn is_zero(n: &u64) -> bool {
 
 crate::read_from_objects!(MapperCounts, ReducerCounts);
 
-/// What becomes of a line that is no review.
+/// Why a line is not a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is spaces and tabs alone.
+    /// The line is only spaces and tabs.
     Blank,
-    /// It is longer than the limit.
+    /// The line is longer than the limit.
     TooLong,
-    /// It is not a review of the format.
+    /// The line does not hold a review of the format.
     Rejected(Reject),
-    /// Its text has no letter left after cleaning.
+    /// The cleaned text is empty.
     EmptyText,
 }
 
@@ -69,7 +70,8 @@ impl Fate {
         }
     }
 
-    /// The bytes of a line that is neither blank nor too long to be held, which are the first things to be looked for.
+    /// Returns the bytes of a line that is neither blank nor too long. These are the first two checks of a
+    /// line.
     pub fn held(line: LineContent<'_>) -> Result<&[u8], Self> {
         match line {
             LineContent::TooLong { blank: true, .. } => Err(Self::Blank),
@@ -79,7 +81,7 @@ impl Fate {
         }
     }
 
-    /// Whether it says that something is wrong with the input.
+    /// Whether the line counts as a bad line.
     pub fn is_bad(self) -> bool {
         BAD.contains(&self.counter())
     }
@@ -89,7 +91,7 @@ impl MapperCounts {
     /// The counter group.
     pub const GROUP: &str = "mapper";
 
-    /// Counts a line that is no review; gives the number of such lines so far.
+    /// Counts a line that is not a review. Returns the number of such lines so far.
     pub fn count(&mut self, fate: Fate) -> u64 {
         let counter = self.counter_mut(fate.counter()).expect("each fate has a counter");
         *counter += 1;
@@ -110,7 +112,7 @@ impl MapperCounts {
         ]
     }
 
-    /// All counters that a task reports: the ledger, and what is to be said beside it.
+    /// All counters that a task reports: the ledger and `invalid_utf8`.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         let beside = (self.invalid_utf8 > 0).then_some(("invalid_utf8", self.invalid_utf8));
         self.ledger().into_iter().chain(beside).collect()
@@ -131,21 +133,21 @@ impl MapperCounts {
         })
     }
 
-    /// Lines that say that something is wrong with the input.
+    /// Number of bad lines.
     pub fn bad(&self) -> u64 {
         [self.line_too_long, self.bad_line, self.no_text, self.bad_rating]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
 
-    /// Checks that not more than this share of the lines, blank ones aside, is bad, where these are the counts of all
-    /// input. Fewer than [`BAD_LINES_MIN`] bad lines say too little.
+    /// Checks that the share of bad lines does not exceed `bad_lines_max`, for the counts of the whole input.
+    /// Blank lines are excluded. With fewer than [`BAD_LINES_MIN`] bad lines the check passes.
     pub fn judge(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
         if self.bad() < BAD_LINES_MIN { Ok(()) } else { self.judge_share(bad_lines_max) }
     }
 
-    /// The same of the counts of one task of Hadoop, which sees a part of the input: fewer than [`TASK_LINES_MIN`] lines
-    /// say too little.
+    /// The same check for the counts of one Hadoop task, which reads only part of the input. With fewer than
+    /// [`TASK_LINES_MIN`] lines the check passes.
     pub fn judge_task(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
         if self.filled_lines() < TASK_LINES_MIN { Ok(()) } else { self.judge_share(bad_lines_max) }
     }
@@ -160,7 +162,7 @@ impl MapperCounts {
         Err(TooManyBad { bad, lines, reasons, share: bad_lines_max })
     }
 
-    /// Lines that are not blank.
+    /// Number of lines that are not blank.
     pub fn filled_lines(&self) -> u64 {
         self.lines.saturating_sub(self.blank)
     }
@@ -171,8 +173,8 @@ impl MapperCounts {
         if self.lines == sum { Ok(()) } else { Err(Unbalanced::Lines { lines: self.lines, sum }) }
     }
 
-    /// Reads the counters of group `mapper` out of what Hadoop's job client prints at the end of a job; `None`
-    /// where there is no such group.
+    /// Reads the counters of group `mapper` from the output of Hadoop's job client at the end of a job.
+    /// Returns `None` if there is no such group.
     pub fn from_job_output(output: &str) -> Option<Self> {
         let mut counts = None;
         let mut in_group = false;
@@ -190,7 +192,7 @@ impl MapperCounts {
     }
 }
 
-/// The ledger without what is 0: `6 lines = 1 no_text + 5 reviews`.
+/// The ledger without zero counts: `6 lines = 1 no_text + 5 reviews`.
 impl fmt::Display for MapperCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [(name, lines), kinds @ ..] = self.ledger();
@@ -204,15 +206,15 @@ impl AddAssign for MapperCounts {
     fn add_assign(&mut self, other: Self) {
         for (name, value) in other.counters() {
             let sum = self.counter_mut(name).expect("counters and counter_mut list the same names");
-            // Counts come from files that anybody may have written.
+            // Counts come from files, which can hold any value.
             *sum = sum.saturating_add(value);
         }
     }
 }
 
-/// Number of bad lines from which on their share is judged.
+/// Minimum number of bad lines for which the share is checked.
 pub const BAD_LINES_MIN: u64 = 20;
-/// Number of lines from which on a Hadoop task judges the share of bad lines.
+/// Minimum number of lines for which a Hadoop task checks the share of bad lines.
 pub const TASK_LINES_MIN: u64 = 1000;
 
 /// The counters of bad lines.
@@ -223,9 +225,9 @@ const BAD: [&str; 4] = ["line_too_long", "bad_line", "no_text", "bad_rating"];
 pub struct Share(f64);
 
 impl Share {
-    /// The share of bad lines that is accepted if nothing else is said.
+    /// The default limit of the share of bad lines.
     pub const OF_BAD_LINES: Self = Self(0.05);
-    /// Everything.
+    /// The whole.
     pub const ALL: Self = Self(1.0);
 }
 
@@ -243,26 +245,26 @@ impl fmt::Display for Share {
     }
 }
 
-/// What is no share.
+/// A text is not a share.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("expected a number from 0 to 1")]
 pub struct NoShare;
 
-/// More bad lines than are accepted.
+/// The share of bad lines exceeds the limit.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[error("{bad} of {lines} lines are bad ({reasons}), expected at most {share} of them")]
 pub struct TooManyBad {
-    /// Bad lines.
+    /// Number of bad lines.
     pub bad: u64,
-    /// Lines that are not blank.
+    /// Number of lines that are not blank.
     pub lines: u64,
-    /// Bad lines by reason.
+    /// Number of bad lines per reason.
     pub reasons: String,
-    /// The share that is accepted.
+    /// The limit.
     pub share: Share,
 }
 
-/// What became of the reducer's records.
+/// The reducer's counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct ReducerCounts {
@@ -312,7 +314,7 @@ impl AddAssign for ReducerCounts {
     }
 }
 
-/// A ledger that does not balance: something was lost or counted twice.
+/// A ledger that does not balance: data was lost or counted twice.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unbalanced {
     /// Within the mappers.
@@ -320,9 +322,9 @@ pub enum Unbalanced {
         "the mappers read {lines} lines and account for {sum}; a file of --counts was cut or altered, restore it"
     )]
     Lines {
-        /// Lines read.
+        /// Number of lines read.
         lines: u64,
-        /// The sum of what became of them.
+        /// Sum of the other counters.
         sum: u64,
     },
     /// Within the reducers.
@@ -330,9 +332,9 @@ pub enum Unbalanced {
         "the reducers saw {distinct} distinct texts and account for {sum}; a commit record was altered, restore it"
     )]
     Texts {
-        /// Texts seen.
+        /// Number of distinct texts.
         distinct: u64,
-        /// The sum of what became of them.
+        /// Sum of the other counters.
         sum: u64,
     },
     /// Between mappers and reducers.
@@ -341,14 +343,14 @@ pub enum Unbalanced {
          mapper once"
     )]
     Reviews {
-        /// Reviews of the mappers.
+        /// Number of reviews of the mappers.
         mapped: u64,
-        /// Votes in the shards.
+        /// Number of votes in the shards.
         reduced: u64,
     },
 }
 
-/// Checks that no review was lost or doubled between the mappers and the reducers.
+/// Checks that no review was lost or duplicated between the mappers and the reducers.
 pub fn check_run(mapper: &MapperCounts, reducer: &ReducerCounts) -> Result<(), Unbalanced> {
     mapper.check()?;
     reducer.check()?;
@@ -383,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fate_has_a_counter_of_its_own_and_four_of_them_are_bad() {
+    fn each_fate_has_its_own_counter_and_four_are_bad() {
         let fates = [
             (Fate::Blank, "blank", false),
             (Fate::TooLong, "line_too_long", true),
@@ -402,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_held_if_it_is_neither_blank_nor_too_long() {
+    fn only_lines_that_are_not_blank_and_not_too_long_are_held() {
         assert_eq!(Fate::held(LineContent::Bytes(b"a b")), Ok(&b"a b"[..]));
         assert_eq!(Fate::held(LineContent::Bytes(b" \t")), Err(Fate::Blank));
     }
@@ -418,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_of_a_task_are_judged_from_a_thousand_lines_on() {
+    fn the_share_of_bad_lines_of_a_task_is_checked_from_1000_lines() {
         let counts = MapperCounts { lines: 1100, blank: 100, bad_line: 50, ..MapperCounts::default() };
         assert_eq!(counts.judge_task(Share::OF_BAD_LINES), Ok(()));
         let more = MapperCounts { no_text: 1, ..counts };
@@ -429,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_of_all_input_are_judged_from_twenty_of_them_on() {
+    fn the_share_of_bad_lines_of_all_input_is_checked_from_20_bad_lines() {
         let counts = MapperCounts { lines: 200, bad_line: 19, ..MapperCounts::default() };
         assert_eq!(counts.judge("0".parse().unwrap()), Ok(()));
         let more = MapperCounts { no_text: 1, ..counts };
@@ -442,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_hostile_counts_stop_at_the_largest_number() {
+    fn sums_of_hostile_counts_saturate() {
         let mut sum = MapperCounts { reviews: u64::MAX, bad_line: u64::MAX, ..COUNTS };
         sum += sum;
         assert_eq!((sum.reviews, sum.bad()), (u64::MAX, u64::MAX));
@@ -458,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_not_utf8_are_told_beside_the_ledger() {
+    fn lines_that_are_not_utf8_are_reported_outside_the_ledger() {
         let none = MapperCounts { invalid_utf8: 0, ..COUNTS };
         assert_eq!(none.counters(), COUNTS.ledger());
         let written = |counts: &MapperCounts| serde_json::to_value(counts).unwrap();
@@ -473,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_found_in_the_job_clients_output() {
+    fn counters_are_read_from_the_output_of_the_job_client() {
         let output = "INFO mapreduce.Job: Counters: 55\n\tFile System Counters\n\t\tFILE: Number of bytes read=7\n\
             \tmapper\n\t\tbad_line=2\n\t\tblank=1\n\t\tempty_text=1\n\t\tinvalid_utf8=2\n\t\tlines=10\n\t\tno_text=1\n\t\treviews=5\n\
             \treducer\n\t\treviews=5\n\tFile Input Format Counters \n\t\tBytes Read=100\n";

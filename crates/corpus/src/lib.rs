@@ -1,7 +1,7 @@
-//! What crosses the pipe between the programs: raw lines in, records and kept words out.
+//! Parses raw lines into reviews, cleans their texts, and reads, writes and groups records.
 //!
-//! Pure: bytes to bytes, no file, no clock, no environment. The mapper, the combiner and the reducer call the same
-//! functions, so they cannot disagree.
+//! All functions are pure: bytes to bytes, without files, clocks or the environment. The mapper, the combiner
+//! and the reducer call the same functions, so they cannot disagree.
 
 pub mod cause;
 pub mod clean;

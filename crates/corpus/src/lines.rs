@@ -1,76 +1,76 @@
-//! Bytes → raw lines, as Hadoop's own line reader cuts them: a line ends at LF, CR or CRLF.
+//! Splits a stream of bytes into raw lines, as Hadoop's line reader does: a line ends at LF, CR or CRLF.
 //!
-//! The reader owns one buffer and lends each line out of it, so nothing is copied and memory stays below the
-//! longest line allowed plus one buffer, whatever the input holds. It knows no format and no encoding but for one
-//! thing: a UTF-8 byte-order mark at the start of any line is skipped, because `cat a b` leaves one in mid-stream.
+//! The reader has one buffer and returns slices of it, so nothing is copied. Memory is at most the longest
+//! line allowed plus one buffer. A UTF-8 byte-order mark at the start of any line is skipped, because `cat a
+//! b` puts one in mid-stream. No other property of a format or an encoding is used.
 
 use std::io::{self, Read};
 
-/// What a line may hold by default, in bytes: no review comes near it, and a file without line ends is noticed.
+/// Default limit of a line in bytes. No review is nearly as long, and a file without line ends exceeds it.
 pub const LINE_BYTES_MAX: usize = 4 << 20;
 
-// Large enough that reads and the move of the last, cut line to the front cost nothing beside the scan, and small enough to
-// stay in a processor's own cache, beside the tables that words are looked up in.
+// Large enough that the cost of reads and of moving the last incomplete line to the front is negligible.
+// Small enough for the cache of one processor core, together with the tables in which words are looked up.
 const BUFFER_BYTES: usize = 64 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// One line and where it began.
+/// A line and its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// Bytes read before the line; its byte-order mark, if any, belongs to it.
+    /// Number of bytes before the line. A byte-order mark is part of the line.
     pub offset: u64,
-    /// The line without its end and without a byte-order mark.
+    /// The line without its line end and without a byte-order mark.
     pub content: LineContent<'a>,
 }
 
-/// What stands between two line ends.
+/// The content of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineContent<'a> {
     /// A line within the limit.
     Bytes(&'a [u8]),
-    /// A line beyond the limit, read past without being held.
+    /// A line beyond the limit. Its bytes are skipped, not stored.
     TooLong {
-        /// How long it was, counted as the limit counts.
+        /// Length of the line, measured as the limit is.
         bytes: u64,
-        /// Whether it was spaces and tabs alone.
+        /// Whether the line is only spaces and tabs.
         blank: bool,
     },
 }
 
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 #[derive(Debug)]
 pub struct LineReader<R> {
     source: R,
     line_bytes_max: usize,
     buffer: Vec<u8>,
-    // The bytes in hand are buffer[start..end]; those before `scanned` hold no line end.
+    // The unread bytes are buffer[start..end]. Those before `scanned` contain no line end.
     start: usize,
     scanned: usize,
     end: usize,
     offset: u64,
-    // The last line ended at a CR that was the last byte in hand: an LF that comes next belongs to it.
+    // The last line ended in a CR that was the last byte of the buffer. An LF that follows belongs to it.
     after_cr: bool,
 }
 
-// Where a line lies in the buffer, known before it is lent out.
+// Position of a line in the buffer, computed before the line is borrowed from it.
 enum Found {
     Held { content_bytes: usize, end_bytes: usize },
     TooLong { bytes: u64, blank: bool },
 }
 
-/// Whether a line holds only spaces and tabs, or nothing.
+/// Whether a line is empty or only spaces and tabs.
 pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|&byte| byte == b' ' || byte == b'\t')
 }
 
 impl<R: Read> LineReader<R> {
-    /// Reads from `source`. Neither the line's end nor a byte-order mark counts towards `line_bytes_max`.
+    /// Reads from `source`. Neither the line end nor a byte-order mark counts towards `line_bytes_max`.
     pub fn new(source: R, line_bytes_max: usize) -> Self {
         Self::with_buffer_bytes(source, line_bytes_max, BUFFER_BYTES)
     }
 
-    /// The same through a buffer that begins with this size; it grows as lines ask for it.
+    /// The same with this initial buffer size. The buffer grows for longer lines.
     pub fn with_buffer_bytes(source: R, line_bytes_max: usize, buffer_bytes: usize) -> Self {
         Self {
             source,
@@ -84,8 +84,8 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// The next line, or `None` at the end. A last line without an end counts; after a line end that closes the
-    /// text there is no further line.
+    /// Returns the next line, or `None` at the end. A last line without a line end counts. No empty line
+    /// follows a line end at the end of the stream.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         if self.after_cr {
             if self.start == self.end && self.fill()? == 0 {
@@ -114,7 +114,7 @@ impl<R: Read> LineReader<R> {
         Ok(Some(Line { offset, content }))
     }
 
-    /// Bytes behind which the next line is looked for. An LF that stands there may still belong to the CR before it.
+    /// Offset of the end of the last line. An LF at this offset may still belong to the CR before it.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -137,7 +137,7 @@ impl<R: Read> LineReader<R> {
         }
     }
 
-    /// Drops what is in hand and all that follows up to the line's end.
+    /// Drops the unread bytes and all that follow, up to the line end.
     fn read_past(&mut self) -> io::Result<Found> {
         let marked = self.buffer[self.start..self.end].starts_with(BYTE_ORDER_MARK);
         if marked {
@@ -158,7 +158,7 @@ impl<R: Read> LineReader<R> {
         Ok(Found::TooLong { bytes, blank })
     }
 
-    /// Where the line in hand ends. No byte is looked at twice.
+    /// Position of the end of the current line. No byte is scanned twice.
     fn find_end(&mut self) -> Option<usize> {
         let found = memchr::memchr2(b'\n', b'\r', &self.buffer[self.scanned..self.end]);
         let line_end = found.map(|at| self.scanned + at);
@@ -166,7 +166,7 @@ impl<R: Read> LineReader<R> {
         line_end
     }
 
-    /// The length of the line end at `line_end`, as far as it is in hand.
+    /// Length of the line end at `line_end`, as far as it is in the buffer.
     fn end_bytes(&mut self, line_end: usize) -> usize {
         if self.buffer[line_end] == b'\n' {
             return 1;
@@ -187,7 +187,7 @@ impl<R: Read> LineReader<R> {
         self.offset += bytes as u64;
     }
 
-    /// Reads once behind the bytes in hand, making room for that; 0 is the end of the source.
+    /// Reads once after the unread bytes and makes space for that. 0 is the end of the source.
     fn fill(&mut self) -> io::Result<usize> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -196,7 +196,7 @@ impl<R: Read> LineReader<R> {
             self.start = 0;
         }
         if self.end == self.buffer.len() {
-            // Enough to see that a line is too long, and no more.
+            // Just enough to detect that a line is too long.
             let largest = self.line_bytes_max.saturating_add(BYTE_ORDER_MARK.len() + 1);
             let grown = (self.buffer.len() * 2).min(largest).max(self.buffer.len() + 1);
             self.buffer.resize(grown, 0);
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Offset, then the bytes or the length of a line too long to hold.
+    /// Offset, then the bytes or the length of a line that is too long.
     type Owned = (u64, Result<Vec<u8>, (u64, bool)>);
 
     #[test]
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_ends_in_a_line_end_has_no_further_line() {
+    fn no_empty_line_follows_the_last_line_end() {
         for text in ["a\n", "a\r", "a\r\n"] {
             assert_eq!(texts(&read_all(text.as_bytes(), 9, 64)), [b"a"], "{text:?}");
         }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_is_skipped_at_any_line_start_and_only_there() {
+    fn a_byte_order_mark_is_skipped_only_at_the_start_of_a_line() {
         let text = "\u{FEFF}ab\nc\u{FEFF}d\n\u{FEFF}\n\u{FEFF}e";
         let lines = read_all(text.as_bytes(), 5, 1);
         let expected: [&[u8]; 4] = [b"ab", "c\u{FEFF}d".as_bytes(), b"", b"e"];
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_beyond_the_limit_is_read_past_without_being_held() {
+    fn a_line_beyond_the_limit_is_skipped_without_being_stored() {
         let long = 100_000_000;
         let source = io::repeat(b'x').take(long).chain(b"\nshort".as_slice());
         let mut lines = LineReader::with_buffer_bytes(source, 1000, 64);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_read_is_tried_again_and_another_error_reported() {
+    fn interrupted_reads_are_retried_and_other_errors_reported() {
         let source = Faulty(vec![
             Ok(b"a\nb".to_vec()),
             Err(io::ErrorKind::Interrupted),
@@ -287,7 +287,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
-        fn lines_are_those_of_the_naive_reader_however_the_bytes_arrive(
+        fn lines_equal_those_of_a_naive_reader_for_every_block_size(
             pieces in prop::collection::vec(
                 prop::sample::select(vec!["\n", "\r", "\r\n", "\u{FEFF}", "a", " \t  ", "bcdefgh", "\u{E9}", "\0"]), 0..24),
             line_bytes_max in 0..12usize,

@@ -1,8 +1,9 @@
-//! A Python-literal line of the older dumps → its review: `{'reviewerID': 'A1', "reviewText": "it's"}`.
+//! Parses a Python-literal line of the older dumps into a review: `{'reviewerID': 'A1', "reviewText":
+//! "it's"}`.
 //!
-//! What `ast.literal_eval` makes a dict of is read with the same values, less what no dump holds and the contract
-//! leaves out: bytes, sets, complex numbers, comments, `\N{…}`, nesting deeper than `DEPTH_MAX` (parentheses
-//! count). A pair of surrogates becomes the character it stands for, as in JSON; a lone one becomes U+FFFD.
+//! Values equal those of `ast.literal_eval`. Excluded, because no dump contains them: bytes, sets, complex
+//! numbers, comments, `\N{…}`, and nesting deeper than `DEPTH_MAX` (parentheses count). A surrogate pair
+//! becomes its character, as in JSON. A lone surrogate becomes U+FFFD.
 
 use crate::format::Fields;
 use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
@@ -12,7 +13,7 @@ mod string;
 
 use string::Unescaped;
 
-/// Reads Python-literal lines, keeping its memory between them.
+/// Parses Python-literal lines and reuses its memory.
 #[derive(Debug)]
 pub struct LiteralParser {
     fields: Fields,
@@ -21,26 +22,26 @@ pub struct LiteralParser {
     rating: Unescaped,
 }
 
-/// What a value is, as far as anybody asks. A string's content went where the caller wanted it.
+/// The kind of a value. The content of a string is in the buffer of the caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Value {
     String,
-    /// A number without a sign, the only thing a sign may stand before.
+    /// A number without a sign. Only such a number may follow a sign.
     Number(f64),
     SignedNumber(f64),
-    /// `True`, `False`, `None`, or a tuple that may be a key.
+    /// `True`, `False`, `None`, or a tuple that can be a key.
     Other,
-    /// A list, a dict, or a tuple that holds one: no key.
+    /// A list, a dict, or a tuple that contains one. It cannot be a key.
     Unhashable,
 }
 
 impl LiteralParser {
-    /// A parser that looks for these fields on the top level.
+    /// Creates a parser that reads these fields of the top-level dict.
     pub fn new(fields: Fields) -> Self {
         Self { fields, name: Unescaped::default(), text: Unescaped::default(), rating: Unescaped::default() }
     }
 
-    /// Reads one line without its end.
+    /// Parses one line, passed without its line end.
     pub fn parse<'a>(&'a mut self, line: &str) -> Result<Entry<'a>, Reject> {
         let (has_text, rating) = self.find(line).ok_or(Reject::BadLine)?;
         if !has_text {
@@ -49,7 +50,8 @@ impl LiteralParser {
         Ok(Entry { text: self.text.as_str(), rating })
     }
 
-    /// Walks the whole line; `None` if it is not a dict. The text, if there is one, is left in `self.text`.
+    /// Walks the whole line. Returns `None` if it is not a dict. Stores the text, if there is one, in
+    /// `self.text`.
     fn find(&mut self, line: &str) -> Option<(bool, Option<Rating>)> {
         let mut cursor = Cursor { rest: line.as_bytes() };
         let mut has_text = false;
@@ -76,13 +78,13 @@ impl LiteralParser {
     }
 }
 
-/// What of the line is still to be read. `None` from any method: the line is no literal.
+/// The unread bytes of a line. Every method returns `None` if the line is not a literal.
 struct Cursor<'a> {
     rest: &'a [u8],
 }
 
 impl Cursor<'_> {
-    /// A key and its colon. `depth` is the number of brackets around it.
+    /// Parses a key and its colon. `depth` is the number of open brackets.
     fn key(&mut self, depth: usize, wanted: Option<&mut Unescaped>) -> Option<Value> {
         let key = self.value(depth, wanted)?;
         self.skip_space();
@@ -137,7 +139,7 @@ impl Cursor<'_> {
         Some(Value::Unhashable)
     }
 
-    /// A tuple, or a value in parentheses, which is just that value.
+    /// Parses a tuple, or a single value in parentheses.
     fn parentheses(&mut self, depth: usize, wanted: Option<&mut Unescaped>) -> Option<Value> {
         self.open(depth)?;
         if self.closes(b')') {
@@ -158,7 +160,7 @@ impl Cursor<'_> {
         Some(tuple)
     }
 
-    /// The opening bracket in hand, the `depth`-th that is open.
+    /// Consumes an opening bracket, which is the `depth`-th open one.
     fn open(&mut self, depth: usize) -> Option<()> {
         self.rest = &self.rest[1..];
         (depth <= DEPTH_MAX).then_some(())
@@ -169,7 +171,7 @@ impl Cursor<'_> {
         self.take(closer)
     }
 
-    /// What stands behind an element: a comma, or the closer, which is left for `closes`.
+    /// Consumes a comma after an element. A closer stays for `closes`.
     fn separator(&mut self, closer: u8) -> Option<()> {
         self.skip_space();
         (self.take(b',') || *self.rest.first()? == closer).then_some(())
@@ -181,7 +183,7 @@ impl Cursor<'_> {
         taken.is_some()
     }
 
-    /// What Python skips between the tokens of a line; the form feed is no slip.
+    /// Skips the bytes that Python skips between the tokens of a line. These include the form feed.
     fn skip_space(&mut self) {
         while let [b' ' | b'\t' | b'\x0C', rest @ ..] = self.rest {
             self.rest = rest;

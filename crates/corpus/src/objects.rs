@@ -1,8 +1,8 @@
-//! Records in JSON are objects. What serde derives reads a list of the same values as well, which no program of ours
-//! writes; here is what refuses it, at every depth.
+//! Restricts JSON records to objects. Code derived by serde also accepts a list of the same values, which no
+//! program of this project writes. This module refuses such lists at every depth.
 
-/// Lets records be read of objects alone: types that derive both `Serialize` and `Deserialize` under
-/// `#[serde(remote = "Self")]`, which makes functions of their own of what is derived.
+/// Implements reading from objects only, for types that derive both `Serialize` and `Deserialize` under
+/// `#[serde(remote = "Self")]`. That attribute turns the derived code into functions of the type.
 #[macro_export]
 macro_rules! read_from_objects {
     ($($record:ident),+) => { $(
@@ -47,7 +47,7 @@ mod tests {
     use crate::settings::Settings;
 
     #[test]
-    fn a_list_of_its_values_is_no_record() {
+    fn a_list_of_values_is_refused_as_a_record() {
         let counts = json!({ "reviews": 4, "distinct": 3, "only_stopwords": 0, "rows": 3 });
         assert_eq!(from_value::<ReducerCounts>(counts).unwrap().rows, 3);
         let refusal = from_value::<ReducerCounts>(json!([4, 3, 0, 3])).unwrap_err();

@@ -1,12 +1,14 @@
-//! A line of a polarity file → its review: `"2","Great fit","He said \"wow\".\nTwice."`, class first, text last.
+//! Parses a line of a polarity file into a review: `"2","Great fit","He said \"wow\".\nTwice."`. The class is
+//! the first column, the text the last.
 //!
-//! A column in quotes holds anything; inside, `""` and `\"` are a quote, `\n` a line break, `\\` a backslash, and any
-//! other backslash stands for itself. A column without quotes holds no quote and no comma, and no escapes either.
+//! A quoted column may contain any character. Inside quotes, `""` and `\"` are a quote, `\n` is a line break,
+//! `\\` is a backslash, and any other backslash is literal. An unquoted column contains no quote and no comma
+//! and has no escapes.
 
 use crate::format::ClassRatings;
 use crate::review::{Entry, Reject};
 
-/// Reads such lines, keeping its memory between them.
+/// Parses polarity lines and reuses its memory.
 #[derive(Debug)]
 pub(crate) struct PolarityCsvParser {
     ratings: ClassRatings,
@@ -20,7 +22,7 @@ impl PolarityCsvParser {
         Self { ratings, with_title, class: String::new(), text: String::new() }
     }
 
-    /// Reads one line without its end.
+    /// Parses one line, passed without its line end.
     pub fn parse<'a>(&'a mut self, line: &'a str) -> Result<Entry<'a>, Reject> {
         let (class, mut rest) = split_column(line)?;
         let (mut title, mut text) = (None, None);
@@ -43,15 +45,15 @@ impl PolarityCsvParser {
     }
 }
 
-/// What stands between two commas.
+/// One column.
 #[derive(Clone, Copy)]
 enum Column<'a> {
     Plain(&'a str),
-    /// Between its quotes, with its escapes.
+    /// The bytes between the quotes, with escapes.
     Quoted(&'a str),
 }
 
-/// The first column, and those behind its comma, if there is one.
+/// Splits the first column from those after its comma, if there is one.
 fn split_column(line: &str) -> Result<(Column<'_>, Option<&str>), Reject> {
     let Some(quoted) = line.strip_prefix('"') else {
         let (column, rest) = line.split_once(',').map_or((line, None), |(column, rest)| (column, Some(rest)));
@@ -78,7 +80,7 @@ fn closing_quote(quoted: &str) -> Option<usize> {
 }
 
 impl<'a> Column<'a> {
-    /// The content, in `memory` if escapes had to be read.
+    /// The content, which is in `memory` if the column had escapes.
     fn content(self, memory: &'a mut String) -> &'a str {
         match self {
             Self::Plain(content) => content,
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn class_and_text_are_the_first_and_the_last_column() {
+    fn the_class_is_the_first_column_and_the_text_the_last() {
         let good = |text: &str, stars| Ok((text.to_owned(), stars));
         assert_eq!(read(r#""1","not good""#, false), good("not good", Some(1)));
         assert_eq!(read("2,good", false), good("good", Some(5)));
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_are_read_inside_of_quotes_from_left_to_right() {
+    fn escapes_are_decoded_only_inside_quotes() {
         let text = |line| read(line, false).map(|(text, _)| text);
         for (line, expected) in [
             (r#"1,"a ""b"" c""#, r#"a "b" c"#),

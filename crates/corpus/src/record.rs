@@ -1,13 +1,14 @@
 //! The record line, the one type on the pipe: `cleaned text TAB n1,n2,n3,n4,n5 LF`.
 //!
-//! `n1` to `n5` say how many reviews gave this text one to five stars. The mapper writes records, the combiner
-//! and the reducer read them, and records of one text add up, so it does not matter how often that was done.
+//! `n1` to `n5` are the numbers of reviews that gave this text one to five stars. The mapper writes records,
+//! and the combiner and the reducer read them. Records of one text add up, so the number of combiner passes
+//! does not matter.
 
 use std::io::{self, Read};
 
 use thiserror::Error;
 
-/// How many reviews gave a text each rating; `votes.0[0]` are those of one star.
+/// Number of reviews of a text per rating. `votes.0[0]` counts those of one star.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Votes(pub [u32; 5]);
 
@@ -19,7 +20,7 @@ impl Votes {
         votes
     }
 
-    /// Adds the other votes; `None` where a rating would pass 4,294,967,295.
+    /// Adds other votes. Returns `None` if the votes for a rating exceed 4,294,967,295.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         let mut sum = self;
@@ -29,12 +30,12 @@ impl Votes {
         Some(sum)
     }
 
-    /// All votes together: the number of reviews of this text.
+    /// Sum of all votes: the number of reviews of this text.
     pub fn total(self) -> u64 {
         self.0.iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// The rating given most often; of equals the smaller one.
+    /// The most frequent rating; of equally frequent ratings the smaller.
     pub fn mode(self) -> u8 {
         let mut best = 0;
         for rating in 1..5 {
@@ -46,12 +47,12 @@ impl Votes {
     }
 }
 
-/// One record line, read.
+/// A parsed record line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
     /// The cleaned text, not empty.
     pub text: &'a [u8],
-    /// Its votes, not all zero.
+    /// The votes, not all zero.
     pub votes: Votes,
 }
 
@@ -80,28 +81,28 @@ fn write_number(out: &mut Vec<u8>, n: u32) {
     out.extend_from_slice(&digits[start..]);
 }
 
-/// What makes a line no record.
+/// Why a line is not a record.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum RecordError {
-    /// The line holds no tab.
+    /// The line has no tab.
     #[error("no tab between text and votes")]
     NoTab,
-    /// Nothing stands before the tab.
+    /// The text before the tab is empty.
     #[error("no text before the tab")]
     NoText,
-    /// What stands behind the tab is not five numbers.
+    /// The votes after the tab are not five numbers.
     #[error("the votes are not five numbers from 0 to 4294967295 separated by commas")]
     Votes,
     /// All five numbers are zero.
     #[error("all five votes are zero")]
     NoVotes,
-    /// The input ends within the line: its last number may have had more digits.
+    /// The input ends within the line. Its last number may have had more digits.
     #[error("the input was cut off in it, before its line end")]
     CutOff,
 }
 
-/// Reads one line, given without its LF. One tab behind the votes is skipped: Hadoop writes it behind a key
-/// that has no value.
+/// Parses one line, passed without its LF. A single tab after the votes is skipped: Hadoop appends it to a
+/// key that has no value.
 pub fn parse_record(line: &[u8]) -> Result<Record<'_>, RecordError> {
     let tab = memchr::memchr(b'\t', line).ok_or(RecordError::NoTab)?;
     let (text, votes) = (&line[..tab], &line[tab + 1..]);
@@ -117,7 +118,7 @@ pub fn parse_record(line: &[u8]) -> Result<Record<'_>, RecordError> {
 
 fn parse_votes(bytes: &[u8]) -> Option<Votes> {
     let mut votes = Votes::default();
-    // Most records are one vote from the mapper: five digits and four commas.
+    // Fast path: most records are one vote from the mapper, which is five digits and four commas.
     if let &[a, b',', b, b',', c, b',', d, b',', e] = bytes {
         for (n, digit) in votes.0.iter_mut().zip([a, b, c, d, e]) {
             *n = u32::from(digit.checked_sub(b'0').filter(|&n| n < 10)?);
@@ -141,8 +142,8 @@ fn parse_number(digits: &[u8]) -> Option<u32> {
     })
 }
 
-/// The longest record line that is read. A raw line of the mapper's default limit, 4 MiB, stays far below it
-/// however its characters grow by cleaning.
+/// Limit of a record line in bytes. Cleaning cannot make a raw line of the mapper's default limit, 4 MiB,
+/// this long.
 pub const RECORD_BYTES_MAX: usize = 16 << 20;
 
 const READ_BYTES: usize = 256 << 10;
@@ -160,44 +161,45 @@ pub struct RecordReader<R> {
 /// Why records could not be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// The stream failed.
+    /// Reading the stream failed.
     #[error("cannot read records")]
     Io(#[from] io::Error),
-    /// A line is no record.
+    /// A line is not a record.
     #[error("line {line} is no record: {reason}; feed this program the output of mapper or combiner")]
     Record {
-        /// The line's number, from 1.
+        /// The line number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The reason.
         reason: RecordError,
     },
-    /// A line has no end in sight.
+    /// A line exceeds the limit.
     #[error(
         "line {line} is longer than {RECORD_BYTES_MAX} bytes; feed this program the output of mapper or combiner"
     )]
     TooLong {
-        /// The line's number, from 1.
+        /// The line number, from 1.
         line: u64,
     },
 }
 
 impl<R: Read> RecordReader<R> {
-    /// Reads from `input` in large pieces; it needs no buffer of its own.
+    /// Reads from `input` in large blocks, so `input` needs no buffer.
     pub fn new(input: R) -> Self {
         Self::with_buffer_bytes(input, READ_BYTES)
     }
 
-    /// The same through a buffer that begins with this size, which is not 0; it grows as lines ask for it.
+    /// The same with this initial buffer size, which is not 0. The buffer grows for longer lines.
     pub fn with_buffer_bytes(input: R, buffer_bytes: usize) -> Self {
         Self { input, buffer: vec![0; buffer_bytes], start: 0, end: 0, ended: false, lines: 0 }
     }
 
-    /// The number of lines read so far.
+    /// Number of lines read so far.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// The next record, or `None` at the end of the stream. A last line without LF was cut off.
+    /// Returns the next record, or `None` at the end of the stream. A last line without LF was cut off and is
+    /// an error.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let mut searched = 0;
         let length = loop {
@@ -217,7 +219,7 @@ impl<R: Read> RecordReader<R> {
         parse_record(line).map(Some).map_err(|reason| ReadError::Record { line: self.lines, reason })
     }
 
-    /// Reads more behind what is held, after making room for it.
+    /// Reads more bytes after the unread ones, and makes space for them first.
     fn fill(&mut self) -> Result<(), ReadError> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_says_why() {
+    fn an_invalid_record_is_refused_with_its_reason() {
         for (line, reason) in [
             ("ok 1,0,0,0,0", RecordError::NoTab),
             ("\t1,0,0,0,0", RecordError::NoText),
@@ -291,11 +293,11 @@ mod tests {
     }
 
     #[test]
-    fn votes_beyond_32_bits_are_noticed() {
+    fn votes_beyond_32_bits_are_detected() {
         assert_eq!(Votes([u32::MAX, 0, 0, 0, 0]).checked_add(Votes::one(1)), None);
     }
 
-    /// Gives its bytes a few at a time.
+    /// Returns its bytes a few at a time.
     struct Drip<'a>(&'a [u8], usize);
 
     impl Read for Drip<'_> {
@@ -309,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn records_survive_the_round_trip_and_one_that_is_cut_off_is_noticed(
+        fn records_survive_the_round_trip_and_a_cut_record_is_detected(
             records in prop::collection::vec(("[a-zé' ]{1,40}", prop::array::uniform5(0u32..=u32::MAX)), 0..20),
             step in 1usize..50,
             cut in any::<prop::sample::Index>(),

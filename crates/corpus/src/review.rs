@@ -1,7 +1,7 @@
-//! One raw line → a review, its text and its rating, or the reason why it is none.
+//! Parses a raw line into a review (text and rating), or into the reason why it is not a review.
 //!
-//! The parsers of single formats stand in their own modules and share these types. A review's text is as the line
-//! has it, uncleaned, but it is always valid Unicode: a lone UTF-16 surrogate in an escape and each invalid UTF-8
+//! Each format has a parser in its own module, and all share the types of this one. The text of a review is
+//! not cleaned, but it is valid Unicode: each lone UTF-16 surrogate in an escape and each invalid UTF-8
 //! sequence has become U+FFFD.
 
 use crate::fasttext::FastTextParser;
@@ -10,42 +10,42 @@ use crate::json::JsonParser;
 use crate::literal::LiteralParser;
 use crate::polarity_csv::PolarityCsvParser;
 
-/// How deep a line may nest; the object that is the line is the first level.
+/// Maximum nesting depth of a line. The object that spans the line is the first level.
 pub const DEPTH_MAX: usize = 128;
 
 /// A number of stars, 1 to 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rating(u8);
 
-/// What a line says.
+/// A parsed review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Review<'a> {
-    /// The text as it was written, maybe empty.
+    /// The text, not cleaned. It may be empty.
     pub text: &'a str,
-    /// The stars that came with it.
+    /// The rating.
     pub rating: Rating,
 }
 
-/// What a parser found in a line: a text, and a rating where there is one.
+/// The text found in a line, and the rating if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The text as it was written, maybe empty.
+    /// The text, not cleaned. It may be empty.
     pub text: &'a str,
-    /// The stars, where they are 1 to 5.
+    /// The rating, if it is 1 to 5.
     pub rating: Option<Rating>,
 }
 
 impl<'a> Entry<'a> {
-    /// The review, if there is a rating.
+    /// Returns the review, or an error if there is no rating.
     pub fn review(self) -> Result<Review<'a>, Reject> {
         Ok(Review { text: self.text, rating: self.rating.ok_or(Reject::BadRating)? })
     }
 }
 
-/// Why a line is no review. Of several reasons the first in this order is given.
+/// Why a line is not a review. If several reasons apply, the first in this order is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Reject {
-    /// The line breaks its format.
+    /// The line is not in its format.
     #[error("bad_line")]
     BadLine,
     /// The text is absent, null, or not a string.
@@ -56,23 +56,24 @@ pub enum Reject {
     BadRating,
 }
 
-/// Reads one line after another, keeping its memory between them.
+/// Parses lines one by one and reuses its memory.
 #[derive(Debug)]
 pub struct ReviewParser {
     parser: Parser,
     decoder: Decoder,
 }
 
-/// Bytes to text.
+/// Decodes bytes to text.
 #[derive(Debug, Default)]
 struct Decoder {
     repaired: String,
-    /// How many were not UTF-8.
+    /// Number of texts that were not UTF-8.
     n_repaired: u64,
 }
 
 impl Decoder {
-    /// The text, in which each invalid UTF-8 sequence is U+FFFD. That is no part of any format's notation.
+    /// Returns the text, with U+FFFD in place of each invalid UTF-8 sequence. This is safe before parsing,
+    /// because U+FFFD is not part of the syntax of any format.
     fn text<'a>(&'a mut self, bytes: &'a [u8]) -> &'a str {
         match simdutf8::basic::from_utf8(bytes) {
             Ok(text) => text,
@@ -93,7 +94,7 @@ enum Parser {
 }
 
 impl ReviewParser {
-    /// A parser of lines of this format.
+    /// Creates a parser for lines of this format.
     pub fn new(format: Format) -> Self {
         let parser = match format {
             Format::Json(fields) => {
@@ -107,17 +108,17 @@ impl ReviewParser {
         Self { parser, decoder: Decoder::default() }
     }
 
-    /// Reads one line without its end. Bytes that are not UTF-8 are harmless inside of texts.
+    /// Parses one line, passed without its line end. Bytes that are not UTF-8 are accepted inside texts.
     pub fn parse<'a>(&'a mut self, line: &'a [u8]) -> Result<Review<'a>, Reject> {
         self.entry(line)?.review()
     }
 
-    /// Reads the text alone of a line without its end: who asks what a review says may have no rating of it.
+    /// Parses only the text of a line, passed without its line end. A line to predict may have no rating.
     pub fn parse_text<'a>(&'a mut self, line: &'a [u8]) -> Result<&'a str, Reject> {
         Ok(self.entry(line)?.text)
     }
 
-    /// Reads a review that stood in no line, but in columns of a table.
+    /// Returns a review from the columns of a table instead of a line.
     pub fn row<'a>(
         &'a mut self,
         text: Option<&'a [u8]>,
@@ -127,7 +128,7 @@ impl ReviewParser {
         Entry { text, rating }.review()
     }
 
-    /// How many of the lines and rows read so far have bytes that are not UTF-8.
+    /// Number of lines and rows so far with bytes that are not UTF-8.
     pub fn invalid_utf8(&self) -> u64 {
         self.decoder.n_repaired
     }
@@ -146,12 +147,12 @@ impl ReviewParser {
 }
 
 impl Rating {
-    /// A rating of this many stars, if there is one.
+    /// The rating with this number of stars, if it is 1 to 5.
     pub fn new(stars: u8) -> Option<Self> {
         (1..=5).contains(&stars).then_some(Self(stars))
     }
 
-    /// A rating of these stars, which are known to be 1 to 5.
+    /// The rating with this number of stars, which is known to be 1 to 5.
     pub(crate) const fn of(stars: u8) -> Self {
         assert!(1 <= stars && stars <= 5);
         Self(stars)
@@ -162,12 +163,12 @@ impl Rating {
         self.0
     }
 
-    /// The rating that a number is exactly.
+    /// The rating that equals a number exactly.
     pub fn from_number(number: f64) -> Option<Self> {
         (1..=5).find(|&stars| f64::from(stars) == number).map(Self)
     }
 
-    /// The rating that a string spells: `[ \t]*[1-5](\.0*)?[ \t]*`.
+    /// Parses a rating: `[ \t]*[1-5](\.0*)?[ \t]*`.
     pub fn from_text(text: &str) -> Option<Self> {
         let text = text.trim_matches([' ', '\t']);
         let (&digit, rest) = text.as_bytes().split_first()?;
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rating_may_be_spelled() {
+    fn a_rating_may_be_a_string() {
         let stars = |text| Rating::from_text(text).map(Rating::stars);
         for text in ["4", "4.", "4.0", " \t4.000\t "] {
             assert_eq!(stars(text), Some(4), "{text:?}");
@@ -204,18 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_either_notation_is_read() {
+    fn json_and_literal_lines_are_read() {
         let mut parser = ReviewParser::new(Format::default());
         let expected = Ok(Review { text: "it's", rating: Rating(4) });
         assert_eq!(parser.parse(br#" {"reviewText": "it's", "overall": 4}"#), expected);
         assert_eq!(parser.parse(br#"{'reviewText': "it's", 'overall': 4,}"#), expected);
-        // No dump has such a line; JSON alone allows spaces before its object.
+        // No dump has such a line. Only JSON allows spaces before the object.
         assert_eq!(parser.parse(br#" {'reviewText': "it's", 'overall': 4,}"#), Err(Reject::BadLine));
         assert_eq!(parser.parse(br#"[{'reviewText': "it's", 'overall': 4,}]"#), Err(Reject::BadLine));
     }
 
     #[test]
-    fn the_first_reason_in_the_ledgers_order_is_given() {
+    fn the_first_reason_in_ledger_order_is_reported() {
         let mut parser = ReviewParser::new(Format::default());
         assert_eq!(parser.parse(b"{"), Err(Reject::BadLine));
         assert_eq!(parser.parse(b"{}"), Err(Reject::NoText));
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn invalid_bytes_are_replaced_inside_of_strings_and_bad_outside() {
+    fn invalid_bytes_are_replaced_inside_strings_and_refused_outside() {
         let mut parser = ReviewParser::new(Format::default());
         let review =
             parser.parse(b"{\"reviewText\": \"a\xFF\xE2\x82b\xC3\", \"overall\": 5, \"\xFF\": \"\xFF\"}");

@@ -1,4 +1,4 @@
-//! The settings that change what a dataset holds, and the choices they make: rating to label, text to kept words.
+//! Settings that change the content of a dataset, and their effects: rating to label, text to kept tokens.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -7,20 +7,20 @@ use crate::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
 use crate::record::Votes;
 use crate::stop_words;
 
-/// Everything that decides a row's content. Shards of one dataset agree on all of it, and a saved model carries
-/// it, so that a sentence to predict is read as the training rows were.
+/// All settings that determine the content of a row. Shards of one dataset have equal settings. A saved model
+/// carries them, so that prediction prepares a text as training did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Settings {
     /// Version of the cleaning rules.
     pub cleaning_version: u32,
-    /// Version of Unicode that says what a letter is.
+    /// Version of Unicode that defines letters.
     pub unicode_version: String,
-    /// Words left out of rows and dictionary, in byte order, each once.
+    /// Words excluded from rows and dictionary, in byte order, without duplicates.
     pub stop_words: Vec<String>,
-    /// The most words a row keeps; 0 for all.
+    /// Maximum number of tokens of a row; 0 is no limit.
     pub max_tokens: u32,
-    /// Which words a longer row keeps.
+    /// Which tokens a longer row keeps.
     pub keep: Keep,
     /// The smallest rating, 1 to 5, whose label is 1.
     pub positive_from: u8,
@@ -29,7 +29,8 @@ pub struct Settings {
 crate::read_from_objects!(Settings);
 
 impl Default for Settings {
-    /// The profile `modern`: no stop words, so that "not good" and "good" differ, and up to 400 words from both ends.
+    /// The profile `modern`: no stop words, so that "not good" and "good" differ, and up to 400 tokens from
+    /// both ends.
     fn default() -> Self {
         Self {
             cleaning_version: CLEANING_VERSION,
@@ -43,18 +44,19 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The profile `original`: the preparation of the earlier system, which drops "not" and costs accuracy.
+    /// The profile `original`: the preparation of the original system, which drops "not" and reduces
+    /// accuracy.
     pub fn original() -> Self {
         Self { stop_words: stop_words::nltk(), max_tokens: 100, keep: Keep::First, ..Self::default() }
     }
 
-    /// The label of a text: 1 where the mode of its votes is at least `positive_from`, else 0.
+    /// The label of a text: 1 if the mode of its votes is at least `positive_from`, else 0.
     pub fn label(&self, votes: Votes) -> u8 {
         u8::from(votes.mode() >= self.positive_from)
     }
 
-    /// The words of a row that are kept, given all of its words that are no stop words: a part from the front
-    /// and a part from the back, which do not overlap.
+    /// The tokens that a row keeps, from all its words that are not stop words: one slice from the start and
+    /// one from the end, which do not overlap.
     pub fn kept<'a, T>(&self, words: &'a [T]) -> (&'a [T], &'a [T]) {
         let most = self.max_tokens as usize;
         if most == 0 || words.len() <= most {
@@ -68,7 +70,8 @@ impl Settings {
         (&words[..front], &words[words.len() - back..])
     }
 
-    /// The flags of `reducer` and `sentimill` that give these settings; a list of stop words of one's own is a `FILE`.
+    /// The flags of `reducer` and `sentimill` that result in these settings. A custom list of stop words is
+    /// shown as `FILE`.
     pub fn flags(&self) -> String {
         let named = [
             ("none", Vec::new()),
@@ -84,7 +87,7 @@ impl Settings {
         )
     }
 
-    /// Names the first setting in which `other` differs, with both values; `None` where they agree.
+    /// Returns the first setting in which `other` differs, with both values; `None` if all are equal.
     pub fn difference(&self, other: &Self) -> Option<Difference> {
         let pairs = [
             ("cleaning version", self.cleaning_version.to_string(), other.cleaning_version.to_string()),
@@ -98,7 +101,7 @@ impl Settings {
         Some(Difference { setting, ours, theirs })
     }
 
-    /// Checks what comes from a file or a record: that a reducer could have had these settings.
+    /// Checks settings from a file or a record: a reducer could have written them.
     pub fn check(&self) -> Result<(), Unsound> {
         let unsound = |setting, found, expected| Err(Unsound { setting, found, expected });
         if self.cleaning_version == 0 {
@@ -128,8 +131,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a text that was cleaned by these rules can hold this word. Of other versions' words it is only known that
-    /// they are UTF-8 without spaces and control characters.
+    /// Whether a text cleaned by these rules can contain this word. For other versions of the rules, checks
+    /// only that the word is UTF-8 without spaces and control characters.
     pub fn is_word(&self, cleaner: &mut Cleaner, word: &[u8]) -> bool {
         if self.cleaning_version == CLEANING_VERSION && self.unicode_version == UNICODE_VERSION {
             return cleaner.is_word(word);
@@ -139,25 +142,26 @@ impl Settings {
     }
 }
 
-/// Room for every version of Unicode.
+/// Long enough for every version of Unicode.
 const UNICODE_VERSION_BYTES_MAX: usize = 32;
 
-/// A setting that no reducer has.
+/// A setting that no reducer can have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{setting} is {found}, expected {expected}")]
 pub struct Unsound {
-    /// Its name.
+    /// Name of the setting.
     pub setting: &'static str,
-    /// What it is, with nothing in it that a terminal takes for a command.
+    /// Value of the setting, without control characters.
     pub found: String,
-    /// What it should be.
+    /// The expected value.
     pub expected: &'static str,
 }
 
-/// So many characters of a text from elsewhere are shown.
+/// Number of characters shown of a text from another source.
 const SHOWN_CHARS: usize = 40;
 
-/// The beginning of a text from elsewhere in quotes, as a message can hold it: nothing in it is a terminal's command.
+/// The beginning of a text from another source, in quotes, for a message. Control characters are escaped, so
+/// a terminal does not interpret them.
 pub fn shown(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     match text.char_indices().nth(SHOWN_CHARS) {
@@ -166,24 +170,24 @@ pub fn shown(text: &[u8]) -> String {
     }
 }
 
-/// A list of stop words in few words: its length, and a digest that tells lists of one length apart.
+/// Describes a list of stop words by its length and a digest, which distinguishes lists of equal length.
 fn described(words: &[String]) -> String {
     let digest = xxhash_rust::xxh3::xxh3_64(words.join("\n").as_bytes());
     format!("{} words ({:08x})", words.len(), digest >> 32)
 }
 
-/// One setting in which two differ.
+/// A setting in which two `Settings` differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Its name.
+    /// Name of the setting.
     pub setting: &'static str,
-    /// Its value here.
+    /// Value on this side.
     pub ours: String,
-    /// Its value there.
+    /// Value on the other side.
     pub theirs: String,
 }
 
-/// Which words a row with more than `max_tokens` of them keeps.
+/// Which tokens a row keeps if it has more than `max_tokens`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
@@ -206,7 +210,7 @@ impl Keep {
     }
 }
 
-/// A name that is none of `first`, `last`, `ends`.
+/// The name is none of `first`, `last`, `ends`.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("keep is {0:?}, expected first, last or ends")]
 pub struct UnknownKeep(pub String);
@@ -234,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_row_keeps_the_end_that_was_asked_for() {
+    fn a_long_row_keeps_the_chosen_end() {
         assert_eq!(kept(Keep::First, 3, 7), [0, 1, 2]);
         assert_eq!(kept(Keep::Last, 3, 7), [4, 5, 6]);
         assert_eq!(kept(Keep::Ends, 3, 7), [0, 1, 6]);
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_is_that_of_the_mode() {
+    fn the_label_is_derived_from_the_mode() {
         let settings = Settings::default();
         assert_eq!(settings.label(Votes([1, 0, 0, 0, 2])), 1);
         assert_eq!(settings.label(Votes([0, 0, 1, 1, 0])), 0);
@@ -259,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_name_a_list_of_stop_words_where_it_has_a_name() {
+    fn flags_show_the_name_of_a_known_stop_word_list() {
         let original = "--stopwords nltk --max-tokens 100 --keep first --positive-from 4";
         assert_eq!(Settings::original().flags(), original);
         let own = Settings { stop_words: vec!["soap".to_owned()], positive_from: 3, ..Settings::default() };
@@ -282,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_no_reducer_has_are_named() {
+    fn impossible_settings_are_refused_by_name() {
         for sound in [Settings::default(), Settings::original()] {
             assert_eq!(sound.check(), Ok(()));
         }
@@ -315,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_another_cleaning_have_no_spaces_and_no_control_characters() {
+    fn words_of_other_cleaning_versions_have_no_spaces_or_control_characters() {
         let others = [
             Settings { cleaning_version: CLEANING_VERSION + 1, ..Settings::default() },
             Settings { unicode_version: "99.0.0".to_owned(), ..Settings::default() },
@@ -331,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_from_elsewhere_is_shown_in_quotes_and_not_whole() {
+    fn an_external_text_is_quoted_and_truncated() {
         assert_eq!(shown(b"a\x1b[2J\xff"), "\"a\\u{1b}[2J\u{fffd}\"");
         assert_eq!(shown("ä".repeat(40).as_bytes()), format!("\"{}\"", "ä".repeat(40)));
         assert_eq!(shown("ä".repeat(41).as_bytes()), format!("\"{}\" and more", "ä".repeat(40)));

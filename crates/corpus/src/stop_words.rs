@@ -1,10 +1,10 @@
-//! The lists of words that rows leave out.
+//! Lists of stop words.
 
 use thiserror::Error;
 
 use crate::clean::Cleaner;
 
-/// Words so frequent in product reviews that they tell as little as `the`.
+/// Words that are as frequent in product reviews, and as uninformative, as `the`.
 const OF_REVIEWS: [&str; 3] = ["product", "would", "get"];
 
 /// NLTK's 198 English words and three of product reviews, in byte order.
@@ -13,27 +13,26 @@ pub fn nltk() -> Vec<String> {
     in_byte_order(listed.map(|word| (*word).to_owned()).collect())
 }
 
-/// As [`nltk`], but the words that turn a sentence round stay in the text: `no`, `not`, `nor`, `never` and the
-/// forms of `n't`.
+/// As [`nltk`], without the words of negation: `no`, `not`, `nor`, `never` and the forms of `n't`.
 pub fn nltk_negations() -> Vec<String> {
     let mut words = nltk();
     words.retain(|word| !(["no", "not", "nor", "never"].contains(&&word[..]) || word.ends_with("n't")));
     words
 }
 
-/// A line of a list that is not one word.
+/// A line of a list is not one word.
 #[derive(Debug, Error, PartialEq, Eq)]
-// The line itself is not shown: a file of reviews named by mistake would be.
+// The message does not show the line, because the file may be a file of reviews passed by mistake.
 #[error("line {line}: {words} words are left after cleaning, expected one; write one stop word a line")]
 pub struct NotOneWord {
-    /// The line's number, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// The words it holds.
+    /// Number of words in the line.
     pub words: usize,
 }
 
-/// A list of the user's own: one word a line, empty lines skipped. Words are cleaned as reviews are, since only
-/// such words can ever be met.
+/// Parses a custom list: one word per line, empty lines skipped. Words are cleaned, because the words of
+/// texts are.
 pub fn listed(lines: &str) -> Result<Vec<String>, NotOneWord> {
     let mut cleaner = Cleaner::default();
     let mut words = Vec::new();
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn negations_stay_in_the_text_when_asked() {
+    fn nltk_negations_keeps_negations_in_the_text() {
         let words = nltk_negations();
         for word in ["no", "not", "nor", "never", "don't", "isn't", "won't"] {
             assert!(!words.iter().any(|listed| listed == word), "{word}");
@@ -81,12 +80,12 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_ones_own_is_cleaned_and_ordered() {
+    fn a_custom_list_is_cleaned_and_sorted() {
         assert_eq!(listed("The\n\n don’t \r\nthe\n"), Ok(vec!["don't".to_owned(), "the".to_owned()]));
     }
 
     #[test]
-    fn a_line_of_two_words_is_refused_by_number() {
+    fn a_line_of_two_words_is_refused_with_its_line_number() {
         assert_eq!(listed("the\nof course\n"), Err(NotOneWord { line: 2, words: 2 }));
         assert_eq!(listed("42"), Err(NotOneWord { line: 1, words: 0 }));
     }

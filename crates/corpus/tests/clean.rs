@@ -1,4 +1,4 @@
-//! Cleaning against a naive reading of its rules.
+//! Compares cleaning with a naive implementation of its rules.
 
 use corpus::clean::Cleaner;
 use oracle::clean::{characters, is_unassigned, naive};
@@ -15,7 +15,7 @@ fn clean(text: &str) -> String {
     String::from_utf8(cleaned).expect("cleaned text is UTF-8")
 }
 
-/// Pieces that the rules meet at their edges; `|` separates them.
+/// Pieces that exercise the edges of the rules, separated by `|`.
 const PIECES: &str = "a|B|well|Don't|x y|dogs'|'tis|'|''|’|’’|'’|é|É|İ|ẞ|ǅ|ß|ſ|K|ŉ|Σ|σ|ς|ΑΣ|Σ'|.Σ|Σ\u{301}|Ⅷ|Ⓐ|ª|ʰ\
     |\u{301}|\u{345}|\u{fe0f}|\u{20dd}|a\u{301}|'\u{301}| \u{301}|\u{e0100}|हि|한|日本|ا\u{64b}|𐐀|𝒜|👨\u{200d}👩|❤\u{fe0f}|\u{ad}\
     | |  |\t|\n|\u{a0}|\u{3000}|\0|\u{7f}|\u{378}|\u{e000}|\u{fffd}|\u{10ffff}|1|_|-|:|·|;|&|&&|&;|&#|&#;|&#x;|#|x41;\
@@ -35,7 +35,7 @@ proptest! {
     }
 
     #[test]
-    fn one_cleaner_serves_many_texts(texts in prop::collection::vec(prop::collection::vec(piece(), 0..12), 0..12)) {
+    fn a_reused_cleaner_gives_the_same_texts(texts in prop::collection::vec(prop::collection::vec(piece(), 0..12), 0..12)) {
         let mut cleaner = Cleaner::default();
         let mut out = Vec::new();
         for text in texts {
@@ -61,14 +61,15 @@ fn piece() -> impl Strategy<Value = String> {
 #[test]
 fn every_character_follows_the_rules() {
     for character in characters().filter(|&character| !is_unassigned(character) && !is_private(character)) {
-        // Alone, behind a letter, and on both sides of a sigma, where it decides about the end of a word.
+        // Alone, after a letter, and on both sides of a sigma, where the character affects whether the sigma
+        // is final.
         let text = format!("{character} a{character} aΣ{character}b a{character}Σ {character}Σ");
         assert_eq!(clean(&text), naive(&text), "of {text:?}");
     }
 }
 
 #[test]
-fn code_points_without_a_public_character_are_spaces() {
+fn unassigned_and_private_code_points_become_spaces() {
     for character in characters().filter(|&character| is_unassigned(character) || is_private(character)) {
         assert_eq!(clean(&format!("{character} aΣ{character}b")), "aς b", "of {character:?}");
     }
@@ -87,7 +88,7 @@ fn every_html_name_is_known() {
     assert_eq!(n_names, 2125);
 }
 
-/// A step that looked twice at what it has seen would be at this for hours.
+/// A step that scans its input repeatedly would take hours.
 #[test]
 fn hostile_texts_take_linear_time() {
     let pieces = "&|&a|&#1|&#x|&amp|&amp;|&lt;a|<|<a|<a<|</|'|a'|' |''a| |Σ|Σ'|'Σ|\u{301}|aΣ\u{301}|İ";
@@ -101,8 +102,9 @@ fn hostile_texts_take_linear_time() {
 }
 
 #[test]
-fn every_character_is_cleaned_as_version_1_has_always_done() {
-    // Whatever the toolchain knows of Unicode: who changes this digest raises CLEANING_VERSION.
+fn cleaning_of_every_character_matches_version_1() {
+    // The digest must not depend on the toolchain's Unicode version. A change of this digest requires a new
+    // CLEANING_VERSION.
     let mut cleaner = Cleaner::default();
     let mut cleaned = Vec::new();
     for character in '\0'..=char::MAX {

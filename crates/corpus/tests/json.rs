@@ -1,4 +1,4 @@
-//! A property: the parser answers each line, whole or broken, as serde_json would.
+//! Property: for every line, valid or damaged, the parser returns what serde_json would.
 
 use corpus::format::Fields;
 use corpus::json::JsonParser;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
-    fn each_line_is_answered_as_serde_json_would(
+    fn the_parser_agrees_with_serde_json(
         line in json_line(),
         variants in prop::collection::vec(changes(), 1..5),
     ) {
@@ -81,7 +81,7 @@ fn space() -> impl Strategy<Value = &'static str> {
     prop_oneof![200 => prop::sample::select(vec!["", "", " ", "\t  "]), 1 => Just("\u{B}")]
 }
 
-/// Places, as parts of a thousand, and what is put there or, if empty, taken away.
+/// Positions in thousandths, and the piece inserted there. An empty piece deletes.
 fn changes() -> impl Strategy<Value = Vec<(usize, &'static str)>> {
     let pieces = vec![
         "", "", "\"", "\\", "{", "}", "[", "]", ",", ":", "u", "0", "1", ".", "e", "-", "'", " ", "\n",

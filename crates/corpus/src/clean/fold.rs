@@ -1,19 +1,21 @@
-//! Steps 3 and 4 for what is not ASCII: `’` becomes `'`, letters and their marks their lower case, all else a space.
+//! Steps 3 and 4 for characters beyond ASCII: `’` becomes `'`, letters and their marks become lower case, and
+//! every other character becomes a space.
 //!
-//! ASCII passes through untouched. So a byte of the folded text beyond ASCII always belongs to a letter or to a mark
-//! that stays, which is all that words.rs has to know about Unicode.
+//! ASCII is copied unchanged. Each remaining byte beyond ASCII therefore belongs to a letter or to a mark
+//! that stays. `words.rs` depends on this and on no other property of Unicode.
 
 include!(concat!(env!("OUT_DIR"), "/characters.rs"));
 
-/// What cleaning has to know about a character; those that Unicode 17 lacks are `Other` throughout.
+/// Properties of a character that cleaning uses. A character that does not exist in Unicode 17 is `Other` in
+/// both.
 struct Character {
     kind: Kind,
-    /// From the code point to that of its lower case.
+    /// Difference from the code point to that of its lower case.
     to_lower: i32,
     casing: Casing,
 }
 
-/// What becomes of a character.
+/// What step 4 does with a character.
 #[derive(PartialEq)]
 enum Kind {
     Letter,
@@ -21,8 +23,8 @@ enum Kind {
     Other,
 }
 
-/// What a character beside Σ says about the end of a word; Unicode lets the ignorable ones (`'`, marks) count as
-/// absent, even where they are cased as well.
+/// How a character next to a Σ affects whether the Σ ends a word. Unicode ignores the `Ignorable` ones (`'`,
+/// marks), even if they are cased as well.
 #[derive(PartialEq)]
 enum Casing {
     Cased,
@@ -38,7 +40,7 @@ impl Character {
     }
 }
 
-/// The folded text, held by `folded`.
+/// Returns the folded text, which is either `text` or stored in `folded`.
 pub(super) fn fold<'a>(text: &str, folded: &'a mut String) -> &'a str {
     folded.clear();
     let mut rest = text;
@@ -60,15 +62,15 @@ pub(super) fn fold<'a>(text: &str, folded: &'a mut String) -> &'a str {
     }
 }
 
-/// How many bytes go before the first that is not ASCII.
+/// Number of bytes before the first byte beyond ASCII.
 fn ascii_length(text: &[u8]) -> usize {
     let (blocks, _) = text.as_chunks::<16>();
     let whole = 16 * blocks.iter().take_while(|block| block.is_ascii()).count();
     whole + text[whole..].iter().take_while(|byte| byte.is_ascii()).count()
 }
 
-/// Unicode's Final_Sigma: behind a cased character and not in front of one. Each look ends at the next Σ, so a text
-/// of many is still read a fixed number of times.
+/// Unicode's Final_Sigma condition: after a cased character and not before one. Each search stops at the next
+/// Σ, so a text of many sigmas is still read in linear time.
 fn is_final(before: &str, after: &str) -> bool {
     let casing = |character| &Character::of(character).casing;
     let is_cased = |casing: Option<&Casing>| casing == Some(&Casing::Cased);

@@ -1,13 +1,13 @@
-//! Where the spaces and apostrophes of a block are, as bits.
+//! Finds the spaces and apostrophes of a block, as bit masks.
 //!
-//! On x86-64 by SSE2, which each such processor has; elsewhere eight bytes at a time. Nothing else in the crate is
-//! written for one processor, and nothing else is `unsafe`: SSE2 takes a fifth to a
-//! third off the time of all five steps.
+//! x86-64 uses SSE2, which every such processor has. Other processors use eight bytes at a time. This is the
+//! only module of the crate with code for one processor, and the only one with `unsafe`. SSE2 reduces the
+//! time of all five steps by a fifth to a third.
 
-/// Bytes of a block: its bits fill one `u64`.
+/// Number of bytes in a block. Its masks fill one `u64`.
 pub(super) const BLOCK: usize = 64;
 
-/// Bit i tells of byte i.
+/// Bit i describes byte i.
 #[derive(Debug, PartialEq)]
 pub(super) struct Masks {
     pub(super) spaces: u64,
@@ -15,7 +15,8 @@ pub(super) struct Masks {
 }
 
 impl Masks {
-    /// Of the first block of `spaced`, which is made of letters in lower case, bytes beyond ASCII, `'` and spaces.
+    /// The masks of the first block of `spaced`, which holds only lower-case letters, bytes beyond ASCII, `'`
+    /// and spaces.
     pub(super) fn of(spaced: &[u8]) -> Masks {
         #[cfg(target_arch = "x86_64")]
         return by_sse2(&spaced[..BLOCK]);
@@ -36,7 +37,7 @@ fn by_sse2(block: &[u8]) -> Masks {
             let equal = |byte: u8| _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8)));
             (equal(b' '), equal(b'\''))
         };
-        // Only the lower 16 bits are ever set, so no sign is extended.
+        // Only the lower 16 bits can be set, so no sign bit is extended.
         masks.spaces = masks.spaces << 16 | spaces as u64;
         masks.apostrophes = masks.apostrophes << 16 | apostrophes as u64;
     }
@@ -49,12 +50,12 @@ fn by_sse2(block: &[u8]) -> Masks {
 )]
 pub(super) fn by_words(block: &[u8]) -> Masks {
     const LOWEST: u64 = 0x0101_0101_0101_0101;
-    // The product moves the lowest bit of byte i to bit 56 + i, and no two bits meet.
+    // The product moves the lowest bit of byte i to bit 56 + i, and no two bits collide.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let mut masks = Masks { spaces: 0, apostrophes: 0 };
     for word in block.as_chunks::<8>().0.iter().rev() {
         let word = u64::from_le_bytes(*word);
-        // A letter has bit 6 or, beyond ASCII, bit 7; of the other two only `'` has bit 0.
+        // A letter has bit 6 set or, beyond ASCII, bit 7. Of the other two, only `'` has bit 0 set.
         let letter = word >> 6 | word >> 7;
         masks.spaces = masks.spaces << 8 | (!(letter | word) & LOWEST).wrapping_mul(GATHER) >> 56;
         masks.apostrophes = masks.apostrophes << 8 | (!letter & word & LOWEST).wrapping_mul(GATHER) >> 56;
@@ -67,8 +68,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_ways_find_the_same_bits() {
-        // Every byte that can occur, at every place in a block.
+    fn sse2_and_portable_masks_are_equal() {
+        // Every possible byte at every position of a block.
         let alphabet: Vec<u8> = (b'a'..=b'z').chain(0x80..=0xff).chain([b' ', b'\'']).collect();
         for first in 0..alphabet.len() {
             let block: Vec<u8> = alphabet.iter().copied().cycle().skip(first).take(BLOCK).collect();

@@ -1,13 +1,13 @@
-//! Step 1: HTML character references that end in `;` become the characters they stand for, once.
+//! Step 1: decodes HTML character references that end in `;`, once.
 //!
-//! All names of the HTML standard, decimal `&#…;` and hexadecimal `&#x…;` of any length. What only looks like a
-//! reference stays as it is.
+//! Covers all names of the HTML standard, and decimal `&#…;` and hexadecimal `&#x…;` references of any
+//! length. Anything else that starts with `&` is kept unchanged.
 
 use memchr::memchr;
 
 include!(concat!(env!("OUT_DIR"), "/names.rs"));
 
-/// A name of the HTML standard, `length` bytes from `start` in `NAMES_TEXT`, and its one or two characters.
+/// A name of the HTML standard: `length` bytes from `start` in `NAMES_TEXT`, and its one or two characters.
 struct Name {
     start: u16,
     length: u8,
@@ -22,7 +22,7 @@ impl Name {
     }
 }
 
-/// The text with its references decoded, held by `decoded`.
+/// Returns the text with its references decoded, which is either `text` or stored in `decoded`.
 pub(super) fn decode<'a>(text: &str, decoded: &'a mut String) -> &'a str {
     decoded.clear();
     let mut rest = text;
@@ -42,7 +42,7 @@ pub(super) fn decode<'a>(text: &str, decoded: &'a mut String) -> &'a str {
     decoded
 }
 
-/// What a reference stands for, and its length in bytes from behind the `&` to the `;`, both included.
+/// The one or two characters of a reference, and its length in bytes after the `&`, including the `;`.
 struct Reference {
     first: char,
     second: Option<char>,
@@ -68,7 +68,7 @@ fn numeric(text: &[u8], radix: u32, prefix: usize) -> Option<Reference> {
     ends.then(|| Reference { first: character(code), second: None, length: prefix + n_digits + 1 })
 }
 
-/// As the HTML standard reads the number of a reference.
+/// The character for the code of a numeric reference, by the rules of the HTML standard.
 fn character(code: u32) -> char {
     match code {
         0 => char::REPLACEMENT_CHARACTER,
@@ -77,7 +77,8 @@ fn character(code: u32) -> char {
     }
 }
 
-/// Bytes 0x80 to 0x9f; the five that windows-1252 does not define are the control characters of their number.
+/// Bytes 0x80 to 0x9f. The five that windows-1252 does not define are the control characters with the same
+/// code.
 #[rustfmt::skip]
 const WINDOWS_1252: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',

@@ -1,15 +1,15 @@
-//! Step 2: each tag, `<[A-Za-z/!][^<>]*>`, becomes a space.
+//! Step 2: replaces each tag, `<[A-Za-z/!][^<>]*>`, with a space.
 
 use memchr::{memchr, memchr2};
 
-/// The text without tags, held by `untagged`.
+/// Returns the text without tags, which is either `text` or stored in `untagged`.
 pub(super) fn blank<'a>(text: &str, untagged: &'a mut String) -> &'a str {
     untagged.clear();
     let mut rest = text;
     while let Some(at) = memchr(b'<', rest.as_bytes()) {
         let (before, tag) = rest.split_at(at);
         untagged.push_str(before);
-        // A `<` ends what an earlier one began, so no byte is looked at from two of them.
+        // A `<` ends the candidate that an earlier `<` opened, so no byte is scanned twice.
         let end = memchr2(b'<', b'>', &tag.as_bytes()[1..]).map_or(tag.len(), |at| 1 + at);
         rest = if opens_tag(tag) && tag[end..].starts_with('>') {
             untagged.push(' ');

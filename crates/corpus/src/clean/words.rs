@@ -1,22 +1,22 @@
-//! Steps 3 and 4 for ASCII, and step 5: folded text → words joined by one space.
+//! Steps 3 and 4 for ASCII, and step 5: converts folded text into words joined by one space.
 //!
-//! Nearly every byte of a review is kept, so bytes are not looked at one by one: a block's spaces and apostrophes
-//! are the bits of two numbers, and what goes is found by shifting them.
+//! Nearly every byte of a review is kept, so bytes are processed by blocks. Two `u64` masks mark the spaces
+//! and apostrophes of a block, and shifts of the masks find the bytes to drop.
 
 use super::masks::{BLOCK, Masks};
 
-/// Appends the words of `text` to `out`; false where there are none.
+/// Appends the words of `text` to `out`. Returns false if there are none.
 pub(super) fn join(text: &[u8], spaced: &mut Vec<u8>, out: &mut Vec<u8>) -> bool {
     space_out(text, spaced);
     let first = out.len();
     out.resize(first + spaced.len(), 0);
     let mut end = first;
-    // As if behind a space: the first word has none before it.
+    // The first word needs no space before it, so the start is treated as a space.
     let mut behind_space = 1;
     for start in (0..spaced.len() - BLOCK).step_by(BLOCK) {
         let mut masks = Masks::of(&spaced[start..]);
         let letters = !(masks.spaces | masks.apostrophes);
-        // Most apostrophes stand alone between two letters of one block, and stay.
+        // Most apostrophes are single, between two letters of one block. These are kept.
         let doubtful = masks.apostrophes & !(letters << 1 & letters >> 1);
         if doubtful != 0 {
             blank_edge_apostrophes(spaced, start, doubtful);
@@ -33,7 +33,8 @@ pub(super) fn join(text: &[u8], spaced: &mut Vec<u8>, out: &mut Vec<u8>) -> bool
     end > first
 }
 
-/// `text` in lower case with a space for each byte that is no part of a word, and at least a block of spaces behind.
+/// Writes `text` to `spaced` in lower case, with a space in place of each byte that is not part of a word. At
+/// least one block of spaces follows.
 fn space_out(text: &[u8], spaced: &mut Vec<u8>) {
     let (blocks, tail) = text.as_chunks::<BLOCK>();
     let mut padded_tail = [b' '; BLOCK];
@@ -46,7 +47,7 @@ fn space_out(text: &[u8], spaced: &mut Vec<u8>) {
     spaced.extend_from_slice(&[b' '; BLOCK]);
 }
 
-/// Bytes beyond ASCII belong to letters in lower case, and to the marks on them.
+/// Bytes beyond ASCII belong to lower-case letters or their marks, and are kept.
 fn lower_or_space(byte: u8) -> u8 {
     let lower = byte | 0x20;
     if lower.is_ascii_lowercase() {
@@ -58,15 +59,15 @@ fn lower_or_space(byte: u8) -> u8 {
     }
 }
 
-/// Makes spaces of the runs of apostrophes that begin in the block at `start` and lack a letter before or behind.
+/// Replaces runs of apostrophes that start in the block at `start` and lack a letter before or after.
 fn blank_edge_apostrophes(spaced: &mut [u8], start: usize, apostrophes: u64) {
     let mut begins = apostrophes & !(apostrophes << 1);
     while begins != 0 {
         let begin = start + begins.trailing_zeros() as usize;
         begins &= begins - 1;
         let before = begin.checked_sub(1).map_or(b' ', |before| spaced[before]);
-        // Its run began in an earlier block and was judged there. Following a long run to its end from each block
-        // would change nothing and take quadratic time.
+        // The run started in an earlier block and was handled there. Following a long run to its end from
+        // each block would take quadratic time.
         if before == b'\'' {
             continue;
         }
@@ -77,9 +78,11 @@ fn blank_edge_apostrophes(spaced: &mut [u8], start: usize, apostrophes: u64) {
     }
 }
 
-/// Writes the first block of `spaced` but for the bytes that are `gone` to `out` at `end`; returns the new end.
+/// Writes the first block of `spaced` without the bytes marked in `gone` to `out` at `end`. Returns the new
+/// end.
 ///
-/// Whole blocks are copied, each over what was too much of the one before: a copy of known length is cheap.
+/// Copies whole blocks, each over the excess of the previous copy, because a copy of constant length is
+/// cheap.
 fn copy_block(spaced: &[u8], mut gone: u64, out: &mut [u8], mut end: usize) -> usize {
     let mut from = 0;
     loop {

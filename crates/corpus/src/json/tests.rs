@@ -1,4 +1,4 @@
-//! What the parser and, through it, sonic-rs answer to lines of every kind.
+//! Results of the parser, and through it of sonic-rs, for lines of every kind.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn answer(parser: &mut JsonParser, line: &str) -> Answer {
     parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
 }
 
-/// The answer to a line whose text is "x", with this in front.
+/// The result for a line with this member in front, whose text is "x".
 fn with_member(member: &str) -> Answer {
     let line = format!(r#"{{{member}, "reviewText": "x", "overall": 5}}"#);
     answer(&mut JsonParser::new(Fields::default()), &line)
@@ -50,7 +50,7 @@ fn only_one_whole_object_is_a_line() {
 }
 
 #[test]
-fn of_duplicates_the_last_counts() {
+fn the_last_of_duplicate_fields_counts() {
     assert_eq!(with_member(r#""reviewText": "a\n", "overall": 1"#), good("x"));
     assert_eq!(with_text(r#""a", "reviewText": "b\u0062""#), good("bb"));
     assert_eq!(with_text(r#""a\n", "reviewText": "b""#), good("b"));
@@ -70,7 +70,7 @@ fn names_are_compared_unescaped_and_on_the_top_level_only() {
 }
 
 #[test]
-fn a_text_that_is_no_string_is_no_text() {
+fn a_text_that_is_not_a_string_is_refused() {
     for text in ["null", "true", "5", "[]", "{}", r#"["x"]"#] {
         assert_eq!(with_text(text), Err(Reject::NoText), "{text}");
     }
@@ -116,7 +116,7 @@ fn a_rating_is_a_number_or_a_string_of_one_to_five() {
 }
 
 #[test]
-fn numbers_keep_the_grammar_wherever_they_stand() {
+fn numbers_are_checked_in_every_field() {
     for number in [
         "01",
         "1.",
@@ -148,7 +148,7 @@ fn numbers_keep_the_grammar_wherever_they_stand() {
 }
 
 #[test]
-fn strings_keep_the_grammar_wherever_they_stand() {
+fn strings_are_checked_in_every_field() {
     for string in [
         r"\x",
         r"\u12G4",
@@ -196,7 +196,7 @@ fn a_lone_surrogate_becomes_a_replacement_character() {
 }
 
 #[test]
-fn white_space_is_that_of_json_only() {
+fn only_json_white_space_is_accepted() {
     assert_eq!(with_member(" \t\"a\"\t:\t[ 1 , 2 ]\t"), good("x"));
     for space in ["\u{C}", "\u{B}", "\u{A0}", "\u{FEFF}", "\0"] {
         assert_eq!(with_member(&format!("\"a\":{space}1")), Err(Reject::BadLine), "{space:?}");
@@ -204,7 +204,7 @@ fn white_space_is_that_of_json_only() {
 }
 
 #[test]
-fn commas_and_quotes_are_those_of_json_only() {
+fn only_json_commas_and_quotes_are_accepted() {
     for member in [
         r#""a": [1,]"#,
         r#""a": [,1]"#,
@@ -226,7 +226,7 @@ fn commas_and_quotes_are_those_of_json_only() {
 }
 
 #[test]
-fn the_object_itself_is_the_first_of_128_levels() {
+fn the_object_is_the_first_of_128_levels() {
     for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
         let nested = |levels: usize| format!("{}0{}", open.repeat(levels), close.repeat(levels));
         assert_eq!(with_member(&format!(r#""a": {}"#, nested(127))), good("x"));
@@ -241,7 +241,7 @@ fn the_object_itself_is_the_first_of_128_levels() {
 }
 
 #[test]
-fn megabytes_of_brackets_or_of_names_are_only_a_bad_line() {
+fn megabytes_of_brackets_or_names_are_one_bad_line() {
     for piece in ["[", r#"{"a":"#, "[[],", r#""a":"#, r#""\u0061":0,"#, "\\", "\"\\u", "\u{FFFD}"] {
         let line = format!(r#"{{"a":{}"#, piece.repeat((4 << 20) / piece.len()));
         assert_eq!(answer(&mut JsonParser::new(Fields::default()), &line), Err(Reject::BadLine), "{piece}");
@@ -249,7 +249,7 @@ fn megabytes_of_brackets_or_of_names_are_only_a_bad_line() {
 }
 
 #[test]
-fn a_remembered_separator_counts_only_between_two_values() {
+fn a_remembered_separator_is_used_only_between_two_values() {
     let mut parser = JsonParser::new(Fields::default());
     for _ in 0..2 {
         assert_eq!(answer(&mut parser, r#"{"a": 1, "reviewText": "x", "overall": 5}"#), good("x"));

@@ -1,9 +1,10 @@
-//! Python's number tokens: decimal, hexadecimal, octal and binary integers, and floats, all with underscores.
+//! Parses Python's number tokens: decimal, hexadecimal, octal and binary integers, and floats, all with
+//! underscores.
 
 use super::Cursor;
 
 impl Cursor<'_> {
-    /// A number without a sign, as the double next to it; one too large is infinite.
+    /// Parses a number without a sign and returns the nearest double. A number that is too large is infinite.
     pub(super) fn number(&mut self) -> Option<f64> {
         let base = match self.rest {
             [b'0', b'x' | b'X', ..] => 16,
@@ -47,7 +48,7 @@ impl Cursor<'_> {
             }
             self.digits(10, |digit| number.extend(char::from_digit(digit, 10)))?;
         }
-        // 007 was octal once and is refused; 00 and 007.5 are not.
+        // 007 was octal in Python 2 and is refused; 00 and 007.5 are valid.
         if !is_float && starts_with_zero && !is_zero {
             return None;
         }
@@ -70,7 +71,8 @@ impl Cursor<'_> {
         }
     }
 
-    /// No number runs into a name; `1j`, `0x1g`, `1_` and `5else` are refused.
+    /// Whether the number is followed by no letter, digit, `_` or `.`. `1j`, `0x1g`, `1_` and `5else` are
+    /// refused.
     fn ends(&self) -> bool {
         !self.rest.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
     }

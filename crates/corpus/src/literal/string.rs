@@ -1,8 +1,10 @@
-//! Python's string tokens: single, double and triple quotes, the prefixes u and r, and Python's escapes.
+//! Parses Python's string tokens: single, double and triple quotes, the prefixes u and r, and Python's
+//! escapes.
 
 use super::{Cursor, Value};
 
-/// The content of a string. Halves of a surrogate pair may come from two escapes, so the first is kept back.
+/// The content of a string. Two escapes can form a surrogate pair, so a high surrogate is held until the next
+/// code point.
 #[derive(Debug, Default)]
 pub(super) struct Unescaped {
     content: String,
@@ -26,7 +28,7 @@ impl Unescaped {
         }
     }
 
-    /// Takes a code point, which may be a surrogate.
+    /// Appends a code point, which may be a surrogate.
     fn push(&mut self, code: u32) {
         if let (Some(high), 0xDC00..=0xDFFF) = (self.high_surrogate, code) {
             self.high_surrogate = None;
@@ -41,7 +43,7 @@ impl Unescaped {
         }
     }
 
-    /// Nothing more comes that could complete a pair.
+    /// Ends the string: a held high surrogate has no low one.
     fn close(&mut self) {
         if self.high_surrogate.take().is_some() {
             self.content.push(char::REPLACEMENT_CHARACTER);
@@ -50,7 +52,7 @@ impl Unescaped {
 }
 
 impl Cursor<'_> {
-    /// One string or several side by side, which are one; its content replaces what `wanted` holds.
+    /// Parses one string, or several adjacent strings that form one. The content replaces that of `wanted`.
     pub(super) fn strings(&mut self, mut wanted: Option<&mut Unescaped>) -> Option<Value> {
         if let Some(wanted) = &mut wanted {
             wanted.clear();
@@ -85,7 +87,7 @@ impl Cursor<'_> {
         let closer = if self.rest.starts_with(&triple) { &triple[..] } else { &triple[..1] };
         self.rest = &self.rest[closer.len()..];
         loop {
-            // Python reads no line with a zero byte.
+            // Python refuses a line with a zero byte.
             let plain_bytes = memchr::memchr3(quote, b'\\', 0, self.rest)?;
             let (plain, rest) = self.rest.split_at(plain_bytes);
             self.rest = rest;
@@ -101,10 +103,10 @@ impl Cursor<'_> {
                     self.rest = rest;
                     self.escape(wanted.as_deref_mut())?;
                 }
-                // A raw backslash stays, and so does what follows, be it the quote.
+                // In a raw string the backslash is kept, and so is the next byte, even if it is a quote.
                 [b'\\', b'\'' | b'"' | b'\\', ..] => self.keep(2, wanted.as_deref_mut())?,
                 [0, ..] => return None,
-                // A raw backslash before anything else, or a quote within triple quotes.
+                // A raw backslash before any other byte, or a quote within triple quotes.
                 _ => self.keep(1, wanted.as_deref_mut())?,
             }
         }
@@ -119,7 +121,7 @@ impl Cursor<'_> {
         Some(())
     }
 
-    /// What stands behind a backslash.
+    /// Parses the rest of an escape, after the backslash.
     fn escape(&mut self, wanted: Option<&mut Unescaped>) -> Option<()> {
         let (&kind, rest) = self.rest.split_first()?;
         let before = self.rest;
@@ -142,7 +144,7 @@ impl Cursor<'_> {
                 before[..digits].iter().fold(0, |code, digit| code * 8 + u32::from(digit - b'0'))
             }
             b'N' | 0 => return None,
-            // Python keeps the backslash of an escape it does not know; what follows is read as if it stood alone.
+            // Python keeps the backslash of an unknown escape. The next byte is then read as an ordinary one.
             _ => {
                 self.rest = before;
                 u32::from(b'\\')

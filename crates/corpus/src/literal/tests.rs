@@ -1,4 +1,4 @@
-//! Each expectation was first read off `ast.literal_eval` of Python 3, where that has an answer.
+//! Each expected value is the result of `ast.literal_eval` of Python 3, where it has one.
 
 use super::*;
 
@@ -50,7 +50,7 @@ fn only_one_whole_dict_is_a_line() {
 }
 
 #[test]
-fn of_duplicates_the_last_counts_and_only_the_top_level() {
+fn the_last_of_duplicate_top_level_fields_counts() {
     assert_eq!(with_text("'a', 'reviewText': 'b'"), Ok("b".into()));
     assert_eq!(with_text("'a', u'review' \"Text\": r'b'"), Ok("b".into()));
     assert_eq!(with_text("'a', 'reviewText': None"), Err(Reject::NoText));
@@ -60,7 +60,7 @@ fn of_duplicates_the_last_counts_and_only_the_top_level() {
 }
 
 #[test]
-fn strings_are_those_of_python() {
+fn strings_equal_those_of_python() {
     for (text, expected) in [
         (r#"'a' "b" u'c' R'd'U"e""#, "abcde"),
         (r#"('a' 'b')"#, "ab"),
@@ -80,7 +80,7 @@ fn strings_are_those_of_python() {
 }
 
 #[test]
-fn what_python_or_the_contract_refuses_in_a_string_is_a_bad_line() {
+fn an_invalid_string_is_a_bad_line() {
     for text in [
         r"'\x4'",
         r"'\x'",
@@ -111,7 +111,7 @@ fn what_python_or_the_contract_refuses_in_a_string_is_a_bad_line() {
 }
 
 #[test]
-fn values_are_those_of_python() {
+fn values_equal_those_of_python() {
     for value in [
         "[]",
         "[1,]",
@@ -175,7 +175,7 @@ fn values_are_those_of_python() {
 }
 
 #[test]
-fn numbers_are_those_of_python() {
+fn numbers_equal_those_of_python() {
     for number in [
         "5",
         "5.0",
@@ -229,7 +229,7 @@ fn numbers_are_those_of_python() {
 }
 
 #[test]
-fn the_dict_itself_is_the_first_of_128_levels() {
+fn the_dict_is_the_first_of_128_levels() {
     for (open, close) in [("[", "]"), ("(", ")"), ("(", ",)"), ("{'a':", "}")] {
         let nested = |levels: usize| format!("{}0{}", open.repeat(levels), close.repeat(levels));
         assert_eq!(with_value(&nested(127)), Ok("x".into()));
@@ -238,7 +238,7 @@ fn the_dict_itself_is_the_first_of_128_levels() {
 }
 
 #[test]
-fn megabytes_of_brackets_are_only_a_bad_line() {
+fn megabytes_of_brackets_are_one_bad_line() {
     for piece in ["[", "(", "{'a':", "-", "''", "'a' ", "0_", "\\", "'\\", "\""] {
         let line = format!("{{'a':{}", piece.repeat((4 << 20) / piece.len()));
         assert_eq!(answer(&line), Err(Reject::BadLine), "{piece}");
