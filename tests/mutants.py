@@ -46,7 +46,7 @@ GROUPS = {
         # In this process: those that start programs would start what was built without the change.
         ["--lib", "--test", "exactly_once", "--", "--skip", "kills", "--skip", "hadoop", "--skip", "in_s3"],
     ),
-    "folding": Group(["sentimill/src/folding.rs"], ["sentimill"], ["--lib"]),
+    "folding": Group(["sentimill/src/folding.rs"], ["sentimill"], ["--lib", "--test", "rows"]),
     "batches": Group(
         [f"crates/batches/src/{name}.rs" for name in "share division order".split()],
         ["batches"],

@@ -110,6 +110,14 @@ mod tests {
     }
 
     #[test]
+    fn fractions_that_leave_no_training_rows_are_refused_with_their_sum() {
+        let error = Division::by_fractions(0.75, 0.5).unwrap_err().to_string();
+        assert!(error.contains("1.25"), "{error}");
+        assert!(Division::by_fractions(0.75, 0.25).is_err());
+        assert!(Division::by_fractions(0.75, 0.249).is_ok());
+    }
+
+    #[test]
     fn every_thousandth_is_one_split_whatever_its_double() {
         for n in 0..1000u16 {
             let fraction: f64 = format!("0.{n:03}").parse().unwrap();
