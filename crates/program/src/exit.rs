@@ -69,7 +69,39 @@ fn refusal(said: &str) -> String {
     let about = |paragraph: &&str| !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more");
     let paragraphs = said.trim().trim_start_matches("error: ").split("\n\n").filter(about);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    paragraphs.map(words).chain(["--help tells more".to_owned()]).collect::<Vec<_>>().join("; ")
+    paragraphs
+        .map(words)
+        .map(|text| bad_value(&text).unwrap_or(text))
+        .chain(["--help tells more".to_owned()])
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// `--flag value: expected …` for the parser's `invalid value 'value' for '--flag <NAME>': expected …`; `None` for any other
+/// text.
+fn bad_value(refusal: &str) -> Option<String> {
+    let (value, rest) = refusal.strip_prefix("invalid value '")?.split_once("' for '--")?;
+    let (flag, why) = rest.split_once('\'')?;
+    let flag = flag.split([' ', '[']).next().unwrap_or(flag);
+    let choices = || {
+        Some(format!("expected one of {}", why.trim().strip_prefix("[possible values: ")?.strip_suffix(']')?))
+    };
+    let why = why.strip_prefix(": ").map(expected).or_else(choices)?;
+    Some(format!("--{flag} {value}: {why}"))
+}
+
+/// What a flag expects, where the standard parsers of numbers state only what is wrong.
+fn expected(why: &str) -> String {
+    if why.contains("digit found in string") || why == "cannot parse integer from empty string" {
+        return "expected a whole number".to_owned();
+    }
+    if why.contains("too large to fit") {
+        return "expected a smaller number".to_owned();
+    }
+    match why.split_once(" is not in ").and_then(|(_, bounds)| bounds.split_once("..=")) {
+        Some((least, most)) => format!("expected a number from {least} to {most}"),
+        None => why.to_owned(),
+    }
 }
 
 /// An error with all its causes.
@@ -104,6 +136,34 @@ mod tests {
         let said = "error: the following required arguments were not provided:\n  --run <URL>\n\nUsage: x\n";
         let expected = "the following required arguments were not provided: --run <URL>; --help tells more";
         assert_eq!(refusal(said), expected);
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_its_flag_first() {
+        for (said, expected) in [
+            (
+                "error: invalid value '5XB' for '--memory <SIZE>': expected a size such as 512MiB or 10MB\n",
+                "--memory 5XB: expected a size such as 512MiB or 10MB; --help tells more",
+            ),
+            (
+                "error: invalid value 'new' for '--profile <NAME>'\n  [possible values: modern, original]\n",
+                "--profile new: expected one of modern, original; --help tells more",
+            ),
+            (
+                "error: invalid value 'it's' for '--keep <WHICH>': expected first, last or ends\n",
+                "--keep it's: expected first, last or ends; --help tells more",
+            ),
+            (
+                "error: invalid value 'ten' for '--max-tokens <N>': invalid digit found in string\n",
+                "--max-tokens ten: expected a whole number; --help tells more",
+            ),
+            (
+                "error: invalid value '9' for '--positive-from <STARS>': 9 is not in 1..=5\n",
+                "--positive-from 9: expected a number from 1 to 5; --help tells more",
+            ),
+        ] {
+            assert_eq!(refusal(said), expected);
+        }
     }
 
     #[test]

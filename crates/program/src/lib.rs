@@ -8,5 +8,6 @@ pub mod place;
 pub mod progress;
 pub mod size;
 mod streams;
+pub mod version;
 
 pub use streams::{Stream, UnusableStream, check_streams, stdin};

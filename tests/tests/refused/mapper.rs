@@ -226,18 +226,17 @@ fn options_that_make_no_sense_are_refused() {
     job.refuses(
         || job.program("mapper", &["--bad-lines-max", "5 %"], ""),
         64,
-        "mapper: invalid value '5 %' for '--bad-lines-max <SHARE>': expected a number from 0 to 1; --help tells more",
+        "mapper: --bad-lines-max 5 %: expected a number from 0 to 1; --help tells more",
     );
     job.refuses(
         || job.program("mapper", &["--format", "csv"], ""),
         64,
-        "mapper: invalid value 'csv' for '--format <NAME>': expected json, polarity-csv or fasttext; --help tells more",
+        "mapper: --format csv: expected json, polarity-csv or fasttext; --help tells more",
     );
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv", "--class-ratings", "1=1,2=6"], ""),
         64,
-        "mapper: invalid value '1=1,2=6' for '--class-ratings <CLASS=STARS>': \"2=6\" is no class and its stars, 1 \
-         to 5, expected as in 1=1,2=5; --help tells more",
+        "mapper: --class-ratings 1=1,2=6: \"2=6\" is no class and its stars, 1 to 5, expected as in 1=1,2=5; --help tells more",
     );
     job.refuses(
         || job.program("mapper", &["--format", "fasttext", "--preset", "yelp"], ""),

@@ -78,11 +78,7 @@ fn a_url_is_no_output() {
         ("s3://bucket/out.h5", "s3://bucket/out.h5", "s3"),
         ("https://KEY:SECRET@host/out.h5", "https://***@host/out.h5", "https"),
     ] {
-        let refusal = |flag: &str| {
-            format!(
-                "invalid value '{shown}' for '{flag} <FILE>': {scheme}:// is not supported here, {remedy}"
-            )
-        };
+        let refusal = |flag: &str| format!("{flag} {shown}: {scheme}:// is not supported here, {remedy}");
         refused(&job, &["--run", "run", "--out", url], 64, &refusal("--out"));
         job.refuses(
             || job.program("mapper", &["--counts", url], "\n"),
@@ -260,7 +256,7 @@ fn arguments_that_make_no_sense_are_refused() {
         ),
         (
             &["--run", "run", "--out", "out.h5", "--vocabulary-size", "0"],
-            "invalid value '0' for '--vocabulary-size <N>': 0 is not in 1..=4000000000; --help tells more",
+            "--vocabulary-size 0: expected a number from 1 to 4000000000; --help tells more",
         ),
         (
             &["--run", "hdfs://name/run", "--out", "out.h5"],

@@ -128,32 +128,32 @@ fn settings_that_make_no_sense_are_refused() {
         (
             ["--keep", "middle"],
             64,
-            "invalid value 'middle' for '--keep <WHICH>': keep is \"middle\", expected first, last or ends; --help tells \
-             more"
-                .to_owned(),
+            "--keep middle: keep is \"middle\", expected first, last or ends; --help tells more".to_owned(),
         ),
         (
             ["--positive-from", "9"],
             64,
-            "invalid value '9' for '--positive-from <STARS>': 9 is not in 1..=5; --help tells more".to_owned(),
+            "--positive-from 9: expected a number from 1 to 5; --help tells more".to_owned(),
         ),
         (
             ["--max-tokens", "ten"],
             64,
-            "invalid value 'ten' for '--max-tokens <N>': invalid digit found in string; --help tells more".to_owned(),
+            "--max-tokens ten: expected a whole number; --help tells more".to_owned(),
         ),
         (
-            ["--memory", "1GB"],
+            ["--memory", "5XB"],
             64,
-            "invalid value '1GB' for '--memory <SIZE>': expected a number of bytes, or one with KiB, MiB or GiB; --help \
-             tells more"
-                .to_owned(),
+            "--memory 5XB: expected a size such as 512MiB or 10MB; --help tells more".to_owned(),
+        ),
+        (
+            ["--memory", "10kB"],
+            64,
+            "--memory 10kB: expected at least 1MiB; --help tells more".to_owned(),
         ),
         (
             ["--profile", "new"],
             64,
-            "invalid value 'new' for '--profile <NAME>' [possible values: modern, original]; --help tells more"
-                .to_owned(),
+            "--profile new: expected one of modern, original; --help tells more".to_owned(),
         ),
         (
             ["--stopwords", "absent.txt"],

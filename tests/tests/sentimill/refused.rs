@@ -49,8 +49,7 @@ fn a_url_is_no_output() {
     let refused = run(&mut sentimill, b"").with_code(64);
     assert_eq!(
         refused.stderr,
-        "sentimill: invalid value 's3://bucket/out.h5' for '--out <FILE>': s3:// is not supported here, expected the \
-         path of a local file or folder; write it locally, then copy it; --help tells more\n"
+        "sentimill: --out s3://bucket/out.h5: s3:// is not supported here, expected the path of a local file or folder; write it locally, then copy it; --help tells more\n"
     );
     assert!(snapshot(&room.path("")) == before, "something was touched: {:?}", room.files());
 }
