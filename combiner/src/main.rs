@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {
         return Exit::Io.end("combiner", &error.to_string());
     }
-    if let Err(error) = Arguments::try_parse() {
+    if let Err(error) = arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
         return usage("combiner", &error.render(), error.use_stderr());
     }
     match run() {

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {
         return Exit::Io.end("mapper", &error.to_string());
     }
-    let arguments = match Arguments::try_parse() {
+    let arguments = match arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
         Ok(arguments) => arguments,
         Err(error) => return usage("mapper", &error.render(), error.use_stderr()),
     };

@@ -85,7 +85,10 @@ fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {
         return Exit::Io.end("merge", &error.to_string());
     }
-    let arguments = match Arguments::try_parse() {
+    let arguments = match arguments::parse::<Arguments>(
+        option_env!("SENTIMILL_COMMIT"),
+        &[("HDF5", &dataset::hdf5_version())],
+    ) {
         Ok(arguments) => arguments,
         Err(error) => return usage("merge", &error.render(), error.use_stderr()),
     };

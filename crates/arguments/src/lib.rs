@@ -2,7 +2,9 @@
 //! messages. Knows nothing of what programs do with them.
 
 mod format;
+mod parse;
 mod rows;
 
 pub use format::FormatArguments;
+pub use parse::{described, parse};
 pub use rows::RowArguments;

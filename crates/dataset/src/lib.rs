@@ -29,6 +29,8 @@ pub mod shard;
 pub mod spool;
 pub mod vocabulary;
 
+use hdf5_sys::HDF5_VERSION;
+
 pub use chunk::Scalar;
 pub use column::{Column, Scratch};
 pub use error::{Error, Result};
@@ -38,3 +40,8 @@ pub use kept_words::KeptWords;
 pub use rows::{Row, RowColumns, RowsReader, TokenColumn, TokenType};
 pub use schema::{CHUNK_ROWS, PADDED_CHUNK_IDS, SCHEMA_VERSION};
 pub use words::{RULE_OF_WORDS, WordFault, WordList, WordsReader};
+
+/// Returns the version of the HDF5 library that is built in.
+pub fn hdf5_version() -> String {
+    format!("{}.{}.{}", HDF5_VERSION.major, HDF5_VERSION.minor, HDF5_VERSION.micro)
+}

@@ -1,0 +1,25 @@
+//! The command line → a program's arguments.
+
+use clap::{Command, CommandFactory, FromArgMatches};
+use corpus::clean::UNICODE_VERSION;
+use program::version::{long, short};
+
+/// Help fits a terminal of this width, also where it goes into a file or a pipe.
+const HELP_COLUMNS: usize = 80;
+
+/// Parses the arguments that a program was started with. `commit` is the `option_env!("SENTIMILL_COMMIT")` of its `main.rs`;
+/// `libraries` are names and versions for `--version`, besides that of Unicode.
+pub fn parse<A: CommandFactory + FromArgMatches>(
+    commit: Option<&str>,
+    libraries: &[(&str, &str)],
+) -> Result<A, clap::Error> {
+    let mut command = described(A::command(), commit, libraries);
+    let matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    A::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// A program's command with its versions and the width of its help.
+pub fn described(command: Command, commit: Option<&str>, libraries: &[(&str, &str)]) -> Command {
+    let libraries = [&[("Unicode", UNICODE_VERSION)], libraries].concat();
+    command.version(short(commit)).long_version(long(commit, &libraries)).max_term_width(HELP_COLUMNS)
+}
