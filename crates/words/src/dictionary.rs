@@ -1,22 +1,23 @@
-//! Words to small numbers, with counts: the hot table of the reducer.
+//! Maps words to numbers and counts them. This is the hot table of the reducer.
 
 use corpus::record::RECORD_BYTES_MAX;
 
 use crate::keys::{Key, Keys, SHORT_BYTES, Seed};
 use crate::spans::Span;
 
-/// All words seen since the last [`Dictionary::clear`], behind the stop words, which are never forgotten.
+/// All words seen since the last [`Dictionary::clear`], after the stop words, which are kept.
 ///
-/// Looking a word up is the reducer's most frequent act, and its cost is that of memory not in a cache. So a short
-/// word lies in the table itself with its count, in half a line of a cache; and words are looked up many at a time,
-/// first all of them where they are expected, so that the processor waits for several lines at once.
+/// Lookups are the most frequent operation of the reducer, and cache misses dominate their cost. A short word
+/// is therefore stored in the table itself with its count, in half a cache line. Words are looked up in
+/// batches: all expected slots of a batch are read first, so that the processor waits for several cache lines
+/// at once.
 pub struct Dictionary {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    /// Open addressing: a word is looked for from the slot of its hash on. The length is a power of two.
+    /// Open addressing: the search for a word starts at the slot of its hash. The length is a power of two.
     table: Vec<Slot>,
-    /// Keys are hashed with a seed, so that nobody can write reviews whose words all meet in one slot. The table's
-    /// order never reaches the output.
+    /// Keys are hashed with a random seed, so that crafted reviews cannot make all words collide. The order
+    /// of the table never affects the output.
     seed: Seed,
     stop_words: usize,
     stop_bytes: usize,
@@ -27,38 +28,38 @@ struct Entry {
     length: u32,
 }
 
-/// A slot of the table; one whose count is zero is empty.
+/// A slot of the table. A slot with count zero is empty.
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 struct Slot {
     key: Key,
     count: u64,
-    /// The word's place in `entries`.
+    /// Index of the word in `entries`.
     place: u32,
 }
 
-/// A word of a text that is no stop word.
+/// A word of a text that is not a stop word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Its number in order of appearance.
+    /// Its number in order of first appearance.
     pub number: u32,
-    /// Where it lies in the text.
+    /// Its span in the text.
     pub span: Span,
 }
 
-/// So many words are looked up together.
+/// Number of words per batch of lookups.
 const TOGETHER: usize = 128;
 
-/// Where words are expected in the table.
+/// The expected slots of a batch of words.
 struct Expected {
     keys: [Key; TOGETHER],
     slots: [u32; TOGETHER],
-    /// The first halves of the keys that are there.
+    /// The first halves of the keys in these slots.
     firsts: [u64; TOGETHER],
 }
 
 impl Dictionary {
-    /// A dictionary that knows these stop words.
+    /// Creates a dictionary with these stop words.
     pub fn new(stop_words: &[String]) -> Self {
         let mut dictionary = Self {
             bytes: Vec::new(),
@@ -77,8 +78,8 @@ impl Dictionary {
         dictionary
     }
 
-    /// Looks up these words of `text`, and counts them; puts those that are no stop words into `counted`, in place of
-    /// what was there.
+    /// Looks up and counts these words of `text`. Replaces the content of `counted` with those that are not
+    /// stop words.
     pub fn count(&mut self, text: &[u8], words: &[Span], counted: &mut Vec<Counted>) {
         counted.resize(words.len(), Counted::default());
         let mut n_counted = 0;
@@ -96,7 +97,7 @@ impl Dictionary {
                 let slot = &mut self.table[at];
                 slot.count += 1;
                 let place = slot.place as usize;
-                // Whether a word is a stop word cannot be foretold, so that no branch asks.
+                // Branch-free, because a branch on stop words would be unpredictable.
                 counted[n_counted] = Counted { number: place.wrapping_sub(self.stop_words) as u32, span };
                 n_counted += usize::from(place >= self.stop_words);
             }
@@ -104,7 +105,7 @@ impl Dictionary {
         counted.truncate(n_counted);
     }
 
-    /// Counts all words of another dictionary, each as often as it was counted there.
+    /// Adds the counts of all words of another dictionary.
     pub fn add(&mut self, other: &Self) {
         for slot in other.table.iter().filter(|slot| slot.count > 0) {
             let Some(number) = (slot.place as usize).checked_sub(other.stop_words) else { continue };
@@ -117,7 +118,7 @@ impl Dictionary {
         }
     }
 
-    /// Looks where each word is expected.
+    /// Computes the expected slot of each word.
     #[inline]
     fn expect(&self, text: &[u8], words: &[Span], expected: &mut Expected) {
         let keys = Keys::of(text, self.seed);
@@ -126,13 +127,13 @@ impl Dictionary {
             expected.keys[i] = key;
             expected.slots[i] = (key.hash(self.seed) as usize & (self.table.len() - 1)) as u32;
         }
-        // A loop of few instructions: the processor looks far ahead and waits for many slots at once.
+        // A loop of few instructions, so that the processor runs far ahead and waits for many slots at once.
         for (first, &slot) in expected.firsts.iter_mut().zip(&expected.slots[..words.len()]) {
             *first = self.table[slot as usize].key.first;
         }
     }
 
-    /// The slot of a word of this key, looked for from a slot on; of a new word that of its own.
+    /// The slot of the word with this key, searched from slot `from`. A new word is inserted.
     #[inline(never)]
     fn find_or_insert(&mut self, key: Key, from: usize, word: &[u8]) -> usize {
         let mut at = from;
@@ -153,7 +154,7 @@ impl Dictionary {
         }
     }
 
-    /// Makes room for so many new words.
+    /// Makes space for `n_words` new words.
     fn reserve(&mut self, n_words: usize) {
         if self.entries.len() + n_words > most_words(self.table.len()) {
             let larger = vec![Slot::default(); 2 * self.table.len()];
@@ -163,7 +164,7 @@ impl Dictionary {
         }
     }
 
-    /// Puts a slot of another table into this one.
+    /// Inserts a slot of another table.
     fn put(&mut self, slot: Slot) {
         if slot.count > 0 {
             let mut at = slot.key.hash(self.seed) as usize & (self.table.len() - 1);
@@ -180,7 +181,7 @@ impl Dictionary {
         self.entries[self.stop_words + number as usize].of(&self.bytes)
     }
 
-    /// How often each word was counted, by number.
+    /// Count of each word, by number.
     pub fn counts(&self) -> Vec<u64> {
         let mut counts = vec![0; self.n_words()];
         for slot in self.table.iter().filter(|slot| slot.count > 0) {
@@ -191,38 +192,38 @@ impl Dictionary {
         counts
     }
 
-    /// The number of words that are no stop words.
+    /// Number of words that are not stop words.
     #[inline]
     pub fn n_words(&self) -> usize {
         self.entries.len() - self.stop_words
     }
 
-    /// Whether another text could have more new words than there are numbers left.
+    /// Whether another text could have more new words than there are free numbers.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.entries.len() > u32::MAX as usize - RECORD_BYTES_MAX
     }
 
-    /// The numbers of all words, in the words' byte order.
+    /// The numbers of all words, in byte order of the words.
     pub fn in_byte_order(&self) -> Vec<u32> {
         let mut numbers: Vec<u32> = (0..self.n_words() as u32).collect();
         numbers.sort_unstable_by_key(|&number| self.get(number));
         numbers
     }
 
-    /// The memory that the words take; where a large table is almost full, that of the next one besides.
+    /// Memory use in bytes. For a large table that is almost full it includes the next table.
     #[inline]
     pub fn memory_bytes(&self) -> usize {
         let is_almost_full = self.entries.len() > most_words(self.table.len()) / 16 * 15;
-        // Small tables grow within what any program has; spilling before they do would make many small runs.
+        // Growth of small tables is negligible. Spilling before it would produce many small runs.
         let tables = if is_almost_full && self.table.len() >= LARGE_SLOTS { 3 } else { 1 };
         self.bytes.len()
             + self.entries.len() * size_of::<Entry>()
             + tables * self.table.len() * size_of::<Slot>()
     }
 
-    /// Forgets all words but the stop words. The table becomes small again: as large as it was, it may be all that memory
-    /// allows, and the next word would be too much already.
+    /// Removes all words except the stop words, and shrinks the table. A table of the old size could fill the
+    /// memory limit, and the next word would exceed it.
     pub fn clear(&mut self) {
         self.entries.truncate(self.stop_words);
         self.bytes.truncate(self.stop_bytes);
@@ -233,10 +234,10 @@ impl Dictionary {
     }
 }
 
-/// From so many slots on, 16 MiB, the memory for the next table is asked for before it is needed.
+/// From this number of slots, 16 MiB, the memory of the next table is accounted for in advance.
 const LARGE_SLOTS: usize = 1 << 19;
 
-/// The smallest table that takes so many words, and as many besides as are looked up together.
+/// The smallest table for this number of words and one batch.
 fn slots_for(words: usize) -> usize {
     let mut slots = 4 * TOGETHER;
     while most_words(slots) < words + TOGETHER {
@@ -245,7 +246,7 @@ fn slots_for(words: usize) -> usize {
     slots
 }
 
-/// So many words a table of this length takes.
+/// Maximum number of words of a table of this length.
 fn most_words(slots: usize) -> usize {
     slots / 4 * 3
 }
@@ -266,7 +267,7 @@ mod tests {
     use super::*;
     use crate::spans::{find_words, room};
 
-    /// The word's number, `None` for a stop word.
+    /// The number of the word; `None` for a stop word.
     fn count(dictionary: &mut Dictionary, word: &str) -> Option<u32> {
         let mut counted = Vec::new();
         dictionary.count(word.as_bytes(), &[Span { from: 0, length: word.len() as u32 }], &mut counted);
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_numbered_and_counted_and_stop_words_are_known() {
+    fn words_are_numbered_and_counted_and_stop_words_are_recognized() {
         let mut dictionary = Dictionary::new(&["the".to_owned(), "a".to_owned()]);
         let words = ["the", "good", "a", "fit", "good"].map(|word| count(&mut dictionary, word));
         assert_eq!(words, [None, Some(0), None, Some(1), Some(0)]);
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cleared_dictionary_knows_its_stop_words_only() {
+    fn a_cleared_dictionary_holds_only_stop_words() {
         let stop_words = ["the".to_owned(), "notwithstanding it".to_owned()];
         let mut dictionary = Dictionary::new(&stop_words);
         for n in 0..1000 {
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn dictionaries_add_up() {
+    fn counts_of_two_dictionaries_are_summed() {
         let (mut one, mut other) = (Dictionary::new(&["the".to_owned()]), Dictionary::new(&[]));
         for word in ["good", "the", "notwithstandingness"] {
             count(&mut one, word);

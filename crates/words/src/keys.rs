@@ -1,4 +1,4 @@
-//! Words as keys of tables: two numbers that stay in registers.
+//! Converts words into table keys of two integers, which fit in registers.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -6,32 +6,32 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::spans::Span;
 
-/// Keys are hashed with a seed, so that nobody can write reviews whose words all meet in one slot of a table.
+/// Seed of the hashes of keys. It is random, so that crafted reviews cannot make all words collide.
 #[derive(Clone, Copy, Debug)]
 pub struct Seed([u64; 2]);
 
 impl Seed {
-    /// One that nobody knows beforehand.
+    /// An unpredictable seed.
     pub fn random() -> Self {
         Self([0, 1].map(|n| RandomState::new().hash_one(n)))
     }
 }
 
-/// A word of up to [`SHORT_BYTES`] bytes as it is, with its length in the last byte; of a longer one a hash, with 255
-/// there. No word's key is the default one.
+/// The key of a word. A word of up to [`SHORT_BYTES`] bytes is its own key, with its length in the last byte.
+/// The key of a longer word is a hash, with 255 in the last byte. No word has the default key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
     /// The first eight bytes.
     pub first: u64,
-    /// The others.
+    /// The last eight bytes.
     pub last: u64,
 }
 
-/// Words of so many bytes are their keys; longer ones have to be compared besides.
+/// Maximum length of a word that is its own key. Longer words also have to be compared by bytes.
 pub const SHORT_BYTES: usize = 15;
 const LONG: u64 = 0xff << 56;
 
-/// The bits of a key that a short word of each length has.
+/// Masks of the key bits that a short word of each length uses.
 const MASKS: [Key; SHORT_BYTES + 1] = {
     let mut masks = [Key { first: 0, last: 0 }; SHORT_BYTES + 1];
     let mut length = 1;
@@ -44,7 +44,7 @@ const MASKS: [Key; SHORT_BYTES + 1] = {
 };
 
 impl Key {
-    /// Multiplies both halves into one number and folds it, as wyhash does.
+    /// Multiplies both halves and folds the product, as wyhash does.
     #[inline]
     pub fn hash(self, Seed(seed): Seed) -> u64 {
         let product = u128::from(self.first ^ seed[0]) * u128::from(self.last ^ seed[1]);
@@ -52,17 +52,18 @@ impl Key {
     }
 }
 
-/// The keys of a text's words.
+/// Computes the keys of the words of a text.
 pub struct Keys<'a> {
     text: &'a [u8],
     seed: Seed,
-    /// The text's end with zeros behind it, so that sixteen bytes can be read wherever a word begins.
+    /// The end of the text, padded with zeros, so that sixteen bytes can be read from the start of every
+    /// word.
     tail: [u8; 32],
     tail_from: usize,
 }
 
 impl<'a> Keys<'a> {
-    /// Those of this text.
+    /// For this text.
     #[inline]
     pub fn of(text: &'a [u8], seed: Seed) -> Self {
         let tail_from = text.len().saturating_sub(16);

@@ -1,4 +1,5 @@
-//! Cleaned texts → words, numbered in order of appearance and counted. Knows nothing of rows or files.
+//! Splits cleaned texts into words, numbers them in order of first appearance and counts them. Rows and files
+//! are not part of this crate.
 
 mod dictionary;
 pub mod keys;

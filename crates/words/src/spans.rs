@@ -1,35 +1,35 @@
-//! A text → its words: where each begins and how long it is.
+//! Finds the words of a text: the start and the length of each.
 
-/// A word in a text, which is no longer than a record line.
+/// A word in a text. A text is no longer than a record line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The word's first byte.
+    /// Offset of the first byte.
     pub from: u32,
-    /// Its bytes.
+    /// Length in bytes.
     pub length: u32,
 }
 
 impl Span {
-    /// The word itself.
+    /// The bytes of the word.
     #[inline]
     pub fn of(self, text: &[u8]) -> &[u8] {
         &text[self.from as usize..][..self.length as usize]
     }
 }
 
-/// Bytes whose spaces fill one `u64`.
+/// Number of bytes whose space mask fills one `u64`.
 const BLOCK: usize = 64;
-/// So many words are written at once, whether they are there or not: most blocks have no more.
+/// Number of spans written at once, whether used or not. Most blocks have no more words.
 const STRIDE: usize = 12;
 
-/// The room that the words of a text of so many bytes need at most while they are looked for.
+/// Capacity that the search needs for the words of a text of `text_bytes` bytes.
 pub fn room(text_bytes: usize) -> usize {
-    // Each word but the last has a space behind it.
+    // Each word except the last is followed by a space.
     text_bytes / 2 + 1 + STRIDE
 }
 
-/// Puts the words of `text`, which are what spaces separate, at the beginning of `words`, where there is
-/// [`room`] for them; gives their number.
+/// Writes the spans of the words of `text`, which are separated by spaces, to the start of `words`. `words`
+/// has at least [`room`] elements. Returns the number of words.
 pub fn find_words(text: &[u8], words: &mut [Span]) -> usize {
     let (blocks, rest) = text.as_chunks::<BLOCK>();
     let mut found = Found { words, n_words: 0, from: 0 };
@@ -45,19 +45,19 @@ pub fn find_words(text: &[u8], words: &mut [Span]) -> usize {
 struct Found<'a> {
     words: &'a mut [Span],
     n_words: usize,
-    /// Where the next word begins.
+    /// Offset of the next word.
     from: u32,
 }
 
 impl Found<'_> {
-    /// Ends a word at each space of the block that begins here.
+    /// Ends a word at each space of the block at `begin`.
     #[inline]
     fn add(&mut self, begin: u32, mut spaces: u64) {
         let n_spaces = spaces.count_ones() as usize;
         let mut done = 0;
         while done < n_spaces {
             for _ in 0..STRIDE {
-                // Behind the last space there is nothing more to be counted.
+                // After the last space the loop writes spans that are not counted.
                 let is_space = spaces != 0;
                 let to = begin + (spaces.trailing_zeros() & (BLOCK as u32 - 1));
                 let length = to.wrapping_sub(self.from);
@@ -71,15 +71,15 @@ impl Found<'_> {
     }
 }
 
-/// Which bytes of a block are spaces: bit i tells of byte i. Eight bytes are looked at together.
+/// The spaces of a block, as a mask: bit i describes byte i. Processes eight bytes at a time.
 #[inline]
 fn spaces(block: &[u8; BLOCK]) -> u64 {
     const ONES: u64 = u64::MAX / 255;
-    // The product moves the lowest bit of byte i to bit 56 + i, and no two bits meet.
+    // The product moves the lowest bit of byte i to bit 56 + i, and no two bits collide.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     block.as_chunks::<8>().0.iter().rev().fold(0, |mask, &bytes| {
         let other = u64::from_le_bytes(bytes) ^ (ONES * b' ' as u64);
-        // The highest bit of each byte that is no space.
+        // The highest bit of each byte that is not a space.
         let other = ((other & (ONES * 0x7f)) + (ONES * 0x7f)) | other;
         mask << 8 | (!other >> 7 & ONES).wrapping_mul(GATHER) >> 56
     })
@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_what_spaces_separate(text in "( |!|a|é|aaaaaaaaaaaaaaa){0,40}|[a ]{0,300}") {
+        fn spaces_separate_words(text in "( |!|a|é|aaaaaaaaaaaaaaa){0,40}|[a ]{0,300}") {
             let mut words = vec![Span { from: 7, length: 7 }; room(text.len())];
             let n_words = find_words(text.as_bytes(), &mut words);
             let found: Vec<&[u8]> = words[..n_words].iter().map(|word| word.of(text.as_bytes())).collect();
@@ -103,7 +103,7 @@ mod tests {
         }
 
         #[test]
-        fn spaces_are_told_from_all_other_bytes(block in prop::array::uniform32(any::<u8>()), spread in any::<u64>()) {
+        fn spaces_are_distinguished_from_all_other_bytes(block in prop::array::uniform32(any::<u8>()), spread in any::<u64>()) {
             let mut bytes = [0; BLOCK];
             for (i, byte) in bytes.iter_mut().enumerate() {
                 *byte = if spread >> i & 1 == 1 { b' ' } else { block[i / 2] };
