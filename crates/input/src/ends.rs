@@ -1,13 +1,15 @@
-//! Where a member of a compressed file ends, where that can be told without inflating it.
+//! Finds the end of a member of a compressed file without inflating it, if the format allows that.
 //!
-//! * gzip: BGZF, as `bgzip` writes it, has the size of each member in its header (SAMv1, 4.1). Other gzip has no size
-//!   anywhere before a member's end: only who inflates it knows where that is.
-//! * zstd: each block of a frame has its size before it (RFC 8878, 3.1.1), whoever wrote the frame.
-//! * bzip2: nothing has a size, and blocks begin at any bit. But a stream begins at a byte, with ten bytes that are always
-//!   the same but for one digit, behind the six bytes that end the stream before it: what `pbzip2` writes is found by these.
+//! - gzip: BGZF, as written by `bgzip`, has the size of each member in its header (SAMv1, 4.1). Other gzip
+//!   members have no size; only inflating one finds its end.
+//! - zstd: each block of a frame is preceded by its size (RFC 8878, 3.1.1), whichever program wrote the
+//!   frame.
+//! - bzip2: there are no sizes, and blocks start at any bit. But a stream starts at a byte, with ten bytes
+//!   that are constant except for one digit, and the previous stream ends in six constant bytes. These
+//!   patterns find the streams that `pbzip2` writes.
 //!
-//! Of BGZF and bzip2 a file can be made that is misread here. Who inflates the member notices that it ends elsewhere
-//! ([`Members::pause_at`](crate::Members::pause_at)).
+//! A crafted BGZF or bzip2 file can mislead this search. Inflating the member then detects that it ends
+//! elsewhere ([`Members::pause_at`](crate::Members::pause_at)).
 
 use std::fs::File;
 use std::io;
@@ -17,11 +19,11 @@ use memchr::memmem;
 
 use crate::{BZIP2_BLOCK, BZIP2_END, Compression};
 
-/// A member's end is looked for up to so far behind its beginning: farther, and the file would be read twice for members
-/// so large that there are few of them.
+/// Maximum distance from the start of a member that is searched for its end. A longer search would read the
+/// file twice, for members so large that there are few of them.
 const MEMBER_BYTES_MAX: u64 = 64 << 20;
 
-/// Where the member ends that begins at byte `at`, if that can be told. What stands there may be no member at all.
+/// The end of the member that starts at byte `at`, if it can be found. There may be no member at `at`.
 pub fn end_of_member(file: &File, by: Compression, at: u64) -> io::Result<Option<u64>> {
     match by {
         Compression::Gzip => end_of_bgzf(file, at),
@@ -95,7 +97,8 @@ fn end_of_frame(file: &File, at: u64) -> io::Result<Option<u64>> {
 
 fn end_of_stream(file: &File, at: u64) -> io::Result<Option<u64>> {
     const SEARCHED_BYTES: usize = 256 << 10;
-    // What stands before a place where a block begins: another stream's end and this one's first bytes.
+    // The bytes before the start of the first block: the end of another stream and the first bytes of this
+    // one.
     let before_block = ENDING_BYTES + STREAM_MAGIC_BYTES;
     let mut bytes = vec![0; SEARCHED_BYTES];
     let mut from = at;
@@ -113,14 +116,15 @@ fn end_of_stream(file: &File, at: u64) -> io::Result<Option<u64>> {
         if n < SEARCHED_BYTES {
             break;
         }
-        // What was cut off at the end is found at the beginning of the next piece.
+        // A match that the end of this read cuts is found at the start of the next.
         from += (n - before_block - BZIP2_BLOCK.len() + 1) as u64;
     }
     Ok(None)
 }
 
 const STREAM_MAGIC_BYTES: usize = b"BZh9".len();
-/// The end of a stream: six bytes of magic and four of a checksum, from any bit on, and up to seven bits that are none.
+/// The end of a stream: six magic bytes and a checksum of four, starting at any bit, and up to seven bits of
+/// padding.
 const ENDING_BYTES: usize = 11;
 
 fn is_ending(bytes: &[u8]) -> bool {
@@ -129,7 +133,7 @@ fn is_ending(bytes: &[u8]) -> bool {
     (0..8).any(|unused| found >> (unused + u32::BITS) & ((1 << 48) - 1) == magic)
 }
 
-/// A piece of a file, from which a few bytes at a time are wanted, farther and farther on.
+/// A window over a file, for reading a few bytes at increasing offsets.
 struct Window<'a> {
     file: &'a File,
     bytes: Vec<u8>,
@@ -137,9 +141,9 @@ struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// The bytes from `at` on; `None` where the file ends before.
+    /// The bytes from `at`; `None` if the file ends before.
     fn get<const N: usize>(&mut self, at: u64) -> io::Result<Option<[u8; N]>> {
-        /// As much as the system reads at once anyway.
+        /// At least this much is read from disk at once.
         const BYTES: usize = 4 << 10;
         let found = |bytes: &[u8], from: u64| {
             bytes.get(usize::try_from(at.checked_sub(from)?).ok()?..)?.first_chunk().copied()
@@ -155,7 +159,7 @@ impl Window<'_> {
     }
 }
 
-/// As many bytes as there are.
+/// Fills `bytes` as far as the file has bytes.
 fn read(file: &File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
     let mut n = 0;
     while n < bytes.len() {

@@ -1,29 +1,29 @@
-//! The first bytes of content → its form: UTF-8, as all that has no mark of its own, UTF-16 or a tar archive.
+//! Detects the form of content from its first bytes: UTF-16, a tar archive, or else UTF-8.
 
 use std::io::{self, Read};
 
 use crate::utf16::ByteOrder;
 
-/// So many bytes tell the form of content.
+/// Number of first bytes that determine the form.
 pub const FORM_BYTES: usize = TAR_MAGIC_AT + TAR_MAGIC.len();
 
-/// POSIX.1, ustar interchange format: a header block's magic, behind names and numbers that end in NUL.
+/// POSIX.1, ustar interchange format: the magic of a header block, after names and numbers that end in NUL.
 const TAR_MAGIC: &[u8] = b"ustar";
 const TAR_MAGIC_AT: usize = 257;
 
-/// How content is written.
+/// The form of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Text in UTF-8, or whatever else has no mark.
+    /// UTF-8 text, or any other content without a mark.
     Utf8,
-    /// Text in UTF-16, with its byte-order mark.
+    /// UTF-16 text with its byte-order mark.
     Utf16(ByteOrder),
-    /// An archive of files.
+    /// A tar archive.
     Tar,
 }
 
 impl Form {
-    /// The form of inflated content that begins like this.
+    /// The form of inflated content with this beginning.
     pub fn of(beginning: &[u8]) -> Self {
         match beginning {
             [0xff, 0xfe, ..] => Self::Utf16(ByteOrder::LittleEndian),
@@ -33,7 +33,8 @@ impl Form {
         }
     }
 
-    /// Whether more bytes are needed. A line that ends is no header of a tar archive: that has NUL before any line end.
+    /// Whether more bytes are needed. A complete line excludes a tar header, which has a NUL before any line
+    /// end.
     fn is_open(beginning: &[u8]) -> bool {
         let ends_line =
             beginning.iter().find(|&&byte| matches!(byte, 0 | b'\n' | b'\r')).is_some_and(|&byte| byte != 0);
@@ -47,7 +48,7 @@ fn is_tar(beginning: &[u8]) -> bool {
         .is_some_and(|(names, magic)| magic.starts_with(TAR_MAGIC) && names.contains(&0))
 }
 
-/// As many of the first bytes as it takes to tell the form of content.
+/// Reads just enough first bytes to determine the form.
 pub(crate) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; FORM_BYTES];
     let mut n = 0;

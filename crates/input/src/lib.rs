@@ -1,15 +1,16 @@
-//! A file, or another stream of bytes → its lines' bytes: inflated where its first bytes are those of gzip, bzip2 or zstd,
-//! and decoded where the content begins with the mark of UTF-16. A tar archive is refused.
+//! Opens a file or another stream of bytes and returns the bytes of its lines. Input that starts with the
+//! magic bytes of gzip, bzip2 or zstd is inflated. Content that starts with a UTF-16 byte-order mark is
+//! decoded. A tar archive is refused.
 //!
-//! Compressed files may have several members (gzip, zstd: frames; bzip2: streams), one behind the other, as `cat a.gz
-//! b.gz` makes them. What is not whole is an error that names the member: an end that is cut off, damage, and bytes
-//! behind the last member that begin no other. Nothing is known of what lines mean.
+//! A compressed file may consist of several members (gzip members, zstd frames, bzip2 streams), as in `cat
+//! a.gz b.gz`. Damaged input is an error that names the member: a cut end, corruption, or bytes after the
+//! last member that start no other. The content of lines is not interpreted.
 //!
-//! The beginning is looked at without waiting for more than the first line: who writes one line and waits for its answer
-//! gets it.
+//! Detection waits for no more than the first line, so a process that writes one line and waits for the
+//! answer gets it.
 //!
-//! Where members end can be told of some files without inflating them ([`end_of_member`]), so that several threads can
-//! each inflate some of the members ([`Members::from`]).
+//! In some files the ends of members can be found without inflating them ([`end_of_member`]). Several threads
+//! can then each inflate some of the members ([`Members::from`]).
 
 mod ends;
 mod form;
@@ -33,26 +34,27 @@ pub use members::Members;
 pub use packed::remedy;
 pub use utf16::ByteOrder;
 
-/// A way to compress.
+/// A compression format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// RFC 1952.
     Gzip,
-    /// The format of bzip2.
+    /// bzip2.
     Bzip2,
     /// RFC 8878.
     Zstd,
 }
 
-/// So many bytes tell how a file is compressed.
+/// Number of first bytes that determine the compression.
 pub const MAGIC_BYTES: usize = 10;
 
-/// How a block of bzip2 begins, and what stands behind the last one of a stream.
+/// The first bytes of a bzip2 block, and the bytes after the last block of a stream.
 const BZIP2_BLOCK: &[u8] = b"\x31\x41\x59\x26\x53\x59";
 const BZIP2_END: &[u8] = b"\x17\x72\x45\x38\x50\x90";
 
 impl Compression {
-    /// How what begins like this is compressed; `None` if it is not, or in no way that is read here.
+    /// The compression of a file with this beginning; `None` if it is not compressed, or in an unsupported
+    /// format.
     pub fn of(beginning: &[u8]) -> Option<Self> {
         match beginning {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
@@ -61,13 +63,13 @@ impl Compression {
             {
                 Some(Self::Bzip2)
             }
-            // A frame, or one that decoders skip.
+            // A frame or a skippable frame.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
             _ => None,
         }
     }
 
-    /// Whether more bytes are needed to tell how what begins like this is compressed.
+    /// Whether more bytes are needed to determine the compression.
     fn is_open(beginning: &[u8]) -> bool {
         let is_within = |magic: &[u8]| magic.starts_with(beginning) && beginning.len() < magic.len();
         match beginning {
@@ -89,38 +91,38 @@ impl Compression {
     }
 }
 
-/// What is wrong with an input. Reading gives it inside of an [`io::Error`].
+/// An error in the content of an input. Readers return it inside an [`io::Error`].
 #[derive(Debug, Error)]
 pub enum Fault {
     /// The file ends within a member.
     #[error("the {} member at byte {member} is cut off at byte {end}, the end of the file; fetch the file again", .by.name())]
     Cut {
-        /// How the file is compressed.
+        /// The compression of the file.
         by: Compression,
-        /// Where the member begins.
+        /// Offset of the member.
         member: u64,
-        /// Where the file ends.
+        /// Offset of the end of the file.
         end: u64,
     },
-    /// A member is not what its format says.
+    /// A member is corrupt.
     #[error("the {} member at byte {member} is damaged ({found}); fetch the file again", .by.name())]
     Broken {
-        /// How the file is compressed.
+        /// The compression of the file.
         by: Compression,
-        /// Where the member begins.
+        /// Offset of the member.
         member: u64,
-        /// What its decoder says.
+        /// The error of its decoder.
         found: io::Error,
     },
-    /// Something that is no member stands behind the last one.
+    /// The bytes after the last member are not a member.
     #[error("bytes that are no {} stand behind its members, from byte {at} on; take them off", .by.name())]
     TrailingGarbage {
-        /// How the file is compressed.
+        /// The compression of the file.
         by: Compression,
-        /// Where they begin.
+        /// Offset of these bytes.
         at: u64,
     },
-    /// The content is an archive of files.
+    /// The content is a tar archive.
     #[error(
         "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO"
     )]
@@ -128,10 +130,10 @@ pub enum Fault {
     /// The content is UTF-16 where it cannot be decoded.
     #[error("found UTF-16, expected UTF-8; convert the file by iconv -f UTF-16 -t UTF-8")]
     Utf16,
-    /// UTF-16 that ends within one of its units of two bytes.
+    /// UTF-16 that ends within a unit of two bytes.
     #[error("the UTF-16 is cut off at byte {end}, within a character; fetch the file again")]
     CutUtf16 {
-        /// Where the content ends.
+        /// Offset of the end of the content.
         end: u64,
     },
 }
@@ -142,12 +144,12 @@ impl From<Fault> for io::Error {
     }
 }
 
-/// What is wrong with the input that an error of reading is about.
+/// The fault in an input that caused a read error, if it was one.
 pub fn fault(error: &io::Error) -> Option<&Fault> {
     error.get_ref()?.downcast_ref()
 }
 
-/// The content of a file, or of what else is read from its beginning to its end.
+/// The decoded content of a file or of another stream.
 #[derive(Debug)]
 pub struct Input<R: Read = File>(Content<R>);
 
@@ -157,7 +159,7 @@ enum Content<R: Read> {
     Utf16(Utf16Reader<Begun<Inflated<R>>>),
 }
 
-/// A reader whose first bytes were looked at.
+/// A reader whose first bytes have been read for detection.
 type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
 
 #[derive(Debug)]
@@ -166,12 +168,12 @@ enum Inflated<R: Read> {
     Compressed(Members<R>),
 }
 
-/// Opens a file and looks how it begins.
+/// Opens a file and detects its compression and form.
 pub fn open(path: &Path) -> io::Result<Input> {
     of(File::open(path)?)
 }
 
-/// Looks how a stream of bytes begins. It is inflated and decoded; a tar archive is refused.
+/// Detects the compression and form of a stream, inflates and decodes it. A tar archive is refused.
 pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
     let mut source = Source::of(bytes);
     let compression = Compression::of(source.peek_while(MAGIC_BYTES, Compression::is_open)?);
@@ -189,8 +191,8 @@ pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
     }))
 }
 
-/// Looks how a stream begins whose bytes are to be taken as they come, such as a part of a file. A tar archive and UTF-16
-/// are refused.
+/// Returns a stream without inflating or decoding it, such as a part of a file. A tar archive and UTF-16 are
+/// refused.
 pub fn as_it_comes<R: Read>(mut bytes: R) -> io::Result<impl Read> {
     let begun = beginning(&mut bytes)?;
     match Form::of(&begun) {
@@ -201,7 +203,7 @@ pub fn as_it_comes<R: Read>(mut bytes: R) -> io::Result<impl Read> {
 }
 
 impl<R: Read> Input<R> {
-    /// Whether it is decoded from UTF-16.
+    /// Whether the content is decoded from UTF-16.
     pub fn is_utf16(&self) -> bool {
         matches!(self.0, Content::Utf16(_))
     }

@@ -1,4 +1,4 @@
-//! The members of a compressed file, one behind the other, as one stream of bytes.
+//! Reads the members of a compressed file, one after the other, as one stream of bytes.
 
 use std::io::{self, Read};
 
@@ -9,21 +9,21 @@ use zstd::stream::read::Decoder as ZstdDecoder;
 use crate::source::Source;
 use crate::{Compression, Fault, MAGIC_BYTES};
 
-/// Reads one member after the other.
+/// Reader of the members, one after the other.
 #[derive(Debug)]
 pub struct Members<R: Read> {
     compression: Compression,
     state: State<R>,
-    /// Where the last member begins.
+    /// Offset of the current member.
     member: u64,
-    /// Where reading pauses.
+    /// Offset at which reading pauses.
     pause: Option<u64>,
 }
 
 enum State<R: Read> {
     Between(Source<R>),
     Within(Decoder<R>),
-    /// An error was found: there is nothing more to be had.
+    /// An error was returned; nothing more can be read.
     Broken,
 }
 
@@ -38,18 +38,18 @@ impl<R: Read> Members<R> {
         Self { compression, state: State::Between(source), member: 0, pause: None }
     }
 
-    /// The members of a file from byte `at` on, where one begins; these are the bytes from there on.
+    /// Reads the members of a file from byte `at`, where one starts. `bytes` are the bytes from `at`.
     pub fn from(bytes: R, compression: Compression, at: u64) -> Self {
         Self::of(Source::at(bytes, at), compression)
     }
 
-    /// Lets reading pause, as at an end, where a member ends at this byte of the file; `None` lets it go on. A member
-    /// that reaches over the byte is an error.
+    /// Makes reading pause, as at the end of the input, when a member ends at this offset of the file; `None`
+    /// resumes. A member that extends past the offset is an error.
     pub fn pause_at(&mut self, byte: Option<u64>) {
         self.pause = byte;
     }
 
-    /// Why the decoder failed: the file's damage, or an error of what it reads from.
+    /// Converts an error of the decoder: damage of the file, or an error of the underlying reader.
     fn explain(&self, error: io::Error, source: &Source<R>) -> io::Error {
         if source.has_failed() {
             return error;
@@ -129,7 +129,7 @@ impl<R: Read> Decoder<R> {
         }
     }
 
-    /// What lies behind the member.
+    /// The bytes after the member.
     fn into_source(self) -> Source<R> {
         match self {
             Self::Gzip(decoder) => decoder.into_inner(),

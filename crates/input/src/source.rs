@@ -1,12 +1,12 @@
-//! A reader with a buffer that can be looked into ahead, and that knows how far it was read.
+//! A buffered reader with look-ahead, which counts the bytes consumed.
 
 use std::io::{self, BufRead, Read};
 
 const BUFFER_BYTES: usize = 256 << 10;
-/// Who asks for so much at once has a buffer of its own: what is read goes there, past this one.
+/// A read of at least this size bypasses the buffer and goes directly into the caller's.
 const DIRECT_BYTES: usize = 32 << 10;
 
-/// What lies behind a buffer.
+/// A reader and its buffer.
 #[derive(Debug)]
 pub struct Source<R> {
     reader: R,
@@ -22,22 +22,22 @@ impl<R: Read> Source<R> {
         Self::at(reader, 0)
     }
 
-    /// Of a reader that has given so many bytes already.
+    /// Wraps a reader of which `offset` bytes have already been read.
     pub(crate) fn at(reader: R, offset: u64) -> Self {
         Self { reader, buffer: vec![0; BUFFER_BYTES].into(), start: 0, end: 0, offset, has_failed: false }
     }
 
-    /// How many bytes were consumed, with those from before.
+    /// Number of bytes consumed, including those read before.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether what lies behind could not be read.
+    /// Whether the underlying reader has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// The next bytes, as many as asked for unless the end is nearer, which stay unread.
+    /// Returns the next `bytes` bytes, or fewer at the end, without consuming them.
     pub(crate) fn peek(&mut self, bytes: usize) -> io::Result<&[u8]> {
         debug_assert!(bytes <= self.buffer.len());
         if self.end - self.start < bytes {
@@ -49,7 +49,7 @@ impl<R: Read> Source<R> {
         Ok(&self.buffer[self.start..self.end.min(self.start + bytes)])
     }
 
-    /// The next bytes, as many as asked for unless the end is nearer or these need no more, which stay unread.
+    /// The same, but stops as soon as `is_open` returns false for the bytes so far.
     pub(crate) fn peek_while(&mut self, bytes: usize, is_open: impl Fn(&[u8]) -> bool) -> io::Result<&[u8]> {
         let mut n = 0;
         loop {

@@ -34,19 +34,19 @@ fn refused(content: &[u8]) -> String {
 }
 
 #[test]
-fn a_plain_file_is_read_as_it_is() {
+fn a_plain_file_is_read_unchanged() {
     for content in [&b""[..], b"B", b"BZhello", b"BZh9 {", b"\x1f", b"{\"a\": 1}\n"] {
         assert_eq!(read(content).unwrap(), content);
     }
 }
 
 #[test]
-fn a_file_that_is_cut_off_is_named_wherever_it_ends() {
+fn a_cut_file_is_refused_at_every_length() {
     let content = b"some reviews, ".repeat(40);
     for by in ALL {
         let whole = compressed(by, &content);
         let two = [&whole[..], &whole[..]].concat();
-        // With fewer bytes it is not seen to be compressed.
+        // A shorter file is not recognized as compressed.
         for end in MAGIC_BYTES..whole.len() {
             let message = refused(&whole[..end]);
             let expected = format!("the {} member at byte 0 is cut off at byte {end}, the end", by.name());
@@ -62,7 +62,7 @@ fn a_file_that_is_cut_off_is_named_wherever_it_ends() {
 }
 
 #[test]
-fn what_stands_behind_the_members_is_named() {
+fn bytes_after_the_last_member_are_refused() {
     for by in ALL {
         let whole = compressed(by, b"good\n");
         for garbage in [&b"\0"[..], b"{\"a\": 1}\n", &whole[..1]] {
@@ -86,7 +86,8 @@ fn a_flipped_bit_never_gives_other_bytes() {
             let mut flipped = whole.clone();
             flipped[at / 8] ^= 1 << (at % 8);
             match read(&flipped) {
-                // In the header are bits that say nothing of the content; and a file whose magic is gone is plain.
+                // Some header bits do not affect the content. A file with damaged magic bytes is read as
+                // plain.
                 Ok(bytes) => assert!(bytes == content || bytes == flipped, "{by:?}, bit {at}"),
                 Err(error) => assert!(fault(&error).is_some(), "{by:?}, bit {at}: {error:?}"),
             }
@@ -95,7 +96,7 @@ fn a_flipped_bit_never_gives_other_bytes() {
 }
 
 #[test]
-fn a_zstd_frame_to_skip_is_skipped() {
+fn a_skippable_zstd_frame_is_skipped() {
     let skipped = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc";
     let content = [&skipped[..], &compressed(Compression::Zstd, b"good")].concat();
     assert_eq!(read(&content).unwrap(), b"good");
@@ -125,18 +126,18 @@ fn utf16_is_decoded_compressed_or_not() {
 }
 
 #[test]
-fn a_surrogate_without_its_other_half_is_replaced() {
+fn a_lone_surrogate_is_replaced() {
     let content = b"\xfe\xff\xd8\x00\0a\xdc\x00\xd8\x00\xd8\x00\xdc\x00\xd8\x00";
     assert_eq!(read(content).unwrap(), "\u{fffd}a\u{fffd}\u{fffd}\u{10000}\u{fffd}".as_bytes());
 }
 
 #[test]
-fn utf16_that_is_cut_off_within_a_unit_is_named() {
+fn utf16_cut_within_a_unit_is_refused() {
     let message = refused(b"\xff\xfea\0b");
     assert_eq!(message, "the UTF-16 is cut off at byte 5, within a character; fetch the file again");
 }
 
-/// An archive of one file, as `tar` writes it.
+/// An archive of one file, as written by `tar`.
 fn tar(name: &str, magic: &[u8]) -> Vec<u8> {
     let mut archive = vec![0; 10 << 10];
     archive[..name.len()].copy_from_slice(name.as_bytes());
@@ -154,7 +155,7 @@ fn a_tar_archive_is_refused_compressed_or_not() {
             assert_eq!(refused(&compressed(by, &archive)), expected);
         }
     }
-    // The same word in a text, and an archive without the word.
+    // The magic word in a text, and an archive without it.
     let text = [&[b'a'; 257][..], b"ustar"].concat();
     assert_eq!(read(&text).unwrap(), text);
     let text = tar("reviews.json", b"");
@@ -162,7 +163,7 @@ fn a_tar_archive_is_refused_compressed_or_not() {
 }
 
 #[test]
-fn what_is_taken_as_it_comes_is_neither_inflated_nor_decoded() {
+fn a_raw_stream_is_neither_inflated_nor_decoded() {
     let read = |content: &[u8]| {
         let mut bytes = Vec::new();
         as_it_comes(Trickle(content, 7))?.read_to_end(&mut bytes)?;
@@ -176,7 +177,7 @@ fn what_is_taken_as_it_comes_is_neither_inflated_nor_decoded() {
     }
 }
 
-/// A reader that fails when it is asked for more than it has, as one would wait there.
+/// A reader that fails at its end, where a pipe would block.
 struct Waits<'a>(&'a [u8]);
 
 impl Read for Waits<'_> {
@@ -189,7 +190,7 @@ impl Read for Waits<'_> {
 }
 
 #[test]
-fn the_first_line_is_given_without_waiting_for_the_second() {
+fn the_first_line_is_returned_without_waiting_for_the_second() {
     for line in ["P\n", "B\n", "BZh\n", "BZh9\n", "(\n", "good\r", "\n", "\u{feff}\n"] {
         let mut bytes = vec![0; line.len()];
         of(Waits(line.as_bytes())).unwrap().read_exact(&mut bytes).unwrap();
@@ -200,7 +201,7 @@ fn the_first_line_is_given_without_waiting_for_the_second() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn the_first_bytes_decide_however_few_come_at_a_time(
+    fn the_form_is_detected_for_every_read_size(
         text in "\\PC{0,400}",
         form in 0..6_usize,
         piece in 1..300_usize,
@@ -216,7 +217,7 @@ proptest! {
     }
 
     #[test]
-    fn members_are_read_one_behind_the_other(
+    fn members_are_read_in_order(
         contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 1..6),
         by in prop::sample::select(ALL.to_vec()),
         piece in 1..300_usize,
@@ -229,7 +230,7 @@ proptest! {
     }
 }
 
-/// A reader that gives few bytes at a time.
+/// A reader that returns a few bytes at a time.
 struct Trickle<'a>(&'a [u8], usize);
 
 impl Read for Trickle<'_> {
@@ -245,7 +246,7 @@ fn file(content: &[u8]) -> File {
     file
 }
 
-/// Contents of no, little and much information, larger than a block of zstd and than what is searched at once.
+/// Contents of zero, low and high entropy, larger than a zstd block and than the search window.
 fn contents() -> Vec<Vec<u8>> {
     let mut number = 1_u64;
     let mut noise = |bytes: usize| -> Vec<u8> {
@@ -259,7 +260,7 @@ fn contents() -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_end_of_a_member_is_told_where_its_format_has_it() {
+fn the_end_of_a_member_is_found_if_its_format_records_it() {
     let zstd = |content: &[u8]| compressed(Compression::Zstd, content);
     let skipped = |content: &[u8]| [b"\x5f\x2a\x4d\x18\x03\x00\x00\x00abc", &zstd(content)[..]].concat();
     let small: Vec<_> =
@@ -292,7 +293,7 @@ fn the_end_of_a_member_is_told_where_its_format_has_it() {
 }
 
 #[test]
-fn what_only_looks_like_the_beginning_of_a_stream_ends_none() {
+fn a_false_stream_start_ends_no_stream() {
     let stream = bzip2(b"a review");
     for magic in [&b"BZh91AY&SY"[..], b"1AY&SY", b"\x17\x72\x45\x38\x50\x90\0\0\0\0BZh01AY&SY"] {
         let file = file(&[&stream[..], b"between", magic, &stream].concat());
@@ -302,7 +303,7 @@ fn what_only_looks_like_the_beginning_of_a_stream_ends_none() {
 
 proptest! {
     #[test]
-    fn an_end_stands_behind_its_beginning_whatever_the_bytes(
+    fn the_end_of_a_member_is_after_its_start_for_any_bytes(
         magic in prop::sample::select(vec![
             &b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0"[..], b"\x1f\x8b\x08\xff", b"\x28\xb5\x2f\xfd",
             b"\x5a\x2a\x4d\x18", b"BZh91AY&SY",

@@ -1,5 +1,5 @@
-//! UTF-16 behind its byte-order mark → UTF-8. A surrogate without its other half is U+FFFD; half a unit at the end is a
-//! fault.
+//! Decodes UTF-16 with a byte-order mark into UTF-8. A lone surrogate becomes U+FFFD. Half a unit at the end
+//! is a fault.
 
 use std::io::{self, Read};
 
@@ -7,12 +7,12 @@ use crate::Fault;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// The order of the two bytes of a unit.
+/// The byte order of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteOrder {
-    /// The mark is FF FE.
+    /// The byte-order mark is FF FE.
     LittleEndian,
-    /// The mark is FE FF.
+    /// The byte-order mark is FE FF.
     BigEndian,
 }
 
@@ -22,19 +22,19 @@ pub(crate) struct Utf16Reader<R> {
     source: R,
     order: ByteOrder,
     buffer: Box<[u8]>,
-    /// Bytes read so far.
+    /// Number of bytes read so far.
     offset: u64,
-    /// The first byte of a unit whose second one is not read yet.
+    /// The first byte of a unit whose second byte has not been read.
     half: Option<u8>,
-    /// A high surrogate that waits for its low one.
+    /// A high surrogate whose low surrogate has not been read.
     high: Option<u16>,
     decoded: String,
-    /// How much of it has been given out.
+    /// Number of bytes of `decoded` that were returned.
     given: usize,
 }
 
 impl<R: Read> Utf16Reader<R> {
-    /// Reads what begins with the mark, which is left out.
+    /// Reads a source that starts with the byte-order mark, and drops the mark.
     pub fn new(mut source: R, order: ByteOrder) -> io::Result<Self> {
         let mut mark = [0; 2];
         source.read_exact(&mut mark)?;
@@ -50,7 +50,7 @@ impl<R: Read> Utf16Reader<R> {
         })
     }
 
-    /// Decodes what one call of the source gives; `false` at its end.
+    /// Decodes the result of one read of the source. Returns `false` at its end.
     fn decode_more(&mut self) -> io::Result<bool> {
         self.decoded.clear();
         self.given = 0;
