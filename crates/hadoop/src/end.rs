@@ -1,4 +1,5 @@
-//! The end of a program that may be a task: an error on standard error, an exit code, and time for Hadoop to hear of it.
+//! Ends a program that may be a Hadoop task: prints an error to standard error, returns an exit code, and
+//! waits until Hadoop has the status.
 
 use std::env;
 use std::io;
@@ -11,8 +12,8 @@ use program::exit::{Exit, one_line};
 use crate::environment::{Runner, Variable};
 use crate::report::report_status;
 
-/// Ends a program that may be a task of Hadoop, whose operator is shown a task's status and the end of its log: then
-/// both say why, and the program stays until the status has gone its way.
+/// Ends a program that may be a Hadoop task. Hadoop's interface shows the status of a task and the end of its
+/// log, so a task writes `why` to both, and waits until the status has been reported.
 pub fn end(exit: Exit, program: &str, why: &str) -> ExitCode {
     let is_task = Runner::of_this_process() == Runner::Hadoop;
     if is_task {
@@ -25,16 +26,17 @@ pub fn end(exit: Exit, program: &str, why: &str) -> ExitCode {
     code
 }
 
-/// How long until a status that was said now has reached the master of a Hadoop job. At the end of each of its intervals
-/// the framework sends what it knew at the end of the one before, and what a task says later than that before it ends, it
-/// never sends. `milliseconds` are those of a variable of the environment.
+/// The time until a status that is set now has reached the application master of the Hadoop job. At the end
+/// of each interval the framework sends the status as of the end of the previous interval. A status that a
+/// task sets after that and before it exits is never sent. `milliseconds` returns the value of an environment
+/// variable.
 fn until_reported(milliseconds: impl Fn(&'static str) -> Option<u64>) -> Duration {
     const LONGEST: Duration = Duration::from_secs(30);
     let of = |variable: Variable| variable.names().iter().copied().find_map(&milliseconds);
-    // As MRJobConfUtil.getTaskProgressReportInterval has it.
+    // As in MRJobConfUtil.getTaskProgressReportInterval.
     let of_timeout = || of(Variable::Timeout).map(|timeout| timeout / 100);
     let interval = of(Variable::ReportInterval).or_else(of_timeout).unwrap_or(3000);
-    // Two, and the time that it takes.
+    // Two intervals and the time to send.
     Duration::from_millis(interval).mul_f64(2.2).min(LONGEST)
 }
 
@@ -43,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failing_task_stays_until_its_status_was_reported() {
+    fn a_failing_task_waits_until_its_status_is_reported() {
         let stays = |of: &'static [(&'static str, u64)]| {
             let value = move |asked| of.iter().find(|(name, _)| *name == asked).map(|(_, value)| *value);
             until_reported(value).as_millis()

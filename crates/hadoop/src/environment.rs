@@ -1,40 +1,40 @@
-//! The environment of a task → what Hadoop says about it.
+//! Reads Hadoop's variables from the environment of a task.
 
 use std::env;
 
-/// What Hadoop says in the environment.
+/// A variable that Hadoop sets in the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variable {
-    /// The attempt of a task. It is set in every task, and in nothing else.
+    /// The task attempt. It is set in every task and nowhere else.
     Attempt,
     /// The job.
     Job,
-    /// A reducer's partition, from 0.
+    /// The partition of a reducer, from 0.
     Partition,
     /// The number of reducers.
     Partitions,
-    /// The file whose lines a mapper is fed.
+    /// The input file of a mapper.
     InputFile,
-    /// Where in that file the mapper's part begins.
+    /// The offset in that file at which the mapper's input split starts.
     InputStart,
-    /// The silence after which a task is killed, in milliseconds; 0 is never.
+    /// Hadoop kills a task that is silent for this time, in milliseconds; 0 is no limit.
     Timeout,
-    /// The time between two reports of a task to the job's master, in milliseconds.
+    /// The time between two reports of a task to the application master, in milliseconds.
     ReportInterval,
 }
 
 impl Variable {
-    /// Its name in today's Hadoop.
+    /// The name in current Hadoop versions.
     pub fn name(self) -> &'static str {
         self.names()[0]
     }
 
-    /// Its value, if that is set and not empty.
+    /// The value, if it is set and not empty.
     pub fn value(self) -> Option<String> {
         self.names().iter().find_map(|name| env::var(name).ok()).filter(|value| !value.is_empty())
     }
 
-    /// The newer and the older name: Hadoop sets both.
+    /// The newer and the older name. Hadoop sets both.
     pub(crate) fn names(self) -> &'static [&'static str] {
         match self {
             Self::Attempt => &["mapreduce_task_attempt_id", "mapred_task_id"],
@@ -49,17 +49,17 @@ impl Variable {
     }
 }
 
-/// Who runs a program: that decides who reads its log, and whether its input is all there is.
+/// What runs a program. It determines who reads the log, and whether the input is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// A user or a script: the input is complete, and people read standard error.
     User,
-    /// Hadoop, as one task of many. It reads counters and states in the log.
+    /// Hadoop, as one task of many. Hadoop parses counters and states in the log.
     Hadoop,
 }
 
 impl Runner {
-    /// Who it is by the environment.
+    /// Detects the runner from the environment.
     pub fn of_this_process() -> Self {
         let is_set = |name| env::var_os(name).is_some_and(|attempt| !attempt.is_empty());
         if Variable::Attempt.names().iter().any(is_set) { Self::Hadoop } else { Self::User }

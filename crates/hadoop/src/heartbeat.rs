@@ -1,5 +1,5 @@
-//! Signs of life for Hadoop, which kills a task that is silent for too long. Only while work advances: a task that
-//! hangs falls silent, and is killed.
+//! Status lines for Hadoop, which kills a task that is silent for too long. They are sent only while work
+//! advances, so Hadoop still kills a task that hangs.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,19 +11,20 @@ use program::progress::Progress;
 use crate::report::report_status;
 
 const LONGEST_SILENCE: Duration = Duration::from_secs(30);
-/// So many signs come within Hadoop's limit: it looks at times of its own, and a machine may be busy.
+/// Number of status lines within Hadoop's limit. Hadoop checks at its own intervals, and a machine may be
+/// busy.
 const SIGNS_WITHIN_LIMIT: u32 = 6;
 
-/// How long a task may be silent while it works, given Hadoop's limit as its environment has it.
+/// The time between two status lines. `timeout_ms` is Hadoop's limit as set in the environment.
 pub fn silence(timeout_ms: Option<&str>) -> Duration {
     let limit = timeout_ms.and_then(|limit| limit.parse().ok()).filter(|&limit: &u64| limit > 0);
     limit.map_or(LONGEST_SILENCE, |limit| {
-        // A little less than the share: what wakes up after it has still to write.
+        // Slightly less than the share, because the thread has to write after it wakes up.
         LONGEST_SILENCE.min(Duration::from_millis(limit) / SIGNS_WITHIN_LIMIT).mul_f64(0.9)
     })
 }
 
-/// A thread that says, as long as this value lives, how far the work has come.
+/// A thread that reports progress while this value is alive.
 #[derive(Debug)]
 pub struct Heartbeat {
     stop: Option<Sender<()>>,
@@ -31,14 +32,15 @@ pub struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Writes a status to `log` whenever there was progress within `silence`.
+    /// Starts a thread that writes a status to `log` at the end of each `silence` in which there was
+    /// progress.
     pub fn start(
         progress: Progress,
         silence: Duration,
         mut log: impl Write + Send + 'static,
     ) -> io::Result<Self> {
         let (stop, stopped) = channel();
-        // Before the thread has begun, so that nothing in between is missed.
+        // Read before the thread starts, so that no progress in between is missed.
         let mut said = progress.steps();
         let thread = thread::Builder::new().name("heartbeat".to_owned()).spawn(move || {
             while stopped.recv_timeout(silence) == Err(RecvTimeoutError::Timeout) {
@@ -47,7 +49,7 @@ impl Heartbeat {
                     continue;
                 }
                 said = steps;
-                // Where nobody listens there is nobody to tell.
+                // A log that cannot be written is no reason to stop.
                 let _ = report_status(&mut log, &format!("at work: {steps} rows, words and bytes so far"));
             }
         })?;
@@ -56,7 +58,7 @@ impl Heartbeat {
 }
 
 impl Drop for Heartbeat {
-    /// Ends the thread, so that no status comes behind the last words.
+    /// Stops the thread, so that no status follows the last lines of the program.
     fn drop(&mut self) {
         drop(self.stop.take());
         let _ = self.thread.take().map(JoinHandle::join);
@@ -70,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn silence_is_a_sixth_of_hadoops_limit_and_half_a_minute_at_most() {
+    fn silence_is_a_sixth_of_the_hadoop_limit_and_at_most_30_seconds() {
         let at_most = |timeout_ms: &str, most_s: f64| {
             let found = silence(Some(timeout_ms)).as_secs_f64();
             assert!(found <= most_s && found > 0.8 * most_s, "{timeout_ms}: {found}");
@@ -85,7 +87,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(60);
 
-    /// A log that hands over each line.
+    /// A log that sends each line to a channel.
     struct Lines(SyncSender<String>);
 
     impl Write for Lines {
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_comes_after_each_step_that_is_waited_for() {
+    fn a_status_follows_each_step() {
         let progress = Progress::default();
         let (heartbeat, said) = started(&progress);
         for steps in 1..=5 {
@@ -120,12 +122,12 @@ mod tests {
     }
 
     #[test]
-    fn work_that_stands_still_is_silent() {
+    fn no_status_is_written_without_progress() {
         let progress = Progress::default();
         let (heartbeat, said) = started(&progress);
         progress.advance(1);
         said.recv_timeout(LIMIT).unwrap();
-        // Many silences long.
+        // Many intervals.
         assert!(said.recv_timeout(Duration::from_millis(100)).is_err());
         drop(heartbeat);
     }

@@ -1,5 +1,5 @@
-//! Hadoop Streaming's contract with a task: what the environment says, what Hadoop reads on standard error, and how it
-//! splits keys among reducers. The only place that knows Hadoop's names. Knows nothing of reviews.
+//! Hadoop Streaming's contract with a task: the environment, the lines that Hadoop parses on standard error,
+//! and the partition of a key. All names of Hadoop are in this crate. Reviews are not.
 
 mod end;
 mod environment;

@@ -1,9 +1,9 @@
-//! Which reduce partition a text belongs to: Hadoop's own rule, bit for bit.
+//! The reduce partition of a text, computed exactly as Hadoop does.
 
 /// The partition, from 0, of a key among `partitions`: `HashPartitioner` over `Text`.
 ///
-/// `Text.hashCode` is `WritableComparator.hashBytes`: h = 1, then h = 31 h + (signed byte) in 32 bits that wrap;
-/// the partitioner clears the sign and takes the rest.
+/// `Text.hashCode` is `WritableComparator.hashBytes`: h = 1, then h = 31 h + (signed byte), in wrapping
+/// 32-bit arithmetic. The partitioner clears the sign bit and takes the remainder.
 pub fn partition(key: &[u8], partitions: u32) -> u32 {
     if partitions == 1 {
         return 0;
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn partitions_equal_javas() {
+    fn partitions_equal_those_of_java() {
         // 31 + 97 = 128; (31 + 97) * 31 + 98 = 4066; é is the bytes -61, -87: (31 - 61) * 31 - 87 = -1017.
         assert_eq!(partition(b"", 7), 1);
         assert_eq!(partition(b"a", 1000), 128);

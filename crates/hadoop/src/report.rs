@@ -1,9 +1,9 @@
-//! Counters and states → the lines on standard error that Hadoop takes out of a task's log.
+//! Writes counters and states as the lines on standard error that Hadoop parses.
 
 use std::io::{self, Write};
 
-/// Writes counters as Hadoop reads them from a task's stderr, each line by one write, so that no other thread's
-/// line can get into it.
+/// Writes counters in the form that Hadoop parses on a task's stderr. Each line is one write, so that lines
+/// of other threads cannot interrupt it.
 pub fn report_counters(log: &mut impl Write, group: &str, counters: &[(&str, u64)]) -> io::Result<()> {
     for (name, value) in counters {
         log.write_all(format!("reporter:counter:{group},{name},{value}\n").as_bytes())?;
@@ -11,7 +11,8 @@ pub fn report_counters(log: &mut impl Write, group: &str, counters: &[(&str, u64
     log.flush()
 }
 
-/// Writes a task's status as Hadoop reads it from stderr, which also tells Hadoop that the task is alive.
+/// Writes the status of a task in the form that Hadoop parses on stderr. A status also counts as a sign of
+/// life.
 pub fn report_status(log: &mut impl Write, status: &str) -> io::Result<()> {
     log.write_all(format!("reporter:status:{}\n", status.replace(['\r', '\n'], " ")).as_bytes())?;
     log.flush()
