@@ -1,14 +1,15 @@
-//! What the standard descriptors were when the process started.
+//! Records the state of the standard descriptors at process start.
 //!
-//! Only code that runs before Rust's runtime can see that: the runtime opens `/dev/null` in place of each that is closed.
-//! An open `/dev/null` is no sign of it, since callers open it themselves.
+//! Only code that runs before Rust's runtime can do this, because the runtime opens `/dev/null` in place of
+//! each closed descriptor. An open `/dev/null` does not prove that the descriptor was closed, since callers
+//! open it themselves.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::streams::Stream;
 
-/// A descriptor when the process started.
+/// State of a descriptor at process start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum State {
@@ -36,9 +37,9 @@ impl State {
 /// By descriptor; 0 before [`LOOK`] has run.
 static AT_START: [AtomicU8; 3] = [const { AtomicU8::new(0) }; 3];
 
-/// The C library calls what this section points to before `main`, and so before Rust's runtime.
-// SAFETY: the section holds pointers to functions of this signature; `look` allocates nothing, panics nowhere and needs
-// nothing of Rust's runtime.
+/// The C library calls the functions in this section before `main`, and so before Rust's runtime.
+// SAFETY: the section holds pointers to functions of this signature; `look` does not allocate or panic, and
+// uses nothing of Rust's runtime.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
@@ -49,9 +50,9 @@ extern "C" fn look() {
     }
 }
 
-/// What a stream's descriptor was when the process started.
+/// State of a stream's descriptor at process start.
 pub(crate) fn at_start(stream: Stream) -> State {
-    // A linker leaves out an archive's member that nothing refers to.
+    // A linker drops an archive member that nothing refers to.
     std::hint::black_box(&LOOK);
     let found = AT_START[stream as usize].load(Ordering::Relaxed);
     let state = State::ALL.into_iter().find(|&state| state as u8 == found);

@@ -1,4 +1,4 @@
-//! How all programs end: with an exit code after BSD's sysexits, and what went wrong on one line, once.
+//! Ends of all programs: an exit code after BSD's sysexits, and one line that states the error, printed once.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -7,25 +7,25 @@ use std::process::ExitCode;
 
 use crate::place::masked;
 
-/// Why a program ended.
+/// Exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The arguments make no sense.
+    /// The arguments are invalid.
     Usage = 64,
-    /// The input is bad past its limit.
+    /// The input is bad beyond its limit.
     BadInput = 65,
     /// An input is missing or does not match its digest.
     MissingInput = 66,
-    /// A remote service stayed away.
+    /// A remote service is unavailable.
     Unavailable = 69,
-    /// An internal promise broke.
+    /// An internal invariant is broken.
     Internal = 70,
     /// Reading or writing failed.
     Io = 74,
-    /// Worth trying again.
+    /// A retry may succeed.
     TryAgain = 75,
-    /// The settings make no sense.
+    /// The settings are invalid.
     Settings = 78,
 }
 
@@ -36,16 +36,16 @@ impl From<Exit> for ExitCode {
 }
 
 impl Exit {
-    /// Says on standard error why the program ends, and gives its exit code.
+    /// Prints the reason on standard error and returns the exit code.
     pub fn end(self, program: &str, why: &str) -> ExitCode {
-        // Where nobody listens, the exit code has to do.
+        // If standard error cannot be written, only the exit code reports the failure.
         let _ = writeln!(io::stderr(), "{program}: {}", one_line(why));
         self.into()
     }
 }
 
-/// Ends a program whose arguments were refused, or whose help was asked for; `said` is what the parser of arguments
-/// has to say about it. Of a refusal the list of all options is left to `--help`.
+/// Ends a program whose arguments were refused, or whose help was requested. `said` is the message of the
+/// argument parser. A refusal is printed without the list of all options, which `--help` shows.
 pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {
     let said = said.to_string();
     if is_refusal {
@@ -55,8 +55,8 @@ pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says something on standard output where that is for people: who closes it early wants no more of it. A full disk is
-/// another matter.
+/// Prints text for people on standard output. A reader that closes the pipe early has read enough, so that is
+/// not an error. A full disk is.
 pub fn print(text: &str) -> io::Result<()> {
     match io::stdout().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
@@ -64,7 +64,7 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// The paragraphs that say what is wrong, without those on how to use the program.
+/// The paragraphs that describe the error, without those about usage.
 fn refusal(said: &str) -> String {
     let about = |paragraph: &&str| !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more");
     let paragraphs = said.trim().trim_start_matches("error: ").split("\n\n").filter(about);
@@ -104,7 +104,7 @@ fn expected(why: &str) -> String {
     }
 }
 
-/// An error with all its causes.
+/// The message of an error with all its causes.
 pub fn chain(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
@@ -116,8 +116,8 @@ pub fn chain(error: &dyn Error) -> String {
     message
 }
 
-/// A message fit for a log: a record or a file name in it may hold line ends, or what a terminal takes for commands; a
-/// URL, or an argument that its parser shows, a key.
+/// Makes a message safe for a log. A record or a file name in it may contain line ends or control sequences
+/// of a terminal. A URL or an argument may contain a key.
 pub fn one_line(message: &str) -> String {
     masked(&message.replace(char::is_control, " "))
 }
@@ -167,12 +167,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_commands_no_terminal() {
+    fn a_message_has_no_control_characters() {
         assert_eq!(one_line("a\r\nb\u{1b}[2Jc\u{9b}d"), "a  b [2Jc d");
     }
 
     #[test]
-    fn a_message_shows_no_key() {
+    fn keys_in_a_message_are_masked() {
         assert_eq!(one_line("s3://AKIA:c2V/jcm@bucket/x: not there"), "s3://***@bucket/x: not there");
     }
 }

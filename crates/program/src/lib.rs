@@ -1,5 +1,5 @@
-//! How every program begins and ends: descriptors into standard streams that can be used, arguments into local places,
-//! errors into one line and an exit code. Knows nothing of what is read or written.
+//! Start and end of every program: checks the standard streams, converts arguments into local paths, and
+//! errors into one line and an exit code. Independent of what programs read or write.
 
 mod descriptors;
 pub mod exit;

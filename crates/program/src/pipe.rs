@@ -4,11 +4,12 @@ use std::os::fd::AsFd;
 
 use rustix::pipe::fcntl_setpipe_size;
 
-/// What Linux lets any user's pipe hold, in place of 64 KiB.
+/// Maximum capacity of a pipe for unprivileged users on Linux. The default is 64 KiB.
 const BYTES: usize = 1 << 20;
 
-/// Lets a pipe hold more, so that the programs at its ends are woken less often: a tenth to a sixth of the time of
-/// `mapper | sort | reducer`. Whatever is no pipe stays as it is, and so does a pipe of a user who has many.
+/// Increases the capacity of a pipe, so that the programs at its ends wake up less often. This saves a tenth
+/// to a sixth of the time of `mapper | sort | reducer`. Has no effect on files, nor if the user's pipes
+/// exceed the kernel's limit.
 pub fn widen(end: impl AsFd) {
     let _ = fcntl_setpipe_size(end, BYTES);
 }
@@ -22,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_becomes_wider_and_a_file_stays_a_file() {
+    fn widening_enlarges_a_pipe_and_leaves_a_file_unchanged() {
         let (from, to) = io::pipe().unwrap();
         widen(&to);
         assert_eq!(fcntl_getpipe_size(&from).unwrap(), BYTES);

@@ -1,11 +1,11 @@
-//! Names of places: a path of this machine told from a URL, the folder that an output goes into, and secrets in a URL
-//! masked.
+//! Checks of paths: distinguishes a local path from a URL, finds the folder of an output, and masks secrets
+//! in a URL.
 
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// A URL where the path of a local file or folder was expected.
+/// A URL was passed where the path of a local file or folder was expected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "{scheme}:// is not supported here, expected the path of a local file or folder; write it locally, then copy it"
@@ -14,8 +14,8 @@ pub struct NotLocal {
     scheme: String,
 }
 
-/// Refuses a URL as the name of an output. A file system would take `s3://bucket/x` as a path, whose first folder is
-/// `s3:`; who means that writes `./s3:`. For arguments: `PathBufValueParser::new().try_map(local_path)`.
+/// Refuses a URL as an output path. A file system would accept `s3://bucket/x` as a path in the folder `s3:`;
+/// such a folder can be passed as `./s3:`. For arguments: `PathBufValueParser::new().try_map(local_path)`.
 pub fn local_path(path: PathBuf) -> Result<PathBuf, NotLocal> {
     match path.to_str().and_then(scheme_of) {
         None => Ok(path),
@@ -23,26 +23,26 @@ pub fn local_path(path: PathBuf) -> Result<PathBuf, NotLocal> {
     }
 }
 
-/// A folder that is not there, although something is to be written into it.
+/// The folder of an output does not exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check {flag}", path.display())]
 pub struct NoFolder {
     path: PathBuf,
-    /// What named the place in it.
+    /// The flag that set the output.
     flag: &'static str,
 }
 
-/// Refuses a folder to write into that is not there; `flag` is what named the output.
+/// Refuses an output folder that does not exist. `flag` is the flag that set the output.
 pub fn check_folder(folder: &Path, flag: &'static str) -> Result<(), NoFolder> {
     if folder.is_dir() { Ok(()) } else { Err(NoFolder { path: folder.to_owned(), flag }) }
 }
 
-/// The folder that a file or folder of this name lies in, whether it is there or not.
+/// The folder that contains this path, which need not exist.
 pub fn folder_of(place: &Path) -> &Path {
     place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The scheme of a URL, as RFC 3986 spells it; `None` where the text does not begin with one and `://`.
+/// The scheme of a URL, as defined by RFC 3986; `None` if the text does not start with a scheme and `://`.
 fn scheme_of(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -67,12 +67,13 @@ pub fn masked(text: &str) -> String {
     masked + rest
 }
 
-/// How many bytes behind a URL's `://` are user information. The authority, up to the first slash, has some where it has
-/// an `@`, or a `:` that no port follows: the `@` of `s3://KEY:SECRET/x` was forgotten. A secret may hold a slash, so all
-/// before the last `@` counts, and without one everything.
+/// Number of bytes of user information after the `://` of a URL. The authority, up to the first slash, has
+/// user information if it contains an `@`, or a `:` without a port: in `s3://KEY:SECRET/x` the `@` was
+/// forgotten. A secret may contain a slash, so everything before the last `@` counts, or everything if there
+/// is no `@`.
 pub fn user_info(after_scheme: &str) -> usize {
     let (authority, _) = after_scheme.split_once('/').unwrap_or((after_scheme, ""));
-    // The colons of an IPv6 address stand in brackets.
+    // The colons of an IPv6 address are in brackets.
     let (_, port) = authority.rsplit_once(']').unwrap_or(("", authority));
     let has_secret = |(_, port): (&str, &str)| !port.bytes().all(|byte| byte.is_ascii_digit());
     if authority.contains('@') || port.split_once(':').is_some_and(has_secret) {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_no_local_path() {
+    fn a_url_is_refused_as_a_local_path() {
         for url in ["s3://bucket/x.h5", "S3A://bucket", "https://host/x", "file:///x", "git+ssh://host"] {
             let refused = local_path(PathBuf::from(url)).unwrap_err().to_string();
             assert!(refused.starts_with(url.split('/').next().unwrap()), "{refused}");
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_goes_into_a_folder_that_is_there() {
+    fn a_missing_output_folder_is_refused() {
         for (place, folder) in [("a/b", "a"), ("a/b/", "a"), ("a", "."), ("/a", "/"), ("/", "."), ("", ".")] {
             assert_eq!(folder_of(Path::new(place)), Path::new(folder), "{place:?}");
         }

@@ -1,4 +1,4 @@
-//! Sizes as users write them → bytes, and bytes → the shortest exact size.
+//! Parses sizes in arguments into bytes, and formats bytes as the shortest exact size.
 
 use std::ops::RangeInclusive;
 

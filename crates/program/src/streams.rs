@@ -1,8 +1,8 @@
-//! The descriptors that a program was started with → an error where one of its standard streams is closed or cannot be
-//! used.
+//! Refuses to run with a standard stream that is closed or open in the wrong direction.
 //!
-//! Without it such a stream loses data in silence: Rust's runtime opens `/dev/null` in place of each that is closed, and
-//! its standard streams take a descriptor of the wrong direction for an empty input or a successful write.
+//! Without this check such a stream loses data silently. Rust's runtime opens `/dev/null` in place of each
+//! closed descriptor. Its standard streams also treat a descriptor of the wrong direction as an empty input
+//! or a successful write.
 
 use std::fmt;
 use std::io::{self, Stdin};
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::descriptors::{self, State};
 
-/// The standard streams, by their descriptors.
+/// The standard streams, by descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stream {
     /// Descriptor 0.
@@ -36,7 +36,7 @@ impl fmt::Display for Stream {
     }
 }
 
-/// A standard stream that cannot be used.
+/// A standard stream cannot be used.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum UnusableStream {
     /// Its descriptor was closed when the program started.
@@ -49,17 +49,17 @@ pub enum UnusableStream {
     Direction {
         /// The stream.
         stream: Stream,
-        /// What its descriptor can be used for.
+        /// The direction of its descriptor.
         found: &'static str,
-        /// What the program uses it for.
+        /// The direction that the program needs.
         expected: &'static str,
     },
 }
 
-/// Checks that all three standard streams were open when the program started, and that output and error can be written.
-/// The first thing that `main` does.
+/// Checks that all three standard streams were open when the program started, and that output and error can
+/// be written. `main` calls this first.
 ///
-/// Standard input may be one that cannot be read, which `nohup` makes: [`stdin`] refuses it where it is needed.
+/// Standard input may be unreadable, as under `nohup`. [`stdin`] refuses it in programs that read it.
 pub fn check_streams() -> Result<(), UnusableStream> {
     for stream in Stream::ALL {
         match (stream, descriptors::at_start(stream)) {
@@ -73,7 +73,7 @@ pub fn check_streams() -> Result<(), UnusableStream> {
     Ok(())
 }
 
-/// Standard input for a program that reads it.
+/// Standard input, for a program that reads it.
 pub fn stdin() -> io::Result<Stdin> {
     match descriptors::at_start(Stream::Input) {
         State::Closed => Err(io::Error::other(UnusableStream::Closed(Stream::Input))),
