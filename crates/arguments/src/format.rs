@@ -1,10 +1,10 @@
-//! The options that say how lines hold reviews: the same in every program that reads lines.
+//! Flags for the format of lines, shared by all programs that read lines.
 
 use clap::Args;
 use corpus::format::{Asked, ClassRatings, Format, FormatName, Preset};
 use program::exit::Exit;
 
-/// How a line holds a review.
+/// The format of a line.
 #[derive(Args, Clone, Debug)]
 pub struct FormatArguments {
     /// Format of the lines: json, polarity-csv or fasttext
@@ -28,7 +28,7 @@ pub struct FormatArguments {
 }
 
 impl FormatArguments {
-    /// The format; an error is an exit code and a line.
+    /// Returns the format, or an exit code and a message.
     pub fn format(self) -> Result<Format, (Exit, String)> {
         let asked = Asked {
             name: self.format,

@@ -1,5 +1,5 @@
-//! Groups of flags that several programs have → the settings that they stand for, with one help text and one set of
-//! messages. Knows nothing of what programs do with them.
+//! Groups of flags that several programs share, converted into settings, with one help text and one set of
+//! messages. What a program does with the settings is not part of this crate.
 
 mod format;
 mod parse;

@@ -1,4 +1,4 @@
-//! The options that decide what a row holds: the same in every program that makes rows.
+//! Flags for the content of a row, shared by all programs that write rows.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use corpus::settings::{Difference, Keep, Settings};
 use corpus::stop_words;
 use program::exit::Exit;
 
-/// What decides a row.
+/// The settings of rows.
 #[derive(Args, Clone, Debug)]
 pub struct RowArguments {
     /// Words to leave out: nltk, nltk-negations, none, or a file of one word a line [default: none]
@@ -28,12 +28,13 @@ pub struct RowArguments {
 }
 
 impl RowArguments {
-    /// The settings; an error is an exit code and a line.
+    /// Returns the settings, or an exit code and a message.
     pub fn settings(&self) -> Result<Settings, (Exit, String)> {
         self.over(Settings::default())
     }
 
-    /// The settings of the dataset whose vocabulary is taken; a flag that contradicts them is refused.
+    /// Returns the settings of the dataset whose vocabulary is reused. A flag that contradicts them is an
+    /// error.
     pub fn settings_after(&self, dataset: &Path, theirs: &Settings) -> Result<Settings, (Exit, String)> {
         let (Settings { cleaning_version, unicode_version, .. }, theirs) =
             (Settings::default(), theirs.clone());
@@ -51,7 +52,7 @@ impl RowArguments {
         }
     }
 
-    /// These settings, but for what flags say.
+    /// Returns `settings` with the values of the flags that were passed.
     fn over(&self, settings: Settings) -> Result<Settings, (Exit, String)> {
         let profile = match self.profile.as_deref() {
             None => settings.clone(),
