@@ -1,11 +1,11 @@
-//! The rules of cleaning, made of regular expressions and another crate's HTML references.
+//! The cleaning rules, implemented with regular expressions and another crate's HTML references.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// The rules, step by step as they are written.
+/// Cleans a text step by step, as the rules are written.
 pub fn naive(text: &str) -> String {
     let text = REFERENCE.replace_all(text, decode);
     let text = TAG.replace_all(&text, " ").replace('’', "'");
@@ -19,7 +19,7 @@ pub fn naive(text: &str) -> String {
 
 fn decode(found: &Captures<'_>) -> String {
     let decoded = htmlize::unescape(&found[0]).into_owned();
-    // htmlize reads the `&not` of `&notit;` too. What it leaves of such a name, or of an unknown one, ends in `;`.
+    // htmlize also decodes the `&not` of `&notit;`. The rest of such a name, or an unknown name, ends in `;`.
     let is_unknown = decoded.ends_with(';') && !found[0].starts_with("&#") && &found[0] != "&semi;";
     if is_unknown { found[0].to_owned() } else { decoded }
 }
@@ -35,7 +35,8 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a regular expression")
 }
 
-/// A regular expression for the characters of a group in Unicode 17; regex's own classes are of Unicode 16.
+/// A regular expression for the characters of a group in Unicode 17. The classes of regex are those of
+/// Unicode 16.
 fn class(group: GeneralCategoryGroup) -> String {
     let members: Vec<char> = characters().filter(|member| member.general_category_group() == group).collect();
     let ranges = members.chunk_by(|one, next| *one as u32 + 1 == *next as u32);
@@ -49,7 +50,7 @@ pub fn characters() -> impl Iterator<Item = char> {
     '\0'..=char::MAX
 }
 
-/// Whether Unicode 17 leaves this character without a meaning.
+/// Whether this character is unassigned in Unicode 17.
 pub fn is_unassigned(character: char) -> bool {
     character.general_category() == GeneralCategory::Unassigned
 }

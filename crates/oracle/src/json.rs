@@ -1,13 +1,13 @@
-//! What serde_json answers to a line.
+//! The review of a JSON line according to serde_json.
 
 use std::collections::BTreeMap;
 
 use corpus::review::{DEPTH_MAX, Reject};
 use serde_json::value::RawValue;
 
-/// A line's text and stars: each top-level value as it is written, then looked at by itself.
+/// The text and the rating of a line. Each top-level value is first read as raw JSON, then parsed separately.
 pub fn oracle(line: &str) -> Result<(String, u8), Reject> {
-    // Asked for bytes, serde_json lets control characters pass, so the grammar is a question of its own.
+    // When serde_json reads bytes, it accepts control characters, so this call checks the syntax separately.
     let _: serde::de::IgnoredAny = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
     let members: BTreeMap<Bytes, &RawValue> = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
     if naive_depth(line) > DEPTH_MAX {
@@ -47,7 +47,7 @@ fn naive_depth(line: &str) -> usize {
     deepest
 }
 
-/// A string as serde_json gives it when asked for bytes: lone surrogates are three bytes each.
+/// A string as serde_json returns it as bytes: a lone surrogate is three bytes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Bytes(Vec<u8>);
 

@@ -1,5 +1,5 @@
-//! The contract of the corpus crate read a second time, slowly and by other libraries: what its tests and the fuzz
-//! targets hold its answers against.
+//! A second, slow implementation of the corpus crate's contract with other libraries. Tests and fuzz targets
+//! compare the crate with it.
 #![allow(clippy::unwrap_used, reason = "tests alone use it, and a panic is their failure")]
 
 pub mod clean;
