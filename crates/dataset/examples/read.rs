@@ -1,10 +1,12 @@
-//! How fast a dataset's columns are read: by this crate with one thread and with two, and by the HDF5 library.
+//! Measures how fast the columns of a dataset are read: by this crate with one thread and with two, and by
+//! the HDF5 library.
 //!
 //! usage: read DATASET
 //!
-//! Prints `bytes` and the size of all elements, the seconds that opening the file takes with all that is checked then,
-//! and that reading and checking all rows takes besides; then the name of each reader and the seconds it took, the opening
-//! of the file included; TABs between. `crates/dataset/bench/compare.py` sets h5py beside them.
+//! Prints lines with TABs between fields. The first has `bytes`, the size of all elements, the seconds to
+//! open and check the file, and the seconds to read and check all rows. One line per reader follows, with its
+//! name and its seconds, which include opening the file. `crates/dataset/bench/compare.py` compares these
+//! figures with h5py.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement, not a program of the project")]
 
 use std::env;
@@ -40,7 +42,7 @@ fn timed(name: &str, read: impl FnOnce() -> usize) {
     println!("{name}\t{}", begin.elapsed().as_secs_f64());
 }
 
-/// Reads all columns of rows; gives the bytes of their elements.
+/// Reads all columns of rows. Returns the size of their elements in bytes.
 fn with_threads(path: &Path, threads: usize) -> usize {
     let threads = NonZeroUsize::new(threads).unwrap();
     let dataset = DatasetReader::open(path).unwrap();

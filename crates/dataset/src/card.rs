@@ -1,4 +1,5 @@
-//! The data card: what a dataset holds, on one screen. `merge` prints it; a training keeps that of its rows.
+//! The data card: a summary of a dataset on one screen. `merge` prints it, and a training keeps the card of
+//! its dataset.
 
 use corpus::settings::Keep;
 
@@ -7,10 +8,10 @@ use crate::header::Digests;
 use crate::rows::Row;
 use crate::vocabulary::{UNKNOWN, Vocabulary};
 
-/// So many of the most frequent words are shown.
+/// Number of most frequent words shown.
 const WORDS_SHOWN: usize = 20;
 
-/// What rows add up to.
+/// Statistics of rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     rows: u64,
@@ -18,7 +19,7 @@ pub struct Summary {
     votes: [u64; 5],
     tokens: u64,
     unknown: u64,
-    /// Rows by number of tokens.
+    /// Number of rows per number of tokens.
     lengths: Vec<u64>,
 }
 
@@ -35,12 +36,12 @@ impl Summary {
         self.lengths[length] += 1;
     }
 
-    /// The rows so far.
+    /// Number of rows so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Adds what other rows add up to.
+    /// Adds the statistics of other rows.
     pub fn add(&mut self, other: Self) {
         self.rows += other.rows;
         self.positive += other.positive;
@@ -56,7 +57,7 @@ fn add_each(sums: &mut [u64], numbers: impl IntoIterator<Item = u64>) {
     sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
 }
 
-/// The card's lines: names, and what stands behind them.
+/// The lines of the card: names and values.
 pub fn card(
     settings: &DatasetSettings,
     digests: &Digests,
@@ -127,7 +128,7 @@ fn lengths(summary: &Summary) -> String {
     )
 }
 
-/// Words of reviews, so control characters cannot occur; a terminal can show them.
+/// These are cleaned words, so they contain no control characters and are safe on a terminal.
 fn frequent_words(vocabulary: &Vocabulary) -> String {
     let words = vocabulary.words.iter().zip(&vocabulary.counts).take(WORDS_SHOWN);
     words

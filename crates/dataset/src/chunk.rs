@@ -1,9 +1,9 @@
-//! One chunk: elements to the bytes that lie in the file, and back.
+//! Encodes the elements of one chunk into the bytes in the file, and decodes them.
 //!
-//! These are HDF5's own filters, in the order of the pipeline: shuffle (the first bytes of all elements, then the
-//! second bytes …), deflate in a zlib frame, Fletcher's checksum of the compressed bytes behind them. Doing them
-//! here instead of in the library makes the bytes depend on nothing but the elements, gives the digest table the
-//! stored bytes, and needs no lock. The library and h5py read the result as their own.
+//! The filters are HDF5's, in pipeline order: shuffle (the first bytes of all elements, then the second bytes
+//! …), deflate in a zlib frame, and Fletcher's checksum of the compressed bytes after them. Applying them
+//! here instead of in the library has three reasons: the bytes depend only on the elements, the digest table
+//! needs the stored bytes, and no lock is needed. The library and h5py read the result.
 
 use std::array;
 
@@ -11,15 +11,15 @@ use libdeflater::Decompressor;
 
 use crate::deflate::Deflater;
 
-/// A type of element. Files are little-endian, whatever the machine.
+/// An element type. Files are little-endian on every machine.
 pub trait Scalar: hdf5::H5Type + Copy + Default + Send + Sync {
-    /// Its size.
+    /// Size in bytes.
     const BYTES: usize;
-    /// Its name in the digest table.
+    /// Name in the digest table.
     const NAME: &'static str;
-    /// Byte `i` of it, the least significant first.
+    /// Byte `i` of the element, the least significant first.
     fn byte(self, i: usize) -> u8;
-    /// Fills `elements` with the first of the `capacity` ones whose shuffled bytes these are.
+    /// Fills `elements` with the first elements of a chunk of `capacity` elements, from its shuffled bytes.
     fn unshuffle(shuffled: &[u8], capacity: usize, elements: &mut [Self]);
 }
 
@@ -50,10 +50,10 @@ scalar!(u64);
 #[cfg(target_endian = "big")]
 compile_error!("HDF5's native types are taken for little-endian ones");
 
-/// The size of the checksum behind each chunk.
+/// Size of the checksum after each chunk.
 const CHECKSUM_BYTES: usize = 4;
 
-/// The shuffled bytes of a chunk of `capacity` elements of which the first are given and the rest are zero.
+/// Writes the shuffled bytes of a chunk of `capacity` elements, which are `elements` followed by zeros.
 pub fn shuffle<T: Scalar>(elements: &[T], capacity: usize, shuffled: &mut Vec<u8>) {
     shuffled.clear();
     shuffled.resize(capacity * T::BYTES, 0);
@@ -64,20 +64,20 @@ pub fn shuffle<T: Scalar>(elements: &[T], capacity: usize, shuffled: &mut Vec<u8
     }
 }
 
-/// Makes stored chunks of shuffled bytes.
+/// Encodes shuffled bytes into stored chunks.
 #[derive(Default)]
 pub struct Encoder {
     deflater: Deflater,
 }
 
 impl Encoder {
-    /// No stored chunk of so many shuffled bytes has more.
+    /// Maximum size of a stored chunk of this number of shuffled bytes.
     pub fn stored_bytes_max(shuffled_bytes: usize) -> usize {
         Deflater::bytes_max(shuffled_bytes) + CHECKSUM_BYTES
     }
 
-    /// Puts the stored bytes of a chunk of `capacity` elements into `stored`, which has [`Encoder::stored_bytes_max`]
-    /// bytes.
+    /// Writes the stored bytes of a chunk of `capacity` elements to `stored`, which has
+    /// [`Encoder::stored_bytes_max`] bytes.
     pub fn encode(&mut self, shuffled: &[u8], capacity: usize, stored: &mut Vec<u8>) {
         let n = self.deflater.zlib(shuffled, capacity, stored);
         let checksum = fletcher32(&stored[..n]);
@@ -86,7 +86,7 @@ impl Encoder {
     }
 }
 
-/// Reads stored chunks, through a buffer that is used again.
+/// Decodes stored chunks and reuses its buffer.
 pub struct Decoder {
     decompressor: Decompressor,
     shuffled: Vec<u8>,
@@ -99,10 +99,12 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Fills `elements` with the first of the `capacity` ones of a chunk; `None` where the bytes are no such chunk.
+    /// Fills `elements` with the first of the `capacity` elements of a chunk. Returns `None` if the bytes are
+    /// not such a chunk.
     ///
-    /// The checksum is for other programs, and is not worked out again: whoever calls has held all stored bytes, it
-    /// included, against a digest of 128 bits. (It would take a fifth of the time that inflating takes.)
+    /// The checksum is for other programs and is not computed again: the caller has already verified all
+    /// stored bytes, including the checksum, against a digest of 128 bits. (The checksum would take a fifth
+    /// of the time of inflating.)
     pub fn decode<T: Scalar>(&mut self, stored: &[u8], capacity: usize, elements: &mut [T]) -> Option<()> {
         let compressed = &stored[..stored.len().checked_sub(CHECKSUM_BYTES)?];
         self.shuffled.resize(capacity * T::BYTES, 0);
@@ -114,17 +116,18 @@ impl Decoder {
         Some(())
     }
 
-    /// Whether all elements of the chunk that was decoded last, which has `capacity`, are zero behind the first `n`.
+    /// Whether all elements after the first `n` are zero in the last decoded chunk, which has `capacity`
+    /// elements.
     pub fn is_zero_behind<T: Scalar>(&self, capacity: usize, n: usize) -> bool {
         let planes = self.shuffled.chunks_exact(capacity.max(1));
         n == capacity || planes.take(T::BYTES).all(|plane| plane[n..].iter().all(|&byte| byte == 0))
     }
 }
 
-/// HDF5's variant of Fletcher's checksum: 16-bit words are read with the first byte as the more significant one,
-/// and an odd last byte is the upper half of a word.
+/// HDF5's variant of Fletcher's checksum. In 16-bit words the first byte is the more significant one, and an
+/// odd last byte is the upper half of a word.
 fn fletcher32(bytes: &[u8]) -> u32 {
-    // 360 words can be summed before the 32-bit sums of sums could overflow.
+    // The 32-bit sums of sums cannot overflow within 360 words.
     const WORDS_BETWEEN_FOLDS: usize = 360;
     let (mut low, mut high) = (0u32, 0u32);
     for block in bytes.chunks(2 * WORDS_BETWEEN_FOLDS) {
@@ -179,7 +182,7 @@ mod tests {
         }
 
         #[test]
-        fn a_flipped_bit_makes_no_other_elements(
+        fn a_flipped_bit_never_decodes_to_other_elements(
             elements in prop::collection::vec(0u32..100, 1..300),
             bit in any::<usize>(),
         ) {
@@ -193,7 +196,7 @@ mod tests {
         }
     }
 
-    /// A chunk that the library compressed is read, and its checksum is ours.
+    /// Reads a chunk that the library compressed, and compares its checksum with that of this crate.
     fn as_the_library<T: Scalar + PartialEq + std::fmt::Debug>(elements: &[T]) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file.h5");
@@ -212,8 +215,8 @@ mod tests {
     }
 
     #[test]
-    fn chunks_of_the_library_are_ours() {
-        // Compressed to odd and even numbers of bytes, of more than a block of sums and of less.
+    fn chunks_of_the_library_are_decoded_with_equal_checksums() {
+        // The compressed sizes are odd and even, and both longer and shorter than a block of sums.
         for n in [1, 2, 3, 100, 101, 5000, 5001] {
             let mixed = |at: usize| (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             as_the_library(&(0..n).map(|at| mixed(at) as u8).collect::<Vec<_>>());
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_bytes_are_no_chunk() {
+    fn hostile_bytes_are_refused_as_a_chunk() {
         let mut read = [0u16; 8];
         for stored in [&b""[..], b"abc", b"\0\0\0\0", b"garbage and more garbage"] {
             assert_eq!(Decoder::default().decode(stored, 8, &mut read), None);

@@ -1,8 +1,8 @@
-//! Where the chunks of a column lie: asked of the HDF5 library once, when a file is opened, and believed only as far
-//! as it can be checked.
+//! The positions of a column's chunks. The HDF5 library reports them once, when a file is opened, and each is
+//! checked.
 //!
-//! Whoever made the file, a chunk is read at a place inside it that no other chunk has, through all filters, and into
-//! no more memory than its elements warrant.
+//! Whoever wrote the file, a chunk is read only from inside the file, from bytes that no other chunk uses,
+//! through all filters, and into no more memory than its elements need.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::file::Layout;
 use crate::stored_file::StoredFile;
 
-/// A chunk as it lies in the file.
+/// Position of a chunk in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredChunk {
     pub(crate) address: u64,
@@ -21,7 +21,7 @@ pub(crate) struct StoredChunk {
     pub(crate) digest: Digest,
 }
 
-/// What the library says of a chunk.
+/// Description of a chunk from the library.
 #[derive(Clone, Debug)]
 struct Listed {
     offset: Vec<u64>,
@@ -30,7 +30,7 @@ struct Listed {
     bytes: u64,
 }
 
-/// The chunks of a column in order, as many as there are digests for them.
+/// The chunks of a column in order, one per digest.
 pub(crate) fn stored_chunks<T: Scalar>(
     file: &StoredFile,
     dataset: &hdf5::Dataset,
@@ -47,7 +47,7 @@ pub(crate) fn stored_chunks<T: Scalar>(
     let visited = dataset.chunks_visit(|chunk| {
         let (offset, filter_mask) = (chunk.offset.to_vec(), chunk.filter_mask);
         listed.push(Listed { offset, filter_mask, address: chunk.addr, bytes: chunk.size });
-        // More than one too many need not be seen.
+        // One excess chunk is enough to refuse the index.
         i32::from(listed.len() > n_chunks)
     });
     // The library has no index for a column that never had a chunk.
@@ -57,10 +57,10 @@ pub(crate) fn stored_chunks<T: Scalar>(
     checked::<T>(listed, layout, digests, file.bytes()).map_err(refused)
 }
 
-/// What is wrong with an index.
+/// An error in an index.
 #[derive(Debug, PartialEq, Eq)]
 struct Fault {
-    /// Which chunk is wrong; `None` for all of them.
+    /// The wrong chunk; `None` for the index as a whole.
     chunk: Option<usize>,
     found: String,
     expected: String,
@@ -101,7 +101,7 @@ fn checked<T: Scalar>(
         let place = places.get_mut(at).filter(|place| is_place && place.is_none()).ok_or_else(elsewhere)?;
         *place = Some(chunk);
     }
-    // Deflate never grows a chunk by more than a few bytes in a thousand.
+    // Deflate grows a chunk by at most a few bytes in a thousand.
     let bytes_max = 2 * (layout.chunk_elements() * T::BYTES) as u64 + 1024;
     let chunks = places.into_iter().zip(digests).enumerate().map(|(at, (place, digest))| {
         let fault = |found: String, expected: String| Fault { chunk: Some(at), found, expected };
@@ -126,8 +126,8 @@ fn checked<T: Scalar>(
     chunks.collect()
 }
 
-/// The places that chunks have taken so far. One place for two would be read, and checked, as two; so a small file
-/// could stand for a large one.
+/// The byte ranges of all chunks so far. Chunks that share bytes would be read and verified separately, so a
+/// small file could claim to hold a large one.
 #[derive(Default)]
 pub(crate) struct Places {
     columns: Vec<String>,
@@ -169,7 +169,7 @@ mod tests {
 
     const FILE_BYTES: u64 = 1 << 20;
 
-    /// 40,000 rows of offsets: a chunk of 32,768 and one of the rest.
+    /// 40,000 rows of offsets: one chunk of 32,768 and one with the rest.
     fn layout() -> Layout {
         Layout::of("offsets", 40_000, None)
     }
@@ -183,7 +183,7 @@ mod tests {
         vec![Digest(1), Digest(2)]
     }
 
-    /// What is said of an index that was changed.
+    /// The error for a changed index.
     fn refused(change: impl FnOnce(&mut Vec<Listed>)) -> String {
         let mut listed = listed();
         change(&mut listed);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_index_is_the_places_of_its_chunks_in_any_order() {
+    fn a_valid_index_is_accepted_in_any_order() {
         let mut backwards = listed();
         backwards.reverse();
         for listed in [listed(), backwards] {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_index_is_refused_by_what_is_wrong() {
+    fn a_hostile_index_is_refused_with_its_error() {
         assert_eq!(refused(|listed| drop(listed.pop())), "Some(1) absent, a stored chunk");
         assert_eq!(
             refused(|listed| listed[0].filter_mask = 2),
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_of_elements_that_are_not_there_is_refused() {
+    fn a_chunk_beyond_the_last_row_is_refused() {
         for offset in [vec![], vec![1], vec![0], vec![65_536], vec![u64::MAX], vec![32_768, 1]] {
             let said = refused(|listed| listed[1].offset = offset.clone());
             let expected = format!(

@@ -1,7 +1,7 @@
-//! Chunks on their way into a file: compressed by threads beside the one that fills them, stored in order.
+//! Writes chunks into a file: background threads compress them, and the calling thread stores them in order.
 //!
-//! Compressing is most of what writing a file takes. The library lays chunks one behind the other as they are stored,
-//! so that they are stored here in the order in which they came, whoever was faster.
+//! Compression is most of the work of writing a file. The library appends chunks in the order in which they
+//! are stored, so they are stored here in the order of submission, whichever thread finishes first.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,27 +17,27 @@ use crate::error::{At, Result};
 use crate::ffi;
 use crate::in_order::threads;
 
-/// So many threads compress, at most: together they are as fast as the one that feeds them.
+/// Maximum number of compressing threads. Two are as fast as the thread that feeds them.
 const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more than 0");
-/// So many chunks are under way at most.
+/// Maximum number of chunks in progress.
 const UNDER_WAY_MAX: usize = 8;
-/// A thread holds nothing of size on its stack.
+/// The stack holds nothing large.
 const STACK_BYTES: usize = 256 << 10;
 
 /// Stores the chunks of all columns of a file.
 pub(crate) struct ChunkWriter {
     path: PathBuf,
-    /// They take turns.
+    /// Used in turn.
     compressors: Vec<Compressor>,
     next: usize,
     under_way: VecDeque<Place>,
     spare: Vec<Buffers>,
-    /// Of each column, those of its chunks stored so far.
+    /// Per column, the digests of the chunks stored so far.
     digests: Vec<Vec<Digest>>,
 }
 
-/// A thread that compresses. Each chunk goes there and comes back. Its buffers are the feeding thread's, so that this
-/// one takes no memory.
+/// A compressing thread. Each chunk is sent to it and comes back. The feeding thread owns the buffers, so
+/// this thread allocates nothing.
 struct Compressor {
     there: SyncSender<Buffers>,
     back: Receiver<Buffers>,
@@ -45,15 +45,15 @@ struct Compressor {
 
 #[derive(Default)]
 struct Buffers {
-    /// The chunk's elements.
+    /// Number of elements of the chunk.
     capacity: usize,
     shuffled: Vec<u8>,
     stored: Vec<u8>,
 }
 
-/// Where a chunk belongs.
+/// Destination of a chunk.
 struct Place {
-    /// Who compresses it.
+    /// Index of the compressor that has the chunk.
     compressor: usize,
     column: usize,
     dataset: hdf5::Dataset,
@@ -65,7 +65,7 @@ impl Compressor {
         let mut encoder = Encoder::default();
         let (there, to_do) = sync_channel::<Buffers>(UNDER_WAY_MAX);
         let (done, back) = sync_channel(UNDER_WAY_MAX);
-        // It ends when the other end of either channel does.
+        // The thread ends when the other end of either channel is closed.
         let compress = move || {
             for mut chunk in to_do {
                 encoder.encode(&chunk.shuffled, chunk.capacity, &mut chunk.stored);
@@ -82,7 +82,7 @@ impl Compressor {
 const ENDS_LATER: &str = "a thread that compresses ends after the one that feeds it";
 
 impl ChunkWriter {
-    /// For the file of this path.
+    /// For the file at this path.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let started = (0..threads(THREADS_MAX).get()).map(|_| Compressor::start());
         let compressors = started.collect::<io::Result<_>>().at(path, "start a thread that compresses")?;
@@ -90,14 +90,14 @@ impl ChunkWriter {
         Ok(Self { path: path.to_owned(), compressors, next: 0, under_way, spare, digests })
     }
 
-    /// A number for a new column.
+    /// Returns the number of a new column.
     pub(crate) fn new_column(&mut self) -> usize {
         self.digests.push(Vec::new());
         self.digests.len() - 1
     }
 
-    /// Takes the next chunk, of `capacity` elements of which the first are given and the rest are zero, as in the last
-    /// chunk of a column. Its first element stands at `offset`.
+    /// Submits the next chunk, of `capacity` elements, which are `elements` followed by zeros, as in the last
+    /// chunk of a column. `offset` is the index of its first element.
     pub(crate) fn store<T: Scalar>(
         &mut self,
         column: usize,
@@ -117,7 +117,7 @@ impl ChunkWriter {
         if self.under_way.len() == UNDER_WAY_MAX { self.store_next() } else { Ok(()) }
     }
 
-    /// Stores the chunk that has been under way longest.
+    /// Stores the oldest chunk in progress.
     fn store_next(&mut self) -> Result<()> {
         let Some(Place { compressor, column, dataset, offset }) = self.under_way.pop_front() else {
             return Ok(());
@@ -129,7 +129,7 @@ impl ChunkWriter {
         Ok(())
     }
 
-    /// Stores what is under way; gives the digests of a column's chunks.
+    /// Stores the chunks in progress. Returns the digests of the column's chunks.
     pub(crate) fn finish_column(&mut self, column: usize) -> Result<Vec<Digest>> {
         while !self.under_way.is_empty() {
             self.store_next()?;

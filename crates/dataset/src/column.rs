@@ -1,8 +1,8 @@
-//! A column as it is read: by any number of threads at once, chunk by chunk, without the HDF5 library.
+//! A column for reading: any number of threads read it at once, chunk by chunk, without the HDF5 library.
 //!
-//! The library has one lock for all of a process. It is asked once where the chunks lie ([`crate::chunk_index`]);
-//! from then on a chunk is read at its place in the file, held against its digest, and only then decoded
-//! ([`crate::chunk`]), each by the thread that wants it.
+//! The library has one lock per process. It is used once, to locate the chunks ([`crate::chunk_index`]).
+//! After that each thread reads a chunk from the file, verifies it against its digest, and only then decodes
+//! it ([`crate::chunk`]).
 
 use std::marker::PhantomData;
 use std::num::NonZeroUsize;
@@ -18,7 +18,7 @@ use crate::error::{Error, Fault, Result};
 use crate::file::Layout;
 use crate::stored_file::StoredFile;
 
-/// A column of an open file. Copies share the file, and may be read at the same time.
+/// A column of an open file. Clones share the file and may be read concurrently.
 #[derive(Clone, Debug)]
 pub struct Column<T> {
     file: Arc<StoredFile>,
@@ -27,7 +27,7 @@ pub struct Column<T> {
     elements: PhantomData<T>,
 }
 
-/// What a thread needs for reading chunks; used again, it saves memory from being taken again.
+/// Buffers of one thread for reading chunks, which are reused.
 #[derive(Default)]
 pub struct Scratch {
     stored: Vec<u8>,
@@ -39,27 +39,27 @@ impl<T: Scalar> Column<T> {
         Self { file, layout, chunks: chunks.into(), elements: PhantomData }
     }
 
-    /// The number of rows.
+    /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.layout.rows
     }
 
-    /// The elements of a row.
+    /// Number of elements per row.
     pub fn width(&self) -> usize {
         self.layout.width
     }
 
-    /// The bytes of its chunks in the file.
+    /// Size of the column's chunks in the file, in bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.bytes as u64).sum()
     }
 
-    /// The number of chunks.
+    /// Number of chunks.
     pub fn n_chunks(&self) -> usize {
         self.chunks.len()
     }
 
-    /// The rows of a chunk; the last one may have fewer than the others.
+    /// The rows of a chunk. The last chunk may have fewer rows than the others.
     ///
     /// # Panics
     /// If there is no such chunk.
@@ -69,10 +69,10 @@ impl<T: Scalar> Column<T> {
         first..(first + self.layout.chunk_rows).min(self.n_rows())
     }
 
-    /// Fills `elements` with those of a chunk's rows.
+    /// Fills `elements` with the elements of a chunk's rows.
     ///
     /// # Panics
-    /// If there is no such chunk, or `elements` has not the length of its rows.
+    /// If there is no such chunk, or if the length of `elements` does not match the rows of the chunk.
     pub fn read_chunk(&self, chunk: usize, scratch: &mut Scratch, elements: &mut [T]) -> Result<()> {
         assert_eq!(elements.len(), self.rows_of_chunk(chunk).len() * self.width());
         let StoredChunk { address, bytes, digest } = self.chunks[chunk];
@@ -93,10 +93,10 @@ impl<T: Scalar> Column<T> {
         Ok(())
     }
 
-    /// All elements, row by row, read by so many threads.
+    /// All elements, row by row, read by this number of threads.
     pub fn read(&self, threads: NonZeroUsize) -> Result<Vec<T>> {
         let mut elements = vec![T::default(); self.n_rows() * self.width()];
-        // Each thread has every `threads`-th chunk.
+        // Each thread reads every `threads`-th chunk.
         let mut hands: Vec<Vec<(usize, &mut [T])>> = (0..threads.get()).map(|_| Vec::new()).collect();
         for (chunk, part) in elements.chunks_mut(self.layout.chunk_elements()).enumerate() {
             hands[chunk % threads].push((chunk, part));
@@ -114,13 +114,13 @@ impl<T: Scalar> Column<T> {
             let others = started.into_iter().map(|thread| thread.join().expect("a reader does not panic"));
             others.chain([own]).collect()
         });
-        // The first in the file, so that nothing depends on which thread was faster.
+        // The first error in file order, so that the result does not depend on which thread was faster.
         let first_error =
             ends.into_iter().filter_map(std::result::Result::err).min_by_key(|(chunk, _)| *chunk);
         first_error.map_or(Ok(elements), |(_, error)| Err(error))
     }
 
-    /// Gives the elements of one chunk after the other.
+    /// Calls `take` with the elements of each chunk, in order.
     pub(crate) fn each_chunk(&self, mut take: impl FnMut(&[T]) -> Result<()>) -> Result<()> {
         let (mut scratch, mut elements) = (Scratch::default(), Vec::new());
         (0..self.n_chunks()).try_for_each(|chunk| {
@@ -130,22 +130,22 @@ impl<T: Scalar> Column<T> {
         })
     }
 
-    /// The error of a column whose elements cannot be.
+    /// The error for a column whose elements violate the format.
     pub(crate) fn broken(&self, fault: Fault) -> Error {
         self.file.broken(fault)
     }
 
-    /// A place in this column, for one thread.
+    /// A reader of this column for one thread.
     pub(crate) fn reader(&self) -> ColumnReader<T> {
         ColumnReader { column: self.clone(), scratch: Scratch::default(), held: 0..0, elements: Vec::new() }
     }
 }
 
-/// One thread's place in a column: any row out, and the chunk it lies in is held for the next.
+/// One thread's reader of a column. Returns any row, and keeps the decoded chunk for the next one.
 pub(crate) struct ColumnReader<T> {
     column: Column<T>,
     scratch: Scratch,
-    /// The rows whose elements are held.
+    /// The rows of the decoded chunk.
     held: Range<usize>,
     elements: Vec<T>,
 }
@@ -167,14 +167,14 @@ impl<T: Scalar> ColumnReader<T> {
         Ok(&self.elements[at..at + width])
     }
 
-    /// The element of one row of a column of single elements.
+    /// The element of one row, in a column of single elements.
     #[inline]
     pub(crate) fn get(&mut self, row: usize) -> Result<T> {
         Ok(self.row(row)?[0])
     }
 
-    /// Gives the elements of the rows from `from` up to `to` of a column of single elements, in as many pieces as
-    /// there are chunks.
+    /// Calls `take` with the elements of rows `from` up to `to` of a column of single elements, once per
+    /// chunk.
     #[inline]
     pub(crate) fn pieces(&mut self, from: usize, to: usize, mut take: impl FnMut(&[T])) -> Result<()> {
         let mut from = from;

@@ -1,4 +1,4 @@
-//! A column as it is written: elements in order in, each chunk to the file as soon as it is full.
+//! Writes a column: takes elements in order and stores each chunk as soon as it is full.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use crate::chunk_writer::ChunkWriter;
 use crate::error::{Error, Result};
 use crate::file::Layout;
 
-/// Gathers elements and stores each chunk as soon as it is full.
+/// Collects elements and stores each chunk as soon as it is full.
 pub(crate) struct ColumnWriter<T> {
     path: PathBuf,
     dataset: hdf5::Dataset,
     layout: Layout,
     elements: Vec<T>,
-    /// The number of this column.
+    /// Number of this column.
     number: usize,
     n_chunks: usize,
 }
@@ -25,7 +25,7 @@ impl<T: Scalar> ColumnWriter<T> {
         Self { path, dataset, layout, elements: Vec::new(), number, n_chunks: 0 }
     }
 
-    /// Takes the next elements; of a column with a width, whole rows.
+    /// Appends elements; in a column with a width, whole rows.
     pub(crate) fn push(&mut self, chunks: &mut ChunkWriter, mut elements: &[T]) -> Result<()> {
         let capacity = self.layout.chunk_elements();
         while !elements.is_empty() {
@@ -49,7 +49,8 @@ impl<T: Scalar> ColumnWriter<T> {
         Ok(())
     }
 
-    /// Stores the last chunk; gives what the table of digests says of this column.
+    /// Stores the last chunk. Returns the description and the chunk digests of this column for the table of
+    /// digests.
     pub(crate) fn finish(mut self, chunks: &mut ChunkWriter) -> Result<(String, Vec<Digest>)> {
         let written = self.n_chunks * self.layout.chunk_elements() + self.elements.len();
         if written != self.layout.rows * self.layout.width {

@@ -1,69 +1,69 @@
-//! The commit record of a partition, and the names of the objects in a run's folder.
+//! The commit record of a partition, and the names of objects in a run's folder.
 
 use corpus::digest::Digest;
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use serde::{Deserialize, Serialize};
 
-/// What a reducer says of the shard it has put into the store: one small JSON object, put if absent, which elects
-/// one attempt of a partition. An object in the store counts only when a commit names it.
+/// Describes the shard that a reducer has stored: one small JSON object. It is put only if absent, which
+/// elects one attempt of the partition. An object in the store counts only if a commit record names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Commit {
-    /// The version of this record and of the shard's format.
+    /// Version of this record and of the shard's format.
     pub schema_version: u32,
-    /// The run, as the reducer was given it.
+    /// The run, as passed to the reducer.
     pub run: String,
     /// The partition, from 0.
     pub partition: u32,
-    /// The number of partitions of the run.
+    /// Number of partitions of the run.
     pub partitions: u32,
-    /// The shard's name in the run's folder.
+    /// Name of the shard in the run's folder.
     pub object: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The SHA-256 of its bytes, in hexadecimal digits.
+    /// SHA-256 of the shard, in hexadecimal digits.
     pub sha256: String,
-    /// What the store calls this version of the object, where it does.
+    /// The store's name for this version of the object, if the store has one.
     pub etag: Option<String>,
-    /// The host that made it.
+    /// The host that wrote the shard.
     pub host: String,
-    /// The attempt that made it.
+    /// The attempt that wrote the shard.
     pub attempt: String,
-    /// The job it was made in, under Hadoop.
+    /// The Hadoop job, under Hadoop.
     pub job: Option<String>,
-    /// When it was made, in seconds since 1970.
+    /// Time of the commit, in seconds since 1970.
     pub committed_unix_s: u64,
-    /// What became of the reducer's records.
+    /// The reducer's counts.
     pub counts: ReducerCounts,
-    /// Kept words of all rows.
+    /// Number of kept tokens of all rows.
     pub kept_words: u64,
-    /// Words of the shard's dictionary.
+    /// Number of words in the shard's dictionary.
     pub distinct_words: u64,
-    /// The digest of the rows, which attempts of one partition agree on.
+    /// Digest of the rows, which is equal for all attempts of a partition.
     pub row_digest: Digest,
-    /// The settings it was made with.
+    /// Settings of the shard.
     pub settings: Settings,
 }
 
 corpus::read_from_objects!(Commit);
 
-/// The largest record or manifest that is read: settings may hold a long list of stop words.
+/// Maximum size of a record or manifest that is read. Settings may contain a long list of stop words.
 pub const RECORD_BYTES_MAX: u64 = 64 << 20;
 
 /// The folder of shards.
 pub const DATA_PREFIX: &str = "data/";
 /// The folder of commit records.
 pub const COMMIT_PREFIX: &str = "commit/";
-/// The seal of a run.
+/// The run's manifest.
 pub const SEAL_KEY: &str = "manifest.json";
 
-/// The name of a shard. Neither host nor attempt alone is unique: two reducers share a host, attempts repeat.
+/// The name of a shard. It has both host and attempt, because reducers can share a host, and attempts repeat.
 pub fn shard_key(partition: u32, host: &str, attempt: &str) -> String {
     format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")
 }
 
-/// Whether a reducer gives an object this name.
+/// Whether the name has the form that reducers use for shards.
 pub fn is_shard_key(key: &str) -> bool {
     let name = key.strip_prefix(DATA_PREFIX).and_then(|name| name.strip_prefix("part-")?.strip_suffix(".h5"));
     let mut parts = name.unwrap_or_default().split('.');
@@ -81,7 +81,7 @@ pub fn commit_key(partition: u32) -> String {
     format!("{COMMIT_PREFIX}part-{partition:05}.json")
 }
 
-/// The partition that a commit record's name stands for.
+/// The partition in the name of a commit record.
 pub fn partition_of_commit_key(key: &str) -> Option<u32> {
     let digits = key.strip_prefix(COMMIT_PREFIX)?.strip_prefix("part-")?.strip_suffix(".json")?;
     digits.parse().ok().filter(|&partition| commit_key(partition) == key)
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_a_reducer_gives_are_of_shards() {
+    fn only_names_in_the_form_of_a_reducer_are_shards() {
         for own in ["data/part-00007.ip-10-0-3-9.0af1.h5", "data/part-123456.a_b.attempt_1.h5"] {
             assert!(is_shard_key(own), "{own}");
         }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_that_we_write_stand_for_a_partition() {
+    fn only_exact_commit_record_names_have_a_partition() {
         assert_eq!(partition_of_commit_key("commit/part-00007.json"), Some(7));
         for other in
             ["commit/part-7.json", "commit/part-00007.json.tmp", "data/part-00007.json", "commit/x.json"]

@@ -1,4 +1,4 @@
-//! A dataset: the rows of a whole run, with ids of one vocabulary.
+//! A dataset: the rows of a whole run, with token ids of one vocabulary.
 
 use std::cmp::Ordering;
 use std::num::NonZeroUsize;
@@ -24,23 +24,23 @@ use crate::words::{WordsReader, WordsWriter};
 
 const VOCABULARY: &str = "vocabulary";
 
-/// Every setting that decides a dataset's content.
+/// All settings that determine the content of a dataset.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct DatasetSettings {
-    /// Those of its shards.
+    /// Settings of its shards.
     pub rows: Settings,
-    /// The most words of the vocabulary.
+    /// Maximum number of words in the vocabulary.
     pub vocabulary_size: u64,
-    /// The id digest of the dataset whose vocabulary was taken, where one was.
+    /// Id digest of the dataset whose vocabulary was reused, if any.
     pub vocabulary_of: Option<Digest>,
-    /// The id digest of the dataset whose texts were left out, where one was.
+    /// Id digest of the dataset whose texts were excluded, if any.
     pub without: Option<Digest>,
 }
 
 corpus::read_from_objects!(DatasetSettings);
 
-/// Writes a dataset.
+/// Writer of a dataset.
 pub struct DatasetWriter {
     file: FileWriter,
     rows: RowsWriter,
@@ -50,7 +50,7 @@ pub struct DatasetWriter {
 }
 
 impl DatasetWriter {
-    /// Creates the file, which must not exist, for this many rows and tokens, and writes the vocabulary.
+    /// Creates the file, which must not exist, for this number of rows and tokens, and writes the vocabulary.
     pub fn create(
         path: &Path,
         settings: &DatasetSettings,
@@ -77,13 +77,13 @@ impl DatasetWriter {
         })
     }
 
-    /// The next row; its tokens are vocabulary ids.
+    /// Writes the next row, whose tokens are vocabulary ids.
     pub fn row(&mut self, row: &Row) -> Result<()> {
         self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
         self.rows.push(&mut self.file, row)
     }
 
-    /// Completes the file and makes it durable. All rows and tokens that were promised must have been written.
+    /// Completes the file and syncs it to disk. All declared rows and tokens must have been written.
     pub fn finish(mut self, row_digest: Digest) -> Result<Digests> {
         self.rows.finish(&mut self.file)?;
         let digests =
@@ -103,8 +103,9 @@ fn write_dataset_settings(file: &mut FileWriter, settings: &DatasetSettings) -> 
     file.attribute(WITHOUT, &digest_or_empty(settings.without))
 }
 
-/// A dataset, opened; its table of digests, attributes, layout and vocabulary have been checked, the chunks of its
-/// rows are as they are read. Any number of threads can read it at the same time, each by its own [`RowsReader`].
+/// An open dataset. Its table of digests, attributes, layout and vocabulary have been checked; the chunks of
+/// its rows are checked when they are read. Any number of threads can read it at once, each with its own
+/// [`RowsReader`].
 #[derive(Debug)]
 pub struct DatasetReader {
     file: Arc<StoredFile>,
@@ -115,8 +116,8 @@ pub struct DatasetReader {
 }
 
 impl DatasetReader {
-    /// Opens a dataset. All that FORMAT.md says of it is checked but what its rows hold besides their lengths and
-    /// hashes; that is, as they are read.
+    /// Opens a dataset and checks all rules of FORMAT.md except those about the content of rows other than
+    /// lengths and hashes, which are checked when rows are read.
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = FileReader::open(path)?;
         check_format(&file, DATASET, &DATASET_ATTRIBUTES)?;
@@ -150,52 +151,53 @@ impl DatasetReader {
         Ok(Self { file, settings, digests, columns, vocabulary })
     }
 
-    /// The settings it was made with.
+    /// Settings of the dataset.
     pub fn settings(&self) -> &DatasetSettings {
         &self.settings
     }
 
-    /// The digests that it claims; [`DatasetReader::verify`] holds two of them against the rows and words.
+    /// The digests recorded in the file. [`DatasetReader::verify`] compares two of them with the rows and
+    /// words.
     pub fn digests(&self) -> Digests {
         self.digests
     }
 
-    /// The vocabulary, with this data's counts.
+    /// The vocabulary, with counts in this data.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// The number of rows.
+    /// Number of rows.
     pub fn n_rows(&self) -> u64 {
         self.columns.n_rows()
     }
 
-    /// The number of tokens of all rows.
+    /// Number of tokens of all rows.
     pub fn n_tokens(&self) -> u64 {
         self.columns.tokens.n_tokens() as u64
     }
 
-    /// The columns of its rows.
+    /// The columns of the rows.
     pub fn columns(&self) -> &RowColumns {
         &self.columns
     }
 
-    /// A place among its rows, for one thread.
+    /// A reader of the rows for one thread.
     pub fn rows(&self) -> RowsReader {
         self.columns.reader()
     }
 
-    /// Reads everything once and checks it: all chunks by their digests, order, labels and ids of the rows, and the
-    /// id digest. The row digest cannot be worked out again: a dataset does not hold the words it does not know.
-    /// `each` sees every row, in order.
+    /// Reads and checks everything once: all chunks by their digests; order, labels and ids of the rows; and
+    /// the id digest. The row digest cannot be computed, because a dataset does not contain the words outside
+    /// its vocabulary. Calls `each` for every row, in order.
     pub fn verify(&self, mut each: impl FnMut(&Row) -> Result<()>) -> Result<()> {
         let all = self.verify_rows(0..self.n_rows(), |_, row| each(row))?;
         self.check_id_digest(all.id_digest)
     }
 
-    /// The same by several threads, in blocks: for each `empty` makes something that `each`
-    /// adds the block's rows and their places to, and `take` gets all of these in order. Besides what `take` has there
-    /// is one of them a thread at a time.
+    /// The same with several threads, in blocks. For each block `empty` creates a value, and `each` adds the
+    /// rows of the block with their indexes to it. `take` receives all values in order. In addition to those
+    /// held by `take`, there is one value per thread.
     pub fn verify_blocks<B: Send>(
         &self,
         threads: NonZeroUsize,
@@ -209,7 +211,7 @@ impl DatasetReader {
         })
     }
 
-    /// The same, until `take` has an error.
+    /// The same, but stops at the first error of `take`.
     pub fn try_verify_blocks<B: Send, E: From<Error> + Send>(
         &self,
         threads: NonZeroUsize,
@@ -235,7 +237,7 @@ impl DatasetReader {
         Ok(self.check_id_digest(id_digest)?)
     }
 
-    /// Checks the split of a row that was read against its words, where all of them are known.
+    /// Checks the split of a row against its words, if the vocabulary contains all of them.
     pub fn check_split(&self, at: u64, row: &Row) -> Result<()> {
         if row.tokens.contains(&UNKNOWN) {
             return Ok(());
@@ -272,8 +274,8 @@ impl DatasetReader {
         Ok(verified)
     }
 
-    /// Checks a row's place behind another. Of texts with one hash those can be compared whose words are known up to
-    /// the first in which they differ.
+    /// Checks the order of two consecutive rows. Rows with equal hashes can be compared up to the first
+    /// different word, as long as the vocabulary contains the words.
     fn check_order(&self, at: u64, before: &Row, row: &Row) -> Result<()> {
         let is_less = match row.hash.cmp(&before.hash) {
             Ordering::Equal => {
@@ -286,7 +288,7 @@ impl DatasetReader {
                     (None, Some(_)) => false,
                     (Some(_), None) => true,
                     (Some(Some(one)), Some(Some(other))) => other < one,
-                    // What is behind an unknown word is not known either.
+                    // Words after an unknown word cannot be compared.
                     _ => false,
                 }
             }
@@ -295,7 +297,7 @@ impl DatasetReader {
         if is_less { Err(self.file.broken(order_fault(at))) } else { Ok(()) }
     }
 
-    /// The word of an id that was checked; `None` for the unknown one.
+    /// The word of a checked id; `None` for the unknown word.
     fn known(&self, id: u32) -> Option<&[u8]> {
         id.checked_sub(FIRST_WORD).map(|place| self.vocabulary.words.get(place as usize))
     }
@@ -310,7 +312,7 @@ impl DatasetReader {
     }
 }
 
-/// What is known of neighbouring rows once they are verified.
+/// What is known of consecutive rows after verification.
 #[derive(Default)]
 struct VerifiedRows {
     id_digest: Digest,
@@ -319,10 +321,10 @@ struct VerifiedRows {
     last: Row,
 }
 
-/// A vocabulary of this size is read whatever it is stored in.
+/// A vocabulary of up to this size is read in any case.
 const VOCABULARY_BYTES_SURE: u64 = 64 << 20;
-/// A larger one is at most so many times larger in memory than in the file: distinct words do not shrink further, what
-/// was made to fill the memory of who reads it does.
+/// Maximum ratio of the size of a larger vocabulary in memory to its size in the file. Distinct words do not
+/// compress further than this; a file crafted to exhaust memory does.
 const VOCABULARY_INFLATION_MAX: u64 = 64;
 
 fn check_vocabulary_size(words: &WordsReader, file: &StoredFile) -> Result<()> {
@@ -346,8 +348,9 @@ fn read_vocabulary(words: &mut WordsReader) -> Result<Vocabulary> {
     Ok(vocabulary)
 }
 
-/// Writes a copy of a dataset that other programs can load as a table: `rows` has `length` ids a row, cut or filled
-/// with zeros, and the label as last column. `go_on` is told now and then how many rows are written; its error ends it.
+/// Writes a copy of a dataset that other programs can load as a table. `rows` has `length` ids per row,
+/// truncated or padded with zeros, and the label as last column. `go_on` is called at intervals with the
+/// number of rows written; an error from it stops the copy.
 pub fn write_padded<E: From<Error>>(
     dataset: &DatasetReader,
     path: &Path,
@@ -365,7 +368,7 @@ pub fn write_padded<E: From<Error>>(
     Ok(file.finish_without_digests()?)
 }
 
-/// After so many rows it is asked whether to go on.
+/// Number of rows between two calls of `go_on`.
 const ROWS_TOGETHER: u64 = 1 << 10;
 
 fn write_padded_rows<T: crate::chunk::Scalar, E: From<Error>>(

@@ -1,9 +1,11 @@
-//! Deflate (RFC 1951) for shuffled chunks: five times as fast as a compressor of text, and no larger.
+//! Deflate (RFC 1951) for shuffled chunks: five times as fast as a general compressor, with an output at
+//! least as small.
 //!
-//! The first bytes of all elements, then their second bytes and so on, have no phrases that come again; a general
-//! compressor looks for them in vain. What they have is bytes of uneven frequency, and long runs of one byte. So a
-//! block is one byte of all elements, with a code of its own; its matches are runs, at distance 1; and what a code would
-//! hardly make smaller is stored as it is. Every reader of deflate reads it, and its bytes depend on nothing else.
+//! The first bytes of all elements, then their second bytes and so on, contain no repeated phrases, and a
+//! general compressor searches for them in vain. They contain bytes of uneven frequency, and long runs of one
+//! byte. So a block is one byte position of all elements, with its own code. Its matches are runs, at
+//! distance 1. A block that a code would hardly shrink is stored. Every deflate decoder reads the result, and
+//! its bytes depend only on the input.
 
 mod bits;
 mod huffman;
@@ -13,54 +15,54 @@ use libdeflater::adler32;
 use self::bits::Bits;
 use self::huffman::{Code, code, lengths};
 
-/// The shortest run that is looked for: where a word of eight bytes equals the one that begins a byte earlier.
+/// The shortest run that is searched: a word of eight bytes equals the word that starts one byte earlier.
 const RUN: usize = size_of::<u64>();
 const MATCH_BYTES_MAX: usize = 258;
 const MATCH_BYTES_MIN: usize = 3;
-/// Blocks are not made smaller: each has a code to be told.
+/// Minimum size of a block, since each block has the cost of its code.
 const BLOCK_BYTES_MIN: usize = 4 << 10;
 const STORED_BYTES_MAX: usize = u16::MAX as usize;
 
 /// 256 literals, the end of a block, and the lengths of matches.
 const SYMBOLS: usize = 286;
 const END_OF_BLOCK: usize = 256;
-/// So that four codes and what is left of a byte fit in 64 bits.
+/// Chosen so that four codes and the rest of a byte fit in 64 bits.
 const LITERAL_BITS_MAX: u8 = 14;
 const DISTANCE_BITS: u32 = 1;
 
-/// How the lengths of codes are told: 0 to 15 as they are, then the one before 3 to 6 times, 3 to 10 zeros, and 11 to 138
-/// zeros.
+/// Encoding of code lengths: 0 to 15 are literal; the others repeat the previous length 3 to 6 times, 3 to 10
+/// zeros, and 11 to 138 zeros.
 const LENGTH_SYMBOLS: usize = 19;
 const REPEAT: u8 = 16;
 const ZEROS: u8 = 17;
 const MANY_ZEROS: u8 = 18;
 const LENGTH_BITS_MAX: u8 = 7;
-/// In this order their own lengths stand at the head of a block.
+/// The order of the lengths' own code lengths in the header of a block.
 const LENGTH_ORDER: [usize; LENGTH_SYMBOLS] =
     [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/// Compresses, through memory that is used again.
+/// Compresses and reuses its memory.
 #[derive(Default)]
 pub(crate) struct Deflater {
     pieces: Vec<Piece>,
 }
 
-/// Bytes as they are, then a run of the last of them.
+/// Literal bytes, then a run of the last of them.
 struct Piece {
     literals: usize,
     run: usize,
 }
 
 impl Deflater {
-    /// So many bytes are compressed to no more than that.
+    /// Maximum compressed size of this number of bytes.
     pub(crate) fn bytes_max(bytes: usize) -> usize {
         bytes + bytes / 512 + 64
     }
 
-    /// Puts a zlib frame of `bytes` into `out`, which has [`Deflater::bytes_max`]; gives its length. The bytes are
-    /// best compressed `block_bytes` at a time.
+    /// Writes a zlib frame of `bytes` to `out`, which has [`Deflater::bytes_max`] bytes. Returns the length
+    /// of the frame. `block_bytes` is the best block size for these bytes.
     pub(crate) fn zlib(&mut self, bytes: &[u8], block_bytes: usize, out: &mut [u8]) -> usize {
-        // Deflate with a window of 32 KiB, by the fastest compressor.
+        // Deflate with a window of 32 KiB, fastest compression level.
         const HEAD: [u8; 2] = [0x78, 0x01];
         out[..HEAD.len()].copy_from_slice(&HEAD);
         let mut bits = Bits::new(out, HEAD.len());
@@ -98,9 +100,9 @@ impl Deflater {
         }
     }
 
-    /// How often each symbol occurs.
+    /// Number of occurrences of each symbol.
     fn frequencies(&self, block: &[u8]) -> [u32; SYMBOLS] {
-        // Four counts of each byte: one count would wait for itself where bytes come again.
+        // Four counters per byte: increments of one counter would wait for each other in runs.
         let mut counts = [[0u32; 256]; 4];
         let mut frequencies = [0; SYMBOLS];
         let mut at = 0;
@@ -120,7 +122,7 @@ impl Deflater {
         frequencies
     }
 
-    /// Writes a block's symbols.
+    /// Writes the symbols of a block.
     fn write(&self, block: &[u8], code: &[Code; SYMBOLS], bits: &mut Bits<'_>) {
         let literals: &[Code; 256] = code[..256].first_chunk().expect("there are 286");
         let mut at = 0;
@@ -145,13 +147,13 @@ impl Deflater {
     }
 }
 
-/// Cuts the bytes from `from` to `to` into pieces.
+/// Splits the bytes from `from` to `to` into pieces.
 fn find_runs(bytes: &[u8], from: usize, to: usize, pieces: &mut Vec<Piece>) {
     let word = |at: usize| bytes[at..].first_chunk::<RUN>();
-    // Whether `RUN` bytes from here on equal the one before.
+    // Whether `RUN` bytes from here equal the byte before.
     let is_run = |at: usize| at + RUN <= to && word(at) == word(at - 1);
     pieces.clear();
-    // Nothing is before the first byte of all.
+    // The first byte has no predecessor.
     let (mut literals_from, mut at) = (from, from.max(1));
     while at + RUN <= to {
         if !is_run(at) {
@@ -174,7 +176,7 @@ fn find_runs(bytes: &[u8], from: usize, to: usize, pieces: &mut Vec<Piece>) {
     pieces.push(Piece { literals: to - literals_from, run: 0 });
 }
 
-/// Cuts a run, which is none or no shorter than [`RUN`], into lengths that a match can have.
+/// Splits a run, which is 0 or at least [`RUN`], into valid match lengths.
 fn matches(mut run: usize, mut each: impl FnMut(usize)) {
     while run > 0 {
         let mut length = run.min(MATCH_BYTES_MAX);
@@ -186,12 +188,12 @@ fn matches(mut run: usize, mut each: impl FnMut(usize)) {
     }
 }
 
-/// How the length of a match is told.
+/// Encoding of a match length.
 #[derive(Clone, Copy)]
 struct Length {
     symbol: usize,
     extra_bits: u32,
-    /// The least length of this symbol, which the extra bits are added to.
+    /// The smallest length of this symbol. The extra bits are added to it.
     base: usize,
 }
 
@@ -208,28 +210,28 @@ const LENGTHS: [Length; MATCH_BYTES_MAX + 1] = {
         }
         (symbol, base) = (symbol + 1, base + (1 << extra_bits));
     }
-    // The longest has a symbol of its own.
+    // The longest match has its own symbol.
     lengths[MATCH_BYTES_MAX] = Length { symbol: SYMBOLS - 1, extra_bits: 0, base: MATCH_BYTES_MAX };
     lengths
 };
 
-/// The extra bits of a length: from the ninth symbol on, one more for each four.
+/// Number of extra bits of a length: from the ninth symbol, one more per four symbols.
 const fn extra_bits(symbol: usize) -> u32 {
     let of_lengths = symbol - END_OF_BLOCK - 1;
     if of_lengths < 8 || symbol == SYMBOLS - 1 { 0 } else { of_lengths as u32 / 4 - 1 }
 }
 
-/// What stands behind a symbol.
+/// Number of bits after a symbol.
 fn extra_bits_and_distance(symbol: usize) -> usize {
     if symbol > END_OF_BLOCK { (extra_bits(symbol) + DISTANCE_BITS) as usize } else { 0 }
 }
 
-/// The head of a block: the lengths of its codes, in a code of their own.
+/// The header of a block: the lengths of its codes, themselves encoded.
 struct Head {
     n_symbols: usize,
     n_lengths: usize,
     own_lengths: [u8; LENGTH_SYMBOLS],
-    /// Symbols of lengths, each with the number that its extra bits say.
+    /// Symbols of lengths, each with the value of its extra bits.
     told: Vec<(u8, u32)>,
     n_bits: usize,
 }
@@ -237,7 +239,7 @@ struct Head {
 impl Head {
     fn of(lengths: &[u8; SYMBOLS]) -> Self {
         let n_symbols = lengths.iter().rposition(|&length| length > 0).map_or(0, |last| last + 1);
-        // Of distances there is one, which one bit tells.
+        // There is one distance, with a code of one bit.
         let mut all = lengths[..n_symbols].to_vec();
         all.push(DISTANCE_BITS as u8);
         let told = told(&all);
@@ -279,7 +281,7 @@ fn extra_bits_of_lengths(symbol: u8) -> u32 {
     }
 }
 
-/// Lengths as they are told.
+/// Encodes code lengths.
 fn told(lengths: &[u8]) -> Vec<(u8, u32)> {
     let mut told = Vec::with_capacity(lengths.len());
     for alike in lengths.chunk_by(|one, other| one == other) {
@@ -303,7 +305,7 @@ fn told(lengths: &[u8]) -> Vec<(u8, u32)> {
     told
 }
 
-/// Writes bytes as they are.
+/// Writes a stored block.
 fn store(block: &[u8], is_last: bool, bits: &mut Bits<'_>) {
     const STORED: u32 = 0;
     let mut left = block;
@@ -342,14 +344,15 @@ mod tests {
         let mut read = vec![0; bytes.len()];
         let n = Decompressor::new().zlib_decompress(&compressed, &mut read).unwrap();
         assert!(n == bytes.len() && read == bytes, "{} bytes in blocks of {block_bytes}", bytes.len());
-        // zlib's is strict about other things.
+        // zlib's decoder checks other properties than libdeflate's.
         let mut other = Vec::new();
         std::io::Read::read_to_end(&mut flate2::read::ZlibDecoder::new(&compressed[..]), &mut other).unwrap();
         assert!(other == bytes);
         compressed.len()
     }
 
-    /// Bytes of a few kinds in stretches: runs, few values, all values, each twice as rare as the one before.
+    /// Bytes of several kinds: runs, few values, all values, and values of which each is half as frequent as
+    /// the one before.
     fn stretches() -> impl Strategy<Value = Vec<u8>> {
         let skewed = (any::<u32>(), any::<u8>())
             .prop_map(|(n, base)| (n.trailing_zeros() as u8).wrapping_mul(7).wrapping_add(base & 1));
@@ -379,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compressed_is_stored() {
+    fn incompressible_bytes_are_stored() {
         let mut n = 1u64;
         let mut random = || {
             n = n.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -388,14 +391,14 @@ mod tests {
         for length in [1, 5_000, 65_535, 65_536, 200_000] {
             let bytes: Vec<u8> = (0..length).map(|_| random()).collect();
             let more = round_trip(&bytes, 64 << 10) - length;
-            // A block has one byte more than what is stored at once.
+            // A block is one byte longer than the maximum of a stored block.
             assert!(more <= 6 + 10 * length.div_ceil(64 << 10), "{more} bytes more than {length}");
         }
     }
 
     #[test]
     fn codes_longer_than_the_limit_are_shortened() {
-        // Frequencies of Fibonacci make the longest codes: of 22 values, up to 21 bits.
+        // Fibonacci frequencies produce the longest codes: for 22 values, up to 21 bits.
         let (mut bytes, mut one, mut other) = (Vec::new(), 1, 1);
         for value in 0..22u8 {
             bytes.extend(std::iter::repeat_n([value, 200 + value], one).flatten());
@@ -405,8 +408,8 @@ mod tests {
     }
 
     #[test]
-    fn shuffled_ids_are_no_larger_than_by_the_library() {
-        // Ids as of words: the n-th most frequent one has a share of 1/n.
+    fn shuffled_ids_are_no_larger_than_those_of_the_library() {
+        // Ids with the distribution of words: the n-th most frequent has a share of 1/n.
         let mut n = 1u64;
         let ids: Vec<u16> = (0..64 << 10)
             .map(|_| {

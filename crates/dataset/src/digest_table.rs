@@ -1,20 +1,22 @@
-//! The table of digests: a text that says what a file of ours holds, chunk by chunk and attribute by attribute.
+//! The table of digests: a text that describes the content of a file, chunk by chunk and attribute by
+//! attribute.
 //!
-//! Checksums of HDF5's own cover its metadata and, weakly, each chunk. The table covers what matters to us: the
-//! type, shape and filters of each column, the stored bytes of each chunk, and each attribute's name, type and
-//! value, so that no flipped byte that changes content goes unnoticed. Its last line is the digest of those before.
+//! HDF5's checksums cover its metadata and, weakly, each chunk. The table covers all content: the type, shape
+//! and filters of each column, the stored bytes of each chunk, and the name, type and value of each
+//! attribute. A flipped byte that changes content is therefore always detected. The last line is the digest
+//! of the lines before it.
 
 use std::fmt::Write;
 
 use corpus::digest::Digest;
 
-/// The first line; its number is that of the table's own format.
+/// The first line, with the version of the table's format.
 const HEAD: &str = "sentimill digests 1\n";
 const COLUMN: &str = "column ";
 const ATTRIBUTE: &str = "attribute ";
 const END: &str = "end ";
 
-/// A table as it is written, line by line.
+/// A table during writing, line by line.
 pub(crate) struct DigestTable {
     text: String,
 }
@@ -47,7 +49,7 @@ impl DigestTable {
     }
 }
 
-/// What a table says.
+/// A parsed table.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Digests {
     columns: Vec<(String, Vec<Digest>)>,
@@ -55,7 +57,7 @@ pub(crate) struct Digests {
 }
 
 impl Digests {
-    /// Reads a table; `None` where it is damaged or none.
+    /// Parses a table. Returns `None` if it is damaged or not a table.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok()?;
         let (body, end) = text.split_at_checked(text.trim_end_matches('\n').rfind('\n')? + 1)?;
@@ -77,7 +79,7 @@ impl Digests {
         Some(digests)
     }
 
-    /// The digests of the chunks of the column with exactly this description; each can be taken once.
+    /// Removes the column with exactly this description and returns the digests of its chunks.
     pub(crate) fn take_column(&mut self, description: &str) -> Option<Vec<Digest>> {
         let at = self.columns.iter().position(|(listed, _)| listed == description)?;
         Some(self.columns.remove(at).1)
@@ -88,23 +90,23 @@ impl Digests {
         self.attributes.iter().find(|(listed, _)| listed == name).map(|&(_, digest)| digest)
     }
 
-    /// The number of columns that have not been taken.
+    /// Number of columns that have not been removed.
     pub(crate) fn n_columns(&self) -> usize {
         self.columns.len()
     }
 
-    /// The number of attributes listed.
+    /// Number of attributes.
     pub(crate) fn n_attributes(&self) -> usize {
         self.attributes.len()
     }
 }
 
-/// What the table says of a column beside its chunks.
+/// The description of a column in the table.
 pub(crate) fn describe_column(name: &str, element: &str, shape: &[usize], chunk: &[usize]) -> String {
     format!("{name} {element} shape {shape:?} chunk {chunk:?} shuffle deflate fletcher32")
 }
 
-/// The digest of an attribute: its type's name, a zero byte, its value as stored.
+/// The digest of an attribute: the name of its type, a zero byte, its value as stored.
 pub(crate) fn attribute_digest(dtype: &str, value: &[u8]) -> Digest {
     Digest::of(&[dtype.as_bytes(), b"\0", value].concat())
 }
@@ -121,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_reads_back() {
+    fn a_table_survives_the_round_trip() {
         let mut digests = Digests::parse(&table()).unwrap();
         assert_eq!(digests.attribute("keep"), Some(Digest(2)));
         assert_eq!(digests.attribute("other"), None);
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_byte_and_every_cut_of_a_table_is_noticed() {
+    fn every_flipped_byte_and_every_cut_of_a_table_is_detected() {
         let table = table();
         for at in 0..table.len() {
             let mut flipped = table.clone();

@@ -1,4 +1,4 @@
-//! What can go wrong with a file of ours, and the exit code that a program gives for it.
+//! Errors of reading and writing files, and the exit code for each.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,40 +9,40 @@ use thiserror::Error;
 /// Why a file could not be written or read.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The file is not there.
+    /// The file does not exist.
     #[error("{}: no such file, expected a shard or a dataset; check the name", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What was to be done.
+        /// The failed action.
         action: &'static str,
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
-    /// The operating system refused a file that is kept for a while.
+    /// The operating system returned an error for a temporary file.
     #[error("{}: cannot {action}; set TMPDIR to a folder with room", path.display())]
     Temporary {
         /// Its folder.
         path: PathBuf,
-        /// What was to be done.
+        /// The failed action.
         action: &'static str,
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
-    /// The HDF5 library refused.
+    /// The HDF5 library returned an error.
     #[error("{}: HDF5 cannot {action}; check the permissions and the free space", path.display())]
     Hdf5 {
         /// The file.
         path: PathBuf,
-        /// What was to be done.
+        /// The failed action.
         action: &'static str,
-        /// What the library said.
+        /// The error of the library.
         source: hdf5::Error,
     },
     /// The file is something else, or of another version.
@@ -50,24 +50,25 @@ pub enum Error {
     Unexpected {
         /// The file.
         path: PathBuf,
-        /// What was looked at.
+        /// The part that was checked.
         thing: String,
-        /// What it is.
+        /// The value found.
         found: String,
-        /// What it should be.
+        /// The expected value.
         expected: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// The file is not as it was written.
+    /// The file does not match its digests.
     #[error("{}: {part} does not match its digest: the file was damaged or altered; fetch or make it again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The part.
+        /// The damaged part.
         part: String,
     },
-    /// The file is as its digests say, but breaks a rule of its format: none of ours has written it so.
+    /// The file matches its digests but violates a rule of its format, so another program wrote or altered
+    /// it.
     #[error(
         "{}: {thing} is {found}, expected {expected} (FORMAT.md, {rule}); the file was altered, or made by another \
          program: fetch or make it again", path.display()
@@ -75,27 +76,27 @@ pub enum Error {
     Broken {
         /// The file.
         path: PathBuf,
-        /// The rule's number in FORMAT.md.
+        /// Number of the rule in FORMAT.md.
         rule: &'static str,
-        /// What was looked at.
+        /// The part that was checked.
         thing: Box<str>,
-        /// What it is, with nothing in it that a terminal takes for a command.
+        /// The value found, without control characters.
         found: Box<str>,
-        /// What it should be.
+        /// The expected value.
         expected: Box<str>,
     },
-    /// A promise between parts of this project was not kept.
+    /// An invariant between parts of this project is broken.
     #[error("{}: {promise}: this is a defect of sentimill, please report it", path.display())]
     Internal {
         /// The file.
         path: PathBuf,
-        /// The promise.
+        /// The invariant.
         promise: String,
     },
 }
 
 impl Error {
-    /// The exit code of a program that ends with this.
+    /// The exit code for this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Io { .. } | Self::Temporary { .. } | Self::Hdf5 { .. } => Exit::Io,
@@ -107,7 +108,7 @@ impl Error {
     }
 }
 
-/// A rule of FORMAT.md that is broken.
+/// A violation of a rule of FORMAT.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) rule: &'static str,
@@ -138,10 +139,10 @@ impl Fault {
     }
 }
 
-/// The result of reading or writing a file.
+/// Result of reading or writing a file.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Says which file an error of the system or of the library belongs to.
+/// Adds the path of the file to an error of the system or of the library.
 pub(crate) trait At<T> {
     fn at(self, path: &Path, action: &'static str) -> Result<T>;
 }

@@ -1,7 +1,7 @@
-//! The four calls of the HDF5 library that have no safe wrapper: a finished chunk out, attribute bytes out and in, and the
-//! descriptor of an open file.
+//! The four calls of the HDF5 library that have no safe wrapper: write an encoded chunk, write and read the
+//! bytes of an attribute, and return the descriptor of an open file.
 //!
-//! This is the only module of the crate with `unsafe`. It knows nothing of formats.
+//! This is the only module of the crate with `unsafe`. It is independent of file formats.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -16,7 +16,8 @@ use hdf5_sys::h5d::H5Dwrite_chunk;
 use hdf5_sys::h5f::H5Fget_vfd_handle;
 use hdf5_sys::h5p::H5P_DEFAULT;
 
-/// Stores one chunk whose filters have all been applied. `offset` is the chunk's first element in each dimension.
+/// Writes one chunk to which all filters have been applied. `offset` is the chunk's first element in each
+/// dimension.
 pub(crate) fn write_chunk(dataset: &Dataset, offset: &[u64], stored: &[u8]) -> hdf5::Result<()> {
     assert_eq!(offset.len(), dataset.ndim(), "one offset for each dimension");
     // SAFETY: the dataset's handle is open while it is borrowed; `offset` has as many entries as the dataset has
@@ -27,7 +28,7 @@ pub(crate) fn write_chunk(dataset: &Dataset, offset: &[u64], stored: &[u8]) -> h
     hdf5::h5check(status).map(|_| ())
 }
 
-/// Writes an attribute's value as it lies in memory.
+/// Writes the value of an attribute from its bytes in memory.
 pub(crate) fn write_attribute(attribute: &Attribute, value: &[u8]) -> hdf5::Result<()> {
     let dtype = attribute.dtype()?;
     assert_eq!(value.len(), dtype.size() * attribute.size(), "a value of the attribute's size");
@@ -37,8 +38,8 @@ pub(crate) fn write_attribute(attribute: &Attribute, value: &[u8]) -> hdf5::Resu
     hdf5::h5check(status).map(|_| ())
 }
 
-/// Reads an attribute's value as it lies in memory. The caller has made sure that it holds no references or
-/// variable-length parts, and that its size is reasonable.
+/// Reads the value of an attribute as bytes. The caller has checked that it has no references or
+/// variable-length parts, and that its size is within limits.
 pub(crate) fn read_attribute(attribute: &Attribute) -> hdf5::Result<Vec<u8>> {
     let dtype = attribute.dtype()?;
     let mut value = vec![0u8; dtype.size() * attribute.size()];
@@ -49,12 +50,12 @@ pub(crate) fn read_attribute(attribute: &Attribute) -> hdf5::Result<Vec<u8>> {
     hdf5::h5check(status).map(|_| value)
 }
 
-/// Opens a file for reading; beside it a descriptor of the same open file.
+/// Opens a file for reading. Also returns a descriptor of the same open file.
 pub(crate) fn open(path: &Path) -> hdf5::Result<(File, io::Result<OwnedFd>)> {
     let file = File::with_options()
-        // Not locked: a file has its name when it is whole and is never written again, and some file systems have no
-        // locks. A child process that inherited the writer's descriptor would keep its lock, too. The driver is named
-        // because the environment could ask for another.
+        // No lock: a file gets its name only when it is complete and is never written again, and some file
+        // systems have no locks. Also, a child process that inherited the writer's descriptor would keep its
+        // lock. The driver is set explicitly, because an environment variable could select another.
         .with_fapl(|access| access.sec2().file_locking(false))
         .open(path)?;
     let mut descriptor: *mut c_int = ptr::null_mut();

@@ -1,8 +1,8 @@
-//! A file of ours as HDF5 has it: columns and attributes in, columns and attributes out, each under its digest.
+//! Reads and writes the columns and attributes of an HDF5 file, each with its digest.
 //!
-//! Writing is deterministic: the bytes depend on what is written and on the order, not on time, host or path.
-//! Reading is strict: a column has the type, shape, chunks and filters that this project writes, or the file is
-//! refused before any of its elements is used.
+//! Writing is deterministic: the bytes depend on the content and the order of writing, not on time, host or
+//! path. Reading is strict: a file whose columns do not have the type, shape, chunks and filters of this
+//! project is refused before any of its elements is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -27,9 +27,9 @@ use crate::nothing_elsewhere::{Storage, check_links, check_stored_as};
 use crate::schema::{DEFLATE_LEVEL, DIGESTS, chunk_rows};
 use crate::stored_file::StoredFile;
 
-/// The largest attribute that is read: room for a list of a million stop words.
+/// Maximum size of an attribute that is read; a list of a million stop words fits.
 const ATTRIBUTE_BYTES_MAX: usize = 16 << 20;
-/// The largest table of digests that is read: it would describe some 500 GB of tokens.
+/// Maximum size of the table of digests that is read; it can describe about 500 GB of tokens.
 const TABLE_BYTES_MAX: u64 = 256 << 20;
 
 /// A new file. It is complete only after [`FileWriter::finish`].
@@ -41,10 +41,10 @@ pub(crate) struct FileWriter {
 }
 
 impl FileWriter {
-    /// Creates a file that does not exist yet.
+    /// Creates a file, which must not exist.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         let file = hdf5::File::with_options()
-            // What HDF5 1.10 and later can read; its metadata carry checksums.
+            // HDF5 1.10 and later read this format, in which metadata has checksums.
             .with_fapl(|access| access.libver_bounds(LibraryVersion::V110, LibraryVersion::V110))
             .with_fcpl(|creation| creation.obj_track_times(false))
             .create_excl(path)
@@ -53,7 +53,7 @@ impl FileWriter {
         Ok(Self { path: path.to_owned(), file, chunks, table: DigestTable::default() })
     }
 
-    /// Creates a column of `rows` rows of `width` elements each, `None` for a column of single elements.
+    /// Creates a column of `rows` rows with `width` elements each; `None` is a column of single elements.
     pub(crate) fn column<T: Scalar>(
         &mut self,
         name: &str,
@@ -76,7 +76,7 @@ impl FileWriter {
         Ok(ColumnWriter::new(self.path.clone(), dataset, layout, self.chunks.new_column()))
     }
 
-    /// Creates a group, so that columns can be named `group/column`.
+    /// Creates a group for columns named `group/column`.
     pub(crate) fn group(&self, name: &str) -> Result<()> {
         let group = self
             .file
@@ -86,7 +86,7 @@ impl FileWriter {
         group.at(&self.path, "create a group").map(|_| ())
     }
 
-    /// Ends a column: all its rows must have been written.
+    /// Ends a column. All its rows must have been written.
     pub(crate) fn finish_column<T: Scalar>(&mut self, column: ColumnWriter<T>) -> Result<()> {
         let (description, digests) = column.finish(&mut self.chunks)?;
         self.table.add_column(&description, &digests);
@@ -107,7 +107,7 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Writes the table of digests, closes the file and makes it durable.
+    /// Writes the table of digests, closes the file and syncs it to disk.
     pub(crate) fn finish(mut self) -> Result<()> {
         let table = std::mem::take(&mut self.table).finish();
         self.file
@@ -116,13 +116,13 @@ impl FileWriter {
             .shape(table.len())
             .obj_track_times(false)
             .create(DIGESTS)
-            // The library holds small writes back, and a handle that is dropped tells no error of theirs.
+            // The library buffers small writes, and dropping a handle reports no error of them.
             .and_then(|dataset| dataset.write_raw(&table).and_then(|()| self.file.flush()))
             .at(&self.path, "write the table of digests")?;
         self.finish_without_digests()
     }
 
-    /// Closes the file and makes it durable, for a file that other programs read and none of ours.
+    /// Closes the file and syncs it to disk. For a file that only other programs read.
     pub(crate) fn finish_without_digests(self) -> Result<()> {
         self.file.close().at(&self.path, "close the file")?;
         fs::File::open(&self.path).and_then(|file| file.sync_all()).at(&self.path, "sync the file")
@@ -132,7 +132,7 @@ impl FileWriter {
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// A text, stored at its own fixed length.
+    /// A text, stored as a string of fixed length.
     Text(String),
     /// A number, stored as an unsigned 64-bit integer.
     Number(u64),
@@ -146,7 +146,7 @@ impl Value {
         }
     }
 
-    /// What the table of digests calls the type.
+    /// Name of the type in the table of digests.
     fn type_name(&self) -> String {
         match self {
             Self::Text(_) => format!("text {}", self.bytes().len()),
@@ -156,7 +156,7 @@ impl Value {
 
     fn bytes(&self) -> Vec<u8> {
         match self {
-            // HDF5 has no strings of length 0: an empty one is one NUL.
+            // HDF5 has no strings of length 0, so an empty text is one NUL.
             Self::Text(text) if text.is_empty() => vec![0],
             Self::Text(text) => text.clone().into_bytes(),
             Self::Number(number) => number.to_le_bytes().to_vec(),
@@ -207,29 +207,30 @@ impl Layout {
         }
     }
 
-    /// What the table of digests says of such a column.
+    /// The description of this column in the table of digests.
     pub(crate) fn description<T: Scalar>(&self) -> String {
         describe_column(&self.name, T::NAME, &self.shape, &self.chunk)
     }
 
-    /// The number of chunks.
+    /// Number of chunks.
     pub(crate) fn n_chunks(&self) -> usize {
         self.rows.div_ceil(self.chunk_rows)
     }
 
-    /// The elements of a chunk, those that fill up the last one included.
+    /// Number of elements of a chunk, including the padding of the last chunk.
     pub(crate) fn chunk_elements(&self) -> usize {
         self.chunk_rows * self.width
     }
 
-    /// The number of dimensions.
+    /// Number of dimensions.
     pub(crate) fn dimensions(&self) -> usize {
         self.shape.len()
     }
 }
 
-/// A finished file, opened for reading, while the HDF5 library is asked about it. Whatever the library does not
-/// understand is damage: the system's own errors of reading come from the file beside it.
+/// A complete file, opened for reading, while the HDF5 library is used to examine it. Anything that the
+/// library cannot read counts as damage, because read errors of the system are detected through the file next
+/// to it.
 pub(crate) struct FileReader {
     library: hdf5::File,
     file: Arc<StoredFile>,
@@ -253,7 +254,7 @@ impl FileReader {
             remedy: "only files written by reducer and merge are read; of a padded copy, name the dataset beside it",
         })?;
         check_stored_as(Storage::Contiguous, &table, DIGESTS, &file)?;
-        // No larger than the file: one that was never stored would be read as zeros.
+        // A table larger than the file was never stored, and HDF5 would return zeros for it.
         let is_table = table.size() as u64 <= file.bytes().min(TABLE_BYTES_MAX);
         let table: Option<Vec<u8>> = is_table.then(|| table.read_raw().ok()).flatten();
         let digests = table.as_deref().and_then(Digests::parse).ok_or_else(|| file.damaged(DIGESTS))?;
@@ -279,7 +280,7 @@ impl FileReader {
         }
     }
 
-    /// The text of an attribute that the format demands.
+    /// The text of a required attribute.
     pub(crate) fn text(&self, name: &str) -> Result<&str> {
         match self.attributes.get(name) {
             Some(Value::Text(text)) => Ok(text),
@@ -287,7 +288,7 @@ impl FileReader {
         }
     }
 
-    /// The number of an attribute that the format demands.
+    /// The number of a required attribute.
     pub(crate) fn number(&self, name: &str) -> Result<u64> {
         match self.attributes.get(name) {
             Some(Value::Number(number)) => Ok(*number),
@@ -300,7 +301,7 @@ impl FileReader {
         self.unexpected(&format!("attribute {name}"), &found, expected)
     }
 
-    /// The digest of an attribute that the format demands.
+    /// The digest of a required attribute.
     pub(crate) fn digest(&self, name: &str) -> Result<Digest> {
         let text = self.text(name)?;
         Digest::from_hex(text).ok_or_else(|| {
@@ -309,7 +310,7 @@ impl FileReader {
         })
     }
 
-    /// Refuses attributes besides these.
+    /// Refuses any other attributes.
     pub(crate) fn check_attributes(&self, expected: &[&str]) -> Result<()> {
         let further = self.attributes.keys().find(|name| !expected.contains(&&name[..]));
         further.map_or(Ok(()), |further| {
@@ -318,20 +319,20 @@ impl FileReader {
         })
     }
 
-    /// A dataset whose elements lie in chunks of this file.
+    /// A dataset whose elements are in chunks of this file.
     fn chunked(&self, name: &str) -> Result<hdf5::Dataset> {
         let dataset = self.library.dataset(name).map_err(|_| self.unexpected(name, "absent", "a dataset"))?;
         check_stored_as(Storage::Chunked, &dataset, name, &self.file)?;
         Ok(dataset)
     }
 
-    /// Whether a column has elements of this type.
+    /// Whether the elements of a column have this type.
     pub(crate) fn has_type<T: Scalar>(&self, name: &str) -> bool {
         self.chunked(name).is_ok_and(|dataset| has_type::<T>(&dataset))
     }
 
-    /// Opens a column, which must be described by the table of digests as this project would write it. Each column
-    /// is opened once.
+    /// Opens a column. The table of digests must describe it as this project would. A column can be opened
+    /// once.
     pub(crate) fn column<T: Scalar>(&mut self, name: &str, width: Option<usize>) -> Result<Column<T>> {
         let dataset = self.chunked(name)?;
         self.check_bare(&dataset, name)?;
@@ -350,8 +351,8 @@ impl FileReader {
         Ok(Column::new(self.file.clone(), layout, chunks))
     }
 
-    /// Ends the asking, after all columns have been opened: neither the table of digests nor the file has another, and
-    /// no two chunks share a place. The file stays open for its columns.
+    /// Ends the examination, after all columns have been opened. Neither the table of digests nor the file
+    /// may have further columns, and no two chunks may share bytes. The file stays open for its columns.
     pub(crate) fn finish(self) -> Result<Arc<StoredFile>> {
         let unlisted = |_| self.damaged("the list of datasets");
         let mut expected: BTreeSet<&str> = self.columns.iter().map(String::as_str).collect();
@@ -381,7 +382,7 @@ impl FileReader {
         Ok(self.file)
     }
 
-    /// Refuses attributes of anything but the file itself, which the table of digests does not cover.
+    /// Refuses attributes of objects other than the file, because the table of digests does not cover them.
     fn check_bare(&self, object: &hdf5::Location, name: &str) -> Result<()> {
         let names = object.attr_names().map_err(|_| self.damaged("the list of attributes"))?;
         names.first().map_or(Ok(()), |further| {
@@ -391,22 +392,22 @@ impl FileReader {
         })
     }
 
-    /// The error of a part that does not match its digest.
+    /// The error for a part that does not match its digest.
     pub(crate) fn damaged(&self, part: &str) -> Error {
         self.file.damaged(part)
     }
 
-    /// The error of a part that is as its digest says, but breaks a rule of the format.
+    /// The error for a part that matches its digest but violates a rule of the format.
     pub(crate) fn broken(&self, fault: Fault) -> Error {
         self.file.broken(fault)
     }
 
-    /// The error of a part that is whole, but not what the format says.
+    /// The error for a part that is intact but differs from the format.
     pub(crate) fn unexpected(&self, thing: &str, found: &str, expected: &str) -> Error {
         self.file.unexpected(thing, found, expected)
     }
 
-    /// Where the file lies.
+    /// Path of the file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }

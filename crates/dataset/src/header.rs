@@ -1,4 +1,4 @@
-//! The attributes that shards and datasets share: what the file is, the settings it was made with, its digests.
+//! The attributes shared by shards and datasets: the kind of file, its settings, its digests.
 
 use corpus::digest::Digest;
 use corpus::settings::{Settings, Unsound, shown};
@@ -15,11 +15,11 @@ use crate::schema::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Digests {
-    /// Of the rows' words.
+    /// Digest of the rows' words.
     pub row_digest: Digest,
-    /// Of the rows' ids.
+    /// Digest of the rows' ids.
     pub id_digest: Digest,
-    /// Of the words and counts: a dataset's vocabulary, a shard's dictionary.
+    /// Digest of words and counts: a dataset's vocabulary or a shard's dictionary.
     pub vocabulary_digest: Digest,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn write_format(file: &mut FileWriter, format: &str) -> Result<()> {
     file.attribute(SCHEMA, &Value::Number(u64::from(SCHEMA_VERSION)))
 }
 
-/// Checks what the file says it is, and that it has no attributes besides these.
+/// Checks the kind of file, and that it has no other attributes than these.
 pub(crate) fn check_format(file: &FileReader, expected: &str, attributes: &[&str]) -> Result<()> {
     let format = file.text(FORMAT)?;
     if format != expected {
@@ -96,7 +96,7 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
         },
         max_tokens: number(MAX_TOKENS)?,
         keep,
-        // What is over any rating is refused as such.
+        // A value beyond every rating is refused by the check below.
         positive_from: u8::try_from(positive_from).unwrap_or(u8::MAX),
     };
     match settings.check() {

@@ -1,17 +1,17 @@
-//! Work cut into pieces, done by several threads, its results taken one after the other.
+//! Runs the pieces of some work on several threads and returns the results in order.
 
 use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-/// As many threads as there are cores, and at most so many: for reading what takes longer to decode than to fetch.
+/// One thread per core, at most `most`: for input that takes longer to decode than to read.
 pub fn threads(most: NonZeroUsize) -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(most)
 }
 
-/// Does pieces 0 to `n_pieces` - 1 of some work, each on one of so many threads, and gives the results to `take` on
-/// the calling thread in the order of the pieces. Ends with the first error in that order. Besides what `take` has
-/// there is one result a thread at a time.
+/// Runs `work` for pieces 0 to `n_pieces` - 1, each on one of several threads, and passes the results to
+/// `take` on the calling thread, in the order of the pieces. Stops at the first error in that order. In
+/// addition to those held by `take`, there is one result per thread.
 pub(crate) fn in_order<R: Send, E: Send>(
     n_pieces: usize,
     threads: NonZeroUsize,
@@ -25,13 +25,13 @@ pub(crate) fn in_order<R: Send, E: Send>(
     thread::scope(|scope| {
         let mut queues = Vec::new();
         for first in 0..threads {
-            // Whoever has a result waits until it is taken.
+            // Capacity 0: a thread waits until its result is taken.
             let (done, queue) = sync_channel(0);
             queues.push(queue);
             let work = &work;
             scope.spawn(move || {
                 for piece in (first..n_pieces).step_by(threads) {
-                    // Behind an error nobody takes more.
+                    // After an error no more results are taken.
                     if done.send(work(piece)).is_err() {
                         return;
                     }

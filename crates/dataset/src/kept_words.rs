@@ -1,15 +1,16 @@
-//! A dictionary in memory, for putting rows' words together quickly.
+//! A dictionary in memory, for joining the words of rows quickly.
 
-/// Words by their place. A short one lies where it is looked up, so that one place in memory is read for it, not two.
+/// Words by index. A short word is stored in the table, so that looking it up takes one memory access instead
+/// of two.
 #[derive(Clone, Default)]
 pub struct KeptWords {
     words: Vec<KeptWord>,
-    /// Long words, one after the other.
+    /// The bytes of long words, concatenated.
     long: Vec<u8>,
 }
 
-/// A word of up to [`SHORT_BYTES`] bytes, its length behind them; of a longer one, where it lies: from a u64 on, so
-/// many bytes as a u32 says, little-endian, and [`LONG`] for the length.
+/// A word of up to [`SHORT_BYTES`] bytes followed by its length. For a longer word, its position in `long`:
+/// the offset as u64, the length as u32, little-endian, and [`LONG`] as the length byte.
 #[derive(Clone, Copy, Default)]
 #[repr(align(16))]
 struct KeptWord([u8; WORD_BYTES]);
@@ -18,26 +19,26 @@ const WORD_BYTES: usize = 16;
 const SHORT_BYTES: usize = WORD_BYTES - 1;
 const LONG: u8 = 0xff;
 
-/// So many words are fetched together: the processor waits for all of them at once.
+/// Number of words fetched together, so that the processor waits for all of them at once.
 const TOGETHER: usize = 64;
 
 impl KeptWords {
-    /// The memory that words take at most, which have so many bytes together.
+    /// Maximum memory use of `words` words with `word_bytes` bytes in total.
     pub fn memory_bytes(words: u64, word_bytes: u64) -> u64 {
         words * size_of::<KeptWord>() as u64 + word_bytes
     }
 
-    /// No words yet, and room for so many.
+    /// An empty dictionary with capacity for this number of words.
     pub fn with_capacity(words: usize) -> Self {
         Self { words: Vec::with_capacity(words), long: Vec::new() }
     }
 
-    /// The number of words.
+    /// Number of words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
@@ -57,7 +58,7 @@ impl KeptWords {
         self.words.push(KeptWord(kept));
     }
 
-    /// Forgets all words from this place on.
+    /// Removes all words from this index.
     pub fn truncate(&mut self, place: usize) {
         let mut forgotten = self.words.iter().skip(place);
         if let Some(KeptWord(word)) = forgotten.find(|KeptWord(word)| word[SHORT_BYTES] == LONG) {
@@ -67,9 +68,9 @@ impl KeptWords {
         self.words.truncate(place);
     }
 
-    /// Writes the words at these places into `joined`, a space between.
+    /// Writes the words at these indexes to `joined`, separated by spaces.
     pub fn join(&self, places: &[u32], joined: &mut Vec<u8>) {
-        // A short word and its space take at most as much as is copied at once; long ones ask for more.
+        // A short word with its space fits in one copy. Long words reserve more.
         joined.resize(WORD_BYTES * places.len(), 0);
         let mut end = 0;
         let mut fetched = [KeptWord::default(); TOGETHER];
@@ -100,7 +101,7 @@ impl KeptWords {
     }
 }
 
-/// Where a long word lies.
+/// Position of a long word.
 fn long_place(word: &[u8; WORD_BYTES]) -> (usize, usize) {
     let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = *word;
     (u64::from_le_bytes([a, b, c, d, e, f, g, h]) as usize, u32::from_le_bytes([i, j, k, l]) as usize)
@@ -120,7 +121,7 @@ mod tests {
         ) {
             let mut kept = KeptWords::with_capacity(words.len());
             words.iter().for_each(|word| kept.push(word.as_bytes()));
-            // What was forgotten leaves no trace.
+            // Removed words leave nothing behind.
             words.iter().for_each(|word| kept.push(format!("{word}{word}").as_bytes()));
             kept.truncate(words.len());
             words.iter().for_each(|word| kept.push(word.as_bytes()));

@@ -1,4 +1,4 @@
-//! What lies beside the data: the seal of a run, and the manifest of a dataset.
+//! Records stored with the data: the manifest of a run, and the manifest of a dataset.
 
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, ReducerCounts};
@@ -9,13 +9,13 @@ use crate::commit::Commit;
 use crate::dataset_file::DatasetSettings;
 use crate::header::Digests;
 
-/// The seal of a run: which shards it consists of, once and for all.
+/// The manifest of a run, which lists its shards for good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Seal {
-    /// The version of this record.
+    /// Version of this record.
     pub schema_version: u32,
-    /// The run, as its reducers were given it.
+    /// The run, as passed to its reducers.
     pub run: String,
     /// The shards, by partition from 0.
     pub shards: Vec<SealedShard>,
@@ -23,29 +23,29 @@ pub struct Seal {
     pub row_digest: Digest,
     /// The ledger of the run.
     pub ledger: Ledger,
-    /// The settings that all shards were made with.
+    /// Settings of all shards.
     pub settings: Settings,
 }
 
-/// One shard of a sealed run.
+/// A shard listed in a run's manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct SealedShard {
-    /// Its name in the run's folder.
+    /// Name in the run's folder.
     pub object: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The SHA-256 of its bytes.
+    /// SHA-256 of its bytes.
     pub sha256: String,
-    /// The host that made it.
+    /// The host that wrote it.
     pub host: String,
-    /// The attempt that made it.
+    /// The attempt that wrote it.
     pub attempt: String,
-    /// When, in seconds since 1970.
+    /// Time of the commit, in seconds since 1970.
     pub committed_unix_s: u64,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Their digest.
+    /// Digest of the rows.
     pub row_digest: Digest,
 }
 
@@ -64,37 +64,37 @@ impl From<&Commit> for SealedShard {
     }
 }
 
-/// Every line and every text of a run.
+/// The counts of all lines and all texts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Ledger {
-    /// The mappers' part, where it was given.
+    /// The mappers' counts, if they were passed.
     pub mapper: Option<MapperCounts>,
-    /// The reducers' part.
+    /// The reducers' counts.
     pub reducer: ReducerCounts,
 }
 
-/// The manifest beside a dataset, `reviews.manifest.json` beside `reviews.h5`.
+/// The manifest of a dataset, `reviews.manifest.json` for `reviews.h5`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct DatasetManifest {
-    /// The version of this record and of the dataset's format.
+    /// Version of this record and of the dataset's format.
     pub schema_version: u32,
-    /// The run it was made from.
+    /// The run from which the dataset was made.
     pub seal: Seal,
-    /// The settings that decide its content.
+    /// The settings that determine its content.
     pub settings: DatasetSettings,
-    /// The ids a row of the padded copy, where one was made.
+    /// Number of ids per row of the padded copy, if there is one.
     pub padded: Option<u64>,
-    /// The size of the dataset's file.
+    /// Size of the dataset file in bytes.
     pub bytes: u64,
-    /// The SHA-256 of the dataset's file.
+    /// SHA-256 of the dataset file.
     pub sha256: String,
-    /// The SHA-256 of the padded copy, where one was made.
+    /// SHA-256 of the padded copy, if there is one.
     pub padded_sha256: Option<String>,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Rows of the shards that another dataset holds and this one leaves out.
+    /// Number of rows of the shards that were excluded because another dataset has them.
     pub left_out: u64,
     /// Its digests.
     pub digests: Digests,

@@ -1,4 +1,4 @@
-//! Many sorted sequences in, one out.
+//! Merges sorted sequences into one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,8 +6,8 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::error::{Error, Result};
 
-/// Merges sequences that ascend each by itself into one that ascends; every entry comes with the number of the
-/// sequence that it came from. One entry of each sequence is held.
+/// Merges ascending sequences into one. Each entry is returned with the number of its sequence. Holds one
+/// entry per sequence.
 pub fn merge_sorted<T: Ord, I: Iterator<Item = Result<T>>>(
     sequences: impl IntoIterator<Item = I>,
 ) -> Result<MergeSorted<T, I>> {
@@ -21,7 +21,7 @@ pub fn merge_sorted<T: Ord, I: Iterator<Item = Result<T>>>(
     Ok(MergeSorted { sequences, heads })
 }
 
-/// What [`merge_sorted`] gives.
+/// Result of [`merge_sorted`].
 pub struct MergeSorted<T, I> {
     sequences: Vec<I>,
     heads: BinaryHeap<Reverse<(T, usize)>>,
@@ -34,7 +34,7 @@ impl<T: Ord, I: Iterator<Item = Result<T>>> Iterator for MergeSorted<T, I> {
         let mut least = self.heads.peek_mut()?;
         let number = least.0.1;
         match self.sequences[number].next() {
-            // Replacing the head lets the heap settle once instead of twice.
+            // Replacing the head restores the heap once instead of twice.
             Some(Ok(next)) => Some(Ok(std::mem::replace(&mut *least, Reverse((next, number))).0)),
             Some(Err(error)) => Some(Err(error)),
             None => Some(Ok(PeekMut::pop(least).0)),
@@ -42,9 +42,9 @@ impl<T: Ord, I: Iterator<Item = Result<T>>> Iterator for MergeSorted<T, I> {
     }
 }
 
-/// Merges lists of words with counts, each in byte order, and visits each distinct word once, in byte order, with its
-/// number from 0 and the sum of its counts. Before that, `met` is told for each list that holds the word: of each
-/// list's words in order, the number of the next one.
+/// Merges lists of words with counts, each in byte order. Visits each distinct word once, in byte order, with
+/// its number from 0 and the sum of its counts. Before that, calls `met` for each list that contains the
+/// word, with the list's index and the word's number.
 pub fn sum_words<I: Iterator<Item = Result<(Vec<u8>, u64)>>, E: From<Error>>(
     lists: impl IntoIterator<Item = I>,
     mut met: impl FnMut(usize, u64) -> std::result::Result<(), E>,

@@ -1,5 +1,5 @@
-//! Nothing of a file lies elsewhere: HDF5 follows links and lists of files to wherever they lead, to a pipe that never
-//! ends even, when it opens or reads what is behind them.
+//! Refuses files that refer to other files. HDF5 follows links and lists of external files to any path, even
+//! to a pipe that never ends, when it opens or reads their target.
 
 pub(crate) use hdf5::plist::dataset_create::Layout as Storage;
 use hdf5::{IndexType, IterationOrder, LinkType};
@@ -7,13 +7,13 @@ use hdf5::{IndexType, IterationOrder, LinkType};
 use crate::error::Result;
 use crate::stored_file::StoredFile;
 
-/// More links than any file of ours has in one group.
+/// More links than any group of this project's files has.
 const LINKS_MAX: usize = 32;
 
-/// Refuses links that lead elsewhere, to another file even, before any of them is followed.
+/// Refuses links to other files or objects, before any of them is followed.
 pub(crate) fn check_links(library: &hdf5::File, file: &StoredFile) -> Result<()> {
     for name in checked_links(library, "", file)? {
-        // Groups in groups are no columns, and are not looked into.
+        // Groups within groups cannot be columns, so they are not examined.
         if let Ok(group) = library.group(&name) {
             checked_links(&group, &format!("{name}/"), file)?;
         }
@@ -21,7 +21,7 @@ pub(crate) fn check_links(library: &hdf5::File, file: &StoredFile) -> Result<()>
     Ok(())
 }
 
-/// The names of a group's links, which all lead to something of this file.
+/// The names of a group's links, all of which point to objects of this file.
 fn checked_links(group: &hdf5::Group, prefix: &str, file: &StoredFile) -> Result<Vec<String>> {
     let mut links = Vec::new();
     let visited = group.find_link(IndexType::Name, IterationOrder::Native, |name, link| {
@@ -42,7 +42,7 @@ fn checked_links(group: &hdf5::Group, prefix: &str, file: &StoredFile) -> Result
     lead_here.collect()
 }
 
-/// Refuses a dataset whose elements lie elsewhere, in other files even, before it is asked for anything.
+/// Refuses a dataset whose elements are stored elsewhere, such as in other files, before it is used.
 pub(crate) fn check_stored_as(
     storage: Storage,
     dataset: &hdf5::Dataset,

@@ -1,4 +1,4 @@
-//! The six columns of rows that shards and datasets share.
+//! The six columns of rows shared by shards and datasets.
 
 use std::num::NonZeroUsize;
 use std::ops::{Not, Range};
@@ -15,12 +15,12 @@ use crate::file::{FileReader, FileWriter};
 use crate::in_order::in_order;
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
 
-/// Rows that a thread reads in one go. Chunks of the larger columns begin with a block, so that no more is decoded twice
-/// than small ones, and a chunk of tokens between two blocks.
+/// Number of rows that a thread reads at once. Chunks of the larger columns start at the start of a block. So
+/// only small chunks are decoded twice, and the one chunk of tokens at the boundary of two blocks.
 const BLOCK_ROWS: u64 = 32 << 10;
 
-/// Reads so many rows by several threads, in blocks: for each `empty` makes something that `read` may add to while it
-/// reads the block's rows, and `take` gets both results of every block, in order.
+/// Reads `n_rows` rows with several threads, in blocks. For each block `empty` creates a value, to which
+/// `read` may add while it reads the rows. `take` receives both results of every block, in order.
 pub(crate) fn in_blocks<R: Send, B: Send, E: From<Error> + Send>(
     n_rows: u64,
     threads: NonZeroUsize,
@@ -37,29 +37,29 @@ pub(crate) fn in_blocks<R: Send, B: Send, E: From<Error> + Send>(
     in_order(n_rows.div_ceil(BLOCK_ROWS) as usize, threads, read_block, |(rows, made)| take(rows, made))
 }
 
-/// One row: a distinct text. Rows are ordered by hash; where hashes are equal, by tokens, then by votes, so that
-/// the order does not depend on who sorts them.
+/// One row: a distinct text. Rows are ordered by hash; rows with equal hashes by tokens, then by votes. The
+/// order therefore does not depend on which program sorts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     /// XXH3-64 of the cleaned text.
     pub hash: u64,
-    /// The ids of its kept words: in a shard, places in its dictionary; in a dataset, vocabulary ids.
+    /// The ids of its tokens: in a shard, indexes into its dictionary; in a dataset, vocabulary ids.
     pub tokens: Vec<u32>,
-    /// How many reviews gave the text each rating.
+    /// Number of reviews of the text per rating.
     pub votes: Votes,
     /// 1 for a positive text, else 0.
     pub label: u8,
-    /// From 0 to 999; decides whether the row is for training or for testing.
+    /// From 0 to 999; assigns the row to the training split or to the test split.
     pub split: u16,
-    /// Which of several sources the row came from; not stored in files.
+    /// Number of the source of the row during a merge. It is not stored in files.
     pub source: u32,
 }
 
-/// What every row of a file keeps to.
+/// Rules for every row of a file.
 #[derive(Debug)]
 pub(crate) struct RowRules {
     pub(crate) settings: Settings,
-    /// What its tokens are from.
+    /// The range of valid token ids.
     pub(crate) ids: Range<u64>,
 }
 
@@ -68,7 +68,7 @@ impl RowRules {
         if self.settings.max_tokens == 0 { u64::MAX } else { u64::from(self.settings.max_tokens) }
     }
 
-    /// The rule that a row at this place with so many tokens breaks.
+    /// The rule that row `at` breaks if it has this number of tokens.
     fn length_fault(&self, at: u64, length: u64) -> Option<Fault> {
         let most = self.length_max();
         ((1..=most).contains(&length)).not().then(|| {
@@ -87,12 +87,12 @@ impl RowRules {
         self.length_fault(at, length).map_or(Ok(length as usize), Err)
     }
 
-    /// The rule that the row at this place breaks; `None` for a sound row.
+    /// The rule that row `at` breaks; `None` for a valid row.
     fn fault(&self, at: u64, row: &Row) -> Option<Fault> {
         let fault = |rule, thing, found: String, expected: String| {
             Some(Fault::new(rule, format!("the {thing} of row {at}"), found, expected))
         };
-        // Both are looked for in all tokens, which takes less time than to stop at the first.
+        // Computes both over all tokens, which is faster than stopping at the first invalid one.
         let (least, largest) =
             row.tokens.iter().fold((u32::MAX, 0), |(least, largest), &id| (least.min(id), largest.max(id)));
         if u64::from(least) < self.ids.start || u64::from(largest) >= self.ids.end {
@@ -112,7 +112,7 @@ impl RowRules {
     }
 }
 
-/// The fault of a row whose hash is less than that of the row before.
+/// The fault of a row whose hash is less than the one before.
 pub(crate) fn order_fault(at: u64) -> Fault {
     let thing = format!("row {at}");
     Fault::new(
@@ -123,22 +123,22 @@ pub(crate) fn order_fault(at: u64) -> Fault {
     )
 }
 
-/// How ids are stored.
+/// Integer type of stored ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenType {
-    /// In 16 bits.
+    /// 16 bits.
     U16,
-    /// In 32 bits.
+    /// 32 bits.
     U32,
 }
 
 impl TokenType {
-    /// The smaller type that holds every id up to this one.
+    /// The smallest type for ids up to this one.
     pub fn holding(largest_id: u64) -> Self {
         if largest_id <= u64::from(u16::MAX) { Self::U16 } else { Self::U32 }
     }
 
-    /// How many bits.
+    /// Number of bits.
     pub(crate) fn bits(self) -> u32 {
         match self {
             Self::U16 => 16,
@@ -152,7 +152,7 @@ enum TokensWriter {
     U32(ColumnWriter<u32>),
 }
 
-/// Writes rows in the order in which they come.
+/// Writes rows in the order of the calls.
 pub(crate) struct RowsWriter {
     tokens: TokensWriter,
     offsets: ColumnWriter<u64>,
@@ -220,16 +220,16 @@ impl RowsWriter {
     }
 }
 
-/// The columns of rows of an open file. Any number of threads can read them at the same time.
+/// The columns of rows of an open file. Any number of threads can read them at once.
 #[derive(Clone, Debug)]
 pub struct RowColumns {
-    /// The tokens of all rows, one row after the other.
+    /// The tokens of all rows, concatenated.
     pub tokens: TokenColumn,
-    /// Where each row's tokens begin, and where the last one's end.
+    /// The start of each row's tokens, and the end of the last row's.
     pub offsets: Column<u64>,
     /// Labels.
     pub label: Column<u8>,
-    /// Votes, five a row.
+    /// Votes, five per row.
     pub votes: Column<u32>,
     /// Hashes.
     pub hash: Column<u64>,
@@ -238,17 +238,17 @@ pub struct RowColumns {
     rules: Arc<RowRules>,
 }
 
-/// Tokens, as wide as they are stored.
+/// The tokens, in their stored width.
 #[derive(Clone, Debug)]
 pub enum TokenColumn {
-    /// In 16 bits.
+    /// 16 bits.
     U16(Column<u16>),
-    /// In 32 bits.
+    /// 32 bits.
     U32(Column<u32>),
 }
 
 impl TokenColumn {
-    /// The number of tokens.
+    /// Number of tokens.
     pub fn n_tokens(&self) -> usize {
         match self {
             Self::U16(column) => column.n_rows(),
@@ -282,7 +282,7 @@ impl RowColumns {
         columns.lengths_fault()?.map_or(Ok(columns), |fault| Err(file.broken(fault)))
     }
 
-    /// What is wrong with the lengths of columns and with the first and last of the offsets.
+    /// The fault in the lengths of columns or in the first and last offsets, if any.
     fn lengths_fault(&self) -> Result<Option<Fault>> {
         let Self { offsets, label, votes, hash, split, .. } = self;
         let n = hash.n_rows();
@@ -304,7 +304,8 @@ impl RowColumns {
         }))
     }
 
-    /// Checks the lengths of all rows, and that their hashes ascend: what decides where rows are looked for.
+    /// Checks that all rows have valid lengths and that their hashes ascend. The search for rows depends on
+    /// both.
     pub(crate) fn check_places(&self) -> Result<()> {
         let (mut at, mut before) = (0, None);
         self.offsets.each_chunk(|offsets| {
@@ -327,7 +328,7 @@ impl RowColumns {
         })
     }
 
-    /// The length of the row at this place, whose tokens lie between these offsets.
+    /// The length of row `at`, whose tokens are between these offsets.
     fn length(&self, at: u64, from: u64, to: u64) -> Result<usize> {
         self.rules.length(at, from, to).map_err(|fault| self.offsets.broken(fault))
     }
@@ -343,7 +344,7 @@ impl RowColumns {
         }
     }
 
-    /// A place among the rows, for one thread.
+    /// A reader of the rows for one thread.
     pub(crate) fn reader(&self) -> RowsReader {
         RowsReader {
             tokens: self.tokens.reader(),
@@ -363,7 +364,7 @@ enum TokensReader {
     U32(ColumnReader<u32>),
 }
 
-/// One thread's reading of rows by their place. In order it is cheap; each change of place may decode chunks again.
+/// One thread's reader of rows by index. Reading in order is cheap; other reads may decode chunks repeatedly.
 pub struct RowsReader {
     tokens: TokensReader,
     offsets: ColumnReader<u64>,
@@ -376,18 +377,18 @@ pub struct RowsReader {
 }
 
 impl RowsReader {
-    /// The number of rows.
+    /// Number of rows.
     pub fn n_rows(&self) -> u64 {
         self.hash.column().n_rows() as u64
     }
 
-    /// The hash of the row at this place.
+    /// The hash of the row at this index.
     pub fn hash(&mut self, at: u64) -> Result<u64> {
         self.hash.get(at as usize)
     }
 
-    /// Reads the row at this place into `row`, all but its source. A row that breaks a rule of the format is refused;
-    /// its order and the words that its split comes of are for who reads all rows.
+    /// Reads the row at this index into `row`, except for its source. A row that breaks a rule of the format
+    /// is refused. The order of rows, and the split by words, are checked only when all rows are verified.
     pub fn read(&mut self, at: u64, row: &mut Row) -> Result<()> {
         let place = at as usize;
         row.hash = self.hash.get(place)?;

@@ -1,6 +1,6 @@
-//! The names, types and sizes of everything in a file. No other crate names a dataset or an attribute.
+//! Names, types and sizes of all parts of a file. No other crate uses the name of a dataset or an attribute.
 
-/// The version of the formats of shard and dataset; a reader refuses any other.
+/// Version of the formats of shard and dataset. A reader refuses any other version.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The value of the attribute [`FORMAT`] of a shard.
@@ -16,7 +16,8 @@ pub(crate) const VOTES: &str = "votes";
 pub(crate) const HASH: &str = "hash";
 pub(crate) const SPLIT: &str = "split";
 
-// Columns of words, in a group: a shard's dictionary, a dataset's vocabulary; and their offsets.
+// Columns of words, in a group: a shard's dictionary or a dataset's vocabulary. Their offsets are
+// [`OFFSETS`].
 pub(crate) const WORD_BYTES: &str = "bytes";
 pub(crate) const COUNT: &str = "count";
 
@@ -26,7 +27,7 @@ pub(crate) const ROWS: &str = "rows";
 /// The table of digests.
 pub(crate) const DIGESTS: &str = "digests";
 
-// Attributes, in the order in which they are written.
+// Attributes, in the order of writing.
 pub(crate) const FORMAT: &str = "format";
 pub(crate) const SCHEMA: &str = "schema_version";
 pub(crate) const CLEANING: &str = "cleaning_version";
@@ -74,12 +75,12 @@ pub(crate) const DATASET_ATTRIBUTES: [&str; 14] = [
     VOCABULARY_DIGEST,
 ];
 
-/// The level of deflate that is declared; chunks are compressed here, not by the library.
+/// The declared deflate level. Chunks are compressed by this crate, not by the library.
 pub(crate) const DEFLATE_LEVEL: u8 = 1;
 
-/// Rows in a chunk of each column, by the last part of its name; a shorter column is one chunk of its own length.
-/// BENCHMARKS.md has the measurement: with smaller chunks files grow, with larger ones a single row takes longer to
-/// read, and both gain little.
+/// Number of rows per chunk of each column, by the last part of its name. A shorter column is one chunk.
+/// BENCHMARKS.md has the measurement: with smaller chunks files grow, with larger ones reading a single row
+/// takes longer, and both gain little.
 pub const CHUNK_ROWS: [(&str, usize); 8] = [
     (TOKENS, 64 << 10),
     (OFFSETS, 32 << 10),
@@ -91,11 +92,11 @@ pub const CHUNK_ROWS: [(&str, usize); 8] = [
     (COUNT, 32 << 10),
 ];
 
-/// Ids in a chunk of padded rows, which holds as many whole rows as they fill, at least one: half a megabyte where
-/// ids have 16 bits.
+/// Number of ids per chunk of padded rows. A chunk holds as many whole rows as fit, at least one: half a
+/// megabyte for ids of 16 bits.
 pub const PADDED_CHUNK_IDS: usize = 256 << 10;
 
-/// Rows in a chunk of this column, whose rows have `width` elements.
+/// Number of rows per chunk of this column, whose rows have `width` elements.
 pub(crate) fn chunk_rows(name: &str, width: usize) -> usize {
     if name == ROWS {
         return (PADDED_CHUNK_IDS / width).max(1);

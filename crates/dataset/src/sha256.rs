@@ -1,4 +1,4 @@
-//! The SHA-256 of a file, by which commits and manifests know it.
+//! The SHA-256 of a file, by which commit records and manifests identify it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,7 +12,7 @@ pub fn of_file(path: &Path) -> io::Result<String> {
     of_file_reporting(path, &Progress::default())
 }
 
-/// The same, each byte of which is a step.
+/// The same; each byte is a step of `progress`.
 pub fn of_file_reporting(path: &Path, progress: &Progress) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();

@@ -1,4 +1,4 @@
-//! A shard: the rows of one reduce partition, with a dictionary of its own.
+//! A shard: the rows of one reduce partition, with its own dictionary.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -23,20 +23,20 @@ use crate::words::{RULE_OF_WORDS, WordsReader, WordsWriter};
 
 const DICTIONARY: &str = "dictionary";
 
-/// How much will be written, which HDF5 wants to know first.
+/// Sizes of a shard, which HDF5 requires in advance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShardSize {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Kept words of all rows.
+    /// Number of kept tokens of all rows.
     pub tokens: u64,
-    /// Words of the dictionary.
+    /// Number of words of the dictionary.
     pub words: u64,
-    /// Their bytes.
+    /// Total length of these words in bytes.
     pub word_bytes: u64,
 }
 
-/// Writes a shard: words in byte order, rows in row order, in any mixture of both.
+/// Writer of a shard. Words come in byte order and rows in row order, interleaved in any way.
 pub struct ShardWriter {
     file: FileWriter,
     rows: RowsWriter,
@@ -66,26 +66,26 @@ impl ShardWriter {
         })
     }
 
-    /// The same writer, each word and row of which is a step.
+    /// Returns the writer with this progress, in which each word and row is a step.
     pub fn reporting(self, progress: Progress) -> Self {
         Self { progress, ..self }
     }
 
-    /// The next word of the dictionary, with its count over all distinct texts.
+    /// Writes the next word of the dictionary, with its count over all distinct texts.
     pub fn word(&mut self, word: &[u8], count: u64) -> Result<()> {
         self.progress.advance(1);
         self.dictionary_digester.add(word, count);
         self.dictionary.push(&mut self.file, word, count)
     }
 
-    /// The next row; its tokens are places in the dictionary.
+    /// Writes the next row, whose tokens are indexes into the dictionary.
     pub fn row(&mut self, row: &Row) -> Result<()> {
         self.progress.advance(1);
         self.id_digest += self.id_digester.of_ids(row.hash, row.label, row.votes, row.tokens.iter().copied());
         self.rows.push(&mut self.file, row)
     }
 
-    /// Completes the file and makes it durable. All that the size promised must have been written.
+    /// Completes the file and syncs it to disk. All declared rows and words must have been written.
     pub fn finish(mut self, row_digest: Digest) -> Result<()> {
         self.rows.finish(&mut self.file)?;
         self.dictionary.finish(&mut self.file)?;
@@ -95,7 +95,8 @@ impl ShardWriter {
     }
 }
 
-/// A shard, opened; its table of digests, attributes and layout have been checked, its chunks are as they are read.
+/// An open shard. Its table of digests, attributes and layout have been checked; chunks are checked when they
+/// are read.
 pub struct ShardReader {
     file: Arc<StoredFile>,
     settings: Settings,
@@ -129,17 +130,17 @@ impl ShardReader {
         })
     }
 
-    /// The settings it was made with.
+    /// Settings of the shard.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// The digests that it claims; [`ShardReader::verify_blocks`] holds them against rows and words.
+    /// The digests recorded in the file. [`ShardReader::verify_blocks`] compares them with rows and words.
     pub fn digests(&self) -> Digests {
         self.digests
     }
 
-    /// How much it holds.
+    /// Sizes of the shard.
     pub fn size(&self) -> ShardSize {
         ShardSize {
             rows: self.columns.n_rows(),
@@ -149,17 +150,17 @@ impl ShardReader {
         }
     }
 
-    /// Reads the row at this place into `row`.
+    /// Reads the row at this index into `row`.
     pub fn row(&mut self, at: u64, row: &mut Row) -> Result<()> {
         self.rows.read(at, row)
     }
 
-    /// The words and counts of its dictionary.
+    /// The words and counts of the dictionary.
     pub fn dictionary(&mut self) -> &mut WordsReader {
         &mut self.dictionary
     }
 
-    /// The places of the rows with this hash.
+    /// The indexes of the rows with this hash.
     pub fn rows_with_hash(&mut self, hash: u64) -> Result<Range<u64>> {
         let from = self.first_row_where(|other| other >= hash)?;
         let to = self.first_row_where(|other| other > hash)?;
@@ -175,8 +176,8 @@ impl ShardReader {
         Ok(from)
     }
 
-    /// Keeps the dictionary in memory if it takes at most this many bytes. Words of rows are read from the file where
-    /// it is not kept, which is slow, but takes no memory.
+    /// Loads the dictionary into memory if it takes at most this number of bytes. Otherwise the words of rows
+    /// are read from the file, which is slow but takes no memory.
     pub fn keep_dictionary(&mut self, bytes_max: u64) -> Result<()> {
         let ShardSize { words, word_bytes, .. } = self.size();
         if KeptWords::memory_bytes(words, word_bytes) > bytes_max {
@@ -192,8 +193,8 @@ impl ShardReader {
         Ok(())
     }
 
-    /// Writes the words of a row of this shard into `joined`, a space between. Words hold no byte as small as a
-    /// space, so that joined words are ordered as the words are.
+    /// Writes the words of a row of this shard to `joined`, separated by spaces. No byte of a word is as
+    /// small as a space, so joined words have the same order as lists of words.
     pub fn join_words(&mut self, row: &Row, joined: &mut Vec<u8>) -> Result<()> {
         if let Some(kept) = &self.kept_dictionary {
             kept.join(&row.tokens, joined);
@@ -217,12 +218,13 @@ impl ShardReader {
         Ok(self.digester.of_words(row.hash, row.label, row.votes, row.tokens.len(), &joined))
     }
 
-    /// Reads everything once and checks it: all chunks by their digests, the order of words and rows, each row by the
-    /// settings, and the digests of dictionary and ids. The row digest and the rows' splits are worked out again
-    /// from the rows' own words where the dictionary is kept in memory.
+    /// Reads and checks everything once: all chunks by their digests, the order of words and rows, each row
+    /// by the settings, and the digests of dictionary and ids. If the dictionary is in memory, the row digest
+    /// and the splits are also computed from the words of the rows.
     ///
-    /// It is done by several threads, in blocks: for each `empty` makes something that `each` adds the block's rows to,
-    /// and `take` gets all of these in order. Besides what `take` has there is one of them a thread at a time.
+    /// Several threads work in blocks. For each block `empty` creates a value, and `each` adds the rows of
+    /// the block to it. `take` receives all values in order. In addition to those held by `take`, there is
+    /// one value per thread.
     pub fn verify_blocks<B: Send>(
         &mut self,
         threads: NonZeroUsize,
@@ -310,7 +312,7 @@ impl ShardReader {
             if at > 0 && word <= before {
                 return fault("F20", "a word behind the one before in byte order");
             }
-            // Both are in byte order.
+            // Both lists are in byte order.
             while stop_words.next_if(|stop_word| *stop_word < &word[..]).is_some() {}
             if stop_words.peek().is_some_and(|stop_word| *stop_word == &word[..]) {
                 return fault("F19", "none of the stop words");
@@ -326,11 +328,11 @@ impl ShardReader {
     }
 }
 
-/// What is known of neighbouring rows once they are verified.
+/// What is known of consecutive rows after verification.
 #[derive(Default)]
 struct VerifiedRows {
     id_digest: Digest,
-    /// Zero where no dictionary is kept.
+    /// Zero if the dictionary is not in memory.
     row_digest: Digest,
     first_at: u64,
     first: Row,

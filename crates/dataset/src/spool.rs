@@ -1,8 +1,8 @@
-//! Rows, words and numbers on disk for a while: sorted runs of what does not fit in memory.
+//! Temporary files for rows, words and numbers: sorted runs of data that does not fit in memory.
 //!
-//! All runs of a spool lie one behind the other in one file without a name, which the system removes when the
-//! program ends, however it ends. Each run is read through a small buffer of its own, so that any number of them
-//! can be merged with one file handle. The bytes are nobody else's business and have no version.
+//! All runs of a spool are in one unnamed file, one after the other. The system removes it when the program
+//! ends, even if it is killed. Each run is read through its own small buffer, so any number of runs can be
+//! merged with one file descriptor. The format is internal and has no version.
 
 use std::fs;
 use std::io::{self, BufReader, Read};
@@ -15,14 +15,14 @@ use corpus::record::Votes;
 use crate::error::{Error, Result};
 use crate::rows::Row;
 
-/// A file without a name that holds runs.
+/// An unnamed file that holds runs.
 pub struct Spool {
     folder: PathBuf,
     file: Arc<fs::File>,
     end: u64,
 }
 
-/// A run: where it lies.
+/// The byte range of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     start: u64,
@@ -36,13 +36,13 @@ impl Spool {
         Ok(Self { folder: folder.to_owned(), file: Arc::new(file), end: 0 })
     }
 
-    /// Begins a run behind all others; it takes its place when it is finished.
+    /// Starts a run after all others. It is part of the spool once it is finished.
     pub fn append(&mut self) -> RunWriter<'_> {
         let pen = self.pen(self.end);
         RunWriter { spool: self, start: pen.position, pen }
     }
 
-    /// Reserves a run of exactly this many numbers, so that several such can be written by turns.
+    /// Reserves a run of exactly this many numbers, so that several such runs can be written in turn.
     pub fn reserve_numbers(&mut self, n_numbers: u64) -> NumbersWriter {
         let pen = self.pen(self.end);
         self.end += n_numbers * size_of::<u32>() as u64;
@@ -53,14 +53,14 @@ impl Spool {
         Pen { folder: self.folder.clone(), file: self.file.clone(), position, buffer: Vec::new() }
     }
 
-    /// Reads the rows of a run, through a buffer of this many bytes.
+    /// Reads the rows of a run, through a buffer of this size.
     pub fn rows(&self, run: Run, buffer_bytes: usize) -> impl Iterator<Item = Result<Row>> + use<> {
         let folder = self.folder.clone();
         let mut input = self.reader(run, buffer_bytes);
         std::iter::from_fn(move || kept(&folder, READ, next_entry(&mut input, read_row)).transpose())
     }
 
-    /// Reads the words of a run with their counts, through a buffer of this many bytes.
+    /// Reads the words of a run with their counts, through a buffer of this size.
     pub fn words(
         &self,
         run: Run,
@@ -85,12 +85,12 @@ impl Spool {
 
 const READ: &str = "read a temporary file";
 
-/// Says which folder an error belongs to, and what was to be done there.
+/// Adds the folder and the failed action to an error.
 fn kept<T>(folder: &Path, action: &'static str, result: io::Result<T>) -> Result<T> {
     result.map_err(|source| Error::Temporary { path: folder.to_owned(), action, source })
 }
 
-/// Writes to one place of the file, in large pieces.
+/// Writes at one position of the file, in large blocks.
 struct Pen {
     folder: PathBuf,
     file: Arc<fs::File>,
@@ -120,7 +120,7 @@ pub struct RunWriter<'a> {
 const APPEND_BYTES: usize = 1 << 20;
 
 impl RunWriter<'_> {
-    /// The next row.
+    /// Writes the next row.
     pub fn row(&mut self, row: &Row) -> Result<()> {
         let out = &mut self.pen.buffer;
         out.extend_from_slice(&row.hash.to_le_bytes());
@@ -133,7 +133,7 @@ impl RunWriter<'_> {
         self.pen.flush_from(APPEND_BYTES)
     }
 
-    /// The next word.
+    /// Writes the next word.
     pub fn word(&mut self, word: &[u8], count: u64) -> Result<()> {
         let out = &mut self.pen.buffer;
         out.extend_from_slice(&count.to_le_bytes());
@@ -159,7 +159,7 @@ pub struct NumbersWriter {
 const NUMBERS_BYTES: usize = 16 << 10;
 
 impl NumbersWriter {
-    /// The next number.
+    /// Writes the next number.
     pub fn push(&mut self, number: u32) -> Result<()> {
         self.pen.buffer.extend_from_slice(&number.to_le_bytes());
         self.pen.flush_from(NUMBERS_BYTES)
@@ -173,7 +173,7 @@ impl NumbersWriter {
     }
 }
 
-/// Reads one run from its own place in the file.
+/// Reads one run at its own position of the file.
 struct RunReader {
     file: Arc<fs::File>,
     left: Run,
@@ -191,7 +191,7 @@ impl Read for RunReader {
     }
 }
 
-/// The next entry of a run, `None` behind the last.
+/// The next entry of a run; `None` after the last.
 fn next_entry<R: io::BufRead, T>(
     input: &mut R,
     read: impl Fn(&mut R) -> io::Result<T>,
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_all_kinds_read_back_from_one_file() {
+    fn runs_of_all_kinds_survive_the_round_trip_through_one_file() {
         let mut spool = Spool::create(&std::env::temp_dir()).unwrap();
         let rows = [row(1, &[5, 6]), row(2, &[]), row(u64::MAX, &[u32::MAX])];
         let mut writer = spool.append();

@@ -1,4 +1,4 @@
-//! The bytes of an open file, read at any place by any number of threads at once.
+//! The bytes of an open file, which any number of threads can read at any offset at once.
 
 use std::fs;
 use std::io;
@@ -9,8 +9,8 @@ use std::os::unix::fs::FileExt;
 use crate::error::{At, Error, Fault, Result};
 use crate::ffi;
 
-/// A file that the HDF5 library has found readable. Its bytes come through the library's own descriptor: whatever the
-/// path names by now, they are those of the file that the library has told the structure of.
+/// A file that the HDF5 library could open. Its bytes are read through the library's descriptor, so they are
+/// those of the file whose structure the library reported, even if the path now names another file.
 #[derive(Debug)]
 pub(crate) struct StoredFile {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub(crate) struct StoredFile {
 impl StoredFile {
     /// Opens a file for the library and for threads.
     pub(crate) fn open(path: &Path) -> Result<(hdf5::File, Self)> {
-        // The system's own error says more than the library's when the file is missing or may not be read.
+        // If the file is missing or unreadable, the system's error is clearer than the library's.
         match fs::File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(Error::Missing { path: path.to_owned() });
@@ -40,17 +40,17 @@ impl StoredFile {
         Ok((library, Self { path: path.to_owned(), file, bytes }))
     }
 
-    /// Where the file lies.
+    /// Path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its size when it was opened.
+    /// Size of the file when it was opened.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Fills `into` with the bytes from `address` on; `None` where the file ends before.
+    /// Fills `into` with the bytes from `address`. Returns `None` if the file ends before.
     pub(crate) fn read(&self, address: u64, into: &mut [u8]) -> Result<Option<()>> {
         match self.file.read_exact_at(into, address) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
@@ -58,12 +58,12 @@ impl StoredFile {
         }
     }
 
-    /// The error of a part that does not match its digest.
+    /// The error for a part that does not match its digest.
     pub(crate) fn damaged(&self, part: &str) -> Error {
         Error::Damaged { path: self.path.clone(), part: part.to_owned() }
     }
 
-    /// The error of a part that is whole, but not what the format says.
+    /// The error for a part that is intact but differs from the format.
     pub(crate) fn unexpected(&self, thing: &str, found: &str, expected: &str) -> Error {
         Error::Unexpected {
             path: self.path.clone(),
@@ -74,7 +74,7 @@ impl StoredFile {
         }
     }
 
-    /// The error of a part that is as its digest says, but breaks a rule of the format.
+    /// The error for a part that matches its digest but violates a rule of the format.
     pub(crate) fn broken(&self, fault: Fault) -> Error {
         fault.of(&self.path)
     }

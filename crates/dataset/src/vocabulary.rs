@@ -1,4 +1,4 @@
-//! The words that ids stand for.
+//! The vocabulary: the words of token ids.
 
 use std::cmp::Reverse;
 
@@ -16,12 +16,13 @@ pub const UNKNOWN: u32 = 1;
 /// The id of the vocabulary's first word.
 pub const FIRST_WORD: u32 = 2;
 
-/// Words in id order, from [`FIRST_WORD`] on, with their counts in the data that they were cut for or applied to.
+/// Words in id order, from [`FIRST_WORD`], with their counts in the data from which the vocabulary was built
+/// or to which it was applied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     /// The words.
     pub words: WordList,
-    /// How often each occurs in all distinct texts, before rows are cut to their kept words.
+    /// Count of each word in all distinct texts, before rows are truncated to their kept tokens.
     pub counts: Vec<u64>,
 }
 
@@ -31,12 +32,13 @@ impl Vocabulary {
         self.words.len() as u64 + u64::from(UNKNOWN)
     }
 
-    /// The type that ids are stored in.
+    /// The type of stored ids.
     pub fn token_type(&self) -> TokenType {
         TokenType::holding(self.largest_id())
     }
 
-    /// The rule of FORMAT.md that words and counts from a file break, which claims these settings and this digest.
+    /// The rule of FORMAT.md that words and counts from a file break, given the settings and the digest
+    /// recorded in it.
     pub(crate) fn fault(&self, settings: &DatasetSettings, claimed: Digest) -> Option<Fault> {
         let (n_words, size) = (self.words.len() as u64, settings.vocabulary_size);
         let is_another = settings.vocabulary_of.is_some();
@@ -58,7 +60,8 @@ impl Vocabulary {
         })
     }
 
-    /// Of a vocabulary of this data, of which each word occurs, and the most frequent ones come first.
+    /// The fault in a vocabulary of this data, in which every word occurs, and the most frequent words come
+    /// first.
     fn order_fault(&self) -> Option<Fault> {
         let thing = |at: usize| format!("the count of word {at} of the vocabulary");
         if let Some(at) = self.counts.iter().position(|&count| count == 0) {

@@ -1,4 +1,4 @@
-//! Words with their counts: the dictionary of a shard, the vocabulary of a dataset.
+//! Words with their counts: the dictionary of a shard, or the vocabulary of a dataset.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use crate::error::{Fault, Result};
 use crate::file::{FileReader, FileWriter};
 use crate::schema::{COUNT, OFFSETS, WORD_BYTES};
 
-/// The number of the rule that words are cleaned ones.
+/// Number of the rule that words are cleaned words.
 pub const RULE_OF_WORDS: &str = "F18";
 
-/// A list of words as three columns: the words' bytes one after the other, where each begins, and its count.
+/// A list of words as three columns: the concatenated bytes, the offset of each word, and its count.
 pub(crate) struct WordsWriter {
     bytes: ColumnWriter<u8>,
     offsets: ColumnWriter<u64>,
@@ -51,7 +51,7 @@ impl WordsWriter {
     }
 }
 
-/// Reads words by their place; in order it is cheap.
+/// Reads words by index. Reading in order is cheap.
 pub struct WordsReader {
     bytes: ColumnReader<u8>,
     offsets: ColumnReader<u64>,
@@ -83,28 +83,28 @@ impl WordsReader {
         Ok(words)
     }
 
-    /// The number of words.
+    /// Number of words.
     pub fn n_words(&self) -> u64 {
         self.count.column().n_rows() as u64
     }
 
-    /// The bytes of all words together.
+    /// Total length of all words in bytes.
     pub fn n_bytes(&self) -> u64 {
         self.bytes.column().n_rows() as u64
     }
 
-    /// The bytes of its columns in the file.
+    /// Size of the columns in the file, in bytes.
     pub(crate) fn stored_bytes(&self) -> u64 {
         let Self { bytes, offsets, count } = self;
         bytes.column().stored_bytes() + offsets.column().stored_bytes() + count.column().stored_bytes()
     }
 
-    /// Reads the word at this place into `word`; gives its count.
+    /// Reads the word at this index into `word`. Returns its count.
     pub fn read(&mut self, at: u64, word: &mut Vec<u8>) -> Result<u64> {
         let at = at as usize;
         let (from, to) = (self.offsets.get(at)?, self.offsets.get(at + 1)?);
-        // A file whose digests are in order may have been made by anybody. Words that share bytes would take far more
-        // memory than the file has bytes.
+        // A file with valid digests may still be crafted. Words that share bytes would take far more memory
+        // than the file has bytes.
         if from >= to || to > self.n_bytes() {
             let expected = format!("more, and at most {}", self.n_bytes());
             let thing = format!("the end of word {at}, which begins at byte {from},");
@@ -116,7 +116,7 @@ impl WordsReader {
     }
 }
 
-/// Words in memory, one after the other.
+/// Words in memory, concatenated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordList {
     bytes: Vec<u8>,
@@ -130,7 +130,7 @@ impl WordList {
         self.ends.push(self.bytes.len() as u64);
     }
 
-    /// The word at this place.
+    /// The word at this index.
     pub fn get(&self, at: usize) -> &[u8] {
         let from = if at == 0 { 0 } else { self.ends[at - 1] as usize };
         &self.bytes[from..self.ends[at] as usize]
@@ -141,23 +141,23 @@ impl WordList {
         (0..self.len()).map(|at| self.get(at))
     }
 
-    /// The number of words.
+    /// Number of words.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The bytes of all words together.
+    /// Total length of all words in bytes.
     pub fn n_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Checks words from elsewhere, which texts prepared by these settings are to be found in: each is a cleaned word,
-    /// listed once, and no stop word.
+    /// Checks words from another source for texts prepared with these settings: each is a cleaned word, is
+    /// listed once, and is not a stop word.
     pub fn check(&self, settings: &Settings) -> Result<(), WordFault> {
         let mut cleaner = Cleaner::default();
         let mut listed = HashSet::with_capacity(self.len());
@@ -188,16 +188,16 @@ impl WordList {
     }
 }
 
-/// A word that no list of ours has.
+/// A word that no list of this project can contain.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("word {at} is {found}, expected {expected}")]
 pub struct WordFault {
-    /// The rule's number in FORMAT.md.
+    /// Number of the rule in FORMAT.md.
     pub rule: &'static str,
-    /// Its place, from 0.
+    /// Index of the word, from 0.
     pub at: usize,
-    /// What it is, with nothing in it that a terminal takes for a command.
+    /// The value found, without control characters.
     pub found: String,
-    /// What it should be.
+    /// The expected value.
     pub expected: &'static str,
 }

@@ -1,4 +1,4 @@
-//! The columns of rows, read by this crate's threads, are what the HDF5 library reads.
+//! The columns of rows read by this crate's threads equal those read by the HDF5 library.
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
@@ -20,12 +20,12 @@ fn threads(n: usize) -> NonZeroUsize {
     NonZeroUsize::new(n).unwrap()
 }
 
-/// The library, without its cache of chunks.
+/// The library without its chunk cache.
 fn library(path: &Path) -> hdf5::File {
     hdf5::File::with_options().with_fapl(|access| access.chunk_cache(0, 0, 0.0)).open(path).unwrap()
 }
 
-/// A dataset in a folder of its own.
+/// A dataset in a new folder.
 fn dataset_of(rows: &[Row]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reviews.h5");
@@ -43,7 +43,7 @@ where
     for n in [1, 2, 3, 8] {
         assert!(column.read(threads(n)).unwrap() == expected, "{name} by {n} threads");
     }
-    // Many threads at once, each its own way through all chunks.
+    // Several threads at once, each in its own order through all chunks.
     thread::scope(|scope| {
         for first in 0..4 {
             let expected = &expected;
@@ -75,8 +75,9 @@ fn assert_columns(columns: &RowColumns, path: &Path) {
 }
 
 #[test]
-fn columns_are_what_the_library_reads() {
-    // No row, one, one less and one more than a chunk of votes, and several chunks of each column, the last one short.
+fn columns_equal_those_read_by_the_library() {
+    // Zero rows, one row, one row less and one row more than a chunk of votes, and several chunks of each
+    // column, of which the last is incomplete.
     for n in [0, 1, 16_383, 16_384, 16_385, 140_000] {
         let (_folder, path) = dataset_of(&many_rows(n));
         let dataset = DatasetReader::open(&path).unwrap();
@@ -89,11 +90,11 @@ fn columns_are_what_the_library_reads() {
 }
 
 #[test]
-fn wide_tokens_are_what_the_library_reads() {
+fn wide_tokens_equal_those_read_by_the_library() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reviews.h5");
     let letter = |n: u32| char::from(b'a' + (n % 26) as u8);
-    // None of them is a stop word.
+    // None of the words is a stop word.
     let word = |n: u32| ['q', 'x', letter(n / 17_576), letter(n / 676), letter(n / 26), letter(n)];
     let words: Vec<String> = (0..70_000).map(|n| word(n).iter().collect()).collect();
     let rows: Vec<Row> = many_rows(70_000)
@@ -107,7 +108,7 @@ fn wide_tokens_are_what_the_library_reads() {
 }
 
 #[test]
-fn a_dataset_without_words_or_rows_reads_back() {
+fn a_dataset_without_words_or_rows_survives_the_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reviews.h5");
     write_dataset_of(&path, &NONE, &[], Digest(0));
@@ -115,7 +116,7 @@ fn a_dataset_without_words_or_rows_reads_back() {
 }
 
 #[test]
-fn threads_verify_all_rows_in_order() {
+fn several_threads_verify_all_rows_in_order() {
     for n in [0, 1, 32_768, 140_000] {
         let (_folder, path) = dataset_of(&many_rows(n));
         let dataset = DatasetReader::open(&path).unwrap();
@@ -139,7 +140,8 @@ fn threads_verify_all_rows_in_order() {
 
 #[test]
 fn rows_out_of_order_between_two_blocks_are_refused() {
-    // Texts of one hash, in another order than that of their words. What is out of order by hash is not opened.
+    // Rows of one hash that are not in the order of their words. Rows out of order by hash would be refused
+    // on opening.
     let mut rows = many_rows(40_000);
     for (at, tokens) in [(32_767, 1), (32_768, 0)] {
         rows[at] = Row { hash: 32_767, tokens: vec![tokens], ..rows[at].clone() };
@@ -155,7 +157,7 @@ fn rows_out_of_order_between_two_blocks_are_refused() {
 }
 
 #[test]
-fn an_open_dataset_stays_the_file_that_was_opened() {
+fn replacing_the_file_does_not_change_an_open_dataset() {
     let (folder, path) = dataset_of(&many_rows(20_000));
     let dataset = DatasetReader::open(&path).unwrap();
     let before = dataset.columns().hash.read(threads(2)).unwrap();

@@ -1,4 +1,4 @@
-//! Damaged and hostile files: what is not as it was written is noticed before a row of it is used, or changes nothing.
+//! Damaged and hostile files: damage is detected before a row is used, or it changes no row.
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
@@ -15,7 +15,7 @@ use dataset::{Error, Row};
 use fixture::{many_rows, push, rows, write_dataset, write_shard};
 use hdf5::filters::Filter;
 
-/// A file, and how all of it is read.
+/// A file, and the function that reads all of it.
 struct Subject {
     _folder: tempfile::TempDir,
     path: PathBuf,
@@ -25,7 +25,7 @@ struct Subject {
     read: Read,
 }
 
-/// Reads and verifies a file; gives the rows that were seen, of a damaged file too.
+/// Reads and verifies a file. Adds each row to the list, also if the file is damaged.
 type Read = fn(&Path, &mut Vec<Row>) -> Result<(), Error>;
 
 fn read_shard(path: &Path, seen: &mut Vec<Row>) -> Result<(), Error> {
@@ -59,8 +59,8 @@ impl Subject {
         Self { _folder: folder, path, file, whole, rows, read }
     }
 
-    /// Whether a change of one byte is noticed. If it is, no row but those that are there has been seen; if it is not,
-    /// all of them.
+    /// Whether a change of one byte is detected. If it is, only original rows were read; if it is not, all of
+    /// them were.
     fn notices(&self, at: usize, mask: u8) -> bool {
         let mut seen = Vec::new();
         self.file.write_all_at(&[self.whole[at] ^ mask], at as u64).unwrap();
@@ -82,11 +82,11 @@ fn small() -> [Subject; 2] {
 }
 
 #[test]
-fn no_flipped_byte_changes_a_row_unnoticed() {
+fn no_flipped_byte_changes_a_row_undetected() {
     for subject in small() {
         let n = subject.whole.len();
         let noticed = (0..n).filter(|&at| subject.notices(at, 1 << (at % 8))).count();
-        // The rest is spare: gaps between objects, and room that the library has not used.
+        // The other bytes are unused: gaps between objects, and reserved space.
         assert!(noticed > n / 2, "{noticed} of {n}");
     }
 }
@@ -104,13 +104,13 @@ fn every_cut_file_is_refused() {
     }
 }
 
-/// A hundred bytes in a usual run; PROVE=1 takes ten thousand.
+/// One hundred bytes by default; ten thousand with PROVE=1.
 fn flips() -> usize {
     if env::var_os("PROVE").is_some() { 10_000 } else { 100 }
 }
 
 #[test]
-fn no_flipped_byte_of_a_larger_file_changes_a_row_unnoticed() {
+fn no_flipped_byte_of_a_larger_file_changes_a_row_undetected() {
     let rows = many_rows(40_000);
     let subjects = [
         Subject::new(write_shard, &rows, read_shard),
@@ -136,7 +136,7 @@ fn next(state: &mut u64) -> u64 {
 }
 
 #[test]
-fn a_file_that_is_cut_while_it_is_open_is_damaged() {
+fn a_file_truncated_while_open_is_reported_as_damaged() {
     for by_threads in [false, true] {
         let subject = Subject::new(write_dataset, &many_rows(40_000), read_dataset);
         let dataset = DatasetReader::open(&subject.path).unwrap();
@@ -151,7 +151,7 @@ fn a_file_that_is_cut_while_it_is_open_is_damaged() {
     }
 }
 
-/// What is said of a dataset whose column `label` another program has replaced by one of its own.
+/// The error for a dataset whose column `label` another program has replaced.
 fn with_other_label(other: impl FnOnce(&hdf5::File)) -> String {
     let subject = Subject::new(write_dataset, &many_rows(70_000), read_dataset);
     let file = hdf5::File::open_rw(&subject.path).unwrap();

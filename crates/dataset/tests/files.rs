@@ -1,4 +1,4 @@
-//! Shards and datasets as files: what is written reads back, the same bytes each time.
+//! Shards and datasets survive the round trip through files, with the same bytes each time.
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
@@ -11,7 +11,7 @@ use dataset::shard::{ShardReader, ShardSize, ShardWriter};
 use fixture::{many_rows, read_shard, rows, write_dataset, write_shard};
 
 #[test]
-fn a_shard_reads_back_whole() {
+fn a_shard_survives_the_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shard.h5");
     write_shard(&path, &rows());
@@ -26,7 +26,7 @@ fn a_shard_reads_back_whole() {
 }
 
 #[test]
-fn a_shard_without_rows_is_a_shard() {
+fn a_shard_without_rows_survives_the_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shard.h5");
     let size = ShardSize::default();
@@ -35,7 +35,7 @@ fn a_shard_without_rows_is_a_shard() {
 }
 
 #[test]
-fn the_same_rows_are_the_same_bytes() {
+fn equal_rows_give_equal_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let bytes = ["a", "b"].map(|name| {
         let path = folder.path().join(name);
@@ -43,12 +43,12 @@ fn the_same_rows_are_the_same_bytes() {
         std::fs::read(path).unwrap()
     });
     assert!(bytes[0] == bytes[1]);
-    // The file as it has always been: times of objects, or another version of a library, would change it.
+    // A reference digest: object times or another version of the library would change it.
     assert_eq!(Digest::of(&bytes[0]).to_string(), "9ff7b453b7d7134dfae798848bb50244");
 }
 
 #[test]
-fn more_rows_than_a_chunk_holds_read_back() {
+fn more_rows_than_a_chunk_survive_the_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shard.h5");
     let many = many_rows(70_000);
@@ -57,7 +57,7 @@ fn more_rows_than_a_chunk_holds_read_back() {
 }
 
 #[test]
-fn a_promise_of_more_rows_than_come_is_a_defect() {
+fn fewer_rows_than_declared_are_an_internal_error() {
     let folder = tempfile::tempdir().unwrap();
     let size = ShardSize { rows: 1, tokens: 0, words: 0, word_bytes: 0 };
     let shard = ShardWriter::create(&folder.path().join("shard.h5"), &Settings::original(), size).unwrap();
@@ -65,7 +65,7 @@ fn a_promise_of_more_rows_than_come_is_a_defect() {
 }
 
 #[test]
-fn a_dataset_reads_back_whole() {
+fn a_dataset_survives_the_round_trip() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dataset.h5");
     write_dataset(&path, &rows());
@@ -82,7 +82,7 @@ fn a_dataset_reads_back_whole() {
 }
 
 #[test]
-fn a_shard_is_no_dataset_and_a_text_is_neither() {
+fn a_shard_is_not_read_as_a_dataset_nor_a_text_as_either() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("shard.h5");
     write_shard(&path, &rows());

@@ -1,4 +1,4 @@
-//! Files that somebody made to do harm: refused in bounded time and memory, and nothing else is opened on their behalf.
+//! Malicious files: they are refused within bounded time and memory, and no other file is opened.
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
@@ -18,10 +18,10 @@ use hdf5::{File, Hyperslab};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
-/// Longer than any of these is read for, if nothing that never answers is opened.
+/// Time limit, which none of these reads reaches unless it blocks.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A dataset that somebody has altered.
+/// A dataset that was altered.
 struct Altered {
     _folder: TempDir,
     path: PathBuf,
@@ -38,7 +38,7 @@ impl Altered {
         Self { _folder: folder, path }
     }
 
-    /// Why it is refused, within the time limit.
+    /// The error, which must come within the time limit.
     #[track_caller]
     fn refused(&self) -> String {
         let (told, hears) = mpsc::channel();
@@ -52,10 +52,11 @@ impl Altered {
     }
 }
 
-/// A pipe that nobody writes to: who opens it waits for ever.
+/// A pipe without a writer: opening it blocks forever.
 fn pipe_in(folder: &Path) -> PathBuf {
     let pipe = folder.join("pipe");
-    // Not by a program: a child would keep the locks of files that other tests have open at that moment.
+    // Not with `mkfifo` as a program: a child process would inherit the locks of files that other tests have
+    // open.
     mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     pipe
 }
@@ -74,7 +75,7 @@ fn links_to_other_files_are_not_followed() {
 }
 
 #[test]
-fn links_in_circles_are_not_followed() {
+fn circular_links_are_not_followed() {
     let to_each_other = Altered::by(|file, _| {
         file.unlink("label").unwrap();
         file.link_soft("/circle", "label").unwrap();
@@ -93,7 +94,7 @@ fn links_in_circles_are_not_followed() {
 }
 
 #[test]
-fn very_many_links_are_not_gone_through() {
+fn excessive_links_are_refused_without_visiting_all() {
     let altered = Altered::by(|file, _| {
         (0..10_000).for_each(|n| drop(file.create_group(&format!("group{n}")).unwrap()));
     });
@@ -124,7 +125,7 @@ fn elements_in_other_files_are_not_read() {
 }
 
 #[test]
-fn other_filters_and_absurd_sizes_are_refused() {
+fn other_filters_and_impossible_sizes_are_refused() {
     let of = |filters: &[Filter], rows: usize, chunk: usize| {
         Altered::by(|file, _| {
             file.unlink("label").unwrap();
@@ -150,7 +151,7 @@ fn other_filters_and_absurd_sizes_are_refused() {
 }
 
 #[test]
-fn attributes_that_lie_elsewhere_or_are_huge_are_refused() {
+fn external_and_huge_attributes_are_refused() {
     let of_any_length = Altered::by(|file, _| {
         let text: VarLenUnicode =
             file.attr("format").unwrap().read_scalar::<FixedUnicode<32>>().unwrap().parse().unwrap();
@@ -172,10 +173,10 @@ fn attributes_that_lie_elsewhere_or_are_huge_are_refused() {
 }
 
 #[test]
-fn words_that_were_made_to_fill_the_memory_are_refused() {
+fn words_crafted_to_exhaust_memory_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bomb.h5");
-    // A word that is 80 MB long, in a file of some 400 kB.
+    // A word of 80 MB, in a file of about 400 kB.
     write_dataset_of(&path, &[vec![b'a'; 80_000_000]], &[], Digest::default());
     assert!(fs::metadata(&path).unwrap().len() < 1_000_000);
 
@@ -188,7 +189,7 @@ fn words_that_were_made_to_fill_the_memory_are_refused() {
 }
 
 #[test]
-fn words_that_share_their_bytes_are_refused() {
+fn words_that_share_bytes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("empty-word.h5");
     write_dataset_of(&path, &[&b"a"[..], b"", b"b"], &[], Digest::default());

@@ -1,4 +1,5 @@
-//! A file for each rule that FORMAT.md numbers: its digests are in order, it breaks that rule, and it is refused by it.
+//! One file per numbered rule of FORMAT.md: its digests are valid, it breaks that rule, and the error names
+//! the rule.
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
@@ -17,7 +18,7 @@ use fixture::reseal::{altered, put_column, put_number, put_text, reseal};
 use fixture::{Given, many_rows, rows, write_dataset, write_shard, write_shard_of};
 use hdf5::File;
 
-/// How a file is made that breaks a rule, and what is said of it.
+/// How to make a file that breaks a rule, and the expected error.
 struct Case {
     rule: &'static str,
     said: &'static str,
@@ -25,12 +26,12 @@ struct Case {
     write: Box<dyn FnOnce(&Path)>,
 }
 
-/// When it is refused.
+/// The step at which the file is refused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Before any row of a dataset can be read.
+    /// When it is opened, before any row can be read.
     Opened,
-    /// When the rows of a dataset are.
+    /// When its rows are read.
     Read,
     /// When a shard is verified, or opened for that.
     Verified,
@@ -41,7 +42,7 @@ impl Case {
         Self { rule, said, when, write: Box::new(write) }
     }
 
-    /// A dataset as our writer writes it, of other words, settings or rows.
+    /// A dataset written with other words, settings or rows.
     fn given(
         rule: &'static str,
         said: &'static str,
@@ -55,7 +56,7 @@ impl Case {
         })
     }
 
-    /// A dataset of these words, without rows.
+    /// A dataset with these words and without rows.
     fn words(rule: &'static str, said: &'static str, words: &[&[u8]]) -> Self {
         let words = words.iter().map(|word| word.to_vec()).collect();
         Self::new(rule, said, When::Opened, |path| Given::of(words).write(path))
@@ -66,7 +67,7 @@ impl Case {
         Self::given(rule, said, When::Read, |given| alter(&mut given.rows[1]))
     }
 
-    /// A dataset that another program has altered, and sealed again.
+    /// A dataset that another program has altered, with a valid table of digests.
     fn altered(rule: &'static str, said: &'static str, alter: impl FnOnce(&File) + 'static) -> Self {
         Self::new(rule, said, When::Opened, |path| {
             write_dataset(path, &rows());
@@ -82,7 +83,7 @@ impl Case {
         })
     }
 
-    /// A shard of these words and rows.
+    /// A shard with these words and rows.
     fn shard(
         rule: &'static str,
         said: &'static str,
@@ -104,7 +105,7 @@ impl Case {
                 let by_place = (0..dataset.n_rows()).try_for_each(|at| reader.read(at, &mut row));
                 let in_order = dataset.verify(|_| Ok(())).err();
                 let broken = by_place.err().map(|error| error.to_string());
-                // What a row breaks by itself is found by whoever reads it.
+                // Reading single rows either finds no violation or the same one.
                 assert!(
                     broken.is_none() || broken == in_order.as_ref().map(ToString::to_string),
                     "{broken:?}"
@@ -518,9 +519,9 @@ fn rows_that_break_a_rule_are_refused() {
     assert_refused(of_rows());
 }
 
-/// The rules of what lies beside a file have their files in the tests of the programs.
+/// The rules about other files of a dataset are covered by the tests of the programs.
 #[test]
-fn every_rule_of_files_that_the_document_numbers_has_a_file_that_breaks_it() {
+fn every_numbered_rule_of_files_has_a_case() {
     let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/FORMAT.md")).unwrap();
     let numbers = document.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
     let numbered: BTreeSet<String> = numbers
@@ -533,7 +534,7 @@ fn every_rule_of_files_that_the_document_numbers_has_a_file_that_breaks_it() {
 }
 
 #[test]
-fn what_is_made_anew_without_a_change_is_sound() {
+fn a_resealed_file_without_changes_is_valid() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reviews.h5");
     write_dataset(&path, &rows());
@@ -546,7 +547,7 @@ fn what_is_made_anew_without_a_change_is_sound() {
 }
 
 #[test]
-fn a_vocabulary_of_another_dataset_is_in_its_order_and_may_lack_words() {
+fn a_reused_vocabulary_keeps_its_order_and_may_have_zero_counts() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reviews.h5");
     let mut given = Given::sound();
@@ -558,7 +559,7 @@ fn a_vocabulary_of_another_dataset_is_in_its_order_and_may_lack_words() {
 }
 
 #[test]
-fn texts_of_one_hash_whose_order_hangs_on_unknown_words_are_sound() {
+fn rows_of_one_hash_with_unknown_words_are_accepted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reviews.h5");
     let mut given = Given::sound();
@@ -569,7 +570,7 @@ fn texts_of_one_hash_whose_order_hangs_on_unknown_words_are_sound() {
         split: if tokens == [2] { split(b"fit") } else { 0 },
         ..given.rows[2].clone()
     };
-    // Shorter first, equal by votes; behind an unknown word nothing is known.
+    // Shorter rows first, equal by votes. After an unknown word the order cannot be checked.
     given.rows =
         vec![of(&[2], 1), of(&[2], 2), of(&[2, 1], 2), of(&[3, 1], 2), of(&[1], 2), of(&[2, 1, 2], 1)];
     given.write(&path);
@@ -577,7 +578,7 @@ fn texts_of_one_hash_whose_order_hangs_on_unknown_words_are_sound() {
 }
 
 #[test]
-fn the_split_of_a_row_is_that_of_its_words_where_all_are_known() {
+fn the_split_is_checked_if_all_words_of_a_row_are_known() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("reviews.h5");
     let mut given = Given::sound();

@@ -1,12 +1,12 @@
-//! Bits, the least significant first, into bytes.
+//! Packs bits into bytes, the least significant first.
 
 use super::huffman::Code;
 
-/// Writes behind what is in a slice already.
+/// Writes into a slice.
 pub(super) struct Bits<'a> {
     out: &'a mut [u8],
     end: usize,
-    /// What is not in the slice yet.
+    /// Bits that are not in the slice yet.
     waiting: u64,
     n_waiting: u32,
 }
@@ -16,7 +16,7 @@ impl<'a> Bits<'a> {
         Self { out, end, waiting: 0, n_waiting: 0 }
     }
 
-    /// Takes a code. No more than 56 bits fit before the next [`Bits::flush`].
+    /// Appends a code. At most 56 bits fit before the next [`Bits::flush`].
     #[inline(always)]
     pub(super) fn add(&mut self, code: Code) {
         self.waiting |= code.bits() << self.n_waiting;
@@ -32,21 +32,21 @@ impl<'a> Bits<'a> {
         self.n_waiting &= 7;
     }
 
-    /// Takes a code and writes whole bytes.
+    /// Appends a code and writes whole bytes.
     #[inline(always)]
     pub(super) fn put(&mut self, code: Code) {
         self.add(code);
         self.flush();
     }
 
-    /// Fills the last byte with zeros; gives the number of bytes in the slice.
+    /// Pads the last byte with zeros. Returns the number of bytes in the slice.
     pub(super) fn align(&mut self) -> usize {
         self.n_waiting = self.n_waiting.next_multiple_of(8);
         self.flush();
         self.end
     }
 
-    /// Takes bytes as they are, behind a whole byte.
+    /// Copies bytes, after a whole byte.
     pub(super) fn bytes(&mut self, bytes: &[u8]) {
         self.out[self.end..][..bytes.len()].copy_from_slice(bytes);
         self.end += bytes.len();

@@ -1,6 +1,7 @@
-//! Frequencies of symbols → a Huffman code of limited length, as deflate tells it: by the lengths alone.
+//! Computes a Huffman code of limited length from symbol frequencies. As in deflate, the lengths determine
+//! the code.
 
-/// The bits that stand for a symbol, and how many they are.
+/// The bits of a symbol, and their number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Code(u32);
 
@@ -20,8 +21,8 @@ impl Code {
     }
 }
 
-/// The length of each symbol's code, no longer than `longest`; 0 for what does not occur. There are two symbols at
-/// least: some readers refuse a code of one.
+/// The code length of each symbol, at most `longest`; 0 for a symbol that does not occur. At least two
+/// symbols have a code, because some decoders refuse a code with one.
 pub(super) fn lengths<const N: usize>(frequencies: &[u32; N], longest: u8) -> [u8; N] {
     let mut symbols: Vec<usize> = (0..N).filter(|&symbol| frequencies[symbol] > 0).collect();
     let others = (0..N).filter(|&symbol| frequencies[symbol] == 0);
@@ -29,7 +30,7 @@ pub(super) fn lengths<const N: usize>(frequencies: &[u32; N], longest: u8) -> [u
     symbols.sort_unstable_by_key(|&symbol| (frequencies[symbol], symbol));
     let sorted: Vec<u32> = symbols.iter().map(|&symbol| frequencies[symbol]).collect();
     let counts = limited(&depths(&sorted), longest);
-    // The rarest have the longest codes.
+    // The rarest symbols have the longest codes.
     let mut rarest = symbols.iter();
     let mut lengths = [0; N];
     for length in (1..=longest).rev() {
@@ -40,10 +41,10 @@ pub(super) fn lengths<const N: usize>(frequencies: &[u32; N], longest: u8) -> [u
     lengths
 }
 
-/// The depth of each of two or more ascending frequencies in Huffman's tree.
+/// Depth in Huffman's tree for each of two or more ascending frequencies.
 fn depths(ascending: &[u32]) -> Vec<u32> {
     let n = ascending.len();
-    // Leaves, then inner nodes in the order in which they are made, which is also that of their frequency.
+    // Leaves, then inner nodes in the order of their creation, which is also the order of their frequency.
     let mut frequencies: Vec<u64> = ascending.iter().map(|&n| u64::from(n)).collect();
     let mut parents = vec![0; 2 * n - 1];
     let (mut leaf, mut inner) = (0, n);
@@ -67,13 +68,13 @@ fn depths(ascending: &[u32]) -> Vec<u32> {
     depths
 }
 
-/// How many codes there are of each length, none longer than `longest`.
+/// Number of codes of each length up to `longest`.
 fn limited(depths: &[u32], longest: u8) -> Vec<usize> {
     let longest = usize::from(longest);
     let mut counts = vec![0; longest + 1];
     depths.iter().for_each(|&depth| counts[(depth as usize).min(longest)] += 1);
-    // Codes that were cut take more of the space than there is, each code of length l having a share of 2^-l. Each
-    // step lengthens one that is shorter, which makes room for one of the longest beside it.
+    // Truncated codes exceed the code space, in which a code of length l has a share of 2^-l. Each step
+    // lengthens a shorter code by one, and one of the longest codes becomes its sibling.
     let mut taken: usize = counts.iter().enumerate().map(|(length, n)| n << (longest - length)).sum();
     while taken > 1 << longest {
         let shorter = (1..longest).rev().find(|&length| counts[length] > 0);
@@ -86,8 +87,8 @@ fn limited(depths: &[u32], longest: u8) -> Vec<usize> {
     counts
 }
 
-/// The code of these lengths: short codes before long ones, of one length in the order of symbols; the first bit of a
-/// code is the least significant.
+/// The code for these lengths: short codes before long ones, and codes of one length in the order of symbols.
+/// The first bit of a code is the least significant.
 pub(super) fn code<const N: usize>(lengths: &[u8; N]) -> [Code; N] {
     let mut next = [0u32; 16];
     for length in 1..next.len() {
@@ -110,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// The share of all codes that these lengths take, in parts of 2^15.
+    /// Share of the code space that these lengths use, in units of 2^-15.
     fn taken(lengths: &[u8]) -> u32 {
         lengths.iter().filter(|&&length| length > 0).map(|&length| 1 << (15 - length)).sum()
     }
@@ -123,8 +124,8 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_as_the_standard_says() {
-        // The example of RFC 1951, 3.2.2; its codes are written with their first bit first.
+    fn codes_equal_the_example_of_the_standard() {
+        // The example of RFC 1951, 3.2.2. Codes are written with their first bit first.
         let written = ["010", "011", "100", "101", "110", "00", "1110", "1111"];
         let expected = written.map(|bits| {
             let reversed: String = bits.chars().rev().collect();
@@ -135,7 +136,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_of_the_space_is_taken(frequencies in prop::array::uniform32(0u32..1000), shift in 0u32..20) {
+        fn the_whole_code_space_is_used(frequencies in prop::array::uniform32(0u32..1000), shift in 0u32..20) {
             let frequencies = frequencies.map(|n| n >> (n % (shift + 1)));
             for longest in [5, 7, 14] {
                 let lengths = lengths(&frequencies, longest);
