@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Lists what a program is built of, in CycloneDX: name, version, licence and origin of each package, for every platform.
-The list is a function of the source: without a time, a place or whoever made it.
+"""Lists the packages linked into a program, in CycloneDX: name, version, licence and origin, for all platforms.
+The list depends on the source only: time, path and author are removed.
 
 usage: bootstrap/sbom.py FOLDER PROGRAM ...
-  FOLDER  where PROGRAM.cdx.json goes
+  FOLDER  output folder of PROGRAM.cdx.json
 """
 
 import json
@@ -21,14 +21,14 @@ def main():
         command = [".deps/bin/cargo-sbom", "--cargo-package", program, "--output-format", "cyclone_dx_json_1_6"]
         listed = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
         listed.pop("serialNumber", None)
-        for told in ("timestamp", "authors"):
-            listed["metadata"].pop(told, None)
+        for varying in ("timestamp", "authors"):
+            listed["metadata"].pop(varying, None)
         listed["components"].sort(key=lambda component: component["bom-ref"])
         listed["dependencies"].sort(key=lambda dependency: dependency["ref"])
         for dependency in listed["dependencies"]:
             dependency.get("dependsOn", []).sort()
         if not listed["components"]:
-            sys.exit(f"sbom: {program} is built of nothing, expected packages; is it a package of this workspace?")
+            sys.exit(f"sbom: {program}: no packages found, expected a package of this workspace")
         (folder / f"{program}.cdx.json").write_text(json.dumps(listed, indent=1, sort_keys=True) + "\n")
 
 

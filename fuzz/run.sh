@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs fuzz targets one after the other, each from the inputs that are kept in fuzz/corpus/ and those that earlier
-# runs found. An input that fails is kept below fuzz/artifacts/, and the end of the log says how to run it again.
+# Runs fuzz targets in sequence, starting from the inputs in fuzz/corpus/ and those that earlier runs found. A failing
+# input is saved in fuzz/artifacts/; the end of the log has the command that repeats it.
 #
-# usage: fuzz/run.sh CARGO_FUZZ FOLDER SECONDS [TARGET ...]   (all targets, where none is named)
-#   FOLDER   where things are compiled, and logs and new inputs kept
-#   SECONDS  for each target
+# usage: fuzz/run.sh CARGO_FUZZ FOLDER SECONDS [TARGET ...]   (default: all targets)
+#   FOLDER   build results, logs and new inputs
+#   SECONDS  time per target
 set -euo pipefail
 
 usage() {
@@ -24,13 +24,13 @@ all=(json literal "${dataset[@]}" clean record polarity_csv fasttext lines)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for target in "$@"; do
     [[ " ${all[*]} " = *" $target "* ]] ||
-        { echo "fuzz/run.sh: there is no target $target, expected one of ${all[*]}" >&2; exit 64; }
+        { echo "fuzz/run.sh: $target: unknown target, expected one of ${all[*]}" >&2; exit 64; }
 done
 
-# cargo-fuzz wants a nightly compiler for the flags it gives it; by this any other takes them too.
+# cargo-fuzz passes flags that only nightly compilers accept; this makes a stable compiler accept them.
 export RUSTC_BOOTSTRAP=1
-# Inputs are a few kilobytes: what takes seconds or much memory is a fault of its own. Leaks are not looked for, since
-# that needs ptrace, which containers forbid.
+# Inputs have a few kilobytes, so an input that takes seconds or much memory is an error. Leak detection requires ptrace,
+# which containers forbid.
 options=(-max_total_time="$seconds" -timeout=10 -malloc_limit_mb=64 -detect_leaks=0 -print_final_stats=1)
 failed=()
 for target in "$@"; do
@@ -42,10 +42,10 @@ for target in "$@"; do
         "fuzz/corpus/$target" -- -dict="fuzz/dictionaries/$target" "${options[@]}" >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         places=$(sed -n 's/.*DONE *cov: \([0-9]*\) .*/\1/p' "$log")
-        echo "fuzz $target: $runs runs in $seconds s, $places places of the code reached, nothing found"
+        echo "fuzz $target: $runs runs in $seconds s, $places places of the code reached, no error"
     else
         tail -n 40 "$log"
-        echo "fuzz $target: FAILED, $log has the whole"
+        echo "fuzz $target: FAILED, see $log"
         failed+=("$target")
     fi
 done

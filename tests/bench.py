@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Times each stage of the pipe, the whole pipe and merge, beside what a machine can do at best with the
-same bytes (cat, wc, sort), and beside the same job in tuned Python (tests/python/). All take turns, so that a
-slow minute of the machine meets each. Prints medians, the spread, processor time and the peak memory of the
-largest process (bash, which starts each of them, has about 4 MiB itself).
+"""Measures each stage of the pipe, the whole pipe and merge, and for comparison cat, wc and sort on the same bytes and the
+same job in tuned Python (tests/python/). All run in turn, so that a slow minute of the machine affects all. Prints
+medians, spread, CPU time and the peak memory of the largest process (bash, which starts each of them, uses about 4 MiB).
 
 usage: tests/bench.py PROGRAMS [PYTHON]
-  PROGRAMS  the folder of the programs
-  PYTHON    one with numpy, h5py and orjson; without it the job in Python is left out
-REVIEWS (2200000, about 1 GB) and RUNS (5) come from the environment; INPUT names a file of reviews to take
-in place of made-up ones.
+  PROGRAMS  folder of the programs
+  PYTHON    Python with numpy, h5py and orjson; without it the job in Python is skipped
+Environment: REVIEWS (default 2200000, about 1 GB), RUNS (default 5), INPUT (a file of reviews instead of synthetic
+ones).
 """
 
 import os
@@ -31,7 +30,7 @@ INPUT = os.environ.get("INPUT")
 SORT_MIB = 2048
 SORT = f"sort -S {SORT_MIB}M --parallel=2 -T ."
 REDUCE = f"reducer --profile original --memory 1GiB --run file://{BENCH}/run --partition 0 --partitions 1 >/dev/null"
-# Not our own wait4: a child's peak begins at that of the process it was forked from, and Python's is 14 MiB.
+# Not wait4: the peak memory of a child starts at that of the process that forked it, and Python's is 14 MiB.
 GNU_TIME = "/usr/bin/time"
 
 
@@ -51,7 +50,7 @@ class Stage:
         return statistics.median(self.seconds)
 
 
-# In this order: a stage leaves the next one's file.
+# In this order: a stage writes the input of the next one.
 STAGES = [
     Stage("cat", "reviews", "cat reviews >/dev/null"),
     Stage("wc -l", "reviews", "wc -l reviews >/dev/null"),
@@ -95,7 +94,7 @@ def main():
 
 
 def compare():
-    """Whether both made the same rows, and how much longer Python took, run by run."""
+    """Checks that both made the same rows, and prints the ratio of times per run."""
     bash(f"{PYTHON} {PEER}/agree.py reviews.h5 python.h5")
     by_name = {stage.name: stage for stage in STAGES}
 
@@ -105,11 +104,11 @@ def compare():
         return f"{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
 
     wall, cpu = ratio(lambda stage: stage.seconds), ratio(lambda stage: stage.processor_seconds)
-    print(f"time of Python / (pipe + merge): {wall}; of processors: {cpu}")
+    print(f"Python / (pipe + merge): {wall} wall, {cpu} CPU")
 
 
 def measure(stage):
-    # A partition that was committed before is not written again, nor is a dataset.
+    # A committed partition or an existing dataset would not be written again.
     if "reducer" in stage.command:
         shutil.rmtree("run", ignore_errors=True)
     if stage.name == "merge":

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The whole job on 20,000 made-up reviews, on one machine and as a pipe, stage by stage: what goes in, what comes out.
+# Runs the whole job on 20,000 synthetic reviews, on one machine and as a pipe, and shows input and output of each stage.
 #
-# usage: tests/demo.sh PROGRAMS   (the folder of the programs; all other files lie in a temporary folder)
-# shellcheck disable=SC2016 # Commands are shown as one types them, and expanded when they run.
+# usage: tests/demo.sh PROGRAMS   (folder of the programs; all other files are in a temporary folder)
+# shellcheck disable=SC2016 # Commands are printed as typed, and expanded when they run.
 set -euo pipefail
 
 programs=$(cd "$1" && pwd)
@@ -15,49 +15,49 @@ cd "$folder"
 export run=file://$folder
 printf '$ run=%s\n' "$run"
 
-# What a stage does, and the command as one would type it; then it runs.
+# step TEXT COMMAND: prints what a stage does and its command, then runs it.
 step() {
     printf '\n# %s\n$ %s\n' "$1" "$2"
     bash -e -o pipefail -c "$2" || {
         code=$?
-        echo "demo.sh: that command ended with exit code $code" >&2
+        echo "demo.sh: this command exited with code $code" >&2
         exit "$code"
     }
 }
 
-# Size of a file of lines and its first two, cut to the terminal.
+# show FILE: prints the size of a file and its first two lines, cut to the terminal's width.
 show() {
     printf '  %s: %d lines, %d bytes\n' "$1" "$(wc -l < "$1")" "$(wc -c < "$1")"
     head -n 2 "$1" | LC_ALL=C cut -c "1-$((width - 5))" | LC_ALL=C tr '\t' '|' | sed 's/^/    /'
 }
 
-step "Twenty thousand reviews, a few of them awkward." \
+step "Generate 20,000 reviews, some of them invalid." \
     'demo-corpus --reviews 20000 --seed 1 > reviews.json'
 show reviews.json
 
-step "On one machine, one program makes the dataset; it prints the ledger of all lines, and a card." \
+step "On one machine, sentimill makes the dataset and prints the ledger of all lines and the data card." \
     'sentimill --input reviews.json --out reviews.h5'
 
-step "The same as a pipe of the programs that run on Hadoop. Each review becomes its cleaned text and one vote." \
+step "The same as a pipe of the Hadoop programs. The mapper turns each review into its cleaned text and one vote." \
     'mapper --counts mapper.json < reviews.json > mapped && cat mapper.json && echo'
 show mapped
 
-step "Equal texts come together." \
+step "sort groups equal texts." \
     'LC_ALL=C sort mapped > sorted'
 show sorted
 
-step "Their votes add up; optional, it only saves bytes on the way." \
+step "The combiner adds up their votes. It is optional and only saves bytes." \
     'combiner < sorted > combined'
 show combined
 
-step "Each text becomes a row: its words, the rating most gave it, a hash. One reducer, one shard." \
+step "The reducer turns each text into a row: words, label, hash. One reducer writes one shard." \
     'reducer --run $run/one --partition 0 --partitions 1 < combined > committed'
 show committed
 
-step "The shards of the run become one dataset; the ledger must balance." \
+step "merge makes one dataset of the shards of the run; the ledger must balance." \
     'merge --run $run/one --counts mapper.json --out one.h5 > card'
 
-step "The same again with three reducers and no combiner, as a pipe." \
+step "The same with three reducers and without the combiner." \
     'mapper --counts again.json < reviews.json 2> log | LC_ALL=C sort > sorted
   for partition in 0 1 2; do
       reducer --select --run $run/three --partition $partition --partitions 3 < sorted
@@ -66,20 +66,20 @@ show committed
 step "Three shards, one dataset." \
     'merge --run $run/three --counts again.json --out three.h5 > card'
 
-step "However it was cut, it is the same file, byte for byte." \
+step "All three datasets are the same file, byte for byte." \
     'cmp one.h5 three.h5 && cmp one.h5 reviews.h5 && ls -l *.h5'
 
 command -v trainer > /dev/null || {
-    printf '\nSKIPPED training: the trainer was left out of this build (TORCH=no)\n'
+    printf '\nSKIPPED training: this build excludes the trainer (TORCH=no)\n'
     exit
 }
 
-step "An LSTM learns which texts are positive, on two ranks of this machine; a tenth of the rows is for testing." \
+step "Train an LSTM on two ranks of this machine; a tenth of the rows is the test split." \
     'trainer launch --nproc 2 -- fit reviews.h5 --out sentiment --device cpu'
 
-step "The same rows again, from the saved model: every row counted once." \
+step "Evaluate the saved model on the same test split." \
     'trainer evaluate sentiment reviews.h5 --test-fraction 0.1 --device cpu'
 
-step "Three sentences that it has not seen." \
+step "Predict three new sentences." \
     "printf '%s\n' 'What a magnificent knife, it works great!' 'It broke after a week, what a waste of money!' 'It is what it is' |
       trainer predict sentiment/model --format text --device cpu"

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Runs a GPU bundle as another machine would: a copy of it, without this project's environment.
+"""Tests a GPU bundle as on another machine: runs a copy of it without this project's environment.
 
 usage: gpu_bundle.py BUNDLE PYTHON
-  BUNDLE  of `make gpu-bundle`
-  PYTHON  a Python that has PyTorch
+  BUNDLE  folder made by `make gpu-bundle`
+  PYTHON  Python with PyTorch
 
-Each check that the bundle lists must be there, none may fail, and where no GPU is, only what needs one may be skipped.
+The report must contain each check that the bundle lists, none may fail, and without a GPU only checks that need one may be
+skipped.
 """
 
 import json
@@ -20,7 +21,7 @@ BYTES_MAX = 60 << 20
 LIMIT_S = 900
 OWN = ["libraries", "programs-start", "gpu"]
 SPEEDS = [f"speed/{model} {precision}" for model in ("small", "large") for precision in ("f32", "bf16")]
-# What a machine without a GPU must have tested.
+# Checks that must pass on a machine without a GPU.
 ON_PROCESSORS = [
     "libraries",
     "programs-start",
@@ -37,7 +38,7 @@ ON_PROCESSORS = [
 def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    # Not resolved: a virtual environment's Python is a link.
+    # Not resolved: the Python of a virtual environment is a link.
     bundle, python = Path(sys.argv[1]), Path(sys.argv[2]).absolute()
     n_bytes = sum(path.stat().st_size for path in bundle.rglob("*") if path.is_file())
     assert n_bytes < BYTES_MAX, f"{n_bytes} bytes, expected less than {BYTES_MAX}"
@@ -56,9 +57,9 @@ def main() -> None:
 
 
 def run(bundle: Path, python: Path, out: Path, *more: str) -> subprocess.CompletedProcess:
-    """What nothing of this project can help: neither its folder nor a variable that says where it is."""
+    """Runs the bundle without access to the project: neither its folder nor its environment variables."""
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(out.parent), "TMPDIR": str(out.parent), "LANG": "C"}
-    # Which GPUs, if there are some, is the machine's to say.
+    # The machine selects the GPUs.
     environment |= {name: value for name, value in os.environ.items() if name.startswith(("CUDA_", "NVIDIA_"))}
     command = [str(python), str(bundle / "run"), "--out", str(out), *more]
     return subprocess.run(
@@ -89,12 +90,12 @@ def check(report: dict, done: subprocess.CompletedProcess, tests: dict[str, list
 
 
 def refuses_without_gpu(bundle: Path, python: Path, out: Path) -> None:
-    """Where a GPU is expected, its absence is a failure, and nothing is run that would need one."""
+    """With --require-gpu, a missing GPU is a failure, and the other checks are not run."""
     done = run(bundle, python, out, "--require-gpu")
     assert done.returncode == 1, done.stdout
     checks = json.loads((out / "results.json").read_text())["checks"]
     failed = {check["name"]: check["reason"] for check in checks if check["status"] == "failed"}
-    assert "--require-gpu was given" in failed["gpu"], failed
+    assert "--require-gpu is set" in failed["gpu"], failed
     assert len(checks) > len(OWN + SPEEDS)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The whole job on a real Hadoop of two nodes and an S3 server, all on this machine: what one types, and what comes of it.
+# Runs the whole job on a Hadoop of two nodes with an S3 server, all on this machine, and shows commands and output.
 #
-# usage: tests/hadoop-demo.sh PROGRAMS MOTO_SERVER   (the folder of the programs, and the S3 server)
-# shellcheck disable=SC2016 # Commands are shown as one types them, and expanded when they run.
+# usage: tests/hadoop-demo.sh PROGRAMS MOTO_SERVER   (folder of the programs, S3 server)
+# shellcheck disable=SC2016 # Commands are printed as typed, and expanded when they run.
 set -euo pipefail
 
 PROGRAMS=$(cd "$1" && pwd)
@@ -18,13 +18,13 @@ end() {
     if [ $code = 0 ]; then
         rm -rf "$folder"
     else
-        echo "hadoop-demo.sh: ended with exit code $code; what was done, and the cluster's logs, are in $folder" >&2
+        echo "hadoop-demo.sh: exited with code $code; files and logs of the cluster are in $folder" >&2
     fi
 }
 trap end EXIT
 cd "$folder"
 
-# What is done, and the command as one would type it; then it runs.
+# step TEXT COMMAND: prints what is done and its command, then runs it.
 step() {
     printf '\n# %s\n$ %s\n' "$1" "$2"
     bash -e -o pipefail -c "$2"
@@ -40,14 +40,14 @@ until port=$(sed -n 's,.*Running on http://127.0.0.1:\([0-9]*\).*,\1,p' s3.log) 
 done
 export AWS_ENDPOINT_URL_S3=http://127.0.0.1:$port AWS_REGION=us-east-1
 curl --silent --fail --request PUT "$AWS_ENDPOINT_URL_S3/bucket" >/dev/null
-# Hadoop's commands as a cluster has them.
+# The commands hdfs and hadoop, as on a cluster.
 mkdir bin
 printf '#!/bin/sh\nshift\nexec %q fs %q "$@"\n' "$cluster" "$folder/cluster" >bin/hdfs
 printf '#!/bin/sh\nshift 2\nexec %q streaming %q "$@"\n' "$cluster" "$folder/cluster" >bin/hadoop
 chmod +x bin/*
 export PATH=$folder/bin:$PATH HADOOP_STREAMING=hadoop-streaming.jar
 
-step "Twenty thousand reviews, a few of them awkward, in HDFS; half of them by gzip." \
+step "Put 20,000 reviews into HDFS, some of them invalid, half of them gzip-compressed." \
     'demo-corpus --reviews 10000 --seed 1 > reviews-1.json
   demo-corpus --reviews 10000 --seed 2 | gzip > reviews-2.json.gz
   hdfs dfs -mkdir /reviews /programs
@@ -55,12 +55,12 @@ step "Twenty thousand reviews, a few of them awkward, in HDFS; half of them by g
   for program in mapper combiner reducer; do strip -o $program $PROGRAMS/$program; done
   hdfs dfs -put mapper combiner reducer /programs'
 
-step "Credentials lie in a file on each node, for the user of the tasks alone; the job is told where." \
+step "Credentials are in a file on each node, readable by the user of the tasks only; the job gets its path." \
     'export AWS_SHARED_CREDENTIALS_FILE=$PWD/credentials
   (umask 077; printf "[default]\naws_access_key_id = demo\naws_secret_access_key = demo\n" > credentials)'
 export AWS_SHARED_CREDENTIALS_FILE=$folder/credentials
 
-step "The job: the same programs, and Hadoop sorts between them." \
+step "Run the job: the same programs, with Hadoop sorting between them." \
     'hadoop jar $HADOOP_STREAMING \
     -D mapreduce.job.reduces=3 \
     -files hdfs:///programs/mapper,hdfs:///programs/combiner,hdfs:///programs/reducer \
@@ -71,16 +71,16 @@ step "The job: the same programs, and Hadoop sorts between them." \
   grep -o "Job job_.*" job.log
   sed -n "/^\tmapper/,/reviews=/p; /^\treducer/,/rows=/p" job.log'
 
-step "The shards become one dataset; the counters of the job report are its ledger, which must balance." \
+step "Merge the shards into one dataset; the ledger from the job's counters must balance." \
     'merge --run s3a://bucket/run1 --counts job.log --out reviews.h5'
 
-step "It is what a pipe makes of the same reviews, byte for byte." \
+step "A pipe makes the same dataset of the same reviews, byte for byte." \
     '(cat reviews-1.json; zcat reviews-2.json.gz) | mapper --counts mapper.json 2> log | LC_ALL=C sort |
     reducer --run file://$PWD/pipe --partition 0 --partitions 1 > committed 2>> log
   merge --run file://$PWD/pipe --counts mapper.json --out pipe.h5 > card 2>> log
   cmp reviews.h5 pipe.h5 && ls -l reviews.h5 pipe.h5'
 
-step "Lines that are no reviews: a job of maps alone." \
+step "List the rejected lines with a job without reducers." \
     'hadoop jar $HADOOP_STREAMING \
     -D mapreduce.job.reduces=0 \
     -files hdfs:///programs/mapper -mapper "mapper --rejects" \

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Times the job on a Hadoop of this machine, with our programs and with those of tests/python/, by turns. Hadoop reads,
-sorts and moves the same bytes for both; as many maps and reducers run at a time as there are cores. Prints wall time
-from the job client's start to its end and of merge, and of the programs alone, without Hadoop's Java, processor time
-and the peak memory of the largest.
+"""Measures the Hadoop job on this machine, with the programs and with those of tests/python/, in turn. Hadoop reads, sorts
+and moves the same bytes for both; one map or reduce task runs per core. Prints the wall time of the job client and of
+merge; and of the programs alone, without Hadoop's Java, CPU time and the peak memory of the largest.
 
 usage: tests/hadoop_bench.py PROGRAMS PYTHON
-  PROGRAMS  the folder of the programs
-  PYTHON    one with numpy, h5py and orjson
-REVIEWS (2200000, about 1 GB) and RUNS (3) come from the environment; INPUT names a file of reviews to take in place of
-made-up ones.
+  PROGRAMS  folder of the programs
+  PYTHON    Python with numpy, h5py and orjson
+Environment: REVIEWS (default 2200000, about 1 GB), RUNS (default 3), INPUT (a file of reviews instead of synthetic
+ones).
 """
 
 import os
@@ -30,7 +29,7 @@ RUNS = int(os.environ.get("RUNS", 3))
 INPUT = os.environ.get("INPUT")
 CORES = os.cpu_count()
 GNU_TIME = "/usr/bin/time"
-# A task's own line of user and system seconds, peak KiB, by the attempt's name.
+# Writes user seconds, system seconds and peak KiB of a task into a file named after the attempt.
 MEASURED = f'#!/bin/sh\nfolder=$1; shift\nexec {GNU_TIME} -f "%U %S %M" -o "$folder/$mapreduce_task_attempt_id" "$@"\n'
 SETTINGS = {
     "mapreduce.job.reduces": CORES,
@@ -88,7 +87,7 @@ def python(run):
     folder = task_folder(f"python-{run}")
     measured = f"measured.sh {folder} {PYTHON} {PEER}"
     reducer = f"{measured}/reducer.py {BENCH}/stop_words 100 {folder}/shard"
-    # A name of its own for each reducer, which takes it as an argument.
+    # Each reducer takes the name of its shard as an argument.
     pathlib.Path("python-reducer.sh").write_text(f"#!/bin/sh\nexec ./{reducer}$mapreduce_task_partition\n")
     files = f"hdfs:///programs/measured.sh,file://{BENCH}/python-reducer.sh"
     job_s = job(f"python-{run}", files, f"{measured}/mapper.py /dev/stdout", "python-reducer.sh")
@@ -111,10 +110,10 @@ def task_folder(name):
 
 
 def tasks(folder):
-    """Processor seconds of all maps and reducers, and the peak of the largest in MiB."""
+    """Returns CPU seconds of all maps and of all reducers, and the peak memory of the largest in MiB."""
     found = {}
     for kind, name in (("m", "map"), ("r", "reduce")):
-        # That of an attempt which was killed is empty.
+        # The file of a killed attempt is empty.
         lines = [text.split() for path in folder.glob(f"attempt_*_{kind}_*") if (text := path.read_text())]
         found[f"{name} CPU"] = sum(float(user) + float(system) for user, system, _ in lines)
         found[f"{name} MiB"] = max(int(peak) for _, _, peak in lines) / 1024
@@ -123,7 +122,7 @@ def tasks(folder):
 
 def report(figures):
     size_mb = pathlib.Path("reviews").stat().st_size / 1e6
-    print(f"{size_mb:.1f} MB of reviews, {CORES} reducers, median of {RUNS} runs by turns (fastest-slowest)")
+    print(f"{size_mb:.1f} MB of reviews, {CORES} reducers, median of {RUNS} runs in turn (fastest-slowest)")
     print(f"{'':12}{'Rust':>24}{'Python':>24}{'Python / Rust':>16}")
     for what in figures["Rust"][0]:
         of = {who: [run[what] for run in runs] for who, runs in figures.items()}
@@ -143,7 +142,7 @@ def cluster(command, *arguments, log="cluster.log"):
     with open(log, "wb") as output:
         code = subprocess.call(call, stdout=output, stderr=output)
     if code != 0:
-        sys.exit(f"hadoop_bench: {command} failed with {code}; {BENCH}/{log} says why")
+        sys.exit(f"hadoop_bench: {command} failed with {code}; see {BENCH}/{log}")
 
 
 def shell(command, stdout=subprocess.DEVNULL):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Lets cargo-mutants change one function after the other of what keeps reviews and gradients whole, and asks the tests.
+"""Runs cargo-mutants on the functions that keep reviews and gradients complete.
 
 usage: tests/mutants.py CARGO_MUTANTS FOLDER [--every K] [GROUP ...]
-  CARGO_MUTANTS  the program
+  CARGO_MUTANTS  path of cargo-mutants
   FOLDER         builds and results; builds are reused
   --every K      a sample: the first, the (K + 1)th, the (2 K + 1)th ... mutant of each group
-  GROUP          groups of files to change, of those below; default: all
+  GROUP          names in GROUPS below; default: all
 
-A mutant that no test notices must stand in tests/mutants.allow with the reason why it may. At least 90 % of all are to be
-noticed, those that stand there counted as not noticed. One that does not compile or does not end is no survivor.
+A mutant that no test detects must be listed in tests/mutants.allow, with a reason. At least 90 % of all mutants must be
+detected; listed ones count as not detected. A mutant that does not compile or does not exit is not a survivor.
 """
 
 import os
@@ -20,13 +20,13 @@ from dataclasses import dataclass
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = PROJECT / "tests" / "mutants.allow"
 NOTICED_AT_LEAST = 0.9
-# A test that does not end is noticed. Tests of rows past a chunk take some seconds.
+# A test past the limit counts as detection. Tests of rows of more than a chunk take some seconds.
 TIME_LIMIT_S = 300
 
 
 @dataclass
 class Group:
-    """Files that are changed, and the tests that are to notice: packages, and what `cargo test` is told."""
+    """Files that are changed, and the tests that must detect it: packages, and arguments of `cargo test`."""
 
     files: list[str]
     packages: list[str]
@@ -43,7 +43,7 @@ GROUPS = {
     "commit": Group(
         ["reducer/src/commit.rs", "crates/dataset/src/commit.rs"],
         ["reducer", "dataset", "tests"],
-        # In this process: those that start programs would start what was built without the change.
+        # Only tests in this process: others would start programs built without the change.
         ["--lib", "--test", "exactly_once", "--", "--skip", "kills", "--skip", "hadoop", "--skip", "in_s3"],
     ),
     "folding": Group(["sentimill/src/folding.rs"], ["sentimill"], ["--lib", "--test", "rows"]),
@@ -64,7 +64,7 @@ def main():
         every, chosen = int(chosen[1]), chosen[2:]
     unknown = [name for name in chosen if name not in GROUPS]
     if unknown:
-        sys.exit(f"mutants: no group {unknown[0]}, expected some of: {' '.join(GROUPS)}")
+        sys.exit(f"mutants: {unknown[0]}: unknown group, expected some of: {' '.join(GROUPS)}")
     chosen = chosen or list(GROUPS)
     allowed = read_allowed()
     noticed, survivors = 0, []
@@ -74,48 +74,48 @@ def main():
         n_noticed = len(lines_of(found / "caught.txt")) + len(lines_of(found / "timeout.txt"))
         noticed += n_noticed
         survivors += survived
-        print(f"{name}: {n_noticed} of {n_noticed + len(survived)} noticed", flush=True)
+        print(f"{name}: {n_noticed} of {n_noticed + len(survived)} detected", flush=True)
     for mutant in survivors:
         print(f"SURVIVED {mutant}: {allowed.get(key(mutant), 'not in tests/mutants.allow')}")
     total = noticed + len(survivors)
-    print(f"mutants: {noticed} of {total} noticed, {100 * noticed / max(total, 1):.1f} %")
+    print(f"mutants: {noticed} of {total} detected, {100 * noticed / max(total, 1):.1f} %")
     unexplained = [mutant for mutant in survivors if key(mutant) not in allowed]
     if unexplained:
-        sys.exit(f"mutants: no test noticed, and no reason is given for: {'; '.join(unexplained)}")
+        sys.exit(f"mutants: not detected and not in tests/mutants.allow: {'; '.join(unexplained)}")
     if noticed < NOTICED_AT_LEAST * total:
-        sys.exit(f"mutants: {noticed} of {total} noticed, expected {NOTICED_AT_LEAST:.0%}")
+        sys.exit(f"mutants: {noticed} of {total} detected, expected {NOTICED_AT_LEAST:.0%}")
 
 
 def run(program, folder, name, every):
-    """The folder of cargo-mutants' results, for one of `every` mutants."""
+    """Runs one of `every` mutants of a group; returns the folder of cargo-mutants' results."""
     group = GROUPS[name]
     results = folder / name
     results.mkdir(parents=True, exist_ok=True)
     files = [argument for file in group.files for argument in ("--file", file)]
-    # --workspace: of the two packages that need PyTorch too.
+    # --workspace includes the packages that need PyTorch.
     command = [program, "mutants", "--dir", str(PROJECT), "--output", str(results), "--profile", "dev", "--workspace"]
     command += ["--timeout", str(TIME_LIMIT_S), "--test-package", ",".join(group.packages), "--no-shuffle", "--colors", "never"]
-    # What is changed is compiled again and again, and runs for a moment.
+    # The changed package is compiled for each mutant and runs for a moment.
     command += [f"--cargo-arg=--config=profile.dev.package.{group.packages[0]}.opt-level=0"]
     if every > 1:
         command += ["--shard", f"0/{every}", "--sharding", "round-robin"]
     command += [*files, "--", *group.tests]
     environment = os.environ | {"CARGO_TARGET_DIR": str(folder / "target")}
-    # 0: all noticed; 2: some not; 3: some did not end. Everything else is no result.
+    # 0: all detected; 2: some not; 3: some timed out. Other codes are errors of cargo-mutants.
     ended = subprocess.run(command, env=environment).returncode
     if ended not in (0, 2, 3):
-        sys.exit(f"mutants: {name}: cargo-mutants ended with {ended}; it says above why")
+        sys.exit(f"mutants: {name}: cargo-mutants exited with {ended}; see the lines above")
     return results / "mutants.out"
 
 
 def read_allowed():
-    """Reasons by mutant, as lines of the mutant, a TAB and the reason."""
+    """Returns reasons by mutant, from lines of mutant, TAB, reason."""
     lines = [line for line in ALLOWED.read_text().splitlines() if line and not line.startswith("#")]
     return dict(line.split("\t", 1) for line in lines)
 
 
 def key(mutant):
-    """A mutant without its line and column, which change with what is above it."""
+    """Returns a mutant without its line and column, which change with the code above it."""
     file, _, what = mutant.split(":", 2)
     return f"{file}: {what.split(':', 1)[1].strip()}" if what[:1].isdigit() else f"{file}: {what.strip()}"
 

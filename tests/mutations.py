@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Breaks what the exactly-once commit stands on, one piece at a time, and looks whether the test that is there for it
-fails. A mutation that no test notices, or that no longer fits the code, ends this with an error.
+"""Breaks the code of the exactly-once commit in one place at a time and checks that the named test fails. A mutation that
+its test does not detect, or whose code no longer exists, is an error.
 
 usage: tests/mutations.py FOLDER [NAME ...]
-  FOLDER  where a copy of the project is changed and built; it is kept for the next time
-  NAME    mutations to try; all of them if none is named
+  FOLDER  a copy of the project is changed and built here, and kept for the next run
+  NAME    mutations to run; default: all
 """
 
 import os
@@ -18,7 +18,7 @@ PROJECT = pathlib.Path(__file__).resolve().parent.parent
 
 @dataclass
 class Mutation:
-    """A piece of code, another one in its place, and the test that is to notice it: its binary and its name."""
+    """A piece of code, its replacement, and the binary and name of the test that must detect it."""
 
     name: str
     file: str
@@ -27,7 +27,7 @@ class Mutation:
     test: tuple[str, str]
 
 
-# With the time to compile it. A test that does not end does not pass.
+# Includes compilation. A test that times out counts as failed.
 TIME_LIMIT_S = 1800
 SIMULATOR = ("exactly_once", "simulator::whatever_becomes_of_attempts_the_dataset_is_the_same_file")
 MUTATIONS = [
@@ -53,49 +53,49 @@ MUTATIONS = [
         ("pipe", "exactly_once::a_reducer_started_again_finds_its_work_done"),
     ),
     Mutation(
-        "a reducer started again does not compare",
+        "a repeated reducer does not compare rows",
         "reducer/src/lib.rs",
         "            agree(store, &unplaced(store, task, &collection), &before, &task.scratch)?;\n",
         "",
         SIMULATOR,
     ),
     Mutation(
-        "a loser does not compare",
+        "a losing attempt does not compare rows",
         "reducer/src/commit.rs",
         "            agree(store, &commit, &elected, scratch)?;\n",
         "",
         ("exactly_once", "races::one_of_several_wins_in_a_folder"),
     ),
     Mutation(
-        "any record that is there is taken for one's own",
+        "any existing record is accepted as the attempt's",
         "crates/store/src/lib.rs",
         "            (_, Some(there)) if there == record => Ok(Recorded::AsGiven),\n",
         "            (_, Some(_)) => Ok(Recorded::AsGiven),\n",
         SIMULATOR,
     ),
     Mutation(
-        "a record that the store has damaged is taken for the one that was put",
+        "a record damaged by the store is accepted",
         "crates/store/src/lib.rs",
         "            (_, Some(there)) if there == record => Ok(Recorded::AsGiven),\n",
         "            (Put::Stored(_), Some(_)) => Ok(Recorded::AsGiven),\n",
         ("exactly_once", "damaged::a_record_that_the_store_damages_is_no_success"),
     ),
     Mutation(
-        "what an elected record names is not looked at",
+        "the object that an elected record names is not verified",
         "reducer/src/commit.rs",
         "        None => check_object(store, ours, elected, scratch),\n",
         "        None => Ok(()),\n",
         ("refused", "reducer::a_damaged_record_of_a_winner_stops_the_next_attempt"),
     ),
     Mutation(
-        "a shard that is there is taken for one's own",
+        "any existing shard is accepted as the attempt's",
         "reducer/src/commit.rs",
         "if there.bytes() == bytes && sha256 == digest {",
         "if there.bytes() == bytes || sha256 != digest {",
         ("pipe", "exactly_once::an_attempt_started_again_under_its_own_name_uses_its_own_object"),
     ),
     Mutation(
-        "the name of a shard is without its attempt",
+        "the name of a shard does not contain the attempt",
         "crates/dataset/src/commit.rs",
         'format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")',
         'format!("{DATA_PREFIX}part-{partition:05}.{host}{}.h5", &attempt[..0])',
@@ -116,35 +116,35 @@ MUTATIONS = [
         ("s3", "a_bucket_keeps_the_contract"),
     ),
     Mutation(
-        "merge overlooks a missing partition",
+        "merge ignores a missing partition",
         "merge/src/run.rs",
         ".filter(|(_, n, _)| *n > 0)",
         ".filter(|(_, n, _)| *n > 1)",
         SIMULATOR,
     ),
     Mutation(
-        "merge does not look at a shard's SHA-256",
+        "merge does not verify a shard's SHA-256",
         "merge/src/run.rs",
         "    if found != commit.sha256 {\n",
         "    if found.len() != commit.sha256.len() {\n",
         ("pipe", "exactly_once::an_object_that_is_not_what_its_commit_says_is_refused"),
     ),
     Mutation(
-        "merge does not compare with the seal",
+        "merge does not compare with the run's manifest",
         "merge/src/run.rs",
         "in now.shards.iter().zip(&sealed.shards).enumerate() {",
         "in now.shards.iter().zip(&sealed.shards).enumerate().take(0) {",
         ("pipe", "merge_again::a_sealed_run_refuses_another_commit"),
     ),
     Mutation(
-        "merge compares with the seal only when it would put one",
+        "merge compares with the run's manifest only when it would put one",
         "merge/src/lib.rs",
         "        check_sealed(store, sealed, &seal)?;\n",
         "        let _ = sealed;\n",
         ("refused", "seal::a_commit_that_changed_after_the_seal_is_refused"),
     ),
     Mutation(
-        "garbage is collected while a partition is missing",
+        "leftovers are deleted while a partition is missing",
         "merge/src/gc.rs",
         "            Some(Error::StillRunning { run, found, partitions })\n",
         "            Some(Error::StillRunning { run, found, partitions }).filter(|_| false)\n",
@@ -167,7 +167,7 @@ def main():
     def passes(test):
         build = ["cargo", "build", "--bins", "--quiet"]
         if subprocess.run(build, cwd=tree, env=environment).returncode != 0:
-            sys.exit("mutations: what stands above does not compile")
+            sys.exit("mutations: does not compile; see the lines above")
         binary, name = test
         command = ["cargo", "test", "--quiet", "--test", binary, "--", "--exact", name]
         try:
@@ -186,19 +186,19 @@ def main():
         path = tree / mutation.file
         whole = path.read_text()
         if whole.count(mutation.old) != 1:
-            sys.exit(f"mutations: {mutation.name}: {mutation.file} has its code {whole.count(mutation.old)} times")
+            sys.exit(f"mutations: {mutation.name}: {mutation.file} contains the code to replace {whole.count(mutation.old)} times, expected 1")
         path.write_text(whole.replace(mutation.old, mutation.new))
         survived = passes(mutation.test)
         path.write_text(whole)
-        print(f"{'SURVIVED' if survived else 'noticed '} {mutation.name}: {' '.join(mutation.test)}", flush=True)
+        print(f"{'SURVIVED' if survived else 'detected'} {mutation.name}: {' '.join(mutation.test)}", flush=True)
         if survived:
             survivors.append(mutation.name)
     if survivors:
-        sys.exit(f"mutations: no test noticed: {'; '.join(survivors)}")
+        sys.exit(f"mutations: not detected: {'; '.join(survivors)}")
 
 
 def copy_of_the_project(tree):
-    """Every file that git knows of, as it is now; files that are the same keep their times."""
+    """Copies all files tracked by git, in their present state; unchanged files keep their times."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, check=True, text=True).stdout
     names = set(filter(None, listed.split("\0")))
     for path in tree.rglob("*"):

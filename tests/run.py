@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs the tests of Rust: builds them and the programs that they drive, runs several test programs at a time, those that
-mostly wait beside those that compute, and ends with the ten slowest tests.
+"""Builds and runs the Rust tests and the programs under test. Several test programs run at a time: those that mostly wait in
+parallel with those that compute. The end of the output lists the ten slowest tests.
 
 usage: tests/run.py [--only PACKAGES] [--beside COMMAND] CARGO_OPTION...
-  --only PACKAGES   only the tests of these packages, by commas or spaces
-  --beside COMMAND  what else to run while tests run, once they are built; its failure is one of a test
-  CARGO_OPTION      what cargo is to select and how it is to build, as --locked --workspace
+  --only PACKAGES   run only the tests of these packages, separated by commas or spaces
+  --beside COMMAND  run this command in parallel with the tests, after the build; it fails like a test
+  CARGO_OPTION      options of cargo's selection and build, such as --locked --workspace
 
-Everything is built with the features of one selection, whatever is run: cargo gives a package by itself (-p) fewer features,
-and compiles HDF5 and the client of S3 once more.
+All tests are built, whatever is run, with the features of one selection: for a single package (-p), cargo selects fewer
+features and compiles HDF5 and the S3 client again.
 """
 
 import argparse
@@ -22,17 +22,17 @@ import threading
 import time
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent
-# Test programs that mostly wait, for nodes, time limits and processes that are to end: they run beside the others. Hadoop's
-# takes as long as all others together.
+# Test programs that mostly wait for nodes, time limits and exiting processes run in parallel with the others. Hadoop's takes as
+# long as all others together.
 NODES = [("tests", "hadoop")]
 WAIT = [("c10d", "lost_ranks"), ("store", "s3"), ("c10d", "watch"), ("trainer", "out"), ("launch", "launch"), ("tests", "exactly_once")]
-# The longest of the others first, so that none is left alone at the end.
+# The longest of the others start first, so that the end of the run is parallel too.
 LONG = [("trainer", "program"), ("tests", "pipe"), ("trainer", "pytorch"), ("trainer", "crafted"), ("tests", "faults"), ("tests", "sentimill"), ("trainer", "report")]
 N_SLOWEST = 10
-# libtest says how long a test took to those who may use what is not stable. Nothing is compiled by it.
+# An unstable option of libtest that reports the duration of each test. It does not affect compilation.
 REPORT_TIME = ["-Z", "unstable-options", "--report-time"]
 TIMED = re.compile(r"^test (.*?)(?: - should panic)? \.\.\. .*<([0-9.]+)s>$", re.MULTILINE)
-# A test that speaks past the harness parts its line from what became of it.
+# A test that writes to standard error separates its name from its result, so only this line is reliable.
 RESULT = re.compile(r"^test result: ", re.MULTILINE)
 
 
@@ -48,7 +48,7 @@ def main():
     packages = {package for package, _, _, _ in programs}
     if only:
         if unknown := only - packages:
-            sys.exit(f"run.py: {', '.join(sorted(unknown))}: no tests of such a package; there are {', '.join(sorted(packages))}")
+            sys.exit(f"run.py: --only {', '.join(sorted(unknown))}: no such package, expected some of {', '.join(sorted(packages))}")
         programs = [program for program in programs if program[0] in only]
     print(f"built in {time.monotonic() - begin:.0f} s; {len(programs)} test programs\n", flush=True)
 
@@ -78,7 +78,7 @@ def cargo(arguments):
 
 
 def build(arguments):
-    """The test programs, as (package, target, kind, (file, the package's folder)), and the folders of libraries that build scripts made."""
+    """Returns the test programs as (package, target, kind, (file, folder of the package)), and the library folders of build scripts."""
     command = [os.environ.get("CARGO", "cargo"), "test", *arguments, "--no-run", "--message-format=json-render-diagnostics"]
     programs, folders = [], []
     cargo = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True)
@@ -86,7 +86,7 @@ def build(arguments):
         message = json.loads(line)
         if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
             target, folder = message["target"], pathlib.Path(message["manifest_path"]).parent
-            # `…/crates/corpus#0.1.0`, or `…/folder#name@0.1.0` where the folder has another name.
+            # `…/crates/corpus#0.1.0`, or `…/folder#name@0.1.0` if the folder has another name.
             package = message["package_id"].split("#")[1].split("@")[0] if "@" in message["package_id"] else folder.name
             programs.append((package, target["name"], target["kind"][0], (message["executable"], folder)))
         if message["reason"] == "build-script-executed":
@@ -97,21 +97,21 @@ def build(arguments):
 
 
 def environment(folders):
-    """What cargo gives to tests besides: where the libraries lie that build scripts made."""
+    """Returns the environment that cargo sets for tests, including the library folders of build scripts."""
     paths = [*dict.fromkeys(folders), os.environ.get("LD_LIBRARY_PATH", "")]
-    # The programs have just been built, so that no test has to (tests/src/programs.rs).
+    # Tests do not build the programs again (tests/src/programs.rs).
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths)), "PROGRAMS_ARE_BUILT": "1", "RUSTC_BOOTSTRAP": "1"}
 
 
 class Runs:
-    """Test programs that were run, and what became of them."""
+    """Runs test programs and collects their results."""
 
     def __init__(self, environment):
         self.environment, self.lock = environment, threading.Lock()
         self.failed, self.tests, self.seconds = [], [], []
 
     def run_all(self, programs):
-        """Takes programs off the list until it is empty; another lane may do the same."""
+        """Runs programs from the list until it is empty; other lanes may share the list."""
         while True:
             with self.lock:
                 if not programs:
@@ -132,13 +132,13 @@ class Runs:
         with self.lock:
             self.seconds.append((seconds, name))
             self.tests += [(float(took), f"{name}: {test}") for test, took in TIMED.findall(output)]
-            # A program that ends well without a result has not run its tests.
+            # A program that exits with 0 and prints no result has not run its tests.
             if ended.returncode != 0 or not RESULT.search(output):
-                self.failed.append(f"{name}: exit code {ended.returncode}; again: make test ONLY={package}")
+                self.failed.append(f"{name}: exit code {ended.returncode}; to repeat: make test ONLY={package}")
             print(f"     Running {name}, {seconds:.1f} s\n{output}", flush=True)
 
     def doctests(self, folders, arguments):
-        """Those of the documentation in these folders, which cargo compiles and runs."""
+        """Runs the documentation tests of these folders with cargo."""
         if not folders:
             return
         only = [f"{folder.relative_to(PROJECT)}/src" for folder in folders]
@@ -146,20 +146,20 @@ class Runs:
         ended = subprocess.run(command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         with self.lock:
             if ended.returncode != 0:
-                self.failed.append("tests of the documentation; again: cargo test --doc")
+                self.failed.append("documentation tests; to repeat: cargo test --doc")
             print(ended.stdout.decode(errors="replace"), flush=True)
 
     def beside(self, command):
-        """Another command, whose output is told whole."""
+        """Runs another command and prints its whole output."""
         begin = time.monotonic()
         ended = subprocess.run(command, shell=True, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         with self.lock:
             if ended.returncode != 0:
                 self.failed.append(f"{command}: exit code {ended.returncode}")
-            print(f"     Beside the tests: {command}, {time.monotonic() - begin:.0f} s\n{ended.stdout.decode(errors='replace')}", flush=True)
+            print(f"     In parallel: {command}, {time.monotonic() - begin:.0f} s\n{ended.stdout.decode(errors='replace')}", flush=True)
 
     def tell(self, seconds):
-        print(f"\nThe {N_SLOWEST} slowest tests, in {seconds:.0f} s of which {sum(took for took, _ in self.seconds):.0f} s one after the other:")
+        print(f"\nThe tests took {seconds:.0f} s, in sequence {sum(took for took, _ in self.seconds):.0f} s. The {N_SLOWEST} slowest:")
         for took, test in sorted(self.tests, reverse=True)[:N_SLOWEST]:
             print(f"{took:8.1f} s  {test}")
         for failed in self.failed:

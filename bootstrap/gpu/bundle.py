@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Puts what a machine with a GPU is checked by into one folder, of programs that are built.
+"""Copies built programs, tests and data into one folder that checks a machine with a GPU.
 
 usage: bundle.py FOLDER MESSAGES
-  FOLDER    is made anew
-  MESSAGES  what `cargo test --no-run --message-format=json` said of c10d's and the trainer's tests; sentimill lies beside
-            the trainer that it names
+  FOLDER    output folder; an existing one is deleted first
+  MESSAGES  output of `cargo test --no-run --message-format=json` for the tests of c10d and trainer; the program sentimill
+            must be in the folder of the trainer that it names
 
-It needs h5py.
+It requires h5py.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ import h5py
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
-# In the bundle, by the package and the name of what was built.
+# Paths in the bundle, by package, kind and name of the built target.
 EXECUTABLES = {
     ("trainer", "bin", "trainer"): "bin/trainer",
     ("trainer", "test", "gpu"): "tests/trainer-gpu",
@@ -48,7 +48,7 @@ def main() -> None:
         if name.startswith("tests/"):
             tests[name] = listed(program)
     if b"ProcessGroupNCCL" not in built["tests/c10d-cuda"].read_bytes():
-        fail("c10d was built without its NCCL part: run bootstrap/laptop.sh --cuda, and build again")
+        fail("c10d was built without NCCL; run bootstrap/laptop.sh --cuda and build again")
     for path in COPIED:
         shutil.copy(path, folder)
     make_data(built["bin/trainer"].with_name("sentimill"), folder / "data")
@@ -60,11 +60,11 @@ def main() -> None:
     n_bytes = sum(path.stat().st_size for path in files)
     if n_bytes >= BYTES_MAX:
         fail(f"{folder} has {n_bytes / 2**20:.1f} MiB, expected less than {BYTES_MAX >> 20}")
-    print(f"{folder}: {n_bytes / 2**20:.1f} MiB; copy it to a machine with a GPU and start ./run there")
+    print(f"{folder}: {n_bytes / 2**20:.1f} MiB; copy it to a machine with a GPU and run ./run there")
 
 
 def executables(messages: str) -> dict[str, Path]:
-    """Where each of EXECUTABLES was built."""
+    """Returns the built file of each of EXECUTABLES."""
     found = {}
     for line in messages.splitlines():
         if not line.startswith("{"):
@@ -74,23 +74,23 @@ def executables(messages: str) -> dict[str, Path]:
             target = message["target"]
             package = Path(message["manifest_path"]).parent.name
             name = EXECUTABLES.get((package, target["kind"][0], target["name"]))
-            # A program's own tests have its name, too.
+            # The unit tests of a program have the program's name.
             if name and (name.startswith("tests/") or not message["profile"]["test"]):
                 found[name] = Path(message["executable"])
     missing = set(EXECUTABLES.values()) - set(found)
     if missing:
-        fail(f"cargo did not tell of {', '.join(sorted(missing))}")
+        fail(f"cargo reported no executable for {', '.join(sorted(missing))}")
     return found
 
 
 def listed(program: Path) -> list[str]:
-    """The names of its tests."""
+    """Returns the names of the tests in a test program."""
     said = subprocess.run([program, "--list", "--format", "terse"], check=True, capture_output=True, text=True).stdout
     return [line.removesuffix(": test") for line in said.splitlines() if line.endswith(": test")]
 
 
 def make_data(sentimill: Path, folder: Path) -> None:
-    """One dataset, and the same in files that PyTorch reads without HDF5."""
+    """Makes one dataset, and a copy in files that PyTorch reads without HDF5."""
     reviews = folder / "reviews.jsonl"
     with reviews.open("wb") as lines:
         subprocess.run([sys.executable, PROJECT / "trainer/bench/generated.py", str(N_REVIEWS)], stdout=lines, check=True)
@@ -107,7 +107,7 @@ def make_data(sentimill: Path, folder: Path) -> None:
 
 
 def asked_of_machine(program: Path) -> dict[str, str]:
-    """The newest symbols that a program wants of glibc and of libstdc++."""
+    """Returns the newest glibc and libstdc++ symbol versions that a program requires."""
     said = subprocess.run(["readelf", "--version-info", program], check=True, capture_output=True, text=True).stdout
     newest = {}
     for name in ("GLIBC", "GLIBCXX"):
@@ -117,7 +117,7 @@ def asked_of_machine(program: Path) -> dict[str, str]:
 
 
 def pytorch() -> str:
-    """The version that the programs are written for."""
+    """Returns the PyTorch version that the programs are compiled for."""
     pinned = (PROJECT / "bootstrap/requirements/libtorch.txt").read_text()
     return re.search(r"^torch==(\S+)", pinned, re.MULTILINE)[1]
 

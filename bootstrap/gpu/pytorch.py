@@ -1,8 +1,8 @@
-"""The same training in PyTorch on a GPU: torch.nn.Embedding, torch.nn.LSTM by cuDNN and two torch.nn.Linear.
+"""The training of the trainer in PyTorch on a GPU: torch.nn.Embedding, torch.nn.LSTM with cuDNN, two torch.nn.Linear.
 
-Rows are those of the trainer's training part, sorted by length in the same order of batches, which is not timed, and lie
-on the device; the loss is fetched once an epoch, and Adam updates all weights in one pass. To standard output one JSON
-object an epoch, with its loss and reviews/s. It needs PyTorch alone.
+Uses the rows of the trainer's training split, sorted by length, in the same order of batches. The rows are on the device,
+and preparing them is not timed. The loss is fetched once per epoch; fused Adam updates the weights. Prints one JSON object
+per epoch to standard output, with its loss and reviews/s. Requires PyTorch only.
 
 B rows of a batch, T tokens of its longest row, H the hidden size.
 """

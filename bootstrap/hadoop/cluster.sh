@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
-# A real Hadoop on this machine alone: HDFS, and YARN with two nodes, on addresses of the loopback device. It needs
-# `bootstrap/laptop.sh hadoop` and some 1.5 GB of memory, and keeps everything in one folder.
+# Runs a Hadoop on this machine: HDFS, and YARN with two nodes, on loopback addresses. It requires
+# `bootstrap/laptop.sh hadoop` and some 1.5 GB of memory, and stores everything in one folder.
 #
 # usage: cluster.sh COMMAND FOLDER [ARGUMENT ...]
-#   start [FILE:NAME=VALUE ...]  a new cluster in a new folder, with settings of one's own: mapred:mapreduce.map.memory.mb=512
-#   serve [FILE:NAME=VALUE ...]  the same, for as long as somebody holds standard input open; it says `ready`
-#   stop                         ends all its processes, tasks too
-#   kill-node N, start-node N    ends node 1 or 2 with all that runs there, as a power cut does; brings it back
-#   web                          the address of YARN's web pages
+#   start [FILE:NAME=VALUE ...]  starts a new cluster in a new folder, with extra settings: mapred:mapreduce.map.memory.mb=512
+#   serve [FILE:NAME=VALUE ...]  the same until standard input is closed; prints `ready` when the cluster is up
+#   stop                         kills all processes of the cluster, tasks included
+#   kill-node N, start-node N    kills node 1 or 2 with all its tasks, as a power cut does; starts it again
+#   web                          prints the URL of YARN's web pages
 #   fs, streaming, logs, application ARGUMENT ...
-#                                Hadoop's own clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `yarn logs` and
+#                                run Hadoop's clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `yarn logs` and
 #                                `yarn application`
-# HADOOP_PORT is the first of 20 ports that are free; without it they are looked for.
+# HADOOP_PORT is the first of 20 free ports; by default, free ports are searched.
 set -euo pipefail
 
 NODES=2
 PORTS=20
 START_LIMIT_S=600
-# Hadoop 3.4 reaches into what Java has locked since version 16.
+# Hadoop 3.4 uses packages of Java that are closed since version 16.
 OPENS=()
 for package in lang lang.reflect net nio io util util.concurrent; do
     OPENS+=("--add-opens=java.base/java.$package=ALL-UNNAMED")
 done
-# Short-lived processes on few cores: a slower compiler and collector are the faster ones.
+# For short-lived processes on few cores, the simple compiler and collector are faster.
 SMALL=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k)
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -34,7 +34,7 @@ main() {
     local command=$1
     folder=$(realpath -m "$2")
     shift 2
-    [ -d "$jars" ] || fail "$jars is missing; bootstrap/laptop.sh hadoop installs it"
+    [ -d "$jars" ] || fail "$jars is missing; run bootstrap/laptop.sh hadoop"
     case $command in
         start)
             start "$@"
@@ -43,7 +43,7 @@ main() {
         serve)
             start "$@"
             echo ready
-            # However it ends who started this, its end of standard input is closed then.
+            # However the starting process exits, its end of the pipe is closed then.
             cat >/dev/null
             ;;
         stop) stop ;;
@@ -66,9 +66,9 @@ usage() {
 start() {
     local node
     command -v curl >/dev/null || fail "curl was not found: apt-get install curl"
-    [ ! -e "$folder/conf" ] || fail "$folder has a cluster already; stop it and remove the folder"
+    [ ! -e "$folder/conf" ] || fail "$folder contains a cluster; stop it and delete the folder"
     mkdir -p "$folder/work"
-    # Half a cluster is none.
+    # A partly started cluster is stopped.
     trap stop EXIT
     java_home
     port=${HADOOP_PORT:-$(free_ports)}
@@ -76,7 +76,7 @@ start() {
     printf 'JAVA_HOME=%q\nport=%s\n' "$JAVA_HOME" "$port" >"$folder/running"
     cd "$folder/work"
     java_of conf org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >"$folder/format.log" 2>&1 ||
-        fail "the NameNode could not be formatted; $folder/format.log says why"
+        fail "formatting the NameNode failed; see $folder/format.log"
     daemon namenode conf org.apache.hadoop.hdfs.server.namenode.NameNode
     daemon datanode conf org.apache.hadoop.hdfs.server.datanode.DataNode
     daemon resourcemanager conf org.apache.hadoop.yarn.server.resourcemanager.ResourceManager
@@ -94,22 +94,22 @@ start_node() {
     SENTIMILL_NODE=$folder/node$1 daemon "nodemanager$1" "node$1" org.apache.hadoop.yarn.server.nodemanager.NodeManager
 }
 
-# stop: tasks outlive a killed node, and clients wait for a cluster that is gone, so all are known by their environment.
+# stop: tasks outlive a killed node, and clients wait for a stopped cluster, so processes are found by their environment.
 stop() {
     kill_all "SENTIMILL_CLUSTER=$folder"
 }
 
-# kill_all VARIABLE=VALUE: all processes with this in their environment, until there are none.
+# kill_all VARIABLE=VALUE: kills the processes with this variable in their environment, until none is left.
 kill_all() {
     local found
     for _ in $(seq 100); do
         found=$(grep -lzxFs -- "$1" /proc/[0-9]*/environ | cut -d / -f 3) || true
         [ -n "$found" ] || return 0
-        # shellcheck disable=SC2086 # Numbers, one an argument.
+        # shellcheck disable=SC2086 # Numbers, one per argument.
         kill -9 $found 2>/dev/null || true
         sleep 0.1
     done
-    fail "processes" "$found" "do not end"
+    fail "processes" "$found" "do not exit"
 }
 
 java_home() {
@@ -133,7 +133,7 @@ client() {
 }
 
 of_running() {
-    [ -e "$folder/running" ] || fail "$folder has no cluster; start one there"
+    [ -e "$folder/running" ] || fail "$folder contains no cluster; start one there"
     # shellcheck disable=SC1091 # JAVA_HOME and port, written by start.
     . "$folder/running"
     export JAVA_HOME
@@ -143,41 +143,41 @@ of_running() {
 daemon() {
     SENTIMILL_CLUSTER=$folder setsid "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m \
         -cp "$folder/$2:$jars/*" "$3" >"$folder/$1.log" 2>&1 </dev/null &
-    # The shell would tell of its end.
+    # Otherwise the shell reports when the daemon exits.
     disown
 }
 
-# until_up WHAT URL EXPECTED: until its own word is that it is complete.
+# until_up NAME URL EXPECTED: waits until the response at URL contains EXPECTED.
 until_up() {
     local begin=$SECONDS
     until curl --silent --fail --max-time 5 "$2" | grep -qF -- "$3"; do
         [ $((SECONDS - begin)) -lt $START_LIMIT_S ] ||
-            fail "$1 did not come up in $START_LIMIT_S s; the logs are in $folder"
+            fail "$1 did not start within $START_LIMIT_S s; the logs are in $folder"
         sleep 0.2
     done
 }
 
-# The first of PORTS free ones in a row, below those that the system gives to connections. Who looks at the same time
-# begins elsewhere.
+# Prints the first of PORTS consecutive free ports, below the system's range for connections. The random start avoids
+# collisions with concurrent searches.
 free_ports() {
     local first used
     used=$(awk '$4 == "0A" { sub(".*:", "", $2); print $2 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null)
     for _ in $(seq 200); do
         first=$((20000 + RANDOM % 590 * PORTS))
-        # shellcheck disable=SC2046 # Numbers, one an argument.
+        # shellcheck disable=SC2046 # Numbers, one per argument.
         if ! grep -qxF "$(printf '%04X\n' $(seq $first $((first + PORTS - 1))))" <<<"$used"; then
             echo $first
             return
         fi
     done
-    fail "no $PORTS free ports in a row between 20000 and 32000; name the first of some by HADOOP_PORT"
+    fail "no $PORTS consecutive free ports between 20000 and 32000; set HADOOP_PORT to the first port"
 }
 
-# conf NAME HOST [FILE:NAME=VALUE ...]: the folder of one daemon's configuration; HOST is a node's own address.
+# conf NAME HOST [FILE:NAME=VALUE ...]: writes the configuration folder of one daemon; HOST is the address of its node.
 conf() {
     local conf=$folder/$1 host=$2 file
     shift 2
-    # Where its web pages would be; two daemons look for the folders.
+    # Folders of web pages: two daemons do not start without them.
     mkdir -p "$conf/webapps/hdfs" "$conf/webapps/datanode"
     cp "$here/log4j.properties" "$conf/"
     for file in core hdfs yarn mapred capacity-scheduler; do
@@ -190,7 +190,7 @@ conf() {
     done
 }
 
-# settings HOST: what differs from Hadoop's defaults.
+# settings HOST: prints the settings that differ from Hadoop's defaults.
 settings() {
     local task_java="-Xmx160m ${SMALL[*]} ${OPENS[*]}"
     cat <<END

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Rewrites each NAME.txt here from NAME.in: every dependency at one version, with the hashes of its files.
+# Rewrites each NAME.txt in this folder from NAME.in: every dependency at one version, with the hashes of its files.
 # For Python 3.10 and newer; needs `uv` (python3 -m pip install uv). Run it to move to newer versions.
 #
-# usage: pin.sh [NAME ...]    none: all of them
+# usage: pin.sh [NAME ...]    default: all
 set -euo pipefail
 cd "$(dirname "$0")"
 [ $# -gt 0 ] || set -- *.in
 for name in "${@%.in}"; do
     case $name in
-        # Files are taken out of these; what Python would need to run them is not.
+        # Only files of these wheels are used; Python does not import them, so their dependencies are not needed.
         libtorch) options=(--no-deps) ;;
-        # The server of TensorBoard's pages and tokenizers' way to a hub are not used.
+        # TensorBoard's web server and the Hub client of tokenizers are not used.
         report) options=(--no-deps) ;;
-        # Asked for by torch, and used by torch.compile alone: 700 MB, most of it triton.
+        # Dependencies of torch that only torch.compile uses: 700 MB, most of it triton.
         torch) options=(--no-emit-package triton --no-emit-package cuda-bindings --no-emit-package cuda-pathfinder) ;;
         *) options=() ;;
     esac
