@@ -1,9 +1,10 @@
-//! Puts a file into a run in S3, or gets it back, for measurements from outside.
+//! Copies a file into a run in S3 or back, for throughput measurements.
 //!
 //! usage: copy put|get RUN FILE OPTIONS
 //!
-//! OPTIONS as the programs' `--s3` has them, such as `part-mib=8,parts=4`. The object is named after the file, which `get`
-//! copies into its folder and removes again. `crates/store/bench/throughput.py` sets `aws s3 cp` beside it.
+//! OPTIONS are those of the programs' `--s3`, such as `part-mib=8,parts=4`. The object has the name of the
+//! file. `get` copies it into the folder of the file and then removes the copy.
+//! `crates/store/bench/throughput.py` compares it with `aws s3 cp`.
 #![allow(clippy::unwrap_used, reason = "a measurement, not a program of the project")]
 
 use std::env;

@@ -1,4 +1,4 @@
-//! What can go wrong with a store, and the exit code a program owes for it.
+//! Errors of a store, and the exit code for each.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,90 +7,90 @@ use program::exit::Exit;
 
 use crate::key::{KEY_BYTES_MAX, SEGMENT_BYTES_MAX};
 
-/// A store's refusal or failure. One line: the thing, the found, the expected, what to do; the operating
-/// system's word, where there is one, is the source.
+/// An error of a store. Each message is one line: the thing, what was found, what was expected, the remedy.
+/// The error of the operating system, if there is one, is the source.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// `--run` names no place that this store can open.
+    /// `--run` is not a valid path or URL of a run.
     #[error("{run:?}: {found}; name a run as file:///folder, s3://bucket/prefix, or by a path")]
     BadRun {
-        /// The name as given.
+        /// The value of `--run`.
         run: String,
         /// What is wrong with it.
         found: &'static str,
     },
 
-    /// `--run` names a kind of storage that this build does not have.
+    /// `--run` names a kind of storage that this build does not support.
     #[error("{run:?}: no store for {scheme}:// is built in, only file:// and s3://; name a run there")]
     NoSuchStore {
-        /// The name as given.
+        /// The value of `--run`.
         run: String,
         /// Its scheme.
         scheme: String,
     },
 
-    /// Keys stand in the name of a place.
+    /// A URL contains credentials.
     #[error(
         "{place:?}: found a user name or key before the bucket, expected none; keys come from AWS_PROFILE, ~/.aws or \
          the machine's role: take it out, and replace it, since shells and logs keep it"
     )]
     UserInfo {
-        /// The name without the keys.
+        /// The URL without the credentials.
         place: String,
     },
 
-    /// Something that names no objects of a bucket.
+    /// A URL does not name objects of a bucket.
     #[error("{url:?}: {found}; name objects as s3://bucket/name")]
     BadObjects {
-        /// The name as given.
+        /// The URL.
         url: String,
         /// What is wrong with it.
         found: &'static str,
     },
 
-    /// Nothing lies there.
+    /// There are no objects at this URL.
     #[error(
         "{url}: found no object of this name or below it; check the name, of which no pattern is expanded in S3"
     )]
     NoObjects {
-        /// The name as given.
+        /// The URL.
         url: String,
     },
 
-    /// An object is not the one that was listed.
+    /// An object has changed since it was listed.
     #[error("{object}: found another version than when the reading began; leave it alone while it is read")]
     Changed {
         /// Its URL.
         object: String,
     },
 
-    /// A name that no object can have; it may come from a record someone else wrote.
+    /// An invalid object name, possibly from a record that another program wrote.
     #[error(
         "object name {name:?}: {found}; expected segments of A-Z a-z 0-9 . _ - joined by /, none beginning with \
          a dot, each of 1 to {SEGMENT_BYTES_MAX} bytes, {KEY_BYTES_MAX} in all"
     )]
     BadKey {
-        /// The name, cut where it is long.
+        /// The name, truncated if it is long.
         name: String,
         /// What is wrong with it.
         found: &'static str,
     },
 
-    /// The object is not there.
+    /// The object does not exist.
     #[error("{object}: no such object; check the run's name, or run the job that writes it again")]
     Missing {
         /// Its URL.
         object: String,
     },
 
-    /// An object that was there and then was not.
+    /// The object existed and then did not.
     #[error("{object} was there and is gone; does somebody clean up this run while it is written?")]
     Vanished {
         /// Its URL.
         object: String,
     },
 
-    /// A record does not read back as it was put.
+    /// A record differs from what was put when it is read back.
     #[error(
         "{object}: found {found} on reading it back, expected the record that was put; the store damaged it and no put \
          overwrites it: start again with a new --run, in a store that keeps what it is sent"
@@ -102,109 +102,109 @@ pub enum Error {
         found: &'static str,
     },
 
-    /// Something that is not a regular file has the object's name.
+    /// Something other than a regular file has the object's name.
     #[error("{object}: found a folder or a special file, expected an object; move it out of the run")]
     NotAnObject {
         /// Its URL.
         object: String,
     },
 
-    /// A record or manifest is larger than any honest one.
+    /// A record or manifest exceeds the limit of the caller.
     #[error("{object}: more than {limit_bytes} bytes, expected a small record; is this the right run?")]
     TooLarge {
         /// Its URL.
         object: String,
-        /// The most that the caller reads.
+        /// The limit.
         limit_bytes: u64,
     },
 
-    /// The file system can neither rename without overwriting nor link; the promise cannot be kept there.
+    /// The file system can neither rename without overwriting nor link, so objects cannot be put atomically.
     #[error("{object}: this file system cannot create a name exclusively; keep the run on another one")]
     NoExclusiveCreate {
         /// Its URL.
         object: String,
-        /// What it answered.
+        /// The error of the file system.
         source: io::Error,
     },
 
-    /// The service takes a second put of a name, whatever the condition.
+    /// The service accepts a second put of a name despite the condition.
     #[error(
         "{run}: the store ignores If-None-Match, so it would let attempts overwrite each other; use one that knows \
          conditional puts"
     )]
     IgnoresCondition {
-        /// The run's URL.
+        /// The URL of the run.
         run: String,
     },
 
-    /// There is nobody to be.
+    /// There are no credentials.
     #[error(
         "{run}: no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID, or run on a machine with a role that may use the bucket"
     )]
     NoCredentials {
-        /// The run's URL.
+        /// The URL of the run.
         run: String,
-        /// Where they were looked for.
+        /// Where they were searched.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 
-    /// Other puts of the same name went on and on.
+    /// Other puts of the same name kept conflicting.
     #[error("{object}: {tries} puts met another put of this name; try again")]
     Conflicts {
         /// Its URL.
         object: String,
-        /// How often it was tried.
+        /// Number of tries.
         tries: u32,
     },
 
-    /// The service gave no answer, or none that helps.
+    /// The service gave no usable answer.
     #[error("{object}: cannot {doing}: {found}; {}", why.remedy())]
     S3 {
-        /// The object's or the run's URL.
+        /// The URL of the object or the run.
         object: String,
-        /// What was being done.
+        /// The failed action.
         doing: &'static str,
-        /// What the service or the client said.
+        /// The message of the service or the client.
         found: String,
-        /// What it means.
+        /// The kind of failure.
         why: S3Failure,
     },
 
-    /// The part of this program that waits for answers failed.
+    /// The async runtime could not be started.
     #[error("cannot talk to the store")]
     Runtime(#[source] io::Error),
 
-    /// The caller's own file could not be read.
+    /// The local file to upload could not be read.
     #[error("{}: cannot read the file to store as {object}", file.display())]
     Source {
         /// The local file.
         file: PathBuf,
-        /// The URL it was to have.
+        /// The URL of the object.
         object: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 
     /// The storage failed.
     #[error("{object}: cannot {doing}; check the folder's permissions, free space and mount")]
     Io {
-        /// The object's or the run's URL.
+        /// The URL of the object or the run.
         object: String,
-        /// What was being done.
+        /// The failed action.
         doing: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
-/// What an answer of S3 that does not help means.
+/// Kinds of S3 failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum S3Failure {
-    /// The service knows the caller or the bucket's rules, and says no.
+    /// The service refused access.
     Refused,
-    /// The bucket is not there.
+    /// The bucket does not exist.
     NoBucket,
-    /// No answer, or one that says to come back later, after all tries.
+    /// No answer after all tries, or only answers that asked to retry later.
     Unavailable,
     /// Anything else.
     Other,
@@ -225,7 +225,7 @@ impl S3Failure {
 }
 
 impl Error {
-    /// The exit code of a program that ends because of this.
+    /// The exit code for this error.
     pub fn exit(&self) -> Exit {
         match self {
             Error::BadRun { .. }

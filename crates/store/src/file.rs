@@ -1,8 +1,8 @@
-//! A run in a folder: an object is written under a hidden name, synced, and given its name in one step that
-//! refuses to overwrite.
+//! A run in a folder. An object is written under a hidden name, synced, and renamed in one step that does not
+//! overwrite.
 //!
-//! What a killed writer leaves behind is a hidden `.put-…` file beside the object it was to become: never
-//! listed, in nobody's way. Folders are made by the first put into them and stay.
+//! A killed writer leaves a hidden `.put-…` file next to the object's name. It is never listed and blocks
+//! nothing. Folders are created by the first put into them and stay.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
@@ -14,10 +14,10 @@ use crate::key::folder_of_prefix;
 use crate::naming::{Hidden, give_name, make_folder, sync_folder};
 use crate::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, run_url};
 
-/// What is copied between two signs of progress.
+/// Number of bytes copied between two steps of progress.
 const COPY_BYTES: u64 = 16 << 20;
 
-/// A run in a folder of this machine, or one that it mounts (NFS included).
+/// A run in a local or mounted folder (NFS included).
 #[derive(Debug, Clone)]
 pub(crate) struct FileStore {
     folder: PathBuf,
@@ -29,7 +29,7 @@ impl Backend for FileStore {
         &self.progress
     }
 
-    /// A folder is tried by every put.
+    /// Each put checks the folder itself.
     fn probe(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -57,7 +57,7 @@ impl Backend for FileStore {
             }
             Err(source) => return Err(self.io_error(key, "give it its name", source)),
         };
-        // The loser syncs as well: it may end, content, before the winner gets here.
+        // A writer that lost also syncs, because it may exit successfully before the winner syncs.
         self.sync_folders(key, &path)?;
         Ok(put)
     }
@@ -74,7 +74,8 @@ impl Backend for FileStore {
                 Err(Error::TooLarge { object: self.object(key), limit_bytes })
             }
             Ok(_) => {
-                // Who named it may have been killed before it synced the name, and what is read here is built on.
+                // The writer may have been killed before it synced the name, and the caller relies on this
+                // object.
                 self.sync_folders(key, &self.path(key))?;
                 Ok(Some(content))
             }
@@ -111,7 +112,7 @@ impl Backend for FileStore {
                 }
             }
         }
-        // Bytewise by whole name: `a.b` comes before `a/b`, which no order of visits would give.
+        // Sorted by the bytes of the whole name: `a.b` comes before `a/b`, which no traversal order gives.
         listed.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         Ok(listed)
     }
@@ -144,7 +145,7 @@ impl FileStore {
         Error::Io { object: self.object(key), doing, source }
     }
 
-    /// The object's metadata, `None` where there is none; a folder or a pipe of that name is an error.
+    /// The object's metadata; `None` if it does not exist. A folder or a pipe with this name is an error.
     fn metadata(&self, key: &Key) -> Result<Option<Metadata>, Error> {
         match fs::metadata(self.path(key)) {
             Ok(metadata) if metadata.is_file() => Ok(Some(metadata)),
@@ -154,7 +155,7 @@ impl FileStore {
         }
     }
 
-    /// Writes and syncs the content; returns its size in bytes.
+    /// Writes and syncs the content. Returns its size in bytes.
     fn write(&self, key: &Key, path: &Path, content: ObjectContent<'_>) -> Result<u64, Error> {
         let write_error = |source| self.io_error(key, "write it", source);
         let mut output = File::create_new(path).map_err(write_error)?;
@@ -174,7 +175,7 @@ impl FileStore {
         Ok(bytes)
     }
 
-    /// Inside the kernel where both ends allow it, piece by piece so that a slow one is seen to go on.
+    /// Copies inside the kernel if both file systems allow it, in pieces, so that a slow copy shows progress.
     fn copy(&self, input: &mut File, output: &mut File) -> io::Result<u64> {
         let mut copied = 0;
         loop {
@@ -188,7 +189,7 @@ impl FileStore {
         }
     }
 
-    /// Syncs the folders from the object up to the run: another writer may have made one and not synced it
+    /// Syncs the folders from the object up to the run. Another writer may have created one and not synced it
     /// yet.
     fn sync_folders(&self, key: &Key, path: &Path) -> Result<(), Error> {
         let n_folders = key.as_str().split('/').count();
@@ -198,7 +199,7 @@ impl FileStore {
         Ok(())
     }
 
-    /// What lies in a folder (`""`, `data/`) under names that keys can have.
+    /// The entries of a folder (`""`, `data/`) whose names are valid keys.
     fn entries(&self, folder: &str) -> Result<Vec<(Key, Metadata)>, Error> {
         let list_error = |source| Error::Io {
             object: format!("{}/{folder}", self.url()),
@@ -219,7 +220,7 @@ impl FileStore {
             };
             match fs::metadata(entry.path()) {
                 Ok(metadata) => found.push((key, metadata)),
-                // Deleted meanwhile, or a symbolic link to nowhere.
+                // Deleted in the meantime, or a dangling symbolic link.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(source) => return Err(self.io_error(&key, "look it up", source)),
             }
@@ -228,7 +229,7 @@ impl FileStore {
     }
 }
 
-/// Nothing can lie below a regular file, so it is as good as missing.
+/// Nothing can exist below a regular file, so the error means that the object is missing.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

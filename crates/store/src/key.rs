@@ -1,21 +1,21 @@
-//! Names of objects, relative to the run. Whatever a record from elsewhere says, a [`Key`] stays inside the
-//! run.
+//! Names of objects, relative to the run. A [`Key`] always stays inside the run, whatever record its name
+//! comes from.
 
 use std::fmt;
 
 use crate::Error;
 
-/// The longest name: S3 allows 1,024 bytes, and the run's own prefix comes in front.
+/// Maximum length of a name. S3 allows 1,024 bytes, which include the prefix of the run.
 pub const KEY_BYTES_MAX: usize = 512;
 
-/// The longest segment: the limit of a file name.
+/// Maximum length of a segment: the limit of a file name.
 pub const SEGMENT_BYTES_MAX: usize = 255;
 
-/// The most of a refused name that an error repeats.
+/// Maximum number of characters of a refused name in an error.
 const SHOWN_CHARS_MAX: usize = 80;
 
 /// A checked object name such as `commit/part-00007.json`: segments of `[A-Za-z0-9._-]` joined by `/`, none
-/// empty or beginning with a dot. Ordered by bytes.
+/// of which is empty or starts with a dot. Ordered by bytes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(String);
 
@@ -44,7 +44,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// Checks the beginning of names, and returns the folder, `""` or `data/`, in which all of them lie.
+/// Checks a prefix of names. Returns the folder, `""` or `data/`, of all names with this prefix.
 pub(crate) fn folder_of_prefix(prefix: &str) -> Result<&str, Error> {
     check_length(prefix)?;
     let (folder, last) = match prefix.rfind('/') {
@@ -87,14 +87,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_project_are_keys() {
+    fn names_of_the_project_are_valid_keys() {
         for name in ["manifest.json", "data/part-00007.ip-10-0-3-9.attempt_1_0001_r_000007_0.h5", "a/b/c"] {
             assert_eq!(Key::new(name).unwrap().as_str(), name);
         }
     }
 
     #[test]
-    fn a_name_that_leaves_the_run_is_no_key() {
+    fn a_name_that_leaves_the_run_is_refused() {
         let long_segment = "a".repeat(SEGMENT_BYTES_MAX + 1);
         let long_name = "a/".repeat(KEY_BYTES_MAX / 2) + "ab";
         #[rustfmt::skip]
@@ -108,19 +108,19 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_names_are_keys() {
+    fn names_of_maximum_length_are_valid_keys() {
         Key::new(&"a".repeat(SEGMENT_BYTES_MAX)).unwrap();
         Key::new(&("a/".repeat(KEY_BYTES_MAX / 2 - 1) + "ab")).unwrap();
     }
 
     #[test]
-    fn an_error_repeats_little_of_a_hostile_name() {
+    fn an_error_truncates_a_hostile_name() {
         let message = Key::new(&"\u{1b}[2J".repeat(100_000)).unwrap_err().to_string();
         assert!(message.len() < 1_000 && !message.contains('\u{1b}'), "{message}");
     }
 
     #[test]
-    fn a_prefix_lies_in_its_folder() {
+    fn a_prefix_has_the_folder_before_its_last_slash() {
         for (prefix, folder) in
             [("", ""), ("data/", "data/"), ("data/part-0", "data/"), ("ma", ""), ("a/b/c", "a/b/")]
         {

@@ -1,13 +1,11 @@
-//! The place of one run: named objects that appear whole, at most once, and never change.
+//! The storage of one run: named objects that appear whole, at most once, and never change.
 //!
-//! A run is `file:///data/run-7` or `s3://bucket/run-7`; its objects are `data/part-00007.host.attempt.h5`,
-//! `commit/part-00007.json`, `manifest.json`. Every put is a put-if-absent: of all writers of one name,
-//! whatever the process or the machine, exactly one is told [`Put::Stored`] and readers see its content whole
-//! or nothing. There is no put that overwrites; the exactly-once commit of the reducer and the seal of
-//! `merge` stand on this promise alone.
+//! A run is `file:///data/run-7` or `s3://bucket/run-7`. Its objects are `data/part-00007.host.attempt.h5`,
+//! `commit/part-00007.json` and `manifest.json`. Every put is a put-if-absent: of all writers of one name, in any process
+//! and on any machine, exactly one gets [`Put::Stored`], and readers see its content whole or not at all. No put
+//! overwrites. The exactly-once commit of the reducer and the run's manifest depend only on this guarantee.
 //!
-//! The store knows nothing of shards, records or digests. Its calls block, and block as long as the storage
-//! does.
+//! The store is independent of shards, records and digests. Its calls block for as long as the storage does.
 //!
 //! ```
 //! use store::{Key, ObjectContent, Put, Store};
@@ -49,16 +47,16 @@ use naming::Hidden;
 use run_url::Run;
 use s3::S3Store;
 
-/// The objects of one run. A clone is the same store.
+/// The objects of one run. Clones share the storage.
 #[derive(Debug, Clone)]
 pub struct Store {
     backend: Arc<dyn Backend>,
 }
 
-/// What keeps a run's objects: a folder, a bucket, or what a caller makes of them. The methods are those of [`Store`],
-/// which says what each promises.
+/// The storage behind a run's objects: a folder, a bucket, or an implementation of a caller. The methods are
+/// those of [`Store`], which documents the guarantees.
 pub trait Backend: Debug + Send + Sync {
-    /// Where its work is seen.
+    /// Progress of the calls.
     fn progress(&self) -> &Progress;
     /// See [`Store::probe`].
     fn probe(&self) -> Result<(), Error>;
@@ -78,75 +76,75 @@ pub trait Backend: Debug + Send + Sync {
     fn delete(&self, key: &Key) -> Result<(), Error>;
 }
 
-/// What to store.
+/// The content of a put.
 #[derive(Debug, Clone, Copy)]
 pub enum ObjectContent<'a> {
     /// Bytes in memory: a record, a manifest.
     Bytes(&'a [u8]),
-    /// A regular file that no one writes to meanwhile; it is copied and stays the caller's.
+    /// A regular file, which must not change during the put. It is copied and stays in place.
     File(&'a Path),
 }
 
-/// How a put ended.
+/// Result of a put.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Put {
-    /// This call made the object, whole and synced to the storage.
+    /// This call created the object, complete and synced to the storage.
     Stored(ObjectInfo),
-    /// The name was taken: by another writer, or by an earlier try of this one whose answer was lost.
-    /// Read the object to learn which.
+    /// An object with this name exists: from another writer, or from an earlier try of this one whose answer
+    /// was lost. Read the object to find out which.
     AlreadyThere,
 }
 
-/// What a name holds after a record was put there, read back.
+/// Result of putting a record, after reading it back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
-    /// The record as given: put by this call, or by an earlier try of it whose answer was lost.
+    /// The stored record is the one passed: from this call, or from an earlier try of it whose answer was
+    /// lost.
     AsGiven,
-    /// Another writer's record.
+    /// The stored record is another writer's.
     Other(Vec<u8>),
 }
 
-/// What a store knows of an object without reading it.
+/// Metadata of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
     /// Size in bytes.
     pub bytes: u64,
-    /// The storage's own mark of this content; a folder has none.
+    /// The storage's mark of this content; `None` in a folder.
     pub etag: Option<String>,
 }
 
-/// One object of a listing.
+/// An entry of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
-    /// Its name.
+    /// Name of the object.
     pub key: Key,
     /// Size in bytes.
     pub bytes: u64,
-    /// When the object was written, by the storage's clock.
+    /// When the object was written, by the clock of the storage.
     pub modified: SystemTime,
 }
 
-/// An object as a file of this machine, to be opened for reading only.
+/// An object as a local file, to be opened for reading only.
 #[derive(Debug)]
 pub struct LocalObject {
     path: PathBuf,
     bytes: u64,
-    /// Removes the file where it is a copy.
+    /// Deletes the file if it is a copy.
     _copy: Option<Hidden>,
 }
 
 impl Store {
-    /// Opens the place of one run: `file:///folder`, `s3://bucket/prefix`, or a plain path, relative to the working
-    /// folder.
+    /// Opens a run: `file:///folder`, `s3://bucket/prefix`, or a plain path, relative to the working folder.
     ///
-    /// The URL of a file is percent-decoded, any other name is not. Nothing is made before the first put, so the run
-    /// need not exist yet. Refused as usage errors: a host, another scheme, `..`, a query or fragment, the root
-    /// folder, a whole bucket.
+    /// Only `file` URLs are percent-decoded. Nothing is created before the first put, so the run need not
+    /// exist. Refused as usage errors: a host, another scheme, `..`, a query or fragment, the root folder, a
+    /// whole bucket.
     pub fn open(run: &str) -> Result<Store, Error> {
         Store::open_with(run, &S3Options::default())
     }
 
-    /// Opens a run with options for the case that it is in S3.
+    /// Opens a run, with options that apply if it is in S3.
     pub fn open_with(run: &str, options: &S3Options) -> Result<Store, Error> {
         Ok(match run_url::place(run)? {
             Run::Folder(folder) => Store::of(FileStore::new(folder)),
@@ -154,38 +152,38 @@ impl Store {
         })
     }
 
-    /// The run that this keeps.
+    /// Creates a store on this backend.
     pub fn of(backend: impl Backend + 'static) -> Store {
         Store { backend: Arc::new(backend) }
     }
 
-    /// Where its work is seen.
+    /// Progress of the calls.
     pub fn progress(&self) -> &Progress {
         self.backend.progress()
     }
 
-    /// Finds out, before any work is done, whether the store can be reached and keeps the promise of puts.
+    /// Checks, before any work is done, that the store is reachable and that no put overwrites.
     pub fn probe(&self) -> Result<(), Error> {
         self.backend.probe()
     }
 
-    /// The run as records write it, `file:///folder`, without a slash at the end; [`Store::open`] reads it
-    /// back.
+    /// The URL of the run as written in records, `file:///folder`, without a trailing slash. [`Store::open`]
+    /// accepts it.
     pub fn url(&self) -> String {
         self.backend.url()
     }
 
-    /// Stores an object unless one of that name exists; never overwrites, and decides in one atomic step.
+    /// Stores an object unless one with this name exists. Never overwrites, and decides in one atomic step.
     ///
-    /// After an error the object is either absent or whole; the same put may be tried again, and an
-    /// [`Put::AlreadyThere`] may then be this writer's own first try.
+    /// After an error the object is either absent or complete. The same put may be retried, and
+    /// [`Put::AlreadyThere`] may then refer to the first try of this writer.
     pub fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         self.backend.put_if_absent(key, content)
     }
 
-    /// Stores a small record unless one of that name exists, and reads back what is there. A store that takes no notice
-    /// of checksums may keep other bytes than it was sent: an error, as no put overwrites them. Another writer's record
-    /// of more than `limit_bytes` is an error too.
+    /// Stores a small record unless one with this name exists, and reads back the stored one. A store that
+    /// ignores checksums may hold other bytes than it was sent: this is an error, because no put can
+    /// overwrite them. Another writer's record of more than `limit_bytes` is an error too.
     pub fn put_record(&self, key: &Key, record: &[u8], limit_bytes: u64) -> Result<Recorded, Error> {
         let object = || format!("{}/{key}", self.url());
         let put = self.put_if_absent(key, ObjectContent::Bytes(record))?;
@@ -198,47 +196,47 @@ impl Store {
         }
     }
 
-    /// Reads a small object whole, `None` where there is none; one of more than `limit_bytes` is an error. What it gives
-    /// is durable, whoever put it.
+    /// Reads a small object; `None` if it does not exist. An object of more than `limit_bytes` is an error.
+    /// The object returned is durable, whichever process put it.
     pub fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
         self.backend.get_small(key, limit_bytes)
     }
 
-    /// Gives an object of any size as a local file. A folder's objects lie there already; a remote store
-    /// copies into `folder`, which has to hold them.
+    /// Returns an object of any size as a local file. Objects of a folder are already local files. A remote
+    /// store copies the object into `folder`, which must have enough space.
     pub fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
         self.backend.local_copy(key, folder)
     }
 
-    /// What is known of an object, `None` where there is none.
+    /// Metadata of an object; `None` if it does not exist.
     pub fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
         self.backend.head(key)
     }
 
-    /// Lists the objects whose names begin with `prefix` (`""`, `data/`, `data/part-00007.`), by bytewise
-    /// name. Unfinished puts, and files whose names no key can have, are not objects and do not appear.
+    /// Lists the objects whose names start with `prefix` (`""`, `data/`, `data/part-00007.`), ordered by the
+    /// bytes of the name. Unfinished puts, and files whose names are not valid keys, are not listed.
     pub fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
         self.backend.list(prefix)
     }
 
-    /// Removes an object; one that is not there is no error.
+    /// Deletes an object. It is not an error if the object does not exist.
     pub fn delete(&self, key: &Key) -> Result<(), Error> {
         self.backend.delete(key)
     }
 }
 
 impl LocalObject {
-    /// A file that stays.
+    /// A file that is not deleted.
     pub fn lasting(path: PathBuf, bytes: u64) -> LocalObject {
         LocalObject { path, bytes, _copy: None }
     }
 
-    /// A copy that goes with this value.
+    /// A copy that is deleted when this value is dropped.
     fn temporary(copy: Hidden, bytes: u64) -> LocalObject {
         LocalObject { path: copy.path().to_owned(), bytes, _copy: Some(copy) }
     }
 
-    /// Where the object lies, as long as this value lives.
+    /// Path of the file, valid while this value exists.
     pub fn path(&self) -> &Path {
         &self.path
     }

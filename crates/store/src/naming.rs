@@ -1,4 +1,4 @@
-//! A written file → its name, in one step that never overwrites, and durable.
+//! Gives a written file its name, in one durable step that never overwrites.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -9,8 +9,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Gives a written file its name: `AlreadyExists` where the name is taken, `Unsupported` where the file
-/// system has no way to do it that never overwrites.
+/// Renames a written file. `AlreadyExists`: the name is taken. `Unsupported`: the file system has no atomic
+/// operation that does not overwrite.
 pub fn give_name(hidden: &Path, path: &Path) -> io::Result<()> {
     match rename_exclusively(hidden, path) {
         Err(error) if is_unsupported(&error) => {}
@@ -26,11 +26,11 @@ fn rename_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
     Ok(renameat_with(CWD, hidden, CWD, path, RenameFlags::NOREPLACE)?)
 }
 
-/// For NFS, which has no exclusive rename. The hidden name stays, for its writer to remove.
+/// For NFS, which has no exclusive rename. The hidden name stays and is deleted by its writer.
 fn link_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(hidden, path) {
-        // A link whose answer got lost is sent again and finds the name taken by itself; only the number of
-        // links tells (open(2), O_EXCL).
+        // If the answer to a link request is lost, the client resends it and finds the name taken by its own
+        // link. Only the number of links distinguishes this case (open(2), O_EXCL).
         Err(error) if error.kind() == ErrorKind::AlreadyExists && fs::metadata(hidden)?.nlink() == 2 => {
             Ok(())
         }
@@ -38,7 +38,7 @@ fn link_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
     }
 }
 
-/// EPERM is what link(2) says on file systems without links, and what older sandboxes say to an unknown call.
+/// link(2) returns EPERM on file systems without links. Older sandboxes return it for an unknown call.
 fn is_unsupported(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM))
 }
@@ -46,13 +46,13 @@ fn is_unsupported(error: &io::Error) -> bool {
 /// Makes the names in a folder durable.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     match File::open(folder)?.sync_all() {
-        // Some network file systems have no such operation; their entries are on the server already.
+        // Some network file systems do not support this. Their entries are already on the server.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Ok(()),
         synced_or_not => synced_or_not,
     }
 }
 
-/// Makes a folder and those above it, each entry synced.
+/// Creates a folder and its parents, and syncs each entry.
 pub fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -71,14 +71,15 @@ pub fn make_folder(folder: &Path) -> io::Result<()> {
     sync_folder(parent)
 }
 
-/// A file no listing shows, removed when dropped; once it is renamed there is nothing left to remove.
+/// A file that no listing shows. It is deleted when this value is dropped, unless it was renamed.
 #[derive(Debug)]
 pub(crate) struct Hidden {
     path: PathBuf,
 }
 
 impl Hidden {
-    /// Names, and does not yet make, a file in `folder`. Random, as writers on other machines may share it.
+    /// A name for a new file in `folder`. It is random, because writers on other machines may share the
+    /// folder.
     pub(crate) fn new(folder: &Path) -> io::Result<Hidden> {
         Ok(Hidden { path: folder.join(format!(".put-{:016x}", random()?)) })
     }
@@ -95,7 +96,7 @@ impl Drop for Hidden {
     }
 }
 
-/// A number that no other writer draws.
+/// A random number, unique among writers.
 pub(crate) fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())?;
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neither_way_of_naming_overwrites() {
+    fn neither_rename_nor_link_overwrites() {
         for give_name in [rename_exclusively, link_exclusively, give_name] {
             let folder = tempfile::tempdir().unwrap();
             let [first, second, name] = ["first", "second", "name"].map(|name| folder.path().join(name));
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_sent_again_after_a_lost_answer_is_won() {
+    fn a_link_whose_first_answer_was_lost_succeeds() {
         let folder = tempfile::tempdir().unwrap();
         let [hidden, name] = ["hidden", "name"].map(|name| folder.path().join(name));
         fs::write(&hidden, "content").unwrap();

@@ -1,6 +1,7 @@
-//! What lies in a bucket, to be read: objects of any name, where a run's objects have names of this project's own.
+//! Objects of a bucket for reading, with any name. (The objects of a run have names that this project chose.)
 //!
-//! An object is read in ranges, all of them of the version that was listed: one that was replaced meanwhile is an error.
+//! An object is read in ranges, all from the listed version. An object that was replaced in the meantime is
+//! an error.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -14,15 +15,16 @@ use crate::{Error, S3Options};
 #[derive(Debug, Clone)]
 pub struct Object {
     pub(crate) store: S3Store,
-    /// Its whole name.
+    /// Its full name.
     pub(crate) name: String,
     pub(crate) bytes: u64,
-    /// The mark of the version that was listed.
+    /// The ETag of the listed version.
     pub(crate) etag: Option<String>,
 }
 
-/// The objects that `s3://bucket/name` stands for, by bytewise name: the one of this name, or all below it as below a
-/// folder. Left out are those without bytes whose names end in a slash, by which some programs make folders.
+/// The objects of `s3://bucket/name`, ordered by the bytes of the name: the object with this name, or all
+/// objects below it as in a folder. Empty objects whose names end in a slash are excluded; some programs
+/// create them as folders.
 pub fn objects(url: &str, options: &S3Options) -> Result<Vec<Object>, Error> {
     let place = objects_of(url)?;
     let name = place.prefix.clone();
@@ -35,7 +37,7 @@ impl Object {
         self.store.url_of(&self.name)
     }
 
-    /// Its whole name in the bucket.
+    /// Its full name in the bucket.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -45,24 +47,24 @@ impl Object {
         self.bytes
     }
 
-    /// Reads so many bytes from a place on, which lie within the object. An answer that breaks off is asked for again, a
-    /// bounded number of times.
+    /// Reads this number of bytes from an offset; the range is within the object. An answer that is cut off
+    /// is requested again, a limited number of times.
     pub fn read_range(&self, offset: u64, bytes: u64) -> Result<Vec<u8>, Error> {
         self.store.read_range(self, offset, bytes)
     }
 
-    /// Reads from the beginning to the end. While a part is read, a thread fetches the next two; that makes three parts
-    /// (see [`S3Options::part_bytes`]) in memory.
+    /// Returns a reader of the whole object. While one part is read, a thread fetches the next two, so three
+    /// parts (see [`S3Options::part_bytes`]) are in memory.
     pub fn reader(&self) -> io::Result<ObjectReader> {
         let object = self.clone();
-        // One waits here, one is on its way, one is read.
+        // One part waits in the channel, one is being fetched, and one is being read.
         let (sender, parts) = sync_channel(1);
         let fetch = move || {
             let part_bytes = object.store.part_bytes();
             for offset in (0..object.bytes).step_by(usize::try_from(part_bytes).unwrap_or(usize::MAX)) {
                 let part = object.read_range(offset, part_bytes.min(object.bytes - offset));
                 let is_last = part.is_err();
-                // Nobody reads on.
+                // The reader was dropped.
                 if sender.send(part).is_err() || is_last {
                     return;
                 }
@@ -73,14 +75,14 @@ impl Object {
     }
 }
 
-/// The bytes of an object, from its beginning on. What goes wrong is an [`Error`] inside of an [`io::Error`].
+/// Reads the bytes of an object from the start. Errors are an [`Error`] inside an [`io::Error`].
 #[derive(Debug)]
 pub struct ObjectReader {
     parts: Receiver<Result<Vec<u8>, Error>>,
     part: Vec<u8>,
-    /// How much of the part was read.
+    /// Number of bytes of the part that were read.
     at: usize,
-    /// How much of the object was not.
+    /// Number of bytes of the object that were not read.
     rest: u64,
 }
 

@@ -1,30 +1,30 @@
-//! How to reach S3, as far as the environment does not say it.
+//! Options for reaching S3, in addition to the environment.
 
 use std::str::FromStr;
 
-/// Options of runs in S3. What is not given here comes from where all of Amazon's tools look: the environment
+/// Options of runs in S3. Defaults come from the sources that all AWS tools use: the environment
 /// (`AWS_REGION`, `AWS_PROFILE`, `AWS_ENDPOINT_URL_S3`), `~/.aws`, the role of the machine.
 #[derive(Debug, Clone)]
 pub struct S3Options {
-    /// The bucket's region.
+    /// The region of the bucket.
     pub region: Option<String>,
     /// A profile of `~/.aws`.
     pub profile: Option<String>,
-    /// The URL of a compatible store.
+    /// The URL of an S3-compatible store.
     pub endpoint: Option<String>,
-    /// Name the bucket in the path, not the host; so it is done where an endpoint is named.
+    /// Puts the bucket name into the path instead of the host. This is the default if an endpoint is set.
     pub path_style: bool,
-    /// The key of SSE-KMS that objects are encrypted by.
+    /// The SSE-KMS key with which objects are encrypted.
     pub kms_key: Option<String>,
-    /// The account that the bucket must belong to.
+    /// The account that must own the bucket.
     pub bucket_owner: Option<String>,
     /// A larger object is sent and fetched in parts of this size.
     pub part_bytes: u64,
-    /// So many parts go at once; each of them is held in memory.
+    /// Number of concurrent parts. Each is held in memory.
     pub parts_at_once: usize,
 }
 
-/// The least size of a part but the last, by S3's rules.
+/// Minimum size of a part other than the last, set by S3.
 pub const PART_BYTES_MIN: u64 = 5 << 20;
 
 impl Default for S3Options {
@@ -42,7 +42,7 @@ impl Default for S3Options {
     }
 }
 
-/// A list as a user gives it: `endpoint=https://s3.example,path-style,parts=16`.
+/// Parses a list such as `endpoint=https://s3.example,path-style,parts=16`.
 impl FromStr for S3Options {
     type Err = BadOption;
 
@@ -77,7 +77,7 @@ impl FromStr for S3Options {
 const PART_MIB_MAX: u64 = 1 << 10;
 const PARTS_AT_ONCE_MAX: usize = 64;
 
-/// Something that is no option of S3.
+/// A list item is not an S3 option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is no option; expected region=, profile=, endpoint=, path-style, kms-key=, bucket-owner=, part-mib=5 to 1024 \
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_are_a_list() {
+    fn a_list_of_options_is_parsed() {
         let options: S3Options =
             "endpoint=https://s3.example:9000,path-style,kms-key=arn:aws:kms:eu:1:key/a=b,part-mib=16,parts=2"
                 .parse()
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_named() {
+    fn an_unknown_option_is_refused_by_name() {
         for list in [
             "",
             "secret=x",

@@ -1,8 +1,8 @@
-//! `--run` as a person writes it into a folder, and a folder into the URL that records carry.
+//! Converts `--run` into a folder or a bucket, and a folder into the URL that records contain.
 //!
-//! URLs are percent-coded (RFC 3986, RFC 8089), so that each folder has one URL that reads back as that
-//! folder, blanks, `%` and bytes that are no UTF-8 included. Symbolic links are not followed: the name stays
-//! the user's.
+//! URLs are percent-encoded (RFC 3986, RFC 8089). Each folder has one URL that decodes to exactly that
+//! folder, also with spaces, `%` and bytes that are not UTF-8. Symbolic links are not resolved, so the name
+//! stays the one that the user chose.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,16 +14,16 @@ use crate::Error;
 use crate::key::KEY_BYTES_MAX;
 use crate::s3::BucketPlace;
 
-/// Where a run is.
+/// The location of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Run {
     /// An absolute folder.
     Folder(PathBuf),
-    /// A prefix of a bucket.
+    /// A prefix in a bucket.
     Bucket(BucketPlace),
 }
 
-/// The place that `run` names. `s3a` and `s3n` are Hadoop's names of S3.
+/// The location of `run`. `s3a` and `s3n` are Hadoop's schemes for S3.
 pub(crate) fn place(run: &str) -> Result<Run, Error> {
     match scheme(run) {
         Some(scheme @ ("s3" | "s3a" | "s3n")) => {
@@ -35,7 +35,7 @@ pub(crate) fn place(run: &str) -> Result<Run, Error> {
     }
 }
 
-/// Refuses keys before the name of a bucket, and shows none of them.
+/// Refuses credentials before the name of a bucket. The error does not contain them.
 fn check_user_info(url: &str) -> Result<(), Error> {
     let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
     match user_info(rest) {
@@ -44,10 +44,10 @@ fn check_user_info(url: &str) -> Result<(), Error> {
     }
 }
 
-/// S3 allows names of 1,024 bytes; an object's name within the run comes behind the prefix.
+/// S3 allows names of 1,024 bytes. The name of an object in the run follows the prefix.
 const PREFIX_BYTES_MAX: usize = 1_024 - KEY_BYTES_MAX - 1;
 
-/// Bucket and prefix as they are written: an S3 URL is not percent-coded.
+/// Bucket and prefix as written: an S3 URL is not percent-encoded.
 fn place_in_bucket(rest: &str) -> Result<BucketPlace, &'static str> {
     let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
     let bucket = bucket_of(bucket)?;
@@ -67,8 +67,7 @@ fn place_in_bucket(rest: &str) -> Result<BucketPlace, &'static str> {
     Ok(BucketPlace { bucket, prefix: prefix.to_owned() })
 }
 
-/// The bucket and the beginning of names that `s3://bucket/name` stands for, as data of others is named: `name` may be
-/// empty.
+/// The bucket and prefix of an input URL `s3://bucket/name`, in which `name` may be empty.
 pub(crate) fn objects_of(url: &str) -> Result<BucketPlace, Error> {
     let refused = |found| Error::BadObjects { url: url.to_owned(), found };
     let Some(scheme @ ("s3" | "s3a" | "s3n")) = scheme(url) else {
@@ -90,7 +89,7 @@ fn bucket_of(name: &str) -> Result<String, &'static str> {
     }
 }
 
-/// The absolute folder that `run` names, without `.` and doubled slashes.
+/// The absolute folder of `run`, without `.` and double slashes.
 pub(crate) fn folder(run: &str) -> Result<PathBuf, Error> {
     let refused = |found| Error::BadRun { run: run.to_owned(), found };
     let folder = match scheme(run) {
@@ -113,7 +112,8 @@ pub(crate) fn folder(run: &str) -> Result<PathBuf, Error> {
     Ok(folder.components().collect())
 }
 
-/// The URL of an absolute folder: the characters of a path segment stay, every other byte is `%XX`.
+/// The URL of an absolute folder. Characters allowed in a path segment are kept; every other byte becomes
+/// `%XX`.
 pub(crate) fn url(folder: &Path) -> String {
     let mut url = String::from("file://");
     for &byte in folder.as_os_str().as_bytes() {
@@ -126,7 +126,8 @@ pub(crate) fn url(folder: &Path) -> String {
     url
 }
 
-/// `s3` of `s3://bucket`. Hadoop writes a file's URL with one slash, so `file:` alone is enough.
+/// The scheme of a URL, `s3` for `s3://bucket`. Hadoop writes the URL of a file with one slash, so `file:` is
+/// sufficient.
 fn scheme(run: &str) -> Option<&str> {
     if run.starts_with("file:") {
         return Some("file");
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_run_lies_in_the_working_folder() {
+    fn a_relative_run_is_in_the_working_folder() {
         let here = std::env::current_dir().unwrap();
         assert_eq!(folder("runs/7").unwrap(), here.join("runs/7"));
         assert_eq!(folder("./7/").unwrap(), here.join("7"));
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn another_storage_is_refused_by_its_name() {
+    fn an_unsupported_storage_is_refused_by_name() {
         for (run, expected) in
             [("gs://bucket/run", "gs"), ("hdfs://name/run", "hdfs"), ("FILE:///run", "FILE")]
         {
@@ -251,7 +252,7 @@ mod tests {
         }
     }
     #[test]
-    fn keys_before_a_bucket_are_refused_and_not_shown() {
+    fn credentials_before_a_bucket_are_refused_and_not_shown() {
         for (url, shown) in [
             ("s3://AKIA:c2VjcmV0@bucket/run", "s3://***@bucket/run"),
             ("s3a://AKIA:c2V/jcm+V0=@bucket/run", "s3a://***@bucket/run"),

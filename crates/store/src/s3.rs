@@ -1,16 +1,16 @@
-//! A run below a prefix of a bucket, in S3 or what speaks its language.
+//! A run below a prefix of a bucket, in S3 or a compatible store.
 //!
-//! A put carries `If-None-Match: *`, so that the service itself decides who is first, and a random mark in its
-//! metadata: an answer that was lost makes the client ask again, and the 412 of that second try names an object that
-//! carries our mark.
+//! A put has the header `If-None-Match: *`, so that the service decides which put is first. It also has a
+//! random mark in its metadata. If an answer is lost, the client retries and gets status 412; the object then
+//! has this put's mark.
 //!
-//! A large file is put in parts, and the last request, `CompleteMultipartUpload`, carries the condition too. The probe
-//! tries the condition on `PutObject` alone: a store that ignored it on the other would let a second upload replace an
-//! object of several parts. What elects an attempt, a commit record or a seal, is one small put, and data objects have
-//! names of their attempt's own, so that only attempts that share a name by mistake would meet there.
+//! A large file is put in parts. The last request, `CompleteMultipartUpload`, has the condition too. The
+//! probe tests the condition only on `PutObject`. A store that ignores it on the other request would let a
+//! second upload replace an object of several parts. This cannot affect the election of an attempt: commit
+//! records and the run's manifest are single small puts, and the names of data objects contain the attempt.
 //!
-//! All calls are tried again where that can help, a bounded number of times, and end in an error that says whether the
-//! service stayed away, refused, or lacks something.
+//! All calls are retried if that can help, a limited number of times. The final error states whether the
+//! service was unavailable, refused, or lacks a feature.
 
 mod at_once;
 mod body;
@@ -33,14 +33,14 @@ use tokio::runtime::Runtime;
 use crate::key::folder_of_prefix;
 use crate::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, S3Options};
 
-/// The segment of objects that no listing shows, as no key can have it.
+/// The name of the probe's object. It is not a valid key, so no listing shows it.
 const PROBE: &str = ".conditional-put";
 
 /// A run in a bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct S3Store {
     client: Client,
-    /// Driven by the caller's thread alone.
+    /// Driven only by the calling thread.
     runtime: Arc<Runtime>,
     place: BucketPlace,
     options: S3Options,
@@ -64,7 +64,7 @@ impl Backend for S3Store {
         self.place.url()
     }
 
-    /// Two conditional puts of one name: a service that takes the second ignores the condition.
+    /// Puts one name twice with the condition. A service that accepts the second put ignores the condition.
     fn probe(&self) -> Result<(), Error> {
         let (object, name) = (format!("{}/{PROBE}", self.url()), self.name_of(PROBE));
         let content = b"A put with If-None-Match: * made this object, and a second one was refused.\n";
@@ -128,7 +128,7 @@ impl S3Store {
         Ok(S3Store { client, runtime, place, options, progress: Progress::default() })
     }
 
-    /// The whole name of an object in its bucket.
+    /// The full name of an object in its bucket.
     fn name(&self, key: &Key) -> String {
         self.name_of(key.as_str())
     }
@@ -154,7 +154,7 @@ impl S3Store {
         Ok(Some(Found {
             info: ObjectInfo { bytes, etag: head.e_tag().map(str::to_owned) },
             mark: head.metadata().and_then(|metadata| metadata.get(upload::MARK)).cloned(),
-            // Some compatible stores put another checksum there.
+            // Some compatible stores return another checksum in this field.
             crc64: head
                 .checksum_crc64_nvme()
                 .filter(|crc64| crc64.len() == upload::ENCODED_BYTES)
@@ -186,12 +186,12 @@ impl S3Store {
     }
 }
 
-/// What a look at an object tells.
+/// Result of a HEAD request.
 struct Found {
     info: ObjectInfo,
-    /// That of the put which made it.
+    /// The mark of the put that created the object.
     mark: Option<String>,
-    /// CRC-64/NVME of the whole, in base64.
+    /// CRC-64/NVME of the whole object, in base64.
     crc64: Option<String>,
 }
 

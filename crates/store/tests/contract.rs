@@ -1,4 +1,4 @@
-//! What every store promises, in a folder, and what only a folder can do wrong.
+//! Guarantees of every store, tested in a folder, and errors that only a folder can have.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use crate::claims::{CLAIMS, key, one_line, put};
 
 #[test]
-fn a_folder_keeps_the_contract() {
+fn a_folder_meets_the_contract() {
     for (claim, check) in CLAIMS {
         println!("{claim}");
         let folder = TempDir::new().unwrap();
@@ -31,9 +31,9 @@ fn a_folder_keeps_the_contract() {
 }
 
 #[test]
-fn a_writer_killed_in_mid_put_leaves_no_object_and_blocks_nobody() {
+fn a_writer_killed_during_a_put_leaves_no_object_and_blocks_no_other() {
     let folder = TempDir::new().unwrap();
-    // The kernel kills a writer at its first byte past the limit on a file's size.
+    // The kernel kills a writer at the first byte beyond the limit of a file's size.
     let status = put_a_megabyte_under(&folder, "ulimit -c 0; ulimit -f 8;");
     assert_eq!(status.code(), None, "{status}");
     assert_eq!(hidden_files(&folder).len(), 1, "the writer died elsewhere");
@@ -48,7 +48,7 @@ fn a_writer_killed_in_mid_put_leaves_no_object_and_blocks_nobody() {
 }
 
 #[test]
-fn a_put_into_a_full_place_fails_and_leaves_nothing() {
+fn a_put_into_a_full_file_system_fails_and_leaves_nothing() {
     let folder = TempDir::new().unwrap();
     let status = put_a_megabyte_under(&folder, "trap '' XFSZ; ulimit -f 8;");
     assert_eq!(status.code(), Some(101), "expected the put's error, found {status}");
@@ -108,7 +108,7 @@ fn a_read_only_folder_is_a_clean_error() {
 }
 
 #[test]
-fn a_folder_in_an_objects_place_is_no_object() {
+fn a_folder_with_the_name_of_an_object_is_an_error() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path().to_str().unwrap()).unwrap();
     put(&store, &key("data/part-00000.h5"), b"shard");
@@ -138,7 +138,7 @@ fn files_that_no_key_can_name_are_not_listed() {
 }
 
 #[test]
-fn nothing_is_made_before_the_first_put() {
+fn nothing_is_created_before_the_first_put() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path().join("a b/run").to_str().unwrap()).unwrap();
     assert!(store.url().ends_with("/a%20b/run"), "{}", store.url());
@@ -146,7 +146,7 @@ fn nothing_is_made_before_the_first_put() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// All files and folders whose names begin with a dot, wherever they lie.
+/// All files and folders whose names start with a dot, at any depth.
 fn hidden_files(folder: &TempDir) -> Vec<String> {
     let mut hidden = Vec::new();
     let mut folders = vec![folder.path().to_owned()];

@@ -1,5 +1,6 @@
-//! What every store promises, in S3: against servers that the test starts, behind a proxy that lets one conditional put
-//! of a name through at a time and does to the others what networks and services do.
+//! Guarantees of every store, tested in S3: with servers that the test starts, behind a proxy. The proxy
+//! passes one conditional put of a name at a time, and injects faults of networks and services into the
+//! others.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,7 +23,7 @@ use crate::bucket::{large, operation, proxy_with, put_large, servers, store, suc
 use crate::claims::{CLAIMS, key, put};
 
 #[test]
-fn a_bucket_keeps_the_contract() {
+fn a_bucket_meets_the_contract() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
         succeeds_in_s3("all_claims", &proxy, "s3://bucket/plain");
@@ -30,10 +31,10 @@ fn a_bucket_keeps_the_contract() {
 }
 
 #[test]
-fn a_bucket_keeps_the_contract_behind_a_bad_network() {
+fn a_bucket_meets_the_contract_with_network_faults() {
     for server in servers() {
         let proxy = proxy_with(&server, |request| {
-            // Each request's first try meets one of them, or none.
+            // The first try of each request meets one of these faults, or none.
             let kinds = [
                 Fault::LoseAnswer,
                 Fault::None,
@@ -78,21 +79,21 @@ fn is_commit(request: &Request) -> bool {
 }
 
 #[test]
-fn a_put_whose_answer_was_lost_is_known_as_ones_own() {
+fn a_put_whose_answer_was_lost_is_recognized_by_its_mark() {
     for server in servers() {
         let proxy = proxy_with(&server, |request| {
             let is_last = is_commit(request) || operation(request) == "CompleteMultipartUpload";
             if is_last && request.earlier == 0 { Fault::LoseAnswer } else { Fault::None }
         });
         succeeds_in_s3("puts_are_stored", &proxy, "s3://bucket/lost-answers");
-        // The small put, the large one, and the second large one, which finds that the object is not its own.
+        // The small put, the large one, and the second large one, which finds an object that is not its own.
         let lost = proxy.seen().into_iter().filter(|(_, fault)| *fault == Fault::LoseAnswer).count();
         assert_eq!(lost, 3);
     }
 }
 
 #[test]
-fn a_put_that_met_another_is_tried_again_but_not_for_ever() {
+fn a_conflicting_put_is_retried_a_limited_number_of_times() {
     for server in servers() {
         let proxy = proxy_with(&server, |request| {
             let conflicts =
@@ -101,7 +102,7 @@ fn a_put_that_met_another_is_tried_again_but_not_for_ever() {
         });
         succeeds_in_s3("a_small_put_is_stored", &proxy, "s3://bucket/conflicts");
         assert_eq!(proxy.seen().iter().filter(|(_, fault)| *fault == Fault::Status(409)).count(), 3);
-        succeeds_in_s3("a_large_put_conflicts_for_ever", &proxy, "s3://bucket/conflicts");
+        succeeds_in_s3("a_large_put_keeps_conflicting", &proxy, "s3://bucket/conflicts");
         let aborted =
             proxy.seen().iter().filter(|(request, _)| operation(request) == "AbortMultipartUpload").count();
         assert_eq!(aborted, 8, "each upload that conflicted is aborted");
@@ -126,7 +127,7 @@ fn a_small_put_is_stored() {
 
 #[test]
 #[ignore = "the other side of succeeds_in_s3"]
-fn a_large_put_conflicts_for_ever() {
+fn a_large_put_keeps_conflicting() {
     let Some(store) = store() else { return };
     let folder = tempfile::tempdir().unwrap();
     let error =
@@ -136,7 +137,7 @@ fn a_large_put_conflicts_for_ever() {
 }
 
 #[test]
-fn a_multipart_upload_that_lost_is_aborted() {
+fn a_losing_multipart_upload_is_aborted() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
         succeeds_in_s3("puts_are_stored", &proxy, "s3://bucket/lost");
@@ -148,7 +149,7 @@ fn a_multipart_upload_that_lost_is_aborted() {
 }
 
 #[test]
-fn a_large_object_comes_whole_through_a_network_that_cuts_every_answer_once() {
+fn a_large_object_is_complete_if_every_answer_is_cut_once() {
     for server in servers() {
         let proxy = proxy_with(&server, |request| {
             let cut =
@@ -174,7 +175,7 @@ fn a_large_object_is_fetched() {
 }
 
 #[test]
-fn ranges_of_an_object_are_asked_for_under_the_mark_of_one_version() {
+fn ranges_of_an_object_are_requested_with_one_etag() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
         succeeds_in_s3("a_large_object_is_fetched", &proxy, "s3://bucket/marked");
@@ -190,9 +191,9 @@ fn ranges_of_an_object_are_asked_for_under_the_mark_of_one_version() {
 }
 
 #[test]
-fn an_object_that_changes_while_it_is_fetched_is_refused() {
+fn an_object_that_changes_during_the_download_is_refused() {
     for server in servers() {
-        // As a service answers whose object has another mark by now.
+        // The answer of a service whose object has a new ETag.
         let proxy = proxy_with(&server, |request| {
             let is_changed = request.header("if-match").is_some() && request.target.contains("large");
             if is_changed { Fault::Status(412) } else { Fault::None }
@@ -213,8 +214,8 @@ fn a_changed_object_is_refused() {
 }
 
 #[test]
-fn an_answer_that_is_damaged_is_found_out_by_the_checksum_of_the_whole() {
-    // moto keeps no CRC-64 that a client has sent.
+fn a_damaged_answer_is_detected_by_the_checksum_of_the_object() {
+    // moto does not keep a CRC-64 sent by a client.
     let server = S3Server::start_s3s_fs();
     let proxy = proxy_with(&server, |request| {
         let is_fetched = operation(request) == "GetObject" && request.target.contains("small");
@@ -227,7 +228,7 @@ fn an_answer_that_is_damaged_is_found_out_by_the_checksum_of_the_whole() {
 #[ignore = "the other side of succeeds_in_s3"]
 fn a_damaged_object_is_refused() {
     let Some(store) = store() else { return };
-    // One put: of an upload in parts the server keeps no checksum.
+    // A single put, because the server keeps no checksum for uploads in parts.
     assert!(matches!(put(&store, &key("data/small.h5"), &[7; 100_000]), Put::Stored(_)));
     let folder = tempfile::tempdir().unwrap();
     let error = store.local_copy(&key("data/small.h5"), folder.path()).unwrap_err();
@@ -237,15 +238,15 @@ fn a_damaged_object_is_refused() {
 }
 
 #[test]
-fn a_store_that_ignores_the_condition_is_refused() {
-    // s3s-fs checks signatures, and the condition is signed: behind this proxy it refuses the put.
+fn a_store_that_ignores_if_none_match_is_refused() {
+    // s3s-fs verifies signatures, which cover the condition, so behind this proxy it would refuse the put.
     let Some(server) = S3Server::start() else { return };
     let proxy = proxy_with(&server, |_| Fault::DropCondition);
     succeeds_in_s3("the_probe_refuses", &proxy, "s3://bucket/ignorant");
     let honest = proxy_with(&server, |_| Fault::None);
-    succeeds_in_s3("the_probe_is_content", &honest, "s3://bucket/honest");
-    // And a second time, when what the probe put is there.
-    succeeds_in_s3("the_probe_is_content", &honest, "s3://bucket/honest");
+    succeeds_in_s3("the_probe_succeeds", &honest, "s3://bucket/honest");
+    // A second probe, when the object of the first one exists.
+    succeeds_in_s3("the_probe_succeeds", &honest, "s3://bucket/honest");
 }
 
 #[test]
@@ -259,14 +260,14 @@ fn the_probe_refuses() {
 
 #[test]
 #[ignore = "the other side of succeeds_in_s3"]
-fn the_probe_is_content() {
+fn the_probe_succeeds() {
     let Some(store) = store() else { return };
     store.probe().unwrap();
     assert!(store.list("").unwrap().is_empty(), "what the probe put is not listed");
 }
 
 #[test]
-fn a_service_that_refuses_or_stays_away_is_named() {
+fn refused_and_unavailable_services_are_distinguished() {
     for server in servers() {
         let proxy = proxy_with(&server, |request| {
             if request.target.contains("/refused/") {
@@ -308,31 +309,31 @@ fn a_put_fails(run: &str, exit: Exit, expected: &str) {
 }
 
 #[test]
-fn a_missing_bucket_is_named() {
-    // s3s-fs makes a bucket that it lacks.
+fn a_missing_bucket_is_reported() {
+    // s3s-fs creates a missing bucket.
     let Some(server) = S3Server::start() else { return };
     let proxy = proxy_with(&server, |_| Fault::None);
-    succeeds_in_s3("no_put_finds_its_bucket", &proxy, "s3://no-such-bucket/run");
+    succeeds_in_s3("every_put_reports_the_missing_bucket", &proxy, "s3://no-such-bucket/run");
 }
 
 #[test]
 #[ignore = "the other side of succeeds_in_s3"]
-fn no_put_finds_its_bucket() {
+fn every_put_reports_the_missing_bucket() {
     let Some(store) = store() else { return };
     a_put_fails(&store.url(), Exit::MissingInput, "NoSuchBucket");
 }
 
 #[test]
-fn progress_is_seen_while_a_file_is_put() {
+fn a_put_of_a_file_reports_progress() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
-        succeeds_in_s3("progress_is_seen", &proxy, "s3://bucket/progress");
+        succeeds_in_s3("progress_is_reported", &proxy, "s3://bucket/progress");
     }
 }
 
 #[test]
 #[ignore = "the other side of succeeds_in_s3"]
-fn progress_is_seen() {
+fn progress_is_reported() {
     let Some(store) = store() else { return };
     put_large(&store);
     let steps = store.progress().steps();

@@ -1,11 +1,11 @@
-//! Many requests, several of them at a time.
+//! Runs many requests, several of them concurrently.
 
 use tokio::task::JoinSet;
 
 use crate::Error;
 
-/// Does all work, so many pieces of it side by side; gives what came of them in their order. A piece is made when its
-/// turn comes, so that what it holds is not held before.
+/// Runs all work items, `at_once` of them concurrently, and returns the results in order. An item is created
+/// only when it starts, so that its memory is not held before.
 pub(super) async fn several_at_once<T, W>(
     at_once: usize,
     work: impl IntoIterator<Item = Result<W, Error>>,

@@ -1,4 +1,4 @@
-//! Bytes on their way to the service, counted as they go, so that a slow upload is seen to go on.
+//! Counts the bytes of a request body as they are sent, so that a slow upload shows progress.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ struct Counted {
     progress: Progress,
 }
 
-/// The bytes as a body that can be sent again.
+/// The bytes as a body that can be resent.
 pub(super) fn counted(bytes: Bytes, progress: &Progress) -> ByteStream {
     let progress = progress.clone();
     ByteStream::new(SdkBody::retryable(move || {

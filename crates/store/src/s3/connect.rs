@@ -1,4 +1,4 @@
-//! Options and the environment → a client.
+//! Creates a client from options and the environment.
 
 use std::time::Duration;
 
@@ -14,25 +14,25 @@ use tokio::runtime::{self, Runtime};
 use super::{BucketPlace, failure};
 use crate::{Error, S3Options};
 
-/// So often a call is tried, with pauses that double: over half a minute in all.
+/// Maximum number of tries per call. The pauses between them double, to over half a minute in total.
 const ATTEMPTS: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// For the first byte of an answer, and for a body that stands still. The operating
-/// system takes megabytes at once, and on a slow line asks for more after a while only.
+/// Timeout for the first byte of an answer, and for a body that makes no progress. The operating system
+/// accepts megabytes at once, and on a slow line accepts more only after a while.
 const READ_LIMIT: Duration = Duration::from_secs(60);
-/// An answer comes behind all that was asked: so many bytes make it that much later.
+/// The answer follows the whole request, so the timeout grows by one unit per this number of bytes sent.
 const BYTES_IN_READ_LIMIT: u64 = 4 << 20;
-/// Amazon's own region where nothing names one; compatible stores mostly do not care.
+/// Default region of AWS. Compatible stores mostly ignore it.
 const REGION: &str = "us-east-1";
 
 pub(super) fn runtime() -> Result<Runtime, Error> {
     runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)
 }
 
-/// The client for a bucket. Region, profile, endpoint and credentials come from where all of Amazon's tools look:
-/// environment, `~/.aws`, the role of the instance or container.
+/// Creates the client for a bucket. Region, profile, endpoint and credentials come from the sources that all
+/// AWS tools use: the environment, `~/.aws`, the role of the instance or container.
 pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<Client, Error> {
     let retries = RetryConfig::standard()
         .with_max_attempts(ATTEMPTS)
@@ -63,15 +63,15 @@ pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<C
         }
     };
     let config = aws_sdk_s3::config::Builder::from(&shared)
-        // Compatible stores know their buckets by path; Amazon's know both, and want names.
+        // Compatible stores expect the bucket in the path. AWS supports both and prefers the host name.
         .force_path_style(options.path_style || is_elsewhere(&shared))
-        // What needs a checksum gets CRC-64/NVME from us.
+        // Requests that need a checksum get CRC-64/NVME from this crate.
         .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
         .region(shared.region().cloned().or_else(|| Some(Region::from_static(REGION))));
     Ok(Client::from_conf(config.build()))
 }
 
-/// What differs for a request that carries so many bytes.
+/// Configuration of a request with a body of this number of bytes.
 pub(super) fn with_time_for(bytes: u64) -> aws_sdk_s3::config::Builder {
     aws_sdk_s3::Config::builder().timeout_config(timeouts(bytes))
 }
@@ -84,7 +84,7 @@ fn timeouts(bytes: u64) -> TimeoutConfig {
         .build()
 }
 
-/// Whether an endpoint was named, by an option or for all of Amazon's tools.
+/// Whether an endpoint is set, by an option or in the environment of AWS tools.
 fn is_elsewhere(shared: &aws_config::SdkConfig) -> bool {
     let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
     shared.endpoint_url().is_some() || named.iter().any(|name| std::env::var_os(name).is_some())

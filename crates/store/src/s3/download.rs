@@ -1,7 +1,7 @@
-//! An object → bytes in memory, or a file of this machine, in ranges side by side.
+//! Downloads an object into memory or into a local file, in concurrent ranges.
 //!
-//! All ranges are asked for under the mark of one version, and the whole is held against the service's CRC-64/NVME
-//! where it has one: what comes out is one object, whole.
+//! All ranges are requested with the ETag of one version, and the whole is verified against the service's
+//! CRC-64/NVME if it has one. The result is therefore one complete version of the object.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -18,11 +18,11 @@ use super::{S3Store, failure};
 use crate::naming::Hidden;
 use crate::{Error, LocalObject, S3Failure};
 
-/// So often a range is fetched whose answer broke off.
+/// Maximum number of tries of a range whose answer is cut off.
 pub(super) const TRIES: u32 = 5;
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
-/// A range that has come.
+/// A range that was fetched.
 struct Range {
     offset: u64,
     bytes: u64,
@@ -151,7 +151,7 @@ impl S3Store {
         Err(unavailable(&object, doing, broken))
     }
 
-    /// Writes a range as it comes; its CRC-64, or how it broke off.
+    /// Writes a range as it arrives. Returns its CRC-64, or how it was cut off.
     async fn take_range(
         &self,
         range: &Range,
@@ -182,7 +182,7 @@ impl S3Store {
     }
 }
 
-/// What came back was broken, again and again.
+/// The error for answers that were damaged in all tries.
 pub(super) fn unavailable(object: &str, doing: &'static str, found: String) -> Error {
     Error::S3 { object: object.to_owned(), doing, found, why: S3Failure::Unavailable }
 }

@@ -1,4 +1,4 @@
-//! An answer that is none → an error that says what it means and what to do.
+//! Converts a failed request into an error with its meaning and a remedy.
 
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::RequestId;
@@ -13,27 +13,27 @@ fn status<E>(error: &SdkError<E>) -> Option<u16> {
     error.raw_response().map(|response| response.status().as_u16())
 }
 
-/// The object was there already.
+/// The object already exists.
 pub(super) fn is_taken<E>(error: &SdkError<E>) -> bool {
     status(error) == Some(PRECONDITION_FAILED)
 }
 
-/// Another conditional put of this name is under way.
+/// Another conditional put of this name is in progress.
 pub(super) fn is_conflict<E>(error: &SdkError<E>) -> bool {
     status(error) == Some(CONFLICT)
 }
 
-/// The service says no.
+/// The service refuses access.
 pub(super) fn is_refused<E>(error: &SdkError<E>) -> bool {
     matches!(status(error), Some(401 | 403))
 }
 
-/// The multipart upload is gone: it was completed or aborted.
+/// The multipart upload no longer exists: it was completed or aborted.
 pub(super) fn is_gone<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     error.code() == Some("NoSuchUpload")
 }
 
-/// The object, in a bucket that is there, is not.
+/// The object does not exist; its bucket does.
 pub(super) fn is_absence<E: ProvideErrorMetadata>(error: &SdkError<E>) -> bool {
     status(error) == Some(NOT_FOUND) && !matches!(error.code(), Some("NoSuchBucket" | "NoSuchUpload"))
 }
@@ -61,12 +61,12 @@ where
     Error::S3 { object, doing, found: format!("{found}{request}"), why }
 }
 
-/// An answer that the protocol does not allow.
+/// An answer that violates the protocol.
 pub(super) fn nonsense(object: &str, doing: &'static str, found: &str) -> Error {
     Error::S3 { object: object.to_owned(), doing, found: found.to_owned(), why: S3Failure::Other }
 }
 
-/// The chain of causes, without the value behind it as a programmer would see it.
+/// The chain of causes, without the debug output of the error.
 pub(super) fn chain_of(error: &(dyn std::error::Error + 'static)) -> String {
     let chain = DisplayErrorContext(error).to_string();
     chain.split(" (").next().unwrap_or(&chain).to_owned()

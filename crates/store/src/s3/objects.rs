@@ -1,4 +1,4 @@
-//! Objects of any name below a prefix, and ranges of them in memory.
+//! Lists objects of any name below a prefix, and reads ranges of them into memory.
 
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
@@ -11,7 +11,7 @@ use crate::{Error, Object};
 const DOING: &str = "read it";
 
 impl S3Store {
-    /// The object of this name, or those below it; of an empty name, all.
+    /// The object with this name, or those below it; all objects if the name is empty.
     pub(crate) fn objects(&self, name: &str) -> Result<Vec<Object>, Error> {
         let folder =
             if name.is_empty() || name.ends_with('/') { name.to_owned() } else { format!("{name}/") };
@@ -78,7 +78,7 @@ impl S3Store {
                 .send()
                 .await;
             let answer = match answer {
-                // Some compatible stores ignore the condition, or list no mark.
+                // Some compatible stores ignore the condition, or return no ETag in listings.
                 Ok(answer) if is_other(object, &answer) => {
                     return Err(Error::Changed { object: object.url() });
                 }
@@ -101,9 +101,9 @@ impl S3Store {
     }
 }
 
-/// Whether an answer is of another version than was listed, as far as its mark and the whole size tell.
+/// Whether an answer is from another version than the listed one, judging by ETag and total size.
 fn is_other(object: &Object, answer: &GetObjectOutput) -> bool {
-    // Not every store quotes marks everywhere.
+    // Not every store quotes ETags consistently.
     let bare = |etag: &str| etag.trim_matches('"').to_owned();
     let marks = object.etag.as_deref().zip(answer.e_tag());
     let bytes = answer.content_range().and_then(|range| range.rsplit_once('/')?.1.parse().ok());
@@ -111,7 +111,7 @@ fn is_other(object: &Object, answer: &GetObjectOutput) -> bool {
         || bytes.is_some_and(|bytes: u64| bytes != object.bytes)
 }
 
-/// Exactly so many bytes, or how they broke off.
+/// Exactly this number of bytes, or how the answer was cut off.
 async fn taken(mut body: ByteStream, bytes: u64) -> Result<Vec<u8>, String> {
     let mut taken = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
     while let Some(piece) = body.next().await {

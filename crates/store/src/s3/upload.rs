@@ -1,7 +1,7 @@
-//! Bytes or a file → an object that was not there before, in one request or in parts.
+//! Uploads bytes or a file as a new object, in one request or in parts.
 //!
-//! Every request carries CRC-64/NVME of what it sends, worked out here, and a multipart upload that of the whole when it
-//! is completed: the service stores nothing that was altered on the way.
+//! Every request has the CRC-64/NVME of its body, computed here. The completion of a multipart upload has the
+//! CRC of the whole object. The service therefore refuses data that was altered in transit.
 
 use std::fs::File;
 use std::io;
@@ -26,22 +26,22 @@ use crate::naming::random;
 use crate::{Error, ObjectInfo, Put};
 
 pub(super) const CRC64: CrcAlgorithm = CrcAlgorithm::Crc64Nvme;
-/// The length of a CRC-64 as headers have it, in base64.
+/// Length of a CRC-64 in headers, in base64.
 pub(super) const ENCODED_BYTES: usize = 12;
-/// The name of a put's mark among the metadata of its object.
+/// Name of the put's mark in the metadata of its object.
 pub(super) const MARK: &str = "put";
-/// A file of so many parts or more is sent in parts.
+/// A file of at least this number of parts is sent as a multipart upload.
 const PARTS_MIN: u64 = 2;
-/// S3's own limit.
+/// Limit of S3.
 const PARTS_MAX: u64 = 10_000;
-/// So often a put is tried that met another one of its name.
+/// Maximum number of tries of a put that conflicts with another of the same name.
 const CONFLICTS_MAX: u32 = 8;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How one try of a put ended.
+/// Result of one try of a put.
 enum Tried {
     Decided(Put),
-    /// Another put of the name is under way.
+    /// Another put of the name is in progress.
     Conflict,
 }
 
@@ -80,7 +80,7 @@ impl S3Store {
         match request.customize().config_override(with_time_for(size)).send().await {
             Ok(put) => Ok(stored(size, put.e_tag())),
             Err(error) if failure::is_taken(&error) => {
-                // Deleted meanwhile: it was taken, and that is what counts.
+                // The object was deleted in the meantime. It did exist, so the put has lost.
                 let put = self.whose(object, name, mark).await?.unwrap_or(Put::AlreadyThere);
                 Ok(Tried::Decided(put))
             }
@@ -89,8 +89,8 @@ impl S3Store {
         }
     }
 
-    /// Whether the object that took a name is that of this put, whose first answer was lost; `None` where there is
-    /// none.
+    /// Whether the existing object is from this put, whose first answer was lost. `None` if the object does
+    /// not exist.
     async fn whose(&self, object: &str, name: &str, mark: &str) -> Result<Option<Put>, Error> {
         let found = self.look_up(object, name).await?;
         Ok(found.map(|found| {
@@ -114,7 +114,8 @@ impl S3Store {
         };
         let tried = completed.await;
         if !matches!(tried, Ok(Tried::Decided(Put::Stored(_)))) {
-            // Parts that stay are paid for. Where this fails the bucket's own rule has to remove them.
+            // Parts that are not removed are billed. If this fails, the lifecycle rule of the bucket has to
+            // remove them.
             let request = self.client.abort_multipart_upload().bucket(&self.place.bucket).key(name);
             let owner = self.options.bucket_owner.clone();
             let _ = request.upload_id(&upload).set_expected_bucket_owner(owner).send().await;
@@ -138,7 +139,7 @@ impl S3Store {
         upload.ok_or_else(|| failure::nonsense(object, "begin to put it", "an answer without an upload's id"))
     }
 
-    /// Sends all parts, several at a time.
+    /// Sends all parts, several concurrently.
     async fn send_parts(
         &self,
         object: &str,
@@ -215,7 +216,7 @@ impl S3Store {
         Ok(completed.e_tag().map(str::to_owned))
     }
 
-    /// What the answer to the last request of a multipart upload means.
+    /// Interprets the answer to the last request of a multipart upload.
     async fn judge(
         &self,
         object: &str,
@@ -232,7 +233,7 @@ impl S3Store {
                 Ok(Tried::Decided(put.ok_or_else(lost)?))
             }
             Err(error) if failure::is_conflict(&error) => Ok(Tried::Conflict),
-            // s3s-fs answers so where the upload is gone.
+            // s3s-fs returns this status if the upload no longer exists.
             Err(error) if failure::is_refused(&error) => match self.whose(object, name, mark).await {
                 Ok(Some(put @ Put::Stored(_))) => Ok(Tried::Decided(put)),
                 _ => Err(failure::explain(object.to_owned(), "complete it", &error)),
@@ -265,7 +266,7 @@ struct Part {
     etag: Option<String>,
 }
 
-/// Tries a put until the service has decided who made the object.
+/// Retries a put until the service has decided which one created the object.
 async fn until_decided(object: &str, put: impl AsyncFn() -> Result<Tried, Error>) -> Result<Put, Error> {
     let mut pause = CONFLICT_PAUSE;
     for tries_left in (0..CONFLICTS_MAX).rev() {
@@ -291,12 +292,12 @@ fn read_range(file: &File, offset: u64, bytes: u64) -> io::Result<Bytes> {
     Ok(content.into())
 }
 
-/// A CRC-64 as headers have it.
+/// A CRC-64 in the format of headers.
 pub(super) fn encoded(crc64: u64) -> String {
     STANDARD.encode(crc64.to_be_bytes())
 }
 
-/// The CRC-64 of a whole from those of its parts and their lengths, in order.
+/// The CRC-64 of the whole from the CRCs and lengths of its parts, in order.
 pub(super) fn combined(parts: impl Iterator<Item = (u64, u64)>) -> u64 {
     parts.fold(0, |whole, (crc64, bytes)| checksum_combine(CRC64, whole, crc64, bytes))
 }

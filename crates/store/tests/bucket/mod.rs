@@ -1,4 +1,4 @@
-//! Stores of tests in S3, each in a process of its own, and what their proxies see.
+//! S3 stores for tests, each in a separate process, and the requests that their proxies see.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::claims::key;
 /// Small parts, so that small files have several.
 pub const OPTIONS: &str = "part-mib=5";
 
-/// Runs one of the ignored tests in a process of its own, whose environment says where S3 is: a process has one.
+/// Runs an ignored test in a separate process, because its environment variables define where S3 is.
 #[track_caller]
 pub fn succeeds_in_s3(test: &str, proxy: &FaultProxy, run: &str) {
     succeeds_with(OPTIONS, test, proxy, run);
@@ -34,24 +34,24 @@ pub fn succeeds_with(options: &str, test: &str, proxy: &FaultProxy, run: &str) {
     assert!(!said.contains(SECRET_KEY));
 }
 
-/// The store of the process that [`succeeds_with`] started.
+/// The store of the process started by [`succeeds_with`].
 pub fn store() -> Option<Store> {
     let run = env::var("STORE_RUN").ok()?;
     let options: S3Options = env::var("STORE_OPTIONS").unwrap().parse().unwrap();
     Some(Store::open_with(&run, &options).unwrap())
 }
 
-/// Every server in turn; which one it is stands above what a failing test says.
+/// Every server in turn. Prints the server's name, which precedes the output of a failing test.
 pub fn servers() -> impl Iterator<Item = S3Server> {
     S3Server::each().inspect(|server| println!("{}", server.name()))
 }
 
-/// A proxy whose faults depend on what is asked.
+/// A proxy whose faults depend on the request.
 pub fn proxy_with(server: &S3Server, plan: impl Fn(&Request) -> Fault + Send + Sync + 'static) -> FaultProxy {
     FaultProxy::start(server.address(), plan).unwrap()
 }
 
-/// S3's name of what is asked.
+/// The S3 operation of the request.
 pub fn operation(request: &Request) -> &'static str {
     let is_about = |parameter| request.target.contains(parameter);
     match request.method.as_str() {
@@ -72,7 +72,7 @@ pub fn put_large(store: &Store) -> Put {
     store.put_if_absent(&key("data/large.h5"), ObjectContent::File(&large(folder.path()))).unwrap()
 }
 
-/// A file of two whole parts and a piece.
+/// A file of two full parts and a shorter one.
 pub fn large(folder: &Path) -> PathBuf {
     let path = folder.join("large");
     let content: Vec<u8> = (0..2 * PART_BYTES_MIN + 12_345).map(|at| (at % 251) as u8).collect();

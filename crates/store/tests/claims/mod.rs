@@ -1,4 +1,4 @@
-//! What every store promises, as claims over a fresh `Store`.
+//! Guarantees of every store, as functions of a new `Store`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -76,7 +76,7 @@ fn a_file_is_stored_whole_and_stays(store: &Store) {
             panic!("{key} was there")
         };
         assert_eq!(store.put_if_absent(&key, ObjectContent::File(&file)).unwrap(), Put::AlreadyThere);
-        // What becomes of the caller's file is nothing to the object.
+        // Later changes of the local file do not affect the object.
         fs::write(&file, "changed").unwrap();
 
         assert_eq!(info.bytes, content.len() as u64);
@@ -155,7 +155,7 @@ fn a_deleted_object_is_gone(store: &Store) {
 
 const RACERS: usize = 8;
 const RACED_NAMES: usize = 100;
-/// A server in Python takes its time.
+/// Smaller, because a server in Python is slow.
 const RACED_NAMES_IN_S3: usize = 15;
 
 fn raced_names(store: &Store) -> usize {
@@ -203,7 +203,7 @@ fn of_racing_processes_one_wins_each_name(store: &Store) {
                 .unwrap()
         })
         .collect();
-    // The end of their standard input is the starting shot.
+    // The racers start when their standard input is closed.
     racers.iter_mut().for_each(|racer| drop(racer.stdin.take()));
     for racer in &mut racers {
         assert!(racer.wait().unwrap().success());
@@ -220,7 +220,7 @@ fn one_racing_process() {
     race(&store, racer.parse().unwrap());
 }
 
-/// Puts every name, and then the list of those won, as an object of its own.
+/// Puts every name, then the list of the names won, as its own object.
 fn race(store: &Store, racer: usize) {
     let won: Vec<String> = (0..raced_names(store))
         .map(|name| format!("commit/part-{name:05}.json"))
@@ -229,7 +229,7 @@ fn race(store: &Store, racer: usize) {
     put(store, &key(&format!("won/{racer}")), won.join("\n").as_bytes());
 }
 
-/// Long enough to show a mixture, and of another length for each racer.
+/// Long enough to reveal a mixture, and of a different length per racer.
 fn content_of(racer: usize) -> Vec<u8> {
     racer.to_string().repeat(20_000 + racer).into_bytes()
 }
@@ -268,7 +268,7 @@ pub fn one_line(error: &Error) -> String {
     message
 }
 
-/// A folder on each file system at hand, so that one of them at least is not the store's.
+/// One folder per available file system, so that at least one is not on the file system of the store.
 fn folders_of_all_file_systems() -> Vec<(&'static str, TempDir)> {
     let mut folders = vec![("temporary", TempDir::new().unwrap())];
     match TempDir::new_in("/dev/shm") {

@@ -1,4 +1,5 @@
-//! What `kms-key=` and `bucket-owner=` make of each request, as a proxy sees it, and what becomes of a wrong owner.
+//! Effects of `kms-key=` and `bucket-owner=` on each request, observed by a proxy, and the error for a wrong
+//! owner.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ use tests::fault_proxy::Fault;
 use crate::bucket::{OPTIONS, large, operation, proxy_with, put_large, servers, store, succeeds_with};
 use crate::claims::{key, one_line, put};
 
-/// The account of moto's buckets; s3s-fs has no accounts.
+/// The account of moto's buckets. s3s-fs has no accounts.
 const OWNER: &str = "123456789012";
 const KMS_KEY: &str = "arn:aws:kms:eu-central-1:123456789012:key/0b7e3c1a";
 const ALL: [&str; 9] = [
@@ -26,11 +27,11 @@ const ALL: [&str; 9] = [
 ];
 
 #[test]
-fn each_request_names_the_owner_and_each_new_object_its_key() {
+fn each_request_has_the_owner_and_each_new_object_its_key() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
         let options = format!("{OPTIONS},bucket-owner={OWNER},kms-key={KMS_KEY}");
-        succeeds_with(&options, "s3_options::everything_is_asked", &proxy, "s3://bucket/owned");
+        succeeds_with(&options, "s3_options::every_operation_is_used", &proxy, "s3://bucket/owned");
 
         let seen = proxy.seen();
         let asked: BTreeSet<_> = seen.iter().map(|(request, _)| operation(request)).collect();
@@ -48,10 +49,10 @@ fn each_request_names_the_owner_and_each_new_object_its_key() {
 }
 
 #[test]
-fn without_options_no_request_names_owner_or_key() {
+fn without_options_no_request_has_an_owner_or_a_key() {
     for server in servers() {
         let proxy = proxy_with(&server, |_| Fault::None);
-        succeeds_with(OPTIONS, "s3_options::everything_is_asked", &proxy, "s3://bucket/plain");
+        succeeds_with(OPTIONS, "s3_options::every_operation_is_used", &proxy, "s3://bucket/plain");
         for (request, _) in proxy.seen() {
             for name in ["x-amz-expected-bucket-owner", "x-amz-server-side-encryption"] {
                 assert_eq!(request.header(name), None, "{}", operation(&request));
@@ -62,13 +63,13 @@ fn without_options_no_request_names_owner_or_key() {
 
 #[test]
 #[ignore = "the other side of the tests above, which start it"]
-fn everything_is_asked() {
+fn every_operation_is_used() {
     let Some(store) = store() else { return };
     let small = key("commit/part-00000.json");
     assert!(matches!(put(&store, &small, b"{}"), Put::Stored(_)));
     assert_eq!(put(&store, &small, b"[]"), Put::AlreadyThere);
     assert!(matches!(put_large(&store), Put::Stored(_)));
-    // The upload that lost is aborted.
+    // The losing upload is aborted.
     assert_eq!(put_large(&store), Put::AlreadyThere);
     assert_eq!(store.list("").unwrap().len(), 2);
     assert_eq!(store.get_small(&small, 10).unwrap().unwrap(), b"{}");
@@ -80,20 +81,20 @@ fn everything_is_asked() {
 #[test]
 fn a_bucket_of_another_owner_is_refused() {
     for server in servers() {
-        // S3 itself answers so.
+        // The answer that S3 gives.
         let proxy = proxy_with(&server, |request| {
             let is_owner = request.header("x-amz-expected-bucket-owner") == Some(OWNER);
             if is_owner { Fault::None } else { Fault::Status(403) }
         });
         let options = format!("{OPTIONS},bucket-owner=999999999999");
-        succeeds_with(&options, "s3_options::all_is_refused", &proxy, "s3://bucket/of-another");
+        succeeds_with(&options, "s3_options::every_operation_is_refused", &proxy, "s3://bucket/of-another");
         assert!(proxy.seen().iter().all(|(_, fault)| *fault == Fault::Status(403)));
     }
 }
 
 #[test]
 #[ignore = "the other side of a_bucket_of_another_owner_is_refused, which starts it"]
-fn all_is_refused() {
+fn every_operation_is_refused() {
     let Some(store) = store() else { return };
     let (object, folder) = (key("data/large.h5"), TempDir::new().unwrap());
     let large = large(folder.path());
