@@ -9,12 +9,12 @@ use dataset::dataset_file::DatasetReader;
 use crate::THREADS_MAX;
 use crate::error::Result;
 
-/// Reads and checks a whole dataset, and describes it.
+/// Reads and checks a whole dataset, and returns its card.
 pub fn describe(dataset: &DatasetReader) -> Result<String> {
     describe_while(dataset, |_| Ok(()))
 }
 
-/// The same, until `go_on` has an error, which is told now and then how many rows were read.
+/// The same. Calls `go_on` at intervals with the number of rows read; an error from it stops the reading.
 pub(crate) fn describe_while(
     dataset: &DatasetReader,
     mut go_on: impl FnMut(u64) -> Result<()>,

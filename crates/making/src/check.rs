@@ -1,4 +1,4 @@
-//! A dataset that is there → whether it is whole, and what its manifest says.
+//! Checks an existing dataset, and its manifest if there is one.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use crate::THREADS_MAX;
 use crate::error::{Error, Result, at};
 use crate::publish::Places;
 
-/// A dataset that was read whole and found to be sound.
+/// A dataset that was read completely and is valid.
 pub struct Checked {
     /// The dataset.
     pub dataset: DatasetReader,
-    /// Whether a manifest lies beside it, which knows the SHA-256 of the whole file.
+    /// Whether there is a manifest, whose SHA-256 covers the whole file.
     pub manifest: bool,
 }
 
-/// Reads a whole dataset and checks all that it holds; where its manifest lies beside it, every byte of the file.
+/// Reads a whole dataset and checks its content. If there is a manifest, also checks every byte of the file.
 pub fn check(file: &Path) -> Result<Checked> {
     let dataset = DatasetReader::open(file)?;
     let check_split = |checked: &mut dataset::Result<()>, row_at, row: &Row| {
@@ -35,7 +35,7 @@ pub fn check(file: &Path) -> Result<Checked> {
     Ok(Checked { dataset, manifest: manifest.is_some() })
 }
 
-/// Holds a dataset against the manifest beside it.
+/// Compares a dataset with its manifest.
 fn check_manifest(file: &Path, dataset: &DatasetReader, manifest: &DatasetManifest) -> Result<()> {
     let sha256 = at(file, "read the dataset", dataset::sha256::of_file(file))?;
     let bytes = at(file, "look up the dataset", file.metadata())?.len();

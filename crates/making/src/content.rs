@@ -1,4 +1,4 @@
-//! What a dataset is made of: words and rows, wherever they come from.
+//! The content of a dataset: words and rows, independent of their source.
 
 use corpus::digest::Digest;
 use dataset::Row;
@@ -6,39 +6,39 @@ use dataset::Row;
 use crate::error::{Error, Result};
 use crate::ids::Ids;
 
-/// What a dataset is made of.
+/// The content of a dataset.
 pub trait DatasetContent {
-    /// Why it cannot be had, or why no dataset can be made of it.
+    /// Why the content is unavailable, or why no dataset can be made from it.
     type Error: From<Error>;
 
-    /// Visits every distinct word once, in any order, with how often it occurs.
+    /// Visits every distinct word once, in any order, with its count.
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<(), Self::Error>;
 
-    /// What its rows add up to.
+    /// Totals of the rows.
     fn size(&mut self) -> Result<Size, Self::Error>;
 
-    /// Visits all rows in the order of a dataset, their tokens being ids of the vocabulary.
+    /// Visits all rows in the order of a dataset. Their tokens are ids of the vocabulary.
     fn each_row(
         &mut self,
         ids: &Ids<'_>,
         visit: &mut dyn FnMut(&Row) -> Result<()>,
     ) -> Result<(), Self::Error>;
 
-    /// Whether the dataset is not wanted any more; asked now and then, until it gets its name.
+    /// Whether to stop. Called at intervals until the dataset gets its name.
     fn is_interrupted(&self) -> bool {
         false
     }
 }
 
-/// What rows add up to.
+/// Totals of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Size {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Their tokens.
+    /// Number of tokens.
     pub tokens: u64,
-    /// Their digest.
+    /// Digest of the rows.
     pub row_digest: Digest,
-    /// Rows besides, which are left out because another dataset holds their texts.
+    /// Number of further rows that are excluded because another dataset has their texts.
     pub left_out: u64,
 }

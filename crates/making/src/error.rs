@@ -1,4 +1,5 @@
-//! Why no dataset is made: one line that names the thing, the found, the expected and what to do.
+//! Errors of making a dataset. Each message is one line: the thing, what was found, what was expected, the
+//! remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,10 @@ use program::exit::Exit;
 use program::place::NoFolder;
 use thiserror::Error;
 
-/// Why there is no dataset.
+/// Why no dataset was made.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An object that is no record of ours.
+    /// An object is not a record of this project.
     #[error(
         "{object} is no {expected} ({found}), expected one of schema version {}; restore it, or use the programs that \
          wrote it",
@@ -20,12 +21,12 @@ pub enum Error {
     Record {
         /// The object or file.
         object: String,
-        /// What it should be.
+        /// The kind of record expected.
         expected: &'static str,
         /// What is wrong with it.
         found: String,
     },
-    /// Another dataset whose texts were cleaned by other rules.
+    /// The texts of another dataset were cleaned by other rules.
     #[error(
         "{}: {what} is {found}, that of this run {expected}; texts are cleaned differently and cannot be compared: make \
          it again", path.display()
@@ -33,14 +34,14 @@ pub enum Error {
     OtherCleaning {
         /// The other dataset.
         path: PathBuf,
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
-        /// Its value there.
+        /// Its value in the other dataset.
         found: String,
         /// Its value in this run.
         expected: String,
     },
-    /// Rows that were made by other settings than those of the dataset whose vocabulary they are to have.
+    /// The rows were made with other settings than those of the dataset whose vocabulary is reused.
     #[error(
         "{}: its {what} is {found}, that of this run {expected}; with one vocabulary, rows of both are read alike: run \
          the reducers with {flags}, into a new --run", path.display()
@@ -48,32 +49,32 @@ pub enum Error {
     OtherRows {
         /// The other dataset.
         path: PathBuf,
-        /// What differs.
+        /// The setting that differs.
         what: &'static str,
-        /// Its value there.
+        /// Its value in the other dataset.
         found: String,
         /// Its value in this run.
         expected: String,
-        /// The flags of a reducer that give the settings there.
+        /// The flags of a reducer for the settings of the other dataset.
         flags: String,
     },
-    /// There is nothing to make a dataset of.
+    /// No row is left for the dataset.
     #[error(
         "{}: not made, as no row is left: {reducer}, {left_out} left out; check the input and its format, and what \
          --stopwords and --without leave out", path.display()
     )]
     NoRows {
-        /// Where the dataset was to go.
+        /// The path of the dataset.
         path: PathBuf,
-        /// What became of all texts.
+        /// The counts of all texts.
         reducer: ReducerCounts,
-        /// Rows whose texts another dataset holds.
+        /// Number of rows whose texts another dataset has.
         left_out: u64,
     },
-    /// The folder above the one that a dataset goes into is not there.
+    /// The parent of the output folder does not exist.
     #[error(transparent)]
     NoFolder(#[from] NoFolder),
-    /// A dataset that is not what its manifest says.
+    /// A dataset differs from its manifest.
     #[error(
         "{} has {what} {found}, its manifest says {expected}; one of both was altered: merge the run again",
         path.display()
@@ -81,24 +82,24 @@ pub enum Error {
     OtherThanManifest {
         /// The dataset.
         path: PathBuf,
-        /// What was compared.
+        /// The property that was compared.
         what: &'static str,
-        /// That of the file.
+        /// Its value in the file.
         found: String,
-        /// That of the manifest.
+        /// Its value in the manifest.
         expected: String,
     },
     /// The ledger does not balance.
     #[error("the ledger does not balance")]
     Ledger(#[from] Unbalanced),
-    /// Another file where the dataset should go.
+    /// Another file has the path of the dataset.
     #[error("{} is there already and is {found}, expected {expected}; nothing was changed: move it away or name another --out", path.display())]
     OtherFile {
         /// The file.
         path: PathBuf,
         /// What it is.
         found: String,
-        /// What it would be.
+        /// What was expected.
         expected: String,
     },
     /// A shard or dataset could not be written or read.
@@ -109,15 +110,15 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What was to be done.
+        /// The failed action.
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Whoever wanted the dataset wants it no longer.
+    /// The work was interrupted.
     #[error("interrupted; nothing was written, start it again")]
     Interrupted,
-    /// A dataset that does not hold what was written.
+    /// A dataset does not contain what was written.
     #[error("{} does not read back as written ({found}); is the disk sound, and has it room?", path.display())]
     Unverified {
         /// The file.
@@ -143,10 +144,10 @@ impl Error {
     }
 }
 
-/// What the making of a dataset gives.
+/// Result of making a dataset.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Says which file an error of the system belongs to, and what was to be done.
+/// Adds the path of the file and the failed action to an error of the system.
 pub fn at<T>(path: &Path, action: &'static str, result: io::Result<T>) -> Result<T> {
     result.map_err(|source| Error::File { path: path.to_owned(), action, source })
 }

@@ -1,23 +1,23 @@
-//! The hashes of another dataset, by which its texts are left out.
+//! The hashes of another dataset, used to exclude its texts.
 
 use dataset::RowsReader;
 use dataset::dataset_file::DatasetReader;
 
 use crate::error::Result;
 
-/// The hashes of another dataset, asked for in ascending order.
+/// The hashes of another dataset, queried in ascending order.
 pub struct Hashes {
     rows: RowsReader,
     at: u64,
 }
 
 impl Hashes {
-    /// From the first on.
+    /// Starts at the first hash.
     pub fn of(dataset: &DatasetReader) -> Self {
         Self { rows: dataset.rows(), at: 0 }
     }
 
-    /// From the first on that is not less than this one.
+    /// Starts at the first hash that is not less than `hash`.
     pub fn from(dataset: &DatasetReader, hash: u64) -> Result<Self> {
         let mut hashes = Self::of(dataset);
         let mut end = hashes.rows.n_rows();
@@ -28,7 +28,7 @@ impl Hashes {
         Ok(hashes)
     }
 
-    /// Whether the dataset holds this hash, which is not less than the one asked for before.
+    /// Whether the dataset has this hash, which must not be less than the one of the previous call.
     pub fn contains(&mut self, hash: u64) -> Result<bool> {
         while self.at < self.rows.n_rows() {
             let there = self.rows.hash(self.at)?;

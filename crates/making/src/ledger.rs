@@ -1,4 +1,4 @@
-//! A manifest → the ledger as text.
+//! Formats the ledger of a manifest as text.
 
 use dataset::manifest::DatasetManifest;
 

@@ -1,7 +1,8 @@
-//! Words and rows → one dataset under its name, whole or not at all, with its manifest beside it.
+//! Writes words and rows into one dataset. It appears under its name only when complete, with its manifest in
+//! the same folder.
 //!
-//! Where words and rows come from is not known here: [`DatasetContent`] gives them. Knows nothing of raw text, shards and
-//! runs.
+//! Words and rows come from any implementation of [`DatasetContent`]. Raw text, shards and runs are not part
+//! of this crate.
 
 mod card;
 mod check;
@@ -29,5 +30,5 @@ pub use make::{DatasetOptions, Making, VocabularyFrom};
 pub use progress::ProgressBars;
 pub use record::{check_version, parsed_record};
 
-/// Threads that read a shard or a dataset: each holds a chunk of every column.
+/// Maximum number of threads that read a shard or a dataset. Each holds a chunk of every column.
 pub const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("8 is more than 0");

@@ -1,6 +1,7 @@
-//! Words and rows in order → a dataset under its name, whole or not at all, with its manifest beside it.
+//! Writes words and ordered rows into a dataset. It appears under its name only when complete, with its
+//! manifest in the same folder.
 //!
-//! Where words and rows come from is not known here: from the shards of a run, or from one machine's memory.
+//! Words and rows may come from the shards of a run or from the memory of one machine.
 
 use std::path::{Path, PathBuf};
 
@@ -20,36 +21,36 @@ use crate::progress::ProgressBars;
 use crate::publish::{Finished, Places, same_file};
 use crate::vocabulary::{most_frequent, recounted};
 
-/// A bar moves after so many rows.
+/// Number of rows between two updates of a progress bar.
 const ROWS_SHOWN: u64 = 1 << 10;
 
-/// Which dataset to make.
+/// Options of the dataset to make.
 #[derive(Clone, Debug)]
 pub struct DatasetOptions {
-    /// Where it goes.
+    /// The path of the dataset.
     pub out: PathBuf,
-    /// Where its vocabulary comes from.
+    /// The source of its vocabulary.
     pub vocabulary: VocabularyFrom,
-    /// A dataset whose texts are left out.
+    /// A dataset whose texts are excluded.
     pub without: Option<PathBuf>,
-    /// Ids a row of a padded copy, where one is wanted.
+    /// Number of ids per row of a padded copy, if one is to be made.
     pub padded: Option<u64>,
 }
 
-/// Where a vocabulary comes from.
+/// The source of a vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VocabularyFrom {
-    /// The most frequent words of what is made here, at most so many.
+    /// The most frequent words of this data, at most this number.
     Frequency(u64),
-    /// Another dataset's, whole and in its order.
+    /// The whole vocabulary of another dataset, in its order.
     Dataset(PathBuf),
 }
 
-/// The most words of a vocabulary, unless somebody says otherwise.
+/// Default maximum number of words in the vocabulary.
 const VOCABULARY_SIZE: u64 = 10_000;
 
 impl VocabularyFrom {
-    /// What is asked for by another dataset, or by the most words; without either it is the default.
+    /// The vocabulary of `dataset` if one is passed, else that of the most frequent words.
     pub fn asked(dataset: Option<PathBuf>, words_max: Option<u64>) -> Self {
         match dataset {
             Some(path) => Self::Dataset(path),
@@ -58,7 +59,7 @@ impl VocabularyFrom {
     }
 }
 
-/// A dataset that is to be made: its place and its settings are known, its rows are not.
+/// A dataset to be made, whose path and settings are fixed.
 pub struct Making<'a> {
     options: &'a DatasetOptions,
     vocabulary: Option<DatasetReader>,
@@ -68,7 +69,7 @@ pub struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    /// Opens the other datasets that this one is made after.
+    /// Opens the other datasets on which this one depends.
     pub fn open(options: &'a DatasetOptions, rows: &Settings) -> Result<Self> {
         let open = |path: &Path| -> Result<DatasetReader> {
             let dataset = DatasetReader::open(path)?;
@@ -94,15 +95,15 @@ impl<'a> Making<'a> {
         Ok(Self { options, vocabulary, without, settings, places: Places::of(&options.out) })
     }
 
-    /// The dataset whose texts are left out.
+    /// The dataset whose texts are excluded.
     pub fn without(&self) -> Option<&DatasetReader> {
         self.without.as_ref()
     }
 
-    /// The manifest of what is there already in the dataset's place. What is there without one, and is not whole or of
-    /// other settings, is refused before any work is done.
+    /// Returns the manifest of the existing dataset, if there is one. An existing file without a manifest is
+    /// refused before any work is done, unless it is a complete dataset with the same settings.
     pub fn look(&self) -> Result<Option<Box<DatasetManifest>>> {
-        // Read in any case: a file of its name that is none is not written over.
+        // Read in any case, because a file with this name that is not a manifest must not be overwritten.
         let manifest = self.places.read_manifest()?;
         let there = match std::fs::metadata(&self.places.dataset) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -114,7 +115,8 @@ impl<'a> Making<'a> {
         if let Some(manifest) = manifest {
             return Ok(Some(Box::new(manifest)));
         }
-        // What was left by a program that was killed between the two; it is compared with what is made now.
+        // A program was killed between writing the dataset and its manifest. The new dataset will be compared
+        // with this file.
         match DatasetReader::open(&self.places.dataset) {
             Ok(dataset) if dataset.settings() == &self.settings => Ok(None),
             Ok(_) => self.refused("a dataset of other settings", "one of these"),
@@ -122,12 +124,12 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// Finds out, before any work is done, whether the dataset can be written where it is to go.
+    /// Checks, before any work is done, that the dataset can be written to its path.
     pub fn check_place(&self) -> Result<()> {
         self.places.check(self.options.padded.is_some())
     }
 
-    /// Refuses a dataset of other settings, by its manifest.
+    /// Refuses a manifest of a dataset with other settings.
     pub fn check_settings(&self, manifest: &DatasetManifest) -> Result<()> {
         if manifest.settings == self.settings {
             return Ok(());
@@ -135,14 +137,14 @@ impl<'a> Making<'a> {
         self.refused("a dataset of other settings", "one of these")
     }
 
-    /// The error of a dataset that is something else than it should be.
+    /// The error for an existing file that differs from the dataset.
     pub fn refused<T>(&self, found: &str, expected: &str) -> Result<T> {
         let (found, expected) = (found.to_owned(), expected.to_owned());
         Err(Error::OtherFile { path: self.places.dataset.clone(), found, expected })
     }
 
-    /// Whether the files that a manifest tells of are there, whole, and all that is wanted; those that are another are
-    /// refused.
+    /// Whether the files of a manifest exist, are complete, and include all requested ones. Returns an error
+    /// if one differs.
     pub fn is_complete(&self, manifest: &DatasetManifest) -> Result<bool> {
         same_file(&self.places.dataset, &manifest.sha256)?;
         let padded = &self.places.padded;
@@ -163,8 +165,8 @@ impl<'a> Making<'a> {
         Ok(true)
     }
 
-    /// Writes the dataset under a name of its own, reads it back, and gives it its name. Just before that, when nothing
-    /// is left that could refuse it, `put_seal` is called.
+    /// Writes the dataset under a temporary name, reads it back, and renames it. Calls `put_seal` just before
+    /// the rename, when nothing can refuse the dataset any more.
     pub fn make<C: DatasetContent>(
         &self,
         content: &mut C,
@@ -215,7 +217,8 @@ impl<'a> Making<'a> {
         Ok((Built { file, digests, size }, card))
     }
 
-    /// Writes the padded copy, gives the files their names and writes the manifest, unless the same files have one.
+    /// Writes the padded copy, renames the files and writes the manifest, unless the same files already have
+    /// one.
     fn publish<E: From<Error>>(
         &self,
         built: Built,
@@ -245,7 +248,7 @@ impl<'a> Making<'a> {
         };
         dataset.publish(&places.dataset)?;
         padded.map_or(Ok(()), |padded| padded.publish(&places.padded))?;
-        // Of the same files it may know more: the shards of the run that they were made of first.
+        // An existing manifest that differs only in the run's manifest is kept: it may list the shards of the first run.
         let there =
             places.read_manifest()?.map(|there| DatasetManifest { seal: manifest.seal.clone(), ..there });
         if there.as_ref() == Some(&manifest) {
@@ -256,7 +259,7 @@ impl<'a> Making<'a> {
         Ok(manifest)
     }
 
-    /// Writes the copy whose rows have this many ids, which has no name yet.
+    /// Writes the copy whose rows have this number of ids, under a temporary name.
     fn padded_copy(
         &self,
         built: &Built,
@@ -277,7 +280,7 @@ impl<'a> Making<'a> {
     }
 }
 
-/// A text's hash means the same in two datasets only where both were cleaned by the same rules.
+/// The hashes of texts can be compared only if both datasets were cleaned by the same rules.
 fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
     let pairs = [
         ("the cleaning version", there.cleaning_version.to_string(), here.cleaning_version.to_string()),
@@ -291,7 +294,7 @@ fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> 
     }
 }
 
-/// Rows of one vocabulary are to be read alike.
+/// Rows that share a vocabulary must have the same settings.
 fn check_rows(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
     there.difference(here).map_or(Ok(()), |difference| {
         Err(Error::OtherRows {
@@ -304,7 +307,7 @@ fn check_rows(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
     })
 }
 
-/// A dataset that is finished but for its name.
+/// A complete dataset that still has a temporary name.
 struct Built {
     file: TempPath,
     digests: Digests,
@@ -315,7 +318,7 @@ fn go_on(content: &impl DatasetContent) -> Result<()> {
     if content.is_interrupted() { Err(Error::Interrupted) } else { Ok(()) }
 }
 
-/// Reads a dataset that was just written, and gives its card; or tells what is wrong with it.
+/// Reads back the dataset that was just written. Returns its card, or an error.
 fn verified(
     file: &Path,
     digests: Digests,
@@ -324,7 +327,8 @@ fn verified(
     go_on: impl FnMut(u64) -> Result<()>,
 ) -> Result<String> {
     let unverified = |found| Error::Unverified { path: file.to_owned(), found };
-    // The part alone: what is to be done about a file of somebody else's is not what is to be done about this one.
+    // Only the part of the message that describes the error, because the remedy for a foreign file does not
+    // apply here.
     let said = |error: dataset::Error| match error {
         dataset::Error::Damaged { part, .. } => unverified(format!("{part} does not match its digest")),
         dataset::Error::Broken { thing, found, expected, .. } => {
@@ -336,7 +340,7 @@ fn verified(
     if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
         return Err(unverified("other sizes, settings or digests".to_owned()));
     }
-    // Making the card reads and checks all of it.
+    // Building the card reads and checks the whole file.
     describe_while(&written, go_on).map_err(|error| match error {
         Error::Interrupted => error,
         other => unverified(chain(&other)),

@@ -1,10 +1,10 @@
-//! How far a dataset is: a bar on a terminal, plain lines elsewhere.
+//! Shows progress: a bar on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Tells what is being done.
+/// Progress output.
 pub struct ProgressBars {
     program: &'static str,
     shown: Shown,
@@ -17,24 +17,24 @@ enum Shown {
 }
 
 impl ProgressBars {
-    /// A bar where standard error is a terminal, else lines.
+    /// Shows bars if standard error is a terminal, else lines.
     pub fn to_stderr(program: &'static str) -> Self {
         Self { program, shown: if stderr().is_terminal() { Shown::Bars } else { Shown::Lines } }
     }
 
-    /// For a caller who tells of it in another way.
+    /// Shows nothing, for a caller with its own progress output.
     pub fn to_nobody() -> Self {
         Self { program: "", shown: Shown::Nothing }
     }
 
-    /// Begins a part of the work, of so many units.
+    /// Starts a stage with this number of units.
     pub fn stage(&self, doing: &str, units: u64) -> ProgressBar {
         let bar =
             self.bar(Some(units), &format!("{doing} ({units})"), "{msg:24} {wide_bar} {pos}/{len} {eta:>5}");
         bar.with_message(doing.to_owned())
     }
 
-    /// Begins to read so many bytes, if that is known.
+    /// Starts reading this number of bytes, if it is known.
     pub fn reading(&self, bytes: Option<u64>) -> ProgressBar {
         let template = match bytes {
             Some(_) => "reading, {msg:15} {wide_bar} {bytes}/{total_bytes} {eta:>5}",
@@ -48,7 +48,7 @@ impl ProgressBars {
         match self.shown {
             Shown::Bars => {}
             Shown::Lines => {
-                // Where nobody listens any more, the work goes on.
+                // A closed standard error does not stop the work.
                 let _ = writeln!(stderr(), "{}: {doing}", self.program);
                 return ProgressBar::hidden();
             }

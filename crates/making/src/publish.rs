@@ -1,4 +1,4 @@
-//! A finished dataset → its place, whole or not at all, with its manifest beside it; never over another file.
+//! Moves a complete dataset to its path and writes its manifest. Never overwrites another file.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read, Write};
@@ -15,13 +15,13 @@ use tempfile::TempPath;
 use crate::error::{Error, Result, at};
 use crate::record::{check_version, parsed_record};
 
-/// A block of most file systems: a full one has none left.
+/// The block size of most file systems. A full file system has no free block.
 const PROBE_BYTES: usize = 4 << 10;
 
-/// How each file of HDF5 begins that has no block of its user's.
+/// The first bytes of an HDF5 file without a user block.
 const HDF5: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
 
-/// The files of one dataset.
+/// The paths of one dataset's files.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) dataset: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// `reviews.h5`, `reviews.padded.h5` and `reviews.manifest.json`, where `reviews.h5` is asked for.
+    /// `reviews.h5`, `reviews.padded.h5` and `reviews.manifest.json` for the output `reviews.h5`.
     pub(crate) fn of(out: &Path) -> Self {
         let name = out.file_stem().unwrap_or(out.as_os_str()).to_string_lossy().into_owned();
         Self {
@@ -40,7 +40,7 @@ impl Places {
         }
     }
 
-    /// The manifest that is there, if one is.
+    /// The existing manifest, if there is one.
     pub(crate) fn read_manifest(&self) -> Result<Option<DatasetManifest>> {
         let size = match fs::metadata(&self.manifest) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -54,8 +54,9 @@ impl Places {
         Ok(Some(manifest))
     }
 
-    /// Finds out whether files can be written there, by one without a name: the folder, or the one above it, is there,
-    /// may be written to and has room; and what lies in the place of a padded copy may be one.
+    /// Checks, by creating an unnamed file, that files can be written: the folder or its parent exists, is
+    /// writable and has free space. Also checks that an existing file at the path of the padded copy may be
+    /// such a copy.
     pub(crate) fn check(&self, is_padded: bool) -> Result<()> {
         let mut folder = folder_of(&self.dataset);
         if !at(folder, "look it up", folder.try_exists())? {
@@ -75,13 +76,13 @@ impl Places {
         Ok(())
     }
 
-    /// Makes the names durable of files that are there: who gave them may have been killed before it did.
+    /// Syncs the names of existing files. The process that named them may have been killed before it did.
     pub(crate) fn sync(&self) -> Result<()> {
         sync(folder_of(&self.dataset))
     }
 
-    /// A name for a file that is still being written, in the folder where it will stay. The file does not exist,
-    /// and goes away with the value returned.
+    /// Returns a temporary name for a file in the folder of the dataset. The file does not exist yet, and is
+    /// deleted when the returned value is dropped.
     pub(crate) fn temporary(&self) -> Result<TempPath> {
         let folder = folder_of(&self.dataset);
         at(folder, "make the folder", make_folder(folder))?;
@@ -91,11 +92,11 @@ impl Places {
         Ok(path)
     }
 
-    /// Writes the manifest, over an older one of the same dataset.
+    /// Writes the manifest, and overwrites an older one of the same dataset.
     pub(crate) fn write_manifest(&self, manifest: &DatasetManifest) -> Result<()> {
         let mut json = serde_json::to_vec_pretty(manifest).expect("a manifest of plain values is JSON");
         json.push(b'\n');
-        // As readable as any new file is, by the user's umask.
+        // With the permissions of any new file, subject to the user's umask.
         let readable = Permissions::from_mode(0o666);
         let folder = folder_of(&self.manifest);
         let named = tempfile::Builder::new().prefix(".merge-").permissions(readable).tempfile_in(folder);
@@ -108,7 +109,7 @@ impl Places {
     }
 }
 
-/// A finished file that has no name yet.
+/// A complete file that still has a temporary name.
 pub(crate) struct Finished {
     pub(crate) file: TempPath,
     pub(crate) bytes: u64,
@@ -122,7 +123,7 @@ impl Finished {
         Ok(Self { file, bytes, sha256 })
     }
 
-    /// Checks that its place is free, or holds the same already.
+    /// Checks that the path is free or holds an equal file.
     pub(crate) fn check_place(&self, place: &Path) -> Result<()> {
         match at(place, "look it up", place.try_exists())? {
             true => same_file(place, &self.sha256),
@@ -130,7 +131,7 @@ impl Finished {
         }
     }
 
-    /// Moves it to its place. A file that is there already stays; it is only accepted where it is the same.
+    /// Moves the file to its path. An existing file is not overwritten; it is accepted only if it is equal.
     pub(crate) fn publish(self, place: &Path) -> Result<()> {
         match give_name(&self.file, place) {
             Ok(()) => sync(folder_of(place)),
@@ -140,7 +141,7 @@ impl Finished {
     }
 }
 
-/// Checks that the file there has this SHA-256.
+/// Checks that the existing file has this SHA-256.
 pub(crate) fn same_file(place: &Path, sha256: &str) -> Result<()> {
     let there = at(place, "read what is there", sha256::of_file(place))?;
     if there == sha256 {

@@ -1,10 +1,10 @@
-//! The bytes of a record that lies beside shards or datasets → the record, if it is one of this schema version.
+//! Parses a record stored with shards or datasets, and checks its schema version.
 
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// Reads a record of ours.
+/// Parses a record.
 pub fn parsed_record<T: DeserializeOwned>(object: &str, expected: &'static str, bytes: &[u8]) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| Error::Record {
         object: object.to_owned(),
@@ -13,7 +13,7 @@ pub fn parsed_record<T: DeserializeOwned>(object: &str, expected: &'static str, 
     })
 }
 
-/// Checks the version of a record that could be read.
+/// Checks the version of a parsed record.
 pub fn check_version(object: &str, expected: &'static str, schema_version: u32) -> Result<()> {
     if schema_version == dataset::SCHEMA_VERSION {
         return Ok(());

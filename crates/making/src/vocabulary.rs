@@ -1,4 +1,4 @@
-//! Words with their counts → the vocabulary.
+//! Builds the vocabulary from words with their counts.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,9 +10,10 @@ use crate::content::DatasetContent;
 use crate::error::Result;
 use crate::ids::Ids;
 
-/// The most frequent words; of equals the bytewise smaller.
+/// The most frequent words; of equally frequent words the smaller by bytes.
 pub(crate) fn most_frequent<C: DatasetContent>(content: &mut C, size: u64) -> Result<Vocabulary, C::Error> {
-    // The heap's greatest entry is the word to drop next: the rarest, of equals the bytewise greatest.
+    // The heap's greatest entry is dropped next: the rarest word, of equally rare words the greatest by
+    // bytes.
     let mut kept: BinaryHeap<(Reverse<u64>, Vec<u8>)> = BinaryHeap::new();
     content.each_word(&mut |word, count| {
         if (kept.len() as u64) < size {
@@ -31,7 +32,7 @@ pub(crate) fn most_frequent<C: DatasetContent>(content: &mut C, size: u64) -> Re
     Ok(vocabulary)
 }
 
-/// The words of another dataset, in their order, with the counts that they have here.
+/// The words of another dataset, in its order, with their counts in this data.
 pub(crate) fn recounted<C: DatasetContent>(words: WordList, content: &mut C) -> Result<Vocabulary, C::Error> {
     let mut counts = vec![0; words.len()];
     let ids = Ids::of(&words);
