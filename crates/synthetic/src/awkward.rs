@@ -1,11 +1,11 @@
-//! Lines as real dumps have them now and then: some a mapper must count as bad, some it must understand.
+//! Unusual lines as real dumps contain them: some must be counted as bad by a mapper, others parsed.
 
 use crate::encode::{NonAscii, write_json};
 use crate::random::Random;
 use crate::review::{Review, write_dict, write_object, write_review};
 use crate::words::{STOPWORDS_ONLY, WITHOUT_WORDS};
 
-/// What is wrong, or merely unusual, with a line.
+/// What is wrong or unusual with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Awkward {
     Blank,
@@ -33,7 +33,7 @@ pub(super) enum Awkward {
     InvalidUtf8,
 }
 
-/// In the order in which they take turns.
+/// In the order in which they are used in turn.
 pub(super) const AWKWARD: [Awkward; 23] = {
     use Awkward::*;
     [
@@ -63,7 +63,7 @@ pub(super) const AWKWARD: [Awkward; 23] = {
     ]
 };
 
-/// Where the mapper should count a line.
+/// The counter of the mapper for a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
     Blank,
@@ -75,7 +75,7 @@ pub(super) enum Outcome {
 }
 
 impl Awkward {
-    /// Where the mapper should count a line spoilt in this way.
+    /// The counter of the mapper for a line altered in this way.
     pub(super) fn outcome(self) -> Outcome {
         use Awkward::*;
         match self {
@@ -91,7 +91,7 @@ impl Awkward {
         }
     }
 
-    /// Writes a review spoilt in this way, its line end included.
+    /// Writes a review altered in this way, including the line end.
     pub(super) fn write(self, line: &mut Vec<u8>, review: &Review, random: &mut Random) {
         use Awkward::*;
         let rating = format!("{}.0", review.rating);
@@ -163,9 +163,9 @@ impl Awkward {
             }
             InvalidUtf8 => {
                 write_object(line, review, Some(&rating), Some(&text));
-                // Latin-1 where UTF-8 should be, behind the text's opening quote.
+                // Latin-1 instead of UTF-8, after the opening quote of the text.
                 let name = b"\"reviewText\": \"";
-                // The last of that name: the style has one of its own.
+                // The last field with this name, because the style field contains one too.
                 let place = line.windows(name.len()).rposition(|window| window == name);
                 let inside = place.expect("the object has a text") + name.len();
                 line.splice(inside..inside, *b"Caf\xe9 \xf0\x9f\x91 ");

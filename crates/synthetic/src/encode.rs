@@ -1,11 +1,12 @@
-//! A plain text becomes what a web shop stored (references, tags, typographic quotes), and that becomes a
-//! JSON string or a Python literal. Nothing here changes the text that cleaning gives back.
+//! Converts a plain text into the form a web shop stored (references, tags, typographic quotes), and that
+//! into a JSON string or a Python literal. Cleaning restores the same words from all of them.
 
 use std::fmt::Write;
 
 use crate::random::Random;
 
-/// Another spelling of a text that cleans to the same words: shouted, whispered, or with other punctuation.
+/// A variant of a text that cleans to the same words: in upper case, in lower case, or with other
+/// punctuation.
 pub(crate) fn respelled(text: &str, random: &mut Random) -> String {
     match random.below(5) {
         0 => text.to_ascii_uppercase(),
@@ -16,7 +17,7 @@ pub(crate) fn respelled(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// Writes the text as a web shop stored it.
+/// Writes the text in the form a web shop stored.
 pub(crate) fn write_marked_up(raw: &mut String, text: &str, random: &mut Random) {
     let apostrophe = ["'", "'", "'", "'", "\u{2019}", "&#39;", "&rsquo;"][random.below(7)];
     let quote = ["\"", "\"", "&#34;", "&quot;", "\u{201c}"][random.below(5)];
@@ -45,12 +46,12 @@ pub(crate) fn write_marked_up(raw: &mut String, text: &str, random: &mut Random)
     raw.push_str(after);
 }
 
-/// How the writer of a JSON file treats what lies outside ASCII.
+/// How the writer of a JSON file treats characters beyond ASCII.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NonAscii {
     /// As UTF-8.
     Kept,
-    /// As `\u` escapes, in pairs of surrogates beyond U+FFFF.
+    /// As `\u` escapes, with surrogate pairs beyond U+FFFF.
     Escaped,
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn write_json(json: &mut String, text: &str, non_ascii: NonAscii) {
     json.push('"');
 }
 
-/// Writes a Python literal as `repr` does: in double quotes where only single ones occur in it.
+/// Writes a Python literal as `repr` does: in double quotes if the text contains only single ones.
 pub(crate) fn write_python(literal: &mut String, text: &str, non_ascii: NonAscii) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     literal.push(quote);
@@ -102,7 +103,7 @@ mod tests {
     const TEXT: &str = "It's \"5\\5\",\r\n\tcafé \u{85} σας 👍🏽";
 
     #[test]
-    fn json_reads_back() {
+    fn json_survives_the_round_trip() {
         for non_ascii in [NonAscii::Kept, NonAscii::Escaped] {
             let mut json = String::new();
             write_json(&mut json, TEXT, non_ascii);
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn python_literals_are_those_of_repr() {
+    fn python_literals_equal_those_of_repr() {
         for (text, non_ascii, expected) in [
             ("it's", NonAscii::Kept, r#""it's""#),
             ("it's \"it\"", NonAscii::Kept, r#"'it\'s "it"'"#),

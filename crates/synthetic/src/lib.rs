@@ -1,12 +1,11 @@
-//! Synthetic product reviews, in the layout of the Amazon 2018 dumps, with everything that makes real ones
-//! hard.
+//! Synthetic product reviews in the layout of the Amazon 2018 dumps, with the irregularities of real ones.
 //!
-//! A corpus is a function of its seed, on every platform, and a shorter one is the beginning of a longer. The
-//! words follow the rating well enough for a linear model to be right nine times in ten. One text in seven is
-//! an earlier one, spelled or marked up differently and rated afresh. One line in a hundred is awkward; the
-//! kinds take turns, so 3,000 lines have all of them.
+//! A corpus is a function of its seed, on every platform. A shorter corpus is a prefix of a longer one. The
+//! words follow the rating closely enough for a linear model to be right nine times in ten. One text in seven
+//! repeats an earlier one, with other spelling or markup and a new rating. One line in a hundred is unusual;
+//! the kinds are used in turn, so 3,000 lines contain all of them.
 //!
-//! [`Facts`] are what a mapper should count. The generator knows nothing of how it does.
+//! [`Facts`] are the counts that a mapper should report. They are computed without the mapper's code.
 
 mod awkward;
 mod encode;
@@ -24,7 +23,7 @@ use random::Random;
 use review::{Review, write_review};
 use sentences::{Product, write_summary, write_text};
 
-/// How many lines of a corpus belong under each name of the mapper's ledger.
+/// Number of lines of a corpus for each counter of the mapper's ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize)]
 #[allow(missing_docs, reason = "the names are the ledger's")]
 pub struct Facts {
@@ -39,7 +38,7 @@ pub struct Facts {
     pub invalid_utf8: u64,
 }
 
-/// Writes a corpus of so many lines.
+/// Writes a corpus of this number of lines.
 pub fn write(n_lines: u64, seed: u64, output: &mut impl Write) -> io::Result<Facts> {
     let mut corpus = Corpus::new(seed);
     let mut facts = Facts::default();
@@ -62,13 +61,13 @@ pub fn write(n_lines: u64, seed: u64, output: &mut impl Write) -> io::Result<Fac
     Ok(facts)
 }
 
-/// Percent of all reviews by rating, 1 to 5, about as in the Amazon dumps.
+/// Percentage of reviews per rating, 1 to 5, about as in the Amazon dumps.
 const RATING_PERCENT: [usize; 5] = [9, 6, 10, 20, 55];
 const DUPLICATE_PERCENT: usize = 15;
 const AWKWARD_ONE_IN: usize = 100;
-/// Duplicates are of one of these; each new text takes the place of any.
+/// Number of texts from which duplicates are chosen. Each new text replaces a random one.
 const REMEMBERED_TEXTS: usize = 4_096;
-/// 1 January 2004; the reviews are of the fourteen years from there.
+/// 1 January 2004. The reviews are from the following fourteen years.
 const FIRST_DAY: u64 = 12_418;
 const N_DAYS: usize = 5_113;
 
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes_everywhere() {
+    fn equal_seeds_give_equal_bytes_on_every_platform() {
         let (lines, _) = corpus(2_000, 1);
         assert_eq!((lines.len(), xxhash_rust::xxh3::xxh3_64(&lines)), (929_968, 14_003_086_620_466_063_759));
     }
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_reviews_are_the_first_of_more() {
+    fn a_shorter_corpus_is_a_prefix_of_a_longer_one() {
         assert!(corpus(1_000, 1).0.starts_with(&corpus(500, 1).0));
     }
 
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn three_thousand_lines_have_every_kind_of_awkward_line() {
+    fn three_thousand_lines_have_every_kind_of_unusual_line() {
         let mut corpus = Corpus::new(1);
         for _ in 0..3_000 {
             corpus.next_line(&mut Vec::new());
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_real_reviews_hard_occurs() {
+    fn irregularities_of_real_reviews_occur() {
         let lines = String::from_utf8_lossy(&corpus(20_000, 1).0).into_owned();
         #[rustfmt::skip]
         let hard = [
@@ -203,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn duplicates_disagree() {
+    fn duplicates_have_different_ratings() {
         let mut ratings: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for line in corpus(20_000, 1).0.split(|&byte| byte == b'\n') {
             let Ok(Value::Object(review)) = serde_json::from_slice(line) else { continue };

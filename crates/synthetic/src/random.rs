@@ -25,22 +25,22 @@ impl Random {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
-    /// True once in `n` draws.
+    /// True with probability 1 / `n`.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    /// True in so many of a hundred draws.
+    /// True with this probability in percent.
     pub fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of the choices, each as likely.
+    /// One of the choices, uniformly.
     pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())]
     }
 
-    /// An index into `weights`, as often as its weight says.
+    /// An index into `weights`, with probability proportional to its weight.
     pub fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (index, &weight) in weights.iter().enumerate() {
@@ -52,7 +52,7 @@ impl Random {
         unreachable!("the draw is below the sum of the weights")
     }
 
-    /// A rank in `1..2^bits`, each as often as Zipf's law has it: each doubling of the rank is as likely.
+    /// A rank in `1..2^bits` with Zipf's distribution: every doubling of the rank has the same probability.
     pub fn zipf(&mut self, bits: usize) -> u64 {
         let octave = self.below(bits);
         (1 << octave) + self.below(1 << octave) as u64

@@ -8,11 +8,11 @@ use crate::sentences::{Product, write_name};
 
 const DAY_S: u64 = 86_400;
 
-/// A review before it becomes a line.
+/// A review before it is written as a line.
 pub(super) struct Review {
     pub(super) product: Product,
     pub(super) rating: usize,
-    /// As the shop stored it, with its references and tags.
+    /// As the shop stored it, with references and tags.
     pub(super) text: String,
     pub(super) summary: String,
     pub(super) reviewer: u64,
@@ -22,14 +22,14 @@ pub(super) struct Review {
     pub(super) non_ascii: NonAscii,
 }
 
-/// Writes a review as the dumps of 2018 have it.
+/// Writes a review in the format of the dumps of 2018.
 pub(super) fn write_review(line: &mut Vec<u8>, review: &Review) {
     let mut text = String::with_capacity(review.text.len() + 64);
     write_json(&mut text, &review.text, review.non_ascii);
     write_object(line, review, Some(&format!("{}.0", review.rating)), Some(&text));
 }
 
-/// Writes a review as one JSON object; a rating or text given is JSON already.
+/// Writes a review as one JSON object. `rating` and `text`, if passed, are already JSON.
 pub(super) fn write_object(line: &mut Vec<u8>, review: &Review, rating: Option<&str>, text: Option<&str>) {
     let mut object = String::with_capacity(512 + text.map_or(0, str::len));
     object.push('{');
@@ -55,7 +55,7 @@ pub(super) fn write_object(line: &mut Vec<u8>, review: &Review, rating: Option<&
     line.extend_from_slice(object.as_bytes());
 }
 
-/// Writes a review as the older dumps have it: Python's `repr` of a dict.
+/// Writes a review in the format of the older dumps: Python's `repr` of a dict.
 pub(super) fn write_dict(line: &mut Vec<u8>, review: &Review, text: &str, non_ascii: NonAscii) {
     let (mut literal, mut summary) = (String::new(), String::new());
     write_python(&mut literal, text, non_ascii);
@@ -89,9 +89,9 @@ fn reviewer_name(review: &Review) -> String {
     name
 }
 
-/// A day since 1970 as the dumps write it, `09 4, 2015` (month, day, year).
+/// Formats a day since 1970 as the dumps do, `09 4, 2015` (month, day, year).
 fn date(day: u64) -> String {
-    // Years that begin in March, so that a leap day is the last: Howard Hinnant's civil_from_days, within one
+    // Years start in March, so that a leap day is the last day: Howard Hinnant's civil_from_days, within one
     // era.
     let day = day + 719_468 - 5 * 146_097;
     let year = (day - day / 1_460 + day / 36_524) / 365;
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_dates() {
+    fn days_are_formatted_as_dates() {
         for (day, expected) in [
             (12_418, "01 1, 2004"),
             (12_477, "02 29, 2004"),

@@ -1,25 +1,24 @@
-//! A rating becomes a text: some sentences as warm as the rating, some that only tell where the thing was
-//! bought.
+//! Generates a text for a rating: some sentences with the sentiment of the rating, and some neutral ones.
 
 use crate::random::Random;
 use crate::words::{CATEGORIES, Category, EMOJI, EXCLAMATIONS, FACTS, FOREIGN, SENTENCES, list};
 
-/// Per rating, how often each warmth from -2 to 2, in percent. A review of 3 could go either way, so a model
-/// cannot be perfect.
+/// Percentage of each sentiment from -2 to 2, per rating. A review with rating 3 can have either sentiment,
+/// so no model can be perfect.
 const WARMTH_PERCENT: [[usize; 5]; 5] =
     [[74, 22, 2, 1, 1], [38, 46, 10, 5, 1], [10, 38, 36, 14, 2], [0, 3, 7, 57, 33], [0, 1, 3, 25, 71]];
 
-/// In so many of a hundred reviews the words contradict the rating: someone took 1 for the best.
+/// Percentage of reviews whose words contradict the rating, as if the author took 1 for the best.
 const CONTRADICTING_PERCENT: usize = 4;
 
-/// As many brands and models as fit into these bits; most are rare.
+/// Number of bits of the rank of a brand or model. Most are rare.
 const BRAND_BITS: usize = 12;
 
-/// What one review is about.
+/// The subject of a review.
 pub(crate) struct Product {
     category: &'static Category,
     thing: &'static str,
-    /// Its rank among all products: stands for its identity.
+    /// Rank among all products, used as identity.
     pub(crate) rank: u64,
 }
 
@@ -32,7 +31,7 @@ impl Product {
     }
 }
 
-/// Writes the text of a review with this rating, 1 to 5: plain Unicode, `\n` between its paragraphs.
+/// Writes the text of a review with this rating, 1 to 5: plain Unicode, with `\n` between paragraphs.
 pub(crate) fn write_text(text: &mut String, rating: usize, product: &Product, random: &mut Random) {
     let felt = if random.percent(CONTRADICTING_PERCENT) { 6 - rating } else { rating };
     let warmth_percent = &WARMTH_PERCENT[felt - 1];
@@ -67,13 +66,13 @@ pub(crate) fn write_text(text: &mut String, rating: usize, product: &Product, ra
     }
 }
 
-/// Writes a title: an exclamation as warm as the rating.
+/// Writes a title: an exclamation with the sentiment of the rating.
 pub(crate) fn write_summary(text: &mut String, rating: usize, random: &mut Random) {
     let warmth = random.weighted(&WARMTH_PERCENT[rating - 1]);
     text.push_str(random.pick(EXCLAMATIONS[warmth]));
 }
 
-/// Writes the made-up word number `rank`, capitalised: a brand, a model, a surname.
+/// Writes the invented word number `rank`, capitalised: a brand, a model, a surname.
 pub(crate) fn write_name(text: &mut String, rank: u64) {
     const ONSETS: [&str; 20] = [
         "b", "br", "d", "f", "g", "gl", "h", "k", "l", "m", "n", "p", "r", "s", "st", "t", "tr", "v", "w",
@@ -100,7 +99,7 @@ fn expand(text: &mut String, template: &'static str, product: &Product, random: 
             "thing" => text.push_str(product.thing),
             "aspect" => text.push_str(random.pick(product.category.aspects)),
             "use" => text.push_str(random.pick(product.category.uses)),
-            // Brands and models are numbered apart, so that a word is one or the other.
+            // Brands and models have separate numbers, so that a word is one or the other.
             "brand" => write_name(text, 2 * random.zipf(BRAND_BITS)),
             "model" => {
                 write_name(text, 2 * random.zipf(BRAND_BITS) + 1);
@@ -119,11 +118,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_slot_of_the_grammar_has_words() {
+    fn every_slot_of_the_templates_has_words() {
         let mut random = Random::new(1);
         let product = Product::draw(&mut random);
         for template in SENTENCES.into_iter().flatten().chain(FACTS) {
-            // Often enough that each word of each list, slots of its own included, is drawn.
+            // Often enough to draw each word of each list, including nested slots.
             for _ in 0..200 {
                 let mut text = String::new();
                 expand(&mut text, template, &product, &mut random);

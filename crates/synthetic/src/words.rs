@@ -1,16 +1,16 @@
-//! The words and sentences of the made-up reviews, by what they say and how warmly.
+//! Words and sentences of the synthetic reviews, by topic and sentiment.
 //!
-//! `{name}` is a slot: a word of the list of that name ([`list`]), or a word of the review's own product:
-//! `{thing}`, `{aspect}`, `{use}`, `{brand}`, `{model}`, `{number}`.
+//! `{name}` is a slot: a word of the list with that name ([`list`]), or a word about the product of the
+//! review: `{thing}`, `{aspect}`, `{use}`, `{brand}`, `{model}`, `{number}`.
 
-/// A kind of product: what it is called, what about it can please or not, what it is for.
+/// A kind of product: its names, the aspects that reviews judge, its uses.
 pub(crate) struct Category {
     pub(crate) things: &'static [&'static str],
     pub(crate) aspects: &'static [&'static str],
     pub(crate) uses: &'static [&'static str],
 }
 
-/// In falling order of frequency.
+/// In descending order of frequency.
 #[rustfmt::skip]
 pub(crate) const CATEGORIES: [Category; 12] = [
     Category {
@@ -75,7 +75,7 @@ pub(crate) const CATEGORIES: [Category; 12] = [
     },
 ];
 
-/// Sentences by how warm they are: -2, -1, 0, 1, 2.
+/// Sentences by sentiment: -2, -1, 0, 1, 2.
 #[rustfmt::skip]
 pub(crate) const SENTENCES: [&[&str]; 5] = [
     &[
@@ -126,7 +126,7 @@ pub(crate) const SENTENCES: [&[&str]; 5] = [
     ],
 ];
 
-/// Whole reviews of a word or three, as warm.
+/// Whole reviews of one to three words, by sentiment.
 #[rustfmt::skip]
 pub(crate) const EXCLAMATIONS: [&[&str]; 5] = [
     &["Junk", "Garbage!", "Terrible", "Don't buy", "Broken", "Waste of money", "Awful", "Never again", "Useless", "Horrible"],
@@ -136,7 +136,7 @@ pub(crate) const EXCLAMATIONS: [&[&str]; 5] = [
     &["Great", "Perfect!", "Love it", "Excellent", "Awesome", "Great product", "Love it!!", "Five Stars", "Amazing", "Works great", "Best ever"],
 ];
 
-/// Sentences in other languages, as warm.
+/// Sentences in other languages, by sentiment.
 #[rustfmt::skip]
 pub(crate) const FOREIGN: [&[&str]; 5] = [
     &["¡Pésimo! No lo compren.", "Ужасно, деньги на ветер.", "すぐに壊れました。", "Très mauvaise qualité, à éviter.", "ΑΠΑΡΑΔΕΚΤΟΣ ήχος, μην το πάρετε."],
@@ -146,7 +146,7 @@ pub(crate) const FOREIGN: [&[&str]; 5] = [
     &["¡Excelente, volvería a comprarlo mañana!", "Отлично, спасибо большое!", "とても気に入りました。最高です！", "Déjà commandé deux fois, parfait !", "ΤΕΛΕΙΟΣ ΗΧΟΣ, σας ευχαριστώ πολύ!", "Großartig, sehr schöne Qualität."],
 ];
 
-/// What people draw, as warm: emoticons, emoji with skin tones, selectors and joiners, keycaps, flags.
+/// Pictographs by sentiment: emoticons, emoji with skin tones, selectors and joiners, keycaps, flags.
 pub(crate) const EMOJI: [&[&str]; 5] = [
     &["😡", "👎🏽", "💩", ":-(", "🤬🤬"],
     &["😕", "👎", ":-/", "😒"],
@@ -155,7 +155,7 @@ pub(crate) const EMOJI: [&[&str]; 5] = [
     &["❤️", "😍😍", "👨\u{200d}👩\u{200d}👧", "🎉", "5️⃣⭐", "🇬🇷", "<3", "💯"],
 ];
 
-/// Sentences that say nothing about the product.
+/// Neutral sentences.
 #[rustfmt::skip]
 pub(crate) const FACTS: &[&str] = &[
     "I bought this {thing} for my {relative} {when}.", "it arrived {when}.", "we use it for {use}.", "my {relative} found it at {shop}.",
@@ -170,7 +170,7 @@ pub(crate) const FACTS: &[&str] = &[
     "I keep it in the {place} next to the {part}.", "there is also a {color} version, the {model}.",
 ];
 
-/// Texts of words that say nothing at all, and that every list of stop words drops.
+/// Texts of stop words only, for every list of stop words.
 pub(crate) const STOPWORDS_ONLY: &[&str] = &[
     "It is what it is",
     "it is what it is.",
@@ -180,7 +180,7 @@ pub(crate) const STOPWORDS_ONLY: &[&str] = &[
     "it was",
 ];
 
-/// Texts in which cleaning leaves nothing.
+/// Texts that cleaning leaves empty.
 pub(crate) const WITHOUT_WORDS: &[&str] = &[
     "!!!",
     "5/5 :-)",
