@@ -29,7 +29,7 @@ class Mutation:
 
 # Includes compilation. A test that times out counts as failed.
 TIME_LIMIT_S = 1800
-SIMULATOR = ("exactly_once", "simulator::whatever_becomes_of_attempts_the_dataset_is_the_same_file")
+SIMULATOR = ("exactly_once", "simulator::every_schedule_of_attempts_gives_the_same_dataset")
 MUTATIONS = [
     Mutation(
         "the record is put before the shard",
@@ -64,7 +64,7 @@ MUTATIONS = [
         "reducer/src/commit.rs",
         "            agree(store, &commit, &elected, scratch)?;\n",
         "",
-        ("exactly_once", "races::one_of_several_wins_in_a_folder"),
+        ("exactly_once", "races::exactly_one_attempt_wins_in_a_folder"),
     ),
     Mutation(
         "any existing record is accepted as the attempt's",
@@ -78,7 +78,7 @@ MUTATIONS = [
         "crates/store/src/lib.rs",
         "            (_, Some(there)) if there == record => Ok(Recorded::AsGiven),\n",
         "            (Put::Stored(_), Some(_)) => Ok(Recorded::AsGiven),\n",
-        ("exactly_once", "damaged::a_record_that_the_store_damages_is_no_success"),
+        ("exactly_once", "damaged::a_damaged_commit_record_is_reported_as_a_failure"),
     ),
     Mutation(
         "the object that an elected record names is not verified",
@@ -106,14 +106,14 @@ MUTATIONS = [
         "crates/store/src/naming.rs",
         "RenameFlags::NOREPLACE",
         "RenameFlags::empty()",
-        ("exactly_once", "races::one_of_several_wins_in_a_folder"),
+        ("exactly_once", "races::exactly_one_attempt_wins_in_a_folder"),
     ),
     Mutation(
         "a put into S3 overwrites",
         "crates/store/src/s3/upload.rs",
         '.key(name).if_none_match("*");\n        let request = request\n            .metadata(MARK, mark)\n            .content_length',
         '.key(name);\n        let request = request\n            .metadata(MARK, mark)\n            .content_length',
-        ("s3", "a_bucket_keeps_the_contract"),
+        ("s3", "a_bucket_meets_the_contract"),
     ),
     Mutation(
         "merge ignores a missing partition",

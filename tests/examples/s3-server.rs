@@ -1,8 +1,9 @@
-//! `s3-server`: the S3 server of the tests that is written in Rust, for measurements from outside.
+//! `s3-server`: the Rust S3 server of the tests, for measurements outside of the tests.
 //!
 //! usage: s3-server
 //!
-//! Prints its address, and serves the bucket `bucket` to the key of the tests until its standard input ends.
+//! Prints its address, and serves the bucket `bucket` with the tests' credentials until its standard input
+//! ends.
 
 use std::io::{self, Read, Write};
 

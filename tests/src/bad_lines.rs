@@ -1,6 +1,6 @@
-//! Inputs most of whose lines are bad, and what is said of them.
+//! Inputs with mostly bad lines, and the expected messages.
 
-/// Lines, and why they are refused: by the mapper and by who does its work.
+/// Lines, and why they are refused: by the mapper and by `sentimill`.
 pub fn too_many() -> Vec<(String, String)> {
     let many = |line: &str| line.repeat(1000);
     let cases = [

@@ -1,4 +1,4 @@
-//! Bytes as files of gzip, bzip2 and zstd have them.
+//! Compresses bytes with gzip, bzip2 and zstd.
 
 use std::io::Write;
 
@@ -7,24 +7,25 @@ use flate2::write::{DeflateEncoder, GzEncoder};
 
 const MEMORY: &str = "memory takes all";
 
-/// One member of gzip.
+/// One gzip member.
 pub fn gzip(content: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(content).and_then(|()| encoder.finish()).expect(MEMORY)
 }
 
-/// One stream of bzip2.
+/// One bzip2 stream.
 pub fn bzip2(content: &[u8]) -> Vec<u8> {
     let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     encoder.write_all(content).and_then(|()| encoder.finish()).expect(MEMORY)
 }
 
-/// One frame of zstd.
+/// One zstd frame.
 pub fn zstd(content: &[u8]) -> Vec<u8> {
     zstd::encode_all(content, 1).expect(MEMORY)
 }
 
-/// One member of BGZF, which is gzip with the member's size in its header. Not too much goes into one.
+/// One BGZF member: gzip with the size of the member in its header. The size of a member is limited to 64
+/// KiB.
 pub fn bgzf(content: &[u8]) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
     let deflated = encoder.write_all(content).and_then(|()| encoder.finish()).expect(MEMORY);
@@ -38,7 +39,7 @@ pub fn bgzf(content: &[u8]) -> Vec<u8> {
     [&header[..], &last_byte, &deflated, &crc, &content_bytes].concat()
 }
 
-/// Members of so many bytes each, one behind the other.
+/// Consecutive members of `bytes` bytes each.
 pub fn in_members(content: &[u8], bytes: usize, member: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     content.chunks(bytes).flat_map(member).collect()
 }

@@ -1,4 +1,4 @@
-//! The made-up reviews that most tests read, and what one plain pipe makes of them.
+//! The synthetic reviews that most tests read, and their dataset from one plain pipe.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -10,16 +10,16 @@ use crate::pipe::{Pipe, mapped};
 
 const LINES: u64 = 5_000;
 
-/// A corpus, and what becomes of it.
+/// A corpus and its results.
 #[derive(Debug)]
 pub struct Demo {
     /// Its lines.
     pub raw: Vec<u8>,
-    /// What a mapper counts of them.
+    /// The counts of a mapper.
     pub facts: Facts,
-    /// What a mapper makes of them.
+    /// The records of a mapper.
     pub records: Vec<u8>,
-    /// The bytes of the dataset that `mapper | sort | reducer` and `merge` make of it.
+    /// The bytes of the dataset written by `mapper | sort | reducer` and `merge`.
     pub dataset: Vec<u8>,
 }
 
@@ -32,14 +32,15 @@ pub static DEMO: LazyLock<Demo> = LazyLock::new(|| {
     Demo { raw, facts, records, dataset }
 });
 
-/// So many lines of a corpus.
+/// A corpus of this number of lines.
 pub fn raw(lines: u64, seed: u64) -> (Vec<u8>, Facts) {
     let mut raw = Vec::new();
     let facts = synthetic::write(lines, seed, &mut raw).expect("memory takes all");
     (raw, facts)
 }
 
-/// The text and the stars of each ordinary review of the demo corpus; no format but JSON has a CR within a line.
+/// The text and the stars of each ordinary review of the demo corpus. A CR is replaced, because only JSON can
+/// hold it within a line.
 pub fn reviews() -> Vec<(String, u64)> {
     let lines = DEMO.raw.split(|&byte| byte == b'\n');
     let review = |line| {
@@ -58,7 +59,7 @@ pub fn json_line(text: &str, stars: u64) -> String {
     json!({"reviewText": text, "overall": stars}).to_string() + "\n"
 }
 
-/// A column of a polarity file, escaped in one of the ways that such files have.
+/// A column of a polarity file, escaped in one of the ways found in such files.
 pub fn quoted(number: usize, text: &str) -> String {
     let quote = ["\"\"", "\\\""][number % 2];
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', quote).replace('\n', "\\n"))

@@ -1,8 +1,8 @@
-//! A proxy before an HTTP service that does to requests and answers what networks and services do to them: an answer
-//! that is lost although the work was done, a reset, "come back later", a body cut short or dripping.
+//! An HTTP proxy that injects faults of networks and services into requests and answers: lost answers after
+//! completed work, resets, retry-later statuses, truncated or slow bodies.
 //!
-//! It also gives a service what some S3 servers lack: of conditional puts of one name it lets one through at a time.
-//! One request a connection; bodies are held whole.
+//! It also serializes conditional puts of one name, which some S3 servers do not. One request per connection;
+//! bodies are held in memory.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -12,45 +12,46 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// None.
     None,
-    /// The connection ends before the service has heard of it.
+    /// The connection is closed before the service gets the request.
     Reset,
-    /// The service is answered for by a status of our own and hears nothing.
+    /// The proxy answers with this status, and the service gets nothing.
     Status(u16),
-    /// The service does its work, and its answer is lost.
+    /// The service completes the request, and its answer is lost.
     LoseAnswer,
-    /// The answer's body ends after so many bytes.
+    /// The body of the answer ends after this number of bytes.
     CutAnswer(usize),
-    /// The answer comes in pieces of so many bytes with a pause after each.
+    /// The answer is sent in pieces of this number of bytes, with a pause after each.
     Drip(usize, Duration),
-    /// The request's body is taken in pieces of so many bytes with a pause before each.
+    /// The body of the request is read in pieces of this number of bytes, with a pause before each.
     SlowRead(usize, Duration),
-    /// The service hears of it a little later.
+    /// The service gets the request after a delay.
     Delay(Duration),
-    /// The service does not see the condition.
+    /// The condition is removed from the request.
     DropCondition,
-    /// Conditional puts of one name do not wait for each other.
+    /// Conditional puts of one name are not serialized.
     Unlocked,
-    /// The last byte of the answer's body is another, and its head has no checksum, as that of a part of an object.
+    /// The last byte of the answer's body is changed, and its headers have no checksum, as in an answer with
+    /// part of an object.
     DamagedAnswer,
-    /// The service gets another byte behind the first of these words in the request's body.
+    /// The byte after the first occurrence of these words in the request's body is changed.
     DamagedBehind(&'static str),
 }
 
-/// A request as a plan of faults sees it.
+/// A request, as passed to a plan of faults.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// `PUT`.
+    /// Method, such as `PUT`.
     pub method: String,
-    /// `/bucket/name?query`.
+    /// Target, such as `/bucket/name?query`.
     pub target: String,
-    /// Its lines behind the first, `name: value`.
+    /// Header lines, `name: value`.
     pub headers: Vec<String>,
-    /// How many requests of this method and target came before.
+    /// Number of earlier requests with this method and target.
     pub earlier: usize,
 }
 
@@ -61,16 +62,16 @@ impl Request {
         line.split_once(':').map(|(_, value)| value.trim())
     }
 
-    /// Whether it carries `If-None-Match: *`.
+    /// Whether the request has `If-None-Match: *`.
     pub fn is_conditional(&self) -> bool {
         self.header("if-none-match").is_some()
     }
 }
 
-/// Decides what happens to each request.
+/// Chooses the fault of each request.
 pub type Plan = dyn Fn(&Request) -> Fault + Send + Sync;
 
-/// A proxy, which ends with this value.
+/// A proxy, which stops when this value is dropped.
 pub struct FaultProxy {
     address: SocketAddr,
     has_ended: Arc<AtomicBool>,
@@ -81,12 +82,12 @@ struct Shared {
     service: SocketAddr,
     plan: Box<Plan>,
     seen: Arc<Mutex<Vec<(Request, Fault)>>>,
-    /// A lock for each name that is put under a condition.
+    /// One lock per name of a conditional put.
     names: Mutex<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 impl FaultProxy {
-    /// A proxy before the service at this address.
+    /// Starts a proxy for the service at this address.
     pub fn start(
         service: SocketAddr,
         plan: impl Fn(&Request) -> Fault + Send + Sync + 'static,
@@ -104,19 +105,19 @@ impl FaultProxy {
                 if ends.load(Ordering::Relaxed) {
                     return;
                 }
-                // A connection that breaks is the client's to notice.
+                // The client detects a broken connection.
                 thread::spawn(move || serve(&shared, &client));
             }
         });
         Ok(Self { address, has_ended, seen })
     }
 
-    /// Where clients find it.
+    /// The URL for clients.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What came by so far, and what happened to it.
+    /// All requests so far, with their faults.
     pub fn seen(&self) -> Vec<(Request, Fault)> {
         locked(&self.seen).clone()
     }
@@ -125,7 +126,7 @@ impl FaultProxy {
 impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.has_ended.store(true, Ordering::Relaxed);
-        // Who waits for clients looks up at the next one.
+        // Connects once, so that the thread that accepts connections wakes up and ends.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -189,7 +190,7 @@ impl Shared {
         Arc::clone(locked(&self.names).entry(name.to_owned()).or_default())
     }
 
-    /// The service's whole answer.
+    /// The complete answer of the service.
     fn ask(&self, head: &[String], body: &[u8], fault: Fault) -> io::Result<Vec<u8>> {
         let own = ["connection", "expect", "content-length", "transfer-encoding"];
         let passed = head.iter().filter(|line| !own.iter().any(|name| is_header(line, name)));
@@ -203,7 +204,8 @@ impl Shared {
         let sent = service.write_all(&asked);
         let mut answer = Vec::new();
         let ended = service.read_to_end(&mut answer).and(sent);
-        // A service that refuses from the head alone answers, and hangs up before the rest of the body.
+        // A service that refuses a request by its headers answers and closes the connection before it has
+        // read the body.
         if answer.is_empty() {
             ended?;
         }
@@ -262,14 +264,14 @@ fn read_chunked(reader: &mut impl BufRead, body: &mut Vec<u8>) -> io::Result<()>
     }
 }
 
-/// Flips a bit of the byte behind the first of these words.
+/// Flips a bit of the byte after the first occurrence of these words.
 pub fn damage_behind(body: &mut [u8], words: &str) {
     let at = body.windows(words.len()).position(|window| window == words.as_bytes());
     let byte = at.and_then(|at| body.get_mut(at + words.len()));
     *byte.expect("a body with these words and more") ^= 1;
 }
 
-/// An answer in the words of S3.
+/// An error answer in the format of S3.
 fn refuse(client: &TcpStream, status: u16) -> io::Result<()> {
     let code = match status {
         403 => "AccessDenied",
@@ -296,7 +298,7 @@ fn write(mut client: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     client.write_all(bytes)
 }
 
-/// A thread that panicked while it held a lock left nothing half done here.
+/// A thread that panicked while it held the lock left no inconsistent state.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

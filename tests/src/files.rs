@@ -1,4 +1,4 @@
-//! Files as a test looks at them: their bytes, and whether anybody touched them.
+//! Compares files by content, and detects whether they were modified.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ pub fn assert_same_bytes(found: &Path, expected: &[u8], how: &str) {
     );
 }
 
-/// The files of a folder, hidden ones too, in byte order; none where there is no such folder.
+/// The files of a folder, including hidden ones, in byte order. Empty if the folder does not exist.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a folder can be read").path()).collect();
@@ -26,7 +26,7 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// One file: what tells that nobody touched it.
+/// Metadata of a file that changes when the file is written or replaced.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Untouched {
     inode: u64,
@@ -34,7 +34,7 @@ pub struct Untouched {
     content: Vec<u8>,
 }
 
-/// Every file below a folder. Equal where nothing was touched.
+/// Every file below a folder. Two snapshots are equal if no file was modified between them.
 pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Untouched> {
     let mut all = BTreeMap::new();
     for path in files(folder) {

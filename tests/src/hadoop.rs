@@ -1,34 +1,35 @@
-//! What Hadoop Streaming makes of a program: how it cuts a command into arguments, and what it reads on standard error.
+//! Emulates how Hadoop Streaming splits a command into arguments and what it reads on standard error.
 //!
-//! Written after the behaviour of Hadoop 3.4 (`PipeMapRed.splitArgs`, `MRErrorThread`), with its oddities.
+//! Follows the behaviour of Hadoop 3.4 (`PipeMapRed.splitArgs`, `MRErrorThread`), including its oddities.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// The limits of Hadoop's counters; a task that passes one of them fails.
+/// The limits of Hadoop's counters. A task that exceeds one of them fails.
 const COUNTERS_MAX: usize = 120;
 const GROUP_CHARACTERS_MAX: usize = 128;
 const COUNTER_CHARACTERS_MAX: usize = 64;
 
 const PREFIX: &str = "reporter:";
 
-/// Lets a program take itself for a task of Hadoop, one that need not wait for its last words to be passed on.
+/// Sets the environment of a Hadoop task with a short report interval, so that a failing program does not
+/// wait long.
 pub fn as_task(program: &mut Command) -> &mut Command {
     program
         .env("mapreduce_task_attempt_id", "attempt_1700000000000_0007_m_000000_0")
         .env("mapreduce_task_progress_report_interval", "1")
 }
 
-/// What Hadoop took from a task's standard error.
+/// What Hadoop read on a task's standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// The sums by group and name.
     pub counters: BTreeMap<(String, String), i64>,
-    /// The statuses, one after the other.
+    /// The statuses, in order.
     pub statuses: Vec<String>,
-    /// What goes to the task's log.
+    /// The lines of the task's log.
     pub log: Vec<String>,
-    /// Lines with the prefix that mean nothing to Hadoop: it warns and goes on.
+    /// Lines with the prefix that Hadoop cannot parse. Hadoop logs a warning and continues.
     pub lost: Vec<String>,
 }
 
@@ -85,13 +86,14 @@ fn increment(counter: &str) -> Option<(String, String, i64)> {
     Some((group.to_owned(), name.to_owned(), amount.parse().ok()?))
 }
 
-/// Java's `trim` takes all characters up to the space.
+/// Java's `trim` removes all characters up to the space.
 fn java_trim(text: &str) -> &str {
     text.trim_matches(|character| character <= ' ')
 }
 
-/// The arguments of a command: spaces and quotes part them, whatever stands beside the quotes; `'` holds spaces and `"`,
-/// and the other way round. Nothing is an escape, and an empty argument cannot be given.
+/// The arguments of a command. Spaces and quotes separate them, also where a quote is adjacent to other
+/// characters. `'` encloses spaces and `"`, and vice versa. There are no escapes, and an empty argument is
+/// impossible.
 pub fn split_args(command: &str) -> Vec<String> {
     let mut arguments = vec![String::new()];
     let mut quote = None;
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hadoop_reads_on_standard_error_is_read_the_same_way() {
+    fn standard_error_is_read_as_hadoop_does() {
         let heard = Heard::of(
             "reporter:counter:g,a,1\nreporter:counter: g,a,2 \nreporter:counter:g,a, 3\nreporter:counter:g,a\n\
              reporter:counter:g,a,b,4\nreporter:counter:g,a,5,\nreporter:status: busy \r\nreporter:other\nlog reporter:status:x\n",
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_parted_by_spaces_outside_of_quotes() {
+    fn arguments_are_split_at_spaces_outside_of_quotes() {
         assert_eq!(
             split_args("mapper  --text-field 'the text' \"x\""),
             ["mapper", "--text-field", "the text", "x"]

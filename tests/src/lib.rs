@@ -1,5 +1,5 @@
-//! What the tests of several programs share: the made-up reviews they read, real ones where they lie beside the
-//! project, and the programs themselves as processes.
+//! Shared code of the tests of several programs: the synthetic reviews, real ones if they are available, and
+//! the programs as processes.
 
 use std::env;
 use std::io::{self, Write};
@@ -22,13 +22,13 @@ pub mod steps;
 #[cfg(target_arch = "x86_64")]
 pub mod tracer;
 
-/// Whether there is time for the long counts: PROVE=1, which `make prove` sets.
+/// Whether to run the long tests: PROVE=1, which `make prove` sets.
 pub fn prove() -> bool {
     env::var_os("PROVE").is_some()
 }
 
-/// Says that something was not tested, and why: what that takes is not installed or not permitted, which only a
-/// developer's machine may do. Where `CI` is set and not empty, the test fails.
+/// Prints that something was not tested, and why: a tool is not installed or not permitted. This is allowed
+/// only on a developer's machine. If `CI` is set and not empty, the test fails.
 #[track_caller]
 pub fn skipped(what: &str) {
     let skipped = format!("SKIPPED {what}");
@@ -36,7 +36,7 @@ pub fn skipped(what: &str) {
     say(&skipped);
 }
 
-/// Says, past the harness, which keeps what a passing test prints, that something was not tested or how it went.
+/// Prints to standard error directly, because the test harness hides the output of passing tests.
 pub fn say(text: &str) {
     writeln!(io::stderr(), "{text}").expect("standard error takes a line");
 }

@@ -1,18 +1,18 @@
-//! Lines to the same lines in another order, or with other ends.
+//! Reorders lines, and changes their line ends.
 
 use std::iter;
 
 use synthetic::random::Random;
 
-/// What `LC_ALL=C sort` makes of lines that each end in LF.
+/// Sorts lines, which each end in LF, as `LC_ALL=C sort` does.
 pub fn sorted_as_c(lines: &[u8]) -> Vec<u8> {
     let mut sorted = split(lines);
-    // Without its LF: `a` stands before `a` and a tab, and a tab is less than LF.
+    // Without its LF: `a` sorts before `a` and a tab, but a tab is less than LF.
     sorted.sort_unstable_by_key(|line| line.strip_suffix(b"\n").unwrap_or(line));
     sorted.concat()
 }
 
-/// The lines in an order that the seed decides.
+/// The lines in a random order, which depends on the seed.
 pub fn shuffled(lines: &[u8], seed: u64) -> Vec<u8> {
     let mut lines = split(lines);
     let mut random = Random::new(seed);
@@ -22,8 +22,8 @@ pub fn shuffled(lines: &[u8], seed: u64) -> Vec<u8> {
     lines.concat()
 }
 
-/// The records in the order of their keys, those of one key in an order that the seed decides: what a reducer of
-/// Hadoop gets.
+/// The records sorted by key, with records of one key in a random order that depends on the seed. A reducer
+/// under Hadoop gets them like this.
 pub fn sorted_by_key_only(records: &[u8], seed: u64) -> Vec<u8> {
     let shuffled = shuffled(records, seed);
     let mut records = split(&shuffled);
@@ -31,7 +31,7 @@ pub fn sorted_by_key_only(records: &[u8], seed: u64) -> Vec<u8> {
     records.concat()
 }
 
-/// The lines cut into so many parts of about the same number of lines.
+/// Splits the lines into this number of parts with about equal numbers of lines.
 pub fn in_parts(lines: &[u8], parts: usize) -> Vec<Vec<u8>> {
     let lines = split(lines);
     let each = lines.len().div_ceil(parts).max(1);
@@ -39,7 +39,7 @@ pub fn in_parts(lines: &[u8], parts: usize) -> Vec<Vec<u8>> {
     cut.chain(iter::repeat(Vec::new())).take(parts).collect()
 }
 
-/// The lines with this in place of each one's LF.
+/// The lines with `end` in place of each LF.
 pub fn ended_by(lines: &[u8], end: &[u8]) -> Vec<u8> {
     let mut changed = Vec::with_capacity(lines.len());
     for line in split(lines) {
@@ -66,7 +66,7 @@ mod tests {
         \xc3\xa9\t1,0,0,0,0\na\t0,1,0,0,0\nZ\n\na\n";
 
     #[test]
-    fn lines_are_sorted_as_by_the_real_sort() {
+    fn lines_are_sorted_as_the_sort_program_does() {
         let mut sort = without_hadoop(Path::new("sort"));
         let sorted = run(sort.env("LC_ALL", "C"), RECORDS).succeeded().stdout;
         assert_eq!(sorted_as_c(RECORDS).escape_ascii().to_string(), sorted.escape_ascii().to_string());
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn only_keys_are_sorted_where_values_come_in_any_order() {
+    fn records_are_sorted_by_key_only() {
         let records = b"b\t1\na\t1\na\t2\na\t3\na b\t1\n";
         let sorted: Vec<_> = (0..20).map(|seed| sorted_by_key_only(records, seed)).collect();
         for sorted in &sorted {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_the_whole() {
+    fn concatenated_parts_are_the_whole() {
         for parts in [1, 2, 3, 50] {
             let cut = in_parts(RECORDS, parts);
             assert_eq!((cut.len(), cut.concat()), (parts, RECORDS.to_vec()));

@@ -1,4 +1,4 @@
-//! The oracle: the contract read slowly in Python, which shares no code with the programs.
+//! Runs the oracle: a slow Python implementation of the contract, which shares no code with the programs.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::programs::{Finished, run, without_hadoop};
 use crate::skipped;
 
-/// Checks that a dataset is what these raw files must become, by the settings in its own attributes.
+/// Checks that a dataset follows from these raw files, with the settings in its own attributes.
 #[track_caller]
 pub fn agrees(dataset: &Path, raw: &[&Path], arguments: &[&OsStr]) {
     let raw = raw.iter().map(|path| path.as_os_str());
@@ -16,7 +16,7 @@ pub fn agrees(dataset: &Path, raw: &[&Path], arguments: &[&OsStr]) {
     assert!(agreement.ends_with("agree; 0 reviews undecided\n"), "{agreement}");
 }
 
-/// Checks that a padded file holds the rows of its dataset.
+/// Checks that a padded file has the rows of its dataset.
 #[track_caller]
 pub fn padded_agrees(padded: &Path, dataset: &Path) {
     let Some(verdict) = python("padded.py", [padded.as_os_str(), dataset.as_os_str()], b"") else { return };
@@ -24,10 +24,11 @@ pub fn padded_agrees(padded: &Path, dataset: &Path) {
     assert!(agreement.contains("agree, by h5py"), "{agreement}");
 }
 
-/// A line's entry in the ledger, and its record if it is a review; `None` where a character is too new for the oracle.
+/// A line's entry in the ledger, and its record if it is a review; `None` if a character is too new for the
+/// oracle.
 pub type Judgement = Option<(String, Option<String>)>;
 
-/// What becomes of each of these lines; `None` where the oracle is not installed.
+/// The judgement of each of these lines; `None` if the oracle is not installed.
 #[track_caller]
 pub fn judged(lines: &[u8], arguments: &[&str]) -> Option<Vec<Judgement>> {
     let judged = python("judge.py", arguments.iter().map(OsStr::new), lines)?.succeeded();
@@ -47,7 +48,7 @@ fn record(text: &str, rating: u8) -> String {
     format!("{text}\t{}", votes.join(","))
 }
 
-/// `None` where its Python packages are not installed, which only a developer's machine may do.
+/// `None` if its Python packages are not installed, which is allowed only on a developer's machine.
 #[track_caller]
 fn python<'a>(
     script: &str,
@@ -60,7 +61,7 @@ fn python<'a>(
         skipped(&format!("oracle: {} is missing; bootstrap/laptop.sh test installs it", python.display()));
         return None;
     }
-    // -B: no compiled files beside the sources.
+    // -B: no compiled files in the source folder.
     let mut command = without_hadoop(&python);
     Some(run(command.arg("-B").arg(tests.join("oracle").join(script)).args(arguments), input))
 }

@@ -1,4 +1,4 @@
-//! The whole job as a pipe of processes, cut and combined in any way.
+//! Runs the whole job as a pipe of processes, split and combined in any way.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,31 +9,32 @@ use ::hadoop::partition;
 use crate::lines::{in_parts, sorted_as_c, split};
 use crate::programs::{Finished, program, run};
 
-/// One way to run the job. However it runs, the dataset should be the same.
+/// One way to run the job. Every way should give the same dataset.
 #[derive(Clone, Debug)]
 pub struct Pipe {
-    /// Reduce partitions.
+    /// Number of reduce partitions.
     pub partitions: u32,
-    /// The mapper's output is cut into so many parts, each of which is sorted and combined so often by itself.
+    /// One entry per part of the mapper's output: the number of combiner passes over that part after sorting
+    /// it.
     pub passes_before_sort: Vec<u32>,
-    /// So often the combiner runs over the whole sorted stream.
+    /// Number of combiner passes over the whole sorted stream.
     pub passes_after_sort: u32,
-    /// Who gives each reducer its partition.
+    /// How each reducer gets its partition.
     pub splitter: Splitter,
-    /// More arguments of the mapper.
+    /// Further arguments of the mapper.
     pub mapper: Vec<String>,
-    /// More arguments of each reducer.
+    /// Further arguments of each reducer.
     pub reducer: Vec<String>,
-    /// More arguments of merge.
+    /// Further arguments of merge.
     pub merge: Vec<String>,
 }
 
-/// Who gives each reducer its partition.
+/// How each reducer gets its partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Splitter {
     /// The stream is split before the reducers, as by Hadoop.
     Hadoop,
-    /// Each reducer selects from the whole stream.
+    /// Each reducer selects its partition from the whole stream.
     Select,
 }
 
@@ -53,7 +54,7 @@ impl Default for Pipe {
 }
 
 impl Pipe {
-    /// Raw lines to the dataset `reviews.h5` in a new folder, the ledger balanced.
+    /// Converts raw lines into the dataset `reviews.h5` in a new folder, with a balanced ledger.
     pub fn dataset(&self, raw: &[u8], folder: &Path) -> PathBuf {
         fs::create_dir_all(folder).expect("a test can make a folder");
         let counts = folder.join("mapper.json");
@@ -62,13 +63,13 @@ impl Pipe {
         self.merged(folder, &["--counts", text_of(&counts)])
     }
 
-    /// Records to the dataset `reviews.h5` in a new folder.
+    /// Converts records into the dataset `reviews.h5` in a new folder.
     pub fn dataset_of_records(&self, records: &[u8], folder: &Path) -> PathBuf {
         self.reduce(&self.sorted(records), &folder.join("run"));
         self.merged(folder, &[])
     }
 
-    /// The mapper's records, combined and sorted.
+    /// Combines and sorts the mapper's records.
     pub fn sorted(&self, records: &[u8]) -> Vec<u8> {
         let mut parts = in_parts(records, self.passes_before_sort.len());
         for (part, &passes) in parts.iter_mut().zip(&self.passes_before_sort) {
@@ -83,7 +84,7 @@ impl Pipe {
         sorted
     }
 
-    /// Records in the order of their keys to the shards of a run.
+    /// Reduces sorted records to the shards of a run.
     pub fn reduce(&self, sorted: &[u8], run_folder: &Path) {
         let split = match self.splitter {
             Splitter::Hadoop => split_by_hadoop(sorted, self.partitions),
@@ -110,17 +111,17 @@ impl Pipe {
     }
 }
 
-/// Raw lines through the mapper, whose counts go to a file.
+/// Maps raw lines and writes the counts to a file.
 pub fn mapped(raw: &[u8], counts: &Path) -> Vec<u8> {
     mapped_with(&[], raw, counts)
 }
 
-/// Raw lines through a mapper with more arguments.
+/// Maps raw lines with further arguments.
 pub fn mapped_with(more: &[String], raw: &[u8], counts: &Path) -> Vec<u8> {
     run(program("mapper").arg("--counts").arg(counts).args(more), raw).succeeded().stdout
 }
 
-/// Records through the combiner.
+/// Runs the combiner over records.
 pub fn combined(records: &[u8]) -> Vec<u8> {
     run(&mut program("combiner"), records).succeeded().stdout
 }
@@ -140,12 +141,12 @@ pub fn merge(run_folder: &Path, dataset: &Path) -> Command {
     merge
 }
 
-/// Merge with arguments of its own, without input.
+/// Runs merge with these arguments, without input.
 pub fn merge_with(arguments: &[&str]) -> Finished {
     run(program("merge").args(arguments), b"")
 }
 
-/// Records by Hadoop's rule, each partition in the order in which they came.
+/// Splits records into partitions by Hadoop's rule, in their order.
 pub fn split_by_hadoop(records: &[u8], partitions: u32) -> Vec<Vec<u8>> {
     let mut parts = vec![Vec::new(); partitions as usize];
     for record in split(records) {
@@ -155,7 +156,7 @@ pub fn split_by_hadoop(records: &[u8], partitions: u32) -> Vec<Vec<u8>> {
     parts
 }
 
-/// A path as an argument. Those of the tests are UTF-8.
+/// A path as an argument. The paths of tests are UTF-8.
 pub fn text_of(path: &Path) -> &str {
     path.to_str().expect("a test's own paths are UTF-8")
 }

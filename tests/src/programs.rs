@@ -1,6 +1,6 @@
-//! The project's programs as processes: found, fed and heard out.
+//! Builds and runs the project's programs as processes, and collects their output.
 //!
-//! A process gets the environment of the tests without Hadoop's variables, which would decide over its arguments.
+//! A process gets the environment of the tests without Hadoop's variables, which would affect its arguments.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::thread;
 
-/// How a process ended, and all it said.
+/// The exit code and the output of a process.
 #[derive(Debug)]
 pub struct Finished {
     /// The exit code.
@@ -23,14 +23,14 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Panics, with what was said, where the exit code is another one.
+    /// Panics with the output if the exit code is a different one.
     #[track_caller]
     pub fn with_code(self, code: i32) -> Self {
         assert_eq!(self.code, code, "exit code of {}, which said:\n{}", self.command, self.stderr);
         self
     }
 
-    /// Panics where the process failed.
+    /// Panics if the process failed.
     #[track_caller]
     pub fn succeeded(self) -> Self {
         self.with_code(0)
@@ -42,7 +42,7 @@ impl Finished {
     }
 }
 
-/// A program of this project, or an example of one, built from the sources as they are.
+/// A program of this project, or an example, built from the current sources.
 pub fn program(name: &str) -> Command {
     let folder = folder_of_programs();
     let path =
@@ -52,12 +52,13 @@ pub fn program(name: &str) -> Command {
     )
 }
 
-/// The folder above that of the running test, `target/debug/` above `deps/`, with programs of the sources as they are.
+/// The parent folder of the running test's folder, `target/debug/` for `deps/`, with programs built from the
+/// current sources.
 pub fn folder_of_programs() -> &'static Path {
     static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
         let test = env::current_exe().expect("a running program has a file");
         let folder = test.ancestors().nth(2).expect("a test lies in target/debug/deps/").to_owned();
-        // Who has just built them says so (tests/run.py).
+        // tests/run.py sets this after it has built the programs.
         if env::var_os("PROGRAMS_ARE_BUILT").is_none() {
             build_programs(&folder);
         }
@@ -66,8 +67,8 @@ pub fn folder_of_programs() -> &'static Path {
     &FOLDER
 }
 
-/// Builds what has changed since it was built: cargo builds for a package's tests its own programs only, and what was
-/// built of the others some time ago would be tested in their place.
+/// Builds the programs that have changed. For a package's tests cargo builds only the programs of that
+/// package, so the tests would run outdated builds of the others.
 fn build_programs(folder: &Path) {
     let name = folder.file_name().and_then(OsStr::to_str).expect("a profile has a folder");
     let profile = if name == "debug" { "dev" } else { name };
@@ -86,7 +87,7 @@ fn build_programs(folder: &Path) {
     if !project.join(".deps/libtorch").exists() && env::var_os("LIBTORCH").is_none() {
         cargo.args(["--exclude", "c10d", "--exclude", "ranks", "--exclude", "trainer"]);
     }
-    // What cargo tells a test of itself is not for another build.
+    // Variables that cargo sets for a test are not passed to another build.
     let target = folder.parent().expect("a profile's folder lies in target/");
     let told = cargo.env("CARGO_TARGET_DIR", target).current_dir(project).output().expect("cargo starts");
     assert!(
@@ -96,7 +97,7 @@ fn build_programs(folder: &Path) {
     );
 }
 
-/// Any program, in the environment that the project's own ones get.
+/// Any program, in the environment of the project's programs.
 pub fn without_hadoop(program: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os() {
@@ -114,10 +115,11 @@ pub fn run(command: &mut Command, input: &[u8]) -> Finished {
     let named = format!("{command:?}");
     let mut child = start(command);
     let mut stdin = child.stdin.take().expect("standard input is piped");
-    // Input and output at once: a process that has filled one pipe may wait on the other.
+    // Writes input and reads output concurrently, because a process that has filled one pipe may wait for the
+    // other.
     thread::scope(|scope| {
         scope.spawn(move || match stdin.write_all(input) {
-            // It may refuse its input without reading it.
+            // The process may refuse its input without reading it.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
             written => written.expect("a pipe takes bytes"),
         });
@@ -132,7 +134,7 @@ pub fn start(command: &mut Command) -> Child {
     child.unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"))
 }
 
-/// Hears a process out to its end.
+/// Waits for a process to exit and collects its output.
 #[track_caller]
 pub fn finish(child: Child, named: &str) -> Finished {
     let output = child.wait_with_output().expect("pipes of a child can be read");

@@ -1,4 +1,4 @@
-//! Real reviews, where they lie beside the project. They are no part of it.
+//! Real reviews, if they are available. They are not part of the project.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::programs::{run, without_hadoop};
 use crate::say;
 
-/// The raw lines of one input, or `None`, said on standard error, where there is no real data.
+/// The raw lines of one input. `None`, with a notice on standard error, if there is no real data.
 pub fn raw(name: &str) -> Option<Vec<u8>> {
     let file = file(name)?;
     let unzipped = run(without_hadoop(Path::new("gzip")).arg("-dc").arg(&file), b"").succeeded();
     Some(unzipped.stdout)
 }
 
-/// The compressed file of one input, as [`raw`].
+/// The compressed file of one input, found as for [`raw`].
 pub fn file(name: &str) -> Option<PathBuf> {
     let endings = [".json.gz", ".jsonl.gz", ".csv.gz"];
     let found = folder().and_then(|folder| {
@@ -27,7 +27,7 @@ pub fn file(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// `$SENTIMILL_DATA`, else `shared/data` beside the project or above it.
+/// `$SENTIMILL_DATA`, else `shared/data` in the parent folder of the project or above.
 fn folder() -> Option<PathBuf> {
     const FOLDERS_ABOVE: usize = 3;
     if let Some(named) = env::var_os("SENTIMILL_DATA") {

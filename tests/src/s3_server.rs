@@ -1,7 +1,7 @@
-//! S3 servers of a test's own: moto, a program in Python, and s3s-fs, over a folder in this process.
+//! S3 servers for tests: moto, a Python program, and s3s-fs, over a folder in this process.
 //!
-//! Both look whether an object is there and store it in two steps, without a lock: behind a [`crate::fault_proxy`] they
-//! keep the promise of conditional puts, alone they do not.
+//! Both check for an object and store it in two steps without a lock. They implement conditional puts
+//! correctly only behind a [`crate::fault_proxy`].
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,15 +22,15 @@ use tokio::runtime::{self, Runtime};
 
 use crate::skipped;
 
-/// Whom s3s-fs knows; moto takes anybody.
+/// The access key that s3s-fs accepts. moto accepts any.
 const ACCESS_KEY: &str = "canary-key";
-/// The secret that s3s-fs checks signatures by.
+/// The secret with which s3s-fs verifies signatures.
 pub const SECRET_KEY: &str = "canary-secret-0123456789";
 
 const START_LIMIT: Duration = Duration::from_secs(120);
 const THREADS: usize = 2;
 
-/// A server with a bucket `bucket`, which ends with this value.
+/// A server with a bucket `bucket`, which stops when this value is dropped.
 #[derive(Debug)]
 pub struct S3Server {
     address: SocketAddr,
@@ -40,7 +40,7 @@ pub struct S3Server {
 #[derive(Debug)]
 enum Running {
     Moto(Child),
-    /// The folder goes after those who write into it.
+    /// Dropped after the tasks that write into it.
     S3sFs {
         _runtime: Runtime,
         folder: TempDir,
@@ -48,7 +48,7 @@ enum Running {
 }
 
 impl S3Server {
-    /// moto; `None` where it is not installed, which only a developer's machine may do.
+    /// Starts moto. `None` if it is not installed, which is allowed only on a developer's machine.
     pub fn start() -> Option<Self> {
         let deps = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(".deps");
         let program = deps.join("s3/bin/moto_server");
@@ -56,7 +56,7 @@ impl S3Server {
             skipped(&format!("S3: {} is missing; bootstrap/laptop.sh test installs it", program.display()));
             return None;
         }
-        // However this process ends, standard input is closed then, and the server ends.
+        // However this process ends, standard input is closed then, and the server exits.
         let mut process = Command::new("bash")
             .args(["-c", "\"$@\" & trap 'kill -9 $!' EXIT; cat", "bash"])
             .arg(program)
@@ -66,8 +66,8 @@ impl S3Server {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the server's program can be started");
-        // It says where it listens, for a port that was looked for before might be another's by then; and it writes a
-        // line for each request, which somebody has to read.
+        // The port is read from the server's output, because a port reserved in advance may be taken by then.
+        // The server logs a line per request, and a thread has to read them.
         let log = BufReader::new(process.stderr.take().expect("standard error is piped"));
         let (said, address) = channel();
         thread::spawn(move || {
@@ -87,7 +87,7 @@ impl S3Server {
         Some(server)
     }
 
-    /// s3s-fs, over a folder in the one for temporary files.
+    /// Starts s3s-fs over a temporary folder.
     pub fn start_s3s_fs() -> Self {
         let folder = tempfile::tempdir().expect("the folder for temporary files takes another");
         fs::create_dir(folder.path().join("bucket")).expect("a new folder takes a bucket");
@@ -103,17 +103,17 @@ impl S3Server {
         Self { address, running: Running::S3sFs { _runtime: runtime, folder } }
     }
 
-    /// One server after the other.
+    /// Starts the servers in turn.
     pub fn each() -> impl Iterator<Item = Self> {
         [|| Some(Self::start_s3s_fs()), Self::start].into_iter().filter_map(|start| start())
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it calls itself.
+    /// Its name.
     pub fn name(&self) -> &'static str {
         match self.running {
             Running::Moto(_) => "moto",
@@ -121,7 +121,7 @@ impl S3Server {
         }
     }
 
-    /// Puts an object into the bucket, where that is a folder.
+    /// Puts an object into the bucket, if the bucket is a folder.
     pub fn put(&self, name: &str, content: &[u8]) {
         let Running::S3sFs { folder, .. } = &self.running else { panic!("{} has no folder", self.name()) };
         let path = folder.path().join("bucket").join(name);
@@ -142,12 +142,12 @@ impl S3Server {
     }
 }
 
-/// Where moto listens, in the line of its log that tells it: ` * Running on http://127.0.0.1:41127`.
+/// moto's address in the line of its log that reports it: ` * Running on http://127.0.0.1:41127`.
 fn address_in(line: &str) -> Option<SocketAddr> {
     line.split_once("Running on http://")?.1.trim().parse().ok()
 }
 
-/// Tells a program where S3 is, and who it is there.
+/// Sets the endpoint and the credentials of S3 in a program's environment.
 pub fn with_s3(mut program: Command, endpoint: &str) -> Command {
     program.env("AWS_ENDPOINT_URL_S3", endpoint).env("AWS_REGION", "eu-central-1");
     program.env("AWS_ACCESS_KEY_ID", ACCESS_KEY).env("AWS_SECRET_ACCESS_KEY", SECRET_KEY);
@@ -156,7 +156,7 @@ pub fn with_s3(mut program: Command, endpoint: &str) -> Command {
 
 async fn serve(listener: tokio::net::TcpListener, service: S3Service) {
     loop {
-        // Too many files are open, perhaps, and others of the process's close theirs.
+        // There may be too many open files. Other connections of the process will close theirs.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
@@ -164,7 +164,7 @@ async fn serve(listener: tokio::net::TcpListener, service: S3Service) {
         let service = service.clone();
         tokio::spawn(async move {
             let connections = auto::Builder::new(TokioExecutor::new());
-            // A connection that breaks is the client's to notice.
+            // The client detects a broken connection.
             let _ = connections.serve_connection(TokioIo::new(client), service).await;
         });
     }

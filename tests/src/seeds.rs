@@ -1,4 +1,4 @@
-//! Chance that can be had again: what fails prints a seed, and `SEED=n` plays that one again.
+//! Reproducible random tests: a failure prints a seed, and `SEED=n` runs that seed again.
 
 use std::env;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::prove;
 
-/// The seeds to play: one that the environment names, or as many as there is time for.
+/// The seeds to run: the one in the environment, or a number that depends on PROVE.
 pub fn seeds(usual: u64, proof: u64) -> Range<u64> {
     match env::var("SEED") {
         Ok(seed) => {
@@ -19,7 +19,7 @@ pub fn seeds(usual: u64, proof: u64) -> Range<u64> {
     }
 }
 
-/// Plays each seed, on as many threads as the machine has cores; what one says when it fails begins with its seed.
+/// Runs all seeds, on one thread per core. The message of a failure starts with its seed.
 pub fn each_seed(seeds: &Range<u64>, play: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(seeds.start);
     let threads = thread::available_parallelism().map_or(1, usize::from);

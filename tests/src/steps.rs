@@ -1,7 +1,7 @@
-//! Which step of a traced program something happens at, and in which way: all of them by turns, or some.
+//! Selects the steps of a traced program at which a fault is injected, and the kinds of fault.
 //!
-//! `make test` takes some of the steps, from `FAULT_SEED` (0) on; PROVE=1 takes all of them, and FAULT_AT=17 that one
-//! alone.
+//! `make test` injects faults at some of the steps, from `FAULT_SEED` (0). PROVE=1 uses all steps, and
+//! FAULT_AT=17 only that one.
 
 use std::env;
 use std::process::Command;
@@ -11,8 +11,9 @@ use std::time::Instant;
 use crate::tracer::{Call, Ended, Then, trace};
 use crate::{prove, say};
 
-/// Tries step after step, up to the first that the program does not have, and says how many those were. `stride` is how
-/// many steps `make test` goes on by. What is tried gives the call that was the step, `None` where there was none.
+/// Runs `tried` for one step after another, up to the first that the program does not reach, and prints the
+/// number of steps. `stride` is the distance between steps in `make test`. `tried` returns the call at the
+/// step, or `None` if there was none.
 pub fn each_step<T: Copy>(
     what: &str,
     stride: usize,
@@ -36,32 +37,32 @@ pub fn each_step<T: Copy>(
     say(&format!("{what}: at {n_met} steps in {:.1} s", begin.elapsed().as_secs_f64()));
 }
 
-/// In which ways something happens at a step.
+/// The kinds of fault at a step.
 #[derive(Clone, Copy, Debug)]
 pub enum Ways<'a, T> {
-    /// In each of these.
+    /// All of these.
     Each(&'a [T]),
-    /// In one of these by turns in `make test`, in each where all steps are taken.
+    /// One of these in turn in `make test`, all of them if all steps are tested.
     ByTurns(&'a [T]),
 }
 
 impl<'a, T> Ways<'a, T> {
     fn at(&self, step: usize) -> &'a [T] {
         match *self {
-            // Of every other step alone, `step % n` would be the same each time.
+            // With every second step, `step % n` would always be the same.
             Self::ByTurns(ways) if !prove() => slice::from_ref(&ways[step / 2 % ways.len()]),
             Self::Each(ways) | Self::ByTurns(ways) => ways,
         }
     }
 }
 
-/// What is said of a failure: which call of which program, and how to have it again.
+/// Describes a failure: the call, the program, and how to reproduce it.
 pub fn described(program: &str, at: usize, call: Option<&Call>, way: &str) -> String {
     let call = call.map_or("it never came to that".to_owned(), |call| format!("{call:?}"));
     format!("{program}, step {at} ({call}), {way}; FAULT_AT={at} has it again")
 }
 
-/// Traces a program; the calls that are steps are counted from 1, and `each` is asked what becomes of them.
+/// Traces a program. Counts the calls that are steps from 1, and lets `each` decide what happens to them.
 pub fn trace_steps(
     command: &Command,
     input: &[u8],
@@ -78,13 +79,14 @@ pub fn trace_steps(
     })
 }
 
-/// What a failed program says of its failure: one line behind those that tell how far it was.
+/// The error message of a failed program: the one line after the progress lines.
 #[track_caller]
 pub fn error_line<'a>(program: &str, ended: &'a Ended, how: &str) -> &'a str {
     let mut lines = ended.stderr.lines().rev();
     let last = lines.next().unwrap_or_default();
-    // Hadoop's counters and states, what merge begins where nobody sees its bars: `merge: checking shards (2)`, and where
-    // bad lines are: `sentimill: bad_line at 17 of reviews.json`; of lines that are not UTF-8, and of work done before.
+    // Hadoop's counters and states; merge's stages if there is no terminal (`merge: checking shards (2)`);
+    // positions of bad lines (`sentimill: bad_line at 17 of reviews.json`); notices about lines that are not
+    // UTF-8 and about earlier work.
     let notices = [" at ", ": invalid_utf8 in ", " with the same rows"];
     let is_notice = |line: &str| line.ends_with(')') || notices.iter().any(|notice| line.contains(notice));
     let told = |line: &str| line.starts_with("reporter:") || (line.starts_with(program) && is_notice(line));

@@ -1,8 +1,8 @@
-//! A program under a tracer: seen at each system call that reads or changes a file, and killed, refused the call or
-//! kept waiting there.
+//! Runs a program under ptrace: reports each system call that reads or changes a file, and can kill the
+//! program, fail the call or delay it there.
 //!
-//! It is the real program, on real files. It is stopped before the call, in whichever thread makes it; its other
-//! threads go on.
+//! It is the real program, on real files. The thread that makes the call is stopped before it; other threads
+//! continue.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -28,71 +28,71 @@ use nix::unistd::Pid;
 use crate::programs::without_hadoop;
 use crate::skipped;
 
-/// A system call that is about to be made.
+/// A system call before its execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What it does.
+    /// Kind of the call.
     pub kind: Kind,
-    /// The file it does it to; `/dev/stdout` and `/dev/stderr` for these two, whatever they are.
+    /// The file of the call; `/dev/stdout` and `/dev/stderr` for these two, whatever they are connected to.
     pub path: PathBuf,
 }
 
 /// What a system call does to a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Opens a file, and makes it if it is not there.
+    /// Opens a file, and creates it if it does not exist.
     Create,
-    /// Opens a file that is there.
+    /// Opens an existing file.
     Open,
     /// Reads from it.
     Read,
-    /// Writes to it, by whatever call.
+    /// Writes to it, by any call.
     Write,
     /// Sets its length.
     Resize,
-    /// Makes it durable.
+    /// Syncs it to disk.
     Sync,
-    /// Gives it this name, in place of another or besides it.
+    /// Gives it this name, instead of another or in addition.
     Name {
-        /// The name that it has.
+        /// The existing name.
         from: PathBuf,
     },
     /// Removes the name.
     Remove,
-    /// Makes a folder.
+    /// Creates a folder.
     MakeFolder,
     /// Ends the program.
     End,
 }
 
 impl Call {
-    /// Whether others can see a difference once it is made. What is said on standard error is none.
+    /// Whether the call has an effect that others can see. Output on standard error does not count.
     pub fn changes(&self) -> bool {
         !matches!(self.kind, Kind::Open | Kind::Read) && self.path != Path::new(STDERR)
     }
 
-    /// Whether a full disk refuses it. A name may need a block of its folder, and what was written may get its block
-    /// when it is synced.
+    /// Whether a full disk can fail the call. A new name may need a block of its folder, and written data may
+    /// get its block when it is synced.
     pub fn needs_room(&self) -> bool {
         self.changes() && !matches!(self.kind, Kind::Remove | Kind::End)
     }
 }
 
-/// What becomes of a call and of its program.
+/// What happens to a call and its program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It is made.
+    /// The call is executed.
     GoOn,
-    /// It is not made: the program is killed.
+    /// The call is not executed; the program is killed.
     Kill,
-    /// It is not made, and the program is told that it failed for this reason.
+    /// The call is not executed and returns this error.
     Fail(Errno),
 }
 
-/// How a traced program ended, and all it said.
+/// The exit code and the output of a traced program.
 #[derive(Debug)]
 pub struct Ended {
-    /// The exit code; `None` where it was killed.
+    /// The exit code; `None` if the program was killed.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -100,14 +100,14 @@ pub struct Ended {
     pub stderr: String,
 }
 
-/// What a program tells, whatever it is.
+/// Path of a program's standard output, whatever it is connected to.
 pub const STDOUT: &str = "/dev/stdout";
 const STDERR: &str = "/dev/stderr";
 
-/// Much longer than any program of a test takes; one that takes it is killed.
+/// Time limit, far longer than any traced program takes. A program that reaches it is killed.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Whether programs can be traced here; where not, says so, once. In CI they have to be.
+/// Whether programs can be traced on this machine. If not, prints a notice once. In CI they must be.
 pub fn permitted() -> bool {
     static PERMITTED: LazyLock<bool> = LazyLock::new(|| {
         let Err(error) = try_trace(&without_hadoop(Path::new("true")), b"", &mut |_| Then::GoOn) else {
@@ -119,20 +119,20 @@ pub fn permitted() -> bool {
     *PERMITTED
 }
 
-/// Runs a command to its end, and asks before each of its calls what should become of it. These bytes are
-/// its standard input.
+/// Runs a command to its end with these bytes on standard input. Calls `each` before each of its calls to
+/// decide what happens.
 #[track_caller]
 pub fn trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> Then) -> Ended {
     try_trace(command, input, each).unwrap_or_else(|error| panic!("cannot trace {command:?}: {error}"))
 }
 
 fn try_trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> Then) -> io::Result<Ended> {
-    // Files and not pipes: nobody has to feed and hear it meanwhile.
+    // Files instead of pipes, so that no thread has to write and read them.
     let mut stdin = tempfile::tempfile()?;
     stdin.write_all(input)?;
     stdin.rewind()?;
     let (mut stdout, mut stderr) = (tempfile::tempfile()?, tempfile::tempfile()?);
-    // A process can only be caught where it holds still: this one stops itself before it becomes the program.
+    // A process can be attached safely only while it is stopped, so it stops itself before exec.
     let mut stopped = without_hadoop(Path::new("sh"));
     stopped.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]);
     stopped.arg(command.get_program()).args(command.get_args()).process_group(0);
@@ -154,7 +154,7 @@ fn try_trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> The
     }
     kill(leader, Signal::SIGCONT)?;
     let (ended, hears) = mpsc::channel::<()>();
-    // A program that tries again for ever would hold the test up for ever.
+    // A program that retries forever would block the test forever.
     let watchdog = thread::spawn(move || {
         if hears.recv_timeout(LIMIT) == Err(RecvTimeoutError::Timeout) {
             let _ = kill(leader, Signal::SIGKILL);
@@ -172,9 +172,9 @@ fn try_trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> The
     Ok(Ended { code, stdout: text(&mut stdout)?, stderr: text(&mut stderr)? })
 }
 
-/// Follows all threads of a program until it is gone; gives its exit code.
+/// Follows all threads of a program until it has exited. Returns its exit code.
 fn follow(leader: Pid, each: &mut dyn FnMut(&Call) -> Then) -> nix::Result<Option<i32>> {
-    // The program is a process group of its own, so that nobody else's children are waited for.
+    // The program has its own process group, so that only its threads are waited for.
     let group = Pid::from_raw(-leader.as_raw());
     let mut failing = HashMap::new();
     loop {
@@ -182,7 +182,7 @@ fn follow(leader: Pid, each: &mut dyn FnMut(&Call) -> Then) -> nix::Result<Optio
             WaitStatus::Exited(pid, code) if pid == leader => return Ok(Some(code)),
             WaitStatus::Signaled(pid, ..) if pid == leader => return Ok(None),
             WaitStatus::PtraceSyscall(thread) => {
-                // A thread may be gone by now, as all of them are once one is killed.
+                // A thread may have exited, as all do once one is killed.
                 let _ = stopped(thread, leader, &mut failing, each);
                 (thread, None)
             }
@@ -197,7 +197,7 @@ fn follow(leader: Pid, each: &mut dyn FnMut(&Call) -> Then) -> nix::Result<Optio
     }
 }
 
-/// A thread has stopped before or behind a call.
+/// Handles a thread that stopped before or after a call.
 fn stopped(
     thread: Pid,
     leader: Pid,
@@ -217,7 +217,7 @@ fn stopped(
         Then::GoOn => {}
         Then::Kill => kill(leader, Signal::SIGKILL)?,
         Then::Fail(errno) => {
-            // No call has this number: the kernel makes none.
+            // No call has this number, so the kernel executes none.
             registers.orig_rax = u64::MAX;
             ptrace::setregs(thread, registers)?;
             failing.insert(thread, errno);
@@ -226,7 +226,7 @@ fn stopped(
     Ok(())
 }
 
-/// What a thread is about to do, if it is anything to a file.
+/// The call that a thread is about to make, if it concerns a file.
 fn call(thread: Pid, registers: &libc::user_regs_struct) -> Option<Call> {
     let [first, second, third, fourth] = [registers.rdi, registers.rsi, registers.rdx, registers.r10];
     let of = |descriptor: u64| descriptor_path(thread, descriptor);
@@ -266,9 +266,9 @@ fn call(thread: Pid, registers: &libc::user_regs_struct) -> Option<Call> {
     Some(Call { kind, path: path? })
 }
 
-/// What a descriptor of the program leads to.
+/// The path of an open descriptor of the program.
 fn descriptor_path(thread: Pid, descriptor: u64) -> Option<PathBuf> {
-    // The kernel takes the lower half of the register.
+    // The kernel uses the lower half of the register.
     match descriptor as i32 {
         1 => Some(STDOUT.into()),
         2 => Some(STDERR.into()),
@@ -276,7 +276,7 @@ fn descriptor_path(thread: Pid, descriptor: u64) -> Option<PathBuf> {
     }
 }
 
-/// What a name in the program's memory, in a folder that it has open, stands for.
+/// The path of a name in the program's memory, relative to an open folder.
 fn named_path(thread: Pid, folder: u64, name: u64) -> Option<PathBuf> {
     let memory = File::open(format!("/proc/{thread}/mem")).ok()?;
     let mut bytes = vec![0; libc::PATH_MAX as usize];

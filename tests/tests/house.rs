@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md's table of folders, held against what cargo knows of the packages: who stands on whom.
+//! Compares the table of folders in ARCHITECTURE.md with the dependencies that cargo reports.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,14 +8,14 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-/// Folders of the project by what they are, and the packages that each depends on.
+/// Folders of the project by description, with the packages that each depends on.
 type House = BTreeMap<String, BTreeSet<String>>;
 
-/// The row of a folder that is no package of this workspace.
+/// The row of a folder that is not a package of this workspace.
 const OTHER_WORKSPACE: &str = "fuzz";
 
 #[test]
-fn the_map_names_each_folder_and_what_it_stands_on() {
+fn the_map_lists_each_folder_and_its_dependencies() {
     let (drawn, built) = (drawn(), built());
     let folders: BTreeSet<_> = drawn.keys().chain(built.keys()).collect();
     let wrong = folders.into_iter().filter_map(|folder| match (drawn.get(folder), built.get(folder)) {
@@ -31,7 +31,7 @@ fn the_map_names_each_folder_and_what_it_stands_on() {
 }
 
 #[test]
-fn no_package_stands_on_a_program() {
+fn no_package_depends_on_a_program() {
     let house = built();
     let programs: BTreeSet<_> = house.keys().filter(|folder| is_program(folder)).cloned().collect();
     assert!(programs.contains("mapper") && programs.contains("trainer"), "{programs:?}");
@@ -46,7 +46,7 @@ fn no_package_stands_on_a_program() {
 }
 
 #[test]
-fn torch_is_known_to_c10d_and_the_trainer_alone() {
+fn only_c10d_and_the_trainer_use_torch() {
     for package in packages(&["--no-deps"]) {
         let knows_torch = list(&package["dependencies"])
             .iter()
@@ -57,7 +57,7 @@ fn torch_is_known_to_c10d_and_the_trainer_alone() {
 }
 
 #[test]
-fn what_hadoop_starts_often_links_nothing_heavy() {
+fn mapper_and_combiner_link_nothing_heavy() {
     for program in ["mapper", "combiner"] {
         let linked = linked_by(program);
         assert!(linked.contains("corpus"), "{linked:?}");
@@ -73,7 +73,7 @@ fn what_hadoop_starts_often_links_nothing_heavy() {
 const TORCH: [&str; 2] = ["tch", "torch-sys"];
 const HEAVY: [&str; 4] = ["hdf5-metno", "hdf5-metno-sys", "aws-sdk-s3", "tokio"];
 
-/// The house as ARCHITECTURE.md draws it.
+/// The table in ARCHITECTURE.md.
 fn drawn() -> House {
     let map = fs::read_to_string(project().join("ARCHITECTURE.md")).unwrap();
     let rows = map.lines().filter(|line| line.starts_with("| `"));
@@ -91,12 +91,12 @@ fn drawn() -> House {
     house
 }
 
-/// The house as it is built.
+/// The packages reported by cargo.
 fn built() -> House {
     let stands_on = |package: &Value| {
         let dependencies = list(&package["dependencies"]);
         let own = dependencies.iter().filter(|dependency| dependency["path"].is_string());
-        // Those of tests and of build scripts have a kind.
+        // Dependencies of tests and build scripts have a kind.
         let linked = own.filter(|dependency| dependency["kind"].is_null());
         linked.map(|dependency| text(&dependency["name"]).to_owned()).collect()
     };
@@ -107,9 +107,9 @@ fn is_program(folder: &str) -> bool {
     !folder.starts_with("crates/") && folder != "tests"
 }
 
-/// The names of all packages that are linked into one of ours.
+/// The names of all packages that are linked into a program.
 fn linked_by(program: &str) -> BTreeSet<String> {
-    // Packages of other platforms need not be there.
+    // Packages of other platforms may be unavailable.
     let platform = format!("{}-unknown-linux-gnu", env::consts::ARCH);
     let metadata = metadata(&["--filter-platform", &platform]);
     let names: BTreeMap<_, _> = list(&metadata["packages"])
@@ -156,7 +156,7 @@ fn folder(package: &Value) -> String {
     manifest.parent().unwrap().strip_prefix(project).unwrap().to_str().unwrap().to_owned()
 }
 
-/// What a package's targets are: `lib`, `bin`, `test`, …
+/// The kinds of a package's targets: `lib`, `bin`, `test`, …
 fn kinds(package: &Value) -> impl Iterator<Item = &str> {
     list(&package["targets"]).iter().flat_map(|target| list(&target["kind"])).map(text)
 }

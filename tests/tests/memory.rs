@@ -1,11 +1,11 @@
-//! Memory is bounded, whatever the input.
+//! Memory use is bounded for every input.
 //!
-//! Each program runs under `ulimit -d`: the kernel refuses it more memory of its own that it may write to, and it
-//! fails. The measure is stricter than what of that is resident, as untouched pages count, and leaves out what is not
-//! the program's own: its code, and the kernel's cache of files.
+//! Each program runs under `ulimit -d`: the kernel refuses more private writable memory, and the program
+//! fails. This is stricter than resident memory, because untouched pages count. It excludes the program's
+//! code and the kernel's file cache.
 //!
-//! With PROVE=1 the inputs are 1 GB of reviews, 200 MB of words that each occur once and a line of 4 GB, else a tenth of
-//! that and less, where the reducer gets less memory too, so that it spills.
+//! With PROVE=1 the inputs are 1 GB of reviews, 200 MB of words that occur once, and a line of 4 GB.
+//! Otherwise they are at most a tenth of that, and the reducer gets less memory too, so that it spills.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::fs::{self, File};
@@ -22,14 +22,14 @@ use tests::pipe::{merge, reducer};
 use tests::programs::{Finished, finish, program, run, without_hadoop};
 use tests::{prove, say};
 
-/// What mapper and combiner may take: they share a node of a cluster with many others.
+/// Limit of mapper and combiner. They share a cluster node with many other processes.
 const STREAMING_MIB: u64 = 12;
-/// What reducer and merge may take.
+/// Limit of reducer and merge.
 const SHARDS_MIB: u64 = 224;
-/// What a reducer may take that is told to spare memory.
+/// Limit of a reducer with a small --memory.
 const SPARING_MIB: u64 = 48;
 
-/// The command, as it is, under a limit of the memory that it may write to.
+/// The command under a limit of its writable memory.
 fn limited(command: &Command, mib: u64) -> Command {
     let mut bash = without_hadoop(Path::new("bash"));
     bash.args(["-c", "ulimit -d \"$1\" && shift && exec \"$@\"", "bash", &(mib << 10).to_string()]);
@@ -37,7 +37,7 @@ fn limited(command: &Command, mib: u64) -> Command {
     bash
 }
 
-/// Runs a limited command from one file to another, and tells how long it took.
+/// Runs a limited command from one file to another, and prints its time.
 fn stream(name: &str, command: &Command, mib: u64, input: &Path, output: &Path) -> Finished {
     let begin = Instant::now();
     let mut command = limited(command, mib);
@@ -49,7 +49,7 @@ fn stream(name: &str, command: &Command, mib: u64, input: &Path, output: &Path) 
     finished
 }
 
-/// Reviews of about this size.
+/// Writes reviews of about this size.
 fn write_reviews(path: &Path, bytes: u64) {
     const LINE_BYTES: u64 = 450;
     let mut output = BufWriter::new(File::create(path).unwrap());
@@ -57,14 +57,14 @@ fn write_reviews(path: &Path, bytes: u64) {
     output.flush().unwrap();
 }
 
-/// Sorted records of about this size, of words that each occur once.
+/// Writes sorted records of about this size, with words that occur only once.
 fn write_new_words(path: &Path, bytes: u64) {
     let mut output = BufWriter::new(File::create(path).unwrap());
     each_text(bytes, |text| writeln!(output, "{text}\t0,0,0,0,1").unwrap());
     output.flush().unwrap();
 }
 
-/// Records to a dataset, by reducers of this memory in this limit.
+/// Converts records into a dataset, with reducers of this `--memory` under this limit.
 fn reduce_and_merge(folder: &Path, records: &Path, name: &str, memory: &str, mib: u64) -> PathBuf {
     const PARTITIONS: u32 = 2;
     let run_folder = folder.join(name);
@@ -81,7 +81,7 @@ fn reduce_and_merge(folder: &Path, records: &Path, name: &str, memory: &str, mib
 
 #[test]
 fn a_program_that_takes_more_than_its_limit_fails() {
-    // tail holds all that may be its last 64 MiB.
+    // tail holds the last 64 MiB in memory.
     let mut tail = without_hadoop(Path::new("tail"));
     tail.args(["-c", "67108864"]);
     let zeros = vec![0; 64 << 20];
@@ -92,7 +92,7 @@ fn a_program_that_takes_more_than_its_limit_fails() {
 }
 
 #[test]
-fn each_stage_keeps_within_its_memory() {
+fn each_stage_stays_within_its_memory_limit() {
     let folder = tempfile::tempdir().unwrap();
     let [raw, mapped, sorted, combined] =
         ["raw", "mapped", "sorted", "combined"].map(|name| folder.path().join(name));
@@ -115,7 +115,7 @@ fn each_stage_keeps_within_its_memory() {
 }
 
 #[test]
-fn a_dictionary_larger_than_memory_keeps_within_it() {
+fn a_dictionary_larger_than_memory_stays_within_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let words = folder.path().join("words");
     write_new_words(&words, if prove() { 200_000_000 } else { 8_000_000 });
@@ -126,10 +126,10 @@ fn a_dictionary_larger_than_memory_keeps_within_it() {
     assert!(fs::read(usual).unwrap() == fs::read(sparing).unwrap(), "less memory changes no byte");
 }
 
-/// What sentimill may take besides its --memory: stacks of threads, buffers of lines, HDF5.
+/// Memory of sentimill in addition to its --memory: thread stacks, line buffers, HDF5.
 const SENTIMILL_MIB: u64 = 48;
 
-/// A dataset of lines of reviews, by so many threads in this memory.
+/// Converts lines of reviews into a dataset, with this number of threads and this memory.
 fn sentimill(folder: &Path, lines: &Path, threads: &str, memory_mib: u64) -> PathBuf {
     let dataset = lines.with_extension(format!("{threads}.h5"));
     let mut sentimill = program("sentimill");
@@ -141,7 +141,7 @@ fn sentimill(folder: &Path, lines: &Path, threads: &str, memory_mib: u64) -> Pat
 }
 
 #[test]
-fn the_mill_keeps_within_its_memory() {
+fn sentimill_stays_within_its_memory_limit() {
     let folder = tempfile::tempdir().unwrap();
     let [raw, words] = ["raw", "words"].map(|name| folder.path().join(name));
     write_reviews(&raw, if prove() { 1_000_000_000 } else { 60_000_000 });
@@ -161,7 +161,7 @@ fn the_mill_keeps_within_its_memory() {
 }
 
 #[test]
-fn a_line_that_inflates_to_more_than_memory_is_read_past() {
+fn a_line_that_inflates_to_more_than_memory_is_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let [bomb, mapped] = ["bomb.json.gz", "mapped"].map(|name| folder.path().join(name));
     let line_bytes = if prove() { 4_000_000_000 } else { 200_000_000 };

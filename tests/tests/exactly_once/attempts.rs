@@ -1,4 +1,4 @@
-//! Attempts of a reducer and merges as calls, and what has to come out of them.
+//! Runs attempts of a reducer and merges as function calls, and checks their results.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +17,12 @@ use store::{Key, Store};
 use crate::hadoop::Maps;
 use crate::scratch;
 
-/// Words of the vocabulary: fewer than a corpus has, so that the cut is tested too.
+/// Size of the vocabulary: less than the number of words in a corpus, so that the cut is tested too.
 pub const VOCABULARY_SIZE: u64 = 150;
-/// Enough for a small corpus, and little enough to be had thousands of times.
+/// Sufficient for a small corpus, and small enough to be allocated thousands of times.
 const MEMORY_BYTES: usize = 1 << 20;
 
-/// Raw lines, and the dataset that they have to become.
+/// Raw lines and their expected dataset.
 pub struct Corpus {
     /// The lines.
     pub lines: Vec<u8>,
@@ -30,7 +30,7 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Made-up reviews, and their dataset by the shortest way: one mapper, one reducer, nothing in its way.
+    /// Synthetic reviews, and their dataset from one mapper and one reducer without faults.
     pub fn of(n_lines: u64, seed: u64) -> Self {
         let mut lines = Vec::new();
         synthetic::write(n_lines, seed, &mut lines).unwrap();
@@ -44,13 +44,13 @@ impl Corpus {
         Self { lines, dataset: fs::read(out).unwrap() }
     }
 
-    /// Panics where the file is not this corpus's dataset, byte for byte.
+    /// Panics if the file is not this corpus's dataset, byte for byte.
     pub fn assert_is_dataset(&self, file: &Path) {
         assert!(fs::read(file).unwrap() == self.dataset, "{} is another dataset", file.display());
     }
 
-    /// Panics unless the run has one commit a partition and nothing else counts: each names an object that is what it
-    /// says, merge makes the dataset, and what `gc` removes is not missed.
+    /// Panics unless the run has exactly one commit per partition. Each commit names an object that matches
+    /// it, merge makes the dataset, and what `gc` removes is not needed.
     pub fn assert_whole(&self, store: &Store, partitions: u32, counts: MapperCounts, folder: &Path) {
         let commits = store.list(COMMIT_PREFIX).unwrap();
         let names: Vec<_> = commits.iter().map(|listed| listed.key.to_string()).collect();
@@ -75,7 +75,7 @@ impl Corpus {
     }
 }
 
-/// What an attempt of a reducer is to do.
+/// The task of a reducer attempt.
 pub fn task(partition: u32, partitions: u32, attempt: &str, scratch: &Path) -> Task {
     Task {
         partition,
@@ -91,12 +91,12 @@ pub fn task(partition: u32, partitions: u32, attempt: &str, scratch: &Path) -> T
     }
 }
 
-/// An attempt of a reducer; gives the commit that it tells of.
+/// Runs an attempt of a reducer. Returns the commit that it reports.
 pub fn reduce(store: &Store, input: Vec<u8>, task: &Task) -> reducer::Result<Commit> {
     reducer::run(std::io::Cursor::new(input), std::io::sink(), std::io::sink(), store, task)
 }
 
-/// A merge of the run.
+/// Merges the run.
 pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -> merge::Result<Outcome> {
     let options = Options {
         dataset: DatasetOptions {

@@ -1,4 +1,4 @@
-//! A store that takes no notice of checksums and keeps a record other than it was sent.
+//! A store that ignores checksums and stores a different record than it was sent.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::hadoop::Maps;
 use crate::scratch;
 use crate::stores::Locked;
 
-/// A store that flips a bit of each record whose name begins so, in a digest.
+/// A store that flips a bit in a digest of each record whose name has this prefix.
 #[derive(Debug)]
 struct Damaging {
     store: Store,
@@ -71,7 +71,7 @@ fn stores(folder: &Path) -> [Store; 2] {
 }
 
 #[test]
-fn a_record_that_the_store_damages_is_no_success() {
+fn a_damaged_commit_record_is_reported_as_a_failure() {
     let corpus = Corpus::of(60, 1);
     let folder = scratch();
     for store in stores(folder.path()) {
@@ -83,7 +83,8 @@ fn a_record_that_the_store_damages_is_no_success() {
         };
         let first = attempt(&damaging, "first");
         assert!(first.to_string().contains("found other bytes on reading it back"), "{first}");
-        // What is left behind is not taken for done: by the same attempt, as after a lost answer, nor by another.
+        // The damaged record does not count as success: neither for a retry of the same attempt, nor for
+        // another attempt.
         for (store, name) in [(&damaging, "first"), (&store, "first"), (&store, "second")] {
             let error = attempt(store, name);
             assert!(error.to_string().contains("has another SHA-256 than found"), "{name}: {error}");
@@ -94,7 +95,7 @@ fn a_record_that_the_store_damages_is_no_success() {
 }
 
 #[test]
-fn a_seal_that_the_store_damages_is_no_success() {
+fn a_damaged_run_manifest_is_reported_as_a_failure() {
     let corpus = Corpus::of(60, 1);
     let folder = scratch();
     for (number, store) in stores(folder.path()).into_iter().enumerate() {

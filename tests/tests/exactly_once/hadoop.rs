@@ -1,5 +1,5 @@
-//! A job's way from lines to what each attempt of a reducer reads, as Hadoop makes it: splits, spills, combiner passes
-//! on each spill and at each merge, and an order of values that no two attempts share.
+//! Converts lines into the input of each reducer attempt as Hadoop does: splits, spills, combiner passes on
+//! each spill and at each merge, and a different order of values in each attempt.
 
 use std::io;
 
@@ -11,16 +11,16 @@ use synthetic::random::Random;
 use tests::lines::{in_parts, sorted_by_key_only, split};
 use tests::pipe::split_by_hadoop;
 
-/// The maps of a job, done.
+/// The completed maps of a job.
 pub struct Maps {
     /// Records by map and partition.
     records: Vec<Vec<Vec<u8>>>,
-    /// What all of them counted.
+    /// The sums of their counts.
     pub counts: MapperCounts,
 }
 
 impl Maps {
-    /// Runs so many maps over the lines, for so many reducers.
+    /// Runs this number of maps over the lines, for this number of reducers.
     pub fn of(lines: &[u8], n_maps: usize, partitions: u32) -> Self {
         let mut counts = MapperCounts::default();
         let records = in_parts(lines, n_maps).into_iter().map(|part| {
@@ -31,17 +31,17 @@ impl Maps {
         Self { records: records.collect(), counts }
     }
 
-    /// What an attempt of the reducer of this partition reads: in the order of keys, combined here and there.
+    /// The input of an attempt of this partition's reducer: sorted by key, and combined in some places.
     pub fn input(&self, partition: u32, random: &mut Random) -> Vec<u8> {
         let mut segments: Vec<Vec<u8>> = Vec::new();
         for map in &self.records {
             let n_spills = 1 + random.below(4);
             let spills = in_parts(&map[partition as usize], n_spills);
             let spills: Vec<_> = spills.iter().map(|spill| pass(spill, random)).collect();
-            // Maps merge their spills; with three or more the combiner runs once more.
+            // Maps merge their spills; with three or more, the combiner runs once more.
             segments.push(if n_spills > 2 { pass(&spills.concat(), random) } else { spills.concat() });
         }
-        // Reducers merge segments as they come, in any order, until few enough are left.
+        // Reducers merge segments as they arrive, in any order, until few enough are left.
         while segments.len() > 1 && !random.one_in(3) {
             let one = segments.swap_remove(random.below(segments.len()));
             let other = segments.swap_remove(random.below(segments.len()));
@@ -51,7 +51,7 @@ impl Maps {
     }
 }
 
-/// Sorted by key, and combined or not.
+/// The records sorted by key, and combined or not.
 fn pass(records: &[u8], random: &mut Random) -> Vec<u8> {
     let sorted = sorted_by_key_only(records, seed(random));
     if random.one_in(2) {
@@ -81,8 +81,8 @@ fn mapped(lines: &[u8]) -> (Vec<u8>, MapperCounts) {
     (records, counts)
 }
 
-/// An input that a defect has made, the same in each attempt that has it: one more review of the first text. `None`
-/// where there is no text.
+/// A wrong input caused by a defect, equal in each attempt that has it: one additional review of the first
+/// text. `None` if there is no text.
 pub fn with_a_review_more(input: &[u8], random: &mut Random) -> Option<Vec<u8>> {
     let first = split(input).first()?.split(|&byte| byte == b'\t').next()?;
     Some(sorted_by_key_only(&[input, first, b"\t0,0,0,0,1\n"].concat(), seed(random)))

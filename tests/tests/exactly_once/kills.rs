@@ -1,4 +1,4 @@
-//! Real reducers, killed at any instant and started again as Hadoop would.
+//! Real reducers, killed at any instant and restarted as Hadoop would.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -18,15 +18,16 @@ use crate::attempts::Corpus;
 use crate::hadoop::Maps;
 use crate::scratch;
 
-/// Attempts of a task that Hadoop makes by default; the last one is let live here.
+/// Hadoop's default number of attempts per task. The last one is not killed here.
 const ATTEMPTS: usize = 4;
 
 #[test]
-fn a_kill_at_any_instant_costs_nothing() {
+fn a_kill_at_any_instant_loses_no_row() {
     let corpus = Corpus::of(1_500, 7);
     let seeds = seeds(20, 500);
     let jobs = seeds.end - seeds.start;
-    // Where the machine was busier when the time was measured, most reducers end before they are killed: once more then.
+    // If the machine was busier during the time measurement, most reducers exit before they are killed. The
+    // test is then repeated.
     let enough = (0..3).any(|_| {
         let found = Mutex::new(BTreeMap::<&str, u64>::new());
         let usual = usual_time(&corpus);
@@ -43,7 +44,7 @@ fn a_kill_at_any_instant_costs_nothing() {
     assert!(enough, "too few reducers were killed before they ended");
 }
 
-/// How long a reducer takes at least that is let live.
+/// Minimum time of a reducer that is not killed.
 fn usual_time(corpus: &Corpus) -> Duration {
     let input = Maps::of(&corpus.lines, 2, 2).input(0, &mut Random::new(0));
     let times = (0..5).map(|_| {
@@ -54,7 +55,7 @@ fn usual_time(corpus: &Corpus) -> Duration {
     times.min().expect("more than none")
 }
 
-/// A job of two partitions; gives what each kill left behind.
+/// Runs a job of two partitions. Returns the state that each kill left.
 fn job(corpus: &Corpus, usual: Duration, seed: u64) -> Vec<&'static str> {
     let mut random = Random::new(seed);
     let (folder, maps) = (scratch(), Maps::of(&corpus.lines, 2, 2));
@@ -83,17 +84,17 @@ fn job(corpus: &Corpus, usual: Duration, seed: u64) -> Vec<&'static str> {
     left_behind
 }
 
-/// Runs a reducer, and kills it after so long; whether it ended well.
+/// Runs a reducer and kills it after `kill`. Returns whether it succeeded.
 fn lives(folder: &Path, partition: u32, input: &[u8], kill: Option<Duration>) -> bool {
     let mut reducer = reducer(&folder.join("run"), partition, 2);
     let mut child = start(reducer.env("TMPDIR", folder));
     let mut stdin = child.stdin.take().expect("standard input is piped");
     thread::scope(|scope| {
-        // A killed reader breaks the pipe.
+        // Killing the reader breaks the pipe.
         scope.spawn(move || drop(stdin.write_all(input)));
         if let Some(after) = kill {
             thread::sleep(after);
-            // It may have ended before: then it ended well, as is seen below.
+            // It may have exited before the kill; the assertion below then expects success.
             child.kill().expect("a child can be killed");
         }
         let output = child.wait_with_output().expect("a child ends");

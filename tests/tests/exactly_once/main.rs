@@ -1,8 +1,8 @@
-//! One commit a partition, no row lost or doubled, whatever becomes of attempts: the proof of what
-//! RELIABILITY.md promises.
+//! One commit per partition and no row lost or duplicated, whatever happens to attempts. These tests prove
+//! what RELIABILITY.md guarantees.
 //!
-//! A usual run has small counts; with PROVE=1 they are those of RELIABILITY.md. What fails prints a seed;
-//! `SEED=n cargo test -p tests --test exactly_once NAME` plays that one again.
+//! By default the numbers of cases are small; with PROVE=1 they are those of RELIABILITY.md. A failure prints
+//! a seed; `SEED=n cargo test -p tests --test exactly_once NAME` runs it again.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod attempts;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-/// A new folder, in memory where the machine has such a place: syncing is not what is tested.
+/// A new folder, in memory if the machine has such a file system, because syncing is not tested here.
 fn scratch() -> TempDir {
     let in_memory = PathBuf::from("/dev/shm");
     let folder = if in_memory.is_dir() { in_memory } else { env::temp_dir() };

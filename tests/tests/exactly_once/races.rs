@@ -1,4 +1,4 @@
-//! Attempts of one partition that reach the election at the same moment.
+//! Attempts of one partition that elect at the same moment.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -16,12 +16,12 @@ use crate::scratch;
 use crate::stores::{Locked, Start, Together};
 
 #[test]
-fn one_of_several_wins_in_a_store_with_a_lock() {
+fn exactly_one_attempt_wins_in_a_store_with_a_lock() {
     race(&|_| Store::of(Locked::default()));
 }
 
 #[test]
-fn one_of_several_wins_in_a_folder() {
+fn exactly_one_attempt_wins_in_a_folder() {
     race(&|folder| Store::open(folder.join("run").to_str().unwrap()).unwrap());
 }
 
@@ -38,7 +38,8 @@ fn race(store_in: &(impl Fn(&Path) -> Store + Sync)) {
     assert!(races == 1 || disagreed > 0, "no attempt disagreed");
 }
 
-/// One race of 2 to 8 attempts; gives how many of them read something else than the elected one, and failed.
+/// Runs one race of 2 to 8 attempts. Returns how many of them read other input than the elected one and
+/// failed.
 fn play(corpus: &Corpus, store: &Store, folder: &Path, seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let maps = Maps::of(&corpus.lines, 2, 1);

@@ -1,7 +1,7 @@
-//! Real reducers of one partition that race in S3, behind a proxy that does to their requests what networks do.
+//! Real reducers of one partition that race in S3, behind a proxy that injects network faults.
 //!
-//! The servers look whether a name is taken and store in two steps, so the proxy lets one conditional put of a name
-//! through at a time, as S3 itself does. What becomes of races without that can be asked, and judges nothing.
+//! The servers check a name and store an object in two steps, so the proxy serializes conditional puts of one
+//! name, as S3 does. Races without this serialization can be run on request; they assert nothing.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -21,11 +21,11 @@ use crate::attempts::{Corpus, VOCABULARY_SIZE};
 use crate::hadoop::{Maps, with_a_review_more};
 use crate::scratch;
 
-/// Attempts look for a commit before they read; by then all of a race have.
+/// Attempts look for a commit before they read input. Within this time all attempts of a race have done so.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
-fn one_of_several_wins_in_each_server() {
+fn exactly_one_attempt_wins_in_each_s3_server() {
     let corpus = Corpus::of(60, 1);
     for server in S3Server::each() {
         let (n_requests, n_faults) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -68,7 +68,8 @@ fn races_without_a_lock() {
     }
 }
 
-/// One request in ten fails in some way, of conditional puts one in eight, by its name and how often it was asked before.
+/// Injects a fault into one request in ten, and into one conditional put in eight, depending on its name and
+/// the number of earlier requests.
 fn now_and_then(request: &Request) -> Fault {
     let name: u64 = request
         .target
@@ -84,7 +85,7 @@ fn now_and_then(request: &Request) -> Fault {
     }
 }
 
-/// One race of 2 to 8 attempts, some of which may read something else.
+/// Runs one race of 2 to 8 attempts, some of which may read other input.
 fn play(corpus: &Corpus, proxy: &FaultProxy, seed: u64) {
     let mut random = Random::new(seed);
     let mut wrong = vec![false; 2 + random.below(7)];
@@ -116,7 +117,7 @@ fn play(corpus: &Corpus, proxy: &FaultProxy, seed: u64) {
     }
 }
 
-/// Starts attempts, lets them read when all have seen that nothing is committed, and hears them out.
+/// Starts attempts, feeds them once all have found no commit, and waits for them.
 fn race(corpus: &Corpus, proxy: &FaultProxy, name: &str, seed: u64, wrong: &[bool]) -> Vec<Finished> {
     let (mut random, maps, folder) = (Random::new(seed), Maps::of(&corpus.lines, 2, 1), scratch());
     let mut attempts: Vec<Child> = (0..wrong.len())
@@ -130,7 +131,7 @@ fn race(corpus: &Corpus, proxy: &FaultProxy, name: &str, seed: u64, wrong: &[boo
     let record = format!("/{name}/{}", commit_key(0));
     let begin = Instant::now();
     let is_answered = |(request, fault): &&(Request, Fault)| {
-        // Of those that failed the library asks again.
+        // The client library retries failed requests.
         let (is_heard, target) = (matches!(fault, Fault::None | Fault::Unlocked), &request.target);
         is_heard && request.method == "GET" && target.contains(&record)
     };

@@ -1,5 +1,6 @@
-//! One job as a cluster may run it, decided by a seed: attempts that overlap, are killed, forgotten and woken late,
-//! calls that fail or lose their answer, merges that come too early or while a forgotten attempt lives.
+//! One job as a cluster may run it, determined by a seed: attempts that overlap, are killed, are abandoned
+//! and resume late; calls that fail or whose answers are lost; merges that start too early or while an
+//! abandoned attempt is running.
 
 mod judge;
 
@@ -20,13 +21,13 @@ use crate::hadoop::{Maps, with_a_review_more};
 use crate::scratch;
 use crate::world::{Fate, World};
 
-/// How often each thing happened.
+/// Number of occurrences of each event.
 pub type Tally = BTreeMap<String, u64>;
 
 const FAULTS: [Fate; 5] =
     [Fate::Refused, Fate::AnswerLost, Fate::Twice, Fate::KilledBefore, Fate::KilledAfter];
 
-/// A job under way.
+/// A running job.
 pub struct Schedule<'a> {
     random: Random,
     corpus: &'a Corpus,
@@ -35,28 +36,28 @@ pub struct Schedule<'a> {
     folder: TempDir,
     world: Arc<World>,
     attempts: Vec<Attempt>,
-    /// Partitions of which an attempt has ended well.
+    /// Partitions for which an attempt has succeeded.
     done: Vec<bool>,
-    /// A partition some of whose attempts read something else.
+    /// A partition some of whose attempts read other input.
     betrayed: Option<u32>,
     faults_left: usize,
     at_once_max: usize,
-    /// Merges that may still begin before all partitions are done, and reruns of those that are.
+    /// Number of merges that may still start before all partitions are done, and of reruns of those that are.
     extras_left: usize,
-    /// What still lives is let end.
+    /// No new attempts start; running ones may finish.
     is_ending: bool,
     tally: Tally,
     told: Vec<String>,
 }
 
-/// An attempt, at the seat of its number.
+/// An attempt, at the index of its number.
 struct Attempt {
     work: Work,
-    /// It reads something else than the others.
+    /// It reads other input than the others.
     is_wrong: bool,
-    /// It was refused, killed or lied to, so that it may fail.
+    /// A call of it was failed or it was killed, so it may fail.
     is_hit: bool,
-    /// Nobody waits for it any more, and it waits for the store.
+    /// The job no longer waits for it, and it is blocked in a call of the store.
     is_forgotten: bool,
     thread: Option<JoinHandle<Ended>>,
 }
@@ -105,7 +106,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Plays it to its end and judges it.
+    /// Runs the job to its end and checks the results.
     pub fn play(mut self) -> Tally {
         while !self.is_done() {
             self.step();
@@ -119,7 +120,7 @@ impl<'a> Schedule<'a> {
         let (store, folder) = (self.world.objects(), self.folder.path());
         assert_eq!(self.world.stored_twice(), Vec::<String>::new());
         if was_betrayed {
-            // A review too many: the ledger does not balance.
+            // One review too many: the ledger does not balance.
             let refused = merged(store, &folder.join("wrong.h5"), self.maps.counts, folder).unwrap_err();
             assert_eq!(refused.exit(), Exit::BadInput, "{refused}");
         } else {
@@ -129,7 +130,7 @@ impl<'a> Schedule<'a> {
         self.tally
     }
 
-    /// Waits until all attempts wait or have ended, and lets one thing happen.
+    /// Waits until all attempts are blocked or have ended, and performs one event.
     fn step(&mut self) {
         let asking = self.settled();
         if self.is_done() {
@@ -178,7 +179,7 @@ impl<'a> Schedule<'a> {
         choices.swap_remove(self.random.weighted(&weights)).1
     }
 
-    /// `None` to forget the attempt.
+    /// `None` abandons the attempt.
     fn fate(&mut self) -> Option<Fate> {
         if self.faults_left == 0 || !self.random.one_in(3) {
             return Some(Fate::Done);
@@ -249,7 +250,8 @@ impl<'a> Schedule<'a> {
         self.done.iter().all(|done| *done)
     }
 
-    /// Waits until each attempt asks or has ended, and judges those that have; gives what the others ask for.
+    /// Waits until each attempt is blocked or has ended, and checks those that have ended. Returns the calls
+    /// of the others.
     fn settled(&mut self) -> Vec<(usize, String)> {
         loop {
             let asking = self.world.quiet();
@@ -260,12 +262,12 @@ impl<'a> Schedule<'a> {
                 return asking;
             };
             let thread = self.attempts[seat].thread.take().expect("it was there");
-            // What it leads to may end others.
+            // This may end other attempts.
             self.judge(seat, thread.join().expect("an attempt does not panic"));
         }
     }
 
-    /// Hadoop kills the other attempts of a task that is done, and not each of them notices.
+    /// Hadoop kills the other attempts of a completed task, and some of them are not reached.
     fn dismiss_others(&mut self, partition: u32) {
         if self.is_ending {
             return;
@@ -283,7 +285,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Merges until one ends well, under what faults are left.
+    /// Merges until one merge succeeds, with the remaining faults.
     fn merge_beside_the_forgotten(&mut self) {
         loop {
             let merge = self.merge();
@@ -302,13 +304,13 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// An attempt that reads something else than the elected one has to fail, even without any fault.
+    /// An attempt that reads other input than the elected one has to fail, even without any fault.
     fn expect_disagreement(&mut self, partition: u32) {
         let is_wrong = !self.elected_is_wrong(partition);
         let seat = self.attempts.len();
         self.start_as(Work::Reduce(partition), is_wrong);
         if self.attempts[seat].is_wrong != is_wrong {
-            // There is no text to have a review more.
+            // There is no text to which a review could be added.
             return;
         }
         let disagreed = self.tally.get("disagreements").copied().unwrap_or_default();
@@ -317,7 +319,7 @@ impl<'a> Schedule<'a> {
         assert!(now > disagreed, "nobody noticed that attempt {seat} disagrees: {}", self.story());
     }
 
-    /// Lets all that live go on to their ends, in an order by chance and without faults.
+    /// Lets all running attempts finish, in random order and without faults.
     fn wake_all(&mut self) {
         self.is_ending = true;
         loop {

@@ -8,11 +8,11 @@ use tests::seeds::{each_seed, seeds};
 use crate::attempts::Corpus;
 use crate::schedule::{Schedule, Tally};
 
-/// Schedules share a few corpora, each with a dataset of its own that the shortest way has made.
+/// Number of corpora, which the schedules share. The dataset of each is made once without faults.
 const N_CORPORA: u64 = 16;
 
 #[test]
-fn whatever_becomes_of_attempts_the_dataset_is_the_same_file() {
+fn every_schedule_of_attempts_gives_the_same_dataset() {
     let corpora: Vec<_> = (0..N_CORPORA).map(|seed| Corpus::of(1 + seed * seed, seed)).collect();
     let seeds = seeds(200, 10_000);
     let tally = Mutex::new(Tally::new());
@@ -24,7 +24,7 @@ fn whatever_becomes_of_attempts_the_dataset_is_the_same_file() {
     let tally: BTreeMap<_, _> = tally.into_inner().unwrap();
     tests::say(&format!("{} schedules: {tally:?}", seeds.end - seeds.start));
     if seeds.end - seeds.start > 1 {
-        // Nothing was tested that did not happen.
+        // An event that never happened was not tested.
         for kind in [
             "AnswerLost",
             "KilledAfter",

@@ -1,4 +1,4 @@
-//! Stores for races: one whose callers meet before they elect, and one in memory.
+//! Stores for races: one whose callers wait for each other before the election, and one in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,16 +11,16 @@ use dataset::commit::COMMIT_PREFIX;
 use program::progress::Progress;
 use store::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, Store};
 
-/// A store whose callers wait for each other before they elect.
+/// A store whose callers wait for each other before the election.
 #[derive(Debug)]
 pub struct Together {
-    /// Where the objects are.
+    /// The store with the objects.
     pub store: Store,
-    /// Where they wait.
+    /// The barrier.
     pub start: Arc<Start>,
 }
 
-/// Where so many wait for each other, though not for ever for one that has failed before.
+/// A barrier for a number of attempts. Waiting is limited, because an attempt may have failed before.
 #[derive(Debug)]
 pub struct Start {
     missing: Mutex<usize>,
@@ -30,7 +30,7 @@ pub struct Start {
 const LIMIT: Duration = Duration::from_secs(60);
 
 impl Start {
-    /// A start of so many.
+    /// A barrier for this number of attempts.
     pub fn of(attempts: usize) -> Self {
         Self { missing: Mutex::new(attempts), changed: Condvar::new() }
     }
@@ -85,7 +85,7 @@ impl Backend for Together {
     }
 }
 
-/// Objects in memory under one lock: the plainest thing that keeps a store's promise.
+/// Objects in memory under one lock: the simplest store with atomic puts.
 #[derive(Debug, Default)]
 pub struct Locked {
     objects: Mutex<BTreeMap<Key, Vec<u8>>>,

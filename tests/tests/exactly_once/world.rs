@@ -1,7 +1,8 @@
-//! A store in which a director decides whose call comes next, and how it ends for the caller.
+//! A store in which a director chooses which call is next, and how it ends for the caller.
 //!
-//! Each attempt has a desk, whose calls wait until they are answered. A director that waits until all attempts have
-//! asked or ended, and answers one of them, makes a run of threads a function of its choices.
+//! Each attempt has a desk, whose calls block until they are answered. The director waits until all attempts
+//! are blocked or have ended, and answers one of them. The result of several threads is then a function of
+//! its choices.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,17 +15,17 @@ use store::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo,
 /// How a call ends for its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is done and answered.
+    /// It is executed and answered.
     Done,
-    /// It is not done, and the caller is told that it failed.
+    /// It is not executed, and the caller gets an error.
     Refused,
-    /// It is done, and the caller is told that it failed.
+    /// It is executed, and the caller gets an error.
     AnswerLost,
-    /// It is done, its answer is lost, and the caller's library asks again by itself.
+    /// It is executed, its answer is lost, and the caller's library retries it.
     Twice,
-    /// The caller is killed before it.
+    /// The caller is killed before the call.
     KilledBefore,
-    /// The caller is killed after it.
+    /// The caller is killed after the call.
     KilledAfter,
 }
 
@@ -34,7 +35,7 @@ impl Fate {
     }
 }
 
-/// Where a caller is.
+/// State of a caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stage {
     Working,
@@ -46,18 +47,18 @@ enum Stage {
 #[derive(Debug)]
 struct Seat {
     stage: Stage,
-    /// A killed process asks for nothing any more.
+    /// A killed process makes no more calls.
     is_dead: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     seats: Vec<Seat>,
-    /// How often each name was stored.
+    /// Number of times each name was stored.
     stored: BTreeMap<String, u32>,
 }
 
-/// The store of one run, as attempts and their director see it.
+/// The store of one run, for attempts and their director.
 #[derive(Debug)]
 pub struct World {
     objects: Store,
@@ -65,7 +66,7 @@ pub struct World {
     changed: Condvar,
 }
 
-/// An attempt's access to the store; the attempt has ended when it is gone.
+/// An attempt's access to the store. Dropping it marks the end of the attempt.
 #[derive(Debug)]
 pub struct Desk {
     world: Arc<World>,
@@ -79,7 +80,7 @@ impl World {
         Arc::new(Self { objects, state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// The objects themselves, for who looks on.
+    /// The objects themselves, for inspection.
     pub fn objects(&self) -> &Store {
         &self.objects
     }
@@ -92,7 +93,7 @@ impl World {
         (Desk { world: Arc::clone(self), seat, progress: Progress::default() }, seat)
     }
 
-    /// Waits until no attempt works by itself; gives those that ask, with what they ask for.
+    /// Waits until no attempt is running. Returns the blocked ones with their calls.
     pub fn quiet(&self) -> Vec<(usize, String)> {
         let mut state = self.locked();
         loop {
@@ -108,7 +109,7 @@ impl World {
         }
     }
 
-    /// Answers one that asks.
+    /// Answers a blocked call.
     pub fn answer(&self, seat: usize, fate: Fate) {
         let mut state = self.locked();
         let seat = &mut state.seats[seat];
@@ -118,12 +119,12 @@ impl World {
         self.changed.notify_all();
     }
 
-    /// Whether the attempt at this seat has let go of its desk.
+    /// Whether the attempt with this number has dropped its desk.
     pub fn has_ended(&self, seat: usize) -> bool {
         self.locked().seats[seat].stage == Stage::Ended
     }
 
-    /// Names that were stored more than once: there must be none.
+    /// Names that were stored more than once; there must be none.
     pub fn stored_twice(&self) -> Vec<String> {
         let state = self.locked();
         state.stored.iter().filter(|(_, times)| **times > 1).map(|(name, _)| name.clone()).collect()

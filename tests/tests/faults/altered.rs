@@ -1,4 +1,5 @@
-//! A shard is damaged, cut, removed or replaced while merge reads it: merge refuses it, or has read it already.
+//! A shard is damaged, truncated, removed or replaced while merge reads it. Merge refuses it, unless it has
+//! already read it.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,18 +12,18 @@ use tests::tracer::{Call, Ended, Kind, Then, permitted, trace};
 
 use crate::job::{JOB, PARTITIONS, Room};
 
-/// What happens to a shard.
+/// The change to a shard.
 #[derive(Clone, Copy, Debug)]
 enum Harm {
-    /// One byte is another, at a place that differs from step to step.
+    /// One byte is changed, at a position that depends on the step.
     Damaged,
-    /// The second half is gone.
+    /// The second half is removed.
     Cut,
-    /// The name is gone.
+    /// The name is removed.
     Removed,
-    /// The name belongs to another shard, which is sound and of the same size in everything.
+    /// The name refers to another valid shard with the same sizes.
     Replaced,
-    /// The bytes are those of that other shard, in the same file.
+    /// The file contains the bytes of that other shard.
     Overwritten,
 }
 
@@ -51,7 +52,7 @@ impl Harm {
     }
 }
 
-/// A shard with the same texts, whose ratings are others.
+/// A shard with the same texts and other ratings.
 fn other_shard(room: &Room) -> PathBuf {
     let text = String::from_utf8(JOB.records[0].clone()).unwrap();
     let turned = text.lines().map(|record| {
@@ -64,10 +65,11 @@ fn other_shard(room: &Room) -> PathBuf {
     room.run().join("data").join(name)
 }
 
-/// A reducer whose shard is harmed in the folder for temporary files, when it is written and before it is read back.
+/// Runs a reducer whose shard is changed in the temporary folder, after it is written and before it is read
+/// back.
 fn reduced_with(room: &Room, harm: Harm, other: &Path, at: usize) -> Ended {
     let mut is_harmed = false;
-    // The library looks first whether it is there.
+    // The library first checks whether the file exists.
     let is_opened =
         |call: &Call| call.kind == Kind::Open && call.path.ends_with("shard.h5") && call.path.exists();
     let ended = trace(&room.reducer(0, "only"), &JOB.records[0], &mut |call| {
@@ -82,7 +84,7 @@ fn reduced_with(room: &Room, harm: Harm, other: &Path, at: usize) -> Ended {
 }
 
 #[test]
-fn a_shard_that_does_not_read_back_as_written_is_not_committed() {
+fn a_shard_that_reads_back_differently_is_not_committed() {
     if !permitted() {
         return;
     }
@@ -95,7 +97,7 @@ fn a_shard_that_does_not_read_back_as_written_is_not_committed() {
         let room = Room::new();
         let ended = reduced_with(&room, harm, &other, at);
         if ended.code == Some(0) && matches!(harm, Harm::Damaged) {
-            // A byte without effect on content, as of unused space.
+            // The byte does not affect content, as in unused space.
             continue;
         }
         noticed += 1;
@@ -108,7 +110,7 @@ fn a_shard_that_does_not_read_back_as_written_is_not_committed() {
 }
 
 #[test]
-fn a_shard_that_changes_while_it_is_read_is_refused_or_changes_nothing() {
+fn a_shard_changed_during_merge_is_refused_or_has_no_effect() {
     if !permitted() {
         return;
     }

@@ -1,4 +1,5 @@
-//! There is no room from some step on, or once: the program ends in order, and with room it does its work.
+//! The disk is full from some step, or at one step. The program fails with a message, and succeeds when there
+//! is space again.
 
 use std::env;
 use std::path::Path;
@@ -10,16 +11,16 @@ use tests::tracer::{Call, Ended, Errno, Kind, Then, permitted};
 
 use crate::job::{JOB, Room, SPILLING, visible};
 
-/// How long there is no room.
+/// For how long the disk is full.
 #[derive(Clone, Copy, Debug)]
 enum Full {
-    /// From a step on.
+    /// From a step to the end.
     ForGood,
-    /// At that step.
+    /// At one step.
     Once,
 }
 
-/// Runs a program that finds no room at a step; gives the call that was refused first.
+/// Runs a program with a full disk at a step. Returns the call that failed first.
 fn without_room(command: &Command, input: &[u8], at: usize, full: Full) -> (Ended, Option<Call>) {
     let mut refused = None;
     let ended = trace_steps(command, input, Call::needs_room, |step, call| {
@@ -36,7 +37,7 @@ fn without_room(command: &Command, input: &[u8], at: usize, full: Full) -> (Ende
     (ended, refused)
 }
 
-/// It says on one line what it could not do to which file, why, and what to do about it.
+/// Checks that one line states the failed action, the file, the reason and the remedy.
 #[track_caller]
 fn assert_said_why(program: &str, room: &Room, ended: &Ended, call: Option<&Call>, how: &str) {
     let stderr = &ended.stderr;
@@ -50,14 +51,14 @@ fn assert_said_why(program: &str, room: &Room, ended: &Ended, call: Option<&Call
     assert!(!is_waiting || line.contains("TMPDIR"), "{how}: does not name the setting of the folder: {line}");
 }
 
-/// Whether this is a file without a name in the folder for temporary ones.
+/// Whether this is an unnamed file in the temporary folder.
 fn is_waiting(room: &Room, path: &Path) -> bool {
     let has_no_name = path.to_string_lossy().ends_with("(deleted)");
     path == room.scratch() || has_no_name && path.starts_with(room.scratch())
 }
 
 #[test]
-fn a_reducer_without_room_says_so_and_succeeds_with_room() {
+fn a_reducer_reports_a_full_disk_and_succeeds_with_free_space() {
     if !permitted() {
         return;
     }
@@ -83,7 +84,7 @@ fn a_reducer_without_room_says_so_and_succeeds_with_room() {
 }
 
 #[test]
-fn a_merge_without_room_says_so_and_succeeds_with_room() {
+fn a_merge_reports_a_full_disk_and_succeeds_with_free_space() {
     if !permitted() {
         return;
     }
@@ -113,7 +114,7 @@ fn a_merge_without_room_says_so_and_succeeds_with_room() {
 }
 
 #[test]
-fn a_mill_without_room_says_so_and_succeeds_with_room() {
+fn sentimill_reports_a_full_disk_and_succeeds_with_free_space() {
     if !permitted() {
         return;
     }

@@ -1,4 +1,4 @@
-//! A small job, what its files are where nothing goes wrong, and a folder for one more try of it.
+//! A small job, its expected files, and a folder for one more run of it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,27 +14,27 @@ use tests::programs::{program, run};
 
 pub const PARTITIONS: u32 = 2;
 
-/// The files that merge gives a name to, in the folder of the dataset.
+/// The files that merge names in the folder of the dataset.
 pub const MERGED: [&str; 3] = ["reviews.h5", "reviews.manifest.json", "reviews.padded.h5"];
 
-/// The job's input, and what becomes of it where nothing goes wrong.
+/// The input of a job and its expected results.
 pub struct Job {
     /// Lines of reviews.
     raw: Vec<u8>,
     /// The mapper's ledger, as JSON.
     counts: Vec<u8>,
-    /// By partition, the records in order.
+    /// The sorted records of each partition.
     pub records: Vec<Vec<u8>>,
-    /// By partition, the bytes of the shard.
+    /// The bytes of each partition's shard.
     pub shards: Vec<Vec<u8>>,
     pub dataset: Vec<u8>,
     pub padded: Vec<u8>,
 }
 
-/// A job of files as small as they can be.
+/// A job whose files have minimum size.
 pub static JOB: LazyLock<Job> = LazyLock::new(|| Job::of(600));
 
-/// A job whose reducers have not enough memory for their rows.
+/// A job whose reducers spill, because their memory is smaller than their rows.
 pub static SPILLING: LazyLock<Job> = LazyLock::new(|| Job::of(20_000));
 
 impl Job {
@@ -63,7 +63,7 @@ impl Job {
     }
 }
 
-/// A folder with a run, a place for the dataset and one for temporary files.
+/// A folder with a run, an output folder and a folder for temporary files.
 pub struct Room {
     folder: TempDir,
 }
@@ -75,7 +75,7 @@ impl Room {
         Self { folder }
     }
 
-    /// All that the programs may touch lies below.
+    /// All files that the programs may touch are below this folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -88,12 +88,12 @@ impl Room {
         self.folder.path().join("tmp")
     }
 
-    /// A file that merge makes.
+    /// A file that merge writes.
     pub fn out(&self, name: &str) -> PathBuf {
         self.folder.path().join("out").join(name)
     }
 
-    /// One attempt of a partition.
+    /// An attempt of a partition.
     pub fn reducer(&self, partition: u32, attempt: &str) -> Command {
         let mut reducer = pipe::reducer(&self.run(), partition, PARTITIONS);
         reducer.args(["--memory", "1MiB", "--attempt", attempt]).env("TMPDIR", self.scratch());
@@ -106,14 +106,14 @@ impl Room {
         }
     }
 
-    /// Merge with all that it can make.
+    /// Merge with all its outputs.
     pub fn merge(&self, job: &Job) -> Command {
         self.merge_to(job, &self.out("reviews.h5"))
     }
 
     pub fn merge_to(&self, job: &Job, dataset: &Path) -> Command {
         let counts = self.folder.path().join("mapper.json");
-        // Another merge may read it just now.
+        // Another merge may be reading the file.
         if !counts.exists() {
             fs::write(&counts, &job.counts).unwrap();
         }
@@ -123,7 +123,8 @@ impl Room {
         merge
     }
 
-    /// The whole job by one program, with all that it can make. It works alone, so that its steps are the same each time.
+    /// The whole job with `sentimill` and all outputs. It uses one thread, so that its steps are always the
+    /// same.
     pub fn sentimill(&self, job: &Job) -> Command {
         let raw = self.folder.path().join("reviews.json");
         fs::write(&raw, &job.raw).unwrap();
@@ -141,7 +142,7 @@ impl Room {
         gc
     }
 
-    /// Forgets that the run was merged.
+    /// Deletes all results of merge.
     pub fn unmerge(&self) {
         for gone in [self.path().join("out"), self.scratch()] {
             if gone.exists() {
@@ -152,7 +153,7 @@ impl Room {
         let _ = fs::remove_file(self.run().join("manifest.json"));
     }
 
-    /// The shards in the store, by name; hidden files are none.
+    /// The shards in the store, by name. Hidden files are excluded.
     pub fn objects(&self) -> BTreeMap<String, Vec<u8>> {
         visible(&self.run().join("data"))
     }
@@ -164,7 +165,7 @@ impl Room {
         parsed.collect()
     }
 
-    /// Every file below, hidden ones too, that does not have a name of its own yet.
+    /// Every file below, including hidden ones, that still has a temporary name.
     pub fn unfinished(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.path().to_owned()];
@@ -181,7 +182,7 @@ impl Room {
         found
     }
 
-    /// What has a name in the run is whole.
+    /// Checks that every named file of the run is complete.
     #[track_caller]
     pub fn assert_nothing_half_written(&self, job: &Job, how: &str) {
         for (name, bytes) in self.objects() {
@@ -193,7 +194,7 @@ impl Room {
         }
     }
 
-    /// What has a name beside the dataset is one of these files, and whole.
+    /// Checks that every file next to the dataset is one of these, and complete.
     #[track_caller]
     pub fn assert_whole(&self, files: &BTreeMap<String, Vec<u8>>, how: &str) {
         for (name, bytes) in visible(&self.path().join("out")) {
@@ -209,7 +210,7 @@ impl Room {
     }
 }
 
-/// Asserts equality without printing what differs.
+/// Asserts equality without printing the difference.
 #[track_caller]
 pub fn assert_same(path: &Path, expected: &[u8], how: &str) {
     let found = fs::read(path).unwrap_or_else(|error| panic!("{how}: {}: {error}", path.display()));
@@ -220,7 +221,7 @@ pub fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
 }
 
-/// The files of a folder that are not hidden, by name; none where there is no such folder.
+/// The files of a folder that are not hidden, by name. Empty if the folder does not exist.
 pub fn visible(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let Ok(entries) = fs::read_dir(folder) else { return BTreeMap::new() };
     let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| !is_hidden(path));

@@ -1,4 +1,4 @@
-//! A program is killed before each of its steps, and started again as Hadoop or a person would.
+//! A program is killed before each of its steps, and restarted as Hadoop or a user would.
 
 use std::fs;
 use std::process::Command;
@@ -12,21 +12,21 @@ use crate::job::{JOB, MERGED, PARTITIONS, Room, SPILLING, assert_same, visible};
 /// How files get their names.
 #[derive(Clone, Copy, Debug)]
 enum Naming {
-    /// By a rename that refuses to overwrite.
+    /// With a rename that does not overwrite.
     Rename,
-    /// By a link, as on NFS, which has no such rename.
+    /// With a link, as on NFS, which has no such rename.
     Link,
 }
 
 impl Naming {
     fn refuses(self, call: &Call) -> bool {
-        // Over an older manifest of the same dataset goes any rename.
+        // An older manifest of the same dataset is replaced with an ordinary rename.
         let is_exclusive = !call.path.ends_with("out/reviews.manifest.json");
         matches!((self, &call.kind), (Self::Link, Kind::Name { .. })) && is_exclusive
     }
 }
 
-/// Kills a program before a step; gives the call that it was about to make.
+/// Kills a program before a step. Returns the call that it was about to make.
 fn kill_at(command: &Command, input: &[u8], at: usize, naming: Naming) -> Option<Call> {
     let mut killed_at = None;
     let mut may_name = false;
@@ -35,7 +35,7 @@ fn kill_at(command: &Command, input: &[u8], at: usize, naming: Naming) -> Option
             killed_at = Some(call.clone());
             return Then::Kill;
         }
-        // Of two tries of a name the second is the link.
+        // Of two attempts to name a file, the second is the link.
         let refused = naming.refuses(call) && !may_name;
         may_name = refused;
         if refused { Then::Fail(Errno::EINVAL) } else { Then::GoOn }
@@ -45,7 +45,7 @@ fn kill_at(command: &Command, input: &[u8], at: usize, naming: Naming) -> Option
 }
 
 #[test]
-fn a_reducer_killed_at_any_step_and_started_again_commits_every_row_once() {
+fn a_reducer_killed_at_any_step_and_restarted_commits_every_row_once() {
     if !permitted() {
         return;
     }
@@ -75,7 +75,7 @@ fn a_reducer_killed_at_any_step_and_started_again_commits_every_row_once() {
 }
 
 #[test]
-fn a_merge_killed_at_any_step_and_started_again_makes_the_same_files() {
+fn a_merge_killed_at_any_step_and_restarted_makes_the_same_files() {
     if !permitted() {
         return;
     }
@@ -109,7 +109,7 @@ fn a_merge_killed_at_any_step_and_started_again_makes_the_same_files() {
 }
 
 #[test]
-fn a_mill_killed_at_any_step_and_started_again_makes_the_same_files() {
+fn sentimill_killed_at_any_step_and_restarted_makes_the_same_files() {
     if !permitted() {
         return;
     }
@@ -126,7 +126,7 @@ fn a_mill_killed_at_any_step_and_started_again_makes_the_same_files() {
 
         let how = described("sentimill", at, call.as_ref(), &format!("{naming:?}"));
         room.assert_whole(&files, &how);
-        // Temporary files have no name, but for those that get one beside the dataset.
+        // Temporary files are unnamed, except for those that will be renamed in the dataset's folder.
         let left = room.unfinished();
         assert!(
             left.iter().all(|path| path.starts_with(room.path().join("out"))),

@@ -1,8 +1,8 @@
-//! Programs killed at each of their steps, on a full disk, beside one another, and on files that change under them:
-//! no row is lost or doubled, and what has a name is whole.
+//! Programs that are killed at each of their steps, run on a full disk, run concurrently, or read files that
+//! change. No row is lost or duplicated, and every named file is complete.
 //!
-//! `make test` takes some of the steps, from `FAULT_SEED` (0) on; PROVE=1 takes all of them, and FAULT_AT=17 that one
-//! alone. A test that fails says which step it was.
+//! `make test` injects faults at some of the steps, from `FAULT_SEED` (0). PROVE=1 uses all steps, and
+//! FAULT_AT=17 only that one. A failing test prints its step.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 #[cfg(target_arch = "x86_64")]

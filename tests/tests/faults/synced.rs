@@ -1,5 +1,5 @@
-//! What is promised to be there is on the disk, not in memory alone: bytes before their name, a name before the next
-//! one that stands on it, all of it before the program ends.
+//! Durability: bytes are synced before their file is renamed, and each name before the next one that depends
+//! on it. Everything is synced before the program exits.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,7 @@ use tests::tracer::{Call, Kind, STDOUT, Then, permitted, trace};
 
 use crate::job::{JOB, Room};
 
-/// Runs a program and follows what of its work would be lost with the machine's power. Gives the files that it gave a
-/// name.
+/// Runs a program and tracks the data that a power failure would lose. Returns the files that it renamed.
 fn named(command: &Command, input: &[u8], room: &Room) -> Vec<PathBuf> {
     let (mut unsynced, mut folders) = (BTreeSet::new(), BTreeSet::new());
     let mut named = Vec::new();
@@ -53,7 +52,7 @@ fn named(command: &Command, input: &[u8], room: &Room) -> Vec<PathBuf> {
 }
 
 #[test]
-fn bytes_are_synced_before_they_get_a_name_and_names_before_the_end() {
+fn bytes_are_synced_before_the_rename_and_names_before_the_exit() {
     if !permitted() {
         return;
     }

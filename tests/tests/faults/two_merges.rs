@@ -1,4 +1,4 @@
-//! Two merges of one run at once.
+//! Two concurrent merges of one run.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn rounds() -> usize {
 }
 
 #[test]
-fn two_merges_to_one_place_make_one_dataset_and_one_seal() {
+fn two_merges_to_one_path_make_one_dataset_and_one_run_manifest() {
     let room = Room::new();
     room.reduce_all(&JOB);
     for round in 0..rounds() {
@@ -29,7 +29,7 @@ fn two_merges_to_one_place_make_one_dataset_and_one_seal() {
 }
 
 #[test]
-fn two_merges_to_two_places_make_the_same_dataset_twice_and_one_seal() {
+fn two_merges_to_two_paths_make_equal_datasets_and_one_run_manifest() {
     let room = Room::new();
     room.reduce_all(&JOB);
     for round in 0..rounds() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Blocks that people write; all others are made.
+/// Blocks written by hand. All others are generated.
 const GIVEN: [&str; 3] = ["reviews", "commands", "reader"];
 
 pub struct Document {
@@ -40,13 +40,13 @@ impl Document {
         &part.unwrap_or_else(|| panic!("no block example-{name}")).text
     }
 
-    /// What a block should hold.
+    /// Sets the expected text of a block.
     pub fn set(&mut self, name: &str, text: &str) {
         assert!(!GIVEN.contains(&name) && text.ends_with('\n'), "{name}");
         self.made.insert(name.to_owned(), text.to_owned());
     }
 
-    /// Compares all blocks with what they should hold, or rewrites them.
+    /// Compares all blocks with their expected texts, or rewrites them.
     pub fn finish(mut self) {
         let update = std::env::var_os("UPDATE_GOLDEN").is_some();
         for part in &mut self.parts {

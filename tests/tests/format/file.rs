@@ -1,4 +1,4 @@
-//! A file as the document lists it, every value and chunk held against the table of digests.
+//! Formats a file as the document lists it, and verifies every value and chunk against the table of digests.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,10 +7,10 @@ use std::path::Path;
 use hdf5::types::{FixedUnicode, TypeDescriptor};
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Longer than any text among the example's attributes.
+/// Longer than any text in the example's attributes.
 type Text = FixedUnicode<256>;
 
-/// Where the document says what a digest covers, behind the longest digest of an attribute.
+/// The column at which the document describes what a digest covers, after the longest attribute line.
 const COVERED_AT: usize = 62;
 
 #[derive(Default)]
@@ -29,7 +29,7 @@ struct Column {
 }
 
 impl File {
-    /// Reads all that the table of digests lists.
+    /// Reads everything that the table of digests lists.
     pub fn open(path: &Path) -> Self {
         let file = hdf5::File::open(path).unwrap();
         let table = String::from_utf8(file.dataset("digests").unwrap().read_raw().unwrap()).unwrap();
@@ -81,7 +81,7 @@ impl File {
         shown
     }
 
-    /// Reads a column, which must be as its line says.
+    /// Reads a column, which must match its line.
     fn read_column(&mut self, file: &hdf5::File, path: &Path, name: &str, line: &str) -> String {
         let column = Column::read(file, path, name);
         let Column { element, shape, .. } = &column;
@@ -96,7 +96,7 @@ impl File {
         self.columns.insert(name.to_owned(), column);
     }
 
-    /// The elements of the column read last, whose only chunk must have this digest.
+    /// The elements of the last column read, whose only chunk must have this digest.
     fn take_digest(&self, digest: &str) -> String {
         let name = self.names.last().unwrap();
         assert_eq!(digest, hex128(&self.columns[name].stored), "{name}");
@@ -108,7 +108,7 @@ impl File {
         &self.table
     }
 
-    /// Names, types and elements of all columns, in the table's order.
+    /// Names, types and elements of all columns, in the order of the table.
     pub fn listing(&self) -> String {
         let lines = self.names.iter().map(|name| {
             let column = &self.columns[name];
@@ -141,7 +141,7 @@ impl File {
         &self.values("tokens")[offsets[row] as usize..offsets[row + 1] as usize]
     }
 
-    /// The stored bytes of a column's only chunk, taken apart.
+    /// The parts of the stored bytes of a column's only chunk.
     pub fn chunk(&self, name: &str) -> String {
         let column = &self.columns[name];
         let n = column.values.len();
@@ -199,7 +199,7 @@ impl Column {
     }
 }
 
-/// As the document says it: sums that grow without bound, then brought to 16 bits.
+/// As the document defines it: sums without a bound, then reduced to 16 bits.
 fn fletcher32(bytes: &[u8]) -> u32 {
     let (mut sum, mut sum_of_sums) = (0u64, 0u64);
     for word in bytes.chunks(2) {

@@ -1,16 +1,16 @@
-//! Records as the document shows them: the same members in the same order, several on a line.
+//! Formats records as the document shows them: the same members in the same order, several per line.
 
-/// The longest line that is made of several members.
+/// Maximum length of a line with several members.
 const WIDTH: usize = 114;
 
-/// The value of the first member of this name, a text.
+/// The value of the first member with this name, a text.
 pub fn text<'a>(record: &'a str, name: &str) -> &'a str {
     let start = format!("\"{name}\": \"");
     let from = record.find(&start).unwrap_or_else(|| panic!("no {name}")) + start.len();
     &record[from..from + record[from..].find('"').unwrap()]
 }
 
-/// The record with these digits for all members of this name, which are numbers.
+/// The record with these digits for all members with this name, which are numbers.
 pub fn with_numbers(record: &str, name: &str, digits: &str) -> String {
     let start = format!("\"{name}\": ");
     let mut parts = record.split(&start);
@@ -21,7 +21,7 @@ pub fn with_numbers(record: &str, name: &str, digits: &str) -> String {
     made
 }
 
-/// A record that is stored with one member a line, with as many members a line as fit.
+/// Formats a record that is stored with one member per line: as many members per line as fit.
 pub fn folded(record: &str) -> String {
     let lines: Vec<&str> = record.lines().collect();
     let mut folded = Vec::new();
@@ -32,8 +32,8 @@ pub fn folded(record: &str) -> String {
     folded
 }
 
-/// Appends members, the first to the line that is there if it may join it. One that is too long for a line goes on
-/// several, its brackets on the lines of its first and last members.
+/// Appends members. The first joins the current line if allowed. A member that is too long for a line takes
+/// several, with its brackets on the lines of its first and last members.
 fn fold(lines: &[&str], mut may_join: bool, out: &mut Vec<String>) {
     let mut at = 0;
     while at < lines.len() {
@@ -61,7 +61,7 @@ fn fold(lines: &[&str], mut may_join: bool, out: &mut Vec<String>) {
     }
 }
 
-/// The number of lines of the first member.
+/// Number of lines of the first member.
 fn member(lines: &[&str]) -> usize {
     let closes = |line: &&str| indent(line) == indent(lines[0]);
     if lines[0].ends_with(['{', '[']) { 2 + lines[1..].iter().position(closes).unwrap() } else { 1 }

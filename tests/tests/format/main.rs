@@ -1,9 +1,9 @@
-//! Holds the worked example of crates/dataset/FORMAT.md against the programs and the files they write.
+//! Compares the worked example of crates/dataset/FORMAT.md with the programs and the files they write.
 //!
-//! The blocks of the document that are marked `example-NAME` are either given, as the reviews and the commands, or
-//! made here: the commands run on the reviews, and each block is written anew from the files they leave. The
-//! elements are read by the HDF5 library, but hashes, digests, checksums and splits are worked out here from what
-//! the document says, with none of the project's code. UPDATE_GOLDEN=1 rewrites the blocks that are made.
+//! The blocks of the document marked `example-NAME` are either given (reviews, commands) or generated here:
+//! the commands run on the reviews, and each block is generated from the files they write. The HDF5 library
+//! reads the elements. Hashes, digests, checksums and splits are computed here as the document defines them,
+//! without the project's code. UPDATE_GOLDEN=1 rewrites the generated blocks.
 #![allow(clippy::unwrap_used)]
 
 mod document;
@@ -20,13 +20,13 @@ use file::File;
 use rows::Text;
 use tests::programs::folder_of_programs;
 
-/// What differs from machine to machine, and the value that stands for it in the document.
+/// Values that differ per machine, as they appear in the document.
 const RUN: &str = "file:///data/run";
 const HOST: &str = "ip-10-0-3-9";
 const COMMITTED_UNIX_S: &str = "1767225600";
 
 #[test]
-fn every_block_of_the_format_is_what_the_programs_make() {
+fn every_block_of_the_format_matches_the_programs() {
     let mut document = Document::open(&root().join("crates/dataset/FORMAT.md"));
     let folder = tempfile::tempdir().unwrap();
     run_example(&document, folder.path());
@@ -53,7 +53,7 @@ fn every_block_of_the_format_is_what_the_programs_make() {
 }
 
 #[test]
-fn the_table_of_columns_has_the_lengths_of_chunks() {
+fn the_table_of_columns_has_the_chunk_sizes_of_the_code() {
     let document = fs::read_to_string(root().join("crates/dataset/FORMAT.md")).unwrap();
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
     let last_cell = |row: &str| row.trim_end_matches(" |").rsplit("| ").next().unwrap().to_owned();
@@ -85,7 +85,7 @@ fn run_example(document: &Document, folder: &Path) {
     output(bash.current_dir(folder));
 }
 
-/// What a script of the document prints in the example's folder; nothing where there is no h5py.
+/// The output of a script of the document in the example's folder; `None` without h5py.
 fn python(script: &str, folder: &Path) -> Option<String> {
     let python = root().join(".deps/test/bin/python");
     if python.exists() {

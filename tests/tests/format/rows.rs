@@ -1,4 +1,4 @@
-//! The example's texts as rows, each number worked out from the text and held against the shards.
+//! The example's texts as rows: each number is computed from the text and compared with the shards.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,7 +17,7 @@ pub struct Text {
     partition: usize,
 }
 
-/// The distinct texts of the records, in the order of rows.
+/// The distinct texts of the records, in row order.
 pub fn texts(records: &str, stop_words: &str, shards: &[File]) -> Vec<Text> {
     let mut votes: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for record in records.lines() {
@@ -40,7 +40,7 @@ pub fn texts(records: &str, stop_words: &str, shards: &[File]) -> Vec<Text> {
     texts
 }
 
-/// Finds the row in the shard of its partition, where every column says what the text does.
+/// Finds the row in the shard of its partition, and checks every column against the text.
 fn in_its_shard(text: &str, votes: Vec<u32>, words: Vec<String>, shards: &[File]) -> Text {
     let partition = hash_bytes(text) as usize % shards.len();
     let shard = &shards[partition];
@@ -57,13 +57,13 @@ fn in_its_shard(text: &str, votes: Vec<u32>, words: Vec<String>, shards: &[File]
     Text { text: text.to_owned(), votes, words, kept, hash, label, partition }
 }
 
-/// Hadoop's hash of a key, less its sign.
+/// Hadoop's hash of a key, without its sign.
 fn hash_bytes(key: &str) -> u32 {
     let step = |hash: u32, byte: u8| hash.wrapping_mul(31).wrapping_add(byte as i8 as u32);
     key.bytes().fold(1, step) & 0x7fff_ffff
 }
 
-/// The rating given most often, of equals the smaller.
+/// The most frequent rating, of equals the smaller.
 fn mode(votes: &[u32]) -> usize {
     votes.iter().position(|n| n == votes.iter().max().unwrap()).unwrap() + 1
 }
@@ -97,13 +97,13 @@ impl Text {
         bytes
     }
 
-    /// What the row digest covers.
+    /// The bytes covered by the row digest.
     fn with_words(&self) -> Vec<u8> {
         let words: String = self.kept.iter().map(|word| format!("{word}\n")).collect();
         [self.head(), words.into_bytes()].concat()
     }
 
-    /// What the id digest covers.
+    /// The bytes covered by the id digest.
     fn with_ids(&self, ids: &[u64]) -> Vec<u8> {
         [self.head(), ids.iter().flat_map(|&id| (id as u32).to_le_bytes()).collect()].concat()
     }
@@ -114,12 +114,12 @@ impl Text {
     }
 }
 
-/// What the digests of rows and of the vocabulary cover, and how rows add up.
+/// What the digests of rows and of the vocabulary cover, and how row digests add up.
 pub fn digests(texts: &[Text], shards: &[File], dataset: &File) -> String {
     format!("{}\n{}\n{}", covered(&texts[1], dataset), sums(texts, shards, dataset), vocabulary(dataset))
 }
 
-/// The bytes that the digests of one row cover, taken apart.
+/// The parts of the bytes that the digests of one row cover.
 fn covered(text: &Text, dataset: &File) -> String {
     let mut out = String::new();
     let mut line = |bytes: &[u8], meaning: &str| writeln!(out, "{:<62}{meaning}", hex(bytes)).unwrap();

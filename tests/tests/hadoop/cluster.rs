@@ -1,4 +1,4 @@
-//! One Hadoop for all tests of this process, which ends with it however it ends.
+//! One Hadoop cluster for all tests of this process. It stops with the process, however that ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind};
@@ -18,14 +18,14 @@ use tests::{say, skipped};
 use crate::given::{FEW, MANY, TALL, WHOLE};
 use crate::left_behind::{KEY_ID, SECRET};
 
-/// Time for anything that is waited for in a job: a reducer's second attempt comes after a minute where two jobs share two
-/// cores.
+/// Time limit of every wait in a job. The second attempt of a reducer starts after a minute if two jobs share
+/// two cores.
 pub const LIMIT: Duration = Duration::from_secs(600);
 
 const SETTINGS: [&str; 2] = [
-    // Containers are left behind after their job, so that there is something to search.
+    // Keeps the folders of containers after their job, so that they can be searched.
     "yarn:yarn.nodemanager.delete.debug-delay-sec=3600",
-    // A node that is silent for so long is lost.
+    // A node that is silent for this time is lost.
     "yarn:yarn.nm.liveness-monitor.expiry-interval-ms=20000",
 ];
 
@@ -33,7 +33,7 @@ const SETTINGS: [&str; 2] = [
 pub struct Cluster {
     pub folder: PathBuf,
     pub s3: S3Server,
-    /// Whoever takes a node away holds it alone.
+    /// Write-locked by a test that stops a node.
     pub nodes: RwLock<()>,
     /// The script, and its standard input.
     _serving: Child,
@@ -48,7 +48,8 @@ static CLUSTER: LazyLock<Option<Cluster>> = LazyLock::new(|| {
     Some(Cluster::start(s3))
 });
 
-/// `None`, said, where Hadoop or the S3 server is not installed, which only a developer's machine may do.
+/// `None`, with a notice, if Hadoop or the S3 server is not installed, which is allowed only on a developer's
+/// machine.
 pub fn cluster() -> Option<&'static Cluster> {
     CLUSTER.as_ref()
 }
@@ -72,7 +73,8 @@ impl Cluster {
         let folder = tempfile::Builder::new().prefix("hadoop-").tempdir_in(env!("CARGO_TARGET_TMPDIR"));
         let folder = folder.unwrap().keep();
         let mut serve = script("serve", &folder);
-        // Ctrl-C is for the tests; the cluster ends after them. A failed test leaves the folder, and says where.
+        // Ctrl-C goes only to the tests; the cluster stops after them. A failed test keeps the folder and
+        // prints its path.
         let shown = folder.clone();
         let panicked = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
@@ -97,13 +99,13 @@ impl Cluster {
         cluster
     }
 
-    /// The inputs and the programs, in HDFS; and on each node the file of credentials.
+    /// Copies the inputs and the programs into HDFS, and the file of credentials to each node.
     fn fill(&self) {
         let programs = self.folder.join("programs");
         fs::create_dir(&programs).unwrap();
         for name in ["mapper", "combiner", "reducer"] {
             let (from, to) = (folder_of_programs().join(name), programs.join(name));
-            // Their debug information is ten times as long as they are.
+            // Their debug information is ten times as large as the programs.
             run(Command::new("strip").arg("-o").arg(to).arg(from), b"").succeeded();
         }
         let unlucky = project().join("tests/tests/hadoop/unlucky.sh");
@@ -119,7 +121,7 @@ impl Cluster {
         let garbage = input.join("garbage");
         fs::create_dir(&garbage).unwrap();
         fs::write(garbage.join("garbage.json"), crate::failing::garbage()).unwrap();
-        // Small blocks cut a small file into several, in the middle of a line.
+        // Small blocks split a small file into several, within a line.
         self.fs(&["-D", "dfs.blocksize=1048576", "-put", text_of(&programs), text_of(&input), "/"]);
         let credentials = self.credentials();
         fs::write(
@@ -130,12 +132,13 @@ impl Cluster {
         fs::set_permissions(&credentials, fs::Permissions::from_mode(0o600)).unwrap();
     }
 
-    /// What every node has for those who run jobs. It lies beside the cluster, which is searched for what it holds.
+    /// The credentials that every node has for users who run jobs. They are outside of the cluster's folder,
+    /// which is searched for leaked keys.
     pub fn credentials(&self) -> PathBuf {
         self.folder.with_extension("credentials")
     }
 
-    /// A folder of one's own, which is searched too.
+    /// A folder for one test, which is searched too.
     pub fn own_folder(&self, name: &str) -> PathBuf {
         let folder = self.folder.join("tests").join(name);
         fs::create_dir_all(&folder).unwrap();
@@ -147,12 +150,12 @@ impl Cluster {
         script(name, &self.folder)
     }
 
-    /// What Hadoop's file system answers.
+    /// The output of a command of Hadoop's file system.
     pub fn fs(&self, arguments: &[&str]) -> String {
         run(self.command("fs").args(arguments), b"").succeeded().said()
     }
 
-    /// What a page of YARN, or of a job's own master behind it, answers, as JSON.
+    /// A page of YARN, or of a job's application master behind it, as JSON.
     pub fn page(&self, path: &str) -> Finished {
         let address = run(&mut self.command("web"), b"").succeeded().said();
         let mut curl = without_hadoop(Path::new("curl"));
@@ -167,7 +170,7 @@ fn script(command: &str, folder: &Path) -> Command {
     script
 }
 
-/// Waits until there is something.
+/// Waits until `look` returns a value.
 #[track_caller]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! A task that fails says why wherever an operator looks.
+//! A failing task reports its reason everywhere an operator looks.
 
 use std::fs;
 use std::thread;
@@ -8,16 +8,16 @@ use tests::{prove, say};
 use crate::cluster::{Cluster, cluster, until};
 use crate::job::{Job, json};
 
-/// Lines enough for a mapper to judge, none of them good.
+/// Enough lines for a mapper to judge, all of them bad.
 pub fn garbage() -> String {
     (0..1200).map(|n| format!("not a review, number {n}\n")).collect()
 }
 
 #[test]
-fn a_failing_reducer_says_why_in_its_status_its_log_and_its_code() {
+fn a_failing_reducer_reports_its_reason_in_status_log_and_exit_code() {
     let Some(cluster) = cluster() else { return };
     let _nodes = cluster.nodes.read();
-    // It fails at one of its first texts, and Hadoop has many more for it.
+    // It fails at one of its first texts, while Hadoop has much more input for it.
     let job = Job::new(cluster, "failing-reducer", "many", 1).reducer("--partition 0 --partitions 2");
     let job = job.with("mapreduce.input.fileinputformat.split.minsize=100000000");
     let message = "reducer: line ";
@@ -31,7 +31,7 @@ fn a_failing_reducer_says_why_in_its_status_its_log_and_its_code() {
 }
 
 #[test]
-fn a_failing_mapper_says_why_in_its_status_its_log_and_its_code() {
+fn a_failing_mapper_reports_its_reason_in_status_log_and_exit_code() {
     if !prove() {
         say("SKIPPED a failing mapper: PROVE=1 has the time, and a failing reducer is tested");
         return;
@@ -43,7 +43,7 @@ fn a_failing_mapper_says_why_in_its_status_its_log_and_its_code() {
     says_why(cluster, job.with("mapreduce.map.maxattempts=2"), "m", message, "bad_line 1200");
 }
 
-/// The second attempt waits until the first one's status was looked at, and fails as it did.
+/// The second attempt waits until the status of the first has been read, and then fails like it.
 fn says_why(cluster: &Cluster, job: Job<'_>, kind: &str, message: &str, found: &str) {
     let job = job.with_luck(&[("0.1", "waits")]);
     let folder = job.folder();
@@ -74,7 +74,7 @@ fn says_why(cluster: &Cluster, job: Job<'_>, kind: &str, message: &str, found: &
     let errors: Vec<_> = errors.map(|rest| rest.split("\nEnd of ").next().unwrap()).collect();
     assert_eq!(errors.len(), 2, "{logs}");
     for log in errors {
-        // Hadoop adds the phase.
+        // Hadoop appends the phase.
         let last = log.trim_end().lines().last().unwrap();
         assert_eq!(status.rsplit_once(" > ").unwrap().0, format!("FATAL {last}"), "{log}");
     }

@@ -1,4 +1,4 @@
-//! What the jobs read, and what a pipe makes of it.
+//! The inputs of the jobs, and their datasets from a pipe.
 
 use std::fs;
 use std::io::Write;
@@ -13,7 +13,7 @@ use tests::pipe::Pipe;
 
 use crate::left_behind::MARKED;
 
-/// Files, and what `mapper | sort | reducer` and `merge` make of all of them.
+/// Files, and the result of `mapper | sort | reducer` and `merge` for all of them.
 pub struct Given {
     pub files: Vec<(&'static str, Vec<u8>)>,
     pub counts: MapperCounts,
@@ -21,7 +21,7 @@ pub struct Given {
     pub dataset: Vec<u8>,
 }
 
-/// Everything that can be in a file of reviews, in several.
+/// Everything that can occur in a file of reviews, in several files.
 pub static WHOLE: LazyLock<Given> = LazyLock::new(|| {
     let [windows, unix, zipped, zipped_2] = [(3000, 1), (1500, 2), (1000, 3), (1000, 4)].map(|(n, seed)| {
         let mut lines = Vec::new();
@@ -29,7 +29,7 @@ pub static WHOLE: LazyLock<Given> = LazyLock::new(|| {
         lines
     });
     let mark = "\u{feff}".as_bytes();
-    // Longer than a block: one of its lines, their ends are two bytes, lies in two.
+    // Longer than a block, so that one of its lines, whose ends are two bytes, spans two blocks.
     let windows = [mark, &ended_by(&windows, b"\r\n")].concat();
     let unix = [mark, &unix, MARKED.as_bytes()].concat();
     let unusual = [all_characters(), review(&"long ".repeat(200_000)), zipped_2].concat();
@@ -42,14 +42,14 @@ pub static WHOLE: LazyLock<Given> = LazyLock::new(|| {
     given(files, &[windows, unix, zipped, unusual].concat())
 });
 
-/// Enough for six reducers of 500 kB and more, in one file.
+/// Enough for six reducers of at least 500 kB, in one file.
 pub static MANY: LazyLock<Given> = LazyLock::new(|| {
     let mut lines = Vec::new();
     made_up::write(30_000, 5, &mut lines).unwrap();
     given(vec![("many.json", lines.clone())], &lines)
 });
 
-/// So many partitions for which there is [`FEW`].
+/// Number of partitions for [`FEW`].
 pub const FEW_PARTITIONS: u32 = 3;
 
 /// A few texts, none of which belongs to the last partition.
@@ -62,14 +62,14 @@ pub static FEW: LazyLock<Given> = LazyLock::new(|| {
     given(vec![("few.json", lines.clone().into_bytes())], lines.as_bytes())
 });
 
-/// With PROVE=1 a shard that the system's own buffers do not take at once; else one review.
+/// With PROVE=1 a shard that exceeds the buffers of the system; otherwise one review.
 pub static TALL: LazyLock<Given> = LazyLock::new(|| {
     let n = if tests::prove() { 1_000_000 } else { 1 };
     let lines: Vec<u8> = (0..n).flat_map(|n| review(&word_of(n))).collect();
     given(vec![("tall.json", lines.clone())], &lines)
 });
 
-/// A word of its own for each number, in an order that no compressor foresees.
+/// A distinct word for each number, in an incompressible order.
 fn word_of(number: u32) -> String {
     let mixed = u64::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
@@ -90,8 +90,8 @@ fn review(text: &str) -> Vec<u8> {
     format!("{review}\n").into_bytes()
 }
 
-/// All characters there are, as themselves where JSON allows it: those that are more than three bytes long would make a
-/// line that is too long, so they have one of their own; and those of the first plane once more as escapes.
+/// All characters, unescaped if JSON allows it, in two lines because one would be too long. The characters of
+/// the first plane follow once more as escapes.
 fn all_characters() -> Vec<u8> {
     let all = |from: u32, to: u32| (from..=to).filter_map(char::from_u32).collect::<String>();
     let mut lines = [review(&all(0, 0x2_ffff)), review(&all(0x3_0000, 0x10_ffff))].concat();
@@ -100,7 +100,7 @@ fn all_characters() -> Vec<u8> {
     lines
 }
 
-/// Two members, as `cat a.gz b.gz` makes them.
+/// Two members, as in `cat a.gz b.gz`.
 fn gzipped(bytes: &[u8]) -> Vec<u8> {
     let (one, other) = bytes.split_at(bytes.len() / 2);
     let members = [one, other].map(|bytes| {

@@ -1,4 +1,4 @@
-//! A job of Hadoop Streaming as one types it, and what came of it.
+//! A Hadoop Streaming job as a user submits it, and its results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,15 +33,15 @@ pub struct Job<'a> {
     endpoint: String,
 }
 
-/// How a job ended.
+/// A finished job.
 pub struct Ran<'a> {
     cluster: &'a Cluster,
-    /// Its folder for whatever belongs to it.
+    /// Its folder for related files.
     pub folder: PathBuf,
     /// `job_1700000000000_0001`.
     pub id: String,
     pub run_url: String,
-    /// What the job client printed, counters too.
+    /// The output of the job client, including counters.
     pub said: String,
     reduces: u32,
     endpoint: String,
@@ -49,7 +49,8 @@ pub struct Ran<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// `mapper`, `combiner` and `reducer` over an input, by so many reducers, into a run in S3 of the job's name.
+    /// `mapper`, `combiner` and `reducer` over an input, with this number of reducers, into a run in S3 with
+    /// the job's name.
     pub fn new(cluster: &'a Cluster, name: &'static str, input: &'static str, reduces: u32) -> Self {
         let reducer = Some(format!("reducer --run {}", run_url(name)));
         let endpoint = format!("http://{}", cluster.s3.address());
@@ -66,35 +67,36 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Its reducers, as they are without more arguments or luck, go on with the run of another job.
+    /// Uses the run of another job. The reducers have no further arguments or faults.
     pub fn into_run_of(self, other: &'static str) -> Self {
         Self { run_name: other, reducer: Some(format!("reducer --run {}", run_url(other))), ..self }
     }
 
-    /// More arguments of the reducer.
+    /// Further arguments of the reducer.
     pub fn reducer(mut self, more: &str) -> Self {
         self.reducer = self.reducer.map(|reducer| format!("{reducer} {more}"));
         self
     }
 
-    /// A job of maps alone.
+    /// A job of maps only.
     pub fn of_maps(cluster: &'a Cluster, name: &'static str, input: &'static str, mapper: &str) -> Self {
         Self { mapper: mapper.to_owned(), reducer: None, ..Self::new(cluster, name, input, 0) }
     }
 
-    /// Another setting of Hadoop's, `name=value`.
+    /// A further setting of Hadoop, `name=value`.
     pub fn with(mut self, setting: &str) -> Self {
         self.settings.push(setting.to_owned());
         self
     }
 
-    /// The S3 server behind a proxy.
+    /// Reaches the S3 server through a proxy.
     pub fn by(mut self, proxy: &FaultProxy) -> Self {
         self.endpoint = proxy.url();
         self
     }
 
-    /// Reducers, or the mappers of a job of maps alone, with luck of their own: `0.1` is attempt 1 of task 0.
+    /// Sets faults of single attempts of reducers, or of mappers in a job of maps only: `0.1` is attempt 1 of
+    /// task 0.
     pub fn with_luck(mut self, of: &[(&str, &str)]) -> Self {
         let folder = self.folder();
         for (attempt, luck) in of {
@@ -105,12 +107,12 @@ impl<'a> Job<'a> {
         self
     }
 
-    /// Where luck is told, and attempts leave what can be seen of them.
+    /// The folder with the faults, in which attempts also leave files that the test reads.
     pub fn folder(&self) -> PathBuf {
         self.cluster.own_folder(self.name)
     }
 
-    /// Runs it to its end, whichever that is.
+    /// Runs the job to its end, whether it succeeds or fails.
     pub fn run(self) -> Ran<'a> {
         let begin = Instant::now();
         let folder = self.folder();
@@ -167,14 +169,14 @@ fn run_url(name: &str) -> String {
 }
 
 impl Ran<'_> {
-    /// Panics where the job failed.
+    /// Panics if the job failed.
     #[track_caller]
     pub fn succeeded(self) -> Self {
         assert!(self.said.contains("completed successfully"), "job {} failed:\n{}", self.id, self.said);
         self
     }
 
-    /// Merges the run with the job client's output as counts, and compares with what the pipe made.
+    /// Merges the run with the job client's output as counts, and compares with the dataset from the pipe.
     #[track_caller]
     pub fn is_the_same_dataset(&self, given: &Given) {
         let dataset = self.folder.join("reviews.h5");
@@ -194,13 +196,14 @@ impl Ran<'_> {
         counters.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
     }
 
-    /// What the tasks printed: the job's output in HDFS.
+    /// The output of the tasks, which is the job's output in HDFS.
     pub fn output(&self) -> String {
         self.cluster.fs(&["-cat", &format!("{}/part-*", self.output)])
     }
 
-    /// The commits of the run, by partition, after a look whether any object of it holds a key. Each was echoed by a
-    /// reducer, but for those without any record: Hadoop does not listen to their standard output.
+    /// The commits of the run, by partition, after checking that no object of it contains a key. A reducer
+    /// printed each of them, except for partitions without any record: Hadoop does not read the standard
+    /// output of those.
     pub fn commits(&self) -> Vec<Commit> {
         for name in self.objects("") {
             let object = self.object(&name);
@@ -235,7 +238,7 @@ impl Ran<'_> {
         self.objects("data/").iter().map(attempt).collect()
     }
 
-    /// The names of the run's objects that begin so.
+    /// The names of the run's objects with this prefix.
     fn objects(&self, prefix: &str) -> Vec<String> {
         let root = self.run_url.strip_prefix("s3://bucket/").unwrap();
         let listed = self.get(&format!("/bucket?list-type=2&prefix={root}/{prefix}"));
@@ -251,7 +254,7 @@ impl Ran<'_> {
     fn get(&self, target: &str) -> Vec<u8> {
         let mut stream = TcpStream::connect(self.cluster.s3.address()).unwrap();
         write!(stream, "GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n").unwrap();
-        // It shows objects to whoever has a signature, and looks at none.
+        // The server requires a signature but does not verify it.
         write!(stream, "Authorization: AWS4-HMAC-SHA256 Credential=any/20300101/any/s3/aws4_request\r\n\r\n")
             .unwrap();
         let mut answer = Vec::new();
@@ -261,7 +264,7 @@ impl Ran<'_> {
         answer.split_off(head + 4)
     }
 
-    /// A program on this machine, as the owner of the keys.
+    /// A program on this machine, with the owner's credentials.
     pub fn with_s3(&self, name: &str) -> std::process::Command {
         let mut command = program(name);
         command.env("AWS_ENDPOINT_URL_S3", &self.endpoint).env("AWS_REGION", "eu-central-1");
@@ -269,7 +272,7 @@ impl Ran<'_> {
         command
     }
 
-    /// What `yarn logs` has of the job, when all nodes have put there what they have.
+    /// The output of `yarn logs` for the job, once all nodes have uploaded their logs.
     pub fn logs(&self) -> String {
         let application = self.id.replace("job_", "application_");
         until("the logs", || {
@@ -280,17 +283,17 @@ impl Ran<'_> {
     }
 }
 
-/// A finished process that printed JSON.
+/// The output of a successful process as JSON.
 pub fn json(finished: &Finished) -> Option<serde_json::Value> {
     (finished.code == 0).then(|| serde_json::from_slice(&finished.stdout).ok())?
 }
 
-/// A path's content, when it is there.
+/// The content of a file, if it exists.
 pub fn content_of(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// A commit as a task prints it: a digest stands for the stop words.
+/// A commit as a task prints it, with a digest in place of the stop words.
 fn in_short(commit: &Commit) -> Value {
     let mut record = serde_json::to_value(commit).unwrap();
     let words = commit.settings.stop_words.join("\n");

@@ -1,4 +1,4 @@
-//! Reducers that die at any instant, and two of one partition that live at once.
+//! Reducers that are killed at any instant, and two concurrent attempts of one partition.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::cluster::cluster;
 use crate::given::MANY;
 use crate::job::Job;
 
-/// One partition for each.
+/// One partition per instant.
 const READING: u32 = 0;
 const WRITING: u32 = 1;
 const PUTTING: u32 = 2;
@@ -21,7 +21,7 @@ const AFTER_COMMIT: u32 = 4;
 const TWINS: u32 = 5;
 const PARTITIONS: u32 = 6;
 
-/// Two maps, and a reducer which stands still is tried a second time beside itself, soon.
+/// Two maps, and early speculative attempts of a reducer that makes no progress.
 const SPECULATION: [&str; 6] = [
     "mapreduce.input.fileinputformat.split.minsize=8000000",
     "mapreduce.map.speculative=false",
@@ -31,14 +31,14 @@ const SPECULATION: [&str; 6] = [
     "mapreduce.job.speculative.retry-after-speculate=1000",
 ];
 
-/// Kills a partition's reducer when a request of its is on its way.
+/// Kills a partition's reducer while one of its requests is in progress.
 fn kill(folder: &Path, partition: u32) -> Fault {
     let process = fs::read_to_string(folder.join(format!("{partition}.pid"))).unwrap();
     assert!(Command::new("kill").args(["-9", process.trim()]).status().unwrap().success());
     Fault::Reset
 }
 
-/// What a request to a partition's shard or commit is.
+/// Whether the request puts a partition's shard or commit.
 fn is_put(request: &Request, folder: &str, partition: u32) -> bool {
     request.method == "PUT" && request.target.contains(&format!("/{folder}/part-{partition:05}."))
 }
@@ -47,11 +47,11 @@ fn fate(request: &Request, folder: &Path) -> Fault {
     let first_attempt = request.target.contains("_0.h5");
     let of = |name, partition| is_put(request, name, partition);
     match request.earlier {
-        // Should it have come so far before it was seen that it writes.
+        // In case it has passed the earlier instant before the test detected that it was writing.
         0 if of("data", WRITING) && first_attempt => kill(folder, WRITING),
         0 if of("data", PUTTING) && first_attempt => kill(folder, PUTTING),
         0 if of("commit", BEFORE_COMMIT) => kill(folder, BEFORE_COMMIT),
-        // The store does its work, and before the reducer hears of it, it is no more.
+        // The store completes the put, and the reducer is killed before it gets the answer.
         0 if of("commit", AFTER_COMMIT) => Fault::LoseAnswer,
         1 if of("commit", AFTER_COMMIT) => kill(folder, AFTER_COMMIT),
         _ => Fault::None,
@@ -59,7 +59,7 @@ fn fate(request: &Request, folder: &Path) -> Fault {
 }
 
 #[test]
-fn reducers_killed_at_any_instant_and_twins_commit_once() {
+fn killed_reducers_and_speculative_attempts_commit_once() {
     let Some(cluster) = cluster() else { return };
     let _nodes = cluster.nodes.read();
     let folder = cluster.own_folder("killed");
@@ -104,10 +104,10 @@ fn reducers_killed_at_any_instant_and_twins_commit_once() {
 }
 
 #[test]
-fn reducers_killed_whenever_commit_once() {
+fn reducers_killed_at_random_instants_commit_once() {
     let Some(cluster) = cluster() else { return };
     let _nodes = cluster.nodes.read();
-    // A job of its own for each seed; in a usual run the instants above have to do.
+    // One job per seed, only with PROVE=1. Otherwise the instants above are sufficient.
     let seeds = if tests::prove() { 5 } else { 0 };
     for (seed, name) in (1..=seeds).zip(["seed-1", "seed-2", "seed-3", "seed-4", "seed-5"]) {
         let mut random = Random::new(seed);

@@ -1,4 +1,4 @@
-//! What a job must not leave behind: a key anywhere, or the text of a review in a log.
+//! A job must leave no key anywhere, and no text of a review in a log.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::cluster::Cluster;
 pub const KEY_ID: &str = "canaryKeyIdBelongsNowhere";
 pub const SECRET: &str = "canarySecretBelongsNowhere";
 
-/// A word that no other text has.
+/// A word that occurs in no other text.
 pub const MARK: &str = "zyzzyvas";
 
-/// Reviews with it: a good one and one of each bad kind.
+/// Reviews with this word: a good one and one of each bad kind.
 pub const MARKED: &str = concat!(
     "{\"reviewText\": \"zyzzyvas are fine\", \"overall\": 5}\n",
     "{\"reviewText\": \"zyzzyvas are cut off\n",
@@ -22,10 +22,10 @@ pub const MARKED: &str = concat!(
     "{\"reviewText\": [\"zyzzyvas are no text\"], \"overall\": 5}\n",
 );
 
-/// Checks all that the cluster has on its disk, HDFS's blocks too, and that the search would find something.
+/// Searches the cluster's whole disk, including HDFS blocks, and checks that the search works.
 #[track_caller]
 pub fn no_key_is_left(cluster: &Cluster, job: &str) {
-    // Where the keys are is no secret.
+    // The path of the credentials is not secret.
     let place = cluster.credentials();
     for (known, kind) in [(text_of(&place), "job.xml"), (job, "syslog"), (job, "blk_")] {
         let found = files_with(known, &cluster.folder);
@@ -38,7 +38,7 @@ pub fn no_key_is_left(cluster: &Cluster, job: &str) {
     }
 }
 
-/// Checks the logs of a job's containers, on the disks of the nodes.
+/// Searches the logs of a job's containers, on the disks of the nodes.
 #[track_caller]
 pub fn no_text_is_in_logs(cluster: &Cluster, job: &str) {
     let application = job.replace("job_", "application_");
@@ -51,12 +51,12 @@ pub fn no_text_is_in_logs(cluster: &Cluster, job: &str) {
     }
 }
 
-/// The files that hold these bytes, at any depth.
+/// The files that contain these bytes, at any depth.
 pub fn files_with(bytes: &str, folder: &Path) -> Vec<PathBuf> {
     let mut grep = without_hadoop(Path::new("grep"));
-    // On standard input: another test may be keeping the arguments of all processes, this one's too.
+    // Passed on standard input, because another test may be recording the arguments of all processes.
     grep.args(["--recursive", "--files-with-matches", "--text", "--fixed-strings", "--file=-", "--"]);
-    // 1: found nothing; 2: a file vanished under its eyes.
+    // 1: nothing found; 2: a file was deleted during the search.
     let found = run(grep.arg(folder), bytes.as_bytes());
     assert!(found.code <= 2, "{}", found.stderr);
     found.said().lines().map(PathBuf::from).collect()

@@ -1,4 +1,4 @@
-//! A node that is lost in the middle of a job, with all that ran on it.
+//! A node is lost during a job, with all processes on it.
 
 use std::fs;
 use std::thread;
@@ -10,7 +10,7 @@ use crate::given::{FEW, FEW_PARTITIONS};
 use crate::job::{Job, content_of, json};
 
 #[test]
-fn a_job_goes_on_without_a_node_that_is_lost() {
+fn a_job_completes_after_a_node_is_lost() {
     let Some(cluster) = cluster() else { return };
     let _alone = cluster.nodes.write();
     let job = Job::new(cluster, "node", "few", FEW_PARTITIONS).with_luck(&[("0.0", "waits")]);

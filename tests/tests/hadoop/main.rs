@@ -1,8 +1,8 @@
-//! The job on a real Hadoop: HDFS and YARN with two nodes on this machine, shards in an S3 server. However tasks, nodes
-//! and answers are lost, the dataset is the one that a pipe makes.
+//! The job on a real Hadoop: HDFS and YARN with two nodes on this machine, and shards in an S3 server.
+//! Whatever tasks, nodes and answers are lost, the dataset equals that of a pipe.
 //!
-//! One cluster serves all tests. A job takes 20 s on two cores, most of it the start of a Java for each task, so that
-//! there are few, each of which shows much.
+//! One cluster serves all tests. A job takes 20 s on two cores, mostly to start a JVM per task, so there are
+//! few jobs, and each tests several properties.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod cluster;

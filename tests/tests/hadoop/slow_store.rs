@@ -1,4 +1,4 @@
-//! An upload that takes longer than Hadoop waits for a silent task.
+//! An upload that takes longer than Hadoop's limit for a silent task.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use crate::cluster::cluster;
 use crate::given::TALL;
 use crate::job::Job;
 
-/// The shortest that is supported.
+/// The shortest supported limit.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// A part of an upload, and how fast the store takes it: in 64 s.
+/// The size of a part, and the speed of the store: 64 s per part.
 const PART_BYTES: u64 = 8 << 20;
 const PIECE_BYTES: usize = 65_000;
 const PAUSE: Duration = Duration::from_millis(500);
 
 #[test]
-fn an_upload_longer_than_hadoops_time_limit_is_left_alone() {
+fn an_upload_longer_than_the_hadoop_time_limit_is_not_killed() {
     if !tests::prove() {
         tests::say("SKIPPED an upload of more than a minute: PROVE=1 has the time");
         return;

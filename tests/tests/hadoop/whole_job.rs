@@ -1,4 +1,4 @@
-//! Everything that can be in a file of reviews, through the job as it should go.
+//! All kinds of input through a job without faults.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ fn an_empty_partition_is_committed() {
 }
 
 #[test]
-fn a_job_that_is_started_again_commits_nothing_twice() {
+fn a_restarted_job_commits_nothing_twice() {
     if !tests::prove() {
         tests::say("SKIPPED a job that is started again: PROVE=1 has the time");
         return;
@@ -61,7 +61,7 @@ fn a_job_that_is_started_again_commits_nothing_twice() {
 }
 
 #[test]
-fn rejects_are_a_job_of_maps_alone_and_kept_once() {
+fn a_job_of_maps_only_keeps_each_reject_once() {
     let Some(cluster) = cluster() else { return };
     let _nodes = cluster.nodes.read();
 
@@ -84,7 +84,7 @@ fn rejects_are_a_job_of_maps_alone_and_kept_once() {
     assert_eq!(found.len() as u64, ran.counters("Map-Reduce Framework")["Map output records"]);
 }
 
-/// Of each reject what does not depend on who read it: the name of its file, the reason, and the line.
+/// The fields of each reject that do not depend on the task: the name of its file, the reason, and the line.
 fn facts(rejects: &str) -> Vec<String> {
     let fact = |line: &str| {
         let reject: Value = serde_json::from_str(line).unwrap();

@@ -1,4 +1,4 @@
-//! Whether an attempt or a merge may end as it did.
+//! Checks whether the result of an attempt or a merge is allowed.
 
 use std::path::Path;
 
