@@ -7,15 +7,15 @@
 #   build   CMake for HDF5: the system's if it is new enough, otherwise from PyPI
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
-#   test    Python packages for tests/oracle and for readers of the trainer's files; an S3 server; --cuda, unless
+#   test    Python packages for tests/oracle, python/, the notebook and readers of the trainer's files; an S3 server; --cuda, unless
 #           TORCH=no is set in the environment
 #   hadoop  Hadoop's jars, from which bootstrap/hadoop/cluster.sh starts a cluster on this machine: 93 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
 #   bench   Python packages of the engines in the benchmarks, and the AWS CLI: 1.4 GB
-#   check   cargo-deny and shellcheck
+#   check   cargo-deny, shellcheck, mypy and ruff
 #   workflows  actionlint, which needs Go
 #   sbom    cargo-sbom, which lists the packages linked into a program
-#   dist    zig, which links programs for an older glibc
+#   dist    zig, which links programs for an older glibc, and flit, which builds the wheel of python/
 #   fuzz    cargo-fuzz
 #   mutations  cargo-mutants
 set -euo pipefail
@@ -53,7 +53,7 @@ main() {
             torch) torch=${torch:-part} ;;
             --cuda) torch=whole ;;
             # Tests of process groups start a Python rank; its PyTorch does not start without its CUDA libraries.
-            test) python_set test; python_set s3; python_set report; [ "${TORCH:-yes}" = no ] || torch=whole ;;
+            test) python_set test; torch_for_test; python_set s3; python_set report; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             hadoop) hadoop ;;
             browser) browser ;;
             bench) python_set bench "1.4 GB" ;;
@@ -217,6 +217,13 @@ pytorch() {
     sed -n 's/^torch==\([^ ]*\).*/\1/p' "$wanted" >libtorch/build-version
     # Last, so that an interrupted installation is repeated.
     echo "$stamp" >libtorch/stamp
+}
+
+# torch_for_test: .deps/test imports PyTorch from .deps/torch if it is installed; packages of .deps/test come first.
+torch_for_test() {
+    local packages
+    packages=lib/python$(python_version)/site-packages
+    echo "../../../../torch/$packages" >"test/$packages/torch.pth"
 }
 
 # unzip_libtorch WHEEL ...: extracts headers and libraries only, a third of the wheel.
