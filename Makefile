@@ -127,6 +127,9 @@ check: ## check format, lints, documentation, licences, scripts, workflows, figu
 	then .deps/bin/actionlint -shellcheck .deps/bin/shellcheck; \
 	else [ -z "$(CI)" ] && echo "SKIPPED actionlint: installation failed; see the lines above"; fi
 	python3 docs/figures/draw.py --check
+	.deps/check/bin/ruff check --quiet --no-cache python
+	.deps/check/bin/ruff format --check --quiet --no-cache python
+	cd python && ../.deps/check/bin/python -m mypy --cache-dir=/dev/null --no-error-summary
 	$(MAKE) --no-print-directory deny sbom
 	$(EXCLUDED)
 
@@ -152,7 +155,8 @@ dist: ## build programs for other machines (glibc 2.34 or newer) into dist/
 	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/release/%) dist/
 	@bootstrap/laptop.sh sbom
 	python3 bootstrap/sbom.py dist $(PROGRAMS)
-	cd dist && sha256sum $(PROGRAMS) *.cdx.json >SHA256SUMS
+	cd python && SOURCE_DATE_EPOCH=315532800 ../.deps/dist/bin/python -m flit_core.wheel --outdir ../dist .
+	cd dist && sha256sum $(PROGRAMS) *.cdx.json *.whl >SHA256SUMS
 	tests/programs.sh dist $(GLIBC) $(PROGRAMS)
 
 # The bundle measures release builds; `make test` uses the dev builds that it already has.

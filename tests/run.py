@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds and runs the Rust tests and the programs under test. Several test programs run at a time: those that mostly wait in
+"""Builds and runs the Rust tests, the programs under test and the tests of python/. Several test programs run at a time: those that mostly wait in
 parallel with those that compute. The end of the output lists the ten slowest tests.
 
 usage: tests/run.py [--only PACKAGES] [--beside COMMAND] CARGO_OPTION...
@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -29,6 +30,8 @@ WAIT = [("c10d", "lost_ranks"), ("store", "s3"), ("c10d", "watch"), ("trainer", 
 # The longest of the others start first, so that the end of the run is parallel too.
 LONG = [("trainer", "program"), ("tests", "pipe"), ("trainer", "pytorch"), ("trainer", "crafted"), ("tests", "faults"), ("tests", "sentimill"), ("trainer", "report")]
 N_SLOWEST = 10
+# The name of python/ among packages.
+PYTHON = "python"
 # An unstable option of libtest that reports the duration of each test. It does not affect compilation.
 REPORT_TIME = ["-Z", "unstable-options", "--report-time"]
 TIMED = re.compile(r"^test (.*?)(?: - should panic)? \.\.\. .*<([0-9.]+)s>$", re.MULTILINE)
@@ -45,7 +48,8 @@ def main():
     begin = time.monotonic()
     cargo(["build", *arguments, "--bins"])
     programs, folders = build(arguments)
-    packages = {package for package, _, _, _ in programs}
+    packages = {package for package, _, _, _ in programs} | {PYTHON}
+    folder_of_tests = pathlib.Path(programs[0][3][0]).parent
     if only:
         if unknown := only - packages:
             sys.exit(f"run.py: --only {', '.join(sorted(unknown))}: no such package, expected some of {', '.join(sorted(packages))}")
@@ -61,6 +65,9 @@ def main():
     lanes = [threading.Thread(target=runs.run_all, args=(lane,)) for lane in lanes]
     libraries = [place[1] for _, _, kind, place in programs if kind == "lib"]
     lanes.append(threading.Thread(target=runs.doctests, args=(libraries, arguments)))
+    if not only or PYTHON in only:
+        # Test programs are in target/debug/deps/.
+        lanes.append(threading.Thread(target=runs.beside, args=(python_tests(folder_of_tests.parent),)))
     if options.beside:
         lanes.append(threading.Thread(target=runs.beside, args=(options.beside,)))
     for lane in lanes:
@@ -69,6 +76,12 @@ def main():
         lane.join()
     runs.tell(time.monotonic() - begin)
     sys.exit(1 if runs.failed else 0)
+
+
+def python_tests(programs):
+    """The command that runs the tests of python/ with the programs of this folder."""
+    python = ".deps/test/bin/python -B -m unittest discover --start-directory python/tests"
+    return f"SENTIMILL_PROGRAMS={shlex.quote(str(programs))} PYTHONPATH=python {python}"
 
 
 def cargo(arguments):

@@ -1,0 +1,65 @@
+"""The settings and digests in a dataset's attributes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings that determine the content of a dataset, and the digests of that content."""
+
+    cleaning_version: int
+    """Version of the cleaning rules."""
+    unicode_version: str
+    """Unicode version of the cleaning rules."""
+    stop_words: tuple[str, ...]
+    """Words that rows omit, in byte order."""
+    max_tokens: int
+    """Maximum number of tokens per row; 0 for no limit."""
+    keep: str
+    """The tokens that a longer row keeps: ``first``, ``last`` or ``ends``."""
+    positive_from: int
+    """The smallest rating, 1 to 5, with label 1."""
+    vocabulary_size: int
+    """Maximum number of words in the vocabulary."""
+    vocabulary_of: str | None
+    """ID digest of the dataset whose vocabulary this dataset uses."""
+    without: str | None
+    """ID digest of the dataset whose texts this dataset excludes."""
+    row_digest: str
+    """Digest of the rows with their words, including words outside the vocabulary."""
+    id_digest: str
+    """Digest of the rows with their ids."""
+    vocabulary_digest: str
+    """Digest of the words and their counts."""
+
+
+TEXTS = ("format", "unicode_version", "stop_words", "keep", "vocabulary_of", "without")
+DIGESTS = ("row_digest", "id_digest", "vocabulary_digest")
+NUMBERS = ("schema_version", "cleaning_version", "max_tokens", "positive_from", "vocabulary_size")
+ATTRIBUTES: dict[str, type[str] | type[int]] = {
+    **dict.fromkeys(TEXTS + DIGESTS, str),
+    **dict.fromkeys(NUMBERS, int),
+}
+"""All attributes of a dataset with their types."""
+
+
+def settings_of(attributes: dict[str, str | int]) -> Settings:
+    """Returns the settings in the verified attributes of a dataset."""
+    text = {name: str(attributes[name]) for name in TEXTS + DIGESTS}
+    number = {name: int(attributes[name]) for name in NUMBERS}
+    return Settings(
+        cleaning_version=number["cleaning_version"],
+        unicode_version=text["unicode_version"],
+        stop_words=tuple(text["stop_words"].split("\n")) if text["stop_words"] else (),
+        max_tokens=number["max_tokens"],
+        keep=text["keep"],
+        positive_from=number["positive_from"],
+        vocabulary_size=number["vocabulary_size"],
+        vocabulary_of=text["vocabulary_of"] or None,
+        without=text["without"] or None,
+        row_digest=text["row_digest"],
+        id_digest=text["id_digest"],
+        vocabulary_digest=text["vocabulary_digest"],
+    )
