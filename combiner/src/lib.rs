@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused_by_line() {
+    fn an_invalid_record_is_refused_with_the_line() {
         let error = run("a\t1,0,0,0,0\nnonsense\n".as_bytes(), Vec::new()).unwrap_err();
         assert_eq!(error.exit(), Exit::BadInput);
         assert!(error.to_string().starts_with("line 2 is no record: no tab"), "{error}");

@@ -1,11 +1,11 @@
-"""Turns the contract into literal cases: what goes in, and what a reader of the contract must get out.
+"""Literal cases for the contract: inputs and their expected results.
 
-Worked out by hand, not by any program. No case is taken from real reviews.
+The results were worked out by hand, not by any program. No case comes from real reviews.
 """
 
 from __future__ import annotations
 
-# A raw text, and its cleaned text.
+# A raw text and its cleaned text.
 CLEANED = (
     # apostrophes
     ("Don't", "don't"),
@@ -26,7 +26,7 @@ CLEANED = (
     ("a&#99999999999999999999;b", "a b"),
     ("a&#" + "1" * 5000 + ";b", "a b"),
     ("a&#0;b&#xD800;c", "a b c"),
-    ("a&#1;b&#127;c&#xFDD0;d", "a b c d"),  # errors to a parser, but characters still
+    ("a&#1;b&#127;c&#xFDD0;d", "a b c d"),  # parse errors in HTML, but still characters
     ("&#x41;&#X42;&#00067;", "abc"),
     ("&#; &#x; &#xg;", "x xg"),
     ("&amp;lt;b&gt;", "lt b"),
@@ -51,8 +51,8 @@ CLEANED = (
     ("a<?php b ?>c", "a php b c"),
     # case
     ("\u039f\u0394\u039f\u03a3 \u039f\u0394\u039f\u03a3", "\u03bf\u03b4\u03bf\u03c2 \u03bf\u03b4\u03bf\u03c2"),
-    ("\u03a3", "\u03c3"),  # nothing before it: not final
-    ("\u0391\u03a3.\u0391 \u0391\u03a3-\u0391", "\u03b1\u03c3 \u03b1 \u03b1\u03c2 \u03b1"),  # a word goes on behind `.`
+    ("\u03a3", "\u03c3"),  # not final: no character before it
+    ("\u0391\u03a3.\u0391 \u0391\u03a3-\u0391", "\u03b1\u03c3 \u03b1 \u03b1\u03c2 \u03b1"),  # `.` does not end the word
     ("\u0391\u03a3\u2019\u0391", "\u03b1\u03c3'\u03b1"),
     ("\u0391\u03a3<b>\u0391", "\u03b1\u03c2 \u03b1"),
     ("\u0391\u03a3&amp;\u0391", "\u03b1\u03c2 \u03b1"),
@@ -79,7 +79,7 @@ CLEANED = (
     ("", ""),
 )
 
-# The bytes of a file, and its lines.
+# The bytes of a file and its lines.
 LINES = (
     (b"", []),
     (b"a", [b"a"]),
@@ -97,11 +97,11 @@ LINES = (
 
 
 def nested(brackets: int) -> bytes:
-    """A good review whose object is one bracket, around this many more."""
+    """A valid review with a value of this number of nested brackets."""
     return b'{"overall":5,"reviewText":"ok","x":' + b"[" * brackets + b"]" * brackets + b"}"
 
 
-# A line, and its entry in the ledger, its cleaned text and its rating.
+# A line with its entry in the ledger, its cleaned text and its rating.
 GOOD = b'{"overall":5,"reviewText":"ok"}'
 JUDGED = (
     (b"", ("blank", None, None)),
@@ -116,7 +116,7 @@ JUDGED = (
     (b"[" + GOOD + b"]", ("bad_line", None, None)),
     (b'"text"', ("bad_line", None, None)),
     (b"\x1f\x8b\x08", ("bad_line", None, None)),
-    # JSON and nothing but JSON; Python's literals allow a few of these again
+    # JSON only; some of these are valid Python literals
     (b'{"overall":5,"reviewText":"ok","x":NaN}', ("bad_line", None, None)),
     (b'{"overall":5,"reviewText":"ok","x":-Infinity}', ("bad_line", None, None)),
     (b'{"overall":05,"reviewText":"ok"}', ("bad_line", None, None)),
@@ -178,7 +178,7 @@ JUDGED = (
 
 BAD = ("bad_line", None, None)
 
-# The same of polarity files, with the classes "1" and "2".
+# The same for polarity files with the classes "1" and "2".
 JUDGED_CSV = (
     (b'"2","ok"', ("reviews", "ok", 5)),
     (b"1,ok", ("reviews", "ok", 1)),
@@ -195,7 +195,7 @@ JUDGED_CSV = (
     (b"2,a,b,c,ok", ("reviews", "ok", 5)),
     (b'"2","a,b"', ("reviews", "a b", 5)),
     (b"2;ok", BAD),
-    # the class as it stands
+    # the class, compared literally
     (b"3,ok", ("bad_rating", None, None)),
     (b"3,...", ("bad_rating", None, None)),
     (b"2.0,ok", ("bad_rating", None, None)),
@@ -203,7 +203,7 @@ JUDGED_CSV = (
     (b'"2 ",ok', ("bad_rating", None, None)),
     (b'"\\2",ok', ("bad_rating", None, None)),
     (b"\xff2,ok", ("bad_rating", None, None)),
-    # quotes and what escapes them
+    # quotes and their escapes
     (b'"2","a ""b"" c"', ("reviews", "a b c", 5)),
     (b'"2","a \\"b\\" c"', ("reviews", "a b c", 5)),
     (b'"2","a\\nb"', ("reviews", "a b", 5)),
@@ -236,7 +236,7 @@ JUDGED_CSV = (
     (b'"2","a\0b\tc"', ("reviews", "a b c", 5)),
 )
 
-# With the column before the last in front.
+# With the column before the last prepended.
 JUDGED_TITLED = (
     (b'"2","a title","ok"', ("reviews", "a title ok", 5)),
     (b"2,x,a title,ok", ("reviews", "a title ok", 5)),
@@ -246,7 +246,7 @@ JUDGED_TITLED = (
     (b'"2","a,b"', BAD),
 )
 
-# And of fastText's lines.
+# The same for fastText lines.
 JUDGED_FASTTEXT = (
     (b"__label__1 ok", ("reviews", "ok", 1)),
     (b"\xef\xbb\xbf__label__2 ok", ("reviews", "ok", 5)),
@@ -275,7 +275,7 @@ JUDGED_FASTTEXT = (
     (b"  ", ("blank", None, None)),
 )
 
-# Values as the parser hands them on (a JSON number is a float), and their rating.
+# Parsed values (a JSON number is a float) and their rating.
 RATED = (
     *((float(rating), rating) for rating in range(1, 6)),
     (5, 5),
@@ -288,7 +288,7 @@ RATED = (
     *((value, None) for value in ("", "0", "6", "5.5", "05", "+5", "5e0", "5\n", "\u00a05", "\u0665", "5 5", ".5")),
 )
 
-# Java's Arrays.hashCode(byte[]), which starts at 1 as Hadoop's WritableComparator.hashBytes does.
+# Results of Java's Arrays.hashCode(byte[]), which starts at 1 as Hadoop's WritableComparator.hashBytes does.
 JAVA_HASHES = (
     ("", 1),
     ("a", 128),
@@ -300,7 +300,7 @@ JAVA_HASHES = (
     ("na\u00efve reader's best friend for a very long winter evening", 1487561955),
 )
 
-# The votes for 1 to 5, and the rating they make.
+# The votes for 1 to 5 and their mode.
 MODES = (
     ([0, 0, 0, 0, 1], 5),
     ([1, 0, 0, 0, 1], 1),
@@ -310,7 +310,7 @@ MODES = (
     ([0, 0, 3, 3, 0], 3),
 )
 
-# What --keep and --max-tokens leave of the seven words a to g.
+# The result of --keep and --max-tokens for the seven words a to g.
 KEPT = (
     ("first", 3, "abc"),
     ("last", 3, "efg"),

@@ -1,10 +1,11 @@
-"""Turns a dataset file and the raw reviews it was made from into a verdict: the first difference, or none.
+"""Compares a dataset file with the raw reviews from which it was made, and reports the first difference.
 
-Works the dataset out again from the raw lines by spec.py, with the settings in the file's own attributes, and
-compares everything that crates/dataset/FORMAT.md names. Exits 1 with one line on the first difference.
+Computes the dataset again from the raw lines with spec.py and the settings in the file's attributes, and
+compares everything that crates/dataset/FORMAT.md defines. Exits with 1 and one line on the first difference.
 
-Reviews with a character newer than this Python are `undecided`: what they became is not compared. They may add
-votes and rows, no more than there are of them; word counts may then be larger, and the row digest is not checked.
+Reviews with a character newer than this Python are `undecided` and are not compared. They may add votes and
+rows, at most as many as there are undecided reviews. Word counts may then be larger, and the row digest is
+not checked.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def compare(file: h5py.File, mapped: spec.Mapped, borrowed: dict) -> str:
-    """What agrees, in one line; raises the first Difference."""
+    """Returns one line that states what agrees; raises the first Difference."""
     settings = settings_in(file, borrowed)
     check_forms(file)
     found = dataset_in(file)
@@ -83,7 +84,7 @@ def stop_words_in(file: h5py.File) -> frozenset:
 
 
 def check_forms(file: h5py.File) -> None:
-    """Types, shapes and filters of every dataset, before anything is read from them."""
+    """Checks types, shapes and filters of every dataset before reading any of them."""
     n_rows = form.dataset_named(file, "label").shape[0]
     n_words = form.dataset_named(file, "vocabulary/count").shape[0]
     n_tokens, n_bytes = form.dataset_named(file, "tokens").size, form.dataset_named(file, "vocabulary/bytes").size
@@ -104,7 +105,7 @@ def check_forms(file: h5py.File) -> None:
 
 
 def dataset_in(file: h5py.File) -> spec.Dataset:
-    """The file as the oracle's own type. Its rows know ids only: no texts, no words."""
+    """The file as the oracle's type. Its rows have ids, but no texts and no words."""
     tokens = file["tokens"][...].tolist()
     offsets = file["offsets"][...].tolist()
     form.check_offsets("/offsets", offsets, len(tokens))
@@ -160,13 +161,13 @@ def require_equal(where: str, found, expected) -> None:
         raise Difference(f"{where}: {found}, expected {expected}")
 
 
-# ---- the comparison where some reviews are undecided
+# ---- the comparison if some reviews are undecided
 
 
 def compare_decided(
     found: spec.Dataset, rows: list, dictionary: Counter, settings: spec.Settings, undecided: int
 ) -> None:
-    """Compares what no undecided review can have changed, and the file's own two digests with its content."""
+    """Compares what undecided reviews cannot change, and the file's own two digests with its content."""
     if settings.vocabulary is None:
         check_vocabulary_order(found, dictionary, settings.vocabulary_size)
     else:
@@ -195,7 +196,7 @@ def check_vocabulary_order(found: spec.Dataset, dictionary: Counter, vocabulary_
 
 
 def allow_undecided(found: list, expected: list, settings: spec.Settings, undecided: int) -> list:
-    """The found rows whose texts are expected. Those get the found votes, where these only add to their own."""
+    """The found rows whose texts are expected. Their votes are set to the found ones if these only add votes."""
     by_hash = {row.hash: row for row in expected}
     surplus, decided = 0, []
     for row in found:
@@ -211,7 +212,7 @@ def allow_undecided(found: list, expected: list, settings: spec.Settings, undeci
 
 
 def take_votes(own: spec.Row, votes: list, settings: spec.Settings) -> int:
-    """How many votes were added; none where one is missing, which the comparison of rows will report."""
+    """Number of added votes; 0 if a vote is missing, which the comparison of rows reports."""
     added = np.subtract(votes, own.votes)
     if (added < 0).any():
         return 0

@@ -1,6 +1,6 @@
-"""Turns a dataset file into arrays, words and settings, by h5py alone.
+"""Reads a dataset file into arrays, words and settings, using only h5py.
 
-Knows the names and types that the contract gives to datasets and attributes; refuses to judge their content.
+Uses the names and types that the contract defines for datasets and attributes. Does not check their content.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ TOKEN_U16_MAX = 65_535
 
 
 class Difference(Exception):
-    """The first thing found that is not as expected."""
+    """The first difference found."""
 
 
 def token_type(n_words: int) -> str:
-    """Ids reach n_words + 1, for 0 and 1 are no words."""
+    """The type of ids, which reach n_words + 1, because 0 and 1 are not words."""
     return "<u2" if n_words + 1 <= TOKEN_U16_MAX else "<u4"
 
 
 def check_form(dataset: h5py.Dataset, expected_type: str) -> None:
-    """The type of the elements, and the three filters on every chunk."""
+    """Checks the type of the elements, and the three filters of every chunk."""
     name = dataset.name
     if dataset.dtype != np.dtype(expected_type):
         raise Difference(f"{name}: type {dataset.dtype.str}, expected {expected_type}")
@@ -46,7 +46,7 @@ def dataset_named(file: h5py.File, name: str) -> h5py.Dataset:
 
 
 def text_attribute(file: h5py.File, name: str) -> str:
-    """A fixed-length UTF-8 string, less its padding of NULs."""
+    """A fixed-length UTF-8 string without its NUL padding."""
     if name not in file.attrs:
         raise Difference(f"attribute {name}: absent")
     kind = h5py.check_string_dtype(file.attrs.get_id(name).dtype)
@@ -65,7 +65,7 @@ def number_attribute(file: h5py.File, name: str) -> int:
 
 
 def words_in(file: h5py.File) -> list:
-    """The vocabulary in id order; entry i is id i + 2."""
+    """The vocabulary in id order; entry i has id i + 2."""
     content = bytes(dataset_named(file, "vocabulary/bytes")[...])
     offsets = dataset_named(file, "vocabulary/offsets")[...].tolist()
     check_offsets("/vocabulary/offsets", offsets, len(content))

@@ -1,8 +1,8 @@
-"""Turns raw review files into the ledger, counts and digests that a dataset made from them must have.
+"""Computes from raw review files the ledger, counts and digests that their dataset must have.
 
-Prints one JSON object, or with --records the records of the pipe, folded and in byte order. Reads files (gzip
-by name) one after the other, or standard input. `undecided` counts the reviews with a character newer than this
-Python: when it is not 0, the rest is only this Python's opinion.
+Prints one JSON object, or with --records the records of the pipe, combined and in byte order. Reads files one
+after the other (gzip if the name ends in .gz), or standard input. `undecided` counts the reviews with a
+character newer than this Python. If it is not 0, the other results may be wrong.
 """
 
 from __future__ import annotations
@@ -84,10 +84,10 @@ def stop_words_of(path: str | None) -> frozenset:
 
 
 def borrowed(vocabulary: str | None, without: str | None) -> dict:
-    """What other datasets give: their words in id order, or the hashes of their rows."""
+    """Data of other datasets: their words in id order, or the hashes of their rows."""
     if vocabulary is None and without is None:
         return {}
-    import dataset_file  # only here, so that the rest needs no h5py
+    import dataset_file  # only here, because only this function needs h5py
 
     return {
         "vocabulary": tuple(dataset_file.words_of(vocabulary)) if vocabulary else None,

@@ -1,6 +1,6 @@
-"""Turns raw lines into what becomes of each: one JSON list a line, `[entry in the ledger, cleaned text, rating]`.
+"""Prints the outcome of each raw line: one JSON list per line, `[entry in the ledger, cleaned text, rating]`.
 
-The text and the rating are null where the line is bad, and so is the whole list where a character is newer than this
+The text and the rating are null if the line is bad. The whole list is null if a character is newer than this
 Python. Takes the options of expect.py.
 """
 

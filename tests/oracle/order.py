@@ -1,7 +1,8 @@
-"""The order of an epoch of rows in memory, as crates/batches/src/random.rs and crates/batches/src/order.rs describe it.
+"""The order of an epoch of rows in memory, as crates/batches/src/random.rs and crates/batches/src/order.rs
+define it.
 
-From standard input {"seed": …, "epoch": …, "lengths": […], "batch_rows": …}, to standard output the batches. A script
-that must train on the same batches can import it.
+Reads {"seed": …, "epoch": …, "lengths": […], "batch_rows": …} from standard input and prints the batches. A
+script that trains on the same batches can import this module.
 """
 
 import json

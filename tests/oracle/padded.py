@@ -1,7 +1,7 @@
-"""Turns a padded file and the dataset it was made from into a verdict: the first difference, or none.
+"""Compares a padded file with its dataset and reports the first difference.
 
-Checks every row with h5py, then loads the file as its users do, by Hugging Face `datasets`, offline and with
-its cache in a temporary folder, and compares again. Exits 1 with one line on the first difference.
+Checks every row with h5py. Then loads the file as its users do, with Hugging Face `datasets`, offline and
+with the cache in a temporary folder, and compares again. Exits with 1 and one line on the first difference.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import dataset_file as form
 from dataset_file import Difference
 
 COLUMNS = ("rows", *form.ROW_TYPES)
-# A dataset made with --vocabulary may have no vocabulary size; every other setting and digest must be there.
+# A dataset made with --vocabulary may have no vocabulary size. Every other setting and digest is required.
 ATTRIBUTES = (*form.TEXT_ATTRIBUTES, *form.NUMBER_ATTRIBUTES)
 
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def columns_from(padded_path: str, dataset_path: str) -> dict:
-    """The columns the padded file must have; they have been compared with what it has."""
+    """The expected columns of the padded file, after comparison with the actual ones."""
     with h5py.File(padded_path, "r") as padded, h5py.File(dataset_path, "r") as dataset:
         compare_attributes(padded, dataset)
         length = check_forms(padded, dataset)
@@ -53,7 +53,7 @@ def columns_from(padded_path: str, dataset_path: str) -> dict:
 
 
 def compare_attributes(padded: h5py.File, dataset: h5py.File) -> None:
-    """Settings and digests must be there; whatever else both files have must be equal."""
+    """Checks that settings and digests exist, and that all attributes that both files have are equal."""
     for name in ATTRIBUTES:
         if name not in padded.attrs:
             raise Difference(f"attribute {name}: absent")
@@ -63,7 +63,8 @@ def compare_attributes(padded: h5py.File, dataset: h5py.File) -> None:
 
 
 def check_forms(padded: h5py.File, dataset: h5py.File) -> int:
-    """How many tokens a padded row has. Every dataset of the file is a column: N comes first."""
+    """Number of tokens per padded row. `datasets` loads every HDF5 dataset as a column, whose first dimension is
+    N."""
     if sorted(padded) != sorted(COLUMNS):
         raise Difference(f"datasets {sorted(padded)}, expected {sorted(COLUMNS)}")
     n_rows = dataset["label"].shape[0]
@@ -104,13 +105,13 @@ def compare_column(name: str, found: np.ndarray, expected: np.ndarray) -> None:
 
 def load_columns(path: str, types: dict) -> dict:
     with tempfile.TemporaryDirectory() as folder:
-        # Read by the import below; nothing may come from outside.
+        # The import below reads these variables; they disable network access.
         os.environ.update(HF_HOME=folder, HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1")
         import datasets
 
         datasets.disable_progress_bars()
         loaded = datasets.load_dataset("hdf5", data_files=os.path.abspath(path), split="train", cache_dir=folder)
-        # Not with_format("numpy"), which turns every integer into an i64.
+        # Not with_format("numpy"), which converts every integer to int64.
         return {name: np.array(loaded[name][:], types[name]) for name in COLUMNS}
 
 

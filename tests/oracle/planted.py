@@ -1,6 +1,6 @@
-"""Turns a dataset of the oracle into a file, whole or with one planted difference.
+"""Writes a dataset of the oracle to a file, unchanged or with one planted difference.
 
-The smallest writer of the layout that crates/dataset/FORMAT.md names; the reviews in it are made up.
+A minimal writer of the layout in crates/dataset/FORMAT.md, for synthetic reviews.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ WORDS = [first + middle + last for first in "bdfgklmnprst" for middle in "aeiou"
 
 
 def some_lines() -> list:
-    """Made-up reviews: 90 texts, some of them twice with another rating, with an ever longer run of words."""
+    """Synthetic reviews: 90 texts, some of them twice with another rating, with increasing lengths."""
     lines = []
     for number in range(110):
         text = number % 90
@@ -36,7 +36,7 @@ SETTINGS = spec.Settings(stop_words=frozenset(("the", "be", "d\u00e9")), max_tok
 
 
 class Plan:
-    """A file about to be written: what each dataset and attribute will hold, and by which filters."""
+    """A file before it is written: the content and the filters of each dataset and attribute."""
 
     def __init__(self, dataset: spec.Dataset, settings: spec.Settings):
         self.arrays = arrays_of(dataset)
@@ -57,7 +57,7 @@ class Plan:
         with h5py.File(path, "w") as file:
             for name, array in self.arrays.items():
                 chunks = (min(16, max(1, len(array))), *array.shape[1:])
-                maxshape = (None, *array.shape[1:])  # lets an empty dataset be chunked too
+                maxshape = (None, *array.shape[1:])  # allows chunks for an empty dataset too
                 file.create_dataset(name, data=array, chunks=chunks, maxshape=maxshape, **self.filters[name])
             for name, value in self.attributes.items():
                 write_attribute(file, name, value)
@@ -90,7 +90,7 @@ def offsets_of(parts: list) -> np.ndarray:
     return np.cumsum([0] + [len(part) for part in parts]).astype("<u8")
 
 
-# ---- differences: functions that spoil a plan
+# ---- differences: functions that modify a plan
 
 
 def drop(part: str, name: str):
@@ -98,7 +98,7 @@ def drop(part: str, name: str):
 
 
 def change(name: str, place, value):
-    """Sets one element, or changes it by a function of what it was."""
+    """Sets one element, or changes it with a function of its old value."""
 
     def apply(plan: Plan) -> None:
         array = plan.arrays[name] = plan.arrays[name].copy()
@@ -133,7 +133,7 @@ def drop_last_row(plan: Plan) -> None:
 
 
 def move_boundary(plan: Plan) -> None:
-    """Gives the first token of row 5 to row 4."""
+    """Moves the first token of row 5 to row 4."""
     change("offsets", 5, lambda offset: offset + 1)(plan)
 
 
@@ -143,7 +143,7 @@ def swap_rows(plan: Plan) -> None:
 
 
 def swap_words(plan: Plan) -> None:
-    """Two neighbours in the vocabulary of as many bytes, with their counts where these lie."""
+    """Swaps two adjacent vocabulary words of equal length, with their counts if these are stored."""
     offsets, content = plan.arrays["vocabulary/offsets"].astype(int), plan.arrays["vocabulary/bytes"].copy()
     lengths = np.diff(offsets)
     index = int(np.flatnonzero(lengths[1:] == lengths[:-1])[0])
@@ -169,7 +169,7 @@ def add_column(plan: Plan) -> None:
 
 
 FLIPPED = "f" * 32
-# What is wrong, how it comes about, and what compare.py must say.
+# The difference, its change, and the expected message of compare.py.
 PLANTED = (
     ("an id", change("tokens", 17, lambda number: number + 1), ": id: "),
     ("an unknown word", change("tokens", -1, lambda number: 1 if number > 1 else 2), ": id: "),

@@ -1,7 +1,7 @@
-"""Turns hand-written cases into trust in the oracle: its reading, its comparison, its check of padded files.
+"""Tests the oracle: its computation, its comparison, its check of padded files.
 
-Expectations are the literals of cases.py; the files compared are those of planted.py. Tests that need h5py or
-datasets skip, saying so, where these are absent.
+Expected results are the literals of cases.py; the compared files are those of planted.py. Tests that need
+h5py or datasets are skipped with a notice if these are not installed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 class Reading(unittest.TestCase):
-    """spec.py against literals."""
+    """Compares spec.py with literals."""
 
     def test_text_is_cleaned_in_five_steps(self):
         for text, cleaned in CLEANED:
@@ -53,7 +53,7 @@ class Reading(unittest.TestCase):
             with self.subTest(content=content):
                 self.assertEqual(list(spec.read_lines(io.BytesIO(content))), lines)
 
-    def test_each_line_has_one_reason(self):
+    def test_each_line_has_one_entry_in_the_ledger(self):
         formats = (
             (spec.Fields(), JUDGED),
             (spec.Fields(format="polarity-csv"), JUDGED_CSV),
@@ -65,7 +65,7 @@ class Reading(unittest.TestCase):
                 with self.subTest(fields=fields, line=line[:80]):
                     self.assertEqual(spec.judge(line, fields)[:3], judged)
 
-    def test_classes_have_the_ratings_that_were_named(self):
+    def test_classes_have_the_given_ratings(self):
         for named, line in (("polarity-csv", b'"good","ok"'), ("fasttext", b"__label__good ok")):
             fields = spec.Fields(format=named, class_ratings=(("good", 4),))
             self.assertEqual(spec.judge(line, fields)[:3], ("reviews", "ok", 4))
@@ -104,7 +104,7 @@ class Reading(unittest.TestCase):
         records = [spec.record_line(*item) for item in votes.items()]
         self.assertEqual(records, ["ok\t1,0,0,0,2\n", "caf\u00e9\t0,0,1,0,0\n"])
 
-    def test_partition_is_hadoops(self):
+    def test_partition_equals_that_of_hadoop(self):
         for text, java_hash in JAVA_HASHES:
             with self.subTest(text=text):
                 for partitions in (1, 2, 7, 32, 2**31 - 1):
@@ -118,19 +118,19 @@ class Reading(unittest.TestCase):
         for votes, rating in MODES:
             self.assertEqual(spec.mode(votes), rating)
 
-    def test_keep_chooses_an_end(self):
+    def test_keep_selects_the_end(self):
         for keep, most, kept in KEPT:
             with self.subTest(keep=keep, most=most):
                 settings = spec.Settings(max_tokens=most, keep=keep)
                 self.assertEqual("".join(spec.kept_words(list("abcdefg"), settings)), kept)
 
-    def test_stop_words_go_and_leave_some_texts_empty(self):
+    def test_stop_words_are_removed_and_some_texts_become_empty(self):
         settings = spec.Settings(stop_words=frozenset(("the", "it's")), max_tokens=2, keep="first")
         votes = {"the soap the soap bar": [0, 0, 0, 0, 1], "it's the": [1, 0, 0, 0, 0], "soap": [0, 0, 0, 3, 0]}
         rows, dictionary, only_stopwords = spec.reduced(votes, settings)
         words = {row.text: row.words for row in rows}
         self.assertEqual(words, {"the soap the soap bar": ["soap", "soap"], "soap": ["soap"]})
-        self.assertEqual(dictionary, {"soap": 3, "bar": 1})  # before max-tokens, once a text
+        self.assertEqual(dictionary, {"soap": 3, "bar": 1})  # before max-tokens, once per text
         self.assertEqual(only_stopwords, 1)
 
     def test_positive_from_moves_the_label(self):
@@ -160,9 +160,9 @@ class Reading(unittest.TestCase):
         total = int(spec.row_digest([one]), 16) + int(spec.row_digest([two]), 16)
         self.assertEqual(spec.row_digest([two, one]), f"{total % 2**128:032x}")
 
-    def test_words_lie_by_count_then_bytes(self):
+    def test_words_are_sorted_by_count_then_bytes(self):
         dictionary = Counter({"z": 2, "b": 1, "a": 1, "\u00e9": 1, "\U00010400": 1, "\uff41": 1})
-        words = ["z", "a", "b", "\u00e9", "\uff41", "\U00010400"]  # UTF-16 would swap the last two
+        words = ["z", "a", "b", "\u00e9", "\uff41", "\U00010400"]  # the order of UTF-16 would swap the last two
         self.assertEqual(spec.vocabulary(dictionary, spec.Settings()), words)
         self.assertEqual(spec.vocabulary(dictionary, spec.Settings(vocabulary_size=2)), ["z", "a"])
 
@@ -172,13 +172,13 @@ class Reading(unittest.TestCase):
         self.assertEqual((dataset.words, dataset.counts, dataset.rows[0].ids), (["b", "a"], [2, 1], [2, 2, 3, 1]))
         self.assertEqual(dataset.vocabulary_digest, xxhash.xxh3_128_hexdigest(b"b\t2\na\t1\n"))
 
-    def test_another_vocabulary_is_taken_whole(self):
+    def test_another_vocabulary_is_reused_completely(self):
         settings = spec.Settings(vocabulary=("x", "a"))
         rows, dictionary, _ = spec.reduced({"b b a": [0, 0, 0, 0, 1]}, settings)
         dataset = spec.merged(rows, dictionary, settings)
         self.assertEqual((dataset.words, dataset.counts, dataset.rows[0].ids), (["x", "a"], [0, 1], [1, 1, 3]))
 
-    def test_rows_left_out_keep_their_words_counted(self):
+    def test_words_of_excluded_rows_stay_counted(self):
         votes = {"a b": [0, 0, 0, 0, 1], "b": [0, 0, 0, 0, 1]}
         settings = spec.Settings(without=frozenset((xxhash.xxh3_64_intdigest(b"b"),)))
         rows, dictionary, _ = spec.reduced(votes, settings)
@@ -197,7 +197,7 @@ class Reading(unittest.TestCase):
 
 
 class CommandLine(unittest.TestCase):
-    """expect.py as a program."""
+    """Runs expect.py as a program."""
 
     def test_files_gzip_and_standard_input_agree(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -217,12 +217,12 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((results[0]["lines"], results[0]["only_stopwords"]), (len(JUDGED), 1))
         self.assertEqual(results[0]["distinct"], results[0]["only_stopwords"] + results[0]["rows"])
 
-    def test_records_are_folded_and_in_byte_order(self):
+    def test_records_are_combined_and_in_byte_order(self):
         lines = b'{"text":"b","stars":1}\n{"text":"A!","stars":5}\n{"text":"a","stars":4}\n'
         records = self.run_expect("--records", "--preset", "yelp", standard_input=lines)
         self.assertEqual(records, b"a\t0,0,0,1,1\nb\t1,0,0,0,0\n")
 
-    def test_formats_are_named(self):
+    def test_formats_are_selected_by_name(self):
         csv = (("--format", "polarity-csv", "--class-ratings", "a=b=2,2=4"), b'"a=b","A","!"\n2,b,c\n')
         titled = ((*csv[0], "--with-title"), csv[1])
         fasttext = (("--format", "fasttext"), b"__label__1 b\n__label__2 c\n")
@@ -240,7 +240,7 @@ class CommandLine(unittest.TestCase):
 
 @unittest.skipUnless(HAS_H5PY, "h5py is not installed")
 class Comparison(unittest.TestCase):
-    """compare.py accepts what the oracle made and notices each planted difference."""
+    """compare.py accepts the oracle's file and detects each planted difference."""
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -251,16 +251,16 @@ class Comparison(unittest.TestCase):
         with h5py.File(self.path, "r") as file:
             return compare.compare(file, spec.mapped(lines, spec.Fields()), borrowed)
 
-    def test_what_the_oracle_made_is_accepted(self):
+    def test_a_file_of_the_oracle_is_accepted(self):
         for settings in (SETTINGS, spec.Settings(), spec.Settings(max_tokens=0, vocabulary_size=0)):
             Plan(made(some_lines(), settings), settings).write(self.path)
             self.assertIn("90 rows", self.verdict(some_lines()))
 
-    def test_no_rows_are_a_dataset_too(self):
+    def test_a_dataset_without_rows_is_accepted(self):
         Plan(made([], SETTINGS), SETTINGS).write(self.path)
         self.assertIn("0 rows, 0 tokens, 0 words", self.verdict([]))
 
-    def test_each_planted_difference_is_noticed(self):
+    def test_each_planted_difference_is_detected(self):
         dataset = made(some_lines(), SETTINGS)
         for what, plant, message in PLANTED:
             with self.subTest(what):
@@ -271,7 +271,7 @@ class Comparison(unittest.TestCase):
                     self.verdict(some_lines())
                 self.assertIn(message, str(raised.exception))
 
-    def test_a_review_less_is_noticed(self):
+    def test_a_missing_review_is_detected(self):
         Plan(made(some_lines(), SETTINGS), SETTINGS).write(self.path)
         with self.assertRaises(form.Difference):
             self.verdict(some_lines()[:-1])
@@ -279,7 +279,7 @@ class Comparison(unittest.TestCase):
     def test_wide_vocabularies_need_wide_tokens(self):
         self.assertEqual([form.token_type(n) for n in (0, 65_534, 65_535)], ["<u2", "<u2", "<u4"])
 
-    def test_borrowed_words_and_left_out_rows_agree(self):
+    def test_a_reused_vocabulary_and_excluded_rows_agree(self):
         other = made(some_lines()[:20], SETTINGS)
         borrowed = {"vocabulary": tuple(WORDS[30:60]), "without": frozenset(row.hash for row in other.rows)}
         settings = spec.Settings(stop_words=SETTINGS.stop_words, **borrowed)
@@ -301,9 +301,10 @@ class Comparison(unittest.TestCase):
             self.verdict(some_lines() + newer)
         self.assertIn("3 votes beyond", str(raised.exception))
 
-    def test_differences_are_noticed_beside_undecided_reviews(self):
+    def test_differences_are_detected_despite_undecided_reviews(self):
         newer = ['{"overall":5,"reviewText":"The be\u0378 newer one"}'.encode()]
-        # Each of these may be the undecided review's doing, or is not checked beside one.
+        # An undecided review may cause each of these, or the comparison skips it if there are undecided
+        # reviews.
         unseen = ("row digest", "vote", "letter", "count")
         for what, plant, _ in PLANTED:
             if what.endswith(unseen):
@@ -315,7 +316,7 @@ class Comparison(unittest.TestCase):
                 with self.assertRaises(form.Difference):
                     self.verdict(some_lines() + newer)
 
-    def test_program_says_the_difference_and_exits_1(self):
+    def test_program_prints_the_difference_and_exits_1(self):
         raw = os.path.join(self.folder.name, "raw.json")
         with open(raw, "wb") as file:
             file.write(b"\n".join(some_lines()))
@@ -335,7 +336,7 @@ class Comparison(unittest.TestCase):
 
 @unittest.skipUnless(HAS_H5PY, "h5py is not installed")
 class Padded(unittest.TestCase):
-    """padded.py accepts rows cut and filled as they must be, and notices each planted difference."""
+    """padded.py accepts correctly truncated and padded rows, and detects each planted difference."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -352,12 +353,12 @@ class Padded(unittest.TestCase):
         plan.arrays, plan.filters = columns, {name: {**plan.filters["label"]} for name in columns}
         return plan
 
-    def test_rows_cut_and_filled_are_accepted(self):
+    def test_truncated_and_padded_rows_are_accepted(self):
         for length in (1, 4, 12):
             self.plan(length).write(self.padded)
             self.assertEqual(padded.columns_from(self.padded, self.dataset)["rows"].shape, (90, length + 1))
 
-    def test_each_planted_difference_is_noticed(self):
+    def test_each_planted_difference_is_detected(self):
         for what, plant, message in PADDED_PLANTED:
             with self.subTest(what):
                 plan = self.plan(12)
@@ -367,7 +368,7 @@ class Padded(unittest.TestCase):
                     padded.columns_from(self.padded, self.dataset)
                 self.assertIn(message, str(raised.exception))
 
-    def test_attributes_must_be_those_of_the_dataset(self):
+    def test_attributes_must_equal_those_of_the_dataset(self):
         self.plan(4).write(self.padded)
         with h5py.File(self.dataset, "r+") as file:
             file.attrs["schema_version"] = 2

@@ -1,7 +1,7 @@
-"""Turns raw review lines into the rows, words and digests of a dataset: the contract, read slowly.
+"""Computes the rows, words and digests of a dataset from raw review lines: the contract, implemented slowly.
 
-Promises the plainest reading of the rules, so that a person can hold it beside them: one function a rule,
-everything in memory, nothing fast. Refuses to know the programs it checks, HDF5, and the list of stop words.
+The plainest implementation of the rules, for comparison with their text: one function per rule, everything in memory, nothing
+fast. Independent of the programs it checks, of HDF5, and of the list of stop words.
 
     raw lines --mapped--> votes by cleaned text --reduced--> rows and a dictionary --merged--> ids and digests
 """
@@ -35,7 +35,7 @@ LEDGER = ("lines", "blank", *BAD_REASONS, "empty_text", "reviews")
 
 @dataclass(frozen=True)
 class Fields:
-    """The format of a line, what in it is its text and its rating, and how long it may be."""
+    """The format of a line, the fields of its text and its rating, and its maximum length."""
 
     text: str = "reviewText"
     rating: str = "overall"
@@ -55,21 +55,21 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that changes a dataset's content."""
+    """All settings that affect a dataset's content."""
 
     stop_words: frozenset = frozenset()
     max_tokens: int = 400
     keep: str = "ends"
     positive_from: int = 4
     vocabulary_size: int = 10_000
-    vocabulary: Optional[tuple] = None  # another dataset's words, in id order
+    vocabulary: Optional[tuple] = None  # the words of another dataset, in id order
     without: frozenset = frozenset()  # the hashes of another dataset
 
 
 @dataclass
 class Mapped:
-    """What the mapper hands on. `undecided` holds (cleaned text, rating) of reviews with a character newer
-    than this Python: its tables cannot say what the cleaning makes of them."""
+    """The result of the mapper. `undecided` contains (cleaned text, rating) of reviews with a character newer
+    than this Python, whose Unicode tables cannot determine the cleaned text."""
 
     ledger: Counter = field(default_factory=lambda: Counter(dict.fromkeys(LEDGER, 0)))
     votes: dict = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Mapped:
 
 @dataclass
 class Row:
-    """One distinct text: its votes, its label, the words it keeps, and (once merged) their ids."""
+    """One distinct text: its votes, its label, its kept tokens, and (after merging) their ids."""
 
     text: str
     votes: list
@@ -105,8 +105,8 @@ class Dataset:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream, which end at LF, CR or CRLF. What follows the last end is a line if not empty."""
-    for piece in stream:  # Python itself ends a piece at LF alone
+    """The lines of a stream, which end at LF, CR or CRLF. Bytes after the last line end are a line if not empty."""
+    for piece in stream:  # Python itself splits only at LF
         ended = piece.endswith(b"\n")
         if ended:
             piece = piece[:-2] if piece.endswith(b"\r\n") else piece[:-1]
@@ -117,7 +117,7 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def mapped(lines: Iterable[bytes], fields: Fields) -> Mapped:
-    """Counts each line once and adds up the votes of equal texts."""
+    """Counts each line once and sums the votes of equal texts."""
     result = Mapped()
     for line in lines:
         reason, text, rating, decided = judge(line, fields)
@@ -133,7 +133,7 @@ def mapped(lines: Iterable[bytes], fields: Fields) -> Mapped:
 
 
 def judge(line: bytes, fields: Fields) -> tuple:
-    """A line's entry in the ledger, its cleaned text, its rating, and whether this Python can decide them."""
+    """A line's entry in the ledger, its cleaned text, its rating, and whether this Python can determine them."""
     too_long = len(line) > fields.line_bytes_max
     if line.startswith(BYTE_ORDER_MARK):
         line = line[len(BYTE_ORDER_MARK):]
@@ -162,7 +162,7 @@ def review_in_json(line: str, fields: Fields) -> tuple:
 
 
 def parse_line(line: str) -> dict:
-    """The object of a line: JSON, or the Python literal of an older dump. ValueError if neither."""
+    """The object of a line: JSON, or the Python literal of an older dump. Raises ValueError if it is neither."""
     try:
         return parse_json(line)
     except ValueError:
@@ -172,7 +172,7 @@ def parse_line(line: str) -> dict:
 
 
 def parse_json(line: str) -> dict:
-    """A whole line of RFC 8259. Of equal names json keeps the last, and it joins escaped surrogate pairs."""
+    """A whole line of RFC 8259. Of duplicate names json keeps the last, and it joins escaped surrogate pairs."""
     if json_depth(line) > DEPTH_MAX:
         raise ValueError("nested too deep")
     value = JSON.decode(line)
@@ -185,13 +185,13 @@ def refuse_constant(name: str):
     raise ValueError(f"{name} is not JSON")
 
 
-# Ratings are doubles; and Python's int would refuse numbers of more than 4,300 digits, which are valid JSON.
+# Ratings are doubles. Also, Python's int refuses numbers of more than 4,300 digits, which are valid JSON.
 JSON = json.JSONDecoder(parse_int=float, parse_float=float, parse_constant=refuse_constant, strict=True)
 JSON_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 def json_depth(line: str) -> int:
-    """How many brackets are open at once: the outermost object is 1 deep."""
+    """Maximum number of open brackets: the outermost object has depth 1."""
     depth = deepest = 0
     for character in JSON_STRING.sub("", line):
         if character in "[{":
@@ -203,7 +203,7 @@ def json_depth(line: str) -> int:
 
 
 def parse_python_literal(line: str) -> dict:
-    """A dict of literals as Python itself reads it, with no comment and no \\N{name}."""
+    """A dict of literals as Python reads it, without comments and \\N{name}."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an unknown escape keeps its backslash; Python only warns
@@ -233,7 +233,7 @@ LITERAL_NODES = (ast.Expression, ast.Dict, ast.List, ast.Tuple, ast.Load, ast.Un
 
 
 def refuse_what_no_dump_holds(tree: ast.Expression) -> None:
-    """Leaves str, int, float, True, False, None, list, tuple and dict; a number may carry a sign."""
+    """Allows only str, int, float, True, False, None, list, tuple and dict; a number may have a sign."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant):
             allowed = node.value is None or type(node.value) in (str, int, float, bool)
@@ -254,7 +254,7 @@ RATING = re.compile(r"[ \t]*([1-5])(?:\.0*)?[ \t]*")
 
 
 def rating_of(value) -> Optional[int]:
-    """1 to 5, or None. True is no number."""
+    """1 to 5, or None. True is not a number."""
     if isinstance(value, str):
         found = RATING.fullmatch(value)
         return int(found.group(1)) if found else None
@@ -286,7 +286,7 @@ def parse_columns(line: str) -> list:
             raise ValueError("a quote left open, one inside of an unquoted column, or more behind the closing one")
 
 
-# A backslash before any other character is itself.
+# A backslash before any other character is literal.
 QUOTED = re.compile(r'"(?:""|\\["n\\]|\\(?!["n\\])|[^"\\])*"')
 UNQUOTED = re.compile(r'[^",]*')
 ESCAPED = re.compile(r'""|\\["n\\]')
@@ -322,7 +322,7 @@ FORMATS = {"json": review_in_json, "polarity-csv": review_in_csv, "fasttext": re
 
 
 def clean(text: str) -> str:
-    """The cleaned text: words of letters, marks and inner apostrophes, with one space between."""
+    """The cleaned text: words of letters, marks and inner apostrophes, separated by one space."""
     text = without_tags(decode_references(join_surrogates(text)))
     return trim_words(letters_alone(text.replace("\u2019", "'").lower()))
 
@@ -332,7 +332,8 @@ TAG = re.compile("<[A-Za-z/!][^<>]*>")
 
 
 def join_surrogates(text: str) -> str:
-    """A pair is the character it stands for (json joins it, Python's literals do not); a lone one is U+FFFD."""
+    """A surrogate pair becomes its character (json joins it, Python's literals do not); a lone surrogate becomes
+    U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -341,7 +342,8 @@ def decode_references(text: str) -> str:
 
 
 def decode_reference(match: re.Match) -> str:
-    """One whole reference. html.unescape would drop what the HTML standard keeps, such as `&#1;`."""
+    """Decodes one complete reference. html.unescape would drop characters that the HTML standard keeps, such as
+    `&#1;`."""
     decimal, hexadecimal, name = match.groups()
     if name is not None:
         return html.entities.html5.get(name + ";", match.group())
@@ -352,7 +354,7 @@ def decode_reference(match: re.Match) -> str:
 
 
 def numbered_character(number: int) -> str:
-    """The HTML standard's "numeric character reference end state"."""
+    """The "numeric character reference end state" of the HTML standard."""
     if number == 0 or number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
         return REPLACEMENT
     if 0x80 <= number <= 0x9F:
@@ -365,7 +367,7 @@ def without_tags(text: str) -> str:
 
 
 def letters_alone(text: str) -> str:
-    """Letters and `'` stay, marks stay behind a letter or mark that stays, the rest becomes spaces."""
+    """Keeps letters and `'`, and marks after a letter or a kept mark; everything else becomes a space."""
     kept = []
     in_letter = False
     for character in text:
@@ -381,14 +383,15 @@ def trim_words(text: str) -> str:
 
 
 def is_decided(text: str) -> bool:
-    """Whether this Python's Unicode knows every character: one unassigned here may be a letter in Unicode 17."""
+    """Whether this Python's Unicode has every character. A character that is unassigned here may be a letter in
+    Unicode 17."""
     if text.isascii() and "&" not in text:
         return True
     return not any(map(may_be_newer, decode_references(text)))
 
 
 def may_be_newer(character: str) -> bool:
-    """Unassigned, and not one of the noncharacters, which no Unicode ever assigns."""
+    """Unassigned, and not one of the noncharacters, which Unicode never assigns."""
     number = ord(character)
     noncharacter = number & 0xFFFE == 0xFFFE or 0xFDD0 <= number <= 0xFDEF
     return unicodedata.category(character) == "Cn" and not noncharacter
@@ -406,7 +409,7 @@ def record_line(text: str, votes: list) -> str:
 
 
 def partition(key: bytes, partitions: int) -> int:
-    """Hadoop's HashPartitioner on a Text key: bytes are signed, the hash wraps at 32 bits."""
+    """Hadoop's HashPartitioner for a Text key: bytes are signed, the hash wraps at 32 bits."""
     total = 1
     for byte in key:
         total = (31 * total + (byte - 256 if byte > 127 else byte)) & 0xFFFFFFFF
@@ -417,7 +420,8 @@ def partition(key: bytes, partitions: int) -> int:
 
 
 def reduced(votes: dict, settings: Settings) -> tuple[list, Counter, int]:
-    """The rows by hash, the dictionary over every token, and how many texts were stop words only."""
+    """The rows by hash, the dictionary with the counts of all words, and the number of texts with stop words
+    only."""
     rows, dictionary, only_stopwords = [], Counter(), 0
     for text, text_votes in votes.items():
         tokens = [word for word in text.split(" ") if word not in settings.stop_words]
@@ -437,7 +441,7 @@ def make_row(text: str, votes: list, words: list, settings: Settings) -> Row:
 
 
 def mode(votes: list) -> int:
-    """The most frequent rating; of equals the smaller, which index() finds first."""
+    """The most frequent rating; of equally frequent ones the smaller, which index() finds first."""
     return votes.index(max(votes)) + 1
 
 
@@ -453,7 +457,7 @@ def kept_words(tokens: list, settings: Settings) -> list:
 
 
 def merged(rows: list, dictionary: Counter, settings: Settings) -> Dataset:
-    """Gives words their ids and drops the rows another dataset holds; their words stay counted."""
+    """Assigns ids to words and drops the rows that another dataset has. The words of dropped rows stay counted."""
     words = vocabulary(dictionary, settings)
     counts = [dictionary[word] for word in words]
     rows = [row for row in rows if row.hash not in settings.without]
@@ -498,7 +502,7 @@ def lines_of(words: list) -> bytes:
 
 
 def sum_of_digests(contents: Iterable[bytes]) -> str:
-    """A sum, so that the order of rows does not matter."""
+    """A sum, which does not depend on the order of rows."""
     return f"{sum(map(xxhash.xxh3_128_intdigest, contents)) % 2**128:032x}"
 
 

@@ -1,5 +1,5 @@
-"""Whether a dataset of ours and one of another program (merge.py here, sentimill/bench/rows.py) have the same words, counts and rows,
-the rows in any order.
+"""Checks that a dataset of this project and one of another program (merge.py here, sentimill/bench/rows.py) have
+the same words, counts and rows, with the rows in any order.
 
 usage: agree.py OURS THEIRS
 """
@@ -42,7 +42,7 @@ def main():
 
 
 def alone(file, more, fewer):
-    """How many rows one file has that the other has not, and the first of them."""
+    """Number of rows that only the first file has, and the first of them."""
     left = Counter(more) - Counter(fewer)
     if not left:
         return "no row"

@@ -1,4 +1,5 @@
-"""Lines of JSON on standard input -> lines "cleaned text TAB rating", shared out among files by their text.
+"""Converts lines of JSON on standard input into lines "cleaned text TAB rating", distributed among files by
+text.
 
 usage: mapper.py FILE ...
 """
@@ -18,7 +19,7 @@ REFERENCE = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);")
 TAG = re.compile(r"<[A-Za-z/!][^<>]*>")
 NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 RATING = re.compile(r"[ \t]*([1-5])(?:\.0*)?[ \t]*").fullmatch
-# Of texts in ASCII: letters in lower case, apostrophes, else spaces.
+# For ASCII texts: letters in lower case, apostrophes unchanged, everything else a space.
 FOLDED = bytes(
     byte + 32 if chr(byte) in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" else byte if chr(byte) in "abcdefghijklmnopqrstuvwxyz'" or byte > 127 else 32
     for byte in range(256)
@@ -28,7 +29,7 @@ TEXTS_AT_ONCE = 2000
 
 
 class Kept(dict):
-    """What becomes of a character beyond ASCII, worked out when it is first met."""
+    """The replacement of a character beyond ASCII, computed at its first occurrence."""
 
     def __missing__(self, character):
         kept = character if unicodedata.category(character)[0] in "LM" else " "
@@ -50,7 +51,7 @@ def beyond_ascii(text):
     text = text.lower()
     others = set(NOT_ASCII.findall(text))
     if any(unicodedata.category(other)[0] == "M" for other in others):
-        # A mark stays behind what stays.
+        # A mark is kept after a kept character.
         before, characters = " ", []
         for character in text:
             kept = KEPT[character] if character > "\x7f" else character if character.isalpha() or character == "'" else " "
@@ -82,7 +83,7 @@ def cleaned(text):
 
 
 def rating_of(value):
-    """One digit, `None` where the value is no rating."""
+    """One digit; `None` if the value is not a rating."""
     if type(value) is str:
         match = RATING(value)
         return match and match.group(1)
@@ -96,7 +97,7 @@ def refused(constant):
 
 
 def unusual(line):
-    """The object of a line that orjson does not take: bytes that are no UTF-8, lone surrogates, a Python literal."""
+    """The object of a line that orjson refuses: bytes that are not UTF-8, lone surrogates, a Python literal."""
     line = line.decode("utf-8", "replace").lstrip("\ufeff")
     try:
         return json.loads(line, parse_constant=refused)

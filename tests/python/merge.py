@@ -1,4 +1,5 @@
-"""Shards of reducer.py -> one HDF5 file, with the columns, chunks and filters of a dataset; rows in the shards' order.
+"""Merges shards of reducer.py into one HDF5 file with the columns, chunks and filters of a dataset. Rows keep
+the order of the shards.
 
 usage: merge.py STOP_WORDS VOCABULARY_SIZE OUT SHARD ...
 """

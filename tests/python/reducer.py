@@ -1,6 +1,8 @@
-"""Sorted lines "cleaned text TAB rating" on standard input -> a shard: arrays in files, and a dictionary of words.
+"""Converts sorted lines "cleaned text TAB rating" on standard input into a shard: arrays in files, and a
+dictionary of words.
 
-usage: reducer.py STOP_WORDS MAX_TOKENS SHARD   (a file of one word a line; writes SHARD.ids and others)
+usage: reducer.py STOP_WORDS MAX_TOKENS SHARD   (STOP_WORDS: a file with one word per line; writes SHARD.ids
+and others)
 """
 
 import sys
@@ -13,7 +15,7 @@ BLOCK_BYTES = 4 << 20
 
 
 class Numbers(dict):
-    """Numbers words as they are first looked up."""
+    """Assigns numbers to words at their first lookup."""
 
     def __missing__(self, word):
         number = self[word] = len(self)
@@ -21,7 +23,7 @@ class Numbers(dict):
 
 
 def blocks(stream):
-    """Lists of whole lines, without their ends."""
+    """Yields lists of complete lines without their line ends."""
     rest = b""
     while block := stream.read(BLOCK_BYTES):
         lines = (rest + block).split(b"\n")
@@ -59,7 +61,7 @@ def main():
         out["lengths"].write(lengths[is_row].astype(np.uint32))
         out["votes"].write(votes[is_row])
 
-    # The last text of a block may go on in the next.
+    # The last text of a block may continue in the next.
     last_text, last_votes = None, None
     for lines in blocks(sys.stdin.buffer):
         if not lines:

@@ -1,4 +1,4 @@
-"""Prints the stop words that a dataset of ours was made with, one a line.
+"""Prints the stop words in the settings of a dataset, one per line.
 
 usage: stop_words.py DATASET
 """

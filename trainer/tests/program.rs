@@ -386,7 +386,7 @@ fn a_loss_that_is_no_number_ends_the_training() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn invalid_settings_are_refused() {
     let (_data, path) = reviews(60);
     for (arguments, code, told) in [
         (&["--batch", "0"][..], 64, "--batch"),

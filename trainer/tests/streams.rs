@@ -4,7 +4,7 @@
 use std::process::Command;
 
 #[test]
-fn a_closed_standard_stream_is_refused_before_anything_is_done() {
+fn a_closed_standard_stream_is_refused_before_any_work() {
     let folder = tempfile::tempdir().unwrap();
     for (redirection, stream) in [("<&-", "standard input"), (">&-", "standard output"), ("2>&-", "")] {
         let output = Command::new("/bin/sh")

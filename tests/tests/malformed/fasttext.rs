@@ -1,4 +1,4 @@
-//! Lines of fastText's files, whole and broken.
+//! fastText lines, valid and malformed.
 
 use synthetic::random::Random;
 
@@ -9,12 +9,12 @@ use crate::{Becomes::*, CASES, Class, class, random_lines, scratch};
 const FORMAT: [&str; 2] = ["--format", "fasttext"];
 
 #[test]
-fn fasttext_lines_of_every_class_become_what_the_contract_says() {
+fn fasttext_lines_of_every_class_have_the_expected_outcome() {
     check(&FORMAT, CLASSES, CASES, review);
 }
 
 #[test]
-fn fasttext_lines_scratched_anywhere_are_read_as_the_oracle_reads_them() {
+fn randomly_damaged_fasttext_lines_agree_with_the_oracle() {
     let scratched = [class("scratched", Either, |random| {
         let mut line = line(random);
         const PIECES: [&[u8]; 8] = [b" ", b"  ", b"_", b"__label__", b"__label__2 ", b"\t", b"\xFF", b"1"];
@@ -41,12 +41,12 @@ fn labels(random: &mut Random) -> Vec<u8> {
     [random.pick(&[&b"__label__1 "[..], b"__label__2 "]), more].concat()
 }
 
-/// A good line.
+/// A valid line.
 fn line(random: &mut Random) -> Vec<u8> {
     [labels(random), text(random)].concat()
 }
 
-/// A text behind one of these.
+/// A text after one of these heads.
 fn behind(random: &mut Random, heads: &[&[u8]]) -> Vec<u8> {
     [random.pick(heads), &text(random)[..]].concat()
 }

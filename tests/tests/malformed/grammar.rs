@@ -1,9 +1,9 @@
-//! Python literals at random, all within the contract's grammar.
+//! Generates random Python literals within the contract's grammar.
 
 use synthetic::random::Random;
 
-/// A dict of the contract's grammar. Its text and rating are of any kind, so it may be no review; nor may all of its
-/// keys be hashable.
+/// A dict within the contract's grammar. Its text and rating have any type, so it may not be a review. Some
+/// of its keys may be unhashable.
 pub fn dict(random: &mut Random) -> Vec<u8> {
     let mut members = Vec::new();
     for _ in 0..random.below(4) {
@@ -49,7 +49,7 @@ fn value(random: &mut Random, depth: usize) -> String {
     }
 }
 
-/// One string, or several side by side.
+/// One string, or several adjacent ones.
 fn string(random: &mut Random) -> String {
     const PIECES: &[&str] = &[
         "good",

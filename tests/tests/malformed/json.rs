@@ -1,4 +1,4 @@
-//! Lines of JSON, whole and broken.
+//! JSON lines, valid and malformed.
 
 use synthetic::random::Random;
 
@@ -10,12 +10,12 @@ use crate::notation::{
 use crate::{Becomes::*, CASES, Class, class, random_lines};
 
 #[test]
-fn json_lines_of_every_class_become_what_the_contract_says() {
+fn json_lines_of_every_class_have_the_expected_outcome() {
     check(&[], CLASSES, CASES, review);
 }
 
 #[test]
-fn json_lines_scratched_anywhere_are_read_as_the_oracle_reads_them() {
+fn randomly_damaged_json_lines_agree_with_the_oracle() {
     check(&[], &[class("scratched", Either, |random| scratched(Json, random))], random_lines(), review);
 }
 
@@ -25,7 +25,7 @@ pub fn review(text: &str) -> String {
 
 #[rustfmt::skip]
 const CLASSES: &[Class] = &[
-    // the whole line
+    // The whole line.
     class("cut anywhere", BadLine, |random| cut(Json, random)),
     class("something behind it", BadLine, |random| {
         around(random, b"", b" x|x|,|}|]|0|\"|{}|null|;|# no|// no|\0|\x0C|\xC2\xA0|\xFF")
@@ -70,7 +70,7 @@ const CLASSES: &[Class] = &[
         let mark: &[u8] = random.pick(&[b"", b"\xEF\xBB\xBF"]);
         [mark, " ".repeat(random.below(4)).as_bytes(), b"\t".repeat(random.below(3)).as_slice()].concat()
     }),
-    // brackets, colons, commas, quotes
+    // Brackets, colons, commas, quotes.
     class("a missing token", BadLine, |random| without_token(Json, random)),
     class("swapped tokens", BadLine, |random| swapped(Json, random)),
     class("a doubled mark", BadLine, |random| doubled(Json, random)),
@@ -109,7 +109,7 @@ const CLASSES: &[Class] = &[
         let bytes = invalid_utf8(random);
         with_between(Json, random, bytes)
     }),
-    // values
+    // Values.
     class("constants of others", BadLine, |random| with_value(Json, random, &[
         "NaN", "nan", "Infinity", "-Infinity", "undefined", "True", "None", "TRUE", "tru", "nulll", "nul", "truefalse",
         "x", "good",
@@ -146,7 +146,7 @@ const CLASSES: &[Class] = &[
         let piece = random.pick(&["[", "{\"a\":", "[[],", "{\"a\":[", "\"a\":", "\\", "\"", "-", "[1,"]);
         [&br#"{"overall": 5, "reviewText": "ok", "more": "#[..], piece.repeat(18_000 / piece.len()).as_bytes()].concat()
     }),
-    // the text
+    // The text.
     class("no text", NoText, |random| {
         let mut object = Object::review(Json, random);
         object.remove(TEXT);
@@ -181,7 +181,7 @@ const CLASSES: &[Class] = &[
         r#""&nbsp;&#128077;""#, r#""''""#, r#""\n\t\\""#, r#""\ud83d""#, r#""\u0000""#, "\"\u{301}\"",
         r#""<b class='good'>""#,
     ])),
-    // the rating
+    // The rating.
     class("no rating", BadRating, |random| {
         let mut object = Object::review(Json, random);
         object.remove(RATING);
@@ -210,7 +210,7 @@ const CLASSES: &[Class] = &[
         object.remove(RATING);
         object.line(random)
     }),
-    // good lines that look odd
+    // Valid lines that look odd.
     class("a good line", Review, |random| Object::review(Json, random).line(random)),
     class("a mark or spaces around", Review, |random| around(random, b"\xEF\xBB\xBF| |\t |\xEF\xBB\xBF\t", b" |\t|  ")),
     class("lone surrogates", Review, |random| {
@@ -262,7 +262,7 @@ const CLASSES: &[Class] = &[
         "5.0", "5e0", "50E-1", "0.05e+2", "5.0000000000000000000000000000001", r#"" 5.00\t""#, r#""\u0035""#,
         r#""5.""#, "4.9999999999999999999",
     ])),
-    // no JSON, but Python reads some of it
+    // Invalid JSON, some of which is a valid Python literal.
     class("JSON of a kind that Python may read", Either, |random| {
         let value = random.pick(&[
             "'x'", "+1", "0x5", "1.", ".5", "00", "05", "1_0", "True", "true", "None", "(1,)", "[1,]", "{'a': 1,}",
@@ -275,7 +275,7 @@ const CLASSES: &[Class] = &[
     }),
 ];
 
-/// A good line with one of these alternatives, parted by `|`, before it and one behind it.
+/// A valid line with one of these alternatives, separated by `|`, before it and one after it.
 fn around(random: &mut Random, before: &[u8], behind: &[u8]) -> Vec<u8> {
     let mut pick = |alternatives: &[u8]| {
         let alternatives: Vec<Vec<u8>> =
@@ -298,7 +298,7 @@ fn with_value_in_another(random: &mut Random, value: &[u8]) -> Vec<u8> {
     object.line(random)
 }
 
-/// A line whose names are written otherwise.
+/// A line whose names are written differently.
 fn respelled(random: &mut Random, names: &[&[u8]]) -> Vec<u8> {
     let name = random.pick(names);
     let mut object = Object::review(Json, random);
@@ -306,7 +306,7 @@ fn respelled(random: &mut Random, names: &[&[u8]]) -> Vec<u8> {
     object.line(random)
 }
 
-/// A value with so many brackets around it, in a member that is not read.
+/// A value with this number of brackets around it, in a member that is not read.
 fn nested(random: &mut Random, levels: usize) -> Vec<u8> {
     let (open, close) = random.pick(&[("[", "]"), ("{\"a\":", "}"), ("[0,", "]")]);
     let value = format!("{}0{}", open.repeat(levels), close.repeat(levels));

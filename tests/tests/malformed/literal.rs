@@ -1,4 +1,4 @@
-//! Lines of the older dumps, Python literals, whole and broken.
+//! Python literals of the older dumps, valid and malformed.
 
 use synthetic::random::Random;
 
@@ -12,23 +12,23 @@ use crate::notation::{
 use crate::{Becomes::*, CASES, Class, class, random_lines};
 
 #[test]
-fn python_lines_of_every_class_become_what_the_contract_says() {
+fn python_lines_of_every_class_have_the_expected_outcome() {
     check(&[], CLASSES, CASES, review);
 }
 
 #[test]
-fn python_lines_within_the_grammar_are_read_as_python_reads_them() {
+fn python_lines_within_the_grammar_agree_with_python() {
     check(&[], &[class("grammatical", Either, dict)], random_lines(), review);
 }
 
 #[test]
-fn python_lines_scratched_anywhere_are_read_as_python_reads_them() {
+fn randomly_damaged_python_lines_agree_with_python() {
     check(&[], &[class("scratched", Either, |random| scratched(Python, random))], random_lines(), review);
 }
 
 #[rustfmt::skip]
 const CLASSES: &[Class] = &[
-    // the whole line
+    // The whole line.
     class("cut anywhere", BadLine, |random| cut(Python, random)),
     class("something behind it", BadLine, |random| {
         let behind: &[
@@ -63,7 +63,7 @@ const CLASSES: &[Class] = &[
         ]);
         with_between(Python, random, space)
     }),
-    // what Python has and no dump holds
+    // Python syntax that no dump contains.
     class("bytes", BadLine, |random| with_value(Python, random, &[
         "b''", "b'x'", "B\"x\"", "br'x'", "Rb'x'", "rB'''x'''", "'x' b'y'", "b'x' b'y'",
     ])),
@@ -141,7 +141,7 @@ const CLASSES: &[Class] = &[
         let piece = random.pick(&["[", "(", "{'a':", "-", "''", "'a' ", "0_", "\\", "'\\", "\"", "(1,", "'''"]);
         [&b"{'overall': 5, 'reviewText': 'ok', 'more': "[..], piece.repeat(18_000 / piece.len()).as_bytes()].concat()
     }),
-    // text and rating
+    // Text and rating.
     class("no text", NoText, |random| {
         let mut object = Object::review(Python, random);
         object.remove(TEXT);
@@ -177,7 +177,7 @@ const CLASSES: &[Class] = &[
         "0", "00", "6", "-5", "4.5", "1e400", "-1e400", "1_000", "0xFFFFFFFFFFFFFFFFFFFFFFFF", "True", "False", "None",
         "[5]", "(5,)", "{}", "''", "'0'", "'4.5'", "'five'", "r'\\x35'", "'5\\n'", "'+5'", "' 5 0'",
     ])),
-    // good lines that look odd
+    // Valid lines that look odd.
     class("a good line", Review, |random| Object::review(Python, random).line(random)),
     class("a mark before, spaces behind, a comma at the end", Review, |random| {
         let mut tokens = Object::review(Python, random).tokens();

@@ -1,8 +1,8 @@
-//! Malformed input, class by class: each class breaks good lines in one way, 200 times from a seed, and what becomes
-//! of every line is known from its class and, independently, from the oracle. Lines broken at random, of which the
-//! oracle alone tells, come on top.
+//! Malformed input by class. Each class breaks valid lines in one way, 200 times from a seed. The outcome of
+//! every line is known from its class and, independently, from the oracle. In addition there are randomly
+//! damaged lines, whose outcome only the oracle determines.
 //!
-//! The real programs read the cases, many to a process, between lines of reviews that must come to no harm.
+//! The real programs read the cases, many per process, between lines of reviews that must not be affected.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod fasttext;
@@ -16,15 +16,15 @@ mod record;
 
 use synthetic::random::Random;
 
-/// Cases of each class.
+/// Number of cases per class.
 const CASES: u64 = 200;
 
-/// Lines that are scratched, or made, at random and may be good or bad; with PROVE=1 ten times as many.
+/// Number of randomly damaged or generated lines, valid or not; ten times as many with PROVE=1.
 fn random_lines() -> u64 {
     if tests::prove() { 40_000 } else { 4_000 }
 }
 
-/// What becomes of a line.
+/// The outcome of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Becomes {
     Blank,
@@ -34,7 +34,7 @@ enum Becomes {
     BadRating,
     EmptyText,
     Review,
-    /// Some of the class are good lines: the oracle alone says which.
+    /// Some lines of the class are valid; only the oracle determines which.
     Either,
 }
 
@@ -69,13 +69,13 @@ fn lines_of(class: &Class, cases: u64) -> impl Iterator<Item = Vec<u8>> {
     (0..cases).map(|case| (class.line)(&mut random_of(class.name, case)))
 }
 
-/// Each case of a class has a seed of its own.
+/// Each case of a class has its own seed.
 fn random_of(class: &str, case: u64) -> Random {
     let name = class.bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     Random::new(name ^ (case << 40))
 }
 
-/// Takes a byte away, doubles one or puts a piece in, so many times, at places before `reach`.
+/// Deletes a byte, doubles one or inserts a piece, `times` times, at positions before `reach`.
 fn scratch(line: &mut Vec<u8>, times: usize, reach: usize, pieces: &[&[u8]], random: &mut Random) {
     for _ in 0..times {
         let place = random.below(line.len().min(reach));
@@ -87,7 +87,7 @@ fn scratch(line: &mut Vec<u8>, times: usize, reach: usize, pieces: &[&[u8]], ran
     }
 }
 
-/// The bytes as one may read them in a message.
+/// The bytes as text for a message.
 fn shown(line: &[u8]) -> String {
     let (start, more) = line.split_at(line.len().min(400));
     format!("{}{}", start.escape_ascii(), if more.is_empty() { "" } else { "..." })

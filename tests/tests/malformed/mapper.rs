@@ -1,4 +1,4 @@
-//! Cases through the real mapper: what becomes of each line, and of the reviews between them.
+//! Runs cases through the real mapper, and checks the outcome of each line and of the reviews between them.
 
 use std::fs;
 
@@ -11,22 +11,22 @@ use tests::programs::{Finished, program, run};
 
 use crate::{Becomes, Class, lines_of, shown};
 
-/// Longest line in these tests.
+/// Maximum line length in these tests.
 pub const LINE_BYTES_MAX: usize = 20_000;
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 const BAD: [&str; 4] = ["line_too_long", "bad_line", "no_text", "bad_rating"];
 
-/// One line, and what must become of it.
+/// A line and its expected outcome.
 struct Case<'a> {
     class: &'a Class,
     line: Vec<u8>,
-    /// The line's entry in the ledger and its record, as far as its class or the oracle tells.
+    /// The line's entry in the ledger and its record, as far as its class or the oracle determines them.
     entry: Option<String>,
     record: Option<String>,
 }
 
 impl Case<'_> {
-    /// A line without its byte-order mark.
+    /// The line without its byte-order mark.
     fn content(&self) -> &[u8] {
         self.line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.line)
     }
@@ -36,7 +36,7 @@ impl Case<'_> {
     }
 }
 
-/// Checks every class of a format in one go. `review` writes a good line of five stars with this text.
+/// Checks every class of a format in one run. `review` writes a valid line of five stars with this text.
 pub fn check(format: &[&str], classes: &[Class], cases: u64, review: fn(&str) -> String) {
     let limit = LINE_BYTES_MAX.to_string();
     let arguments = [format, &["--line-bytes-max", &limit]].concat();
@@ -72,7 +72,7 @@ pub fn check(format: &[&str], classes: &[Class], cases: u64, review: fn(&str) ->
     check_refusal(&refused.with_code(65), &counts);
 }
 
-/// A CR inside makes it two lines.
+/// A CR within the line splits it into two lines.
 fn parted<'a>(class: &'a Class, line: &[u8]) -> Vec<Case<'a>> {
     let case = |part: &[u8]| Case {
         class,
@@ -83,7 +83,7 @@ fn parted<'a>(class: &'a Class, line: &[u8]) -> Vec<Case<'a>> {
     line.split(|&byte| byte == b'\r').map(case).collect()
 }
 
-/// Gives each case what must become of it, and drops those of which the oracle cannot tell.
+/// Sets the expected outcome of each case, and drops those that the oracle cannot determine.
 fn ask_the_oracle(cases: &mut Vec<Case<'_>>, arguments: &[&str]) {
     let lines: Vec<u8> = cases.iter().flat_map(|case| [&case.line, &b"\n"[..]].concat()).collect();
     let Some(judged) = oracle::judged(&lines, arguments) else { return };
@@ -98,7 +98,7 @@ fn ask_the_oracle(cases: &mut Vec<Case<'_>>, arguments: &[&str]) {
     cases.retain(|_| judged.next().is_some_and(Option::is_some));
 }
 
-/// Each case before a review, lines ending in LF, CR and CRLF by turns; and where each case begins.
+/// Each case followed by a review, with line ends LF, CR and CRLF in turn, and the offset of each case.
 fn input_of(cases: &[Case<'_>], review: fn(&str) -> String) -> (Vec<u8>, Vec<u64>) {
     let (mut input, mut offsets) = (Vec::new(), Vec::new());
     for (number, case) in cases.iter().enumerate() {
@@ -110,7 +110,7 @@ fn input_of(cases: &[Case<'_>], review: fn(&str) -> String) -> (Vec<u8>, Vec<u64
     (input, offsets)
 }
 
-/// The text of the review behind a case; no other has it.
+/// The unique text of the review after a case.
 fn between(number: usize) -> String {
     let letters = number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect::<String>();
     format!("between {letters}")
@@ -139,7 +139,8 @@ fn check_counts(counts: &MapperCounts, cases: &[Case<'_>]) {
     assert_eq!(*counts, expected);
 }
 
-/// A class of which the oracle alone tells has lines of both kinds, or it would tell nothing.
+/// A class whose outcome only the oracle determines must have both valid and bad lines. Otherwise it tests
+/// nothing.
 fn check_chance(cases: &[Case<'_>]) {
     let entries = cases.iter().filter(|case| case.class.becomes == Becomes::Either).map(|case| &case.entry);
     let (good, bad): (Vec<_>, Vec<_>) = entries.flatten().partition(|entry| *entry == "reviews");
@@ -147,7 +148,7 @@ fn check_chance(cases: &[Case<'_>]) {
     assert!(good.len() * 20 >= all && bad.len() * 20 >= all, "{} good, {} not", good.len(), bad.len());
 }
 
-/// Between the records of the reviews stand those of good cases, and no others.
+/// Checks that the records between those of the reviews are exactly those of the valid cases.
 fn check_records(records: &[u8], cases: &[Case<'_>]) {
     let mut records = str::from_utf8(records).unwrap().lines();
     for (number, case) in cases.iter().enumerate() {
@@ -171,7 +172,7 @@ fn check_records(records: &[u8], cases: &[Case<'_>]) {
     assert_eq!(records.next(), None);
 }
 
-/// Each bad line, itself, with its reason and place; and no other.
+/// Checks that the rejects are exactly the bad lines, each with its reason and position.
 fn check_rejects(rejects: &[u8], cases: &[Case<'_>], offsets: &[u64]) {
     let mut rejects = rejects
         .split(|&byte| byte == b'\n')
@@ -206,7 +207,7 @@ fn check_reject(reject: &Value, case: &Case<'_>) {
     assert_eq!(*reject, expected, "{}: {}", case.class.name, shown(&case.line));
 }
 
-/// Three of each reason with their places, the counters, and one message.
+/// Checks the first three lines of each reason with their positions, the counters, and the one message.
 fn check_refusal(refused: &Finished, counts: &MapperCounts) {
     let ledger = format!("mapper: {counts}");
     let is_sum = |line: &str| line == ledger || line.starts_with("mapper: invalid_utf8 in ");

@@ -1,4 +1,4 @@
-//! A review's line in pieces, as JSON or as a Python literal, so that one piece can be broken.
+//! A review's line as tokens, in JSON or as a Python literal, so that one token can be broken.
 
 use synthetic::random::Random;
 
@@ -9,12 +9,12 @@ pub const RATING: &str = "overall";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Notation {
-    /// With `true` in each line, which Python would not read.
+    /// With `true` in each line, which is not a Python literal.
     Json,
     Python,
 }
 
-/// An object on its way to a line: names and values as they are written.
+/// An object before it is written as a line: names and values as text.
 pub struct Object {
     notation: Notation,
     members: Vec<Member>,
@@ -27,7 +27,7 @@ struct Member {
 }
 
 impl Object {
-    /// A good review with other members, in any order.
+    /// A valid review with other members, in any order.
     pub fn review(notation: Notation, random: &mut Random) -> Self {
         let mut object = Self { notation, members: Vec::new() };
         let text = text(notation, random, b"");
@@ -67,7 +67,7 @@ impl Object {
         object
     }
 
-    /// Writes a name as this notation has it.
+    /// The name in this notation.
     fn written(&self, name: &str) -> Vec<u8> {
         match self.notation {
             Notation::Json => format!("\"{name}\""),
@@ -76,20 +76,20 @@ impl Object {
         .into_bytes()
     }
 
-    /// One more member, anywhere.
+    /// Inserts a member at a random position.
     pub fn put(&mut self, random: &mut Random, name: &'static str, value: &[u8]) {
         let place = random.below(self.members.len() + 1);
         let written = self.written(name);
         self.members.insert(place, Member { name, written, value: value.to_vec() });
     }
 
-    /// One more member, behind all others.
+    /// Appends a member.
     pub fn push(&mut self, name: &'static str, value: &[u8]) {
         let written = self.written(name);
         self.members.push(Member { name, written, value: value.to_vec() });
     }
 
-    /// A member with this name as it is written, anywhere.
+    /// Inserts a member whose name is already written, at a random position.
     pub fn put_named(&mut self, random: &mut Random, written: &[u8], value: &[u8]) {
         self.put(random, "", value);
         for member in self.members.iter_mut().filter(|member| member.name.is_empty()) {
@@ -105,7 +105,7 @@ impl Object {
         self.member(name).value = value.to_vec();
     }
 
-    /// Writes a name in another way.
+    /// Replaces the written form of a name.
     pub fn respell(&mut self, name: &str, written: &[u8]) {
         self.member(name).written = written.to_vec();
     }
@@ -130,7 +130,7 @@ impl Object {
     }
 }
 
-/// Tokens side by side, or with spaces between, but none before the first.
+/// Joins tokens, possibly with spaces between them, but none before the first.
 pub fn spaced(tokens: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     let spaces: &[&[u8]] = if random.one_in(2) { &[b"", b"", b" "] } else { &[b" ", b"\t", b"  "] };
     let mut line = tokens[0].clone();
@@ -141,7 +141,7 @@ pub fn spaced(tokens: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
     line
 }
 
-/// A text of a few words with this somewhere among them, as a string with its quotes.
+/// A text of a few words with `inside` at a random position, as a string with its quotes.
 pub fn text(notation: Notation, random: &mut Random, inside: &[u8]) -> Vec<u8> {
     let words: &[&str] = match notation {
         Notation::Json => &[
@@ -203,14 +203,14 @@ pub fn text(notation: Notation, random: &mut Random, inside: &[u8]) -> Vec<u8> {
     text
 }
 
-/// A review's line with one member's value among these.
+/// A review's line in which one member has one of these values.
 pub fn with(notation: Notation, random: &mut Random, name: &str, values: &[&str]) -> Vec<u8> {
     let mut object = Object::review(notation, random);
     object.set(name, random.pick(values).as_bytes());
     object.line(random)
 }
 
-/// A review's line with one of these values as the text, the rating, another member, or deep inside of one.
+/// A review's line with one of these values as the text, the rating, another member, or nested inside one.
 pub fn with_value(notation: Notation, random: &mut Random, values: &[&str]) -> Vec<u8> {
     let value = random.pick(values);
     let mut object = Object::review(notation, random);
@@ -228,7 +228,7 @@ pub fn with_value(notation: Notation, random: &mut Random, values: &[&str]) -> V
     object.line(random)
 }
 
-/// A review's line with this inside of its text, of another string, or of a name.
+/// A review's line with `inside` in its text, in another string, or in a name.
 pub fn with_inside(notation: Notation, random: &mut Random, inside: &[u8]) -> Vec<u8> {
     let string = text(notation, random, inside);
     let mut object = Object::review(notation, random);
@@ -240,7 +240,7 @@ pub fn with_inside(notation: Notation, random: &mut Random, inside: &[u8]) -> Ve
     object.line(random)
 }
 
-/// A review's line with this put between two of its tokens, or behind the last.
+/// A review's line with `between` inserted between two of its tokens or after the last.
 pub fn with_between(notation: Notation, random: &mut Random, between: &[u8]) -> Vec<u8> {
     let mut tokens = Object::review(notation, random).tokens();
     let place = 1 + random.below(tokens.len());
@@ -248,21 +248,21 @@ pub fn with_between(notation: Notation, random: &mut Random, between: &[u8]) -> 
     spaced(&tokens, random)
 }
 
-/// A good line cut anywhere.
+/// A valid line cut at any position.
 pub fn cut(notation: Notation, random: &mut Random) -> Vec<u8> {
     let mut line = Object::review(notation, random).line(random);
     line.truncate(1 + random.below(line.len() - 1));
     line
 }
 
-/// A line that lacks one of its tokens.
+/// A line without one of its tokens.
 pub fn without_token(notation: Notation, random: &mut Random) -> Vec<u8> {
     let mut tokens = Object::review(notation, random).tokens();
     tokens.remove(random.below(tokens.len()));
     spaced(&tokens, random)
 }
 
-/// A line in which two neighbouring tokens changed places.
+/// A line with two adjacent tokens swapped.
 pub fn swapped(notation: Notation, random: &mut Random) -> Vec<u8> {
     let mut tokens = Object::review(notation, random).tokens();
     let place = random.below(tokens.len() - 1);
@@ -270,7 +270,7 @@ pub fn swapped(notation: Notation, random: &mut Random) -> Vec<u8> {
     spaced(&tokens, random)
 }
 
-/// A line in which a bracket, a colon or a comma stands twice.
+/// A line with one bracket, colon or comma doubled.
 pub fn doubled(notation: Notation, random: &mut Random) -> Vec<u8> {
     let mut tokens = Object::review(notation, random).tokens();
     let marks: Vec<_> = (0..tokens.len())
@@ -281,7 +281,7 @@ pub fn doubled(notation: Notation, random: &mut Random) -> Vec<u8> {
     spaced(&tokens, random)
 }
 
-/// A line that lacks one of the quotes around its names and strings.
+/// A line without one of the quotes around its names and strings.
 pub fn without_quote(notation: Notation, random: &mut Random) -> Vec<u8> {
     let mut tokens = Object::review(notation, random).tokens();
     let strings: Vec<_> = (0..tokens.len()).filter(|&place| b"\"'".contains(&tokens[place][0])).collect();
@@ -294,7 +294,7 @@ pub fn without_quote(notation: Notation, random: &mut Random) -> Vec<u8> {
     spaced(&tokens, random)
 }
 
-/// A good line with random bytes put in, taken away or doubled: it may stay good.
+/// A valid line with random bytes inserted, deleted or doubled. It may stay valid.
 pub fn scratched(notation: Notation, random: &mut Random) -> Vec<u8> {
     let mut line = Object::review(notation, random).line(random);
     const PIECES: [&[u8]; 28] = [

@@ -1,4 +1,4 @@
-//! Lines of polarity files, whole and broken, with titles and without.
+//! Lines of polarity files, valid and malformed, with titles and without.
 
 use synthetic::random::Random;
 
@@ -9,13 +9,13 @@ use crate::{Becomes::*, CASES, Class, class, random_lines, scratch};
 const FORMAT: [&str; 2] = ["--format", "polarity-csv"];
 
 #[test]
-fn polarity_lines_of_every_class_become_what_the_contract_says() {
+fn polarity_lines_of_every_class_have_the_expected_outcome() {
     check(&FORMAT, CLASSES, CASES, review);
     check(&[&FORMAT[..], &["--with-title"]].concat(), CLASSES, CASES, review);
 }
 
 #[test]
-fn how_many_columns_a_line_needs_depends_on_its_title() {
+fn lines_need_two_columns_or_three_with_a_title() {
     let too_few: fn(&mut Random) -> Vec<u8> = class_of;
     let two: fn(&mut Random) -> Vec<u8> = |random| joined(&[class_of(random), column(random, b"")]);
     let any_title: fn(&mut Random) -> Vec<u8> =
@@ -39,7 +39,7 @@ fn how_many_columns_a_line_needs_depends_on_its_title() {
 }
 
 #[test]
-fn polarity_lines_scratched_anywhere_are_read_as_the_oracle_reads_them() {
+fn randomly_damaged_polarity_lines_agree_with_the_oracle() {
     let scratched = [class("scratched", Either, |random| {
         let mut line = line(random, b"");
         const PIECES: [&[u8]; 10] =
@@ -56,7 +56,7 @@ fn review(text: &str) -> String {
     format!("\"2\",,\"{text}\"")
 }
 
-/// A good line of three columns or more, with this inside of its text, which is in quotes.
+/// A valid line of at least three columns, with `inside` in its quoted text.
 fn line(random: &mut Random, inside: &[u8]) -> Vec<u8> {
     let text = column(random, inside);
     with_text(random, &text)
@@ -79,7 +79,7 @@ fn class_of(random: &mut Random) -> Vec<u8> {
     random.pick(&[&b"1"[..], b"2", b"\"1\"", b"\"2\""]).to_vec()
 }
 
-/// A column between class and text: whole, whatever it holds.
+/// A complete column between class and text.
 fn title(random: &mut Random) -> Vec<u8> {
     random
         .pick(&[
@@ -97,7 +97,7 @@ fn title(random: &mut Random) -> Vec<u8> {
         .to_vec()
 }
 
-/// A text in quotes with this somewhere inside.
+/// A quoted text with `inside` at a random position.
 fn column(random: &mut Random, inside: &[u8]) -> Vec<u8> {
     const WORDS: [&[u8]; 14] = [
         b"good",
@@ -128,7 +128,7 @@ fn column(random: &mut Random, inside: &[u8]) -> Vec<u8> {
     column
 }
 
-/// A text that cleaning leaves nothing of.
+/// A text that cleaning leaves empty.
 fn nothing(random: &mut Random) -> Vec<u8> {
     random
         .pick(&[
@@ -148,7 +148,7 @@ fn nothing(random: &mut Random) -> Vec<u8> {
 
 #[rustfmt::skip]
 const CLASSES: &[Class] = &[
-    // columns
+    // Columns.
     class("no comma", BadLine, |random| random.pick(&[
         &b"2"[..], b"\"2\"", b"2 good", b"good", b"2;good", b"2\tgood", b"2\xEF\xBC\x8Cgood",
     ]).to_vec()),
@@ -195,7 +195,7 @@ const CLASSES: &[Class] = &[
     class("two marks before", BadLine, |random| {
         [&b"\xEF\xBB\xBF\xEF\xBB\xBF\"2\",\"x\","[..], &column(random, b"")[..]].concat()
     }),
-    // classes
+    // Classes.
     class("a class without a rating", BadRating, |random| with_class(random, &[
         b"0", b"3", b"\"3\"", b"", b"\"\"", b"01", b"1.0", b"\"1 \"", b" 1", b"2 ", b"+1", b"-1", b"one", b"label",
         b"\xEF\xBC\x91", b"\"\\1\"", b"\"1\"\"\"", b"\"\\n\"", b"1\0", b"\xEF\xBB\xBF", b"\xD9\xA1", b"12", b"1=1",
@@ -207,7 +207,7 @@ const CLASSES: &[Class] = &[
     class("no rating, and nothing of a text", BadRating, |random| joined(&[
         b"3".to_vec(), b"".to_vec(), nothing(random),
     ])),
-    // texts
+    // Texts.
     class("nothing but what cleaning takes away", EmptyText, |random| joined(&[
         class_of(random), b"".to_vec(), nothing(random),
     ])),

@@ -1,5 +1,5 @@
-//! Records between the programs, broken: combiner and reducer refuse them by line and reason, and no shard comes of
-//! them.
+//! Malformed records between the programs: combiner and reducer refuse them with line and reason, and no
+//! shard is written.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use tests::programs::{Finished, program, run};
 
 use crate::{CASES, random_of, shown};
 
-/// A way to break a record, and what is wrong with it then.
+/// A way to break a record, and the reason for its refusal.
 type Broken = (&'static str, &'static str, fn(&mut Random) -> Vec<u8>);
 
 const NO_TAB: &str = "no tab between text and votes";
@@ -19,7 +19,7 @@ const NO_VOTES: &str = "all five votes are zero";
 const CUT_OFF: &str = "the input was cut off in it, before its line end";
 
 #[test]
-fn a_record_broken_in_any_way_is_refused_by_the_combiner() {
+fn every_malformed_record_is_refused_by_the_combiner() {
     for (class, reason, line, input, number) in cases(CASES) {
         let finished = run(&mut program("combiner"), &input);
         check(finished, "combiner", class, &line, number, reason);
@@ -27,9 +27,9 @@ fn a_record_broken_in_any_way_is_refused_by_the_combiner() {
 }
 
 #[test]
-fn a_record_broken_in_any_way_is_refused_by_the_reducer_and_no_shard_comes_of_it() {
+fn every_malformed_record_is_refused_by_the_reducer_without_a_shard() {
     let folder = tempfile::tempdir().unwrap();
-    // Each is a process with an HDF5 library to start.
+    // Fewer cases, because each starts a process that loads the HDF5 library.
     let cases_of_each = if tests::prove() { CASES } else { CASES / 10 };
     for (class, reason, line, input, number) in cases(cases_of_each) {
         let finished = run(&mut reducer(folder.path(), 0, 1), &input);
@@ -39,7 +39,7 @@ fn a_record_broken_in_any_way_is_refused_by_the_reducer_and_no_shard_comes_of_it
     assert!(left.is_empty(), "{left:?}");
 }
 
-/// Class, reason, the broken line, a stream of records around it, and the line's number in there.
+/// Class, reason, the broken line, a stream of records around it, and the number of the line in the stream.
 fn cases(of_each: u64) -> impl Iterator<Item = (&'static str, &'static str, Vec<u8>, Vec<u8>, usize)> {
     CLASSES.iter().flat_map(move |&(class, reason, broken)| {
         (0..of_each).map(move |case| {
@@ -48,7 +48,8 @@ fn cases(of_each: u64) -> impl Iterator<Item = (&'static str, &'static str, Vec<
             let line = broken(&mut random);
             let mut input = b"a\t0,0,0,0,1\n".repeat(before);
             input.extend_from_slice(&line);
-            // Only a line that is not empty is one at the end, and what it says does not count: it may go on.
+            // A last line that is not empty is cut off, whatever it contains, because it might have been
+            // longer.
             if behind == 0 && !line.is_empty() && random.one_in(2) {
                 return (class, CUT_OFF, line, input, before + 1);
             }
@@ -133,7 +134,7 @@ const CLASSES: &[Broken] = &[
     }),
 ];
 
-/// A cleaned text in the order of keys between the records around it.
+/// A cleaned text that sorts between the records around it.
 fn text(random: &mut Random) -> Vec<u8> {
     let words: Vec<_> = (0..random.below(6))
         .map(|_| random.pick(&["good", "not", "it's", "caf\u{e9}", "\u{65e5}\u{672c}"]))

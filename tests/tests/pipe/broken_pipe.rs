@@ -1,4 +1,4 @@
-//! Output that nobody takes is a failure: records would be lost.
+//! Output that no process reads is a failure, because records would be lost.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -13,7 +13,7 @@ use tests::say;
 
 use crate::made::commits;
 
-/// The command with a reader that went away before any input came.
+/// Runs the command with a reader that exits before there is any input.
 fn unread(command: &mut Command, input: &[u8]) -> Finished {
     let mut child = start(command);
     drop(child.stdout.take());
@@ -27,7 +27,7 @@ fn unread(command: &mut Command, input: &[u8]) -> Finished {
 }
 
 #[test]
-fn a_reader_that_went_away_is_a_failure() {
+fn a_closed_pipe_is_a_failure() {
     for (name, input) in [("mapper", &DEMO.raw), ("combiner", &DEMO.records)] {
         let failed = unread(&mut program(name), input).with_code(74);
         assert!(failed.stderr.contains(&format!("{name}: cannot write records")), "{}", failed.stderr);
@@ -40,14 +40,14 @@ fn a_full_disk_is_a_failure() {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut child =
             program(name).stdin(Stdio::piped()).stdout(full).stderr(Stdio::piped()).spawn().unwrap();
-        // It may give up before it has read all of it.
+        // The program may exit before it has read all input.
         let _ = child.stdin.take().unwrap().write_all(input);
         finish(child, name).with_code(74);
     }
 }
 
 #[test]
-fn a_reducer_whose_echo_is_lost_has_committed_and_can_be_run_again() {
+fn a_reducer_whose_output_is_lost_has_committed_and_can_be_rerun() {
     let folder = tempfile::tempdir().unwrap();
     let sorted = sorted_as_c(&DEMO.records);
 
@@ -58,8 +58,9 @@ fn a_reducer_whose_echo_is_lost_has_committed_and_can_be_run_again() {
 }
 
 #[test]
-fn a_combiner_starts_ends_and_says_nothing() {
-    // Hadoop starts it for every spill of every mapper. The time is told, not judged: the machine may be busy.
+fn a_combiner_prints_nothing() {
+    // Hadoop starts the combiner for every spill of every mapper. The time is only printed, because the
+    // machine may be busy.
     const STARTS: u32 = 50;
     let begin = Instant::now();
     for _ in 0..STARTS {

@@ -1,4 +1,4 @@
-//! Nothing is a result too.
+//! Empty input.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use tests::programs::{program, run};
 
 use crate::made::{commits, objects};
 
-/// Refuses to make a dataset of no row; gives the message.
+/// Checks that no dataset is made without rows. Returns the message.
 fn refused(pipe: &Pipe, records: &[u8], folder: &Path) -> String {
     pipe.reduce(&pipe.sorted(records), &folder.join("run"));
     let out = folder.join("reviews.h5");
@@ -35,7 +35,7 @@ fn partitions_without_a_record_are_committed_and_no_dataset_is_made_of_them() {
 }
 
 #[test]
-fn texts_of_stop_words_alone_make_no_dataset() {
+fn texts_of_stop_words_only_make_no_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let reducer = ["--profile", "original"].map(str::to_owned).to_vec();
     let pipe = Pipe { reducer, ..Pipe::default() };
@@ -59,7 +59,7 @@ fn an_empty_partition_among_others_changes_no_byte() {
 }
 
 #[test]
-fn mapper_and_combiner_of_nothing_write_nothing() {
+fn mapper_and_combiner_write_nothing_for_empty_input() {
     let folder = tempfile::tempdir().unwrap();
     let counts = folder.path().join("mapper.json");
     let refused = run(program("mapper").arg("--counts").arg(&counts), b"").with_code(65);

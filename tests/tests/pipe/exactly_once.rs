@@ -1,4 +1,4 @@
-//! A partition is committed once, whoever tries and how often.
+//! A partition is committed once, whatever the number of attempts.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ fn attempt(run_folder: &Path, name: &str) -> Command {
     reducer
 }
 
-/// The records without the last one: other rows.
+/// The records without the last one, which give other rows.
 fn one_less(sorted: &[u8]) -> Vec<u8> {
     let records = split(sorted);
     records[..records.len() - 1].concat()
 }
 
 #[test]
-fn a_reducer_started_again_finds_its_work_done() {
+fn a_restarted_reducer_finds_its_commit() {
     let folder = tempfile::tempdir().unwrap();
     let sorted = sorted_as_c(&DEMO.records);
     let first = run(&mut attempt(folder.path(), "first"), &sorted).succeeded();
@@ -69,8 +69,8 @@ fn a_committed_partition_refuses_other_rows_and_settings() {
     assert!(snapshot(folder.path()) == before, "nothing was touched");
 }
 
-/// Attempts that have all seen that nothing is committed, and then commit at once. A pipe holds 64 KiB: who has
-/// taken more input than that has looked for a commit before.
+/// Runs attempts that all find no commit and then commit at once. A pipe holds 64 KiB, so an attempt that has
+/// read more input than that has already looked for a commit.
 fn race(run_folder: &Path, inputs: &[&[u8]]) -> Vec<Finished> {
     let mut racers: Vec<_> =
         (0..inputs.len()).map(|i| start(&mut attempt(run_folder, &format!("racer{i}")))).collect();
@@ -91,7 +91,7 @@ fn race(run_folder: &Path, inputs: &[&[u8]]) -> Vec<Finished> {
 }
 
 #[test]
-fn of_racing_attempts_one_is_elected_and_all_succeed() {
+fn one_of_several_racing_attempts_is_elected_and_all_succeed() {
     let folder = tempfile::tempdir().unwrap();
     let sorted = sorted_as_c(&DEMO.records);
 
@@ -114,7 +114,7 @@ fn of_racing_attempts_one_is_elected_and_all_succeed() {
 }
 
 #[test]
-fn a_racing_attempt_with_other_rows_fails_loudly() {
+fn a_racing_attempt_with_other_rows_fails() {
     let folder = tempfile::tempdir().unwrap();
     let sorted = sorted_as_c(&DEMO.records);
 
@@ -126,7 +126,7 @@ fn a_racing_attempt_with_other_rows_fails_loudly() {
 }
 
 #[test]
-fn a_reducer_killed_before_its_end_leaves_nothing() {
+fn a_reducer_killed_before_its_commit_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let sorted = sorted_as_c(&DEMO.records);
     let mut killed = start(&mut attempt(folder.path(), "first"));
@@ -142,7 +142,7 @@ fn a_reducer_killed_before_its_end_leaves_nothing() {
 }
 
 #[test]
-fn an_attempt_started_again_under_its_own_name_uses_its_own_object() {
+fn a_restarted_attempt_with_the_same_name_reuses_its_object() {
     // Given an attempt that was killed between its object and its commit.
     let folder = tempfile::tempdir().unwrap();
     let sorted = sorted_as_c(&DEMO.records);
@@ -156,7 +156,7 @@ fn an_attempt_started_again_under_its_own_name_uses_its_own_object() {
     assert_eq!((commits(folder.path()).len(), objects(folder.path()).len()), (1, 1));
 }
 
-/// A run of two partitions, the first of which was reduced by two attempts at once.
+/// A run of two partitions, of which two concurrent attempts reduced the first.
 fn run_with_an_orphan(folder: &Path) -> (PathBuf, String) {
     let run_folder = folder.join("run");
     let split = split_by_hadoop(&sorted_as_c(&DEMO.records), 2);
@@ -214,7 +214,7 @@ fn gc_deletes_nothing_while_a_partition_is_missing() {
 }
 
 #[test]
-fn merge_wants_every_partition_and_no_other() {
+fn merge_requires_every_partition_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, dataset) = (folder.path().join("run"), folder.path().join("reviews.h5"));
     let none = run(&mut merge(&run_folder, &dataset), b"").with_code(66);
@@ -229,7 +229,7 @@ fn merge_wants_every_partition_and_no_other() {
 }
 
 #[test]
-fn an_object_that_is_not_what_its_commit_says_is_refused() {
+fn an_object_that_differs_from_its_commit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, dataset) = (folder.path().join("run"), folder.path().join("reviews.h5"));
     Pipe { partitions: 2, ..Pipe::default() }.reduce(&sorted_as_c(&DEMO.records), &run_folder);

@@ -1,4 +1,5 @@
-//! The same reviews in any format become the same dataset, and the oracle reads each format as the mapper does.
+//! The same reviews in any format give the same dataset, and the oracle parses each format as the mapper
+//! does.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -23,11 +24,11 @@ fn polarity_files_give_the_dataset_of_the_same_json() {
 }
 
 #[test]
-fn a_title_is_put_in_front_of_the_text() {
+fn a_title_is_prepended_to_the_text() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["--format", "polarity-csv", "--with-title"];
     let dataset = agreed(folder.path(), &arguments, |number, text, stars| {
-        // What is parted at a space and joined by one is whole again.
+        // A text split at a space is restored when the title is prepended with a space.
         let (title, rest) = text.split_once(' ').unwrap_or((text, ""));
         format!("\"{stars}\",{},{}", quoted(number / 2, title), quoted(number, rest))
     });
@@ -49,7 +50,7 @@ fn dataset_of_json(folder: &Path) -> Vec<u8> {
     fs::read(Pipe::default().dataset(raw.as_bytes(), &folder.join("json"))).unwrap()
 }
 
-/// The dataset of the reviews in lines that `line` writes, agreed by the oracle.
+/// The dataset of the reviews as written by `line`, after comparison with the oracle.
 fn agreed(folder: &Path, format: &[&str], line: impl Fn(usize, &str, u64) -> String) -> PathBuf {
     let raw: String = reviews()
         .iter()

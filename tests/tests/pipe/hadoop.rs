@@ -17,7 +17,7 @@ const NEWER: [&str; 4] =
 const OLDER: [&str; 4] = ["mapred_task_partition", "mapred_reduce_tasks", "mapred_task_id", "mapred_job_id"];
 
 #[test]
-fn hadoops_variables_stand_for_flags_by_newer_and_older_names() {
+fn hadoop_variables_replace_flags_under_newer_and_older_names() {
     let split = split_by_hadoop(&sorted_as_c(&DEMO.records), 3);
     for names in [NEWER, OLDER] {
         let folder = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ fn hadoops_variables_stand_for_flags_by_newer_and_older_names() {
 }
 
 #[test]
-fn a_flag_wins_over_a_newer_name_and_that_over_an_older() {
+fn a_flag_overrides_the_newer_name_which_overrides_the_older() {
     let folder = tempfile::tempdir().unwrap();
     let mut by_newer = program("reducer");
     by_newer.arg("--run").arg(folder.path());
@@ -64,7 +64,7 @@ fn a_flag_wins_over_a_newer_name_and_that_over_an_older() {
 }
 
 #[test]
-fn a_reducer_that_knows_no_partition_says_what_is_missing() {
+fn a_reducer_without_a_partition_reports_what_is_missing() {
     let folder = tempfile::tempdir().unwrap();
     let bare = || {
         let mut reducer = program("reducer");
@@ -90,7 +90,7 @@ fn a_reducer_that_knows_no_partition_says_what_is_missing() {
 }
 
 #[test]
-fn outside_hadoop_every_attempt_has_a_name_of_its_own() {
+fn outside_hadoop_every_attempt_has_a_unique_name() {
     let folder = tempfile::tempdir().unwrap();
     for number in [0, 1] {
         run(&mut reducer(folder.path(), number, 2), b"").succeeded();
@@ -103,7 +103,7 @@ fn outside_hadoop_every_attempt_has_a_name_of_its_own() {
 }
 
 #[test]
-fn a_bad_line_is_told_with_the_file_that_hadoop_names() {
+fn a_bad_line_is_reported_with_the_input_file_of_the_task() {
     for name in ["mapreduce_map_input_file", "map_input_file"] {
         let mut mapper = program("mapper");
         let finished =
@@ -117,7 +117,7 @@ fn a_bad_line_is_told_with_the_file_that_hadoop_names() {
 }
 
 #[test]
-fn a_failing_task_says_why_by_its_status_and_by_its_last_line() {
+fn a_failing_task_reports_its_reason_in_status_and_last_line() {
     let folder = tempfile::tempdir().unwrap();
     let (nonsense, lines) = (&b"nonsense\n"[..], b"x\n".repeat(1000));
     let tasks = [
@@ -128,7 +128,7 @@ fn a_failing_task_says_why_by_its_status_and_by_its_last_line() {
     for (mut task, input) in tasks {
         for name in ["mapreduce_task_attempt_id", "mapred_task_id"] {
             task.env_clear().env(name, "attempt_1_0001_r_000000_0");
-            // A failing task stays until Hadoop has passed its status on.
+            // A failing task waits until Hadoop has reported its status.
             task.env("mapreduce_task_progress_report_interval", "200");
             let begin = Instant::now();
             let failed = run(&mut task, input).with_code(65);
@@ -144,7 +144,7 @@ fn a_failing_task_says_why_by_its_status_and_by_its_last_line() {
 }
 
 #[test]
-fn bytes_that_are_no_lines_fail_the_task_that_begins_with_them() {
+fn a_task_whose_input_starts_with_a_utf16_mark_fails() {
     let utf16 = [b"\xff\xfe", &b"{\0}\0\n\0"[..]].concat();
     let task = |split: &[(&str, &str)]| {
         let mut mapper = program("mapper");
@@ -155,7 +155,7 @@ fn bytes_that_are_no_lines_fail_the_task_that_begins_with_them() {
         let expected = "found UTF-16, expected UTF-8; convert the file by iconv -f UTF-16 -t UTF-8\n";
         assert!(refused.stderr.ends_with(expected), "{}", refused.stderr);
     }
-    // Elsewhere in a file these bytes are no mark.
+    // At other positions in a file these bytes are not a mark.
     let mapped = task(&[("mapreduce_map_input_start", "134217728")]).succeeded();
     assert!(mapped.stderr.contains("reporter:counter:mapper,invalid_utf8,1\n"), "{}", mapped.stderr);
 }
@@ -169,7 +169,7 @@ fn a_task_without_a_record_succeeds() {
 }
 
 #[test]
-fn a_task_tells_of_its_commit_by_the_record() {
+fn a_task_prints_its_commit_record() {
     let folder = tempfile::tempdir().unwrap();
     let mut reducer = reducer(folder.path(), 0, 1);
     let told = run(as_task(reducer.args(["--stopwords", "nltk"])), b"ok\t0,0,0,1,0\n").succeeded().said();

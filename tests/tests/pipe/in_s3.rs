@@ -1,4 +1,4 @@
-//! The job with its run in S3: the same dataset as in a folder, and nothing secret in what anybody said.
+//! The job with its run in S3: the same dataset as in a folder, and no secret in any output.
 
 use std::process::Command;
 use std::time::Duration;
@@ -23,9 +23,9 @@ fn silent_about_secrets(finished: &Finished) {
 }
 
 #[test]
-fn a_run_in_s3_becomes_the_same_dataset() {
+fn a_run_in_s3_gives_the_same_dataset() {
     let Some(server) = S3Server::start() else { return };
-    // The first answer to each request is lost on its way.
+    // The first answer to each request is lost.
     let proxy = FaultProxy::start(server.address(), |request| {
         if request.earlier == 0 { Fault::LoseAnswer } else { Fault::None }
     })
@@ -47,9 +47,9 @@ fn a_run_in_s3_becomes_the_same_dataset() {
 }
 
 #[test]
-fn a_slow_upload_is_never_silent_for_long() {
+fn a_slow_upload_keeps_reporting_progress() {
     let Some(server) = S3Server::start() else { return };
-    // So many bytes that the operating system's own buffers do not take all of them at once.
+    // So large that the buffers of the operating system cannot hold it.
     let proxy = FaultProxy::start(server.address(), |request| {
         let is_shard = request.method == "PUT" && request.target.contains("/data/");
         if is_shard { Fault::SlowRead(1_000_000, Duration::from_millis(300)) } else { Fault::None }
@@ -58,7 +58,7 @@ fn a_slow_upload_is_never_silent_for_long() {
     let texts = (0..1_000_000_u32).map(|n| format!("{}\t0,0,0,0,1\n", word_of(n)));
     let sorted = sorted_as_c(texts.collect::<String>().as_bytes());
     let mut reducer = reducer(&proxy.url(), 0, "first");
-    // A sixth of it, less a little, is 450 ms.
+    // Slightly less than a sixth of it is 450 ms.
     as_task(&mut reducer).env("mapreduce_task_timeout", "3000");
 
     let reduced = run(&mut reducer, &sorted).succeeded();
@@ -69,14 +69,14 @@ fn a_slow_upload_is_never_silent_for_long() {
     assert!(signs >= 3, "{:?}", heard.statuses);
 }
 
-/// A word of its own for each number: its digits as letters, in an order that no compressor foresees.
+/// A distinct word for each number: its digits as letters, in an incompressible order.
 fn word_of(number: u32) -> String {
     let mixed = u64::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
 #[test]
-fn a_store_that_cannot_keep_the_promise_is_refused_before_any_record_is_read() {
+fn a_store_without_conditional_puts_is_refused_before_any_record_is_read() {
     let Some(server) = S3Server::start() else { return };
     let proxy = FaultProxy::start(server.address(), |_| Fault::DropCondition).unwrap();
     let refused = run(&mut reducer(&proxy.url(), 0, "first"), b"not sorted, not even records").with_code(78);
@@ -88,7 +88,7 @@ fn a_store_that_cannot_keep_the_promise_is_refused_before_any_record_is_read() {
 }
 
 #[test]
-fn a_commit_record_that_the_store_damages_is_no_success() {
+fn a_damaged_commit_record_in_s3_is_reported_as_a_failure() {
     let Some(server) = S3Server::start() else { return };
     let proxy = FaultProxy::start(server.address(), |request| {
         let is_record = request.method == "PUT" && request.target.contains("/commit/");
@@ -105,7 +105,7 @@ fn a_commit_record_that_the_store_damages_is_no_success() {
              no put overwrites it: start again with a new --run, in a store that keeps what it is sent"
         )
     );
-    // Nor is what the first attempt has left behind taken for done.
+    // The damaged record of the first attempt does not count as success either.
     let refused = run(&mut reducer(&proxy.url(), 0, "second"), &sorted).with_code(70);
     let last = refused.stderr.lines().last().unwrap();
     assert!(last.starts_with(&format!("{record} says that data/part-00000.")), "{last}");
@@ -131,7 +131,7 @@ fn a_bucket_of_another_owner_is_refused_before_any_record_is_read() {
 }
 
 #[test]
-fn without_credentials_a_reducer_says_so_at_once() {
+fn a_reducer_without_credentials_fails_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut reducer = reducer("http://127.0.0.1:9", 0, "first");
     reducer.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");

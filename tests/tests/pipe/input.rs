@@ -1,4 +1,4 @@
-//! Line ends, marks, tabs and damage in what the programs read.
+//! Line ends, byte-order marks, tabs and damage in the input of the programs.
 
 use std::iter;
 
@@ -17,7 +17,7 @@ use crate::made::{manifest, objects};
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[test]
-fn the_mapper_counts_what_the_corpus_has() {
+fn the_mapper_counts_match_the_corpus() {
     let folder = tempfile::tempdir().unwrap();
     let counts = folder.path().join("mapper.json");
     mapped(&DEMO.raw, &counts);
@@ -66,7 +66,7 @@ fn a_byte_order_mark_before_any_line_is_skipped() {
 }
 
 #[test]
-fn compressed_and_utf16_standard_input_is_read_as_a_file_is() {
+fn compressed_and_utf16_standard_input_is_decoded_as_a_file() {
     let utf8 = String::from_utf8_lossy(&DEMO.raw);
     let utf16: Vec<u8> = iter::once(0xfeff).chain(utf8.encode_utf16()).flat_map(u16::to_le_bytes).collect();
     for compress in [gzip, bzip2, zstd] {
@@ -79,7 +79,7 @@ fn compressed_and_utf16_standard_input_is_read_as_a_file_is() {
     let whole = gzip(&DEMO.raw);
     let cut = run(&mut program("mapper"), &whole[..whole.len() - 1]).with_code(65);
     assert!(cut.stderr.ends_with("the end of the file; fetch the file again\n"), "{}", cut.stderr);
-    // A task of Hadoop gets inflated lines: what looks compressed there is none.
+    // A Hadoop task gets inflated lines, so input that looks compressed is an error.
     let mapped = run(as_task(&mut program("mapper")), &gzip(b"{}")).succeeded();
     assert!(
         mapped.stderr.contains("mapper: no line is a review; the input is compressed"),
@@ -105,8 +105,8 @@ fn lines_that_are_not_utf8_are_counted_in_counts_and_manifest() {
 }
 
 #[test]
-fn a_tab_behind_every_record_changes_no_byte() {
-    // Hadoop writes one behind a key that has no value.
+fn a_tab_after_every_record_changes_no_byte() {
+    // Hadoop writes a tab after a key that has no value.
     let tabbed = |records: &[u8]| ended_by(records, b"\t\n");
     let folder = tempfile::tempdir().unwrap();
     let pipe = Pipe { partitions: 2, passes_before_sort: vec![1, 0], ..Pipe::default() };
@@ -118,7 +118,7 @@ fn a_tab_behind_every_record_changes_no_byte() {
 }
 
 #[test]
-fn records_that_the_reducer_cannot_trust_are_refused() {
+fn damaged_records_are_refused_by_the_reducer() {
     let unsorted = b"b\t0,0,0,0,1\na\t0,0,0,0,1\n";
     let refused: [(&[u8], &str); 7] = [
         (unsorted, "sort with LC_ALL=C"),

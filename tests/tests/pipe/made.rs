@@ -1,4 +1,4 @@
-//! What the programs made, as their readers see it.
+//! Reads the files that the programs wrote.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub fn open(dataset: &Path) -> DatasetReader {
     DatasetReader::open(dataset).expect("a dataset opens")
 }
 
-/// The manifest beside a dataset.
+/// The manifest of a dataset.
 pub fn manifest(dataset: &Path) -> DatasetManifest {
     let json = fs::read(dataset.with_extension("manifest.json")).expect("a manifest lies beside the dataset");
     serde_json::from_slice(&json).expect("a manifest is JSON")

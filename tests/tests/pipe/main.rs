@@ -1,4 +1,5 @@
-//! The path of one review through the real programs: raw line → mapper → sort → combiner → reducer → merge → dataset.
+//! The path of a review through the real programs: raw line → mapper → sort → combiner → reducer → merge →
+//! dataset.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod broken_pipe;

@@ -1,4 +1,5 @@
-//! Merge again: nothing to do, or the same file again, or a refusal; never another file over one that is there.
+//! A repeated merge does nothing, writes the same file again, or is refused. It never overwrites another
+//! file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ impl Merged {
 }
 
 #[test]
-fn merging_again_changes_nothing_and_says_so() {
+fn merging_again_changes_nothing_and_reports_it() {
     let merged = Merged::new(&["--padded", "20"]);
     let before = snapshot(merged.folder.path());
 
@@ -50,7 +51,7 @@ fn merging_again_changes_nothing_and_says_so() {
 }
 
 #[test]
-fn a_file_that_is_gone_is_made_again() {
+fn a_deleted_file_is_written_again() {
     let merged = Merged::new(&["--padded", "20"]);
     let names = ["reviews.h5", "reviews.manifest.json", "reviews.padded.h5"];
     let before = names.map(|name| fs::read(merged.path(name)).unwrap());
@@ -67,7 +68,7 @@ fn a_file_that_is_gone_is_made_again() {
 }
 
 #[test]
-fn another_out_and_other_settings_are_made_of_the_same_sealed_shards() {
+fn a_merged_run_can_be_merged_to_another_path_and_with_other_settings() {
     let merged = Merged::new(&[]);
     let sealed = snapshot(&merged.run);
     let (copy, small) = (merged.path("elsewhere/copy.h5"), merged.path("small.h5"));
@@ -103,7 +104,7 @@ fn other_settings_for_the_same_file_are_refused() {
 }
 
 #[test]
-fn another_file_in_the_datasets_place_is_refused() {
+fn another_file_at_the_path_of_the_dataset_is_refused() {
     let merged = Merged::new(&[]);
     let mut flipped = DEMO.dataset.clone();
     flipped[DEMO.dataset.len() / 2] ^= 1;
@@ -122,7 +123,7 @@ fn another_file_in_the_datasets_place_is_refused() {
 }
 
 #[test]
-fn a_dataset_of_another_run_is_not_written_over() {
+fn a_dataset_of_another_run_is_not_overwritten() {
     let [one, other] = [Merged::new(&[]), Merged::new(&[])];
     let before = snapshot(one.folder.path());
     let refused = run(&mut merge(&other.run, &one.dataset), b"").with_code(64);
@@ -131,7 +132,7 @@ fn a_dataset_of_another_run_is_not_written_over() {
 }
 
 #[test]
-fn a_sealed_run_refuses_another_commit() {
+fn a_merged_run_refuses_another_commit() {
     let merged = Merged::new(&[]);
     let commit = merged.run.join("commit/part-00001.json");
     let altered = fs::read_to_string(&commit).unwrap().replace("\"attempt\": \"", "\"attempt\": \"x");
@@ -141,7 +142,7 @@ fn a_sealed_run_refuses_another_commit() {
 }
 
 #[test]
-fn a_merge_leaves_no_file_but_its_own() {
+fn a_merge_leaves_no_temporary_files() {
     let merged = Merged::new(&["--padded", "20"]);
     let files: Vec<PathBuf> = snapshot(merged.folder.path()).into_keys().collect();
     let outside = |path: &&PathBuf| !path.starts_with(merged.run.join("data"));
@@ -179,12 +180,12 @@ fn check_recomputes_and_describe_prints_the_card_again() {
 }
 
 #[test]
-fn check_refuses_a_damaged_file_and_names_it() {
+fn check_refuses_a_damaged_file_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("damaged.h5");
     let whole = &DEMO.dataset;
     let mut cases = vec![Vec::new(), b"my notes".to_vec(), whole[..whole.len() - 1].to_vec()];
-    // Chunks of tokens take most of a dataset.
+    // Chunks of tokens are the largest part of a dataset.
     for part in 1..8 {
         let mut flipped = whole.clone();
         flipped[whole.len() * part / 8] ^= 1;
@@ -203,7 +204,7 @@ fn check_refuses_a_damaged_file_and_names_it() {
 }
 
 #[test]
-fn check_notices_any_byte_where_the_manifest_lies_beside() {
+fn check_detects_any_flipped_byte_if_there_is_a_manifest() {
     let merged = Merged::new(&[]);
     let mut longer = fs::read(&merged.dataset).unwrap();
     longer.push(0);
@@ -212,7 +213,7 @@ fn check_notices_any_byte_where_the_manifest_lies_beside() {
     let refused = merge_with(&["--check", text_of(&merged.dataset)]).with_code(66);
     assert!(refused.stderr.contains("its manifest says"), "{}", refused.stderr);
 
-    // The byte is no part of what the file holds, and without a manifest nobody knows that it was not there.
+    // The byte is not part of the content, so it cannot be detected without a manifest.
     fs::remove_file(merged.path("reviews.manifest.json")).unwrap();
     let checked = merge_with(&["--check", text_of(&merged.dataset)]).succeeded().said();
     assert!(checked.contains("without a manifest beside it, only its content was checked"), "{checked}");

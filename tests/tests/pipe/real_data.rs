@@ -1,4 +1,4 @@
-//! Real reviews become the numbers that an independent reading of the contract gave.
+//! Real reviews give the numbers of an independent implementation of the contract.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -114,27 +114,27 @@ const YELP_SENTENCES: Expected = Expected {
 };
 
 #[test]
-fn all_beauty_becomes_the_known_dataset() {
+fn all_beauty_gives_the_known_dataset() {
     check_numbers(&ALL_BEAUTY);
 }
 
 #[test]
-fn gift_cards_become_the_known_dataset() {
+fn gift_cards_give_the_known_dataset() {
     check_numbers(&GIFT_CARDS);
 }
 
 #[test]
-fn imdb_train_becomes_the_known_dataset() {
+fn imdb_train_gives_the_known_dataset() {
     check_numbers(&IMDB_TRAIN);
 }
 
 #[test]
-fn imdb_test_becomes_the_known_dataset() {
+fn imdb_test_gives_the_known_dataset() {
     check_numbers(&IMDB_TEST);
 }
 
 #[test]
-fn yelp_sentences_become_the_known_dataset() {
+fn yelp_sentences_give_the_known_dataset() {
     check_numbers(&YELP_SENTENCES);
 }
 
@@ -198,7 +198,7 @@ fn check_numbers(expected: &Expected) {
 }
 
 #[test]
-fn amazon_reviews_give_the_same_bytes_however_they_are_cut() {
+fn amazon_reviews_give_the_same_bytes_for_any_split() {
     for input in [ALL_BEAUTY.input, GIFT_CARDS.input] {
         let Some(raw) = real_data::raw(input) else { return };
         let folder = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ fn amazon_reviews_give_the_same_bytes_however_they_are_cut() {
 }
 
 #[test]
-fn imdb_gives_the_same_bytes_when_cut_combined_and_spilled() {
+fn imdb_gives_the_same_bytes_when_split_combined_and_spilled() {
     let Some(raw) = real_data::raw(IMDB_TRAIN.input) else { return };
     let folder = tempfile::tempdir().unwrap();
     let plain = fs::read(Pipe::default().dataset(&raw, &folder.path().join("plain"))).unwrap();

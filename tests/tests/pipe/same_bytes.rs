@@ -1,4 +1,4 @@
-//! However the job is cut, combined, ordered and spilled, the dataset is the same file, byte for byte.
+//! However the job is split, combined, ordered and spilled, the dataset is the same file, byte for byte.
 
 use std::path::Path;
 
@@ -20,14 +20,14 @@ fn check(pipe: &Pipe) {
 
 #[test]
 fn the_number_of_partitions_changes_no_byte() {
-    // Merge reads 64 shards side by side, and more in groups.
+    // Merge reads up to 64 shards at once, and more in groups.
     for partitions in [1, 2, 7, 64, 100] {
         check(&Pipe { partitions, ..Pipe::default() });
     }
 }
 
 #[test]
-fn selecting_from_the_whole_stream_is_as_good_as_a_split() {
+fn selecting_from_the_whole_stream_gives_the_same_bytes_as_a_split() {
     for partitions in [1, 2, 7, 64] {
         check(&Pipe { partitions, splitter: Splitter::Select, ..Pipe::default() });
     }
@@ -45,7 +45,7 @@ fn the_number_of_combiner_passes_changes_no_byte() {
 }
 
 #[test]
-fn a_combiner_of_unsorted_records_loses_nothing() {
+fn combining_unsorted_records_loses_nothing() {
     let unsorted = combined(&shuffled(&DEMO.records, 1));
     let folder = tempfile::tempdir().unwrap();
     let dataset = Pipe::default().dataset_of_records(&unsorted, folder.path());
@@ -54,7 +54,7 @@ fn a_combiner_of_unsorted_records_loses_nothing() {
 
 #[test]
 fn the_order_of_a_keys_values_changes_no_byte() {
-    // Folded in parts first, so that the values of one key differ in more than their rating.
+    // Combined in parts first, so that the values of one key differ in more than their rating.
     let pipe = Pipe { partitions: 7, passes_before_sort: vec![1, 0, 1], ..Pipe::default() };
     let records = pipe.sorted(&DEMO.records);
     for seed in 1..=3 {
@@ -102,7 +102,7 @@ fn the_number_of_mappers_changes_neither_dataset_nor_ledger() {
 
 #[test]
 fn a_reducer_that_spills_writes_the_same_shard() {
-    // Several times the least memory that a reducer takes.
+    // Several times the minimum memory of a reducer.
     let folder = tempfile::tempdir().unwrap();
     let (lines, _) = raw(60_000, 1);
     let records = sorted_as_c(&mapped(&lines, &folder.path().join("mapper.json")));
@@ -135,8 +135,8 @@ fn a_shell_pipe_with_the_real_sort_gives_the_same_bytes() {
 }
 
 #[test]
-fn another_splitter_is_taken_on_purpose_only() {
-    // Given a split by the partition after Hadoop's own.
+fn another_partitioner_is_accepted_only_with_its_flag() {
+    // Given a split by the partition after the one that Hadoop computes.
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, dataset) = (folder.path().join("run"), folder.path().join("reviews.h5"));
     let mut split = split_by_hadoop(&sorted_as_c(&DEMO.records), 3);
@@ -158,7 +158,7 @@ fn another_splitter_is_taken_on_purpose_only() {
 
 #[test]
 fn a_text_in_two_partitions_is_refused() {
-    // Of few shards, which are read side by side, and of many, in two groups.
+    // With few shards, which are read at once, and with many, in two groups.
     for (one, other, partitions) in [(0, 1, 2), (3, 99, 100)] {
         let folder = tempfile::tempdir().unwrap();
         let run_folder = folder.path().join("run");
@@ -176,7 +176,7 @@ fn a_text_in_two_partitions_is_refused() {
     }
 }
 
-/// Few of them in a usual run; PROVE=1 takes its time.
+/// Few by default; more with PROVE=1.
 fn cases() -> u32 {
     if tests::prove() { 256 } else { 16 }
 }

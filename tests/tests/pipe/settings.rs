@@ -1,4 +1,5 @@
-//! Every setting that changes content does what the oracle says, and stands in the dataset.
+//! Every setting that changes content has the effect that the oracle computes, and is recorded in the
+//! dataset.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +16,7 @@ use tests::programs::run;
 
 use crate::made::{manifest, open};
 
-/// A dataset of the demo corpus by these arguments, agreed by the oracle.
+/// A dataset of the demo corpus with these arguments, after comparison with the oracle.
 fn agreed(folder: &Path, reducer: &[&str], merge: &[&str]) -> PathBuf {
     let raw = folder.join("raw.json");
     fs::write(&raw, &DEMO.raw).unwrap();
@@ -30,7 +31,7 @@ fn row_settings(dataset: &Path) -> Settings {
     open(dataset).settings().rows.clone()
 }
 
-/// The rows as a reader of the dataset sees them.
+/// The rows of a dataset.
 fn rows(dataset: &Path) -> Vec<Row> {
     let mut rows = Vec::new();
     open(dataset)
@@ -43,7 +44,7 @@ fn rows(dataset: &Path) -> Vec<Row> {
 }
 
 #[test]
-fn without_settings_the_modern_profile_holds() {
+fn the_default_profile_is_modern() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &[], &[]);
     let settings = row_settings(&dataset);
@@ -54,7 +55,7 @@ fn without_settings_the_modern_profile_holds() {
 }
 
 #[test]
-fn negations_stay_in_the_text_when_asked_for() {
+fn nltk_negations_keep_negations_in_rows() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &["--stopwords", "nltk-negations"], &[]);
     let settings = row_settings(&dataset);
@@ -64,7 +65,7 @@ fn negations_stay_in_the_text_when_asked_for() {
 }
 
 #[test]
-fn no_stop_words_leave_every_word() {
+fn without_stop_words_every_word_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &["--profile", "original", "--stopwords", "none"], &[]);
     assert!(row_settings(&dataset).stop_words.is_empty());
@@ -72,7 +73,7 @@ fn no_stop_words_leave_every_word() {
 }
 
 #[test]
-fn a_list_of_ones_own_is_cleaned_as_reviews_are() {
+fn a_custom_list_is_cleaned_as_reviews_are() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("list");
     fs::write(&list, "Great\n\nI\u{2019}m\nthe\r\nthe\n").unwrap();
@@ -81,7 +82,7 @@ fn a_list_of_ones_own_is_cleaned_as_reviews_are() {
 }
 
 #[test]
-fn a_list_that_is_not_there_is_a_missing_input() {
+fn a_missing_list_is_a_missing_input() {
     let folder = tempfile::tempdir().unwrap();
     let list = folder.path().join("absent");
     let finished = run(reducer(folder.path(), 0, 1).arg("--stopwords").arg(&list), b"").with_code(66);
@@ -89,7 +90,7 @@ fn a_list_that_is_not_there_is_a_missing_input() {
 }
 
 #[test]
-fn a_long_row_keeps_the_words_that_were_asked_for() {
+fn a_long_row_keeps_the_chosen_tokens() {
     for (name, keep) in [("first", Keep::First), ("last", Keep::Last), ("ends", Keep::Ends)] {
         let folder = tempfile::tempdir().unwrap();
         let dataset = agreed(folder.path(), &["--max-tokens", "5", "--keep", name], &[]);
@@ -100,14 +101,14 @@ fn a_long_row_keeps_the_words_that_were_asked_for() {
 }
 
 #[test]
-fn zero_tokens_mean_all_of_them() {
+fn zero_max_tokens_means_no_limit() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &["--profile", "original", "--max-tokens", "0"], &[]);
     assert!(rows(&dataset).iter().any(|row| row.tokens.len() > 100));
 }
 
 #[test]
-fn a_lower_bar_makes_more_rows_positive() {
+fn a_lower_positive_from_makes_more_rows_positive() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &["--positive-from", "3"], &[]);
     assert_eq!(row_settings(&dataset).positive_from, 3);
@@ -117,7 +118,7 @@ fn a_lower_bar_makes_more_rows_positive() {
 }
 
 #[test]
-fn each_profile_equals_its_long_form() {
+fn each_profile_equals_its_separate_flags() {
     let long_forms = [
         ("modern", ["--stopwords", "none", "--max-tokens", "400", "--keep", "ends"], Settings::default()),
         ("original", ["--stopwords", "nltk", "--max-tokens", "100", "--keep", "first"], Settings::original()),
@@ -134,7 +135,7 @@ fn each_profile_equals_its_long_form() {
 }
 
 #[test]
-fn a_flag_wins_over_its_profile() {
+fn a_flag_overrides_its_profile() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &["--profile", "original", "--max-tokens", "7"], &[]);
     assert_eq!(row_settings(&dataset), Settings { max_tokens: 7, ..Settings::original() });
@@ -150,8 +151,8 @@ fn a_small_vocabulary_holds_the_most_frequent_words() {
 }
 
 #[test]
-fn ids_past_16_bits_take_32() {
-    // One word more than 16 bits have ids for, each in a review of its own.
+fn ids_beyond_16_bits_are_stored_in_32() {
+    // One word more than 16-bit ids allow, each in its own review.
     let folder = tempfile::tempdir().unwrap();
     let digits =
         |n: u32| n.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect::<String>();
@@ -172,7 +173,7 @@ fn ids_past_16_bits_take_32() {
     }
 }
 
-/// Shards of a test set, some of whose texts the demo corpus has too, and its raw file.
+/// Shards of a test set, some of whose texts are in the demo corpus, and its raw file.
 fn test_set(folder: &Path) -> (PathBuf, PathBuf) {
     let (mut lines, _) = raw(1_500, 2);
     lines.extend_from_slice(&raw(300, 1).0);
@@ -190,7 +191,7 @@ fn training_set(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_test_set_takes_the_training_sets_words_in_their_order() {
+fn a_test_set_reuses_the_vocabulary_of_the_training_set() {
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, raw) = test_set(folder.path());
     let (train, dataset) = (training_set(folder.path()), folder.path().join("test.h5"));
@@ -206,7 +207,7 @@ fn a_test_set_takes_the_training_sets_words_in_their_order() {
 }
 
 #[test]
-fn anothers_vocabulary_and_a_size_exclude_each_other() {
+fn a_reused_vocabulary_and_a_vocabulary_size_exclude_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, _) = test_set(folder.path());
     let (train, dataset) = (training_set(folder.path()), folder.path().join("test.h5"));
@@ -216,7 +217,7 @@ fn anothers_vocabulary_and_a_size_exclude_each_other() {
 }
 
 #[test]
-fn texts_of_the_training_set_are_left_out_and_counted() {
+fn texts_of_the_training_set_are_excluded_and_counted() {
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, raw) = test_set(folder.path());
     let (train, dataset) = (training_set(folder.path()), folder.path().join("test.h5"));
@@ -233,7 +234,7 @@ fn texts_of_the_training_set_are_left_out_and_counted() {
 }
 
 #[test]
-fn vocabulary_and_texts_of_the_training_set_go_together() {
+fn vocabulary_and_without_can_be_combined() {
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, raw) = test_set(folder.path());
     let (train, dataset) = (training_set(folder.path()), folder.path().join("test.h5"));
@@ -245,7 +246,7 @@ fn vocabulary_and_texts_of_the_training_set_go_together() {
 }
 
 #[test]
-fn a_dataset_without_itself_is_not_made() {
+fn excluding_all_texts_makes_no_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let train = training_set(folder.path());
     let pipe = Pipe::default();
@@ -260,7 +261,7 @@ fn a_dataset_without_itself_is_not_made() {
 }
 
 #[test]
-fn rows_of_other_settings_are_refused_beside_a_vocabulary_with_the_flags_to_use() {
+fn other_settings_than_those_of_the_vocabulary_are_refused_with_the_flags_to_use() {
     let folder = tempfile::tempdir().unwrap();
     let (train, out) = (training_set(folder.path()), folder.path().join("test.h5"));
     let cases: [(&[&str], &str); 5] = [
@@ -279,7 +280,7 @@ fn rows_of_other_settings_are_refused_beside_a_vocabulary_with_the_flags_to_use(
         let flags = "run the reducers with --stopwords none --max-tokens 400 --keep ends --positive-from 4, into a new --run";
         assert!(stderr.ends_with(&format!("{flags}\n")), "{stderr}");
         assert!(!out.exists());
-        // Texts are the same, however their rows are cut.
+        // Texts do not depend on how their rows are truncated.
         run(
             merge(&run_folder, &folder.path().join(format!("{number}.h5"))).arg("--vocabulary-size").arg("9"),
             b"",
@@ -289,7 +290,7 @@ fn rows_of_other_settings_are_refused_beside_a_vocabulary_with_the_flags_to_use(
 }
 
 #[test]
-fn another_dataset_that_is_not_there_or_damaged_is_a_missing_input() {
+fn a_missing_or_damaged_other_dataset_is_a_missing_input() {
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, _) = test_set(folder.path());
     let (absent, damaged) = (folder.path().join("absent.h5"), folder.path().join("damaged.h5"));

@@ -1,5 +1,5 @@
-//! The programs as Hadoop Streaming has them: what it hears on standard error, what it puts into the environment, how
-//! it hands over a command.
+//! The programs under Hadoop Streaming: what it reads on standard error, the environment it sets, how it
+//! splits a command.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use tests::lines::sorted_as_c;
 use tests::pipe::reducer;
 use tests::programs::{Finished, program, run};
 
-/// What a pipe holds that nobody reads from: Hadoop reads standard error from the first record on.
+/// Capacity of a pipe without a reader. Hadoop reads standard error only after the first record.
 const PIPE_BYTES: usize = 65_536;
 
 const LINES: [&str; 10] = [
@@ -30,7 +30,7 @@ const LINES: [&str; 10] = [
     r#"{"reviewText": "x"}"#,
 ];
 
-/// How mapper, combiner and reducer ended over these lines, and what the mapper counted.
+/// Runs mapper, combiner and reducer over these lines. Returns their results and the mapper's counters.
 fn mapped_and_reduced(raw: &[u8]) -> ([Finished; 3], BTreeMap<String, i64>) {
     let folder = tempfile::tempdir().unwrap();
     let counts = folder.path().join("counts.json");
@@ -46,7 +46,7 @@ fn mapped_and_reduced(raw: &[u8]) -> ([Finished; 3], BTreeMap<String, i64>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn hadoop_counts_what_the_programs_count_and_loses_no_line(
+    fn hadoop_counters_equal_those_of_the_programs(
         lines in prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..40),
     ) {
         let (finished, counts) = mapped_and_reduced(lines.join("\n").as_bytes());
@@ -63,7 +63,7 @@ proptest! {
 }
 
 #[test]
-fn what_programs_say_fits_in_a_pipe_that_nobody_reads() {
+fn standard_error_fits_into_a_pipe_without_a_reader() {
     let bad: String = (0..100_000).map(|line| format!("{}\n", LINES[line % LINES.len()])).collect();
     for raw in [&b""[..], bad.as_bytes(), &DEMO.raw] {
         for finished in mapped_and_reduced(raw).0 {
@@ -74,16 +74,16 @@ fn what_programs_say_fits_in_a_pipe_that_nobody_reads() {
 
 #[test]
 fn each_line_on_standard_error_is_one_write() {
-    // A line in two pieces can have another program's line, or the JVM's, between them.
+    // Another program's line, or the JVM's, can come between the two parts of a line written in two calls.
     let folder = tempfile::tempdir().unwrap();
     let sorted = sorted_as_c(&DEMO.records);
     let cases = [(program("mapper"), &DEMO.raw), (reducer(folder.path(), 0, 1), &sorted)];
     for (mut program, input) in cases {
-        // Such a pipe keeps writes apart: a read gives one of them.
+        // A packet pipe keeps writes separate: each read returns one of them.
         let (packets, stderr) = pipe_with(PipeFlags::DIRECT | PipeFlags::CLOEXEC).unwrap();
         let mut child =
             as_task(&mut program).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(stderr).spawn().unwrap();
-        // The command holds the pipe's other end as well.
+        // The command holds the other end of the pipe too.
         drop(program);
         child.stdin.take().unwrap().write_all(input).unwrap();
         let mut packets = File::from(packets);
@@ -104,7 +104,7 @@ fn each_line_on_standard_error_is_one_write() {
 }
 
 #[test]
-fn outside_of_hadoop_nothing_is_said_to_it() {
+fn outside_hadoop_no_counters_or_states_are_printed() {
     let folder = tempfile::tempdir().unwrap();
     let map = run(&mut program("mapper"), &DEMO.raw).succeeded();
     let combine = run(&mut program("combiner"), &sorted_as_c(&map.stdout)).succeeded();
@@ -122,7 +122,7 @@ fn outside_of_hadoop_nothing_is_said_to_it() {
 
 #[test]
 fn two_megabytes_of_environment_change_nothing() {
-    // Hadoop puts the whole configuration of a job there. Linux takes 128 KiB a variable.
+    // Hadoop puts the whole configuration of a job there. Linux limits a variable to 128 KiB.
     let settings: Vec<(String, String)> =
         (0..20).map(|n| (format!("mapreduce_job_setting_{n}"), "x".repeat(100_000))).collect();
     let folder = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ fn two_megabytes_of_environment_change_nothing() {
 }
 
 #[test]
-fn arguments_come_through_hadoops_splitting_of_commands() {
+fn arguments_survive_the_command_splitting_of_hadoop() {
     let command =
         r#"mapper --text-field 'review text' --rating-field "reviewer's stars" --bad-lines-max 0.5"#;
     let line = br#"{"review text": "ok", "reviewer's stars": 4}"#;

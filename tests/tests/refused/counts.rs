@@ -1,8 +1,8 @@
-//! Counts of the mappers that do not fit the shards.
+//! Counts of the mappers that do not match the shards.
 
 use crate::job::{Job, REVIEWS};
 
-/// A job whose reviews two mappers read, and their files of counts.
+/// A job with two mappers, and their files of counts.
 fn of_two_mappers() -> Job {
     let job = Job::done(2);
     let (first, second) = REVIEWS.split_at(REVIEWS.find("{\"reviewText\": \"Soft").unwrap());
@@ -14,7 +14,7 @@ fn of_two_mappers() -> Job {
 const REVIEWS_DIFFER: &str = "; give --counts of this run, of every mapper once";
 
 #[test]
-fn counts_of_one_mapper_missing_or_given_twice_do_not_balance() {
+fn counts_of_a_mapper_missing_or_passed_twice_do_not_balance() {
     let job = of_two_mappers();
     for (counts, mapped) in [
         (&["first.json"][..], 4),
@@ -36,7 +36,7 @@ fn counts_of_one_mapper_missing_or_given_twice_do_not_balance() {
 }
 
 #[test]
-fn a_line_that_no_counter_holds_does_not_balance() {
+fn a_line_without_a_counter_does_not_balance() {
     let job = Job::done(2);
     job.with_json("counts.json", |counts| counts["lines"] = 10.into(), || {
         job.refuses(
@@ -103,7 +103,7 @@ fn job_output(lines: u64, reviews: u64) -> String {
 }
 
 #[test]
-fn the_output_of_the_job_client_is_taken_if_it_balances() {
+fn the_output_of_the_job_client_is_accepted_if_it_balances() {
     let job = Job::done(2);
     job.write("client.log", job_output(8, 8));
     job.refuses(
@@ -120,9 +120,9 @@ fn the_output_of_the_job_client_is_taken_if_it_balances() {
     job.merges();
 }
 
-/// Fewer than 20 bad lines are not judged, of one mapper or of all.
+/// Fewer than 20 bad lines are accepted, in one mapper or in all.
 #[test]
-fn too_many_bad_lines_in_all_counts_together_are_refused() {
+fn too_many_bad_lines_in_the_sum_of_counts_are_refused() {
     let job = Job::done(2);
     let (first, second) = REVIEWS.split_at(REVIEWS.find("{\"reviewText\": \"Soft").unwrap());
     let with_bad = |reviews: &str, n_bad: usize| format!("{reviews}{}", "{\"overall\": 5}\n".repeat(n_bad));

@@ -1,5 +1,5 @@
-//! Datasets whose digests are in order and which break a rule of FORMAT.md: no command uses them, and none writes to
-//! the terminal what a file wants to be written there.
+//! Datasets with valid digests that break a rule of FORMAT.md. Every command refuses them, and none prints
+//! control characters from the file.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use dataset::vocabulary::Vocabulary;
 
 use crate::job::Job;
 
-/// A dataset of rows of one word each, which have these hashes, as somebody could write it.
+/// Writes a crafted dataset of rows with one token each and these hashes.
 fn write(path: &Path, words: &[&str], hashes: &[u64]) {
     let settings = DatasetSettings {
         rows: Settings::original(),
@@ -34,7 +34,8 @@ fn write(path: &Path, words: &[&str], hashes: &[u64]) {
     dataset.finish(Digest::default()).unwrap();
 }
 
-/// Every command that opens a dataset refuses this one with the same words, and changes nothing.
+/// Checks that every command that opens a dataset refuses this one with the same message, and changes
+/// nothing.
 fn refused(job: &Job, said: &str) {
     let message = |program: &str| {
         format!(
@@ -52,7 +53,7 @@ fn refused(job: &Job, said: &str) {
 }
 
 #[test]
-fn a_word_that_commands_a_terminal_is_refused_and_not_shown() {
+fn a_word_with_control_characters_is_refused_and_not_shown() {
     let job = Job::done(1);
     write(&job.path("crafted.h5"), &["warm", "\u{1b}[31mred"], &[5, 7]);
     refused(&job, "word 1 of the vocabulary is \"\\u{1b}[31mred\", expected a cleaned word (FORMAT.md, F18)");
@@ -71,7 +72,7 @@ fn rows_out_of_order_are_refused() {
 }
 
 #[test]
-fn a_manifest_that_is_not_of_the_dataset_beside_it_is_refused() {
+fn a_manifest_of_another_dataset_is_refused() {
     let job = Job::done(1);
     assert_eq!(job.merge(&[]).code, 0);
     let manifest = String::from_utf8(job.read("out.manifest.json")).unwrap();

@@ -1,4 +1,4 @@
-//! Datasets that are not whole, as `--check` and `--describe` see them.
+//! Incomplete and damaged datasets, checked with `--check` and `--describe`.
 
 use crate::job::{Job, flipped, place_of};
 use crate::run::chunk;
@@ -19,7 +19,7 @@ const NO_HDF5: &str = "the file is not readable as HDF5, expected a whole HDF5 f
                        or was cut or damaged; fetch or make it again";
 
 #[test]
-fn a_file_that_is_no_dataset_is_refused() {
+fn a_file_that_is_not_a_dataset_is_refused() {
     let job = merged();
     refused(&job, "absent.h5", "no such file, expected a shard or a dataset; check the name");
     refused(&job, "reviews.json", NO_HDF5);
@@ -52,7 +52,7 @@ fn a_cut_dataset_is_refused() {
 }
 
 #[test]
-fn a_flipped_byte_in_any_column_is_refused_by_its_name() {
+fn a_flipped_byte_in_a_column_is_refused_with_its_name() {
     let job = merged();
     let whole = job.read("out.h5");
     for column in
@@ -92,15 +92,15 @@ fn a_flipped_byte_in_an_attribute_or_the_table_is_refused() {
     job.merges();
 }
 
-/// Every place of a small file, some of them spare: no flip changes what is read unnoticed, and none makes a program
-/// panic or the library write to standard error.
+/// Changes bytes at all positions of a small file, some of them unused. No flip changes the content
+/// undetected, makes a program panic, or makes the library write to standard error.
 #[test]
-fn no_flipped_byte_makes_another_dataset_of_it() {
+fn no_flipped_byte_changes_the_dataset_undetected() {
     let job = merged();
     let whole = job.read("out.h5");
     let describe = || job.program("merge", &["--describe", "out.h5"], "");
     let card = describe().stdout;
-    // A prime, so that all parts of a structure are met.
+    // A prime, so that all parts of a structure are covered.
     for at in (0..whole.len()).step_by(97) {
         job.with_content("out.h5", &flipped(&whole, at), || {
             let ended = describe();

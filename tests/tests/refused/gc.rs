@@ -1,4 +1,4 @@
-//! Garbage is collected only where nobody can need it.
+//! Garbage is collected only if nothing can need it.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::job::{Job, commit};
 const GC: [&str; 3] = ["gc", "--run", "run"];
 const DELETE: [&str; 4] = ["gc", "--run", "run", "--delete"];
 
-/// A run with an object that no commit names, as an attempt leaves it that was not elected.
+/// A run with an object that no commit names, as an attempt that was not elected leaves it.
 fn with_an_orphan() -> Job {
     let job = Job::done(2);
     job.write("run/data/part-00001.elsewhere.attempt9.h5", "left over");
@@ -30,7 +30,7 @@ fn nothing_is_deleted_while_partitions_are_missing() {
 }
 
 #[test]
-fn nothing_is_deleted_where_a_commit_names_another_object() {
+fn nothing_is_deleted_if_a_commit_names_another_object() {
     let job = with_an_orphan();
     job.with_json(&commit(1), |commit| commit["object"] = "data/part-00001.elsewhere.attempt8.h5".into(), || {
         job.refuses(
@@ -54,7 +54,7 @@ fn a_run_without_commits_has_no_garbage() {
 }
 
 #[test]
-fn what_no_commit_of_a_whole_run_names_is_removed() {
+fn objects_without_a_commit_in_a_complete_run_are_deleted() {
     let job = with_an_orphan();
     let listed = job.program("merge", &GC, "");
     assert_eq!(
@@ -68,7 +68,7 @@ fn what_no_commit_of_a_whole_run_names_is_removed() {
 }
 
 #[test]
-fn what_no_reducer_has_put_there_stays() {
+fn objects_that_no_reducer_put_are_kept() {
     let job = with_an_orphan();
     for name in ["amz.json", "part-00001.h5", "part-00001.elsewhere.attempt9.h5.copy"] {
         job.write(&format!("run/data/{name}"), "somebody else's");

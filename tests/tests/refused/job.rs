@@ -1,4 +1,4 @@
-//! One small job in a folder of its own, made right by the real programs, then broken and mended by a test.
+//! One small job in a new folder, which the real programs complete and a test then breaks and repairs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tests::programs::program;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Eight texts, one of them twice and one of stop words only; each of three partitions has some.
+/// Eight texts, one of them twice and one of stop words only. Each of three partitions has some.
 pub const REVIEWS: &str = r#"{"reviewText": "Great fit, very warm", "overall": 5}
 {"reviewText": "great fit very warm!", "overall": 4}
 {"reviewText": "Broke after one day", "overall": 1}
@@ -28,7 +28,7 @@ pub struct Job {
     partitions: u32,
 }
 
-/// How a program ended.
+/// The exit code and the output of a program.
 pub struct Ended {
     pub code: i32,
     pub stdout: String,
@@ -38,7 +38,7 @@ pub struct Ended {
 }
 
 impl Job {
-    /// A job that went well up to its merge.
+    /// A job that is ready to be merged.
     pub fn done(partitions: u32) -> Self {
         let job = Self::mapped(partitions);
         (0..partitions).for_each(|partition| job.reduce("run", partition, &[]));
@@ -81,7 +81,7 @@ impl Job {
         assert_eq!(reduced.code, 0, "{}", reduced.stderr);
     }
 
-    /// Runs a reducer that takes its texts out of the whole stream.
+    /// Runs a reducer that selects its texts from the whole stream.
     pub fn reducer(&self, run: &str, partition: u32, more: &[&str], input: impl AsRef<[u8]>) -> Ended {
         let (partition, partitions) = (partition.to_string(), self.partitions.to_string());
         let attempt = format!("attempt{partition}");
@@ -90,7 +90,7 @@ impl Job {
             arguments.extend(["--attempt", &attempt]);
         }
         if !more.contains(&"--profile") {
-            // One of its texts is of stop words only.
+            // One of its texts consists of stop words.
             arguments.extend(["--profile", "original"]);
         }
         if !more.contains(&"--any-partitioner") {
@@ -100,7 +100,7 @@ impl Job {
         self.program("reducer", &arguments, input)
     }
 
-    /// Runs a merge of `run` to `out.h5`.
+    /// Merges `run` to `out.h5`.
     pub fn merge(&self, more: &[&str]) -> Ended {
         self.program("merge", &[&["--run", "run", "--out", "out.h5"], more].concat(), "")
     }
@@ -110,12 +110,12 @@ impl Job {
         self.program_with(name, arguments, input, &[])
     }
 
-    /// Runs a program that can write files of 8 KiB (16 KiB where sh is bash), as if the disk were full.
+    /// Runs a program that can write files of at most 8 KiB (16 KiB if sh is bash), to simulate a full disk.
     pub fn program_on_a_full_disk(&self, name: &str, arguments: &[&str], input: impl AsRef<[u8]>) -> Ended {
         self.program_with_room(16, name, arguments, input)
     }
 
-    /// Runs a program whose files can have so many blocks of 512 bytes (of 1 KiB where sh is bash).
+    /// Runs a program whose files can have at most `blocks` blocks of 512 bytes (of 1 KiB if sh is bash).
     pub fn program_with_room(
         &self,
         blocks: u32,
@@ -129,7 +129,7 @@ impl Job {
         self.program("/bin/sh", &arguments, input)
     }
 
-    /// Runs a program in the job's folder with these variables in its environment.
+    /// Runs a program in the job's folder with these environment variables.
     pub fn program_with(
         &self,
         name: &str,
@@ -148,7 +148,7 @@ impl Job {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // A program that refuses its arguments reads nothing: the pipe may be closed.
+        // A program that refuses its arguments reads nothing, so the pipe may be closed.
         let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         let output = child.wait_with_output().unwrap();
         Ended {
@@ -159,7 +159,7 @@ impl Job {
         }
     }
 
-    /// What differs from one test run to the next, by its name.
+    /// Replaces the parts of a message that differ between test runs with names.
     fn without_chance(&self, message: &str) -> String {
         let message = message.replace(self.folder.path().to_str().unwrap(), "JOB");
         let host = hostname();
@@ -167,7 +167,7 @@ impl Job {
         without_digests(&message)
     }
 
-    /// Checks that a program refuses with this message as its last words, and that no file of the job changes.
+    /// Checks that a program refuses with this message in its last line, and that no file of the job changes.
     pub fn refuses(&self, run: impl FnOnce() -> Ended, code: i32, message: &str) {
         let before = self.files();
         let ended = run();
@@ -179,7 +179,7 @@ impl Job {
         assert_eq!(self.files(), before, "{message}");
     }
 
-    /// Checks that the run merges to what one reducer would have made of it.
+    /// Checks that the run merges to the dataset that one reducer gives.
     pub fn merges(&self) {
         let merged =
             self.program("merge", &["--run", "run", "--out", "right.h5", "--counts", "counts.json"], "");
@@ -190,7 +190,7 @@ impl Job {
         assert!(self.read("right.h5") == alone.read("out.h5"), "another dataset than one reducer's");
     }
 
-    /// All files and folders: their sizes and digests.
+    /// All files and folders with sizes and digests.
     pub fn files(&self) -> BTreeMap<PathBuf, Option<(u64, u128)>> {
         let mut files = BTreeMap::new();
         let mut folders = vec![self.folder.path().to_owned()];
@@ -220,7 +220,7 @@ impl Job {
         self.with_content(name, &serde_json::to_vec_pretty(&value).unwrap(), during);
     }
 
-    /// Gives a file other content while `during` runs, and restores it.
+    /// Replaces the content of a file while `during` runs, and restores it.
     pub fn with_content(&self, name: &str, content: &[u8], during: impl FnOnce()) {
         let before = self.read(name);
         self.write(name, content);
@@ -228,7 +228,7 @@ impl Job {
         self.write(name, before);
     }
 
-    /// Takes a file away while `during` runs, and puts it back.
+    /// Removes a file while `during` runs, and restores it.
     pub fn without(&self, name: &str, during: impl FnOnce()) {
         let before = self.read(name);
         fs::remove_file(self.path(name)).unwrap();
@@ -242,19 +242,19 @@ pub fn commit(partition: u32) -> String {
     format!("run/commit/part-{partition:05}.json")
 }
 
-/// A file's content with the byte at this place altered.
+/// The content of a file with the byte at this position changed.
 pub fn flipped(bytes: &[u8], at: usize) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at] ^= 0x55;
     bytes
 }
 
-/// Where these bytes stand in a file.
+/// The position of these bytes in a file.
 pub fn place_of(bytes: &[u8], wanted: &[u8]) -> usize {
     bytes.windows(wanted.len()).position(|window| window == wanted).expect("the file holds these bytes")
 }
 
-/// The file of a program of this project; others are named by their path.
+/// The file of a program of this project. Others are named by their path.
 pub fn built(name: &str) -> PathBuf {
     if name.starts_with('/') { name.into() } else { program(name).get_program().into() }
 }
@@ -265,7 +265,7 @@ fn hostname() -> String {
     name.trim().chars().map(fit).take(63).collect()
 }
 
-/// What programs say of their progress, to people and to Hadoop.
+/// Whether a line reports progress to people or to Hadoop.
 fn is_notice(line: &str) -> bool {
     let stages =
         ["checking shards", "summing dictionaries", "writing rows", "reading them back", "copying rows"];
@@ -280,7 +280,7 @@ fn is_notice(line: &str) -> bool {
         || stages.iter().any(|stage| line.starts_with(&format!("merge: {stage} (")))
 }
 
-/// A digest, or as much of it as messages show, has one of four lengths.
+/// Replaces digests, or their prefixes in messages, which have one of four lengths.
 fn without_digests(message: &str) -> String {
     let is_hex = |c: char| matches!(c, '0'..='9' | 'a'..='f');
     let mut out = String::new();

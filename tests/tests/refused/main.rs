@@ -1,5 +1,5 @@
-//! No row is lost in a refused case: for each way a run can be wrong, one message that says what is wrong and what
-//! to do, nothing changed by the refusal, and the right dataset once the fault is mended.
+//! No row is lost in a refused run. For each way in which a run can be wrong: one message with the fault and
+//! the remedy, nothing changed by the refusal, and the correct dataset once the fault is repaired.
 //!
 //! The real programs run as processes on a small job ([`job::Job`]).
 

@@ -1,4 +1,4 @@
-//! What the mapper refuses.
+//! Input and options that the mapper refuses.
 
 use tests::bad_lines::too_many;
 use tests::compressed::gzip;
@@ -26,7 +26,7 @@ fn too_many_bad_lines_fail_with_the_likely_cause() {
 }
 
 #[test]
-fn compressed_bytes_that_hadoop_did_not_inflate_are_named() {
+fn compressed_bytes_that_hadoop_did_not_inflate_are_refused() {
     let compressed = [&b"\x1f\x8b\x08"[..], &b"\n\x01".repeat(1000)].concat();
     let refused = run(as_task(&mut program("mapper")), &compressed).with_code(65);
     let expected = "mapper: 1001 of 1001 lines are bad (bad_line 1001), expected at most 0.05 of them; the input is \
@@ -57,7 +57,7 @@ fn input_without_a_review_is_refused() {
 }
 
 #[test]
-fn bad_lines_of_all_input_are_judged_from_twenty_on() {
+fn the_share_of_bad_lines_is_checked_from_20_bad_lines() {
     let job = Job::mapped(1);
     let lines = |bad: usize| format!("{}{}", "x\n".repeat(bad), REVIEWS);
     let refusal = "20 of 29 lines are bad (bad_line 20), expected at most 0.05 of them; most lines are not in the format \
@@ -74,7 +74,7 @@ fn bad_lines_of_all_input_are_judged_from_twenty_on() {
 }
 
 #[test]
-fn a_file_without_a_review_is_told() {
+fn a_file_without_a_review_is_reported() {
     let job = Job::mapped(1);
     job.write("other.csv", "1,great\n");
     job.write("blank.json", "\n\n");
@@ -92,7 +92,7 @@ fn a_file_without_a_review_is_told() {
 }
 
 #[test]
-fn a_tar_archive_is_refused_with_what_to_do() {
+fn a_tar_archive_is_refused_with_a_remedy() {
     let job = Job::mapped(1);
     let mut archive = vec![0; 1024];
     archive[..12].copy_from_slice(b"reviews.json");
@@ -115,7 +115,7 @@ fn a_tar_archive_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn counts_replace_nothing_but_counts() {
+fn counts_overwrite_only_counts() {
     let job = Job::mapped(1);
     let occupied = |file: &str| {
         format!(
@@ -154,7 +154,7 @@ fn counts_replace_nothing_but_counts() {
 }
 
 #[test]
-fn a_mapper_that_fails_leaves_the_counts_of_an_earlier_run() {
+fn a_failing_mapper_keeps_the_counts_of_an_earlier_run() {
     let job = Job::mapped(1);
     let failed = "mapper: none.json: cannot read lines: No such file or directory (os error 2)";
     job.refuses(
@@ -169,7 +169,7 @@ fn a_mapper_that_fails_leaves_the_counts_of_an_earlier_run() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_not_whole_is_named() {
+fn a_missing_or_truncated_file_is_refused_by_name() {
     let job = Job::mapped(1);
     job.refuses(
         || job.program("mapper", &["--input", "none.json"], ""),
@@ -205,7 +205,7 @@ fn a_file_that_is_missing_or_not_whole_is_named() {
 }
 
 #[test]
-fn a_place_for_counts_that_cannot_be_written_is_named() {
+fn a_path_for_counts_that_cannot_be_written_is_refused_by_name() {
     let job = Job::mapped(1);
     job.refuses(
         || job.program("mapper", &["--counts", "reviews.json/counts.json"], REVIEWS),
@@ -221,7 +221,7 @@ fn a_place_for_counts_that_cannot_be_written_is_named() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_refused() {
     let job = Job::mapped(1);
     job.refuses(
         || job.program("mapper", &["--bad-lines-max", "5 %"], ""),
@@ -257,7 +257,7 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_by_the_combiner() {
+fn an_invalid_record_is_refused_by_the_combiner() {
     let job = Job::mapped(1);
     job.refuses(
         || job.program("combiner", &[], REVIEWS),

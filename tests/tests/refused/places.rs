@@ -1,4 +1,4 @@
-//! Where a dataset cannot go.
+//! Output paths that are refused.
 
 use std::fs;
 
@@ -30,9 +30,9 @@ fn an_output_that_cannot_be_written_is_refused() {
 }
 
 #[test]
-fn a_folder_below_one_that_is_missing_is_not_made() {
+fn a_folder_in_a_missing_parent_is_not_created() {
     let job = Job::done(2);
-    // Read, its shard would be another error.
+    // If the shard were read, the error would be another one.
     job.with_content(&job.object(0), b"damaged", || {
         refused(
             &job,
@@ -53,7 +53,7 @@ fn a_folder_below_one_that_is_missing_is_not_made() {
 }
 
 #[test]
-fn without_counts_merge_warns_that_it_cannot_know_of_a_failed_mapper() {
+fn without_counts_merge_warns_that_it_cannot_detect_a_failed_mapper() {
     let job = Job::done(1);
     let warnings = |merged: crate::job::Ended| {
         assert_eq!(merged.code, 0, "{}", merged.stderr);
@@ -70,7 +70,7 @@ fn without_counts_merge_warns_that_it_cannot_know_of_a_failed_mapper() {
 }
 
 #[test]
-fn a_url_is_no_output() {
+fn a_url_is_refused_as_output() {
     let job = Job::done(1);
     let remedy =
         "expected the path of a local file or folder; write it locally, then copy it; --help tells more";
@@ -90,7 +90,7 @@ fn a_url_is_no_output() {
 }
 
 #[test]
-fn keys_in_the_name_of_a_place_are_refused_and_not_shown() {
+fn credentials_in_a_url_are_refused_and_not_shown() {
     let job = Job::done(1);
     let remedy = "found a user name or key before the bucket, expected none; keys come from AWS_PROFILE, ~/.aws or the \
                   machine's role: take it out, and replace it, since shells and logs keep it";
@@ -121,7 +121,7 @@ fn keys_in_the_name_of_a_place_are_refused_and_not_shown() {
 }
 
 #[test]
-fn another_file_is_never_written_over() {
+fn another_file_is_never_overwritten() {
     let job = Job::done(2);
     refused(
         &job,
@@ -152,7 +152,7 @@ fn another_file_is_never_written_over() {
 }
 
 #[test]
-fn a_dataset_of_other_shards_or_settings_is_never_written_over() {
+fn a_dataset_of_other_shards_or_settings_is_never_overwritten() {
     let job = Job::done(2);
     (0..2).for_each(|partition| job.reduce("other", partition, &["--max-tokens", "3"]));
     assert_eq!(job.merge(&[]).code, 0);
@@ -165,7 +165,7 @@ fn a_dataset_of_other_shards_or_settings_is_never_written_over() {
     );
     refused(&job, &["--run", "other", "--out", "out.h5"], 64, &shards);
     refused(&job, &["--run", "run", "--out", "out.h5", "--vocabulary-size", "5"], 64, &settings);
-    // The same without its manifest, as a merge leaves it that is killed between the two.
+    // The same without its manifest, as left by a merge that is killed between the two files.
     job.without("out.manifest.json", || {
         refused(&job, &["--run", "other", "--out", "out.h5"], 64, &settings);
     });
@@ -197,7 +197,7 @@ fn a_dataset_altered_on_disk_is_refused() {
         "merge: out.padded.h5 is there already and is another file, expected a copy of this many ids a row, or nothing; \
          nothing was changed: move it away or name another --out",
     );
-    // The remedies: what is missing is made again, the same.
+    // The remedies work: missing files are written again with the same bytes.
     let whole = job.read("out.h5");
     fs::remove_file(job.path("out.h5")).unwrap();
     assert_eq!(job.merge(&padded).code, 0);
@@ -208,7 +208,7 @@ fn a_dataset_altered_on_disk_is_refused() {
 }
 
 #[test]
-fn a_temporary_folder_that_is_not_there_is_named() {
+fn a_missing_temporary_folder_is_refused_by_name() {
     let job = Job::done(2);
     let merge = ["--run", "run", "--out", "out.h5"];
     job.refuses(
@@ -230,7 +230,7 @@ fn a_full_disk_leaves_nothing_behind() {
     job.reduce("run", 0, &[]);
     let before = job.files();
     let ended = job.program_on_a_full_disk("merge", &["--run", "run", "--out", "out.h5"], "");
-    // The library's own words behind this hold a time.
+    // The library's message after this contains a time.
     let expected = "merge: JOB/./.merge-";
     let last = ended.stderr.lines().last().unwrap();
     assert!(
@@ -242,7 +242,7 @@ fn a_full_disk_leaves_nothing_behind() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_refused() {
+fn invalid_arguments_are_refused() {
     let job = Job::done(2);
     for (arguments, message) in [
         (&[][..], "nothing to do; give --run with --out, --check, --describe, or gc (see --help)"),
@@ -269,7 +269,7 @@ fn arguments_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn another_dataset_that_is_missing_or_none_is_refused() {
+fn a_missing_or_invalid_other_dataset_is_refused() {
     let job = Job::done(2);
     for option in ["--vocabulary", "--without"] {
         let merge = |file| ["--run", "run", "--out", "out.h5", option, file];
@@ -291,7 +291,7 @@ fn another_dataset_that_is_missing_or_none_is_refused() {
 }
 
 #[test]
-fn a_full_disk_under_standard_output_is_an_error() {
+fn a_full_disk_behind_standard_output_is_an_error() {
     let job = Job::done(1);
     assert_eq!(job.merge(&[]).code, 0);
     let ended =

@@ -1,10 +1,10 @@
-//! What the reducer refuses; nothing of it reaches the store.
+//! Input and options that the reducer refuses, without putting anything into the store.
 
 use std::fs;
 
 use crate::job::{Job, commit};
 
-/// The only partition of a run, from this input.
+/// Reduces the only partition of a run from this input.
 fn refused(input: impl AsRef<[u8]>, code: i32, message: &str) {
     let job = Job::mapped(1);
     job.refuses(|| job.reducer("run", 0, &[], input), code, message);
@@ -13,8 +13,8 @@ fn refused(input: impl AsRef<[u8]>, code: i32, message: &str) {
 }
 
 #[test]
-fn texts_out_of_order_are_refused_by_line() {
-    // As sort orders them in a locale of English: apostrophes do not count.
+fn texts_out_of_order_are_refused_with_the_line() {
+    // In the order of an English locale, in which sort ignores apostrophes.
     let sorted_for_people = "its\t1,0,0,0,0\nit's\t1,0,0,0,0\nits\t1,0,0,0,0\n";
     refused(
         sorted_for_people,
@@ -25,7 +25,7 @@ fn texts_out_of_order_are_refused_by_line() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_by_line() {
+fn an_invalid_record_is_refused_with_the_line() {
     let good = "a\t1,0,0,0,0\n";
     for (line, reason) in [
         ("no record at all", "no tab between text and votes"),
@@ -55,7 +55,7 @@ fn a_word_that_is_not_cleaned_is_refused() {
 }
 
 #[test]
-fn a_text_that_is_not_utf_8_is_refused_by_line() {
+fn a_text_that_is_not_utf_8_is_refused_with_the_line() {
     let message = "not UTF-8; feed this program the output of mapper or combiner";
     refused(b"\xff\t1,0,0,0,0\n", 65, &format!("reducer: line 1: the text is {message}"));
     refused(
@@ -66,7 +66,7 @@ fn a_text_that_is_not_utf_8_is_refused_by_line() {
 }
 
 #[test]
-fn more_votes_than_fit_are_refused_by_line() {
+fn too_many_votes_are_refused_with_the_line() {
     refused(
         "a\t4294967295,0,0,0,0\na\t1,0,0,0,0\n",
         65,
@@ -75,7 +75,7 @@ fn more_votes_than_fit_are_refused_by_line() {
 }
 
 #[test]
-fn a_text_of_another_partition_is_refused_unless_it_is_asked_for() {
+fn a_text_of_another_partition_is_refused_without_the_flag() {
     let job = Job::mapped(3);
     let arguments = ["--run", "run", "--partition", "0", "--partitions", "3"];
     job.refuses(
@@ -89,7 +89,7 @@ fn a_text_of_another_partition_is_refused_unless_it_is_asked_for() {
 }
 
 #[test]
-fn a_reducer_without_its_place_in_the_run_is_refused() {
+fn a_reducer_without_a_valid_partition_is_refused() {
     let job = Job::mapped(1);
     let missing = "missing; give it, or run under Hadoop, which sets";
     for (arguments, message) in [
@@ -119,7 +119,7 @@ fn a_reducer_without_its_place_in_the_run_is_refused() {
 }
 
 #[test]
-fn settings_that_make_no_sense_are_refused() {
+fn invalid_settings_are_refused() {
     let job = Job::mapped(1);
     job.write("two.txt", "the\n\nof course\n");
     job.write("latin1.txt", b"caf\xe9\n");
@@ -208,7 +208,7 @@ fn a_run_that_cannot_be_written_is_refused() {
 }
 
 #[test]
-fn a_temporary_folder_that_is_not_there_is_named() {
+fn a_missing_temporary_folder_is_refused_by_name() {
     let job = Job::mapped(1);
     let nowhere = [("TMPDIR", "/nowhere")];
     let arguments = ["--run", "run", "--partition", "0", "--partitions", "1"];
@@ -217,7 +217,7 @@ fn a_temporary_folder_that_is_not_there_is_named() {
         74,
         "reducer: /nowhere: cannot keep the shard there for a while; set TMPDIR to a folder with room: entity not found",
     );
-    // More rows than the least memory holds.
+    // More rows than the minimum memory holds.
     let many: String = (0..60_000).map(|n| format!("word{n:05} good\t1,0,0,0,0\n")).collect();
     job.refuses(
         || job.program_with("reducer", &[&arguments[..], &["--memory", "1MiB"]].concat(), many, &nowhere),
@@ -244,9 +244,9 @@ fn a_full_disk_leaves_nothing_behind() {
 }
 
 #[test]
-fn another_shard_under_an_attempts_name_is_never_written_over() {
+fn another_shard_with_the_name_of_an_attempt_is_never_overwritten() {
     let job = Job::done(1);
-    // What a lost race leaves: an object without a commit.
+    // The result of a lost race: an object without a commit.
     job.without(&commit(0), || {
         job.refuses(
             || job.reducer("run", 0, &[], "other words\t0,0,0,0,1\n"),
@@ -290,7 +290,7 @@ fn a_later_attempt_with_other_rows_or_settings_fails() {
 }
 
 #[test]
-fn a_commit_record_that_is_none_stops_the_reducer() {
+fn an_invalid_commit_record_stops_the_reducer() {
     let job = Job::done(1);
     job.with_content(&commit(0), b"{}", || {
         job.refuses(
@@ -305,7 +305,7 @@ fn a_commit_record_that_is_none_stops_the_reducer() {
 }
 
 #[test]
-fn a_damaged_record_of_a_winner_stops_the_next_attempt() {
+fn a_damaged_commit_record_stops_the_next_attempt() {
     let job = Job::done(1);
     let record: serde_json::Value = serde_json::from_slice(&job.read(&commit(0))).unwrap();
     let damaged = |field: &str, value: serde_json::Value, refusal: &str| {
@@ -349,7 +349,7 @@ fn a_damaged_record_of_a_winner_stops_the_next_attempt() {
 }
 
 #[test]
-fn a_folder_in_the_place_of_a_commit_is_refused() {
+fn a_folder_with_the_name_of_a_commit_is_refused() {
     let job = Job::mapped(1);
     fs::create_dir_all(job.path(&commit(0))).unwrap();
     job.refuses(
@@ -364,7 +364,7 @@ fn a_folder_in_the_place_of_a_commit_is_refused() {
 }
 
 #[test]
-fn the_only_partition_without_a_record_is_refused() {
+fn a_run_of_one_empty_partition_is_refused() {
     let job = Job::mapped(1);
     job.refuses(
         || job.reducer("new", 0, &[], ""),

@@ -1,11 +1,11 @@
-//! Commits and objects that are not those of one whole run.
+//! Commits and objects that do not belong to one complete run.
 
 use std::fs;
 
 use crate::job::{Job, commit, flipped, place_of};
 
 #[test]
-fn a_run_without_a_commit_is_none() {
+fn a_run_without_a_commit_is_refused() {
     let job = Job::mapped(3);
     job.refuses(
         || job.merge(&[]),
@@ -15,7 +15,7 @@ fn a_run_without_a_commit_is_none() {
 }
 
 #[test]
-fn a_missing_partition_is_named() {
+fn a_missing_partition_is_refused_by_number() {
     let job = Job::done(3);
     let message =
         "merge: file://JOB/run has 2 of 3 partitions: missing 1; run those reducers, or name the right --run";
@@ -38,7 +38,7 @@ fn several_missing_partitions_are_listed() {
 }
 
 #[test]
-fn an_extra_partition_is_named() {
+fn an_extra_partition_is_refused_by_number() {
     let job = Job::done(3);
     let mut record: serde_json::Value = serde_json::from_slice(&job.read(&commit(2))).unwrap();
     record["partition"] = 5.into();
@@ -83,7 +83,7 @@ fn a_commit_of_a_run_of_another_size_is_refused() {
 }
 
 #[test]
-fn a_claim_of_very_many_partitions_takes_no_memory() {
+fn a_commit_that_claims_billions_of_partitions_is_refused() {
     let job = Job::done(1);
     job.with_json(&commit(0), |commit| commit["partitions"] = u32::MAX.into(), || {
         job.refuses(
@@ -97,7 +97,7 @@ fn a_claim_of_very_many_partitions_takes_no_memory() {
 }
 
 #[test]
-fn shards_of_other_settings_are_refused_by_the_setting() {
+fn shards_with_different_settings_are_refused_with_the_setting() {
     let cases: [(&[&str], &str); 4] = [
         (&["--max-tokens", "5"], "max-tokens: 5 and 100"),
         (&["--keep", "last"], "keep: last and first"),
@@ -123,7 +123,7 @@ fn shards_of_other_settings_are_refused_by_the_setting() {
 }
 
 #[test]
-fn shards_of_other_rules_of_cleaning_are_refused() {
+fn shards_of_other_cleaning_versions_are_refused() {
     let job = Job::done(2);
     for (name, value, difference) in [
         ("cleaning_version", 2.into(), "cleaning version: 2 and 1"),
@@ -145,7 +145,7 @@ fn shards_of_other_rules_of_cleaning_are_refused() {
 }
 
 #[test]
-fn an_altered_number_in_a_commit_is_noticed() {
+fn an_altered_number_in_a_commit_is_detected() {
     let job = Job::done(3);
     let object =
         job.object(0).replace(&job.object(0)[job.object(0).find('.').unwrap()..], ".HOST.attempt0.h5");
@@ -198,7 +198,7 @@ fn an_altered_number_in_a_commit_is_noticed() {
 }
 
 #[test]
-fn an_altered_digest_in_a_commit_is_noticed() {
+fn an_altered_digest_in_a_commit_is_detected() {
     let job = Job::done(1);
     for (name, digits, what) in [("sha256", 64, "SHA-256"), ("row_digest", 32, "row digest")] {
         job.with_json(&commit(0), |commit| commit[name] = "0".repeat(digits).into(), || {
@@ -246,7 +246,7 @@ fn a_commit_that_names_another_object_is_not_followed() {
 }
 
 #[test]
-fn a_commit_in_the_place_of_another_is_refused() {
+fn a_commit_under_the_name_of_another_is_refused() {
     let job = Job::done(2);
     job.with_content(&commit(1), &job.read(&commit(0)), || {
         job.refuses(
@@ -260,7 +260,7 @@ fn a_commit_in_the_place_of_another_is_refused() {
 }
 
 #[test]
-fn a_commit_that_is_no_record_of_this_version_is_refused() {
+fn a_commit_of_another_version_is_refused() {
     let job = Job::done(2);
     let refused = |found: &str| {
         job.refuses(
@@ -284,7 +284,7 @@ fn a_commit_that_is_no_record_of_this_version_is_refused() {
 }
 
 #[test]
-fn a_commit_with_a_field_of_the_future_is_refused() {
+fn a_commit_with_an_unknown_field_is_refused() {
     let job = Job::done(1);
     job.with_json(&commit(0), |commit| commit["colour"] = "red".into(), || {
         let ended = job.merge(&[]);
@@ -298,7 +298,7 @@ fn a_commit_with_a_field_of_the_future_is_refused() {
 }
 
 #[test]
-fn a_missing_object_is_named() {
+fn a_missing_object_is_refused_by_name() {
     let job = Job::done(2);
     job.without(&job.object(1), || {
         job.refuses(
@@ -312,7 +312,7 @@ fn a_missing_object_is_named() {
 }
 
 #[test]
-fn an_object_that_is_not_what_its_commit_says_is_refused() {
+fn an_object_that_differs_from_its_commit_is_refused() {
     let job = Job::done(2);
     let (object, whole) = (job.object(1), job.read(&job.object(1)));
     let altered = |what: &str| {
@@ -333,7 +333,7 @@ fn an_object_that_is_not_what_its_commit_says_is_refused() {
         altered(&format!("size {}, its commit says {size}", size - 1));
     });
     job.with_content(&object, b"", || altered(&format!("size 0, its commit says {size}")));
-    // Small shards may be of one size; their digests tell them apart.
+    // Small shards may have equal sizes. Their digests differ.
     let other = job.read(&job.object(0));
     let found = match other.len() {
         n if n == size => "SHA-256 DIGEST, its commit says DIGEST".to_owned(),
@@ -343,9 +343,10 @@ fn an_object_that_is_not_what_its_commit_says_is_refused() {
     job.merges();
 }
 
-/// Who can alter an object can alter its commit as well. What is in the file still has to fit together.
+/// An attacker who alters an object can alter its commit too. The content of the file must still be
+/// consistent.
 #[test]
-fn damage_that_the_commit_was_made_to_fit_is_refused() {
+fn damage_with_a_matching_commit_is_refused() {
     let job = Job::done(2);
     let (object, whole) = (job.object(1), job.read(&job.object(1)));
     let tokens = chunk(&job, &object, "tokens");
@@ -390,7 +391,7 @@ fn damage_that_the_commit_was_made_to_fit_is_refused() {
     job.merges();
 }
 
-/// Where a column's first chunk lies in the file.
+/// Offset of a column's first chunk in the file.
 pub fn chunk(job: &Job, file: &str, column: &str) -> usize {
     let file = hdf5::File::open(job.path(file)).unwrap();
     let mut address = None;
@@ -406,7 +407,7 @@ pub fn chunk(job: &Job, file: &str, column: &str) -> usize {
 fn a_text_in_two_partitions_is_refused() {
     for other_votes in ["0,0,0,0,1", "9,0,0,0,0"] {
         let job = Job::mapped(2);
-        // As a splitter by chance would have it: both get the same text.
+        // As a random partitioner would: both partitions get the same text.
         let streams =
             ["nice colour\t0,0,0,0,1\nwarm gloves\t0,0,0,1,0\n", &format!("nice colour\t{other_votes}\n")];
         for (partition, stream) in (0..).zip(streams) {

@@ -1,4 +1,4 @@
-//! Runs whose seal and commits no longer agree.
+//! Runs whose manifest and commits do not match.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn refused(job: &Job, what: &str) {
 }
 
 #[test]
-fn a_commit_that_changed_after_the_seal_is_refused() {
+fn a_commit_changed_after_the_run_manifest_is_refused() {
     let job = sealed();
     job.with_json(
         &commit(1),
@@ -46,7 +46,7 @@ fn a_commit_that_changed_after_the_seal_is_refused() {
 }
 
 #[test]
-fn a_reducer_run_again_by_another_attempt_after_the_seal_changes_nothing() {
+fn another_attempt_after_the_run_manifest_changes_nothing() {
     let job = sealed();
     let before = job.read(&commit(0));
     job.reduce("run", 0, &["--attempt", "later"]);
@@ -55,7 +55,7 @@ fn a_reducer_run_again_by_another_attempt_after_the_seal_changes_nothing() {
 }
 
 #[test]
-fn an_altered_seal_is_refused() {
+fn an_altered_run_manifest_is_refused() {
     let job = sealed();
     let cases: [(&str, serde_json::Value, &str); 4] = [
         (
@@ -83,7 +83,7 @@ fn an_altered_seal_is_refused() {
 }
 
 #[test]
-fn a_seal_that_is_none_is_refused() {
+fn an_invalid_run_manifest_is_refused() {
     let job = sealed();
     for (content, found) in [
         ("", "EOF while parsing a value at line 1 column 0"),
@@ -104,7 +104,7 @@ fn a_seal_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_lost_seal_is_made_again_as_it_was() {
+fn a_deleted_run_manifest_is_recreated() {
     let job = sealed();
     let before = job.read(SEAL);
     fs::remove_file(job.path(SEAL)).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::job::{Job, REVIEWS, built};
 
-/// Runs a program under a shell's redirection, `<&-`.
+/// Runs a program with a shell redirection such as `<&-`.
 fn redirected(job: &Job, redirection: &str, name: &str, arguments: &[&str]) -> crate::job::Ended {
     let script = format!("exec \"$0\" \"$@\" {redirection}");
     let program = built(name);
@@ -19,7 +19,7 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
 ];
 
 #[test]
-fn a_closed_standard_stream_is_refused_before_anything_is_done() {
+fn a_closed_standard_stream_is_refused_before_any_work() {
     let job = Job::done(1);
     for (program, arguments) in PROGRAMS {
         for (redirection, stream) in [("<&-", "standard input"), (">&-", "standard output")] {
@@ -37,7 +37,7 @@ fn a_closed_standard_stream_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn output_that_is_open_for_reading_only_is_refused_before_anything_is_done() {
+fn output_open_for_reading_only_is_refused_before_any_work() {
     let job = Job::done(1);
     for (program, arguments) in PROGRAMS {
         let message = format!(
@@ -49,7 +49,7 @@ fn output_that_is_open_for_reading_only_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn input_that_is_open_for_writing_only_is_refused_where_it_is_read() {
+fn input_open_for_writing_only_is_refused_when_it_is_read() {
     let job = Job::mapped(1);
     let refusal = "standard input is open for writing only, expected for reading; redirect it to a file or to /dev/null";
     for (program, arguments, before) in [
@@ -61,7 +61,7 @@ fn input_that_is_open_for_writing_only_is_refused_where_it_is_read() {
         let message = format!("{program}: {before}{refusal}");
         job.refuses(|| redirected(&job, "0>/dev/null", program, arguments), 74, &message);
     }
-    // nohup gives such a standard input to programs that have no use for it.
+    // nohup passes such a standard input to programs that do not read it.
     let ended = redirected(&job, "0>/dev/null", "mapper", &["--input", "reviews.json"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
 }

@@ -1,4 +1,4 @@
-//! The same reviews, in whatever files and formats, are the same dataset with the same ledger.
+//! The same reviews in any files and formats give the same dataset with the same ledger.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::made::{BY_PIPE, Made, Manner, Room, Settings, told_by, told_by_mapper
 
 const MANNERS: [Manner; 2] = [Manner { threads: 3, memory: "512MiB" }, Manner { threads: 2, memory: "1MiB" }];
 
-/// Checks what is made of what lies in the room.
+/// Runs the program on these inputs in every manner, and compares with `expected`.
 #[track_caller]
 fn check(room: &Room, settings: &Settings<'_>, inputs: &[&str], stdin: &[u8], expected: &Made) {
     for manner in MANNERS {
@@ -37,20 +37,20 @@ fn in_files() -> Room {
             Some((ending, compress)) => {
                 room.write(&format!("data/part-{number}.json{ending}"), of_members(&part, *compress));
             }
-            // The last ones are in folders of their own.
+            // The last files are in separate folders.
             None => room.write(&format!("data/year={}/part-{number}.json", number / 2), part),
         }
     }
     room
 }
 
-/// Three members one behind the other, cut within lines.
+/// Three consecutive members, split within lines.
 fn of_members(content: &[u8], member: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
     in_members(content, content.len() / 3 + 1, member)
 }
 
 #[test]
-fn a_folder_is_all_its_files_but_hidden_ones() {
+fn a_folder_is_read_without_its_hidden_files() {
     let room = in_files();
     room.write("data/.part-0.json.crc", "no review");
     room.write("data/_SUCCESS", "no review");
@@ -58,7 +58,7 @@ fn a_folder_is_all_its_files_but_hidden_ones() {
 }
 
 #[test]
-fn files_patterns_and_standard_input_go_together() {
+fn files_patterns_and_standard_input_can_be_combined() {
     let room = in_files();
     let first = in_parts(&DEMO.raw, 7).remove(0);
     let others = ["data/part-1.json.bz2", "data/part-2*", "data/year=*/part-[3-6].json"];
@@ -75,8 +75,8 @@ fn standard_input_may_be_compressed() {
 }
 
 #[test]
-fn members_that_several_threads_inflate_are_read_as_by_the_mapper() {
-    // So much that there are several groups of members.
+fn members_inflated_by_several_threads_give_the_dataset_of_the_mapper() {
+    // Large enough for several groups of members.
     let (lines, _) = raw(20_000, 1);
     let settings = Settings::default();
     let expected = settings.by_pipe(&lines);
@@ -95,8 +95,8 @@ fn members_that_several_threads_inflate_are_read_as_by_the_mapper() {
 }
 
 #[test]
-fn utf16_is_decoded_wherever_it_comes_from() {
-    // So much that there are several groups of members, and ranges.
+fn utf16_is_decoded_from_every_kind_of_input() {
+    // Large enough for several groups of members, and for several ranges.
     let lines = reviews().iter().map(|(text, stars)| json_line(text, *stars)).collect::<String>().repeat(8);
     let utf16: Vec<u8> =
         std::iter::once(0xfeff).chain(lines.encode_utf16()).flat_map(u16::to_be_bytes).collect();
@@ -111,7 +111,7 @@ fn utf16_is_decoded_wherever_it_comes_from() {
 }
 
 #[test]
-fn a_prefix_in_s3_is_all_objects_below_it() {
+fn a_prefix_in_s3_is_read_as_all_objects_below_it() {
     let server = S3Server::start_s3s_fs();
     let proxy = FaultProxy::start(server.address(), |_| Fault::None).unwrap();
     for (number, part) in in_parts(&DEMO.raw, 3).iter().enumerate() {
@@ -127,7 +127,7 @@ fn a_prefix_in_s3_is_all_objects_below_it() {
 }
 
 #[test]
-fn every_format_is_read_as_by_the_mapper() {
+fn every_format_gives_the_dataset_of_the_mapper() {
     type Write = fn(usize, &str, u64) -> String;
     let formats: [(&[&str], Write); 5] = [
         (&["--format", "polarity-csv"], |n, text, stars| format!("\"{stars}\",{}\n", quoted(n, text))),
@@ -155,7 +155,7 @@ fn every_format_is_read_as_by_the_mapper() {
     }
 }
 
-/// Lines of JSON to a file of Parquet, in small groups of rows.
+/// Converts lines of JSON into a Parquet file with small row groups.
 const TO_PARQUET: &str = r#"
 import json, sys, pyarrow as pa, pyarrow.parquet as pq
 rows = [json.loads(line) for line in sys.stdin.buffer]
@@ -163,7 +163,7 @@ pq.write_table(pa.Table.from_pylist(rows), sys.argv[1], row_group_size=700)
 "#;
 
 #[test]
-fn rows_of_parquet_are_lines_of_json() {
+fn parquet_rows_equal_json_lines() {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(".deps").join("test/bin/python");
     if !python.is_file() {
         return skipped(&format!(

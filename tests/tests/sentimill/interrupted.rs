@@ -1,4 +1,4 @@
-//! Asked to end, it ends at once, says so, and leaves nothing.
+//! After a signal the program exits at once, reports it, and leaves nothing.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStderr, ChildStdin, Command};
@@ -10,10 +10,10 @@ use tests::programs::start;
 
 use crate::made::{Manner, Room, Settings};
 
-/// Its ends of pipes, which stay open.
+/// The test's ends of the pipes, which stay open.
 type Pipes = (ChildStdin, BufReader<ChildStderr>);
 
-/// Starts it with some of its input, and sends the signal when it says that it begins with this.
+/// Starts the program with part of its input, and sends the signal when it prints that this stage starts.
 fn interrupted(sentimill: &mut Command, input: &[u8], signal: Signal, doing: &str) -> (Child, Pipes, String) {
     let mut child = start(sentimill);
     let mut stdin = child.stdin.take().unwrap();
@@ -32,14 +32,15 @@ fn interrupted(sentimill: &mut Command, input: &[u8], signal: Signal, doing: &st
 }
 
 #[test]
-fn a_signal_ends_it_at_whatever_it_is() {
-    // So much that its last part, which takes 2 s, does not end between being told of and the signal.
+fn a_signal_ends_the_program_in_every_stage() {
+    // Large enough that its last stage, which takes 2 s, does not end between its start message and the
+    // signal.
     let (lines, _) = raw(60_000, 1);
     let settings = Settings { dataset: &["--padded", "60000"], ..Settings::default() };
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         for manner in [Manner { threads: 2, memory: "512MiB" }, Manner::SPARING] {
             for doing in ["reading (", "reading\n", "folding", "writing", "reading them back", "copying"] {
-                // Of standard input there could always come more.
+                // Standard input does not end by itself.
                 let inputs = if doing == "reading\n" { ["-"] } else { ["reviews.json"] };
                 let room = Room::new();
                 room.write("reviews.json", &lines);

@@ -1,4 +1,4 @@
-//! Killed at any instant and started again, it makes the dataset as if nothing had been.
+//! After a kill at any instant, a restart makes the same dataset.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn room() -> Room {
     room
 }
 
-/// How long it takes at least that it is let live.
+/// Minimum time of a run that is not killed.
 fn usual_time() -> Duration {
     let times = (0..3).map(|_| {
         let (room, begin) = (room(), Instant::now());
@@ -34,7 +34,7 @@ fn usual_time() -> Duration {
 }
 
 #[test]
-fn a_kill_at_any_instant_costs_nothing_but_time() {
+fn a_restart_after_a_kill_at_any_instant_makes_the_same_dataset() {
     let expected = SETTINGS.by_pipe(&DEMO.raw);
     let usual = usual_time();
     each_seed(&seeds(5, 50), |seed| killed_and_started_again(seed, usual, &expected));
@@ -49,7 +49,8 @@ fn killed_and_started_again(seed: u64, usual: Duration, expected: &Made) {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    // What has a name is whole, as is seen below, for nothing is written over. What has none is hidden, beside it.
+    // Named files are complete, which is checked below, because nothing is overwritten. Temporary files are
+    // hidden in the same folder.
     let left = room.files();
     let (named, unnamed): (Vec<_>, Vec<_>) =
         left.iter().filter(|name| *name != "reviews.json").partition(|name| MADE.contains(&name.as_str()));

@@ -1,4 +1,5 @@
-//! Two ways to a dataset and all that comes with it: the pipe's, and the program's that is tested.
+//! Makes a dataset and all files that belong to it in two ways: with the pipe, and with the program under
+//! test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,21 +13,21 @@ use tests::files::snapshot;
 use tests::pipe::{Pipe, merge};
 use tests::programs::{Finished, program, run};
 
-/// A dataset, and all that comes with it.
+/// A dataset, and all that belongs to it.
 pub struct Made {
     pub dataset: Vec<u8>,
     padded: Option<Vec<u8>>,
-    /// Without what tells of a run and its shards.
+    /// Without the members about a run and its shards.
     manifest: Value,
     /// The ledger and the card, as printed.
     card: String,
 }
 
-/// What the pipe makes of the demo corpus.
+/// The result of the pipe for the demo corpus.
 pub static BY_PIPE: LazyLock<Made> = LazyLock::new(|| Settings::default().by_pipe(&DEMO.raw));
 
 impl Made {
-    /// What lies beside this dataset, by a program that printed this.
+    /// Reads the files next to this dataset. `card` is the output of the program.
     fn read(dataset: &Path, card: &str) -> Self {
         let manifest = fs::read(dataset.with_extension("manifest.json")).unwrap();
         let mut manifest: Value = serde_json::from_slice(&manifest).unwrap();
@@ -46,7 +47,7 @@ impl Made {
     }
 }
 
-/// Arguments beside those that name files.
+/// Arguments other than those that name files.
 #[derive(Clone, Copy, Default)]
 pub struct Settings<'a> {
     pub lines: &'a [&'a str],
@@ -54,7 +55,7 @@ pub struct Settings<'a> {
     pub dataset: &'a [&'a str],
 }
 
-/// How the program works, which is to change nothing.
+/// Threads and memory of the program, which must not affect the result.
 #[derive(Clone, Copy, Debug)]
 pub struct Manner {
     pub threads: usize,
@@ -62,18 +63,18 @@ pub struct Manner {
 }
 
 impl Manner {
-    /// Nothing waits.
+    /// One thread, and memory for everything.
     pub const ALONE: Self = Self { threads: 1, memory: "512MiB" };
-    /// So little memory that all reviews and rows wait on disk, and partitions are folded in several passes.
+    /// So little memory that all reviews and rows are spilled, and partitions are folded in several passes.
     pub const SPARING: Self = Self { threads: 3, memory: "1MiB" };
 }
 
 impl Settings<'_> {
-    /// What the pipe makes of lines.
+    /// The result of the pipe for these lines.
     pub fn by_pipe(&self, raw: &[u8]) -> Made {
         let folder = tempfile::tempdir().unwrap();
         let owned = |arguments: &[&str]| arguments.iter().map(|&argument| argument.to_owned()).collect();
-        // Merge judges all lines once more, by what it was told itself.
+        // Merge checks the share of bad lines again, with its own flag.
         let accepted: &[&str] =
             if self.lines.contains(&"--bad-lines-max") { &["--bad-lines-max", "1"] } else { &[] };
         let pipe = Pipe {
@@ -84,13 +85,13 @@ impl Settings<'_> {
             ..Pipe::default()
         };
         let dataset = pipe.dataset(raw, folder.path());
-        // It prints again what it printed first, but for a line.
+        // The second merge prints the same except for one line.
         let again =
             run(merge(&folder.path().join("run"), &dataset).args(self.dataset), b"").succeeded().said();
         Made::read(&dataset, again.split_once('\n').unwrap().1)
     }
 
-    /// What the program makes of these lines, given on standard input.
+    /// The result of the program for these lines on standard input.
     #[track_caller]
     pub fn by_mill(&self, manner: Manner, raw: &[u8]) -> Made {
         let room = Room::new();
@@ -98,7 +99,7 @@ impl Settings<'_> {
         room.made(&made)
     }
 
-    /// Checks that the program makes what the pipe makes.
+    /// Checks that the program's result equals that of the pipe.
     #[track_caller]
     pub fn check(&self, manners: &[Manner], raw: &[u8], how: &str) {
         let expected = self.by_pipe(raw);
@@ -108,7 +109,7 @@ impl Settings<'_> {
     }
 }
 
-/// A folder that the program works in: its dataset is `out/reviews.h5`, its temporary files go to `tmp`.
+/// A folder for the program: its dataset is `out/reviews.h5`, its temporary files are in `tmp`.
 pub struct Room(TempDir);
 
 impl Room {
@@ -138,26 +139,26 @@ impl Room {
         sentimill
     }
 
-    /// What the program has made here.
+    /// The result of the program in this folder.
     pub fn made(&self, finished: &Finished) -> Made {
         Made::read(&self.path("out/reviews.h5"), &finished.said())
     }
 
-    /// The names of all files in the folder, hidden ones too.
+    /// The names of all files in the folder, including hidden ones.
     pub fn files(&self) -> Vec<String> {
         let name = |path: PathBuf| path.strip_prefix(self.0.path()).unwrap().to_str().unwrap().to_owned();
         snapshot(self.0.path()).into_keys().map(name).collect()
     }
 }
 
-/// The bad lines of a file that a program tells of.
+/// The bad lines of a file that a program reports.
 pub fn told_by(program: &str, stderr: &str, file: &str) -> Vec<String> {
     let places = stderr.lines().filter_map(|line| line.strip_prefix(&format!("{program}: ")));
     let places = places.filter(|line| line.contains(&format!(" of {file}")));
     places.map(|line| line.trim_end_matches(" (further ones are counted only)").to_owned()).collect()
 }
 
-/// Those that the mapper tells of.
+/// The bad lines that the mapper reports.
 pub fn told_by_mapper(room: &Room, file: &str) -> Vec<String> {
     let mut mapper = program("mapper");
     mapper.current_dir(room.path("")).args(["--input", file]);

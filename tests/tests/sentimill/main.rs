@@ -1,4 +1,5 @@
-//! `sentimill` makes what `mapper | sort | reducer` and `merge` make, byte for byte, or says why not and leaves nothing.
+//! `sentimill` makes the same dataset as `mapper | sort | reducer` and `merge`, byte for byte, or reports an
+//! error and leaves nothing.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod inputs;

@@ -1,4 +1,4 @@
-//! What is refused: with one message that says what is wrong and what to do, and nothing changed.
+//! Refused runs: one message states the fault and the remedy, and nothing changes.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::made::{BY_PIPE, Manner, Room, Settings, told_by, told_by_mapper};
 
 const MANNER: Manner = Manner { threads: 2, memory: "64MiB" };
 
-/// Checks that the program refuses with this message as its last words, and that it touches nothing.
+/// Checks that the program refuses with this message in its last line, and that it changes no file.
 #[track_caller]
 fn refuses(room: &Room, (arguments, inputs): (&[&str], &[&str]), code: i32, message: &str) {
     let before = snapshot(&room.path(""));
@@ -31,17 +31,17 @@ fn room() -> Room {
 const NOT_CHANGED: &str = "nothing was changed: move it away or name another --out";
 
 #[test]
-fn another_file_is_refused_before_any_work_and_stays() {
+fn another_file_is_refused_before_any_work_and_kept() {
     let room = Room::new();
     room.write("out/reviews.h5", "my notes");
-    // Read, these would be another error.
+    // If these were read, the error would be another one.
     room.write("reviews.json", "nonsense\n".repeat(2_000));
     let there = "out/reviews.h5 is there already and is no whole dataset, expected this one or nothing";
     refuses(&room, (&[], &["reviews.json"]), 64, &format!("{there}; {NOT_CHANGED}"));
 }
 
 #[test]
-fn a_url_is_no_output() {
+fn a_url_is_refused_as_output() {
     let room = room();
     let before = snapshot(&room.path(""));
     let mut sentimill = program("sentimill");
@@ -55,7 +55,7 @@ fn a_url_is_no_output() {
 }
 
 #[test]
-fn a_dataset_of_other_settings_or_reviews_stays() {
+fn a_dataset_of_other_settings_or_reviews_is_kept() {
     let room = room();
     run(&mut room.sentimill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
     let other = format!(
@@ -83,7 +83,7 @@ fn a_dataset_of_other_settings_or_reviews_stays() {
 }
 
 #[test]
-fn the_same_again_touches_nothing() {
+fn a_repeated_run_modifies_nothing() {
     let room = room();
     let padded = Settings { dataset: &["--padded", "20"], ..Settings::default() };
     let first = run(&mut room.sentimill(MANNER, &padded, &["reviews.json"]), b"").succeeded();
@@ -94,7 +94,7 @@ fn the_same_again_touches_nothing() {
 }
 
 #[test]
-fn a_dataset_of_the_pipe_is_the_same_one() {
+fn a_dataset_made_by_the_pipe_is_accepted() {
     let room = room();
     room.write("out/reviews.h5", &DEMO.dataset);
     let made = run(&mut room.sentimill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
@@ -111,7 +111,7 @@ fn too_many_bad_lines_fail_with_the_likely_cause() {
 }
 
 #[test]
-fn bad_lines_are_told_as_by_the_mapper_whoever_meets_them() {
+fn every_thread_reports_bad_lines_as_the_mapper_does() {
     let room = room();
     let expected = told_by_mapper(&room, "reviews.json");
     assert!(expected.len() >= 9, "{expected:?}");
@@ -124,7 +124,7 @@ fn bad_lines_are_told_as_by_the_mapper_whoever_meets_them() {
 }
 
 #[test]
-fn inputs_that_are_missing_or_named_twice_are_named() {
+fn missing_and_duplicate_inputs_are_refused_by_name() {
     let room = room();
     let missing = "none.json: found no such file or folder; check the name";
     refuses(&room, (&[], &["reviews.json", "none.json"]), 66, missing);
@@ -155,7 +155,7 @@ fn input_without_a_review_makes_no_dataset() {
 }
 
 #[test]
-fn reviews_of_stop_words_alone_make_no_dataset() {
+fn reviews_of_stop_words_only_make_no_dataset() {
     let room = Room::new();
     room.write("reviews.json", json_line("Would get the product", 5));
     let rows = ["--profile", "original"];
@@ -171,7 +171,7 @@ fn reviews_of_stop_words_alone_make_no_dataset() {
 }
 
 #[test]
-fn a_dataset_without_itself_is_not_made() {
+fn excluding_all_texts_makes_no_dataset() {
     let room = room();
     room.write("train.h5", &DEMO.dataset);
     let settings = Settings { dataset: &["--without", "train.h5"], ..Settings::default() };
@@ -181,9 +181,9 @@ fn a_dataset_without_itself_is_not_made() {
 }
 
 #[test]
-fn a_folder_below_one_that_is_missing_is_not_made() {
+fn a_folder_in_a_missing_parent_is_not_created() {
     let room = Room::new();
-    // Read, these would be another error.
+    // If these were read, the error would be another one.
     room.write("reviews.json", "nonsense\n".repeat(2_000));
     let mut sentimill = program("sentimill");
     sentimill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "a/b/reviews.h5"]);
@@ -197,12 +197,12 @@ fn a_folder_below_one_that_is_missing_is_not_made() {
 }
 
 #[test]
-fn a_place_without_room_is_named_before_the_input_is_read() {
+fn a_full_disk_is_reported_before_the_input_is_read() {
     let room = Room::new();
     room.write("reviews.json", "nonsense\n".repeat(2_000));
     let sentimill = program("sentimill").get_program().to_owned();
     let mut limited = without_hadoop(Path::new("sh"));
-    // As if the disk were full: no file may have more than 512 bytes (1 KiB where sh is bash).
+    // Simulates a full disk: no file may exceed 512 bytes (1 KiB if sh is bash).
     limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]).arg(sentimill);
     limited.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "reviews.h5"]);
     let refused = run(&mut limited, b"").with_code(74);
@@ -215,7 +215,7 @@ fn a_place_without_room_is_named_before_the_input_is_read() {
 }
 
 #[test]
-fn places_that_cannot_be_written_are_named() {
+fn paths_that_cannot_be_written_are_refused_by_name() {
     let room = room();
     room.write("out", "a file");
     refuses(

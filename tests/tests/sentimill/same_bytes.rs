@@ -1,4 +1,4 @@
-//! However many threads work, in however little memory, on lines in whatever order, the dataset is the pipe's.
+//! With any number of threads, any memory and any order of lines, the dataset equals that of the pipe.
 
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -32,8 +32,8 @@ fn the_order_of_lines_changes_no_byte() {
 }
 
 #[test]
-fn words_that_are_more_than_codes_and_memory_are_all_counted() {
-    // The codes go to other words than these, or to few of them.
+fn more_words_than_codes_and_memory_are_all_counted() {
+    // The codes are assigned to other words, or to only a few of these.
     let mut lines = Vec::new();
     each_text(4_000_000, |text| lines.extend(json_line(text, 5).into_bytes()));
     let settings = Settings { dataset: &["--vocabulary-size", "400000"], ..Settings::default() };
@@ -42,7 +42,7 @@ fn words_that_are_more_than_codes_and_memory_are_all_counted() {
 }
 
 #[test]
-fn vocabularies_past_16_bits_hold_words_without_a_code() {
+fn vocabularies_beyond_16_bits_contain_words_without_a_code() {
     let mut lines = String::new();
     each_text(600_000, |text| lines += &json_line(text, 2));
     for size in ["65534", "65535", "70000"] {
@@ -52,7 +52,7 @@ fn vocabularies_past_16_bits_hold_words_without_a_code() {
 }
 
 #[test]
-fn awkward_texts_are_folded_as_others() {
+fn unusual_texts_give_the_same_bytes() {
     let long = |bytes: usize| "supercalifragilistic".repeat(bytes / 20 + 1);
     let (many, some) = ("the soap was fine and cheap ".repeat(40_000), "warm ".repeat(101));
     let texts = [
@@ -80,7 +80,7 @@ fn awkward_texts_are_folded_as_others() {
 }
 
 #[test]
-fn one_review_is_a_dataset_too() {
+fn one_review_makes_a_dataset() {
     let padded = Settings { dataset: &["--padded", "10"], ..Settings::default() };
     let no_review = "\n \t\n{\"overall\": 5}\n{\"reviewText\": \"5/5 :)\", \"overall\": 5}\nnonsense";
     let review = json_line("Lovely soap", 5);
@@ -89,12 +89,12 @@ fn one_review_is_a_dataset_too() {
     }
 }
 
-/// Few of them in a usual run; PROVE=1 takes its time.
+/// Few by default; more with PROVE=1.
 fn cases() -> u32 {
     if tests::prove() { 256 } else { 30 }
 }
 
-/// Texts of few words, so that many are equal, and of words of all kinds.
+/// Texts of few words, so that many are equal, with words of all kinds.
 fn reviews() -> impl Strategy<Value = Vec<(String, u64)>> {
     let words = [
         "the",
@@ -130,7 +130,7 @@ proptest! {
     })]
 
     #[test]
-    fn every_corpus_becomes_the_pipes_dataset(
+    fn every_corpus_gives_the_dataset_of_the_pipe(
         reviews in reviews(),
         (n_lines, seed) in (0u64..4_000, any::<u64>()),
         threads in 1usize..6,

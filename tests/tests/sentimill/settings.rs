@@ -1,4 +1,4 @@
-//! Each setting does what it does in the pipe.
+//! Each setting has the same effect as in the pipe.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::made::{Manner, Room, Settings};
 const MANNERS: [Manner; 2] = [Manner { threads: 2, memory: "512MiB" }, Manner::SPARING];
 
 #[test]
-fn settings_of_rows_are_the_reducers() {
+fn settings_of_rows_have_the_effect_of_the_reducer() {
     let room = Room::new();
     room.write("list", "Great\n\nI\u{2019}m\nthe\r\nthe\n");
     let list = room.path("list");
@@ -35,8 +35,8 @@ fn settings_of_rows_are_the_reducers() {
 }
 
 #[test]
-fn settings_of_the_dataset_are_merges() {
-    // Some of its texts are the demo corpus's, some of its words are not.
+fn settings_of_the_dataset_have_the_effect_of_merge() {
+    // Some of its texts are in the demo corpus, and some of its words are not.
     let test_set = [raw(1_500, 2).0, raw(300, 1).0].concat();
     let room = Room::new();
     room.write("train.h5", &DEMO.dataset);
@@ -57,7 +57,7 @@ fn settings_of_the_dataset_are_merges() {
 }
 
 #[test]
-fn a_vocabulary_comes_with_the_settings_of_rows_of_its_dataset() {
+fn a_reused_vocabulary_sets_the_row_settings_of_its_dataset() {
     let room = Room::new();
     room.write("list", "great\nthe\n");
     let list = room.path("list");
@@ -102,8 +102,8 @@ fn flags_that_contradict_the_dataset_of_the_vocabulary_are_refused() {
 }
 
 #[test]
-fn vocabularies_and_texts_of_another_dataset_of_the_program_fit() {
-    // Given a training set that the program made itself.
+fn vocabulary_and_without_accept_a_dataset_of_the_program() {
+    // Given a training set made by the program itself.
     let (train, room) = (Settings::default().by_mill(Manner::SPARING, &DEMO.raw), Room::new());
     room.write("train.h5", &train.dataset);
     let path = room.path("train.h5");
