@@ -1,8 +1,8 @@
-//! A stored chunk: its elements are those that another implementation of deflate finds in it, or it is none where
-//! that finds none. What is written is read again.
+//! Stored chunks: elements must equal those of another implementation of deflate, or both must refuse the chunk.
+//! Written elements must read back.
 //!
-//! The first bytes of the input say how many elements there should be, and what the rest is: a chunk, a zlib frame
-//! that lacks its checksum, a deflate stream that lacks its frame, or elements.
+//! The first bytes of the input select the number of elements and the kind of the rest: a chunk, a zlib frame without
+//! its checksum, a deflate stream without its frame, or elements.
 #![no_main]
 
 use std::fmt::Debug;
@@ -42,7 +42,7 @@ fn check<T: Scalar + Debug + PartialEq, const N: usize>(
         }
     };
     let decoded: Option<Vec<T>> = decode(&stored, capacity);
-    // One may be refused for its checksum, which the other reading does not look at.
+    // A chunk may be refused for its checksum, which the other implementation does not check.
     if decoded.is_some() || !may_have_any_checksum {
         assert_eq!(decoded, naive(&stored, capacity, of));
     }
@@ -67,7 +67,7 @@ fn naive<T, const N: usize>(stored: &[u8], capacity: usize, of: fn([u8; N]) -> T
     Some((0..capacity).map(|at| of(std::array::from_fn(|byte| shuffled[byte * capacity + at]))).collect())
 }
 
-/// What a stream inflates to, if that is this many bytes, and the length of the stream.
+/// Returns the decompressed bytes of a stream, if there are this many, and the length of the stream.
 fn inflate(decompress: &mut Decompress, stream: &[u8], bytes: usize) -> Option<(Vec<u8>, usize)> {
     let mut inflated = vec![0; bytes + 1];
     let status = decompress.decompress(stream, &mut inflated, FlushDecompress::Finish).ok()?;
@@ -76,7 +76,7 @@ fn inflate(decompress: &mut Decompress, stream: &[u8], bytes: usize) -> Option<(
     is_whole.then_some((inflated, decompress.total_in() as usize))
 }
 
-/// The zlib frame of a deflate stream, with the checksum of what it inflates to if that is this many bytes.
+/// Returns the zlib frame of a deflate stream, with the checksum of its content if that has this many bytes.
 fn framed(stream: &[u8], bytes: usize) -> Vec<u8> {
     let (inflated, length) =
         inflate(&mut Decompress::new(false), stream, bytes).unwrap_or((vec![], stream.len()));
@@ -86,7 +86,7 @@ fn framed(stream: &[u8], bytes: usize) -> Vec<u8> {
     [&[0x78, 0x01], &stream[..length], &(b << 16 | a).to_be_bytes()].concat()
 }
 
-/// A frame and the checksum of the format behind it.
+/// Returns a frame followed by the checksum of the format.
 fn with_checksum(mut frame: Vec<u8>) -> Vec<u8> {
     let (mut a, mut b) = (0u64, 0u64);
     for word in frame.chunks(2) {

@@ -1,5 +1,5 @@
-//! A review's text, cleaned, with its references and tags: as the rules say when they are followed one by one, and
-//! with all that is promised of a cleaned text.
+//! Cleaning of texts with references and tags: the result must equal that of the rules applied one by one, and have all
+//! properties of a cleaned text.
 #![no_main]
 
 use corpus::clean::Cleaner;
@@ -20,7 +20,7 @@ fuzz_target!(|data: &[u8]| {
     check_alphabet(&cleaned);
     assert_eq!(clean(&mut cleaner, &cleaned), cleaned, "cleaned twice");
     assert_eq!(clean(&mut cleaner, text), cleaned, "by a cleaner that was used before");
-    // Of such bytes alone the blocks are made in which spaces and apostrophes are looked for.
+    // Only blocks of such bytes are searched for spaces and apostrophes.
     for block in cleaned.as_bytes().windows(BLOCK) {
         assert_eq!(Masks::of(block), by_words(block), "{block:?}");
     }
@@ -34,7 +34,7 @@ fn clean(cleaner: &mut Cleaner, text: &str) -> String {
     String::from_utf8(cleaned).expect("cleaned text is UTF-8")
 }
 
-/// Words of letters, marks behind letters, and inner apostrophes, one space between them.
+/// Checks for words of letters, marks after letters and inner apostrophes, joined by one space.
 fn check_alphabet(cleaned: &str) {
     let mut before = ' ';
     for character in cleaned.chars().chain([' ']).take_while(|_| !cleaned.is_empty()) {

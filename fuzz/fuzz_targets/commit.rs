@@ -1,4 +1,4 @@
-//! The commit record of a partition: read just where it has its shape, and written as it was read.
+//! Commit records: bytes are accepted exactly if they have the shape of a record, and are written as they were read.
 #![no_main]
 
 use dataset::commit::Commit;

@@ -1,4 +1,4 @@
-//! Lines of a fastText file, each as a reader says that cuts them at their spaces and tabs.
+//! Lines of fastText files, compared with a parser that splits at spaces and tabs.
 #![no_main]
 
 use corpus::format::Format;

@@ -1,4 +1,4 @@
-//! Lines of JSON, one after the other through one parser: each is answered as serde_json answers it.
+//! JSON lines through one parser in sequence, compared with serde_json.
 #![no_main]
 
 use corpus::format::Fields;

@@ -1,7 +1,6 @@
-//! A stream of bytes, however it arrives: the lines are those that a reader of the whole finds.
+//! Splitting a stream into lines: reads of any size must give the lines of the whole input.
 //!
-//! The first bytes of the input are no part of the stream: the longest line, the size of the buffer, eight sizes of
-//! reads.
+//! The first bytes of the input are settings: the maximum line length, the size of the buffer, eight sizes of reads.
 #![no_main]
 
 use corpus::lines::{LineContent, LineReader, is_blank};
@@ -11,7 +10,7 @@ mod trickle;
 
 use trickle::Trickle;
 
-/// Offset, and the bytes or, of a line beyond the limit, their number and whether they are blank.
+/// Offset, and the bytes; for a line beyond the limit, the number of bytes and whether they are blank.
 type Found = (u64, Result<Vec<u8>, (u64, bool)>);
 
 fuzz_target!(|data: &[u8]| {

@@ -1,5 +1,4 @@
-//! Lines of Python literals, one after the other through one parser: each is answered as a reader says that knows
-//! them by regular expressions.
+//! Lines of Python literals through one parser in sequence, compared with a parser based on regular expressions.
 #![no_main]
 
 use corpus::format::Fields;

@@ -1,5 +1,5 @@
-//! The manifest of a dataset, with the seal of its run inside: read just where it has its shape, and written as it was
-//! read. A seal lies by itself too.
+//! Dataset manifests with the run's manifest inside, and run manifests alone: bytes are accepted exactly if they have
+//! the shape of the record, and are written as they were read.
 #![no_main]
 
 use dataset::manifest::{DatasetManifest, Seal};

@@ -1,10 +1,10 @@
-//! A Python literal → its value, in two steps that the parser does in one: tokens by regular expressions, then a
-//! value from the tokens. It knows the contract, and none of the parser's code.
+//! Converts a Python literal to its value in two steps: tokens by regular expressions, then a value from the tokens.
+//! Independent of the parser under test.
 
 use regex::Regex;
 use std::sync::LazyLock;
 
-/// What a value is, as far as anybody asks.
+/// The kinds of values that the tests distinguish.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     String(String),
@@ -12,13 +12,13 @@ pub enum Value {
         value: f64,
         is_signed: bool,
     },
-    /// `True`, `False`, `None`, or a tuple that may be a key.
+    /// `True`, `False`, `None`, or a hashable tuple.
     Other,
-    /// A list, a dict, or a tuple that holds one: no key.
+    /// A list, a dict, or a tuple that contains one: not hashable.
     Unhashable,
 }
 
-/// The members of the dict that a line is; `None` if it is none, or deeper than this.
+/// Returns the members of the dict of a line; `None` if it is not a dict or exceeds the depth.
 pub fn dict(line: &str, depth_max: usize) -> Option<Vec<(Value, Value)>> {
     let mut tokens = Tokens { tokens: tokens(line)?, next: 0, depth_max };
     if tokens.tokens.first() != Some(&Token::Mark('{')) {
@@ -39,7 +39,7 @@ enum Token {
 
 static SPACE: LazyLock<Regex> = LazyLock::new(|| regex(r"^[ \t\x0c]+"));
 static OPENING: LazyLock<Regex> = LazyLock::new(|| regex(r#"^([uUrR]?)('''|"""|'|")"#));
-/// For each kind of quotes what goes up to the next ones that no backslash stands before.
+/// For each kind of quotes: the text up to the next ones without a backslash before them.
 static CONTENT: LazyLock<[(&str, Regex); 4]> = LazyLock::new(|| {
     ["'''", "\"\"\"", "'", "\""].map(|quotes| (quotes, regex(&format!(r"(?s)^((?:[^\\]|\\.)*?){quotes}"))))
 });
@@ -99,7 +99,7 @@ fn number(rest: &str) -> Option<(f64, usize)> {
     }
     if let Some(found) = BASED.captures(rest) {
         let (at, base) = [(1, 16), (2, 8), (3, 2)].into_iter().find(|&(at, _)| found.get(at).is_some())?;
-        // What does not fit is no rating, whatever it is.
+        // A number that does not fit is not a rating.
         let value = u64::from_str_radix(&plain(&found[at]), base).unwrap_or(u64::MAX);
         return Some((value as f64, found[0].len()));
     }
@@ -140,13 +140,13 @@ fn unescaped(mut rest: &str) -> Option<Vec<u16>> {
                 itself => itself.chars().next()?,
             }),
             2 => of(2, 8)?,
-            // The backslash of an unknown escape stays, and what is behind it.
+            // An unknown escape is kept, with its backslash.
             6 => u32::from('\\'),
             _ => of(group, 16)?,
         };
         match char::from_u32(code) {
             Some(character) => units.extend(character.encode_utf16(&mut [0; 2]).iter()),
-            // Half of a pair; what is left is beyond Unicode.
+            // Half of a surrogate pair; the others are beyond Unicode.
             None => units.push(u16::try_from(code).ok()?),
         }
         rest = &rest[if group == 6 { 1 } else { found[0].len() }..];
@@ -172,7 +172,7 @@ impl Tokens {
         is_next
     }
 
-    /// A value inside so many brackets.
+    /// A value inside `depth` brackets.
     fn value(&mut self, depth: usize) -> Option<Value> {
         match self.take()? {
             Token::Constant => Some(Value::Other),
@@ -188,7 +188,7 @@ impl Tokens {
                     units.extend(more);
                     self.next += 1;
                 }
-                // It makes U+FFFD of each half without its other one.
+                // Each lone surrogate becomes U+FFFD.
                 Some(Value::String(String::from_utf16_lossy(&units)))
             }
             Token::Mark('[') => self.elements(depth, ']').map(|_| Value::Unhashable),
@@ -210,7 +210,7 @@ impl Tokens {
         }
     }
 
-    /// What stands between brackets that are open, and whether a comma is the last of it.
+    /// The values between open brackets, and whether the last token is a comma.
     fn elements(&mut self, depth: usize, closer: char) -> Option<(Vec<Value>, bool)> {
         let mut elements = Vec::new();
         let mut may_go_on = depth < self.depth_max;
@@ -224,7 +224,7 @@ impl Tokens {
         may_go_on.then_some((elements, true))
     }
 
-    /// A dict that is the `depth`-th bracket.
+    /// A dict whose bracket has this depth.
     fn members(&mut self, depth: usize) -> Option<Vec<(Value, Value)>> {
         if depth > self.depth_max || !self.is_next('{') {
             return None;

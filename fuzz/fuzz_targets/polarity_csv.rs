@@ -1,4 +1,4 @@
-//! Lines of a polarity file, each as a reader says that looks at one character after the other.
+//! Lines of polarity files, compared with a parser that reads one character at a time.
 #![no_main]
 
 use std::iter::Peekable;
@@ -58,7 +58,7 @@ fn plain(characters: &mut Peekable<Chars<'_>>) -> Option<String> {
     Some(column)
 }
 
-/// What stands behind an opening quote, its closing one taken.
+/// Returns the text between an opening and its closing quote; removes the closing one.
 fn quoted(characters: &mut Peekable<Chars<'_>>) -> Option<String> {
     let mut column = String::new();
     loop {

@@ -1,7 +1,7 @@
-//! A stream of record lines, however it arrives: each is a record where a naive reader finds one, and stays what it
-//! is when it is written and read again.
+//! Streams of record lines with reads of any size: a line is a record exactly if a naive parser accepts it, and it is
+//! unchanged when written and read again.
 //!
-//! The first bytes of the input are no part of the stream: the size of the buffer, eight sizes of reads.
+//! The first bytes of the input are settings: the size of the buffer, eight sizes of reads.
 #![no_main]
 
 use corpus::record::{ReadError, Record, RecordError, RecordReader, Votes, parse_record, write_record};

@@ -1,4 +1,4 @@
-//! The shapes of records as FORMAT.md has them, told apart from the types that read them.
+//! The shapes of records as defined in FORMAT.md, independent of the types that read them.
 
 use Shape::{Digest, Keep, List, Object, OrNull, Text, U8, U32, U64};
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::fmt::Debug;
 
-/// What a JSON value has to be.
+/// The expected shape of a JSON value.
 pub enum Shape {
     U8,
     U32,
@@ -16,10 +16,10 @@ pub enum Shape {
     Keep,
     /// 32 lower-case hexadecimal digits.
     Digest,
-    /// It may be absent as well.
+    /// An optional member.
     OrNull(&'static Shape),
     List(&'static Shape),
-    /// These members and no others.
+    /// An object with exactly these members.
     Object(&'static [(&'static str, Shape)]),
 }
 
@@ -35,7 +35,7 @@ pub const SETTINGS: Shape = Object(&[
 pub const REDUCER_COUNTS: Shape =
     Object(&[("reviews", U64), ("distinct", U64), ("only_stopwords", U64), ("rows", U64)]);
 
-/// Checks that bytes are read as a record just where they have its shape, and that what was read is what is written.
+/// Checks that bytes are accepted exactly if they have the shape of a record, and that writing returns what was read.
 pub fn check<T: DeserializeOwned + Serialize + PartialEq + Debug>(bytes: &[u8], shape: &Shape) {
     let record: Option<T> = serde_json::from_slice(bytes).ok();
     let value: Option<Value> = serde_json::from_slice(bytes).ok();
@@ -50,7 +50,7 @@ pub fn check<T: DeserializeOwned + Serialize + PartialEq + Debug>(bytes: &[u8], 
             let written: Value = serde_json::from_slice(&written).expect("what was written is JSON");
             assert_eq!(shape.without_nulls(written), shape.without_nulls(value));
         }
-        // No record has two members of one name. Of a value the last one counts, so they are gone now.
+        // Records have no duplicate members. In a JSON value the last one replaced the others.
         (None, Some(value)) if shape.fits(&value) => {
             let found = serde_json::from_slice::<T>(value.to_string().as_bytes());
             found.expect("a value of the shape is a record");
@@ -83,7 +83,7 @@ impl Shape {
         }
     }
 
-    /// A value that fits, without the members that may be absent and are null.
+    /// Returns a matching value without its optional members that are null.
     fn without_nulls(&self, value: Value) -> Value {
         match (self, value) {
             (OrNull(shape), value) if !value.is_null() => shape.without_nulls(value),

@@ -1,8 +1,8 @@
-//! A source that gives its bytes in pieces, and now and then is interrupted.
+//! A source that returns its bytes in pieces and is sometimes interrupted.
 
 use std::io::{self, ErrorKind, Read};
 
-/// Reads of these sizes in turn; one of 0 is an interruption, and is 1 the next time.
+/// Reads of these sizes in turn. A size of 0 is an interruption; the next read then has size 1.
 pub struct Trickle<'a> {
     rest: &'a [u8],
     read_bytes: [u8; 8],

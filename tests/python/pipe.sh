@@ -1,22 +1,21 @@
 #!/usr/bin/env bash
-# The job as it is written in Python by those who need it fast: as many mappers and reduce partitions as this machine has
-# cores (two), orjson, one look-up a word in one dictionary, all else in numpy. It knows no bad lines' counts, no hashes,
-# splits, digests or commits, and its rows are in no order but the sort's.
+# Runs the job in tuned Python: two mappers and two reduce partitions, orjson, one dictionary lookup per word, numpy for
+# everything else. It does not count bad lines and has no hashes, splits, digests or commits; its rows are in sort order.
 #
 # usage: tests/python/pipe.sh PYTHON REVIEWS STOP_WORDS OUT
-#   PYTHON has numpy, h5py and orjson; all files but OUT lie in the working directory for a while. SORT_MIB (2048) is
-#   the memory of all four sorts together
+#   PYTHON needs numpy, h5py and orjson. Temporary files are in the working directory. SORT_MIB (default 2048) is the
+#   memory of all four sorts together
 set -euo pipefail
 
 python=$1 reviews=$2 stop_words=$3 out=$4
 programs=$(cd "$(dirname "$0")" && pwd)
 export LC_ALL=C PYTHONUTF8=1
-# A quarter of the memory for each of four, which have a thread each.
+# Four sorts of one thread each share the memory.
 sort_memory_mib=${SORT_MIB:-2048}
 folder=$(mktemp -d ./python-pipe.XXXXXX)
 trap 'rm -rf "$folder"' EXIT
 
-map() { # NUMBER: half of the lines, each partition sorted, as a map task's output is
+map() { # NUMBER: maps half of the lines and sorts each partition, like a map task
     local part pids=()
     for part in 1 2; do
         mkfifo "$folder/records$1$part"
