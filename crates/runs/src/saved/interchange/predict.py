@@ -1,7 +1,8 @@
-"""Scores cleaned texts with the model beside this file. It needs PyTorch alone.
+"""Scores cleaned texts with the model in this folder. It requires PyTorch only.
 
-Standard input: a text a line, cleaned as the mapper does it, words between single spaces. Standard output: a score a
-line, that of `trainer predict`; nan where no word is left to read.
+Standard input: one text per line, cleaned by the mapper, with single spaces between words. Standard output: one score
+per line, that of `trainer predict`; nan for a text without tokens. `import predict` loads the model and reads no input;
+`predict.score(text)` returns the score of one text.
 """
 import json, sys
 from pathlib import Path
@@ -36,5 +37,6 @@ def score(text: str) -> float:
         return outputs.softmax(0)[scoring["five-ratings"]["positive_from"] - 1 :].sum().item()
     return outputs.item() - (scoring["rating"]["positive_from"] - 0.5 if "rating" in scoring else 0)
 
-for line in sys.stdin:
-    print(score(line), flush=True)
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(score(line), flush=True)
