@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Times sentimill beside the same job in ClickHouse, DuckDB and Polars (in_*.py here) and in tuned Python (tests/python/),
-from the same file of JSON lines in the page cache to one HDF5 file. They take turns, so that a slow minute of the machine
-meets each. Prints wall and processor seconds as medians, the spread of the former, the processor seconds that all else on this
-machine took meanwhile, the peak of the memory of all processes of a job together, and how much longer than sentimill each
-takes, round by round. Then all their rows are held against
-sentimill's: a row's words, label and votes, in any order. What the others leave out, to their advantage, stands at their heads.
+"""Measures sentimill and the same job in ClickHouse, DuckDB and Polars (in_*.py here) and in tuned Python (tests/python/), from
+one file of JSON lines in the page cache to one HDF5 file. The engines run in turn, so that a slow minute of the machine
+affects all. Prints medians of wall and CPU seconds, the spread of wall seconds, the CPU seconds of all other processes
+meanwhile, the peak memory of all processes of a job together, and the time relative to sentimill per round. Then compares
+the rows with sentimill's: words, label and votes, in any order. The head of each script lists what it omits, to its
+advantage.
 
 usage: sentimill/bench/compare.py PROGRAMS PYTHON [INPUT ...]
-  PROGRAMS  the folder of the programs
-  PYTHON    one with the packages of bootstrap/requirements/bench.txt
-  INPUT     files of JSON lines, measured one after the other; without them, made-up reviews without awkward lines
-REVIEWS (2200000, about 1 GB), ROUNDS (3), PEER_ROUNDS (ROUNDS), PEERS ("chdb duckdb polars python") and WITH, a command to
-start each job with, as `taskset -c 0,1`, come from the environment.
+  PROGRAMS  folder of the programs
+  PYTHON    Python with the packages of bootstrap/requirements/bench.txt
+  INPUT     files of JSON lines, measured in sequence; default: synthetic reviews without invalid lines
+Environment: REVIEWS (default 2200000, about 1 GB), ROUNDS (3), PEER_ROUNDS (ROUNDS), PEERS ("chdb duckdb polars python"),
+WITH (a command prefix of each job, such as `taskset -c 0,1`).
 """
 
 import os
@@ -68,7 +68,7 @@ def main():
 
 
 def compare(path):
-    """Measures all on one input; gives the names of those whose rows differ."""
+    """Measures all engines on one input; returns the names of those whose rows differ."""
     ours, *peers = jobs(path)
     megabytes = path.stat().st_size / 1e6
     print(f"{path.name}, {megabytes:.1f} MB; median of {ROUNDS} rounds, of others {PEER_ROUNDS}, on {os.cpu_count()} cores; {load()}")
@@ -101,7 +101,7 @@ def jobs(path):
 
 
 def measure(job):
-    # A dataset that is there is not made again.
+    # An existing dataset would not be written again.
     for left in (job.out, "reviews.manifest.json" if job.name == "sentimill" else job.out):
         pathlib.Path(left).unlink(missing_ok=True)
     busy, used, begin = cpu_of_all(), cpu_of_children(), time.perf_counter()
@@ -112,14 +112,14 @@ def measure(job):
     job.seconds.append(time.perf_counter() - begin)
     job.peak_bytes = max(job.peak_bytes, watch.end())
     job.processor_seconds.append(cpu_of_children() - used)
-    # The kernel counts these in hundredths, and this program is among the others.
+    # The kernel counts in hundredths; this script counts as other work.
     job.others_seconds.append(max(0.0, cpu_of_all() - busy - job.processor_seconds[-1]))
     if code != 0:
         sys.exit(f"compare: {job.name} failed with {code}\n{pathlib.Path('log').read_text()[-2000:]}")
 
 
 class Watch(threading.Thread):
-    """Looks now and then how much memory a process and its descendants have. What several share counts for each."""
+    """Samples the memory of a process and its descendants. Shared memory counts for each process."""
 
     def __init__(self, process):
         super().__init__()
@@ -141,7 +141,7 @@ def resident_bytes(process):
         pages = int(pathlib.Path(f"/proc/{process}/statm").read_text().split()[1])
         children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
     except (OSError, IndexError):
-        # It has ended.
+        # The process has exited.
         return 0
     return pages * resource.getpagesize() + sum(map(resident_bytes, children))
 
@@ -152,7 +152,7 @@ def cpu_of_children():
 
 
 def cpu_of_all():
-    """Of all processes, and of other machines that share the processors."""
+    """CPU seconds of all processes, including other virtual machines on the same cores."""
     user, nice, system, _idle, _waiting, *others = map(int, pathlib.Path("/proc/stat").read_text().split()[1:9])
     return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")
 

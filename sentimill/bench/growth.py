@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
-"""How sentimill's time and memory grow with what it reads: wall and processor seconds, peak memory and peak of the space in
-TMPDIR, for several sizes and numbers of threads. Writes them as a table, growth.csv, and draws them, growth.svg.
+"""Measures how sentimill's time and memory grow with its input: wall and CPU seconds, peak memory and peak space in TMPDIR, for
+several sizes and numbers of threads. Writes a table, growth.csv, and a chart, growth.svg.
 
-Each size is so many files of 50 MB, each of made-up reviews of a seed of its own, so no review is there because a file was
-taken twice (short ones come up again and again, as in real reviews: the table has the distinct ones). The files are
-compressed (zstd -1, a fifth of their size), for two reasons. 16 GB would not fit beside the rest on a disk of this
-size, and neither would they in the page cache, from which all sizes are read. And the generator on standard input, which needs
-no disk, would be what is measured: it takes 7 s of a core for 1 GB, ten times what zstd takes, and it is one
-stream. As it is, inflating is a part of the figures, 0.8 s of a core for 1 GB, and it is what real dumps cost. Beside each
-thread that works one inflates, so 1 thread takes more than one core. Figures of plain files are compare.py's.
+Each size consists of files of 50 MB, each of synthetic reviews of another seed, so that no file is read twice (short
+reviews repeat, as in real data; the table has the number of distinct ones). The files are compressed (zstd -1, a fifth of
+the size), because 16 GB would fit neither on a small disk nor in the page cache. The generator on standard input would
+need no disk, but it would be the bottleneck: 7 s of a core for 1 GB, ten times that of zstd, in one stream. Decompression
+is part of the figures, 0.8 s of a core for 1 GB, as for real dumps. Each working thread has a decompressing one, so that
+`--threads 1` uses more than one core. compare.py measures plain files.
 
 usage: sentimill/bench/growth.py PROGRAMS FOLDER
-  PROGRAMS  the folder of the programs
-  FOLDER    for the table and the plot
-GIGABYTES ("0.1 1 4"), THREADS ("1 2"), ROUNDS (3), WITH, a command to start sentimill with, and TMPDIR, where
-the files lie, a fifth of the largest size, come from the environment. A table that is there is added to: figures of the
-same size and threads are replaced.
+  PROGRAMS  folder of the programs
+  FOLDER    output folder of table and chart
+Environment: GIGABYTES (default "0.1 1 4"), THREADS ("1 2"), ROUNDS (3), WITH (a command prefix), TMPDIR (folder of the
+files: a fifth of the largest size). An existing table is updated: rows of the same size and threads are replaced.
 """
 
 import csv
@@ -74,7 +72,7 @@ def n_files(gigabytes):
 
 
 def make(seed):
-    """Gives the bytes of the reviews of a seed, which will lie in its file."""
+    """Returns the bytes of the reviews of a seed, whose file will exist."""
     corpus = f"{PROGRAMS}/examples/demo-corpus --seed {seed} --reviews {FILE_REVIEWS}"
     command = f"{corpus} | zstd -q -1 >{seed}.zst && zstd -q -d <{seed}.zst | wc -c"
     return int(subprocess.run(["bash", "-o", "pipefail", "-c", command], check=True, stdout=subprocess.PIPE).stdout)
@@ -102,7 +100,7 @@ def measure(files, n_bytes):
 
 
 def timed(command):
-    """Wall and processor seconds, peak bytes of memory, and peak bytes in files without a name."""
+    """Returns wall and CPU seconds, peak bytes of memory, and peak bytes in unnamed files."""
     for left in ("reviews.h5", "reviews.manifest.json"):
         pathlib.Path(left).unlink(missing_ok=True)
     begin, scratch_bytes = time.perf_counter(), 0
@@ -117,7 +115,7 @@ def timed(command):
     seconds = time.perf_counter() - begin
     if status != 0:
         sys.exit(f"growth: sentimill failed\n{pathlib.Path('log').read_text()[-2000:]}")
-    # Linux counts in KiB. A child has at first what this program has, some 15 MiB; sentimill takes more.
+    # Linux counts in KiB. A child starts with the peak of this script, some 15 MiB; sentimill uses more.
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss << 10, scratch_bytes
 
 
@@ -126,7 +124,7 @@ def bytes_without_a_name(process):
         children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
         files = [os.stat(path) for path in pathlib.Path(f"/proc/{process}/fd").iterdir()]
     except OSError:
-        # It, or a file, has gone meanwhile.
+        # The process or file no longer exists.
         return 0
     here = sum(file.st_blocks * 512 for file in files if stat.S_ISREG(file.st_mode) and file.st_nlink == 0)
     return here + sum(map(bytes_without_a_name, children))
@@ -137,7 +135,7 @@ COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7"]
 
 
 def drawn(lines):
-    """Two plots beside each other, both axes of both logarithmic."""
+    """Draws two charts side by side, all axes logarithmic."""
     plots = [
         plot(lines, "seconds", "wall_s", 0),
         plot(lines, "peak MiB", "peak_mib", WIDTH),
@@ -181,7 +179,7 @@ def plot(lines, title, column, left):
 
 
 def decades(values):
-    """The powers of ten around all values; never one alone."""
+    """Returns the powers of ten around all values, at least two."""
     least, most = (math.log10(value) for value in (min(values), max(values)))
     low, high = math.floor(least), math.ceil(most)
     return low, max(high, low + 1)

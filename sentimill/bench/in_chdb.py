@@ -1,10 +1,10 @@
-"""The job of sentimill in ClickHouse, within this process: JSON lines -> an HDF5 file, the same rows in any order.
+"""The job of sentimill in ClickHouse, in this process: JSON lines -> an HDF5 file with the same rows in any order.
 
-Left out: the order of rows by hash, `hash`, `split` and all digests; the ledger and the places of bad lines (a line without a text
-and a rating is passed over); Python literals and a field that is there twice, of which the first counts; a lone
-surrogate's line; a text that begins with a mark. Memory is ClickHouse's own: GROUP BY spills from SPILL_BYTES on, the texts stay.
+Omits: the order of rows by hash, `hash`, `split` and all digests; the ledger and positions of bad lines (a line without text
+and rating is skipped); Python literals; duplicate fields, of which it uses the first; lines with a lone surrogate;
+texts that start with a mark. GROUP BY spills to disk from SPILL_BYTES on; the texts stay in memory.
 
-usage: in_chdb.py REVIEWS STOP_WORDS OUT   (STOP_WORDS: a file of one word a line)
+usage: in_chdb.py REVIEWS STOP_WORDS OUT   (STOP_WORDS: a file of one word per line)
 """
 
 import html
@@ -19,9 +19,9 @@ from rows import FIRST_WORD, MAX_TOKENS, UNKNOWN, VOCABULARY_SIZE, Rows
 
 SPILL_BYTES = 6 << 30
 ROWS_AT_ONCE = 64 << 10
-# Behind what is no letter no mark stays. A space alone need not be replaced, so it is not found either.
+# Marks are removed except after a letter. The pattern does not match a single space, which needs no replacement.
 NO_WORD = r"(?:'+[^\p{L}']| [^\p{L}]|[^\p{L}\p{M}' ])[^\p{L}]*"
-# ClickHouse takes these numbers for controls; in HTML they are letters, or ’, of windows-1252.
+# ClickHouse decodes these numbers as control characters; in HTML they are letters, or ’, of windows-1252.
 WINDOWS_1252 = [131, 136, 138, 140, 142, 146, 154, 156, 158, 159]
 
 
@@ -41,10 +41,10 @@ def main():
 
 
 def fold(session, reviews):
-    """Each distinct text with its votes."""
+    """Returns each distinct text with its votes."""
     session.query("CREATE TABLE job.texts (text String, votes Array(UInt32)) ENGINE = Memory")
     votes = ", ".join(f"countIf(rating = {stars})" for stars in range(1, 6))
-    # Lines read as JSON by ClickHouse's own format end at the first that is none.
+    # ClickHouse's JSON format stops at the first invalid line.
     session.query(f"""
         INSERT INTO job.texts
         SELECT {cleaned("raw")} AS text, [{votes}]
@@ -73,7 +73,7 @@ def cleaned(text):
 
 
 def count(session, stop_words):
-    """The most frequent words and their counts."""
+    """Returns the most frequent words and their counts."""
     lines = session.query(
         f"""
         SELECT word, count() AS occurrences

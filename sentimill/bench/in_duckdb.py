@@ -1,11 +1,11 @@
-"""The job of sentimill in DuckDB: JSON lines -> an HDF5 file, the same rows in any order. SQL reads, cleans, groups and
+"""The job of sentimill in DuckDB: JSON lines -> an HDF5 file with the same rows in any order. SQL reads, cleans, groups and
 counts; Arrow looks up ids.
 
-Left out: the order of rows by hash, `hash`, `split` and all digests; the ledger and the places of bad lines (a line without a text
-and a rating is passed over); Python literals and a field that is there twice, of which the first counts; lines with a
-lone surrogate or bytes that are no UTF-8. DuckDB has MEMORY; what does not fit goes to TMPDIR.
+Omits: the order of rows by hash, `hash`, `split` and all digests; the ledger and positions of bad lines (a line without text
+and rating is skipped); Python literals; duplicate fields, of which it uses the first; lines with a lone surrogate
+or invalid UTF-8. DuckDB's memory limit is MEMORY; it spills to TMPDIR.
 
-usage: in_duckdb.py REVIEWS STOP_WORDS OUT   (STOP_WORDS: a file of one word a line)
+usage: in_duckdb.py REVIEWS STOP_WORDS OUT   (STOP_WORDS: a file of one word per line)
 """
 
 import os
@@ -27,12 +27,12 @@ from mapper import cleaned  # noqa: E402
 
 MEMORY = "8GB"
 ROWS_AT_ONCE = 16 << 10
-# In this order: nothing is decoded twice.
+# This order decodes nothing twice.
 USUAL_REFERENCES = {
     "&quot;": '"', "&#34;": '"', "&lt;": "<", "&gt;": ">", "&#39;": "'", "&nbsp;": " ", "&reg;": " ", "&amp;": "&"
 }  # fmt: skip
 ANY_REFERENCE = "&#?[A-Za-z0-9]+;"
-# Behind what is no letter no mark stays. A space alone need not be replaced, so it is not found either.
+# Marks are removed except after a letter. The pattern does not match a single space, which needs no replacement.
 NO_WORD = r"(?:'+[^\p{L}']| [^\p{L}]|[^\p{L}\p{M}' ])[^\p{L}]*"
 
 
@@ -51,14 +51,14 @@ def main():
 
 
 def fold(engine, reviews):
-    """Each distinct text with its votes."""
+    """Returns each distinct text with its votes."""
     left, decoded = "raw", "raw"
     for reference, character in USUAL_REFERENCES.items():
         left = f"replace({left}, {quoted(reference)}, '')"
         decoded = f"replace({decoded}, {quoted(reference)}, {quoted(character)})"
     votes = ", ".join(f"count(*) FILTER (rating = {stars})::UINTEGER AS n{stars}" for stars in range(1, 6))
-    # Every expression is written once, since DuckDB would work it out twice. Each text has a space before and behind it, so
-    # that it begins and ends with one however it is cleaned; they are trimmed when texts are distinct, and fewer.
+    # Every expression is written once, since DuckDB would evaluate it twice. Each text has a space before and after it, so
+    # that it starts and ends with one after cleaning; they are trimmed from the distinct texts, which are fewer.
     engine.execute(
         rf"""
         CREATE TEMP TABLE texts AS
@@ -85,7 +85,7 @@ def fold(engine, reviews):
         """,
         [reviews],
     )
-    # A condition above would be moved below GROUP BY, and the text worked out for it alone.
+    # DuckDB would move a condition above to before GROUP BY and compute the text only for it.
     engine.execute("DELETE FROM texts WHERE text = ''")
 
 
@@ -94,7 +94,7 @@ def clean_all(texts):
 
 
 def count(engine, stop_words):
-    """The most frequent words and their counts."""
+    """Returns the most frequent words and their counts."""
     engine.register("stop_words", pyarrow.table({"word": stop_words}))
     pairs = engine.execute(f"""
         SELECT word, count(*) AS occurrences FROM (SELECT unnest(string_split(text, ' ')) AS word FROM texts)
@@ -106,7 +106,7 @@ def count(engine, stop_words):
 
 def encode(engine, stop_words, vocabulary, out):
     words = pyarrow.array(stop_words + [word.decode() for word, _ in vocabulary])
-    # By the place in `words`; a word that is not there has the last.
+    # Index: the position in `words`; unknown words have the last one.
     ids = np.r_[np.zeros(len(stop_words)), FIRST_WORD : FIRST_WORD + len(vocabulary), UNKNOWN].astype(np.uint16)
 
     def looked_up(batch):

@@ -1,10 +1,10 @@
-"""The job of sentimill in Polars, by its streaming engine: JSON lines -> an HDF5 file, the same rows in any order.
+"""The job of sentimill in Polars' streaming engine: JSON lines -> an HDF5 file with the same rows in any order.
 
-Left out: the order of rows by hash, `hash`, `split` and all digests; the ledger and the places of bad lines (a line without a text
-and a rating is passed over, one that is no JSON ends Polars); Python literals and a field that is there twice;
-a text that begins with a mark. Memory has no bound: the distinct texts are held.
+Omits: the order of rows by hash, `hash`, `split` and all digests; the ledger and positions of bad lines (a line without text
+and rating is skipped, an invalid one stops Polars); Python literals; duplicate fields; texts that start with a
+mark. Memory is not limited: the distinct texts are in memory.
 
-usage: in_polars.py REVIEWS STOP_WORDS OUT   (STOP_WORDS: a file of one word a line)
+usage: in_polars.py REVIEWS STOP_WORDS OUT   (STOP_WORDS: a file of one word per line)
 """
 
 import html
@@ -18,7 +18,7 @@ from rows import FIRST_WORD, UNKNOWN, VOCABULARY_SIZE, Rows
 
 TEXTS_AT_ONCE = 64 << 10
 REFERENCE = r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);"
-# Behind what is no letter no mark stays. A space alone need not be replaced, so it is not found either.
+# Marks are removed except after a letter. The pattern does not match a single space, which needs no replacement.
 NO_WORD = r"(?:'+[^\p{L}']| [^\p{L}]|[^\p{L}\p{M}' ])[^\p{L}]*"
 VOTES = [f"n{stars}" for stars in range(1, 6)]
 
@@ -33,7 +33,7 @@ def main():
 
 
 def fold(reviews):
-    """Each distinct text with its votes."""
+    """Returns each distinct text with its votes."""
     text, rating = pl.col("reviewText"), pl.col("overall").str.strip_chars().cast(pl.Float64, strict=False)
     decoded = text.map_batches(decode, return_dtype=pl.String, is_elementwise=True)
     without_tags = decoded.str.replace_all("<[A-Za-z/!][^<>]*>", " ").str.replace_all("’", "'", literal=True)
@@ -50,7 +50,7 @@ def fold(reviews):
 
 
 def decode(texts):
-    """Replaces the few references that a batch has, all of them in one pass, so that nothing is decoded twice."""
+    """Replaces the few references of a batch in one pass, so that nothing is decoded twice."""
     some = texts.filter(texts.str.contains("&", literal=True))
     references = some.str.extract_all(REFERENCE).explode().drop_nulls().unique().to_list()
     known = [reference for reference in references if reference[1] == "#" or reference[1:] in html5]
@@ -65,7 +65,7 @@ def words_of(texts):
 
 
 def count(texts, stop_words):
-    """The most frequent words and their counts."""
+    """Returns the most frequent words and their counts."""
     parts = [words_of(part).group_by("word").len().collect() for part in texts.iter_slices(TEXTS_AT_ONCE)]
     if not parts:
         return []
@@ -77,7 +77,7 @@ def count(texts, stop_words):
 def encode(texts, stop_words, vocabulary, out):
     known = pl.Enum(stop_words + [word.decode() for word, _ in vocabulary])
     n_stop_words, rows = len(stop_words), Rows(out)
-    # No place in `known` is so large; behind the stop words, a place is an id but for this.
+    # Larger than any position in `known`. After the stop words, position minus this offset is the id.
     unknown, first = 65_535, n_stop_words - FIRST_WORD
     place = pl.col("word").cast(known, strict=False).to_physical().cast(pl.UInt16).fill_null(unknown)
     for part in texts.iter_slices(TEXTS_AT_ONCE):

@@ -1,5 +1,5 @@
-"""Rows of an engine -> one HDF5 file with the columns, chunks and filters of a dataset, but without `hash`, `split`, digests
-and the settings. Columns are written in whole chunks, by a thread of their own, while the engine works on the next rows.
+"""Rows of an engine -> one HDF5 file with the columns, chunks and filters of a dataset, without `hash`, `split`, digests and
+settings. A separate thread writes columns in whole chunks while the engine computes the next rows.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -12,12 +12,12 @@ UNKNOWN, FIRST_WORD = 1, 2
 CHUNKS = {"tokens": 64 << 10, "offsets": 32 << 10, "label": 64 << 10, "votes": 16 << 10}
 CHUNKS_AT_ONCE = 16
 FILTERS = {"compression": "gzip", "compression_opts": 1, "shuffle": True, "fletcher32": True}
-# More would only wait in memory.
+# More batches would only use memory.
 BATCHES_MAX = 4
 
 
 class Rows:
-    """Takes rows in batches; `close` makes the file whole."""
+    """Writes rows in batches; `close` completes the file."""
 
     def __init__(self, path):
         self.file = h5py.File(path, "w", libver="latest")
@@ -44,7 +44,7 @@ class Rows:
         self.n_tokens += len(ids)
         self.hold("tokens", ids)
         self.hold("offsets", offsets)
-        # Ratings from 1 to 5; of equally frequent ones the smaller counts.
+        # Ratings from 1 to 5; in a tie the smaller one is used.
         self.hold("label", (votes.argmax(axis=1) >= 3).astype(np.uint8))
         self.hold("votes", votes)
 
@@ -77,7 +77,7 @@ class Rows:
 
 
 def cut(ids, lengths):
-    """No row longer than MAX_TOKENS."""
+    """Cuts rows to MAX_TOKENS."""
     if lengths.max(initial=0) <= MAX_TOKENS:
         return ids, lengths
     begins = np.cumsum(lengths, dtype=np.int32) - lengths.astype(np.int32)

@@ -1,5 +1,5 @@
-"""Made-up reviews on standard input -> those that all readers take for the same review, on standard output. Of the corpus' awkward
-lines, one in a hundred, each engine makes something else: one skips it, one stops, one reads half of it.
+"""Synthetic reviews on standard input -> those that all parsers read as the same review, on standard output. Engines differ on
+the invalid lines of the corpus, one in a hundred: one skips such a line, one stops, one reads half of it.
 """
 
 import sys
@@ -20,7 +20,7 @@ def is_usual(line):
         review = orjson.loads(line)
     except ValueError:
         return False
-    # A name of a field with an escape in it is there a second time.
+    # A field name with an escape is a duplicate.
     if type(review) is not dict or b"reviewT\\u0065xt" in line:
         return False
     text, rating = review.get("reviewText"), review.get("overall")

@@ -1,14 +1,14 @@
-"""Training speed of whole epochs, the trainer beside two PyTorch scripts: the same model and rows, in turn.
+"""Measures training speed of whole epochs: the trainer and two PyTorch scripts with the same model and rows, in turn.
 
 usage: compare.py TRAINER PYTHON ROUNDS DATASET...
-  TRAINER  the program, built
-  PYTHON   a Python that has PyTorch, numpy and h5py
-  DATASET  of merge or sentimill
+  TRAINER  path of the program trainer
+  PYTHON   Python with PyTorch, numpy and h5py
+  DATASET  dataset written by merge or sentimill
 
-Each round trains each for two epochs and takes the faster one's reviews/s: reader, model, optimizer and metrics, but not
-the start, nor what PyTorch prepares when it meets a shape for the first time. The scripts: usual.py, as most people
-write it; pytorch.py, which sorts rows by length as the trainer does, with Adam in one pass and the C library's and
-PyTorch's allocators set so that memory stays with the process; with two threads it is run in two ranks, too.
+Each round trains for two epochs and uses the reviews/s of the faster one. This includes reader, model, optimizer and
+metrics, but not the start, nor PyTorch's preparation for new shapes. The scripts: usual.py, as most people write it;
+pytorch.py, which sorts rows by length like the trainer, with fused Adam and allocators set to keep memory in the process;
+with two threads it also runs in two ranks.
 """
 
 import json
@@ -28,7 +28,7 @@ TUNED = {
     "MALLOC_TOP_PAD_": "268435456",
     "THP_MEM_ALLOC_ENABLE": "1",
 }
-# What the scripts have: two layers of 32, the last state, nothing left out, no validation.
+# Settings of the scripts: two layers of 32, the last state, no dropout, no validation.
 MODEL = ["--tokens", "100", "--layers", "2", "--hidden", "32", "--pool", "last", "--batch", "512", "--rate", "0.001"]
 MODEL += ["--decay", "constant", "--dropout-words", "0", "--dropout-head", "0", "--validation-fraction", "0"]
 
@@ -76,10 +76,10 @@ def compare(trainer: str, python: str, rounds: int, dataset: str, threads: int) 
 
 
 def speed(command: list[str], environment: dict[str, str]) -> float:
-    """Reviews/s of the faster epoch."""
+    """Returns reviews/s of the faster epoch."""
     with tempfile.TemporaryDirectory() as folder:
         is_ours = "fit" in command
-        # Ours writes a line when an epoch is over, and no other with so large a number.
+        # The trainer writes one line per epoch and no step lines.
         more = ["--out", f"{folder}/out", "--log-steps", str(1 << 40)] if is_ours else []
         done = subprocess.run(
             command + more, env=os.environ | environment, capture_output=True, text=True, timeout=LIMIT_S

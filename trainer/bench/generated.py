@@ -2,7 +2,7 @@
 
 usage: generated.py ROWS >reviews.jsonl
 
-Words come as often as Zipf has it, of 12,000, each with a mood; a rating follows the moods of its words.
+12,000 words with Zipf frequencies, each with a mood; the rating follows from the moods of the words.
 """
 
 import json
@@ -12,13 +12,13 @@ import sys
 WORDS = 12_000
 CAP = 100
 AT_CAP = 0.2
-# So that all rows have 40 on average.
+# Gives rows a mean length of 40.
 SHORT_MEAN = (40 - AT_CAP * CAP) / (1 - AT_CAP)
 SYLLABLES = ["ba", "do", "fi", "gu", "ke", "lo", "mi", "nu", "pa", "re", "si", "to", "va", "wo", "ze", "cha"]
 
 
 def word(number: int) -> str:
-    """Four syllables, which no stop word has."""
+    """Returns a word of four syllables, which no stop word has."""
     return "".join(SYLLABLES[number >> shift & 15] for shift in (0, 4, 8, 12))
 
 

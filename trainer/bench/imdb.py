@@ -1,25 +1,25 @@
-"""Accuracy on IMDB's official split: seeds of the trainer, and as many of PyTorch (pytorch.py) with the same settings.
+"""Measures accuracy on IMDB's official split: several seeds of the trainer and of PyTorch (pytorch.py) with the same settings.
 
 usage: imdb.py DATA PROGRAMS PYTHON GENSIM WORK [RECIPE[=SEEDS] ...]
-  DATA      the folder with train.jsonl.gz and test.jsonl.gz, lines with reviewText and overall, and unsup.txt.gz,
-            unlabelled reviews, one a line
-  PROGRAMS  the folder of mapper, reducer, merge and trainer
-  PYTHON    a Python that has PyTorch, numpy and h5py
-  GENSIM    a Python that has the gensim of vectors.py, and scipy
-  WORK      a folder for datasets, models and results.jsonl; runs whose result is there are not done again
-  RECIPE    original, modern, pretrained; the first two without any
-  SEEDS     1 to 10, ten if not given
+  DATA      folder of train.jsonl.gz and test.jsonl.gz, lines with reviewText and overall, and of unsup.txt.gz,
+            unlabelled reviews, one per line
+  PROGRAMS  folder of mapper, reducer, merge and trainer
+  PYTHON    Python with PyTorch, numpy and h5py
+  GENSIM    Python with gensim for vectors.py, and scipy
+  WORK      folder of datasets, models and results.jsonl; runs with a result are skipped
+  RECIPE    original, modern, pretrained; default: original and modern
+  SEEDS     1 to 10; default: 10
 
-The unlabelled reviews get labels from a linear model of the training part (teacher.py), and both sides train on them
-and on the training part together. Embeddings begin as word vectors of all these reviews, which both sides share. The
-vocabulary is that of the training part alone. The recipe `pretrained` begins with what `pretrain` has learned of
-the same reviews in place of vectors, and has no PyTorch beside it. Reviews whose text is also in the test part are left out of training, of
-the teacher's and of the vectors'.
+A linear model of the training split (teacher.py) labels the unlabelled reviews, and both sides train on these and the
+training split together. Embeddings start from word vectors of all these reviews, the same for both sides. The vocabulary
+is that of the training split. The recipe `pretrained` starts from a pretrained model of the same reviews instead of
+vectors, and is not run in PyTorch. Reviews whose text is also in the test split are excluded from training, from the
+linear model and from the vectors.
 
-The settings were chosen on a tenth of the training rows; here all of them are trained on, and the test part is only
-tested on. Rows at random are no good tenth: neighbours among the reviews of a label are of one film, so a film's
-names would be on both sides. The first 1,250 reviews of each label are. Each run has one thread, and as many runs go
-side by side as there are cores: so the results do not depend on the number of cores.
+The settings were chosen on a tenth of the training rows; here all training rows are used, and the test split only for
+evaluation. A random tenth is not suitable, because adjacent reviews of a label are about one film, whose names would be in
+both splits. The first 1,250 reviews of each label are used instead. Each run has one thread, and one run per core runs at a
+time, so that the results do not depend on the number of cores.
 """
 
 import gzip
@@ -35,12 +35,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SEEDS = 10
-# Student's t for 95 % with two times n seeds, n from 2.
+# Student's t for 95 % and n seeds on each side, n from 2.
 T_95 = [4.303, 2.776, 2.447, 2.306, 2.228, 2.179, 2.145, 2.120, 2.101]
-# The interval of the difference is to lie within one point.
+# The interval of the difference must be within one percentage point.
 DIFFERENCE_MAX = 0.01
 LIMIT_S = 14400
-# Large blocks stay with the process, where they are otherwise mapped and unmapped in every step.
+# Keeps large blocks in the process; otherwise they are mapped and unmapped in every step.
 ALLOCATOR = {
     "MALLOC_MMAP_THRESHOLD_": "4294967296",
     "MALLOC_TRIM_THRESHOLD_": "17179869184",
@@ -59,13 +59,13 @@ class Recipe:
 
 COMMON = ["--pool", "mean-max", "--layers", "1", "--hidden", "128", "--rate", "0.002", "--decay", "linear"]
 COMMON += ["--dropout-embedding", "0.4", "--dropout-words", "0.1"]
-# PyTorch's script has these as defaults, `trainer fit` has not.
+# Defaults of pytorch.py, but not of `trainer fit`.
 COMMON += ["--dropout-head", "0", "--validation-fraction", "0"]
 WIDE = ["--layers", "1", "--embedding", "128", "--hidden", "256", "--tokens", "400", "--batch", "64"]
 RECIPES = {
-    # The earlier system's preparation: the first 100 words without stop words, 10,000 words.
+    # The preparation of the original system: the first 100 words without stop words, a vocabulary of 10,000 words.
     "original": Recipe(["--profile", "original"], [], COMMON + ["--tokens", "100", "--batch", "128", "--epochs", "3"]),
-    # All words, the first and the last 200 of a longer review.
+    # All words; of a longer review the first and the last 200.
     "modern": Recipe(
         ["--profile", "modern"],
         ["--vocabulary-size", "30000"],
@@ -106,12 +106,12 @@ def main() -> None:
 
 
 def label(data: Path, programs: Path, gensim: str, work: Path) -> None:
-    """teacher.jsonl, the unlabelled reviews with labels; and the records it is made from."""
+    """Makes teacher.jsonl, the unlabelled reviews with labels, and the records for it."""
     out = work / "teacher.jsonl"
     if out.exists():
         return
     with gzip.open(data / "unsup.txt.gz", "rt", encoding="utf-8", errors="replace", newline="\n") as texts:
-        # The mapper wants a rating, of which nothing makes use.
+        # The mapper requires a rating, which is not used.
         unlabelled = [json.dumps({"reviewText": text.rstrip("\n"), "overall": 1}) for text in texts]
     reviews = {"training": read(data, "train"), "unlabelled": "\n".join(unlabelled).encode()}
     tested = {text_of(record) for record in records(programs, read(data, "test"))}
@@ -137,7 +137,7 @@ def text_of(record: bytes) -> bytes:
 
 
 def prepare(data: Path, programs: Path, folder: Path, recipe: Recipe) -> None:
-    """labelled.h5, the training part; with its vocabulary test.h5, and train.h5, which has the teacher's labels too."""
+    """Makes labelled.h5, the training split; with its vocabulary test.h5, and train.h5, which includes teacher.jsonl."""
     teacher = folder.with_name("teacher.jsonl").read_bytes()
     shared = ["--vocabulary", str(folder / "labelled.h5")]
     make_dataset(programs, folder / "labelled", read(data, "train"), recipe, recipe.merge)
@@ -147,7 +147,7 @@ def prepare(data: Path, programs: Path, folder: Path, recipe: Recipe) -> None:
 
 
 def make_dataset(programs: Path, out: Path, lines: bytes, recipe: Recipe, merge: list[str]) -> None:
-    """OUT.h5, by way of OUT.run and OUT.counts.json."""
+    """Makes OUT.h5, OUT.run and OUT.counts.json."""
     if out.with_suffix(".h5").exists():
         return
     shutil.rmtree(f"{out}.run", ignore_errors=True)
@@ -165,7 +165,7 @@ def pipe(lines: bytes, stages: list[list[str]]) -> None:
 
 
 def make_vectors(gensim: str, folder: Path) -> None:
-    """vectors.vec, of the texts of the training part and of the unlabelled ones, cleaned as the dataset's are."""
+    """Makes vectors.vec from the cleaned texts of the training split and of the unlabelled reviews."""
     out = folder / "vectors.vec"
     if out.exists():
         return
@@ -176,7 +176,7 @@ def make_vectors(gensim: str, folder: Path) -> None:
 
 
 def pretrain(programs: Path, folder: Path, recipe: Recipe) -> None:
-    """words/model, of the texts of train.h5."""
+    """Makes words/model from the texts of train.h5."""
     if not (folder / "words/model").exists():
         shutil.rmtree(folder / "words", ignore_errors=True)
         call([f"{programs}/trainer", "pretrain", f"{folder}/train.h5", "--out", f"{folder}/words"] + recipe.pretrain, os.cpu_count())

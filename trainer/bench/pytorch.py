@@ -1,14 +1,13 @@
 """The same training in PyTorch: torch.nn.Embedding, torch.nn.LSTM and two torch.nn.Linear on the same dataset.
 
-What `trainer fit` is compared with. It shares no code with it: rows come by h5py, their order from
-tests/oracle/order.py, first weights from a model.safetensors, a .vec text or PyTorch's own initialisation. Flags are
-those of `trainer fit`; the defaults are two layers of 32, the last state, Adam at a constant rate, no dropout and no
-validation. Under torchrun its processes train together, each on its share of every batch, by
-DistributedDataParallel over Gloo. To standard output one JSON object a line: with --log-steps, in one process alone, each
-step's loss, each epoch's loss and reviews/s, and at the end the test part's metrics; or, with --logits, the logit of each
-row of the dataset, in order.
+`trainer fit` is compared with this script, which shares no code with it: h5py reads the rows, tests/oracle/order.py orders
+them, and the initial weights come from a model.safetensors, a .vec text or PyTorch's initialisation. The flags are those
+of `trainer fit`; the defaults are two layers of 32, the last state, Adam at a constant rate, no dropout and no validation.
+Under torchrun, its processes train together with DistributedDataParallel over Gloo, each on its share of every batch.
+Prints one JSON object per line: with --log-steps, in a single process, the loss of each step; the loss and reviews/s of
+each epoch; and at the end the metrics of the test split. With --logits: the logit of each row of the dataset, in order.
 
-B rows of a batch, T tokens of its longest row, E numbers of an embedding, H of a state.
+B rows of a batch, T tokens of its longest row, E the embedding dimension, H the hidden size.
 """
 
 import argparse
@@ -70,7 +69,7 @@ def main() -> None:
 
 
 class Rows:
-    """The rows whose split is at least `begin` and below `end`, each cut to what is read."""
+    """The rows whose split is at least `begin` and below `end`, each cut to the tokens that are read."""
 
     def __init__(self, file: h5py.File, tokens_max: int, begin: int = 0, end: int = 1000) -> None:
         split = file["split"][:]
@@ -88,7 +87,7 @@ class Rows:
         return len(self.lengths)
 
     def batch(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Tokens [B, T], lengths [B], labels [B]."""
+        """Returns tokens [B, T], lengths [B], labels [B]."""
         lengths = self.lengths[rows]
         return self.tokens[rows, : int(lengths.max())], lengths, self.labels[rows]
 
@@ -132,14 +131,14 @@ def fit(model: Classifier, training: Rows, validation: Rows, asked: argparse.Nam
         model.train()
         epoch_loss, begin = 0.0, time.perf_counter()
         for rows in batches:
-            # The rows of a batch are in the order of their lengths, so that shares take the same time.
+            # Rows of a batch are ordered by length, so that shares take the same time.
             own = rows[RANK::RANKS]
             tokens, lengths_of_batch, labels = training.batch(own)
             optimizer.param_groups[0]["lr"] = rate(step, steps_of_epoch * asked.epochs, asked)
             optimizer.zero_grad()
             outputs = forward(tokens, lengths_of_batch)
             loss = binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype))
-            # Ranks' gradients become their mean.
+            # DistributedDataParallel averages the gradients of ranks.
             (loss * (len(own) * RANKS / len(rows)) if RANKS > 1 else loss).backward()
             if asked.clip:
                 nn.utils.clip_grad_norm_(model.parameters(), asked.clip)
@@ -191,7 +190,7 @@ def evaluate(model: Classifier, rows: Rows, batch_rows: int) -> dict:
 
 
 def logits(model: Classifier, rows: Rows, batch_rows: int) -> torch.Tensor:
-    """The logit of each row, [N]."""
+    """Returns the logit of each row, [N]."""
     model.eval()
     found = torch.empty(len(rows))
     with torch.no_grad():
@@ -202,7 +201,7 @@ def logits(model: Classifier, rows: Rows, batch_rows: int) -> torch.Tensor:
 
 
 def read_safetensors(path: str) -> dict[str, torch.Tensor]:
-    """Eight bytes with the length of a JSON head, the head, and the numbers of all tensors."""
+    """Reads eight bytes with the length of a JSON header, the header, and the values of all tensors."""
     content = Path(path).read_bytes()
     begin = 8 + int.from_bytes(content[:8], "little")
     tensors = {}
@@ -215,13 +214,13 @@ def read_safetensors(path: str) -> dict[str, torch.Tensor]:
 
 
 def words(file: h5py.File) -> list[bytes]:
-    """The vocabulary; the first word has the id FIRST_WORD."""
+    """Returns the vocabulary; the first word has the id FIRST_WORD."""
     content, offsets = file["vocabulary/bytes"][:].tobytes(), file["vocabulary/offsets"][:].tolist()
     return [content[begin:end] for begin, end in zip(offsets, offsets[1:])]
 
 
 def read_vectors(path: str, embedding: torch.Tensor, vocabulary: list[bytes]) -> None:
-    """Puts each word's vector in its row of `embedding`; the file's first line is counts."""
+    """Puts each word's vector into its row of `embedding`; the first line of the file contains counts."""
     ids = {word: id for id, word in enumerate(vocabulary, FIRST_WORD)}
     with open(path, "rb") as file, torch.no_grad():
         for line in list(file)[1:]:

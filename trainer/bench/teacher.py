@@ -1,15 +1,15 @@
-"""Labels for unlabelled reviews, by a linear model of the labelled ones, as lines of the mapper's input.
+"""Labels unlabelled reviews with a linear model of the labelled ones, as input lines of the mapper.
 
 usage: teacher.py LABELLED UNLABELLED OUT
-  LABELLED    records, what the mapper prints
-  UNLABELLED  the same; their ratings are not looked at
-  OUT         a line with reviewText and overall, 5 or 1, for each text of UNLABELLED that LABELLED has not
+  LABELLED    records, the output of the mapper
+  UNLABELLED  the same; the ratings are ignored
+  OUT         a line with reviewText and overall, 5 or 1, for each text that only UNLABELLED contains
 
 The model is logistic regression with naive-Bayes weights (Wang and Manning 2012): a feature is a word, or two or three
-neighbouring ones, that at least two labelled texts have; it is there or not. Its weight r is the log of its share of
-the positive texts' features over that of the negative texts'. x has r where a feature is there, and length 1; w and b
-have the least C sum ln(1 + exp(-t (w.x + b))) + |w|^2 / 2, t = 1 or -1. Words are those of `--profile modern`: all of
-them, the first and the last 200 of a longer text, of a vocabulary of 30,000.
+adjacent words, that occur in at least two labelled texts; it is binary. Its weight r is the log of its share of the
+positive texts' features over that of the negative texts'. x is r for present features, scaled to length 1; w and b
+minimise C sum ln(1 + exp(-t (w.x + b))) + |w|^2 / 2, t = 1 or -1. Words are those of `--profile modern`: all words, of a
+longer text the first and the last 200, of a vocabulary of 30,000.
 
 N texts, F features.
 """
@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 
 WORDS_MAX = 400
 VOCABULARY_SIZE = 30000
-# A word's id, from 1, has so many bits of an n-gram's key.
+# Bits of a word's id, from 1, in the key of an n-gram.
 ID_BITS = 15
 POSITIVE_FROM = 4
 C = 30.0
@@ -46,7 +46,7 @@ def main() -> None:
     positive = teacher.logits(present(*n_grams(unlabelled, ids), len(unlabelled), features)) > 0
     print(f"teacher: {positive.sum()} of {len(unlabelled)} unlabelled texts are positive", file=sys.stderr)
 
-    # Whole or not at all: imdb.py does not make again what is there.
+    # Renamed when complete: imdb.py skips existing files.
     unfinished = Path(f"{sys.argv[3]}.unfinished")
     with unfinished.open("w", encoding="utf-8") as out:
         for text, rating in zip(unlabelled, np.where(positive, 5, 1).tolist()):
@@ -55,25 +55,25 @@ def main() -> None:
 
 
 def records(path: str) -> list[tuple[str, str]]:
-    """Text and votes of each record."""
+    """Yields text and votes of each record."""
     return [tuple(line.split("\t")) for line in Path(path).read_text(encoding="utf-8").split("\n")[:-1]]
 
 
 def is_positive(votes: str) -> bool:
-    """Whether the most frequent rating, of equals the smaller, makes the label 1."""
+    """Returns whether the most frequent rating, in a tie the smaller, gives label 1."""
     counts = [int(count) for count in votes.split(",")]
     return counts.index(max(counts)) + 1 >= POSITIVE_FROM
 
 
 def vocabulary(texts: dict[str, bool]) -> dict[str, int]:
-    """The most frequent words and their ids."""
+    """Returns the most frequent words and their ids."""
     counts = Counter(word for text in texts for word in text.split(" "))
     words = sorted(counts, key=lambda word: (-counts[word], word))[:VOCABULARY_SIZE]
     return {word: id for id, word in enumerate(words, 1)}
 
 
 def n_grams(texts: list[str], ids: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Text and key of each distinct n-gram of known words."""
+    """Returns text and key of each distinct n-gram of known words."""
     read = [ends([ids.get(word, 0) for word in text.split(" ")]) for text in texts]
     row = np.repeat(np.arange(len(read)), [len(tokens) for tokens in read])
     token = np.fromiter((id for tokens in read for id in tokens), np.uint64)
@@ -100,7 +100,7 @@ def ends(tokens: list[int]) -> list[int]:
 
 
 def present(rows: np.ndarray, keys: np.ndarray, n_texts: int, features: np.ndarray) -> scipy.sparse.csr_array:
-    """1 where a text has a feature, [N, F]."""
+    """Returns 1 for the features of each text, [N, F]."""
     column = np.searchsorted(features, keys).clip(max=len(features) - 1)
     known = features[column] == keys
     ones = np.ones(known.sum(), np.float32)
@@ -131,7 +131,7 @@ class Teacher:
         return self.scaled(texts) @ self.w + self.b
 
     def scaled(self, texts: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """x of each text, [N, F]."""
+        """Returns x of each text, [N, F]."""
         x = texts.copy()
         x.data *= self.ratio[x.indices]
         length = np.sqrt(x.power(2).sum(1)) + np.float32(1e-9)

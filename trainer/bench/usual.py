@@ -1,7 +1,7 @@
-"""The same training as most people write it in PyTorch: a DataLoader, every row padded to the cap, plain Adam.
+"""The same training in PyTorch as most people write it: a DataLoader, every row padded to the cap, plain Adam.
 
 usage: usual.py DATASET [EPOCHS]
-One JSON object an epoch, with its reviews/s.
+Prints one JSON object per epoch, with its reviews/s.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Times all-reduces of growing size, as one rank of a group. Rank 0 prints one JSON line a size.
+"""Measures all-reduces of increasing size, as one rank of a group. Rank 0 prints one JSON line per size.
 
 The same calls as ../examples/all_reduce.rs.
 """
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def calls_of(elements: int) -> int:
-    """About a quarter of a second for each size."""
+    """Returns the number of calls that take about a quarter of a second."""
     if elements < 0x1000:
         return 3000
     return 300 if elements <= 0x40000 else 15

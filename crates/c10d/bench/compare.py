@@ -1,8 +1,8 @@
-"""All-reduce by size, Rust beside Python: two ranks on this machine, in turn, and the ratio of the medians.
+"""Compares all-reduces of Rust and Python by size: two ranks on this machine, in turn. Prints the ratio of the medians.
 
 usage: compare.py PROGRAM PYTHON [ROUNDS]
-  PROGRAM  examples/all_reduce, built
-  PYTHON   a Python that has PyTorch
+  PROGRAM  path of examples/all_reduce
+  PYTHON   Python with PyTorch
 """
 
 import json
@@ -43,14 +43,14 @@ def main() -> None:
 
 
 def run(command: list[str]) -> list[dict]:
-    """One group of RANKS processes; what rank 0 printed."""
+    """Runs one group of RANKS processes; returns the output of rank 0."""
     port = free_port()
     processes = [
         subprocess.Popen(
             command,
             env=os.environ
             | {"RANK": str(rank), "WORLD_SIZE": str(RANKS), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-            # As torchrun sets it: a rank of several has one thread for its arithmetic.
+            # As set by torchrun: one thread per rank.
             | {"OMP_NUM_THREADS": "1"},
             stdout=subprocess.PIPE,
             text=True,

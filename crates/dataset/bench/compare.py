@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How fast all columns of rows of a dataset are read: by this project's reader with one thread and with two, by the
-HDF5 library that it is built with, and by h5py. In turn, a round of each; prints medians and the spread, in GB of
-decoded elements a second. The file is opened each time and lies in the page cache.
+"""Measures reading all columns of rows of a dataset: by this project's reader with one and two threads, by the HDF5 library
+that it is built with, and by h5py. They run in turn. Prints medians and the spread in GB of decoded elements per second.
+The file is in the page cache and is opened each time.
 
 usage: crates/dataset/bench/compare.py EXAMPLE DATASET   (target/release/examples/read; needs h5py)
-ROUNDS (9) comes from the environment.
+Environment: ROUNDS (default 9).
 """
 
 import os

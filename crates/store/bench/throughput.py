@@ -1,11 +1,11 @@
-"""How fast the store puts and gets a file, with 1, 4 and 16 parts at once, beside `aws s3 cp` with parts of the same size
-and as many requests at once. Both talk to the same s3s-fs on this machine, in turn. Prints medians and the spread of
-whole processes, and the processor seconds of client and server, which say whom the time went to.
+"""Measures put and get of a file with 1, 4 and 16 concurrent parts, and `aws s3 cp` with the same part size and concurrency.
+Both use the same s3s-fs on this machine, in turn. Prints medians and the spread of whole processes, and the CPU seconds of
+client and server.
 
 usage: throughput.py PROGRAMS AWS
-  PROGRAMS  the folder of examples/s3-server and examples/copy (target/release)
-  AWS       the AWS CLI (.deps/bench/bin/aws)
-MEGABYTES (512), ROUNDS (3) and TMPDIR, where the file lies three times, come from the environment.
+  PROGRAMS  folder of examples/s3-server and examples/copy (target/release)
+  AWS       path of the AWS CLI (.deps/bench/bin/aws)
+Environment: MEGABYTES (default 512), ROUNDS (3), TMPDIR (contains the file three times).
 """
 
 import os
@@ -69,7 +69,7 @@ def commands(file, at_once):
 
 
 def settings(folder, endpoint, at_once):
-    """What both read; the last lines are the CLI's alone."""
+    """Writes the configuration of the CLI; returns the environment of both."""
     config = folder / "config"
     config.write_text(
         "[default]\nregion = eu-central-1\ns3 =\n"
@@ -86,7 +86,7 @@ def settings(folder, endpoint, at_once):
 
 
 def timed(command, environment, server):
-    """Wall seconds of a process, and processor seconds of it and of the server meanwhile."""
+    """Returns wall and CPU seconds of a process, and CPU seconds of the server meanwhile."""
     used, served, begin = cpu_of_children(), cpu_of(server), time.perf_counter()
     run(command, environment)
     return time.perf_counter() - begin, cpu_of_children() - used, cpu_of(server) - served
