@@ -72,7 +72,7 @@ def compare(path):
     ours, *peers = jobs(path)
     megabytes = path.stat().st_size / 1e6
     print(f"{path.name}, {megabytes:.1f} MB; median of {ROUNDS} rounds, of others {PEER_ROUNDS}, on {os.cpu_count()} cores; {load()}")
-    # Into the page cache.
+    # Reads the file into the page cache.
     with open(path, "rb") as file:
         while file.read(16 << 20):
             pass

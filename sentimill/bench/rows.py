@@ -31,7 +31,8 @@ class Rows:
         self.hold("offsets", np.zeros(1, np.uint64))
 
     def append(self, ids, lengths, votes):
-        """The ids of all words of a batch, one row after the other; how many each row has; its votes, [rows, 5]."""
+        """Appends the ids of all tokens of a batch, row by row; the number of tokens per row; and the votes,
+        [rows, 5]."""
         if len(self.pending) == BATCHES_MAX:
             self.pending.pop(0).result()
         self.pending.append(self.writer.submit(self.write, ids, lengths, votes))
@@ -55,7 +56,7 @@ class Rows:
             self.put(name, CHUNKS[name])
 
     def put(self, name, whole):
-        """All that is held but what does not fill a chunk, or, at the end, all."""
+        """All rows held except those that do not fill a chunk; at the end, all."""
         elements, column = np.concatenate(self.held[name]), self.file[name]
         count = len(elements) // whole * whole
         begin = len(column)
@@ -64,7 +65,7 @@ class Rows:
         self.held[name] = [elements[count:]]
 
     def close(self, vocabulary):
-        """`vocabulary`: words in UTF-8 and their counts, the first word's id first."""
+        """`vocabulary`: words in UTF-8 with their counts; the word with the first id first."""
         for batch in self.pending:
             batch.result()
         self.writer.shutdown()
