@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# A task of a test: runs the program that Hadoop would run, with the luck that the file FOLDER/TASK.ATTEMPT has for it.
+# A task of a test: runs the program of a Hadoop task with the fault in the file FOLDER/TASK.ATTEMPT.
 #
 # usage: unlucky.sh FOLDER PROGRAM [ARGUMENT ...]
-#   dies-reading  the program is killed when it has read 100 kB, which is not all
-#   dies-writing  the program is killed when its shard begins to be there
-#   dies-after S  the program is killed after so many seconds, if it is still there
-#   waits         nothing happens until somebody makes FOLDER/go
-#   twin          the program reads on when attempts 0 and 1 have both read 100 kB, and its end counts when both have ended
-# All leave what can be seen of them: process, node, environment, and everybody's arguments. Hadoop may try any slow task a
-# second time beside itself; but for twins, and after one that waits on a node that is lost, that attempt waits until the one
-# before it has ended.
+#   dies-reading  the program is killed after reading 100 kB, which is part of its input
+#   dies-writing  the program is killed when its shard starts to exist
+#   dies-after S  the program is killed after S seconds, if it is still running
+#   waits         the program starts once FOLDER/go exists
+#   twin          the program continues when attempts 0 and 1 have both read 100 kB, and the task ends when both have exited
+# All write their process id, environment and the arguments of all processes into FOLDER. Hadoop may start a speculative
+# attempt of any slow task. Such an attempt waits until the previous one has exited, except for twins, and except after an
+# attempt that waits on a lost node.
 set -uo pipefail
 
 BYTES=100000
-# Hadoop speculates on a task when its like have long been done, and a machine may be busy.
+# Hadoop starts a speculative attempt only long after similar tasks have completed, and the machine may be busy.
 LIMIT_S=400
 
-# shellcheck disable=SC2154 # Hadoop's own.
+# shellcheck disable=SC2154 # Hadoop sets these variables.
 folder=$1 attempt=${mapreduce_task_attempt_id##*_} task=$mapreduce_task_partition
 shift
 mine=$folder/$task.$attempt
@@ -30,7 +30,7 @@ await() {
     done
 }
 
-# The attempt before. What has ended has no arguments, also where nobody has waited for it.
+# Whether the previous attempt has exited. An exited process has no arguments, even before its parent has waited for it.
 has_ended() {
     [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$(cat "$folder/$task.pid")/cmdline")" ]
 }
@@ -41,13 +41,13 @@ echo $$ >"$folder/$task.pid"
 env >"$mine.environment"
 cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' '\n' >"$mine.arguments"
 
-# More than a pipe holds, so that most of it was read when it is written.
+# More than the capacity of a pipe, so that most of it has been read once it is written.
 begin_of_input() {
     head -c $BYTES
     touch "$mine.reads"
 }
 
-# What is exec'ed keeps the number of this process.
+# exec keeps the process id.
 case $luck in
     dies-reading)
         exec "./$1" "${@:2}" < <(begin_of_input && kill -9 $$)
