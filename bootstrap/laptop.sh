@@ -181,7 +181,7 @@ actionlint() {
         go install "$module/cmd/actionlint@$ACTIONLINT" >&2 ||
         fail "Go could not install $module (see the lines above). It needs proxy.golang.org or another proxy (GOPROXY=...)"
     go version -m "$built" | grep -q "^[[:space:]]mod[[:space:]]${module}[[:space:]]${ACTIONLINT}[[:space:]]$ACTIONLINT_SUM" ||
-        fail "$module $ACTIONLINT: checksum differs from $ACTIONLINT_SUM in bootstrap/laptop.sh; do not use this GOPROXY"
+        fail "$module $ACTIONLINT: checksum differs from $ACTIONLINT_SUM in bootstrap/laptop.sh; use another GOPROXY"
     mv "$built" bin/actionlint
 }
 
