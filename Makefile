@@ -98,6 +98,7 @@ bench: ## measure the stages, sentimill, store, reading, all-reduce and training
 	python3 tests/bench.py $(TARGET)/release .deps/bench/bin/python
 	python3 sentimill/bench/compare.py $(TARGET)/release .deps/bench/bin/python
 	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/release/examples/read $(TARGET)/release/bench/reviews.h5
+	PYTHONPATH=python .deps/test/bin/python -B python/bench/compare.py $(TARGET)/release/bench/reviews.h5
 	python3 crates/store/bench/throughput.py $(TARGET)/release .deps/bench/bin/aws
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda

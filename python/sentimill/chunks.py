@@ -24,6 +24,8 @@ from sentimill.layout import StoredColumn
 # Decoded chunks that single rows are read from.
 _CACHE_BYTES = 128 << 20
 _THREADS = min(8, os.cpu_count() or 1)
+# For fewer chunks, threads take longer to start than they save.
+_CHUNKS_FOR_THREADS = 12
 # Behind the deflated bytes: the checksum of HDF5's filter. The digest covers it.
 _FLETCHER_BYTES = 4
 
@@ -63,7 +65,7 @@ class ChunkReader:
             elements[low - start : high - start] = decoded[low - begin : high - begin]
 
         numbers = range(first, last + 1) if start < stop else range(0)
-        if len(numbers) > 2 and _THREADS > 1:
+        if len(numbers) >= _CHUNKS_FOR_THREADS and _THREADS > 1:
             with ThreadPoolExecutor(_THREADS) as threads:
                 for _ in threads.map(fill, numbers):
                     pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
@@ -221,7 +221,8 @@ class Dataset(Sequence[Row]):
         ends = (bounds - first).tolist()
         label, votes, hashes, split = (self._own(name, start, stop) for name in ("label", "votes", "hash", "split"))
         slices = [ids[begin:end] for begin, end in pairwise(ends)]
-        return list(map(Row, slices, label.tolist(), votes, hashes.tolist(), split.tolist()))
+        fields = zip(slices, label.tolist(), votes, hashes.tolist(), split.tolist(), strict=True)
+        return list(map(partial(tuple.__new__, Row), fields))
 
     def to_torch(
         self,
