@@ -1,4 +1,4 @@
-//! Runs the pieces of some work on several threads and returns the results in order.
+//! Runs numbered pieces of work on several threads and returns their results in order.
 
 use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;

@@ -59,8 +59,8 @@ impl Subject {
         Self { _folder: folder, path, file, whole, rows, read }
     }
 
-    /// Whether a change of one byte is detected. If it is, only original rows were read; if it is not, all of
-    /// them were.
+    /// Whether a change of one byte is detected. Asserts that no row was read with other content: if the change is
+    /// detected, some of the original rows were read; otherwise all of them.
     fn notices(&self, at: usize, mask: u8) -> bool {
         let mut seen = Vec::new();
         self.file.write_all_at(&[self.whole[at] ^ mask], at as u64).unwrap();

@@ -33,7 +33,7 @@ impl Form {
         }
     }
 
-    /// Whether more bytes are needed. A complete line excludes a tar header, which has a NUL before any line
+    /// Whether more bytes are needed. A complete line rules out a tar header, which has a NUL before any line
     /// end.
     fn is_open(beginning: &[u8]) -> bool {
         let ends_line =

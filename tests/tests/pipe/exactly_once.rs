@@ -156,7 +156,7 @@ fn a_restarted_attempt_with_the_same_name_reuses_its_object() {
     assert_eq!((commits(folder.path()).len(), objects(folder.path()).len()), (1, 1));
 }
 
-/// A run of two partitions, of which two concurrent attempts reduced the first.
+/// A run of two partitions. Two concurrent attempts reduced the first, so one of their shards is not committed.
 fn run_with_an_orphan(folder: &Path) -> (PathBuf, String) {
     let run_folder = folder.join("run");
     let split = split_by_hadoop(&sorted_as_c(&DEMO.records), 2);
