@@ -37,6 +37,9 @@ setup: ## install into .deps/ what building and testing need
 	@bootstrap/laptop.sh browser || \
 		{ [ -z "$(CI)" ] && echo "SKIPPED browser: installation failed; see the lines above"; }
 
+# The commit that --version prints, in the programs that users run.
+build demo hadoop-demo bench hadoop-bench dist: export SENTIMILL_COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
+
 build: ## build the programs into target/release/
 	@bootstrap/laptop.sh build $(TORCH_SET)
 	cargo build --release $(LOCKED) $(WORKSPACE) --bins
@@ -150,15 +153,19 @@ dist: export CARGO_ZIGBUILD_ZIG_PATH := $(CURDIR)/.deps/bin/zig
 dist: export CARGO_ZIGBUILD_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: export ZIG_GLOBAL_CACHE_DIR := $(CURDIR)/.deps/zig-cache
 dist: ## build programs for other machines (glibc 2.34 or newer) into dist/
-	@bootstrap/laptop.sh build dist
+	@bootstrap/laptop.sh build dist $(TORCH_SET)
 	.deps/bin/cargo-zigbuild zigbuild --release --locked $(PROGRAMS:%=-p %) --bins --target x86_64-unknown-linux-gnu.$(GLIBC)
 	rm -rf dist && mkdir dist
 	cp $(PROGRAMS:%=$(TARGET)/x86_64-unknown-linux-gnu/release/%) dist/
 	@bootstrap/laptop.sh sbom
 	python3 bootstrap/sbom.py dist $(PROGRAMS)
 	cd python && SOURCE_DATE_EPOCH=315532800 ../.deps/dist/bin/python -m flit_core.wheel --outdir ../dist .
-	cd dist && sha256sum $(PROGRAMS) *.cdx.json *.whl >SHA256SUMS
+	cargo build $(LOCKED) $(WORKSPACE) --example pages $(if $(TORCH_SET),--example trainer-pages)
+	$(TARGET)/debug/examples/pages dist
+	$(if $(TORCH_SET),$(TARGET)/debug/examples/trainer-pages dist)
+	cd dist && sha256sum $(PROGRAMS) *.cdx.json *.whl man/* completions/* >SHA256SUMS
 	tests/programs.sh dist $(GLIBC) $(PROGRAMS)
+	$(EXCLUDED)
 
 # The bundle measures release builds; `make test` uses the dev builds that it already has.
 PROFILE := --release

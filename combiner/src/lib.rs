@@ -4,6 +4,8 @@
 //! reads, records; it changes no text; it keeps the order; and it asks for none, since folding neighbours is right
 //! in every order.
 
+pub mod arguments;
+
 use std::io::{self, Read, Write};
 
 use corpus::group::{GroupError, Groups, Order};

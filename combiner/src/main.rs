@@ -3,15 +3,9 @@
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
+use combiner::arguments::Arguments;
 use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
-
-/// Adds up neighbouring records of one text, from standard input to standard output. It may run any number of times,
-/// before the sort or after it: no result changes.
-#[derive(Parser)]
-#[command(version)]
-struct Arguments {}
 
 fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {

@@ -4,6 +4,7 @@
 //! with their place; the bad ones can be had themselves, in place of the records. None of them stops the work; too
 //! many of them fail it at its end, with a guess at the cause.
 
+pub mod arguments;
 mod rejects;
 
 use std::io::{self, Read, Write};

@@ -3,49 +3,16 @@
 mod counts;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use arguments::FormatArguments;
-use clap::Parser;
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::ledger::{MapperCounts, Share};
-use corpus::lines::LINE_BYTES_MAX;
-use corpus::record::RECORD_BYTES_MAX;
 use counts::CountsFile;
 use hadoop::{Runner, Variable};
+use mapper::arguments::Arguments;
 use mapper::{Error, InputSplit, Mapper, Options, Output};
 use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
-use program::place::local_path;
-
-/// Cleaning makes a text up to half as long again (Ⱥ has two bytes, ⱥ three), and the record has to stay below the
-/// limit of those who read it.
-const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
-
-/// Turns review lines on standard input into records on standard output: cleaned text, tab, votes.
-#[derive(Parser)]
-#[command(version)]
-struct Arguments {
-    /// Read files, not standard input; either may be by gzip, bzip2 or zstd
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    input: Vec<PathBuf>,
-    #[command(flatten)]
-    format: FormatArguments,
-    /// Longest line that is read
-    #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX as u64,
-        value_parser = clap::value_parser!(u64).range(1..=LINE_BYTES_LARGEST))]
-    line_bytes_max: u64,
-    /// Share of bad lines to fail above [default: 0.05; 1 with --rejects]
-    #[arg(long, value_name = "SHARE")]
-    bad_lines_max: Option<Share>,
-    /// Write bad lines, with reason and place, instead of records
-    #[arg(long)]
-    rejects: bool,
-    /// Write this mapper's part of the ledger to a file
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path))]
-    counts: Option<PathBuf>,
-}
 
 fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {
@@ -62,8 +29,11 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments) -> Result<(), (Exit, String)> {
-    let Arguments { input, counts, .. } = &arguments;
-    let (inputs, counts) = (input.clone(), counts.clone());
+    let Arguments { files, input, counts, .. } = arguments.clone();
+    let mut inputs = [files, input].concat();
+    if inputs == [Path::new("-")] {
+        inputs.clear();
+    }
     let options = options(arguments)?;
     let failed = |error: counts::Error| (error.exit(), chain(&error));
     let counts_file = counts.map(|path| CountsFile::prepare(&path, &inputs)).transpose().map_err(failed)?;

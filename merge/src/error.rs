@@ -10,6 +10,14 @@ use thiserror::Error;
 /// Why there is no dataset.
 #[derive(Debug, Error)]
 pub enum Error {
+    /// No run was named, and the default folder does not exist.
+    #[error(
+        "{run}: no such folder, expected the run to merge; write one by `mapper | LC_ALL=C sort | reducer`, or pass --run"
+    )]
+    NoRun {
+        /// The default run.
+        run: String,
+    },
     /// The run has no commit.
     #[error("{run} has no committed partition, expected all of them; is this the reducers' --run?")]
     NoCommits {
@@ -189,7 +197,8 @@ impl Error {
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::NoCommits { .. }
+            Self::NoRun { .. }
+            | Self::NoCommits { .. }
             | Self::Partitions { .. }
             | Self::Contradiction { .. }
             | Self::OtherRun { .. }

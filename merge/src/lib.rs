@@ -9,6 +9,7 @@ mod rows;
 mod run;
 mod vocabulary;
 
+pub mod arguments;
 pub mod counts;
 pub mod gc;
 

@@ -4,6 +4,7 @@
 //! dictionary of its own, which is written here, read back whole, put into the store and committed. It knows
 //! nothing of other partitions and needs no vocabulary.
 
+pub mod arguments;
 mod buffer;
 mod collect;
 mod commit;
@@ -119,7 +120,7 @@ pub enum Error {
     /// Two attempts of a partition do not agree.
     #[error(
         "partition {partition} was committed by attempt {attempt} with {what} {theirs}, this attempt has {ours}; \
-         nothing was changed: find out which input or setting differs, and use another --run for other data"
+         nothing was changed; for other data or settings, pass a new run: --run NEW"
     )]
     Disagree {
         /// The partition.

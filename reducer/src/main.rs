@@ -1,50 +1,18 @@
 //! The program `reducer`: arguments and environment in, exit code out.
 
 use std::env;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use arguments::RowArguments;
-use clap::Parser;
 use hadoop::{Heartbeat, Runner, Variable, silence};
-use program::exit::{Exit, chain, usage};
+use program::exit::{self, Exit, chain, usage};
 use program::pipe::widen;
-use program::size::parse_memory;
+use reducer::arguments::Arguments;
 use reducer::task::{Others, Task, host, in_names, random_attempt};
-use store::{S3Options, Store};
+use store::Store;
 
-/// Turns sorted records on standard input into one shard, committed to the run's folder exactly once. What a flag
-/// leaves open comes from Hadoop's environment.
-#[derive(Parser)]
-#[command(version)]
-struct Arguments {
-    /// Place of the run: s3://bucket/run1, file:///data/run1 or a plain path
-    #[arg(long, value_name = "URL")]
-    run: String,
-    /// For S3: endpoint=, region=, profile=, path-style, kms-key=, bucket-owner=, parts=, part-mib=
-    #[arg(long, value_name = "LIST")]
-    s3: Option<S3Options>,
-    #[arg(long, value_name = "P",
-        help = format!("This reducer's partition, from 0 [Hadoop: {}]", Variable::Partition.name()))]
-    partition: Option<u32>,
-    #[arg(long, value_name = "R",
-        help = format!("Number of partitions of the run [Hadoop: {}]", Variable::Partitions.name()))]
-    partitions: Option<u32>,
-    /// Take the own partition out of the whole sorted stream
-    #[arg(long, conflicts_with = "any_partitioner")]
-    select: bool,
-    /// Take every text: the stream was split by another rule than Hadoop's
-    #[arg(long)]
-    any_partitioner: bool,
-    #[arg(long, value_name = "NAME",
-        help = format!("Name of this attempt [Hadoop: {}; else random]", Variable::Attempt.name()))]
-    attempt: Option<String>,
-    #[command(flatten)]
-    rows: RowArguments,
-    /// Memory for rows; beyond it they go to TMPDIR. Bytes, or with KiB, MiB, GiB
-    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_memory)]
-    memory: usize,
-}
+/// The folder of a run that no --run names, outside Hadoop.
+const DEFAULT_RUN: &str = "run";
 
 fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {
@@ -67,14 +35,23 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let failed = |error: reducer::Error| (error.exit(), chain(&error));
     let stdin = program::stdin().map_err(|error| (Exit::Io, error.to_string()))?;
     let options = arguments.s3.clone().unwrap_or_default();
-    let store = Store::open_with(&arguments.run, &options).map_err(|error| failed(error.into()))?;
+    let Defaults { run, partition, partitions, notice } = defaults(arguments)?;
+    let store = Store::open_with(&run, &options).map_err(|error| failed(error.into()))?;
     // Before hours of work: is there such a place, and does it keep the promise that the commit stands on?
     store.probe().map_err(|error| failed(error.into()))?;
-    let task = task(arguments)?;
+    if let Some(defaults) = notice.filter(|_| !arguments.quiet) {
+        exit::notice("reducer", &defaults);
+    }
+    let task = task(arguments, partition, partitions)?;
     let heartbeat = heartbeat(&task, &store).map_err(failed)?;
     widen(&stdin);
     // Pieces larger than the buffer of standard input pass it by.
-    reducer::run(stdin, io::stdout().lock(), io::stderr(), &store, &task).map_err(failed)?;
+    // What a user's reducer logs is informational; Hadoop reads counters and states in the log of a task.
+    let log: Box<dyn Write> = match task.runner {
+        Runner::User if arguments.quiet => Box::new(io::sink()),
+        _ => Box::new(io::stderr()),
+    };
+    reducer::run(stdin, io::stdout().lock(), log, &store, &task).map_err(failed)?;
     drop(heartbeat);
     Ok(())
 }
@@ -89,9 +66,47 @@ fn heartbeat(task: &Task, store: &Store) -> Result<Option<Heartbeat>, reducer::E
     started.map(Some).map_err(reducer::Error::Thread)
 }
 
-fn task(arguments: &Arguments) -> Result<Task, (Exit, String)> {
-    let partition = number(arguments.partition, Variable::Partition, "--partition")?;
-    let partitions = number(arguments.partitions, Variable::Partitions, "--partitions")?;
+/// The place of a reducer in its run, from flags, from Hadoop's environment, or by default.
+struct Defaults {
+    run: String,
+    partition: u32,
+    partitions: u32,
+    /// The defaults that are used.
+    notice: Option<String>,
+}
+
+fn defaults(arguments: &Arguments) -> Result<Defaults, (Exit, String)> {
+    let variables = [Variable::Partition, Variable::Partitions];
+    let is_hadoop = Runner::of_this_process() == Runner::Hadoop
+        || variables.into_iter().any(|variable| variable.value().is_some());
+    let mut used = Vec::new();
+    let run = match &arguments.run {
+        Some(run) => run.clone(),
+        None if is_hadoop => {
+            let why =
+                "--run is missing; under Hadoop, pass the folder of the run, such as --run s3://bucket/run1";
+            return Err((Exit::Usage, why.to_owned()));
+        }
+        None => {
+            used.push(format!("--run {DEFAULT_RUN}"));
+            DEFAULT_RUN.to_owned()
+        }
+    };
+    let (partition, partitions) = match (arguments.partition, arguments.partitions) {
+        (None, None) if !is_hadoop => {
+            used.push("--partition 0 --partitions 1".to_owned());
+            (0, 1)
+        }
+        (partition, partitions) => (
+            number(partition, Variable::Partition, "--partition")?,
+            number(partitions, Variable::Partitions, "--partitions")?,
+        ),
+    };
+    let notice = (!used.is_empty()).then(|| format!("using the defaults {}", used.join(" ")));
+    Ok(Defaults { run, partition, partitions, notice })
+}
+
+fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, (Exit, String)> {
     if partition >= partitions {
         return Err((
             Exit::Usage,

@@ -6,6 +6,7 @@
 //! vocabulary is known by then (`content.rs`). Memory is bounded whatever the input: what does not fit waits on disk
 //! (`scratch.rs`). What a line is, a text, a row and a dataset, is said by the crates that the other programs use too.
 
+pub mod arguments;
 pub mod codebook;
 mod content;
 mod encoded;

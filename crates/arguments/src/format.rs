@@ -4,25 +4,39 @@ use clap::Args;
 use corpus::format::{Asked, ClassRatings, Format, FormatName, Preset};
 use program::exit::Exit;
 
-/// The format of a line.
+/// The format of the lines.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Format")]
 pub struct FormatArguments {
-    /// Format of the lines: json, polarity-csv or fasttext
+    /// json, polarity-csv or fasttext
+    ///
+    /// json reads one object per line, also the Python literals of older Amazon dumps. polarity-csv reads CSV with the class
+    /// in the first column and the text in the last. fasttext reads `__label__CLASS text`.
     #[arg(long, value_name = "NAME", default_value_t)]
     format: FormatName,
-    /// json: fields of amazon2014, amazon2018, amazon2023 or yelp
+    /// json: fields of amazon2014, 2018, 2023 or yelp
+    ///
+    /// json: the field names of a known source: amazon2014, amazon2018, amazon2023 or yelp. Shorthand for --text-field and
+    /// --rating-field.
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
     /// json: field of the text [default: reviewText]
     #[arg(long, value_name = "NAME")]
     text_field: Option<String>,
     /// json: field of the rating [default: overall]
+    ///
+    /// json: field of the rating, which is a number of stars from 1 to 5. [default: overall]
     #[arg(long, value_name = "NAME")]
     rating_field: Option<String>,
-    /// Other formats: stars of classes [default: 1=1,2=5]
-    #[arg(long, value_name = "CLASS=STARS")]
+    /// Other formats: stars per class [default: 1=1,2=5]
+    ///
+    /// polarity-csv and fasttext: the number of stars per class, as in 1=1,2=5. A line of another class is a bad line.
+    /// [default: 1=1,2=5]
+    #[arg(long, value_name = "LIST")]
     class_ratings: Option<ClassRatings>,
-    /// polarity-csv: put the column before the text in front
+    /// polarity-csv: prepend the title to the text
+    ///
+    /// polarity-csv: prepend the column before the text, which is the title in the Amazon files, to the text.
     #[arg(long)]
     with_title: bool,
 }

@@ -9,22 +9,35 @@ use program::exit::Exit;
 
 /// The settings of rows.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Rows")]
 pub struct RowArguments {
-    /// Words to leave out: nltk, nltk-negations, none, or a file of one word a line [default: none]
+    /// Preset: modern or original [default: modern]
+    ///
+    /// Preset of the flags below. original is shorthand for --stopwords nltk --max-tokens 100 --keep first, the settings of
+    /// the original system. A flag overrides its preset. [default: modern]
+    #[arg(long, value_name = "NAME", value_parser = ["modern", "original"], hide_possible_values = true)]
+    profile: Option<String>,
+    /// Stop words: nltk, nltk-negations, none or FILE
+    ///
+    /// Words to remove from every text: nltk, nltk-negations (nltk without "not" and its like), none, or a file of one word
+    /// per line. [default: none]
     #[arg(long, value_name = "LIST")]
     stopwords: Option<String>,
-    /// Words that a row keeps at most, 0 for all [default: 400]
+    /// Maximum tokens per row, 0 for all [default: 400]
+    ///
+    /// Maximum number of tokens per row; 0 keeps all. A longer text is cut as --keep states. [default: 400]
     #[arg(long, value_name = "N")]
     max_tokens: Option<u32>,
-    /// Words a longer row keeps: first, last, or ends (both halves) [default: ends]
-    #[arg(long, value_name = "WHICH")]
+    /// Kept part: first, last or ends [default: ends]
+    ///
+    /// The tokens that a longer text keeps: the first, the last, or both ends in equal numbers. [default: ends]
+    #[arg(long, value_name = "PART")]
     keep: Option<Keep>,
-    /// Smallest rating whose label is 1 [default: 4]
+    /// Lowest rating with label 1 [default: 4]
+    ///
+    /// Lowest rating whose label is 1, positive; lower ratings have label 0. [default: 4]
     #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
     positive_from: Option<u8>,
-    /// original is --stopwords nltk --max-tokens 100 --keep first [default: modern]
-    #[arg(long, value_name = "NAME", value_parser = ["modern", "original"])]
-    profile: Option<String>,
 }
 
 impl RowArguments {

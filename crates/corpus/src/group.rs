@@ -39,7 +39,7 @@ pub enum GroupError {
     // The message does not show the texts: people without access to reviews may read logs.
     #[error(
         "line {line}: the text is less than the one before, expected texts in bytewise ascending order; \
-         sort with LC_ALL=C"
+         sort the records by `LC_ALL=C sort`"
     )]
     OutOfOrder {
         /// The line number, from 1.
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "line 3: the text is less than the one before, expected texts in bytewise ascending order; \
-             sort with LC_ALL=C"
+             sort the records by `LC_ALL=C sort`"
         );
         assert_eq!(groups(input, Order::Any).unwrap().len(), 3);
     }

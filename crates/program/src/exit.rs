@@ -55,6 +55,12 @@ pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Prints an informational line on standard error, in one write so that no other program's line gets into it. If standard
+/// error cannot be written, the work continues.
+pub fn notice(program: &str, text: &str) {
+    let _ = io::stderr().write_all(format!("{program}: {}\n", one_line(text)).as_bytes());
+}
+
 /// Prints text for people on standard output. A reader that closes the pipe early has read enough, so that is
 /// not an error. A full disk is.
 pub fn print(text: &str) -> io::Result<()> {

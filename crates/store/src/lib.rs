@@ -40,7 +40,7 @@ use program::progress::Progress;
 pub use error::{Error, S3Failure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
 pub use objects::{Object, ObjectReader, objects};
-pub use options::{BadOption, PART_BYTES_MIN, S3Options};
+pub use options::{BadOption, PART_BYTES_MIN, S3_HELP, S3_LONG_HELP, S3Options};
 
 use file::FileStore;
 use naming::Hidden;

@@ -24,6 +24,22 @@ pub struct S3Options {
     pub parts_at_once: usize,
 }
 
+/// The help of a flag that takes these options, for `-h`.
+pub const S3_HELP: &str = "Options for S3: region=, endpoint=, … (see --help)";
+
+/// The same, for `--help`.
+pub const S3_LONG_HELP: &str = "\
+Options for S3, separated by commas. Those that are not set come from the environment (AWS_REGION, AWS_PROFILE), from ~/.aws \
+and from the role of the machine.
+  region=NAME         region of the bucket
+  endpoint=URL        server of a compatible store; implies path-style
+  profile=NAME        profile in ~/.aws
+  path-style          bucket name in the path, not in the host name
+  kms-key=KEY         key of SSE-KMS that written objects are encrypted with
+  bucket-owner=ID     account that the bucket must belong to
+  part-mib=5 to 1024  size of a part of a large object in MiB [default: 8]
+  parts=1 to 64       number of parts in transfer, each held in memory [default: 4]";
+
 /// Minimum size of a part other than the last, set by S3.
 pub const PART_BYTES_MIN: u64 = 5 << 20;
 

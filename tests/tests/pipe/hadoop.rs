@@ -73,7 +73,7 @@ fn a_reducer_without_a_partition_reports_what_is_missing() {
     };
     type Environment = &'static [(&'static str, &'static str)];
     let cases: [(Environment, i32, &str); 4] = [
-        (&[], 64, "--partition is missing"),
+        (&[("mapreduce_job_reduces", "1")], 64, "--partition is missing"),
         (&[("mapreduce_task_partition", "0")], 64, "--partitions is missing"),
         (&[("mapreduce_task_partition", "x"), ("mapreduce_job_reduces", "1")], 78, "expected a whole number"),
         (

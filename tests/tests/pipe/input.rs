@@ -121,7 +121,7 @@ fn a_tab_after_every_record_changes_no_byte() {
 fn damaged_records_are_refused_by_the_reducer() {
     let unsorted = b"b\t0,0,0,0,1\na\t0,0,0,0,1\n";
     let refused: [(&[u8], &str); 7] = [
-        (unsorted, "sort with LC_ALL=C"),
+        (unsorted, "sort the records by `LC_ALL=C sort`"),
         (b"a\t0,0,0,0,1\nnonsense\n", "line 2 is no record"),
         (b"a\t0,0,0,0\n", "line 1 is no record"),
         (b"a\t0,0,0,0,0\n", "line 1 is no record"),

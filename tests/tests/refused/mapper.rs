@@ -245,9 +245,9 @@ fn invalid_options_are_refused() {
          --help tells more",
     );
     job.refuses(
-        || job.program("mapper", &["reviews.json"], ""),
+        || job.program("mapper", &["reviews.json", "--input", "reviews.json"], ""),
         64,
-        "mapper: unexpected argument 'reviews.json' found; --help tells more",
+        "mapper: the argument '[FILE]...' cannot be used with '--input <FILE>...'; --help tells more",
     );
     job.refuses(
         || job.program("combiner", &["--fast"], ""),

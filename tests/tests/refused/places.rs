@@ -245,10 +245,9 @@ fn a_full_disk_leaves_nothing_behind() {
 fn invalid_arguments_are_refused() {
     let job = Job::done(2);
     for (arguments, message) in [
-        (&[][..], "nothing to do; give --run with --out, --check, --describe, or gc (see --help)"),
         (
-            &["--run", "run"],
-            "the following required arguments were not provided: --out <FILE>; --help tells more",
+            &["--check", "out.h5", "--out", "out.h5"][..],
+            "the argument '--check <FILE>' cannot be used with '--out <FILE>'; --help tells more",
         ),
         (
             &["--run", "run", "--out", "out.h5", "--vocabulary-size", "5", "--vocabulary", "other.h5"],

@@ -19,8 +19,8 @@ fn texts_out_of_order_are_refused_with_the_line() {
     refused(
         sorted_for_people,
         65,
-        "reducer: line 2: the text is less than the one before, expected texts in bytewise ascending order; sort with \
-         LC_ALL=C",
+        "reducer: line 2: the text is less than the one before, expected texts in bytewise ascending order; sort the \
+         records by `LC_ALL=C sort`",
     );
 }
 
@@ -93,7 +93,10 @@ fn a_reducer_without_a_valid_partition_is_refused() {
     let job = Job::mapped(1);
     let missing = "missing; give it, or run under Hadoop, which sets";
     for (arguments, message) in [
-        (&["--run", "run"][..], format!("--partition is {missing} mapreduce_task_partition")),
+        (
+            &["--run", "run", "--partitions", "1"][..],
+            format!("--partition is {missing} mapreduce_task_partition"),
+        ),
         (&["--run", "run", "--partition", "0"], format!("--partitions is {missing} mapreduce_job_reduces")),
         (
             &["--run", "run", "--partition", "3", "--partitions", "3"],
@@ -102,10 +105,6 @@ fn a_reducer_without_a_valid_partition_is_refused() {
         (
             &["--run", "run", "--partition", "0", "--partitions", "0"],
             "partition 0 of 0: expected a --partition from 0 and less than --partitions".to_owned(),
-        ),
-        (
-            &["--partition", "0", "--partitions", "1"],
-            "the following required arguments were not provided: --run <URL>; --help tells more".to_owned(),
         ),
     ] {
         job.refuses(|| job.program("reducer", arguments, ""), 64, &format!("reducer: {message}"));
@@ -266,8 +265,8 @@ fn a_later_attempt_with_other_rows_or_settings_fails() {
             || job.reducer("run", 0, &[options, &["--attempt", "later"]].concat(), input),
             70,
             &format!(
-                "reducer: partition 0 was committed by attempt attempt0 with {difference}; nothing was changed: find out \
-                 which input or setting differs, and use another --run for other data"
+                "reducer: partition 0 was committed by attempt attempt0 with {difference}; nothing was changed; for other data or settings, \
+                 pass a new run: --run NEW"
             ),
         );
     };
@@ -331,8 +330,8 @@ fn a_damaged_commit_record_stops_the_next_attempt() {
     damaged("object", "../../etc/passwd".into(), &nameless);
     let disagrees = |field: &str, value: serde_json::Value, what: &str| {
         let what = format!(
-            "reducer: partition 0 was committed by attempt attempt0 with {what}; nothing was changed: find out which input \
-             or setting differs, and use another --run for other data"
+            "reducer: partition 0 was committed by attempt attempt0 with {what}; nothing was changed; for other data or settings, \
+                 pass a new run: --run NEW"
         );
         damaged(field, value, &what);
     };

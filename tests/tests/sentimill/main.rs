@@ -2,6 +2,7 @@
 //! error and leaves nothing.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
+mod defaults;
 mod inputs;
 mod interrupted;
 mod killed;

@@ -1,0 +1,72 @@
+//! The arguments of the program `mapper`.
+
+use std::path::PathBuf;
+
+use arguments::FormatArguments;
+use clap::Parser;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::ledger::Share;
+use corpus::lines::LINE_BYTES_MAX;
+use corpus::record::RECORD_BYTES_MAX;
+use program::place::local_path;
+use program::size::parse_size_within;
+
+/// Cleaning makes a text up to half as long again (Ⱥ has two bytes, ⱥ three), and the record has to stay below the
+/// limit of those who read it.
+const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
+
+const _: () = assert!(LINE_BYTES_MAX == 4 << 20, "the default below");
+
+const EXAMPLES: &str = "\
+Examples:
+  mapper reviews.json.gz | LC_ALL=C sort | reducer
+      Write the records of a file to a run of one partition
+
+  mapper --rejects reviews.json.gz >bad-lines.jsonl
+      Write the bad lines of a file with the reason for each";
+
+/// Convert raw review lines to records: cleaned text, tab, votes
+///
+/// Reads files or standard input and writes one record per review to standard output. gzip, bzip2 and zstd are
+/// decompressed. Sort the records by `LC_ALL=C sort`, then pass them to `reducer`.
+#[derive(Parser, Clone, Debug)]
+#[command(version, after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Files to read [default: standard input]
+    ///
+    /// Files to read, in this order. Without a file, or for -, standard input is read.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The same as [FILE]...
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "files", help_heading = "Input")]
+    pub input: Vec<PathBuf>,
+    /// Maximum length of a line
+    ///
+    /// Maximum length of a line, such as 512KiB or 10MB. A longer line is skipped and counted as a bad line.
+    #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = line_bytes, help_heading = "Input")]
+    pub line_bytes_max: u64,
+    /// Maximum share of bad lines [default: 0.05]
+    ///
+    /// Maximum share of bad lines, from 0 to 1. With a greater share the program fails with exit code 65. [default: 0.05; 1
+    /// with --rejects]
+    #[arg(long, value_name = "SHARE", help_heading = "Input")]
+    pub bad_lines_max: Option<Share>,
+    /// The format of the lines.
+    #[command(flatten)]
+    pub format: FormatArguments,
+    /// Write the bad lines instead of records
+    ///
+    /// Write the bad lines as JSON instead of records, each with its reason and its position.
+    #[arg(long, help_heading = "Output")]
+    pub rejects: bool,
+    /// Write the counts of lines to a file
+    ///
+    /// Write the counts of lines and reviews to a file as JSON, for `merge --counts`.
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path),
+        help_heading = "Output")]
+    pub counts: Option<PathBuf>,
+}
+
+fn line_bytes(size: &str) -> Result<u64, String> {
+    parse_size_within(size, &(1..=LINE_BYTES_LARGEST))
+}

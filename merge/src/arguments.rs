@@ -1,0 +1,118 @@
+//! The arguments of the program `merge`.
+
+use std::path::PathBuf;
+
+use arguments::{DatasetArguments, ReportArguments};
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use corpus::ledger::Share;
+use program::place::local_path;
+use store::S3Options;
+
+const EXAMPLES: &str = "\
+Examples:
+  merge
+      Merge the run in the folder run into reviews.h5
+
+  merge --run s3://bucket/run1 --out reviews.h5 --counts job-output.txt
+      Merge a run of a Hadoop job, and verify that no line was lost";
+
+const GC_EXAMPLES: &str = "\
+Examples:
+  merge gc --run run
+      List the objects in the folder run that no commit record names
+
+  merge gc --run s3://bucket/run1 --delete
+      Delete the objects of attempts that were not committed";
+
+/// Merge the shards of a run into one dataset, or check an existing one
+///
+/// Verifies every shard of a run, builds the vocabulary, and writes one HDF5 dataset with its manifest. The same shards and
+/// settings give the same bytes. Prints the ledger and the data card of the dataset.
+#[derive(Parser, Clone, Debug)]
+#[command(version, args_conflicts_with_subcommands = true, disable_help_subcommand = true, after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The subcommand, if any.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// What to merge without a subcommand.
+    #[command(flatten)]
+    pub merge: MergeArguments,
+}
+
+/// What to merge, check or describe.
+#[derive(Args, Clone, Debug)]
+pub struct MergeArguments {
+    /// Folder of the run [default: run]
+    ///
+    /// Folder of the run that the reducers wrote: a path, file:///path or s3://bucket/prefix. [default: run]
+    #[arg(long, value_name = "URL", help_heading = "Input")]
+    pub run: Option<String>,
+    /// Counts written by mapper --counts
+    ///
+    /// The files written by mapper --counts, or the saved output of Hadoop's job client. With them merge verifies that no
+    /// line was lost.
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
+    pub counts: Vec<PathBuf>,
+    /// Maximum share of bad lines [default: 0.05]
+    ///
+    /// Maximum share of bad lines in all --counts, from 0 to 1. A run with a greater share is not merged. [default: 0.05]
+    #[arg(long, value_name = "SHARE", requires = "counts", help_heading = "Input")]
+    pub bad_lines_max: Option<Share>,
+    /// Dataset to write [default: reviews.h5]
+    ///
+    /// Dataset to write. Its manifest is written beside it as NAME.manifest.json. [default: reviews.h5]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output",
+        value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub out: Option<PathBuf>,
+    /// The vocabulary and the files of the dataset.
+    #[command(flatten)]
+    pub dataset: DatasetArguments,
+    /// How the result is reported.
+    #[command(flatten)]
+    pub report: ReportArguments,
+    /// Options for S3.
+    #[arg(long, value_name = "LIST", help_heading = "Storage", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
+    pub s3: Option<S3Options>,
+    /// Check all bytes of a dataset
+    ///
+    /// Read a dataset and check all of it: digests, order of rows and, if its manifest is beside it, the SHA-256.
+    #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
+        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "s3"])]
+    pub check: Option<PathBuf>,
+    /// Print the data card of a dataset
+    ///
+    /// Read a dataset and print its data card: rows, labels, ratings, lengths, vocabulary and digests.
+    #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
+        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "s3"])]
+    pub describe: Option<PathBuf>,
+}
+
+/// The subcommands.
+#[derive(Subcommand, Clone, Debug)]
+pub enum Command {
+    /// List or delete the objects of a run that no commit record names
+    ///
+    /// Attempts that were not elected leave their shards in the run. They cost space and are never read. Objects are deleted
+    /// only with --delete, and only if all partitions are committed.
+    #[command(after_long_help = GC_EXAMPLES)]
+    Gc(GcArguments),
+}
+
+/// The run to clean.
+#[derive(Args, Clone, Debug)]
+pub struct GcArguments {
+    /// Folder of the run
+    ///
+    /// Folder of the run: a path, file:///path or s3://bucket/prefix.
+    #[arg(long, value_name = "URL")]
+    pub run: String,
+    /// Delete the objects
+    ///
+    /// Delete the objects. Refused unless all partitions are committed.
+    #[arg(long)]
+    pub delete: bool,
+    /// Options for S3.
+    #[arg(long, value_name = "LIST", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
+    pub s3: Option<S3Options>,
+}

@@ -1,0 +1,70 @@
+//! The arguments of the program `reducer`.
+
+use arguments::RowArguments;
+use clap::Parser;
+use hadoop::Variable;
+use program::size::parse_memory;
+use store::S3Options;
+
+const EXAMPLES: &str = "\
+Examples:
+  mapper reviews.json | LC_ALL=C sort | reducer
+      Write one shard to the folder run, which merge reads by default
+
+  reducer --run run4 --partition 0 --partitions 4 --select <sorted-records
+      Write the first of four shards, out of all records";
+
+/// Convert sorted records to one shard, committed to a run exactly once
+///
+/// Reads records on standard input, in the order of `LC_ALL=C sort`, and writes one HDF5 shard to the folder of a run. Under
+/// Hadoop the partition and the attempt come from the environment. Elsewhere the defaults are partition 0 of 1 and the
+/// folder `run`.
+#[derive(Parser, Clone, Debug)]
+#[command(version, after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Folder of the run [default: run; Hadoop: none]
+    ///
+    /// Folder of the run: a path, file:///path or s3://bucket/prefix. All reducers of a run and merge use the same one.
+    /// [default: run; required under Hadoop]
+    #[arg(long, value_name = "URL", help_heading = "Output")]
+    pub run: Option<String>,
+    /// Print no progress, only warnings and errors
+    ///
+    /// Print neither progress nor informational lines on standard error. Warnings and errors remain. It has no effect in a
+    /// Hadoop task.
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+    /// The partition.
+    #[arg(long, value_name = "P", help_heading = "Input", help = "Number of this partition, from 0 [default: 0]",
+        long_help = format!("Number of this partition, from 0. [default: 0; Hadoop: {}]", Variable::Partition.name()))]
+    pub partition: Option<u32>,
+    /// The number of partitions.
+    #[arg(long, value_name = "R", help_heading = "Input", help = "Number of partitions of the run [default: 1]",
+        long_help = format!("Number of partitions of the run. [default: 1; Hadoop: {}]", Variable::Partitions.name()))]
+    pub partitions: Option<u32>,
+    /// Read all records, use those of this partition
+    ///
+    /// Read the records of all partitions and use those of this one, when the input was not split by Hadoop.
+    #[arg(long, conflicts_with = "any_partitioner", help_heading = "Input")]
+    pub select: bool,
+    /// Accept records of other partitions
+    ///
+    /// Accept every record, when the input was split by another partitioner than Hadoop's default.
+    #[arg(long, help_heading = "Input")]
+    pub any_partitioner: bool,
+    /// The attempt.
+    #[arg(long, value_name = "NAME", help_heading = "Input", help = "Name of this attempt [default: random]",
+        long_help = format!("Name of this attempt, unique within the run. [default: random; Hadoop: {}]", Variable::Attempt.name()))]
+    pub attempt: Option<String>,
+    /// The settings of rows.
+    #[command(flatten)]
+    pub rows: RowArguments,
+    /// Options for S3.
+    #[arg(long, value_name = "LIST", help_heading = "Storage", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
+    pub s3: Option<S3Options>,
+    /// Memory for rows
+    ///
+    /// Memory for rows, such as 512MiB or 2GB. Rows that do not fit are sorted in files in TMPDIR.
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_memory, help_heading = "Resources")]
+    pub memory: usize,
+}

@@ -1,0 +1,74 @@
+//! The arguments of the program `sentimill`.
+
+use std::path::PathBuf;
+
+use arguments::{DatasetArguments, FormatArguments, ReportArguments, RowArguments};
+use clap::Parser;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::ledger::Share;
+use program::place::local_path;
+use program::size::parse_memory;
+use store::S3Options;
+
+const EXAMPLES: &str = "\
+Examples:
+  sentimill reviews.json.gz
+      Write the dataset reviews.h5 and print its data card
+
+  sentimill test/ --out test.h5 --vocabulary reviews.h5 --without reviews.h5
+      Write a test set with the vocabulary of its training set and none of its texts";
+
+/// Convert raw reviews to one dataset, on one machine
+///
+/// Writes the same bytes as mapper, sort, reducer and merge do together. Compressed input (gzip, bzip2, zstd) and Parquet
+/// files are read directly. Prints the ledger and the data card of the dataset.
+#[derive(Parser, Clone, Debug)]
+#[command(version, after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Files, folders, patterns, s3:// URLs, or -
+    ///
+    /// Files, folders, quoted patterns such as 'reviews-*.gz', s3://bucket/prefix, or - for standard input.
+    #[arg(value_name = "PLACE", required_unless_present = "input")]
+    pub places: Vec<String>,
+    /// The same as [PLACE]...
+    #[arg(long, value_name = "PLACE", num_args = 1.., conflicts_with = "places", help_heading = "Input")]
+    pub input: Vec<String>,
+    /// Maximum share of bad lines
+    ///
+    /// Maximum share of bad lines, from 0 to 1. With a greater share no dataset is written, and the exit code is 65.
+    #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES, help_heading = "Input")]
+    pub bad_lines_max: Share,
+    /// The format of the lines.
+    #[command(flatten)]
+    pub format: FormatArguments,
+    /// The settings of rows.
+    #[command(flatten)]
+    pub rows: RowArguments,
+    /// Dataset to write [default: PLACE's name + .h5]
+    ///
+    /// Dataset to write. Its manifest is written beside it as NAME.manifest.json. [default: in the current folder, for one
+    /// file its name without extensions and with .h5, else reviews.h5]
+    #[arg(short, long, value_name = "FILE", help_heading = "Output",
+        value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub out: Option<PathBuf>,
+    /// The vocabulary and the files of the dataset.
+    #[command(flatten)]
+    pub dataset: DatasetArguments,
+    /// How the result is reported.
+    #[command(flatten)]
+    pub report: ReportArguments,
+    /// Options for S3.
+    #[arg(long, value_name = "LIST", help_heading = "Storage", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
+    pub s3: Option<S3Options>,
+    /// Maximum memory
+    ///
+    /// Maximum memory, such as 512MiB or 2GB. Data that does not fit is written to files in TMPDIR.
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_memory, help_heading = "Resources")]
+    pub memory: usize,
+    /// Number of threads [default: one per core]
+    ///
+    /// Number of threads. [default: one per core, fewer with little memory]
+    #[arg(short = 'j', long, value_name = "N", help_heading = "Resources",
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
