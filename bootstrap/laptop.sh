@@ -7,8 +7,8 @@
 #   build   CMake for HDF5: the system's if it is new enough, otherwise from PyPI
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
-#   test    Python packages for tests/oracle, python/, the notebook and readers of the trainer's files; an S3 server; --cuda, unless
-#           TORCH=no is set in the environment
+#   test    Python packages for tests/oracle, python/, the notebook and readers of the trainer's files; an S3 server;
+#           --cuda, unless TORCH=no is set in the environment
 #   hadoop  Hadoop's jars, from which bootstrap/hadoop/cluster.sh starts a cluster on this machine: 93 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
 #   bench   Python packages of the engines in the benchmarks, and the AWS CLI: 1.4 GB
@@ -177,7 +177,7 @@ actionlint() {
     need go "Go $GO_AT_LEAST or newer (go.dev/dl)"
     say "compiling actionlint $ACTIONLINT, once, in less than a minute"
     # Without -modcacherw, downloads/ could not be deleted.
-    GOPATH="$deps/downloads/go" GOBIN="$deps/downloads/go/bin" GOFLAGS=-modcacherw \
+    GOPATH="$deps/downloads/go" GOBIN="$deps/downloads/go/bin" GOCACHE="$deps/downloads/go-build" GOFLAGS=-modcacherw \
         go install "$module/cmd/actionlint@$ACTIONLINT" >&2 ||
         fail "Go could not install $module (see the lines above). It needs proxy.golang.org or another proxy (GOPROXY=...)"
     go version -m "$built" | grep -q "^[[:space:]]mod[[:space:]]${module}[[:space:]]${ACTIONLINT}[[:space:]]$ACTIONLINT_SUM" ||
