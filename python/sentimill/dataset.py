@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
@@ -67,7 +67,7 @@ def open_dataset(path: str | os.PathLike[str], verify: Verify = True) -> Dataset
     return Dataset(os.fspath(path), verify)
 
 
-class Dataset(Sequence[Row]):
+class Dataset:
     """An open dataset of N rows and T tokens. Rows ascend by hash, so their order is already random.
 
     It can be pickled, and used after a fork and by several threads. Each property of a whole column reads the column
@@ -273,12 +273,6 @@ class Dataset(Sequence[Row]):
     def __repr__(self) -> str:
         n_words = self._columns["vocabulary/count"].n_rows
         return f"Dataset({self.path!r}, {len(self)} rows, {self.n_tokens} tokens, {n_words} words)"
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def __getstate__(self) -> tuple[str, Verify, str]:
         return os.path.abspath(self.path), self._verify, self._table_digest

@@ -27,5 +27,5 @@ class DamagedDataset(DatasetError):
         self._arguments = (path, part, problem, column, chunk)
 
     def __reduce__(self) -> tuple[type[DamagedDataset], tuple[str, str, str, str | None, int | None]]:
-        # A worker process of a DataLoader sends its error to the parent process.
+        # Pickle otherwise passes the message alone, as from a worker process.
         return type(self), self._arguments

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import random
 import shutil
 import unittest
@@ -58,7 +59,9 @@ class Flips(unittest.TestCase):
                 dataset.column(other)
             with self.assertRaises(DamagedDataset) as refused:
                 dataset.column(column)
-            self.assertEqual((refused.exception.column, refused.exception.chunk), (column, chunk))
+            error = refused.exception
+            for found in (error, pickle.loads(pickle.dumps(error))):
+                self.assertEqual((found.path, found.column, found.chunk), (str(path), column, chunk))
             self.assertRegex(str(refused.exception), rf"{path}: chunk {chunk} of {column}: digest \w+, expected \w+; ")
             with self.assertRaises(DamagedDataset):
                 open_dataset(path, verify="all")

@@ -20,6 +20,8 @@ class Wheel(unittest.TestCase):
         expected = {f"sentimill/{source.name}" for source in sources}
         self.assertIn("sentimill/py.typed", expected)
         with zipfile.ZipFile(wheels[0]) as wheel:
+            licences = {name.rpartition("/")[2] for name in wheel.namelist() if "/licenses/" in name}
+            self.assertEqual(licences, {"LICENSE-APACHE", "LICENSE-MIT"})
             self.assertEqual({name for name in wheel.namelist() if ".dist-info/" not in name}, expected)
         target = support.folder() / "installed"
         install = ["install", "--quiet", "--no-deps", "--no-index", "--target", str(target), str(wheels[0])]
