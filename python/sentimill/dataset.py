@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
@@ -32,7 +32,7 @@ FIRST_WORD = 2
 """The id of the first word of the vocabulary."""
 COLUMNS = ("tokens", "offsets", "label", "votes", "hash", "split")
 """The columns of rows."""
-_BLOCK_ROWS = 8192
+_BLOCK_ROWS = 4096
 
 
 class Row(NamedTuple):
@@ -168,7 +168,7 @@ class Dataset:
         if isinstance(index, slice):
             start, stop, step = index.indices(len(self))
             if step == 1:
-                return [row for block in self._blocks(start, stop) for row in block]
+                return list(chain.from_iterable(self._blocks(start, stop)))
             return [self[at] for at in range(start, stop, step)]
         at = self._index(index)
         begin, end = self._bounds(at, at + 1).tolist()
@@ -183,8 +183,7 @@ class Dataset:
 
     def __iter__(self) -> Iterator[Row]:
         """Iterates over all rows in the order of the file."""
-        for block in self._blocks(0, len(self)):
-            yield from block
+        return chain.from_iterable(self._blocks(0, len(self)))
 
     def text(self, row: int) -> str:
         """Returns the kept tokens of a row, joined by spaces."""
@@ -213,16 +212,7 @@ class Dataset:
         """Returns consecutive rows, whose arrays are views of one block in memory."""
         if not 0 <= start <= stop <= len(self):
             raise IndexError(f"rows {start} to {stop}, expected a range in 0 to {len(self)}")
-        if start == stop:
-            return []
-        bounds = self._bounds(start, stop)
-        first = int(bounds[0])
-        ids = self._own("tokens", first, int(bounds[-1]))
-        ends = (bounds - first).tolist()
-        label, votes, hashes, split = (self._own(name, start, stop) for name in ("label", "votes", "hash", "split"))
-        slices = [ids[begin:end] for begin, end in pairwise(ends)]
-        fields = zip(slices, label.tolist(), votes, hashes.tolist(), split.tolist(), strict=True)
-        return list(map(partial(tuple.__new__, Row), fields))
+        return list(self._made(start, stop)) if start < stop else []
 
     def to_torch(
         self,
@@ -296,9 +286,20 @@ class Dataset:
         elements = self._reader.read(name, start, stop)
         return elements if elements.flags.writeable else elements.copy()
 
-    def _blocks(self, start: int, stop: int) -> Iterator[list[Row]]:
+    def _blocks(self, start: int, stop: int) -> Iterator[Iterator[Row]]:
         for begin in range(start, stop, _BLOCK_ROWS):
-            yield self.rows(begin, min(begin + _BLOCK_ROWS, stop))
+            yield self._made(begin, min(begin + _BLOCK_ROWS, stop))
+
+    def _made(self, start: int, stop: int) -> Iterator[Row]:
+        """Reads one or more rows, and makes them one by one without a Python call per row."""
+        bounds = self._bounds(start, stop)
+        first = int(bounds[0])
+        ids = self._own("tokens", first, int(bounds[-1]))
+        label, votes, hashes, split = (self._own(name, start, stop) for name in ("label", "votes", "hash", "split"))
+        ends = (bounds - first).tolist()
+        slices = map(ids.__getitem__, map(slice, ends, ends[1:]))
+        fields = zip(slices, label.tolist(), votes, hashes.tolist(), split.tolist(), strict=True)
+        return map(partial(tuple.__new__, Row), fields)
 
     def _index(self, index: int) -> int:
         at = index + len(self) if index < 0 else index
