@@ -1,9 +1,9 @@
-//! How many rows a second a model of the default sizes is trained on, without a reader and without metrics: steps of
-//! forward, backward and Adam.
+//! Measures training speed in rows per second for a model of the default sizes. A step is forward pass, backward pass
+//! and Adam; no dataset is read and no metrics are computed.
 //!
 //! usage: step [THREADS [LENGTH [BATCH [HIDDEN [LAYERS [KINDS]]]]]]
-//!   LENGTH  tokens of every row
-//!   KINDS   how many kinds of kernels, the fastest first
+//!   LENGTH  tokens per row
+//!   KINDS   number of instruction sets to measure, the fastest first
 
 #![allow(clippy::print_stdout)]
 
@@ -42,7 +42,7 @@ fn measure(sizes: &Sizes, team: &Arc<Team>, length: usize, batch: usize) {
     };
     let mut weights =
         sizes.lengths().map(|n| (0..n).map(|_| (next() - 0.5) as f32 * 0.2).collect::<Vec<f32>>());
-    // Words come about as often as Zipf has it.
+    // Token ids roughly follow Zipf's law.
     let mut token = || ((sizes.ids as f64).powf(next()) as i64).min(sizes.ids as i64 - 1);
     let batches: Vec<Vec<i64>> = (0..8).map(|_| (0..batch * length).map(|_| token()).collect()).collect();
     let lengths = vec![length as i64; batch];

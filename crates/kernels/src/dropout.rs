@@ -1,27 +1,27 @@
-//! What is left out at random in training. Each number that is asked about is a function of the seed, the row, the layer
-//! and the place, so that the same is left out on the way forward and back, whichever thread does it.
+//! Dropout. Each mask value is a function of seed, row, layer and index. The forward and the backward pass therefore
+//! use the same mask, whichever thread computes it.
 
 use crate::tile_row::TileRow;
 
-/// Shares that are left out, and what decides which.
+/// Dropout probabilities and the seed of the masks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dropout {
-    /// Of the states between layers.
+    /// Between LSTM layers.
     pub layers: Share,
-    /// Of the numbers before the output.
+    /// Before the output layer.
     pub head: Share,
-    /// Decides which, with the row's place in the whole batch.
+    /// Seed of the masks, together with the row's index in the whole batch.
     pub seed: u64,
-    /// The place in the whole batch of the first row that this process has.
+    /// Index in the whole batch of the first row of this process.
     pub first_row: usize,
 }
 
-/// A share that is left out, in 65,536ths; what is kept is scaled up.
+/// Dropout probability, in units of 1/65,536. Kept values are scaled up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share(u16);
 
 impl Share {
-    /// The nearest to a number of 0 or more and less than 1.
+    /// The nearest probability to `share`, which is at least 0 and less than 1.
     pub fn of(share: f64) -> Self {
         Self((share * 65_536.0).round().clamp(0.0, 65_535.0) as u16)
     }
@@ -30,23 +30,23 @@ impl Share {
         self.0 > 0
     }
 
-    /// What a number is multiplied by that has this drawn for it.
+    /// The factor of a value: 0 if it is dropped.
     #[inline(always)]
     fn factor(self, drawn: u16) -> f32 {
         if drawn < self.0 { 0.0 } else { 65_536.0 / (65_536.0 - f32::from(self.0)) }
     }
 }
 
-/// The head comes behind all layers.
+/// Index of the head in place of a layer's; LSTM layers have lower indices.
 const HEAD: usize = 255;
 
 impl Dropout {
-    /// Nothing is left out.
+    /// No dropout.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Multiplies what lies in the slots of a tile, `[S, H]`, by the masks behind a layer.
+    /// Multiplies the values in a tile's slots, `[S, H]`, by the masks after `layer`.
     pub(crate) fn mask_layer(&self, rows: &[TileRow], hidden: usize, layer: usize, numbers: &mut [f32]) {
         for row in rows {
             let of_row = &mut numbers[row.slot * hidden..][..row.length * hidden];
@@ -54,7 +54,7 @@ impl Dropout {
         }
     }
 
-    /// Multiplies what goes into the output by its mask.
+    /// Multiplies the input of the output layer by its mask.
     pub(crate) fn mask_head(&self, row: usize, numbers: &mut [f32]) {
         if self.head.is_some() {
             self.mask(self.head, row, HEAD, numbers);
@@ -73,7 +73,7 @@ impl Dropout {
     }
 }
 
-/// A step of SplitMix64 (Steele, Lea & Flood 2014): neighbouring numbers become unrelated ones.
+/// One step of SplitMix64 (Steele, Lea & Flood 2014).
 fn mix(number: u64) -> u64 {
     let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,4 +1,4 @@
-//! A model's outputs and gradients, by threads that each have rows of their own.
+//! Computes outputs and gradients of a model on several threads. Each thread processes its rows.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::team::Team;
 use crate::tile::{Sums, Tile};
 use crate::{Loss, Parameters, Sizes, TokenRows, packing, processor};
 
-/// The most rows of a tile: enough for one's sums while another's states are awaited.
+/// Maximum rows per tile: enough to compute one row's sums while another row's states are loaded.
 const TILE_ROWS: usize = 24;
 
-/// A tile's memory is to stay in a core's own cache, which has 1 to 2 MiB.
+/// Maximum memory of a tile. It must fit into a core's private cache, which has 1 to 2 MiB.
 const TILE_BYTES: usize = 1 << 20;
 
-/// Computes outputs and gradients of models of one size.
+/// Computes outputs and gradients of models with the same sizes.
 pub struct Engine {
     team: Arc<Team>,
     sizes: Sizes,
@@ -23,17 +23,17 @@ pub struct Engine {
     distinct: Distinct,
     /// `[D, E]`
     embedded: Vec<f32>,
-    /// `[D, 4H]`, woven.
+    /// `[D, 4H]`, interleaved.
     projected: Vec<f32>,
     /// `[D, E]`
     embedding_gradients: Vec<f32>,
     workers: Vec<Worker>,
 }
 
-/// What a thread has.
+/// State of one thread.
 #[derive(Default)]
 struct Worker {
-    /// The rows of each of its tiles.
+    /// Row indices of each tile.
     tiles: Vec<Vec<usize>>,
     n_slots: usize,
     tile: Tile,
@@ -44,9 +44,9 @@ struct Worker {
 }
 
 impl Engine {
-    /// An engine for models of these sizes, which are supported.
+    /// Panics if `sizes` is not supported ([`Sizes::is_supported`]).
     pub fn new(sizes: Sizes, team: Arc<Team>) -> Self {
-        assert!(sizes.is_supported(), "there are kernels for {sizes:?}");
+        assert!(sizes.is_supported(), "no kernels for {sizes:?}");
         Self {
             sizes,
             model: Model::new(&sizes),
@@ -79,7 +79,7 @@ impl Engine {
         outputs
     }
 
-    /// The sum of the rows' losses; its gradients are added to `gradients`.
+    /// Returns the sum of the rows' losses and adds its gradients to `gradients`.
     pub fn train(
         &mut self,
         weights: &Parameters<&[f32]>,
@@ -109,12 +109,12 @@ impl Engine {
         losses.iter().map(|(_, loss)| loss).sum()
     }
 
-    /// The ids of the last call's rows, each once: after training those whose embeddings have gradients of it.
+    /// Distinct token ids of the last call's rows. After `train`, only their embeddings have gradients.
     pub fn distinct_ids(&self) -> &[u32] {
         &self.distinct.ids
     }
 
-    /// Reads the weights, projects the distinct tokens and gives out the rows.
+    /// Reads the weights, projects the distinct tokens and assigns the rows to threads.
     fn begin(&mut self, weights: &Parameters<&[f32]>, rows: TokenRows<'_>) {
         let Self { team, sizes, model, distinct, embedded, projected, .. } = self;
         let processor = team.processor();
@@ -129,11 +129,11 @@ impl Engine {
         team.each(parts.collect(), |((ids, embedded), projected)| {
             processor::project(processor, model, weights.embedding, ids, embedded, projected);
         });
-        self.give_out(rows);
+        self.assign_rows(rows);
     }
 
-    /// Cuts the rows into tiles of similar length, and gives each to the thread that has least so far.
-    fn give_out(&mut self, rows: TokenRows<'_>) {
+    /// Splits the rows into tiles of similar length. Assigns each tile to the thread with the fewest tokens so far.
+    fn assign_rows(&mut self, rows: TokenRows<'_>) {
         for worker in &mut self.workers {
             worker.tiles.clear();
             worker.n_slots = 0;
@@ -141,7 +141,8 @@ impl Engine {
         let length = |row: usize| rows.lengths[row] as usize;
         let mut order: Vec<usize> = (0..rows.lengths.len()).collect();
         order.sort_by_key(|&row| std::cmp::Reverse(length(row)));
-        // Gates, cell, its tanh, state, and the gradient of the state.
+        // Values per slot and layer: 4 gates, cell, tanh of the cell and state. The gradient of the state is shared
+        // by all layers.
         let slot_bytes = self.sizes.hidden * (7 * self.sizes.layers + 1) * size_of::<f32>();
         let mut rest = &order[..];
         while let Some(&longest) = rest.first() {
@@ -156,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// From the gradients of projected tokens to those of the embeddings and of the weights between.
+    /// Computes the gradients of embeddings and projection weights from those of projected tokens.
     fn project_back(&mut self) {
         let Self { team, sizes, model, embedded, embedding_gradients, workers, distinct, .. } = self;
         let n_distinct = distinct.ids.len();
@@ -189,7 +190,7 @@ impl Engine {
         });
     }
 
-    /// Adds what the threads have to the gradients, in the order of the threads.
+    /// Adds the threads' sums to the gradients, in the order of the threads.
     fn add_to(&mut self, gradients: &mut Parameters<&mut [f32]>) {
         let (hidden, lanes) = (self.sizes.hidden, self.team.processor().lanes());
         let width = self.sizes.embedding;

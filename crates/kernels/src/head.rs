@@ -1,13 +1,14 @@
-//! What follows the pooling: linear → ReLU → linear. It is small beside the layers; a row at a time will do.
+//! The layers after pooling: linear → ReLU → linear. They are small compared with the LSTM, so rows are computed one
+//! at a time.
 //!
-//! P numbers of a pooled row, D of the linear layer, O outputs.
+//! P: pooled size; D: size of the linear layer; O: outputs.
 
 use crate::Loss;
 use crate::dropout::Dropout;
 use crate::matrices::zeros;
 use crate::model::Model;
 
-/// What a thread adds up of the gradients of the head, and what it needs for a row.
+/// Gradient sums of the head and work memory for one row, per thread.
 #[derive(Default)]
 pub(crate) struct HeadSums {
     /// `[D, P]`
@@ -45,7 +46,7 @@ impl HeadSums {
         for (&number, weights) in pooled.iter().zip(model.linear_columns.chunks_exact(self.middle.len())) {
             add_scaled(&mut self.middle, weights, number);
         }
-        // What is no number goes on, so that it is noticed.
+        // NaN passes through, so that it reaches the output.
         self.middle.iter_mut().for_each(|number| *number = if *number <= 0.0 { 0.0 } else { *number });
         dropout.mask_head(row, &mut self.middle);
         self.outputs.clear();
@@ -56,7 +57,8 @@ impl HeadSums {
         &self.outputs
     }
 
-    /// A row's loss; adds its gradients, and gives that of its pooled states.
+    /// Returns a row's loss, adds the gradients of the head to the sums and writes the gradient of `pooled` to
+    /// `gradient`.
     #[inline(always)]
     pub(crate) fn train(
         &mut self,
@@ -80,7 +82,7 @@ impl HeadSums {
         dropout.mask_head(row, &mut self.middle_gradient);
         gradient.fill(0.0);
         for (at, &number) in self.middle.iter().enumerate() {
-            // What ReLU or dropout made 0 has no gradient.
+            // A value set to 0 by ReLU or dropout has no gradient.
             let by = if number == 0.0 { 0.0 } else { self.middle_gradient[at] };
             self.linear_bias[at] += by;
             add_scaled(&mut self.linear[at * pooled.len()..][..pooled.len()], pooled, by);

@@ -1,20 +1,20 @@
-//! An LSTM classifier's forward and backward pass on a processor, in 32-bit floats, several times as fast as by a
-//! library of tensors; and the rules by which gradients change weights.
+//! Forward and backward pass of an LSTM classifier on the CPU in 32-bit floats, several times as fast as a tensor
+//! library, and the update rules of the optimizers.
 //!
-//! embedding → LSTM layers → pooling → linear → ReLU → linear, as PyTorch defines each of them. An [`Engine`] is given
-//! slices of weights and writes slices of gradients; it knows no tensors, no dataset and no loss, which it is told of a
-//! row by a function.
+//! The model is embedding → LSTM layers → pooling → linear → ReLU → linear, each as PyTorch defines it. An [`Engine`]
+//! reads slices of weights and writes slices of gradients. It has no tensors and no dataset; the caller passes the
+//! loss as a function of one row.
 //!
-//! What makes it fast:
-//! - What the first layer does to a token alone is done once for each distinct token of a batch (`projection`), exact
-//!   but for rounding.
-//! - Some rows go through all time steps and layers, forward and back, in memory that stays near the processor
-//!   (`tile`); rows of one length, or ordered by it, need no masks and no padding.
-//! - All sums of a product stay in registers (`products`), and what follows them is done there; what is larger is cut
-//!   (`matrices`).
+//! Reasons for the speed:
+//! - The first layer's input product is computed once per distinct token of a batch (`projection`). The result is
+//!   exact apart from rounding.
+//! - A tile of rows passes through all time steps and layers, forward and backward, in memory that fits the cache
+//!   (`tile`). Rows are sorted by length, so no masks and no padding are needed.
+//! - All sums of a matrix product stay in registers, and the activation follows there (`products`). Larger matrices
+//!   are split (`matrices`).
 //!
-//! Which rows a thread has is a function of their lengths and of the number of threads alone: the same call gives the
-//! same bits.
+//! The assignment of rows to threads depends only on row lengths and the number of threads. Repeated calls therefore
+//! give identical bits.
 
 mod activation;
 mod dropout;
@@ -43,27 +43,27 @@ pub use team::Team;
 /// The sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Ids of tokens.
+    /// Number of token ids.
     pub ids: usize,
-    /// E, the numbers of an embedding.
+    /// E, the embedding dimension.
     pub embedding: usize,
-    /// H, the units of a layer: a multiple of [`Sizes::HIDDEN_MULTIPLE`].
+    /// H, the hidden size: a multiple of [`Sizes::HIDDEN_MULTIPLE`].
     pub hidden: usize,
-    /// LSTM layers, 1 or more.
+    /// Number of LSTM layers, at least 1.
     pub layers: usize,
-    /// D, the numbers of the linear layer.
+    /// D, the size of the linear layer.
     pub linear: usize,
-    /// O, the outputs of a row.
+    /// O, the outputs per row.
     pub outputs: usize,
-    /// What of the last layer's states goes on.
+    /// Pooling of the last layer's states.
     pub pool: Pool,
 }
 
 impl Sizes {
-    /// What a layer's units come in.
+    /// The hidden size must be a multiple of this.
     pub const HIDDEN_MULTIPLE: usize = vector::LANES_MAX;
 
-    /// P, the numbers that stand for a row.
+    /// P, the size of a row's pooled vector.
     pub fn pooled(&self) -> usize {
         match self.pool {
             Pool::Last => self.hidden,
@@ -71,7 +71,7 @@ impl Sizes {
         }
     }
 
-    /// How many numbers each of a model's parameters has.
+    /// The number of elements of each parameter.
     pub fn lengths(&self) -> Parameters<usize> {
         let gates = 4 * self.hidden;
         let layer = |layer| {
@@ -86,27 +86,27 @@ impl Sizes {
         }
     }
 
-    /// Whether there are kernels for them.
+    /// Whether kernels exist for these sizes.
     pub fn is_supported(&self) -> bool {
         self.hidden > 0 && self.hidden.is_multiple_of(Self::HIDDEN_MULTIPLE) && self.layers > 0
     }
 }
 
-/// What stands for a row.
+/// Pooling of hidden states into one vector per row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pool {
-    /// The state after its last token.
+    /// The state after the last token.
     Last,
-    /// The mean and the maximum of the states after all its tokens, beside each other.
+    /// The mean and the maximum of the states over all tokens, concatenated.
     MeanMax,
 }
 
-/// A model's weights, or their gradients, as PyTorch has them.
+/// A model's weights or their gradients, in PyTorch's layout.
 #[derive(Clone, Debug)]
 pub struct Parameters<T> {
     /// `[ids, E]`
     pub embedding: T,
-    /// Of each layer: weights of inputs, `[4H, E or H]`, and of states, `[4H, H]`, biases of both, `[4H]` each.
+    /// Per layer: input weights `[4H, E or H]`, state weights `[4H, H]`, input biases `[4H]` and state biases `[4H]`.
     pub layers: Vec<[T; 4]>,
     /// Weights, `[D, H or 2H]`, and biases, `[D]`.
     pub linear: [T; 2],
@@ -115,7 +115,7 @@ pub struct Parameters<T> {
 }
 
 impl<T> Parameters<T> {
-    /// Something made of each.
+    /// Applies a function to each parameter.
     pub fn map<U>(self, mut to: impl FnMut(T) -> U) -> Parameters<U> {
         Parameters {
             embedding: to(self.embedding),
@@ -125,7 +125,7 @@ impl<T> Parameters<T> {
         }
     }
 
-    /// All of them, in the order in which they stand here.
+    /// All parameters, in the order of the fields.
     pub fn all(self) -> Vec<T> {
         let mut all = Vec::new();
         self.map(|one| all.push(one));
@@ -134,7 +134,7 @@ impl<T> Parameters<T> {
 }
 
 impl Parameters<Vec<f32>> {
-    /// To be read.
+    /// Shared slices of all parameters.
     pub fn views(&self) -> Parameters<&[f32]> {
         Parameters {
             embedding: &self.embedding[..],
@@ -144,7 +144,7 @@ impl Parameters<Vec<f32>> {
         }
     }
 
-    /// To be changed.
+    /// Mutable slices of all parameters.
     pub fn views_mut(&mut self) -> Parameters<&mut [f32]> {
         Parameters {
             embedding: &mut self.embedding[..],
@@ -155,14 +155,14 @@ impl Parameters<Vec<f32>> {
     }
 }
 
-/// Rows of tokens, each of 1 or more.
+/// Rows of tokens; each row has at least one token.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenRows<'a> {
-    /// Row after row, each `longest` long; what is behind a row's length is not read.
+    /// Padded rows of `longest` tokens each. Tokens after a row's length are not read.
     pub tokens: &'a [i64],
-    /// From a row to the next.
+    /// Distance between the starts of two rows.
     pub longest: usize,
-    /// The tokens of each row.
+    /// Number of tokens per row.
     pub lengths: &'a [i64],
 }
 
@@ -175,5 +175,5 @@ impl<'a> TokenRows<'a> {
     }
 }
 
-/// The loss of a row, by its place and outputs; it also gives the gradient of each output.
+/// Computes a row's loss from its index and outputs, and writes the gradient of each output.
 pub type Loss<'a> = dyn Fn(usize, &[f32], &mut [f32]) -> f64 + Sync + 'a;

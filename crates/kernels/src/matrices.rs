@@ -1,6 +1,6 @@
-//! Matrices of any size, in pieces of as many rows and vectors as [`crate::products`] keeps in registers.
+//! Products of matrices of any size, computed in blocks that [`crate::products`] keeps in registers.
 //!
-//! H units, L lanes. Weights, and the gradients that are added up for them, lie as [`crate::packing`] puts them.
+//! H: hidden size; L: lanes. Weights and gradient sums have the layout of [`crate::packing`].
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use crate::packing::PANEL;
 use crate::products::{Columns, multiply, outer};
 use crate::vector::Vector;
 
-/// Rows that are multiplied together: their numbers are read several times.
+/// Rows that are multiplied together, because their values are read several times.
 const ROWS_TOGETHER: usize = 64;
 
-/// Does the same for a number of rows or vectors that the compiler is to know.
+/// Turns a number of rows or vectors into a constant for the compiler.
 macro_rules! with_number {
     ($found:expr, $name:ident in $($number:literal)* => $do:expr) => {
         match $found {
@@ -19,19 +19,19 @@ macro_rules! with_number {
                 const $name: usize = $number;
                 $do
             })*
-            _ => unreachable!("as many rows or vectors as there are kernels for"),
+            _ => unreachable!("no kernel for this number of rows or vectors"),
         }
     };
 }
 pub(crate) use with_number;
 
-/// So many zeros.
+/// Sets `numbers` to `length` zeros.
 pub(crate) fn zeros(numbers: &mut Vec<f32>, length: usize) {
     numbers.clear();
     numbers.resize(length, 0.0);
 }
 
-/// Rows of so many numbers, by their places.
+/// The rows at these indices, each `length` long.
 #[inline(always)]
 pub(crate) fn rows_at<'a, const R: usize>(
     numbers: &'a [f32],
@@ -45,8 +45,8 @@ pub(crate) fn rows_at<'a, const R: usize>(
     rows
 }
 
-/// The gradients of what was multiplied by weights, for R rows of gradients of woven gates: into `out`, from row to row
-/// `stride`, the first `columns`.
+/// Multiplies R rows of interleaved gate gradients by weights of [`crate::packing::backward`]. Writes the first
+/// `columns` results of each row to `out`, whose rows are `stride` apart.
 #[inline(always)]
 pub(crate) fn back_through<V: Vector, const R: usize>(
     gates: &[&[f32]; R],
@@ -77,8 +77,8 @@ pub(crate) fn back_through<V: Vector, const R: usize>(
     }
 }
 
-/// Adds to packed gradients, `[H / L, n_columns, 4 L]`, the products of `n` rows of numbers, one for each of these
-/// columns, and of woven gates.
+/// Adds the product of `n` rows to packed gradients, `[H / L, n_columns, 4 L]`: `left` has one value per column of
+/// `columns`, `right` the interleaved gate gradients.
 #[inline(always)]
 pub(crate) fn add_products<V: Vector>(
     sums: &mut [f32],
@@ -94,7 +94,7 @@ pub(crate) fn add_products<V: Vector>(
     }
 }
 
-/// Those of rows that are multiplied together.
+/// The same for at most [`ROWS_TOGETHER`] rows.
 #[inline(always)]
 fn add_together<V: Vector>(
     sums: &mut [f32],
@@ -129,7 +129,7 @@ fn add_together<V: Vector>(
     }
 }
 
-/// Adds rows, each as long as the sums.
+/// Adds rows, each as long as `sums`.
 #[inline(always)]
 pub(crate) fn add_rows<V: Vector>(sums: &mut [f32], rows: &[f32]) {
     for row in rows.chunks_exact(sums.len()) {
@@ -137,7 +137,7 @@ pub(crate) fn add_rows<V: Vector>(sums: &mut [f32], rows: &[f32]) {
     }
 }
 
-/// Adds numbers, as many as there are sums, in whole vectors.
+/// Adds one row, as long as `sums`: a multiple of L.
 #[inline(always)]
 pub(crate) fn add_row<V: Vector>(sums: &mut [f32], row: &[f32]) {
     for (sum, number) in sums.chunks_exact_mut(V::LANES).zip(row.chunks_exact(V::LANES)) {

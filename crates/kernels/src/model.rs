@@ -1,4 +1,4 @@
-//! A model's weights as the kernels read them.
+//! A model's weights in the layout of the kernels.
 
 use crate::packing;
 use crate::{Parameters, Pool, Sizes};
@@ -6,24 +6,24 @@ use crate::{Parameters, Pool, Sizes};
 /// One LSTM layer.
 #[derive(Default)]
 pub(crate) struct Layer {
-    /// Numbers of a token that come from below; 0 in the first layer, whose tokens are projected before.
+    /// Input size; 0 in the first layer, whose inputs are projected beforehand.
     pub(crate) inputs: usize,
-    /// As [`packing::forward`].
+    /// Layout of [`packing::forward`].
     pub(crate) forward: Vec<f32>,
-    /// As [`packing::backward`].
+    /// Layout of [`packing::backward`].
     pub(crate) backward: Vec<f32>,
-    /// Woven.
+    /// Interleaved.
     pub(crate) biases: Vec<f32>,
 }
 
-/// All weights but the embedding.
+/// All weights except the embedding.
 pub(crate) struct Model {
     pub(crate) hidden: usize,
     pub(crate) embedding: usize,
     pub(crate) pool: Pool,
     pooled: usize,
     pub(crate) layers: Vec<Layer>,
-    /// The first layer's weights of inputs.
+    /// Input weights of the first layer.
     pub(crate) projection: Layer,
     /// `[D, P]`
     pub(crate) linear: Vec<f32>,
@@ -52,12 +52,12 @@ impl Model {
         }
     }
 
-    /// P, the numbers that stand for a row.
+    /// P, the size of a row's pooled vector.
     pub(crate) fn pooled(&self) -> usize {
         self.pooled
     }
 
-    /// Takes over weights that have changed.
+    /// Copies changed weights into the kernels' layout.
     pub(crate) fn read(&mut self, weights: &Parameters<&[f32]>, lanes: usize) {
         let hidden = self.hidden;
         for (number, (layer, [of_inputs, of_states, one, other])) in

@@ -1,40 +1,40 @@
-//! The rules by which gradients change weights, each in one pass over memory. The formulas are PyTorch's.
+//! Update rules of the optimizers, each in one pass over memory. The formulas are PyTorch's.
 
 use crate::processor;
 use crate::team::Team;
 use crate::vector::Vector;
 
-/// A step of Adam (Kingma & Ba 2015) or AdamW (Loshchilov & Hutter 2019).
+/// One step of Adam (Kingma & Ba 2015) or AdamW (Loshchilov & Hutter 2019).
 #[derive(Clone, Copy, Debug)]
 pub struct Adam {
-    /// What the weights are multiplied by first: 1, with AdamW 1 - rate · decay.
+    /// Factor of the weights before the update: 1 for Adam, 1 - rate · decay for AdamW.
     pub shrink: f32,
-    /// What of the weights is added to the gradients: 0, with Adam the decay.
+    /// Factor of the weights that are added to the gradients: the weight decay for Adam, 0 for AdamW.
     pub decay: f32,
-    /// The share of the mean that is kept.
+    /// Decay rate of the first moment.
     pub beta_1: f32,
-    /// The share of the mean square that is kept.
+    /// Decay rate of the second moment.
     pub beta_2: f32,
     /// rate / (1 - β₁^t)
     pub rate: f32,
     /// √(1 - β₂^t)
     pub root: f32,
-    /// Added to the divisor.
+    /// Added to the denominator.
     pub epsilon: f32,
 }
 
-/// A step of gradient descent.
+/// One step of stochastic gradient descent with momentum.
 #[derive(Clone, Copy, Debug)]
 pub struct Sgd {
-    /// What of the weights is added to the gradients.
+    /// Weight decay.
     pub decay: f32,
-    /// The share of the velocity that is kept.
+    /// Momentum.
     pub momentum: f32,
     /// The learning rate.
     pub rate: f32,
 }
 
-/// Changes weights by Adam's rule, and sets their gradients to 0.
+/// Updates weights by Adam's rule and sets their gradients to 0.
 pub fn adam(
     team: &Team,
     weights: &mut [f32],
@@ -50,7 +50,7 @@ pub fn adam(
     });
 }
 
-/// Changes weights by gradient descent, with a velocity as long as they are, and sets their gradients to 0.
+/// Updates weights by gradient descent and sets their gradients to 0. `velocity` is as long as `weights`.
 pub fn sgd(team: &Team, weights: &mut [f32], gradients: &mut [f32], velocity: &mut [f32], rule: &Sgd) {
     let part = team.part(weights.len());
     let parts = weights.chunks_mut(part).zip(gradients.chunks_mut(part)).zip(velocity.chunks_mut(part));

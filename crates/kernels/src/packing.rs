@@ -1,37 +1,37 @@
-//! The order in which weights lie for the kernels.
+//! Converts weights between PyTorch's layout and that of the kernels.
 //!
-//! H units of a layer, I inputs of it, L lanes. PyTorch has the four gates of a layer one behind the other, `[4H]`: i,
-//! f, g, o. Here the gates of as many units as there are lanes lie together, so that what a state is made of is in the
-//! same lanes of four vectors: `[H / L, 4, L]`, called *woven*.
+//! H: hidden size; I: input size; L: lanes. PyTorch concatenates the four gates of a layer, `[4H]`: i, f, g, o. The
+//! kernels' layout is *interleaved*, `[H / L, 4, L]`: the four gates of L units are adjacent. The gates of one unit
+//! are then in the same lane of four vectors.
 
 use crate::activation;
 
-/// Where PyTorch has each of the woven gates.
-pub(crate) fn woven(hidden: usize, lanes: usize) -> impl Iterator<Item = usize> {
+/// PyTorch's index of each interleaved gate.
+pub(crate) fn interleaved(hidden: usize, lanes: usize) -> impl Iterator<Item = usize> {
     let blocks = hidden / lanes;
     (0..blocks).flat_map(move |block| {
         (0..4).flat_map(move |gate| (0..lanes).map(move |lane| gate * hidden + block * lanes + lane))
     })
 }
 
-/// What the gates at these places are multiplied by on their way forward, so that functions of them are powers of two.
+/// The factor of a gate in the forward pass. It turns its activation into a function of a power of two.
 fn scale(gate: usize, hidden: usize) -> f32 {
     const TANH_GATE: usize = 2;
     if gate / hidden == TANH_GATE { activation::TANH } else { activation::LOGISTIC }
 }
 
-/// Woven biases, `[4H]`: the sum of both, scaled.
+/// Interleaved biases, `[4H]`: the sum of input and state biases, scaled.
 pub(crate) fn biases(out: &mut Vec<f32>, of_inputs: &[f32], of_states: &[f32], lanes: usize) {
     let hidden = of_inputs.len() / 4;
     out.clear();
-    out.extend(woven(hidden, lanes).map(|gate| scale(gate, hidden) * (of_inputs[gate] + of_states[gate])));
+    out.extend(interleaved(hidden, lanes).map(|gate| scale(gate, hidden) * (of_inputs[gate] + of_states[gate])));
 }
 
-/// Weights for the way forward, scaled, `[H / L, I + H, 4 L]`: of each block of units what comes from inputs, then from states.
-/// With no weights of inputs, `[H / L, H, 4 L]`.
+/// Scaled weights for the forward pass, `[H / L, I + H, 4 L]`: per block of units first the input weights, then the
+/// state weights. Without input weights, `[H / L, H, 4 L]`.
 pub(crate) fn forward(out: &mut Vec<f32>, of_inputs: &[f32], of_states: &[f32], hidden: usize, lanes: usize) {
     out.clear();
-    let gates: Vec<usize> = woven(hidden, lanes).collect();
+    let gates: Vec<usize> = interleaved(hidden, lanes).collect();
     for block in gates.chunks_exact(4 * lanes) {
         for weights in [of_inputs, of_states] {
             let columns = weights.len() / (4 * hidden);
@@ -42,7 +42,7 @@ pub(crate) fn forward(out: &mut Vec<f32>, of_inputs: &[f32], of_states: &[f32], 
     }
 }
 
-/// Adds gradients that lie as `forward` puts weights to those that lie as PyTorch's.
+/// Adds gradients in the layout of [`forward`] to gradients in PyTorch's layout.
 pub(crate) fn add_back(
     packed: &[f32],
     of_inputs: &mut [f32],
@@ -50,7 +50,7 @@ pub(crate) fn add_back(
     hidden: usize,
     lanes: usize,
 ) {
-    let gates: Vec<usize> = woven(hidden, lanes).collect();
+    let gates: Vec<usize> = interleaved(hidden, lanes).collect();
     let mut numbers = packed.chunks_exact(4 * lanes);
     for block in gates.chunks_exact(4 * lanes) {
         for gradients in [&mut *of_inputs, &mut *of_states] {
@@ -64,24 +64,25 @@ pub(crate) fn add_back(
     }
 }
 
-/// Adds the gradients of woven biases to those of both that PyTorch has.
+/// Adds the gradients of interleaved biases to those of PyTorch's input and state biases.
 pub(crate) fn add_biases_back(
-    woven_biases: &[f32],
+    interleaved_biases: &[f32],
     of_inputs: &mut [f32],
     of_states: &mut [f32],
     lanes: usize,
 ) {
-    for (gate, gradient) in woven(of_inputs.len() / 4, lanes).zip(woven_biases) {
+    for (gate, gradient) in interleaved(of_inputs.len() / 4, lanes).zip(interleaved_biases) {
         of_inputs[gate] += gradient;
         of_states[gate] += gradient;
     }
 }
 
-/// Vectors of a panel, side by side in registers.
+/// Vectors per panel, which are in registers together.
 pub(crate) const PANEL: usize = 4;
 
-/// Weights for the way back, of woven gates: columns of states, then of inputs, filled up with zeros to whole vectors,
-/// in panels of [`PANEL`] vectors, the last of what is left: `[panels, 4H, vectors · L]`.
+/// Weights for the backward pass, with interleaved gates: state columns, then input columns, padded with zeros to
+/// whole vectors. They are split into panels of [`PANEL`] vectors, the last of which may be narrower: `[panels, 4H,
+/// vectors · L]`.
 pub(crate) fn backward(
     out: &mut Vec<f32>,
     of_states: &[f32],
@@ -94,7 +95,7 @@ pub(crate) fn backward(
     let columns = (states + inputs).next_multiple_of(lanes);
     for first in (0..columns).step_by(PANEL * lanes) {
         let panel = first..columns.min(first + PANEL * lanes);
-        for gate in woven(hidden, lanes) {
+        for gate in interleaved(hidden, lanes) {
             out.extend(panel.clone().map(|column| match column.checked_sub(states) {
                 None => of_states[gate * states + column],
                 Some(column) if column < inputs => of_inputs[gate * inputs + column],
@@ -104,7 +105,7 @@ pub(crate) fn backward(
     }
 }
 
-/// `[columns, rows]` of `[rows, columns]`.
+/// Transposes `[rows, columns]` into `[columns, rows]`.
 pub(crate) fn transpose(out: &mut Vec<f32>, matrix: &[f32], columns: usize) {
     out.clear();
     out.extend((0..columns).flat_map(|column| matrix.iter().skip(column).step_by(columns)));

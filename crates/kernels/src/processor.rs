@@ -1,4 +1,4 @@
-//! Which of the kernels a processor can run.
+//! Selects the kernels that this processor can run.
 #![allow(unsafe_code)]
 
 use crate::Loss;
@@ -12,7 +12,7 @@ use crate::vector::Plain;
 #[cfg(target_arch = "x86_64")]
 use crate::vector::{Avx2, Avx512};
 
-/// What the kernels are compiled for.
+/// Instruction sets that the kernels are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Processor {
     /// 512-bit vectors.
@@ -21,21 +21,21 @@ pub enum Processor {
     /// 256-bit vectors with fused multiply-add.
     #[cfg(target_arch = "x86_64")]
     Avx2(Checked),
-    /// Any.
+    /// Any processor.
     Plain,
 }
 
-/// Only made where the processor has what it stands for.
+/// Proof that the processor supports the instruction set; created only after the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked(());
 
 impl Processor {
-    /// The best of this machine.
+    /// The fastest supported one.
     pub fn best() -> Self {
         Self::all()[0]
     }
 
-    /// All that this machine can run, the best first.
+    /// All supported ones, the fastest first.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -51,7 +51,7 @@ impl Processor {
         all
     }
 
-    /// Numbers in a vector.
+    /// Floats per vector.
     pub(crate) fn lanes(self) -> usize {
         use crate::vector::Vector;
         match self {
@@ -64,7 +64,8 @@ impl Processor {
     }
 }
 
-/// A function for each kind of processor, of one that is generic over [`crate::vector::Vector`].
+/// Generates a function that calls a generic function with the vector type ([`crate::vector::Vector`]) of the
+/// processor.
 macro_rules! on_processor {
     ($(#[$attribute:meta])* fn $name:ident = $module:ident :: $generic:ident ($($argument:ident: $type:ty),* $(,)?)) => {
         $(#[$attribute])*
@@ -82,10 +83,10 @@ macro_rules! on_processor {
             }
             match processor {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: there is a `Checked`: the processor has these instructions.
+                // SAFETY: `Checked` exists only if the processor supports these instructions.
                 Processor::Avx512(_) => unsafe { avx512($($argument),*) },
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: the same.
+                // SAFETY: as above.
                 Processor::Avx2(_) => unsafe { avx2($($argument),*) },
                 Processor::Plain => $module::$generic::<Plain>($($argument),*),
             }

@@ -1,12 +1,11 @@
-//! The two products that most of the time goes into: few rows, so that all sums stay in registers.
+//! The two matrix products that take most of the time. They take few rows, so that all sums stay in registers.
 //!
-//! Rows are read a number at a time, the other side a vector at a time, and each sum is taken in the order of what is
-//! summed over.
+//! One side is read one value at a time, the other one vector at a time. Each sum is accumulated in index order.
 #![allow(unsafe_code)]
 
 use crate::vector::Vector;
 
-/// sums\[r\]\[n\] += Σ_k rows\[r\]\[k\] · weights\[k\]\[n\], of weights `[K, N · LANES]`, K the length of each row.
+/// sums\[r\]\[n\] += Σ_k rows\[r\]\[k\] · weights\[k\]\[n\], with weights `[K, N · LANES]` and K values per row.
 #[inline(always)]
 pub(crate) fn multiply<V: Vector, const R: usize, const N: usize>(
     sums: &mut [[V; N]; R],
@@ -15,7 +14,7 @@ pub(crate) fn multiply<V: Vector, const R: usize, const N: usize>(
 ) {
     let length = weights.len() / (N * V::LANES);
     for row in rows {
-        assert!(row.len() >= length, "a row is as long as there are weights");
+        assert!(row.len() >= length, "a row is shorter than the weights");
     }
     let mut own = *sums;
     for (k, weights) in weights.chunks_exact(N * V::LANES).enumerate() {
@@ -24,7 +23,7 @@ pub(crate) fn multiply<V: Vector, const R: usize, const N: usize>(
             vectors[n] = V::load(&weights[n * V::LANES..]);
         }
         for r in 0..R {
-            // SAFETY: k is less than `length`, and so than the row's length.
+            // SAFETY: k < `length` <= the row's length, as asserted above.
             let number = V::splat(unsafe { *rows[r].get_unchecked(k) });
             for n in 0..N {
                 own[r][n] = number.fma(vectors[n], own[r][n]);
@@ -34,30 +33,30 @@ pub(crate) fn multiply<V: Vector, const R: usize, const N: usize>(
     *sums = own;
 }
 
-/// Rows of numbers one behind the other, of which some columns are meant.
+/// Some columns of a matrix.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<'a> {
-    /// From the first column of the first row on.
+    /// Starts at the first column of the first row.
     pub(crate) numbers: &'a [f32],
-    /// From a row to the next.
+    /// Distance between the starts of two rows.
     pub(crate) stride: usize,
 }
 
 impl<'a> Columns<'a> {
-    /// From this row on.
+    /// Starts at this row.
     #[inline(always)]
     pub(crate) fn from(self, row: usize) -> Self {
         Self { numbers: &self.numbers[row * self.stride..], ..self }
     }
 
-    /// From this column on.
+    /// Starts at this column.
     #[inline(always)]
     pub(crate) fn column(self, column: usize) -> Self {
         Self { numbers: &self.numbers[column..], ..self }
     }
 }
 
-/// sums\[r\]\[n\] += Σ_k left\[k\]\[r\] · right\[k\]\[n\], over the first `length` rows of both.
+/// sums\[r\]\[n\] += Σ_k left\[k\]\[r\] · right\[k\]\[n\], over the first `length` rows of both sides.
 #[inline(always)]
 pub(crate) fn outer<V: Vector, const R: usize, const N: usize>(
     sums: &mut [[V; N]; R],
@@ -68,22 +67,22 @@ pub(crate) fn outer<V: Vector, const R: usize, const N: usize>(
     if length == 0 {
         return;
     }
-    assert!(left.numbers.len() >= (length - 1) * left.stride + R, "all rows of the left side are there");
+    assert!(left.numbers.len() >= (length - 1) * left.stride + R, "the left side has too few rows");
     assert!(
         right.numbers.len() >= (length - 1) * right.stride + N * V::LANES,
-        "all rows of the right side are there"
+        "the right side has too few rows"
     );
     let mut own = *sums;
     for k in 0..length {
         let mut vectors = [V::splat(0.0); N];
         let begin = k * right.stride;
-        // SAFETY: asserted above, for the last row.
+        // SAFETY: the assertion above covers the last row, and so all rows.
         let numbers = unsafe { right.numbers.get_unchecked(begin..begin + N * V::LANES) };
         for n in 0..N {
             vectors[n] = V::load(&numbers[n * V::LANES..]);
         }
         let begin = k * left.stride;
-        // SAFETY: asserted above, for the last row.
+        // SAFETY: the assertion above covers the last row, and so all rows.
         let numbers = unsafe { left.numbers.get_unchecked(begin..begin + R) };
         for r in 0..R {
             let number = V::splat(numbers[r]);

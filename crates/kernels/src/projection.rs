@@ -1,23 +1,23 @@
-//! The first layer's share of each token that does not depend on where it stands: computed once for each distinct token
-//! of a batch, forward and back.
+//! The product of token embeddings and the first layer's input weights. It does not depend on a token's position, so
+//! it is computed once per distinct token of a batch, forward and backward.
 //!
-//! E numbers of an embedding, H units, D distinct tokens.
+//! E: embedding dimension; H: hidden size; D: distinct tokens.
 
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
 use crate::vector::Vector;
 
-/// The distinct tokens of some rows, in the order in which they are met.
+/// The distinct tokens of some rows, in order of first occurrence.
 #[derive(Default)]
 pub(crate) struct Distinct {
-    /// Which distinct token each id is, `NONE` between two calls.
+    /// Index of each id among the distinct tokens. All are `NONE` between two calls.
     of_id: Vec<u32>,
-    /// Their ids.
+    /// Ids of the distinct tokens.
     pub(crate) ids: Vec<u32>,
-    /// Which of them each token of each row is.
+    /// For each token of all rows, the index of its distinct token.
     places: Vec<u32>,
-    /// Where each row's tokens end.
+    /// End of each row in `places`.
     ends: Vec<usize>,
 }
 
@@ -28,7 +28,7 @@ impl Distinct {
         Self { of_id: vec![NONE; n_ids], ..Self::default() }
     }
 
-    /// Panics where a token is no id.
+    /// Panics if a token is not a valid id.
     pub(crate) fn find<'a>(&mut self, rows: impl Iterator<Item = &'a [i64]>) {
         self.ids.clear();
         self.places.clear();
@@ -59,7 +59,7 @@ impl Distinct {
     }
 }
 
-/// Gates of distinct tokens, woven, `[D, 4H]`, and beside them their embeddings, `[D, E]`.
+/// Copies the embeddings of distinct tokens, `[D, E]`, and computes their gates, `[D, 4H]`, interleaved.
 #[inline(always)]
 pub(crate) fn project<V: Vector>(
     model: &Model,
@@ -110,17 +110,17 @@ fn first_places<const R: usize>() -> [usize; R] {
     places
 }
 
-/// What a thread adds up of the first layer's weights of inputs.
+/// A thread's gradient sums for the first layer's input weights.
 #[derive(Default)]
 pub(crate) struct ProjectionSums {
-    /// As [`crate::packing::forward`] has them.
+    /// Layout of [`crate::packing::forward`].
     pub(crate) weights: Vec<f32>,
-    /// Woven.
+    /// Interleaved.
     pub(crate) biases: Vec<f32>,
 }
 
-/// From the gradients of projected tokens, `[D, 4H]`, to which those of other threads are added first, to those of
-/// embeddings, `[D, E]`, and of weights.
+/// Adds other threads' gradients of projected tokens to `gradients`, `[D, 4H]`. Computes from the sum the gradients
+/// of embeddings, `[D, E]`, and of the input weights.
 #[inline(always)]
 pub(crate) fn project_back<V: Vector>(
     model: &Model,

@@ -1,4 +1,4 @@
-//! Threads that each do the part with their number, so that nothing depends on who was faster.
+//! A pool of threads. Part n of the work always runs on thread n, so results do not depend on timing.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,17 +6,17 @@ use rayon_core::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::Processor;
 
-/// So many threads, and what they compute with.
+/// A number of threads and the instruction set that they use.
 #[derive(Debug)]
 pub struct Team {
-    /// None: the caller's thread alone.
+    /// None if there is only the caller's thread.
     pool: Option<ThreadPool>,
     n_threads: usize,
     processor: Processor,
 }
 
 impl Team {
-    /// Starts threads, 1 or more.
+    /// Starts `n_threads` threads, at least 1.
     pub fn new(n_threads: usize, processor: Processor) -> Result<Self, ThreadPoolBuildError> {
         let n_threads = n_threads.max(1);
         let pool = ThreadPoolBuilder::new().num_threads(n_threads).thread_name(|n| format!("kernels {n}"));
@@ -24,7 +24,7 @@ impl Team {
         Ok(Self { pool, n_threads, processor })
     }
 
-    /// What they compute with.
+    /// The instruction set.
     pub fn processor(&self) -> Processor {
         self.processor
     }
@@ -33,14 +33,15 @@ impl Team {
         self.n_threads
     }
 
-    /// The length of the parts that so many numbers are cut into, one a thread at the most: whole cache lines.
+    /// Length of the parts of a slice with `length` values. There is at most one part per thread, and parts are whole
+    /// cache lines.
     pub(crate) fn part(&self, length: usize) -> usize {
         length.div_ceil(self.n_threads).next_multiple_of(16).max(16)
     }
 
-    /// Does each part in the thread with its number. There are no more parts than threads.
+    /// Runs part n on thread n. There must not be more parts than threads.
     pub(crate) fn each<T: Send>(&self, parts: Vec<T>, each: impl Fn(T) + Sync) {
-        assert!(parts.len() <= self.n_threads, "a thread has one part");
+        assert!(parts.len() <= self.n_threads, "more parts than threads");
         let Some(pool) = &self.pool else { return parts.into_iter().for_each(each) };
         let parts: Vec<_> = parts.into_iter().map(|part| Mutex::new(Some(part))).collect();
         pool.broadcast(|thread| {

@@ -1,4 +1,4 @@
-//! The kernels against the model as it is written down, in 64 bits, and against differences of its loss.
+//! Compares the kernels with a plain 64-bit implementation of the model and with finite differences of its loss.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{Engine, Parameters, Pool, Processor, Sizes, Team, TokenRows};
 const SIZES: Sizes =
     Sizes { ids: 19, embedding: 5, hidden: 16, layers: 2, linear: 7, outputs: 2, pool: Pool::Last };
 
-/// Numbers from -0.5 to 0.5 that look random.
+/// Pseudo-random values from -0.5 to 0.5.
 fn numbers(n: usize, seed: u64) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
@@ -27,7 +27,7 @@ fn weights(sizes: &Sizes, seed: u64) -> Parameters<Vec<f32>> {
     })
 }
 
-/// Rows of these lengths, of tokens that repeat, padded with what must not be read.
+/// Rows with these lengths and repeated tokens, with invalid ids as padding.
 struct Texts {
     tokens: Vec<i64>,
     stride: usize,
@@ -51,18 +51,18 @@ impl Texts {
     }
 }
 
-/// The sum of squares of what the outputs differ from 0.3 and 0.4 ….
+/// The squared error of the outputs to the targets 0.3, 0.4, ….
 fn squares(_row: usize, outputs: &[f32], gradients: &mut [f32]) -> f64 {
     let mut sum = 0.0;
     for (at, (output, gradient)) in outputs.iter().zip(gradients).enumerate() {
-        let difference = f64::from(*output) - wanted(at);
+        let difference = f64::from(*output) - target(at);
         *gradient = (2.0 * difference) as f32;
         sum += difference * difference;
     }
     sum
 }
 
-fn wanted(output: usize) -> f64 {
+fn target(output: usize) -> f64 {
     0.3 + 0.1 * output as f64
 }
 
@@ -76,7 +76,7 @@ fn dense(weights: &[f64], bias: &[f64], numbers: &[f64]) -> Vec<f64> {
     weights.chunks_exact(numbers.len()).zip(bias).map(|(row, bias)| bias + product(row)).collect()
 }
 
-/// The masks of a row behind a layer, `[T, H]`, as the kernels draw them.
+/// Dropout masks of a row after a layer, `[T, H]`, as the kernels draw them.
 fn layer_mask(dropout: &Dropout, row: usize, layer: usize, hidden: usize, length: usize) -> Vec<f32> {
     let mut mask = vec![1.0; hidden * length];
     if dropout.layers.is_some() {
@@ -85,7 +85,7 @@ fn layer_mask(dropout: &Dropout, row: usize, layer: usize, hidden: usize, length
     mask
 }
 
-/// The outputs of a row, in 64 bits, a number at a time.
+/// The outputs of a row in 64 bits, one value at a time.
 fn outputs_of(
     sizes: &Sizes,
     weights: &Parameters<Vec<f64>>,
@@ -139,13 +139,13 @@ fn loss_of(sizes: &Sizes, weights: &Parameters<Vec<f64>>, texts: &Texts, dropout
     let mut sum = 0.0;
     for (row, tokens) in texts.rows().iter().enumerate() {
         for (at, output) in outputs_of(sizes, weights, row, tokens, dropout).iter().enumerate() {
-            sum += (output - wanted(at)).powi(2);
+            sum += (output - target(at)).powi(2);
         }
     }
     sum
 }
 
-/// The gradient of some numbers of each weight by the difference of two losses.
+/// Finite-difference gradients of some elements of each weight.
 fn slopes(
     sizes: &Sizes,
     weights: &Parameters<Vec<f32>>,
@@ -218,8 +218,8 @@ fn check(sizes: &Sizes, lengths: &[i64], dropout: &Dropout) {
 }
 
 #[test]
-fn gradients_are_the_slopes_of_the_loss() {
-    // More rows than a tile has, of all lengths, and single ones.
+fn gradients_match_finite_differences() {
+    // More rows than fit in one tile, of various lengths.
     let lengths: Vec<i64> = (0..31).map(|row| 1 + row * 5 % 9).collect();
     check(&SIZES, &lengths, &Dropout::none());
     check(&Sizes { pool: Pool::MeanMax, ..SIZES }, &[1, 4, 2, 2, 7], &Dropout::none());
@@ -228,14 +228,14 @@ fn gradients_are_the_slopes_of_the_loss() {
 }
 
 #[test]
-fn what_is_left_out_has_no_gradient() {
+fn gradients_with_dropout_match_finite_differences() {
     let dropout = Dropout { layers: Share::of(0.3), head: Share::of(0.2), seed: 9, first_row: 3 };
     check(&SIZES, &[5, 5, 4, 1, 1, 1, 1, 1], &dropout);
     check(&Sizes { layers: 3, pool: Pool::MeanMax, ..SIZES }, &[5, 3], &dropout);
 }
 
 #[test]
-fn outputs_are_those_of_the_model_as_it_is_written_down() {
+fn outputs_match_a_64_bit_reference() {
     let texts = Texts::new(&[1, 9, 2, 2, 5, 5, 5, 30], SIZES.ids);
     let weights = weights(&SIZES, 3);
     let exact = weights.clone().map(|numbers| numbers.into_iter().map(f64::from).collect());
@@ -253,7 +253,7 @@ fn outputs_are_those_of_the_model_as_it_is_written_down() {
 }
 
 #[test]
-fn the_same_call_gives_the_same_bits() {
+fn repeated_calls_give_identical_bits() {
     let lengths: Vec<i64> = (0..200).map(|row| 1 + row % 23).collect();
     let (texts, weights) = (Texts::new(&lengths, SIZES.ids), weights(&SIZES, 1));
     let team = Arc::new(Team::new(3, Processor::best()).unwrap());
@@ -267,7 +267,7 @@ fn the_same_call_gives_the_same_bits() {
 }
 
 #[test]
-fn what_is_no_number_is_not_hidden() {
+fn nan_reaches_the_outputs() {
     let texts = Texts::new(&[3, 2], SIZES.ids);
     for processor in Processor::all() {
         for pool in [Pool::Last, Pool::MeanMax] {

@@ -1,11 +1,11 @@
-//! Some rows through all layers and time steps, forward and back, in memory that stays near the processor.
+//! Computes a tile of rows through all layers and time steps, forward and backward, in memory that fits the cache.
 //!
-//! H units, I inputs of a layer, L lanes, S slots. Each row of a tile has a slot for each of its tokens and one more. In
-//! the slot of a token lie its gates, later their gradients, and what a layer knew *before* it; what it knows after it
-//! is in the next slot. The last slot's gates are 0. So pairs of gradients and of what they are to be multiplied by lie
-//! in the same slots, whatever row they are of.
+//! H: hidden size; I: input size of a layer; L: lanes; S: slots. Each row has one slot per token and one more. A
+//! token's slot holds its gates, later replaced by their gradients, and the cell and state *before* the token. The
+//! cell and state after the token are in the next slot. The gates of a row's last slot are 0. A slot therefore holds
+//! both factors of a weight gradient, whichever row it belongs to.
 //!
-//! Rows are ordered from the longest to the shortest: those that still have tokens come first, and nothing is masked.
+//! Rows are sorted by length, the longest first: rows that still have tokens come first, and no mask is needed.
 
 use crate::activation::{TANH, logistic, tanh};
 use crate::dropout::Dropout;
@@ -17,53 +17,53 @@ use crate::tile_row::{TileRow, slots_at};
 use crate::vector::Vector;
 use crate::{Loss, Pool};
 
-/// What is remembered of one layer, `[S, …]`.
+/// Values of one layer, `[S, …]`, kept for the backward pass.
 #[derive(Default)]
 struct Memory {
-    /// Woven; their gradients after the way back.
+    /// Interleaved. The backward pass replaces them by their gradients.
     gates: Vec<f32>,
     cells: Vec<f32>,
-    /// Of the cell after the slot's token.
+    /// tanh of the cell after the slot's token.
     tanh_cells: Vec<f32>,
     states: Vec<f32>,
-    /// The states as the next layer reads them, where some are left out.
+    /// The states after dropout, as the next layer reads them. Used only with dropout.
     dropped: Vec<f32>,
 }
 
-/// A thread's memory for the rows that it works at.
+/// One thread's memory for the rows of a tile.
 #[derive(Default)]
 pub(crate) struct Tile {
     rows: Vec<TileRow>,
     n_slots: usize,
-    /// The projected token of each slot.
+    /// Index of each slot's distinct token.
     places: Vec<u32>,
     layers: Vec<Memory>,
-    /// The gradient of each state from above: the pooling or the next layer.
+    /// The gradient of each state from above, that is from pooling or the next layer.
     upward: Vec<f32>,
-    /// The gradients of each row's state and input, `[rows, H + I]`.
+    /// The gradients of each row's state and input at the current token, `[rows, H + I]`.
     flow: Vec<f32>,
-    /// The gradient of each row's cell, `[rows, H]`.
+    /// The gradient of each row's cell at the current token, `[rows, H]`.
     carry: Vec<f32>,
     pooled: Vec<f32>,
     pooled_gradient: Vec<f32>,
-    /// For mean-max pooling, the slot of each unit's largest state.
+    /// For mean-max pooling: the slot of each unit's maximum.
     largest: Vec<usize>,
 }
 
-/// What a thread adds up of one layer's gradients.
+/// A thread's gradient sums for one layer.
 #[derive(Default)]
 pub(crate) struct LayerSums {
-    /// As [`crate::packing::forward`] has weights.
+    /// Layout of [`crate::packing::forward`].
     pub(crate) weights: Vec<f32>,
-    /// Woven.
+    /// Interleaved.
     pub(crate) biases: Vec<f32>,
 }
 
-/// What a thread adds up.
+/// A thread's gradient sums.
 #[derive(Default)]
 pub(crate) struct Sums {
     pub(crate) layers: Vec<LayerSums>,
-    /// Of each projected token, `[distinct, 4H]`, woven.
+    /// Per distinct token, `[distinct, 4H]`, interleaved.
     pub(crate) projected: Vec<f32>,
     pub(crate) head: HeadSums,
 }
@@ -80,7 +80,8 @@ impl Sums {
     }
 }
 
-/// Room for so many numbers; what they are does not matter.
+/// Extends `numbers` to at least `length` values. Existing values are kept, and nothing reads them before they are
+/// written.
 fn room(numbers: &mut Vec<f32>, length: usize) {
     if numbers.len() < length {
         numbers.resize(length, 0.0);
@@ -88,7 +89,7 @@ fn room(numbers: &mut Vec<f32>, length: usize) {
 }
 
 impl Tile {
-    /// Takes up rows: each by its place, and the projected tokens of each.
+    /// Sets the rows of the tile: their indices, and for each row the indices of its distinct tokens.
     pub(crate) fn begin<'a>(
         &mut self,
         model: &Model,
@@ -110,7 +111,8 @@ impl Tile {
         self.layers.resize_with(model.layers.len(), Memory::default);
         for memory in &mut self.layers {
             room(&mut memory.gates, self.n_slots * 4 * hidden);
-            // What is read together with the last slot's gradients, which are 0, is the slot behind it.
+            // One slot more than needed: the last slot's zero gradients are multiplied by the values of the slot
+            // after it.
             for numbers in [&mut memory.cells, &mut memory.tanh_cells, &mut memory.states] {
                 room(numbers, (self.n_slots + 1) * hidden);
             }
@@ -139,9 +141,9 @@ impl Tile {
                     if rows.is_empty() {
                         break;
                     }
-                    let begins = Begins { layer, places: &self.places, projected, n_gates: 4 * model.hidden };
+                    let initial = InitialGates { layer, places: &self.places, projected, n_gates: 4 * model.hidden };
                     with_number!(rows.len(), R in 1 2 3 4 5 6 => {
-                        memory.forward_step::<V, R>(&begins, model.hidden, below, rows, t);
+                        memory.forward_step::<V, R>(&initial, model.hidden, below, rows, t);
                     });
                 }
             }
@@ -152,7 +154,7 @@ impl Tile {
         self.pool(model);
     }
 
-    /// What stands for each row, of the last layer's states.
+    /// Pools the last layer's states into one vector per row.
     #[inline(always)]
     fn pool(&mut self, model: &Model) {
         let hidden = model.hidden;
@@ -174,7 +176,7 @@ impl Tile {
                     for (t, state) in of_row.chunks_exact(hidden).enumerate() {
                         for unit in 0..hidden {
                             mean[unit] += state[unit];
-                            // A state that is no number goes on, so that it is noticed.
+                            // NaN passes through, so that it reaches the output.
                             if state[unit] > most[unit] || state[unit].is_nan() {
                                 most[unit] = state[unit];
                                 largest[unit] = row.slot + t;
@@ -187,7 +189,7 @@ impl Tile {
         }
     }
 
-    /// The gradients of the last layer's states, of those of the pooled ones.
+    /// Computes the gradients of the last layer's states from those of the pooled vectors.
     #[inline(always)]
     fn unpool(&mut self, model: &Model) {
         let hidden = model.hidden;
@@ -263,7 +265,7 @@ impl Tile {
         }
     }
 
-    /// Adds the gradients of the first layer's gates to those of the tokens that were projected.
+    /// Adds the gradients of the first layer's gates to those of the distinct tokens.
     #[inline(always)]
     fn add_projected<V: Vector>(&self, hidden: usize, projected: &mut [f32]) {
         let gates = &self.layers[0].gates;
@@ -278,7 +280,7 @@ impl Tile {
     }
 }
 
-/// From the tokens of a tile's rows to outputs and losses, and back to the gradients of all that they have a part in.
+/// Computes outputs and losses of a tile's rows, and adds the gradients of the rows' losses to `sums`.
 #[inline(always)]
 pub(crate) fn train<V: Vector>(
     tile: &mut Tile,
@@ -301,7 +303,7 @@ pub(crate) fn train<V: Vector>(
     tile.backward::<V>(model, dropout, sums);
 }
 
-/// The outputs of each of a tile's rows.
+/// Computes the outputs of a tile's rows.
 #[inline(always)]
 pub(crate) fn predict<V: Vector>(
     tile: &mut Tile,
@@ -316,15 +318,15 @@ pub(crate) fn predict<V: Vector>(
     }
 }
 
-/// What a token's gates begin with: its projection in the first layer, biases in the others.
-struct Begins<'a> {
+/// Initial values of a token's gates: the token's projection in the first layer, the biases in the others.
+struct InitialGates<'a> {
     layer: &'a Layer,
     places: &'a [u32],
     projected: &'a [f32],
     n_gates: usize,
 }
 
-impl Begins<'_> {
+impl InitialGates<'_> {
     #[inline(always)]
     fn of(&self, slot: usize) -> &[f32] {
         if self.layer.inputs == 0 {
@@ -335,7 +337,7 @@ impl Begins<'_> {
     }
 }
 
-/// Gradients on their way down.
+/// Gradients passed to the previous token and to the layer below.
 struct Down<'a> {
     upward: &'a mut [f32],
     flow: &'a mut [f32],
@@ -350,28 +352,28 @@ impl Memory {
     fn drop(&mut self, rows: &[TileRow], hidden: usize, number: usize, dropout: &Dropout) {
         let end = rows.iter().map(|row| row.slot + row.length + 1).max().unwrap_or(0);
         self.dropped[..end * hidden].copy_from_slice(&self.states[..end * hidden]);
-        // What is known after a token is in the slot behind its own.
+        // The state after a token is in the slot after the token's.
         dropout.mask_layer(rows, hidden, number, &mut self.dropped[hidden..]);
     }
 
-    /// One token of each of R rows.
+    /// Computes one token in each of R rows.
     #[inline(always)]
     fn forward_step<V: Vector, const R: usize>(
         &mut self,
-        begins: &Begins<'_>,
+        initial: &InitialGates<'_>,
         hidden: usize,
         below: &[f32],
         rows: &[TileRow],
         t: usize,
     ) {
         let slots = slots_at::<R>(rows, t);
-        let layer = begins.layer;
+        let layer = initial.layer;
         let width = 4 * V::LANES;
         for (block, weights) in layer.forward.chunks_exact((layer.inputs + hidden) * width).enumerate() {
             let (of_inputs, of_states) = weights.split_at(layer.inputs * width);
             let mut sums = [[V::splat(0.0); 4]; R];
             for r in 0..R {
-                let begin = &begins.of(slots[r])[block * width..][..width];
+                let begin = &initial.of(slots[r])[block * width..][..width];
                 for gate in 0..4 {
                     sums[r][gate] = V::load(&begin[gate * V::LANES..]);
                 }
@@ -400,7 +402,8 @@ impl Memory {
         }
     }
 
-    /// The gradients of one token's gates of each of R rows, and what goes on to the token before and the layer below.
+    /// Computes the gradients of the gates of one token in each of R rows, and passes gradients to the previous token
+    /// and to the layer below.
     #[inline(always)]
     fn backward_step<V: Vector, const R: usize>(
         &mut self,

@@ -1,17 +1,17 @@
-//! Where the tokens of a row lie in a tile.
+//! Position of a row's tokens in a tile.
 
 /// A row of a tile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileRow {
-    /// Its place among the rows of the call.
+    /// The row's index in the call.
     pub(crate) row: usize,
-    /// Its tokens.
+    /// Number of tokens.
     pub(crate) length: usize,
-    /// Its first slot.
+    /// The row's first slot.
     pub(crate) slot: usize,
 }
 
-/// Where R rows have this token.
+/// The slots of token `t` in R rows.
 #[inline(always)]
 pub(crate) fn slots_at<const R: usize>(rows: &[TileRow], t: usize) -> [usize; R] {
     let mut slots = [0; R];

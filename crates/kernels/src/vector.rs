@@ -1,8 +1,9 @@
-//! Numbers that a processor computes with at once: 16 with AVX-512, 8 with AVX2, 4 anywhere.
+//! Vectors of floats that a processor computes with in one instruction: 16 with AVX-512, 8 with AVX2, otherwise 4.
 //!
-//! Everything generic over [`Vector`] is inlined into one function for each kind of processor ([`crate::processor`]),
-//! which alone may name the type for it: that makes calls into instructions, and safe ones. Numbers are added in an order
-//! that does not depend on the lanes; what differs between processors is rounding, as a fused multiply-add rounds once.
+//! Code generic over [`Vector`] is inlined into one function per instruction set ([`crate::processor`]). Only that
+//! module may name the vector types: then each method compiles to an instruction that the processor supports. The
+//! order of sums does not depend on the number of lanes. Results differ between processors only in rounding, because
+//! a fused multiply-add rounds once.
 
 mod plain;
 #[cfg(target_arch = "x86_64")]
@@ -12,19 +13,19 @@ pub(crate) use plain::Plain;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use x86::{Avx2, Avx512};
 
-/// The most lanes that a vector has.
+/// Maximum number of lanes.
 pub(crate) const LANES_MAX: usize = 16;
 
-/// So many floats, added and multiplied lane by lane.
+/// A vector of floats with elementwise operations.
 pub(crate) trait Vector: Copy {
-    /// Numbers in it.
+    /// Number of floats.
     const LANES: usize;
-    /// Rows whose sums, four vectors each, fit into registers.
+    /// Number of rows whose sums, four vectors each, fit into the registers.
     const ROWS: usize;
 
-    /// The first numbers of a slice, which has as many as there are lanes, or more.
+    /// Loads the first values of a slice, which must have at least `LANES`.
     fn load(from: &[f32]) -> Self;
-    /// Into the first places of a slice, which has as many as there are lanes, or more.
+    /// Stores into the first elements of a slice, which must have at least `LANES`.
     fn store(self, to: &mut [f32]);
     fn splat(number: f32) -> Self;
     fn add(self, other: Self) -> Self;
@@ -34,16 +35,17 @@ pub(crate) trait Vector: Copy {
     fn sqrt(self) -> Self;
     /// self · by + plus
     fn fma(self, by: Self, plus: Self) -> Self;
-    /// The other where one of both is no number.
+    /// The minimum. Returns `other` if either value is NaN.
     fn min(self, other: Self) -> Self;
-    /// To the nearest whole number, of two to the even one.
+    /// Rounds to the nearest integer, ties to even.
     fn round(self) -> Self;
-    /// self · 2^power, of whole numbers up to 127, for self from 1/2 to 2. What is below the normal floats is next to 0.
+    /// self · 2^power, for an integer power up to 127 and self from 1/2 to 2. A result below the normal floats is
+    /// close to 0.
     fn scale(self, power: Self) -> Self;
-    /// 1 / self, to within two units in the last place, of numbers from 1 to 2^126.
+    /// 1 / self with an error of at most two units in the last place, for values from 1 to 2^126.
     fn reciprocal(self) -> Self;
 
-    /// What a slice has, up to all lanes; the others are 0.
+    /// Loads up to `LANES` values; missing ones are 0.
     #[inline(always)]
     fn load_part(from: &[f32]) -> Self {
         if from.len() >= Self::LANES {
@@ -54,7 +56,7 @@ pub(crate) trait Vector: Copy {
         Self::load(&lanes)
     }
 
-    /// As many of the lanes as a slice has places.
+    /// Stores the first values, at most as many as the slice has elements.
     #[inline(always)]
     fn store_part(self, to: &mut [f32]) {
         if to.len() >= Self::LANES {

@@ -1,4 +1,4 @@
-//! What a compiler makes instructions of that any processor has.
+//! Portable vectors, which the compiler turns into instructions of any processor.
 
 use super::Vector;
 
@@ -60,7 +60,7 @@ impl Vector for Plain {
     }
     #[inline(always)]
     fn fma(self, by: Self, plus: Self) -> Self {
-        // Rounded twice: to round once is a call of a function for each number where a processor has no FMA.
+        // Rounds twice. A fused multiply-add would be a function call per value on a processor without FMA.
         self.mul(by).add(plus)
     }
     #[inline(always)]
@@ -69,13 +69,13 @@ impl Vector for Plain {
     }
     #[inline(always)]
     fn round(self) -> Self {
-        // 1.5 · 2^23: added, it leaves no bits for what is behind the point.
+        // Adding 1.5 · 2^23 leaves no bits for the fraction.
         const NO_FRACTION: f32 = 12_582_912.0;
         self.map(|number| (number + NO_FRACTION) - NO_FRACTION)
     }
     #[inline(always)]
     fn scale(self, power: Self) -> Self {
-        // The exponent of a float, which lies above 23 bits, is 127 more.
+        // The exponent of a float is stored with an offset of 127, above 23 bits of fraction.
         let factor = |power: f32| f32::from_bits(((power.max(-126.0) as i32 + 127) as u32) << 23);
         self.mul(power.map(factor))
     }

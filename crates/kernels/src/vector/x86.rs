@@ -1,7 +1,7 @@
-//! What x86-64 processors compute with.
+//! Vectors of x86-64 processors.
 //!
-//! SAFETY, of every call in here: the processor has the instruction, for only [`crate::processor`] names these types,
-//! and it has asked.
+//! SAFETY of every call in this file: the processor supports the instruction, because only [`crate::processor`] names
+//! these types, and it checks first.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -19,13 +19,13 @@ impl Vector for Avx512 {
     #[inline(always)]
     fn load(from: &[f32]) -> Self {
         let from = &from[..Self::LANES];
-        // SAFETY: it has as many numbers as are read.
+        // SAFETY: the slice has as many values as are read.
         Self(unsafe { _mm512_loadu_ps(from.as_ptr()) })
     }
     #[inline(always)]
     fn store(self, to: &mut [f32]) {
         let to = &mut to[..Self::LANES];
-        // SAFETY: it has as many places as are written.
+        // SAFETY: the slice has as many elements as are written.
         unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self.0) }
     }
     #[inline(always)]
@@ -70,7 +70,7 @@ impl Vector for Avx512 {
     }
     #[inline(always)]
     fn reciprocal(self) -> Self {
-        // 14 bits, and twice as many by a step of Newton's.
+        // 14 bits; one Newton step doubles them.
         unsafe {
             let rough = _mm512_rcp14_ps(self.0);
             let error = _mm512_fnmadd_ps(self.0, rough, _mm512_set1_ps(1.0));
@@ -80,18 +80,18 @@ impl Vector for Avx512 {
 
     #[inline(always)]
     fn load_part(from: &[f32]) -> Self {
-        // SAFETY: only lanes whose number the slice has are read.
+        // SAFETY: only lanes within the slice are read.
         Self(unsafe { _mm512_maskz_loadu_ps(first_lanes(from.len()), from.as_ptr()) })
     }
 
     #[inline(always)]
     fn store_part(self, to: &mut [f32]) {
-        // SAFETY: only lanes whose place the slice has are written.
+        // SAFETY: only lanes within the slice are written.
         unsafe { _mm512_mask_storeu_ps(to.as_mut_ptr(), first_lanes(to.len()), self.0) }
     }
 }
 
-/// A bit for each of the first lanes.
+/// A mask of the first `n` lanes.
 #[inline(always)]
 fn first_lanes(n: usize) -> u16 {
     ((1u32 << n.min(16)) - 1) as u16
@@ -108,13 +108,13 @@ impl Vector for Avx2 {
     #[inline(always)]
     fn load(from: &[f32]) -> Self {
         let from = &from[..Self::LANES];
-        // SAFETY: it has as many numbers as are read.
+        // SAFETY: the slice has as many values as are read.
         Self(unsafe { _mm256_loadu_ps(from.as_ptr()) })
     }
     #[inline(always)]
     fn store(self, to: &mut [f32]) {
         let to = &mut to[..Self::LANES];
-        // SAFETY: it has as many places as are written.
+        // SAFETY: the slice has as many elements as are written.
         unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self.0) }
     }
     #[inline(always)]
@@ -155,7 +155,7 @@ impl Vector for Avx2 {
     }
     #[inline(always)]
     fn scale(self, power: Self) -> Self {
-        // The exponent of a float, which lies above 23 bits, is 127 more.
+        // The exponent of a float is stored with an offset of 127, above 23 bits of fraction.
         unsafe {
             let power = _mm256_max_ps(_mm256_set1_ps(-126.0), power.0);
             let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(power), _mm256_set1_epi32(127));
