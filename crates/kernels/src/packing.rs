@@ -24,7 +24,9 @@ fn scale(gate: usize, hidden: usize) -> f32 {
 pub(crate) fn biases(out: &mut Vec<f32>, of_inputs: &[f32], of_states: &[f32], lanes: usize) {
     let hidden = of_inputs.len() / 4;
     out.clear();
-    out.extend(interleaved(hidden, lanes).map(|gate| scale(gate, hidden) * (of_inputs[gate] + of_states[gate])));
+    out.extend(
+        interleaved(hidden, lanes).map(|gate| scale(gate, hidden) * (of_inputs[gate] + of_states[gate])),
+    );
 }
 
 /// Scaled weights for the forward pass, `[H / L, I + H, 4 L]`: per block of units first the input weights, then the

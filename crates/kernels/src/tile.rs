@@ -141,7 +141,8 @@ impl Tile {
                     if rows.is_empty() {
                         break;
                     }
-                    let initial = InitialGates { layer, places: &self.places, projected, n_gates: 4 * model.hidden };
+                    let initial =
+                        InitialGates { layer, places: &self.places, projected, n_gates: 4 * model.hidden };
                     with_number!(rows.len(), R in 1 2 3 4 5 6 => {
                         memory.forward_step::<V, R>(&initial, model.hidden, below, rows, t);
                     });

@@ -1,15 +1,15 @@
-//! Scores → what tells good ones from bad ones: the ROC curve, and how often a probability comes true.
+//! Converts scores into a ROC curve and a calibration curve.
 
 use crate::RowScore;
 use crate::metrics::Scoring;
 
-/// Points of a ROC curve that are drawn.
+/// Maximum points of a drawn ROC curve.
 const ROC_POINTS: usize = 200;
-/// Parts that probabilities are divided into.
+/// Number of calibration bins.
 pub const BINS: usize = 10;
 
-/// The ROC curve, from (0, 0) to (1, 1): what share of the negative rows is called positive, and of the positive rows,
-/// as the threshold falls. `None` where the rows have one label.
+/// Returns the ROC curve from (0, 0) to (1, 1): points (false positive rate, true positive rate) for falling
+/// thresholds. `None` if all rows have the same label.
 pub fn roc(scores: &[RowScore]) -> Option<Vec<(f64, f64)>> {
     let mut sorted: Vec<(f32, u8)> = scores.iter().map(|row| (row.score, row.label)).collect();
     sorted.sort_unstable_by(|one, other| other.0.total_cmp(&one.0));
@@ -24,7 +24,7 @@ pub fn roc(scores: &[RowScore]) -> Option<Vec<(f64, f64)>> {
     for equal in sorted.chunk_by(|one, other| one.0 == other.0) {
         called += equal.len();
         rightly += equal.iter().filter(|row| row.1 == 1).count();
-        // Not all points of a large part can be told apart: as many as can, and the last.
+        // At most ROC_POINTS points are kept, evenly spaced in rows, and always the last.
         let due = called * ROC_POINTS / sorted.len();
         if due > drawn || called == sorted.len() {
             drawn = due;
@@ -34,27 +34,27 @@ pub fn roc(scores: &[RowScore]) -> Option<Vec<(f64, f64)>> {
     Some(points)
 }
 
-/// Rows of similar probability.
+/// Rows with similar predicted probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bin {
-    /// How many.
+    /// Number of rows.
     pub rows: u64,
-    /// Their mean probability.
+    /// Their mean predicted probability.
     pub probability: f64,
-    /// The share of them with label 1.
+    /// The fraction with label 1.
     pub positive: f64,
 }
 
-/// How often probabilities come true.
+/// Observed frequencies per bin of predicted probability.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
-    /// From probability 0 to 1, in equal steps.
+    /// Bins of equal width from probability 0 to 1.
     pub bins: [Bin; BINS],
-    /// The mean distance of probability and share, each bin weighted by its rows: the expected calibration error.
+    /// Expected calibration error: the mean of |probability - fraction| over bins, weighted by rows.
     pub error: f64,
 }
 
-/// `None` where scores stand for no probability.
+/// `None` if the scores have no probability.
 pub fn calibration(scoring: Scoring, scores: &[RowScore]) -> Option<Calibration> {
     let mut sums = [(0u64, 0.0, 0u64); BINS];
     for row in scores {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_curve_passes_equal_scores_at_once() {
+    fn equal_scores_give_one_point_of_the_curve() {
         let found = roc(&rows(&[(2.0, 1), (1.0, 0), (-1.0, 1), (-1.0, 0), (-3.0, 0)])).unwrap();
         let third = 1.0 / 3.0;
         let expected = [(0.0, 0.0), (0.0, 0.5), (third, 0.5), (2.0 * third, 1.0), (1.0, 1.0)];
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_of_many_rows_has_few_points_and_their_area() {
+    fn a_thinned_curve_keeps_the_area() {
         let many: Vec<(f32, u8)> =
             (0..50_000u32).map(|at| (at.wrapping_mul(2_654_435_761) as f32, (at % 3 == 0).into())).collect();
         let curve = roc(&rows(&many)).unwrap();
@@ -110,8 +110,8 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_are_held_against_what_came_true() {
-        // Half of the rows of probability 0.75 and all of probability 1 are positive.
+    fn calibration_compares_probabilities_with_labels() {
+        // Half of the rows with probability 0.75 are positive, and all rows with probability 1.
         let five = Scoring::FiveRatings { positive_from: 4 };
         let found = calibration(five, &rows(&[(0.75, 1), (0.75, 0), (1.0, 1), (0.0, 0)])).unwrap();
         assert_eq!(found.bins[7], Bin { rows: 2, probability: 0.75, positive: 0.5 });

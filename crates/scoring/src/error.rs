@@ -1,26 +1,26 @@
-//! Why there are no metrics.
+//! Errors of an evaluation.
 
 use program::exit::Exit;
 use thiserror::Error;
 
-/// Why there are no metrics.
+/// Errors of an evaluation.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The model answered with something that is no number.
+    /// A loss or a score is not finite.
     #[error(
-        "{found} of {rows} rows have a loss or a score that is no finite number; the training diverged: lower the \
+        "{found} of {rows} rows have a loss or a score that is not finite; the training diverged: lower the \
          learning rate or clip gradients"
     )]
     NotFinite {
-        /// Rows with such an answer.
+        /// Number of such rows.
         found: u64,
-        /// All rows.
+        /// Number of all rows.
         rows: u64,
     },
-    /// Nothing was evaluated.
+    /// No rows were evaluated.
     #[error("no rows were evaluated, expected one or more; check the dataset and the fractions")]
     NothingEvaluated,
-    /// Sums and rows are not of the same evaluation.
+    /// Sums and ranked rows come from different evaluations.
     #[error(
         "{ranked} rows were ranked, {counted} were counted: this is a defect of sentimill, please report it"
     )]
@@ -33,7 +33,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The exit code of a program that ends with this.
+    /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::NotFinite { .. } => Exit::Settings,
@@ -43,5 +43,5 @@ impl Error {
     }
 }
 
-/// The metrics, or why there are none.
+/// A result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,5 +1,6 @@
-//! Scores of rows → metrics and curves, for any model: what a model's outputs mean ([`Scoring`]), metrics that do not
-//! depend on how the rows were divided among ranks ([`Tally`], [`metrics()`]), the ROC curve and the calibration.
+//! Converts scores of rows into metrics and curves, for any model. [`Scoring`] defines the meaning of a model's
+//! outputs. [`Tally`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
+//! [`roc`] and [`calibration`] compute the curves.
 
 mod curves;
 mod error;
@@ -9,13 +10,13 @@ pub use curves::{BINS, Bin, Calibration, calibration, roc};
 pub use error::{Error, Result};
 pub use metrics::{Confusion, LargerClass, Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
 
-/// What a model says of a row.
+/// A model's result for one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RowScore {
-    /// The row's place in the dataset.
+    /// The row's index in the dataset.
     pub row: u32,
     /// Its label.
     pub label: u8,
-    /// What the model's outputs come to, by its [`Scoring`].
+    /// The score, computed from the model's outputs by [`Scoring::score`].
     pub score: f32,
 }

@@ -1,48 +1,48 @@
-//! What an evaluation counts: integers, which are the same however the rows were shared among ranks.
+//! Computes metrics from integer counts, so that the distribution of rows over ranks does not change them.
 //!
-//! Each rank adds its rows to a [`Tally`]: a row has a score, from which its class follows, a label and a loss. Sums
-//! of floating-point numbers would depend on who adds which; so a loss is rounded to whole units of 2^-32, to the
-//! even one of two, and the units are added up. The ranks add up their [`Tally::sums`], put their [`Tally::ranked`]
-//! rows together in any order, and [`metrics`] makes the same numbers of them on each rank.
+//! Each rank adds its rows to a [`Tally`]: score, label and loss per row. The score determines the predicted class. A
+//! sum of floating-point losses would depend on the order, so each loss is rounded to a multiple of 2^-32, ties to
+//! even, and summed as an integer. The ranks sum their [`Tally::sums`] and concatenate their [`Tally::ranked`] rows
+//! in any order. [`metrics`] computes the same values from them on each rank.
 //!
 //! The positive class is label 1. Each row counts once, whatever its number of reviews.
 //!
-//! | Metric | Formula | Where that divides by 0 |
+//! | Metric | Formula | Value if the divisor is 0 |
 //! |---|---|---|
-//! | loss | sum of the rows' losses / rows | no rows are an error |
+//! | loss | sum of the rows' losses / rows | an error: no rows |
 //! | accuracy | (true positive + true negative) / rows | |
-//! | precision | true positive / (true positive + false positive) | 0: no row was called positive |
-//! | recall | true positive / (true positive + false negative) | 0: no row is positive |
-//! | f1 | 2 true positive / (2 true positive + false positive + false negative) | 0: neither |
+//! | precision | true positive / (true positive + false positive) | 0: no row predicted positive |
+//! | recall | true positive / (true positive + false negative) | 0: no row with label 1 |
+//! | f1 | 2 true positive / (2 true positive + false positive + false negative) | 0: both |
 //! | auc | pairs of a positive and a negative row whose scores are in that order, of equal scores half / all such pairs | `None` (null in JSON): the rows have one label |
 //!
-//! The area under the ROC curve is exact; scores are compared as 32-bit floats, as is the class decided.
+//! The area under the ROC curve is exact. Scores are compared as 32-bit floats, also for the predicted class.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// What a model's outputs for a row mean.
+/// The meaning of a model's outputs for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scoring {
-    /// One output, the logit of label 1; positive above 0.
+    /// One output, the logit of label 1. Positive above 0.
     Logit,
-    /// One output, a rating; the score is what it exceeds `positive_from` - 0.5 by, positive above 0.
+    /// One output, a rating. The score is the rating minus (`positive_from` - 0.5). Positive above 0.
     Rating {
-        /// The smallest rating whose label is 1.
+        /// The smallest rating with label 1.
         positive_from: u8,
     },
-    /// Five outputs, the logits of ratings 1 to 5; the score is the summed probability of those from `positive_from`
-    /// on, positive above 0.5.
+    /// Five outputs, the logits of ratings 1 to 5. The score is the summed probability of the ratings from
+    /// `positive_from` on. Positive above 0.5.
     FiveRatings {
-        /// The smallest rating whose label is 1.
+        /// The smallest rating with label 1.
         positive_from: u8,
     },
 }
 
 impl Scoring {
-    /// The number of outputs of a row.
+    /// The number of outputs per row.
     pub fn n_outputs(self) -> usize {
         match self {
             Self::Logit | Self::Rating { .. } => 1,
@@ -50,7 +50,7 @@ impl Scoring {
         }
     }
 
-    /// The score of a row with these outputs, [`Scoring::n_outputs`] of them.
+    /// The score of a row with these [`Scoring::n_outputs`] outputs.
     pub fn score(self, outputs: &[f64]) -> f32 {
         let score = match self {
             Self::Logit => outputs[0],
@@ -60,12 +60,12 @@ impl Scoring {
         score as f32
     }
 
-    /// Whether a row with this score is called positive.
+    /// Whether a row with this score is predicted positive.
     pub fn is_positive(self, score: f32) -> bool {
         score > self.threshold()
     }
 
-    /// What a score must exceed to be called positive.
+    /// The threshold: a greater score is predicted positive.
     pub fn threshold(self) -> f32 {
         match self {
             Self::Logit | Self::Rating { .. } => 0.0,
@@ -73,7 +73,7 @@ impl Scoring {
         }
     }
 
-    /// The probability of label 1 that a score stands for; a rating has none.
+    /// The probability of label 1 for a score. A rating has none.
     pub fn probability(self, score: f32) -> Option<f64> {
         match self {
             Self::Logit => Some(1.0 / (1.0 + f64::from(-score).exp())),
@@ -83,59 +83,59 @@ impl Scoring {
     }
 }
 
-/// The softmax of these logits, summed from this rating on.
+/// The summed softmax probability of the ratings from `rating` on.
 fn probability_from(rating: u8, logits: &[f64]) -> f64 {
     let largest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let of = |logits: &[f64]| logits.iter().map(|logit| (logit - largest).exp()).sum::<f64>();
     of(&logits[usize::from(rating) - 1..]) / of(logits)
 }
 
-/// Rows by label and by what they were called.
+/// Rows by label and predicted class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Confusion {
-    /// Label 0, called so.
+    /// Label 0, predicted 0.
     pub true_negative: u64,
-    /// Label 0, called positive.
+    /// Label 0, predicted 1.
     pub false_positive: u64,
-    /// Label 1, called negative.
+    /// Label 1, predicted 0.
     pub false_negative: u64,
-    /// Label 1, called so.
+    /// Label 1, predicted 1.
     pub true_positive: u64,
 }
 
 impl Confusion {
-    /// All rows.
+    /// Number of rows.
     pub fn rows(self) -> u64 {
         self.true_negative + self.false_positive + self.false_negative + self.true_positive
     }
 }
 
-/// What one rank has seen of an evaluation.
+/// One rank's share of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     confusion: Confusion,
-    /// Rows whose score or loss is no finite number; they are in no other count.
+    /// Rows with a score or loss that is not finite. No other count includes them.
     not_finite: u64,
-    /// In units of 2^-32.
+    /// Sum in units of 2^-32.
     loss: i128,
     ranked: Vec<i64>,
 }
 
-/// Units of the loss in 1.
+/// Loss units per 1.
 const LOSS_UNITS: f64 = (1u64 << 32) as f64;
 
-/// A greater loss of a row counts as this, so that the sum of 2^32 rows has room.
+/// Upper limit of a row's loss, so that the sum of 2^32 rows does not overflow.
 const LOSS_MAX: f64 = (1u64 << 60) as f64;
 
-/// The number of [`Tally::sums`].
+/// Length of [`Tally::sums`].
 pub const N_SUMS: usize = 9;
 
-/// Numbers that a loss is taken apart into, 32 bits each but for the last.
+/// Number of limbs of the loss; each but the last has 32 bits.
 const LOSS_LIMBS: usize = 4;
 
 impl Tally {
-    /// Takes a row: its score as `scoring` gives it, its label, and its loss without a weight for its reviews.
+    /// Adds a row: its score from [`Scoring::score`], its label and its unweighted loss.
     pub fn add(&mut self, scoring: Scoring, score: f32, label: u8, loss: f64) {
         if !score.is_finite() || !loss.is_finite() {
             self.not_finite += 1;
@@ -153,8 +153,8 @@ impl Tally {
         self.ranked.push(ranked(score, label));
     }
 
-    /// All counts and the loss. Ranks add these up, number by number: none can overflow, for a loss is cut into
-    /// pieces of 32 bits.
+    /// All counts and the loss. Ranks sum these element by element. No sum can overflow, because the loss is split
+    /// into limbs of 32 bits.
     pub fn sums(&self) -> [i64; N_SUMS] {
         let Confusion { true_negative, false_positive, false_negative, true_positive } = self.confusion;
         let counts = [true_negative, false_positive, false_negative, true_positive, self.not_finite];
@@ -170,7 +170,7 @@ impl Tally {
         sums
     }
 
-    /// The rows as numbers whose order is that of their scores; ranks put theirs together.
+    /// One integer per row, in the order of the scores. Ranks concatenate theirs.
     pub fn ranked(&self) -> &[i64] {
         &self.ranked
     }
@@ -181,7 +181,7 @@ impl Tally {
     }
 }
 
-/// The score's bits, turned so that they ascend as scores do, and behind them the label.
+/// The score's bits, transformed so that integers sort as scores do, followed by the label.
 fn ranked(score: f32, label: u8) -> i64 {
     // Negative zero equals zero.
     let bits = (score + 0.0).to_bits();
@@ -189,51 +189,51 @@ fn ranked(score: f32, label: u8) -> i64 {
     i64::from(ascending) << 1 | i64::from(label)
 }
 
-/// The score and the label of one of [`Tally::ranked`].
+/// The score and label of an element of [`Tally::ranked`].
 pub fn unranked(row: i64) -> (f32, u8) {
     let ascending = (row >> 1) as u32;
     let bits = if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending };
     (f32::from_bits(bits), (row & 1) as u8)
 }
 
-/// What an evaluation found; the module says how.
+/// Metrics of an evaluation; the module's documentation defines them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
-    /// The mean loss of a row.
+    /// Mean loss per row.
     pub loss: f64,
-    /// Rows that were called what they are.
+    /// Fraction of rows predicted correctly.
     pub accuracy: f64,
     /// The harmonic mean of precision and recall.
     pub f1: f64,
-    /// Rows called positive that are.
+    /// Fraction of rows predicted positive that are positive.
     pub precision: f64,
-    /// Positive rows that were called so.
+    /// Fraction of positive rows that are predicted positive.
     pub recall: f64,
-    /// The area under the ROC curve.
+    /// Area under the ROC curve.
     pub auc: Option<f64>,
-    /// Rows by label and by what they were called.
+    /// Rows by label and predicted class.
     pub confusion: Confusion,
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
 }
 
-/// What calling every row the same would come to, for the label that most rows have.
+/// Metrics of a classifier that predicts the most frequent label for every row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargerClass {
-    /// That label; 1 where there are as many of both.
+    /// The most frequent label; 1 if both are equally frequent.
     pub label: u8,
-    /// The share of its rows.
+    /// Fraction of rows with this label.
     pub accuracy: f64,
-    /// The harmonic mean of precision and recall; 0 where no row is called positive.
+    /// The harmonic mean of precision and recall; 0 if the label is 0.
     pub f1: f64,
 }
 
 impl Metrics {
-    /// What these rows would come to without a model.
+    /// The baseline for these rows: always predict the most frequent label.
     pub fn larger_class(&self) -> LargerClass {
         let Confusion { true_negative, false_positive, false_negative, true_positive } = self.confusion;
-        // Figures out of a file may be any.
+        // Counts read from a file can be arbitrary.
         let positive = true_positive.saturating_add(false_negative);
         let negative = true_negative.saturating_add(false_positive);
         let rows = positive.saturating_add(negative);
@@ -246,8 +246,8 @@ impl Metrics {
     }
 }
 
-/// Metrics from the sums over all ranks of [`Tally::sums`], and all ranks' [`Tally::ranked`] rows in any order, which
-/// are sorted here.
+/// Computes metrics from the sum over ranks of [`Tally::sums`] and the concatenated [`Tally::ranked`] rows, which are
+/// sorted in place.
 pub fn metrics(sums: &[i64; N_SUMS], ranked: &mut [i64]) -> Result<Metrics> {
     let [true_negative, false_positive, false_negative, true_positive, not_finite] =
         [0, 1, 2, 3, 4].map(|at| sums[at] as u64);
@@ -280,10 +280,10 @@ fn ratio(n: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { n as f64 / of as f64 }
 }
 
-/// Sorts the rows and counts pairs, from the lowest score up, all rows of a score together.
+/// Sorts the rows and counts pairs by ascending score; rows with equal scores form one group.
 fn auc(ranked: &mut [i64]) -> Option<f64> {
     ranked.sort_unstable();
-    // Twice the number of pairs in order, so that a tie is a whole number.
+    // Twice the number of ordered pairs, so that a tie is an integer.
     let mut in_order: u128 = 0;
     let (mut positive, mut negative) = (0u128, 0u128);
     for equal in ranked.chunk_by(|one, other| one >> 1 == other >> 1) {
@@ -310,9 +310,9 @@ mod tests {
     }
 
     #[test]
-    fn metrics_are_those_worked_out_by_hand() {
-        // Of six pairs of a positive and a negative score, (2, 1), (2, -1), (2, -3) and (-1, -3) are in order, (-1,
-        // -1) is a tie, and (-1, 1) is not: 4.5 of 6.
+    fn metrics_match_a_manual_calculation() {
+        // Of six pairs of a positive and a negative score, four are ordered: (2, 1), (2, -1), (2, -3) and (-1, -3).
+        // (-1, -1) is a tie and (-1, 1) is not ordered. The result is 4.5 of 6.
         let rows = [(2.0, 1, 0.5), (1.0, 0, 1.25), (-1.0, 1, 1.0), (-1.0, 0, 0.25), (-3.0, 0, 0.0)];
         let json = serde_json::to_string(&tally(&rows).metrics().unwrap()).unwrap();
         assert_eq!(
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_divided_is_zero_or_absent() {
+    fn undefined_metrics_are_zero_or_null() {
         let all_negative = tally(&[(-1.0, 0, 0.0), (-2.0, 0, 0.0)]).metrics().unwrap();
         assert_eq!((all_negative.precision, all_negative.recall, all_negative.f1), (0.0, 0.0, 0.0));
         assert_eq!((all_negative.accuracy, all_negative.auc), (1.0, None));
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_no_number_is_an_error_wherever_it_was_given() {
+    fn a_score_or_loss_that_is_not_finite_is_an_error_on_any_rank() {
         for (score, loss) in [(f32::NAN, 0.0), (0.0, f64::NAN), (f32::INFINITY, 0.0), (0.0, f64::INFINITY)] {
             let one = tally(&[(1.0, 1, 0.1)]);
             let other = tally(&[(score, 0, loss)]);
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_losses_of_the_most_rows_add_up() {
+    fn the_sum_of_the_largest_losses_does_not_overflow() {
         let row = tally(&[(0.0, 1, f64::MAX)]);
         let most = Tally { loss: row.loss << 32, ..row.clone() };
         let twice = sum(&[most.clone(), Tally { confusion: Confusion::default(), ..most }]);
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_are_those_of_the_contract() {
+    fn scores_follow_from_the_outputs() {
         assert_eq!(Scoring::Logit.score(&[0.25]), 0.25);
         assert!(!Scoring::Logit.is_positive(0.0));
         let rating = Scoring::Rating { positive_from: 4 };
@@ -378,7 +378,7 @@ mod tests {
         sums
     }
 
-    /// Each pair is looked at.
+    /// Compares every pair.
     fn slow_auc(rows: &[(f32, u8, f64)]) -> Option<f64> {
         let of = |label| rows.iter().filter(move |row| row.1 == label).map(|row| row.0);
         let pairs: Vec<f64> = of(1)
@@ -400,12 +400,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_area_is_the_share_of_pairs_in_order(rows in prop::collection::vec(any_row(), 1..60)) {
+        fn auc_is_the_fraction_of_ordered_pairs(rows in prop::collection::vec(any_row(), 1..60)) {
             prop_assert_eq!(tally(&rows).metrics().unwrap().auc, slow_auc(&rows));
         }
 
         #[test]
-        fn ranks_count_together_what_one_process_counts(
+        fn metrics_do_not_depend_on_the_number_of_ranks(
             rows in prop::collection::vec((any_row(), 0usize..3), 1..200),
         ) {
             let of = |rank| rows.iter().filter(|row| row.1 == rank).map(|row| row.0).collect::<Vec<_>>();
@@ -419,7 +419,7 @@ mod tests {
         }
 
         #[test]
-        fn the_numbers_of_rows_ascend_as_their_scores(a: f32, b: f32) {
+        fn ranked_rows_sort_as_their_scores(a: f32, b: f32) {
             prop_assume!(a.is_finite() && b.is_finite());
             let (one, other) = (ranked(a, 0) >> 1, ranked(b, 0) >> 1);
             prop_assert_eq!(one.cmp(&other), a.partial_cmp(&b).unwrap());
