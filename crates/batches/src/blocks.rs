@@ -1,15 +1,15 @@
-//! Rows that do not fit in memory: read a window at a time, each window some blocks of the file.
+//! Reads a dataset that does not fit in memory: one window of blocks at a time.
 //!
-//! A block is 16,384 rows of the dataset, those of one chunk of its widest column. An epoch shuffles the blocks, cuts
-//! their list into windows of `blocks_at_once`, and reads one window after the other, its blocks in the order of the
-//! file; inside a window rows are arranged as [`crate::order`] says. The dataset itself is in the order of the texts'
-//! hashes, so that a block is a random sample of it. Every row comes exactly once, as from memory; what differs is
-//! that two rows can only share a batch when their blocks share a window. A plan of a single window gives the very
-//! order of memory.
+//! A block is 16,384 rows of the dataset, one chunk of its widest column. Each epoch shuffles the blocks, splits
+//! their list into windows of `blocks_at_once` blocks, and reads one window after the other. Blocks of a window are
+//! read in file order; its rows are arranged as in [`crate::order`]. The dataset is sorted by text hash, so a block
+//! is a random sample of it. Every row occurs exactly once per epoch, as with rows in memory. The difference: two
+//! rows can share a batch only if their blocks share a window. A plan with a single window gives the same order as
+//! rows in memory.
 //!
-//! Two windows exist at a time, the one in use and the next one, and with what is carried from one to the other they
-//! take no more than the memory that was allowed. A training that goes on reads the window it stopped in and, where
-//! that one was left rows, the one before.
+//! At most two windows exist at a time: the current and the next one. Together with the rows carried over between
+//! them, they stay within the memory limit. A resumed training reads the window in which it was interrupted. If that
+//! window starts with carried rows, the previous window is read too.
 
 use std::ops::Range;
 use std::path::Path;
@@ -27,20 +27,20 @@ use crate::random::{Purpose, Random};
 use crate::rows::Reading;
 use crate::table::{ROW_BYTES, Table, token_bytes};
 
-/// Windows that exist at a time.
+/// Maximum windows at a time.
 pub(crate) const WINDOWS_MAX: usize = 2;
 
 /// How a dataset is read in blocks. The order of an epoch depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// Rows of the dataset in a block; the last block has fewer.
+    /// Rows per block; the last block may have fewer.
     pub block_rows: u64,
-    /// Blocks in a window; the last window has fewer.
+    /// Blocks per window; the last window may have fewer.
     pub blocks_at_once: usize,
 }
 
-/// What a block holds of one part.
+/// Size of one split's rows in a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct BlockSize {
     rows: u64,
@@ -49,7 +49,7 @@ pub(crate) struct BlockSize {
 }
 
 impl BlockSize {
-    /// Takes the next row.
+    /// Counts one row.
     pub(crate) fn count(&mut self, tokens: &[u32]) {
         self.rows += 1;
         self.tokens += tokens.len() as u64;
@@ -61,7 +61,7 @@ impl BlockSize {
     }
 }
 
-/// A dataset that is read in blocks, by any number of threads at the same time.
+/// A dataset that is read in blocks. Several threads may read at the same time.
 pub(crate) struct Blocks {
     dataset: DatasetReader,
     reading: Reading,
@@ -71,14 +71,13 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// The rows of a dataset that make a block: as many as a chunk of the column with the fewest rows a chunk, so
-    /// that each of its chunks is decoded once. (A chunk of tokens may be decoded twice, for the block before and the
-    /// one behind.)
+    /// Rows per block: the rows of a chunk of the column with the smallest chunks. Each of its chunks is then decoded
+    /// once. A chunk of tokens may be decoded twice, for two adjacent blocks.
     pub(crate) fn rows_of_a_block() -> u64 {
         CHUNK_ROWS.iter().map(|&(_, rows)| rows as u64).min().expect("a dataset has columns")
     }
 
-    /// Blocks of a dataset that was verified, and what each holds of each part.
+    /// Takes a verified dataset and the size of each split in each block.
     pub(crate) fn new(dataset: DatasetReader, reading: Reading, sizes: Vec<[BlockSize; 3]>) -> Self {
         let (n_rows, token_type) = (dataset.n_rows(), dataset.vocabulary().token_type());
         Self { dataset, reading, sizes, n_rows, token_type }
@@ -88,44 +87,45 @@ impl Blocks {
         self.sizes[block][part as usize]
     }
 
-    /// The blocks that hold rows of this part.
+    /// Indices of the blocks that contain rows of the split.
     fn of_part(&self, part: Part) -> Vec<usize> {
         (0..self.sizes.len()).filter(|&block| self.size(block, part).rows > 0).collect()
     }
 
-    /// As many blocks at once as this memory holds in two windows, each with the rows it is left and those it leaves.
+    /// The most blocks per window such that two windows, with the rows carried into and out of each, fit into
+    /// `memory_bytes`.
     pub(crate) fn plan(&self, part: Part, batch_rows: usize, memory_bytes: u64, path: &Path) -> Result<Plan> {
         let token_bytes = token_bytes(self.token_type);
         let mut sizes: Vec<BlockSize> = self.of_part(part).iter().map(|&at| self.size(at, part)).collect();
         let longest = sizes.iter().map(|size| size.longest).max().unwrap_or(0);
         let carried_bytes = 2 * batch_rows as u64 * (ROW_BYTES + longest * token_bytes);
-        // Whatever the shuffle puts together, the largest blocks fit.
+        // The largest blocks must fit, in case the shuffle puts them into one window.
         sizes.sort_unstable_by_key(|size| std::cmp::Reverse(size.bytes(token_bytes)));
         let bytes_of = |blocks: usize| {
             let largest: u64 = sizes[..blocks].iter().map(|size| size.bytes(token_bytes)).sum();
             WINDOWS_MAX as u64 * (largest + carried_bytes)
         };
         let blocks_at_once = (1..=sizes.len()).take_while(|&blocks| bytes_of(blocks) <= memory_bytes).count();
-        // A single block would leave little of the shuffle: the same rows would always come together.
+        // A window of one block would shuffle too little: the same rows would always share batches.
         let fewest_blocks = sizes.len().min(2);
         if blocks_at_once < fewest_blocks {
             let (path, expected_bytes) = (path.to_owned(), bytes_of(fewest_blocks));
             return Err(Error::Memory { path, found_bytes: memory_bytes, expected_bytes });
         }
-        // A window leaves less than a batch, and these rows must be its own.
+        // A window carries over less than one batch, and these rows must be its own.
         let mut rows: Vec<u64> = sizes.iter().map(|size| size.rows).collect();
         rows.sort_unstable();
         let fewest: u64 = rows.iter().take(blocks_at_once).sum();
         if blocks_at_once < sizes.len() && fewest < batch_rows as u64 {
             let found = format!("{batch_rows} rows");
             let expected =
-                format!("at most {fewest}, the rows that are in memory together; allow more memory");
-            return Err(Error::Setting { setting: "the batch", found, expected });
+                format!("at most {fewest}, the rows of the smallest window; raise the memory limit");
+            return Err(Error::Setting { setting: "the batch size", found, expected });
         }
         Ok(Plan { block_rows: Self::rows_of_a_block(), blocks_at_once: blocks_at_once.max(1) })
     }
 
-    /// Appends the rows of a part of one block.
+    /// Appends the split's rows of one block to `table`.
     fn read(&self, reader: &mut RowsReader, block: usize, part: Part, table: &mut Table) -> Result<()> {
         let mut row = Row::default();
         for at in self.rows_of(block) {
@@ -153,9 +153,9 @@ pub(crate) struct Windows {
     part: Part,
     arrangement: Arrangement,
     batch_rows: usize,
-    /// The blocks of each window.
+    /// Blocks of each window.
     windows: Vec<Vec<usize>>,
-    /// The rows of the windows before each window, and of all.
+    /// Rows in all windows before each window, and at the end the total.
     rows_before: Vec<u64>,
 }
 
@@ -174,7 +174,7 @@ impl Windows {
         let mut windows: Vec<Vec<usize>> = order.chunks(plan.blocks_at_once).map(<[usize]>::to_vec).collect();
         let mut rows_before = vec![0];
         for window in &mut windows {
-            // In the order of the file: reading goes forward only, and a single window is as memory has it.
+            // File order: reading only moves forward, and a single window has the same order as rows in memory.
             window.sort_unstable();
             let rows: u64 = window.iter().map(|&block| blocks.size(block, part).rows).sum();
             rows_before.push(rows_before[rows_before.len() - 1] + rows);
@@ -187,29 +187,29 @@ impl Windows {
         self.windows.len()
     }
 
-    /// The first step whose batch comes from this window.
+    /// The first step that takes its batch from this window.
     pub(crate) fn first_step(&self, window: usize) -> u64 {
         self.rows_before[window] / self.batch_rows as u64
     }
 
-    /// The window that this step's batch comes from.
+    /// The window of this step's batch.
     pub(crate) fn with_step(&self, step: u64) -> usize {
         let last = self.len().saturating_sub(1);
         (0..last).find(|&window| self.first_step(window + 1) > step).unwrap_or(last)
     }
 
-    /// How many rows this window is left by the one before.
+    /// Number of rows carried over into this window.
     fn n_carried(&self, window: usize) -> usize {
         (self.rows_before[window] % self.batch_rows as u64) as usize
     }
 
-    /// The rows that this window is left by the one before, from the file; `None` where `stop` was set meanwhile.
+    /// Reads the rows carried over into this window. Returns `None` if `stop` was set meanwhile.
     pub(crate) fn carried(&self, window: usize, stop: &AtomicBool) -> Result<Option<Table>> {
         let nothing = self.blocks.empty_table(0, 0);
         if self.n_carried(window) == 0 {
             return Ok(Some(nothing));
         }
-        // What the window before leaves does not depend on the rows it was left itself.
+        // The rows that a window carries over do not depend on those carried into it.
         let Some(table) = self.read(window - 1, &nothing, stop)? else { return Ok(None) };
         let n_carried = self.n_carried(window - 1);
         let lengths = [vec![0; n_carried], table.lengths()].concat();
@@ -218,7 +218,7 @@ impl Windows {
         Ok(Some(self.select(&table, left)))
     }
 
-    /// Reads a window, in front the rows it is left; `None` where `stop` was set meanwhile.
+    /// Reads a window's rows and places them after the carried ones. Returns `None` if `stop` was set meanwhile.
     pub(crate) fn read(&self, window: usize, carried: &Table, stop: &AtomicBool) -> Result<Option<Table>> {
         let blocks = &self.windows[window];
         let sizes = blocks.iter().map(|&block| self.blocks.size(block, self.part));
@@ -243,7 +243,7 @@ impl Windows {
         Order::of_window(self.arrangement, window as u64, n_carried, lengths, self.batch_rows)
     }
 
-    /// These rows of a window's table, on their own.
+    /// Copies some rows of a window's table into a new table.
     pub(crate) fn select(&self, table: &Table, places: impl Iterator<Item = usize>) -> Table {
         let mut selected = self.blocks.empty_table(0, 0);
         selected.extend(table, places);

@@ -1,5 +1,5 @@
-//! What a row is for: training, choosing settings, or the final test. It depends on the row's split alone, so texts
-//! that look alike to a model fall on the same side, in each run and on each rank.
+//! Divides rows into training, validation and test split. A row's split number, 0 to 999, decides. Texts that look
+//! alike to a model have the same split number, so they are in the same split in every run and on every rank.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// What a row is for.
+/// Training, validation or test split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
-    /// The model learns from it.
+    /// Rows that train the model.
     Training,
-    /// Settings are chosen by it, and training stops by it.
+    /// Rows for the choice of settings and for early stopping.
     Validation,
-    /// It is looked at once, at the end.
+    /// Rows for one final evaluation.
     Test,
 }
 
 impl Part {
-    /// All parts, each at the place of its own number.
+    /// All splits, in the order of their discriminants.
     pub const ALL: [Self; 3] = [Self::Training, Self::Validation, Self::Test];
 }
 
@@ -35,8 +35,8 @@ impl fmt::Display for Part {
     }
 }
 
-/// How a dataset's splits, 0 to 999, are divided: the first are the test part, the next the validation part, all others
-/// are for training.
+/// Ranges of split numbers: the first are the test split, the next the validation split, all others the training
+/// split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Division {
     test_splits: u16,
@@ -44,10 +44,11 @@ pub struct Division {
 }
 
 impl Division {
-    /// Divides by fractions of all splits: a row is for the test where `split < 1000 × test_fraction`, for validation
-    /// where it is not and `split < 1000 × (test_fraction + validation_fraction)`. 0 leaves a part empty, as where
-    /// another dataset is the test. Decimals that a double only comes close to count as what was written: 0.07 are 70
-    /// splits, although `1000.0 * 0.07` is a little more.
+    /// Divides by fractions of the 1000 split numbers. A row is in the test split if `split < 1000 × test_fraction`,
+    /// else in the validation split if `split < 1000 × (test_fraction + validation_fraction)`, else in the training
+    /// split. A fraction of 0 leaves a split empty, for example if the test split is another dataset. Fractions are
+    /// read as decimals: 0.07 gives 70 split numbers, although `1000.0 * 0.07` is slightly more than 70 in floating
+    /// point.
     pub fn by_fractions(test_fraction: f64, validation_fraction: f64) -> Result<Self> {
         let test_splits = splits("test-fraction", test_fraction)?;
         let validation_splits = splits("validation-fraction", validation_fraction)?;
@@ -55,18 +56,18 @@ impl Division {
             return Err(Error::Setting {
                 setting: "test-fraction + validation-fraction",
                 found: (test_fraction + validation_fraction).to_string(),
-                expected: "less than 1, so that rows are left for training".to_owned(),
+                expected: "less than 1, because training requires rows".to_owned(),
             });
         }
         Ok(Self { test_splits, validation_splits })
     }
 
-    /// All rows are the test, as of a dataset that was made for it.
+    /// Puts all rows into the test split, for a dataset that is only a test set.
     pub fn all_test() -> Self {
         Self { test_splits: SPLITS, validation_splits: 0 }
     }
 
-    /// The part of a row with this split.
+    /// The split of a row with this split number.
     pub fn part(self, split: u16) -> Part {
         if split < self.test_splits {
             Part::Test
@@ -78,7 +79,7 @@ impl Division {
     }
 }
 
-/// The number of splits below 1000 × fraction.
+/// The number of split numbers below 1000 × fraction.
 fn splits(setting: &'static str, fraction: f64) -> Result<u16> {
     if !(0.0..1.0).contains(&fraction) {
         let expected = "0 or more and less than 1".to_owned();
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_splits_are_the_test_and_the_next_are_for_validation() {
+    fn test_then_validation_then_training_split_numbers() {
         let division = Division::by_fractions(0.1, 0.05).unwrap();
         assert_eq!(division.part(99), Part::Test);
         assert_eq!(division.part(100), Part::Validation);
@@ -118,17 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn every_thousandth_is_one_split_whatever_its_double() {
+    fn every_thousandth_is_exact_despite_rounding() {
         for n in 0..1000u16 {
             let fraction: f64 = format!("0.{n:03}").parse().unwrap();
             assert_eq!(counts(fraction, 0.0)[2], usize::from(n), "{fraction}");
         }
-        // split < 0.5 is split 0.
+        // Only split number 0 is below 0.5.
         assert_eq!(counts(0.0005, 0.0)[2], 1);
     }
 
     #[test]
-    fn fractions_that_leave_nothing_to_train_on_are_refused() {
+    fn fractions_without_training_rows_are_refused() {
         for (test, validation) in [(1.0, 0.0), (0.0, 1.0), (0.5, 0.5), (-0.1, 0.0), (f64::NAN, 0.0)] {
             let error = Division::by_fractions(test, validation).err();
             assert!(matches!(error, Some(Error::Setting { .. })), "{test} {validation}");

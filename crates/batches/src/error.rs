@@ -1,4 +1,4 @@
-//! Why there is no batch, and the exit code of a program that ends with it.
+//! Errors of reading batches, and their exit codes.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,29 +8,29 @@ use thiserror::Error;
 
 use crate::division::Part;
 
-/// Why there is no batch.
+/// Errors of reading batches.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// The dataset has more rows than can be numbered in 32 bits.
-    #[error("{}: {found} rows, expected fewer than 4294967296; train on a part of the reviews", path.display())]
+    /// The dataset has more rows than 32-bit indices allow.
+    #[error("{}: {found} rows, expected at most 4294967295; train on fewer reviews", path.display())]
     TooManyRows {
         /// The dataset.
         path: PathBuf,
-        /// Its rows.
+        /// Number of rows.
         found: u64,
     },
-    /// A part of the dataset is empty.
+    /// A split of the dataset is empty.
     #[error("{}: no rows for {part}, expected one or more; check the fractions and the dataset", path.display())]
     NoRows {
         /// The dataset.
         path: PathBuf,
-        /// The part.
+        /// The split.
         part: Part,
     },
-    /// All rows of a part have one label.
+    /// All rows of a split have the same label.
     #[error(
         "{}: all {rows} rows for {part} have label {label}, expected both labels; check the ratings of the reviews",
         path.display()
@@ -38,81 +38,81 @@ pub enum Error {
     OneClass {
         /// The dataset.
         path: PathBuf,
-        /// The part.
+        /// The split.
         part: Part,
-        /// Its rows.
+        /// Number of rows in the split.
         rows: u64,
         /// Their label.
         label: u8,
     },
-    /// The memory that rows may take is not enough to read the dataset in blocks.
+    /// The memory limit for rows is too low to read the dataset in blocks.
     #[error(
-        "{}: {found_bytes} bytes of memory for rows, expected {expected_bytes} or more; allow more, or lower the batch",
+        "{}: {found_bytes} bytes of memory for rows, expected {expected_bytes} or more; raise the limit, or lower the batch",
         path.display()
     )]
     Memory {
         /// The dataset.
         path: PathBuf,
-        /// What was allowed.
+        /// The memory limit.
         found_bytes: u64,
-        /// What two blocks at a time take.
+        /// The memory for two windows of the fewest blocks.
         expected_bytes: u64,
     },
-    /// A setting makes no sense.
+    /// A setting has an invalid value.
     #[error("{setting} is {found}, expected {expected}")]
     Setting {
         /// Its name.
         setting: &'static str,
         /// Its value.
         found: String,
-        /// What it may be.
+        /// The valid values.
         expected: String,
     },
-    /// The operating system gave no thread.
+    /// A thread could not be started.
     #[error("cannot start a thread that loads batches; lower the number of loaders")]
     Thread {
-        /// What it said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Ids of two vocabularies mean different words.
+    /// The datasets have different vocabularies: the same ids mean different words.
     #[error(
-        "{}: its vocabulary is not that of {}; make it by merge --vocabulary with the dataset that the model is of",
+        "{}: its vocabulary is not that of {}; create the dataset with merge --vocabulary and the model's dataset",
         path.display(), of.display()
     )]
     OtherVocabulary {
         /// The dataset.
         path: PathBuf,
-        /// What has the other vocabulary.
+        /// The dataset or model with the other vocabulary.
         of: PathBuf,
     },
-    /// The rows of two datasets were made by different settings.
+    /// Texts of the two datasets were prepared with different settings.
     #[error(
-        "{}: {setting} {found}, expected {expected} as in {}; make it by sentimill --vocabulary with the dataset that the \
-         model is of, which takes over its settings",
+        "{}: {setting} {found}, expected {expected} as in {}; create the dataset with sentimill \
+         --vocabulary and the model's dataset, which also adopts its settings",
         path.display(), of.display()
     )]
     OtherPreparation {
         /// The dataset.
         path: PathBuf,
-        /// What has other settings.
+        /// The dataset or model with the other settings.
         of: PathBuf,
         /// The setting.
         setting: &'static str,
-        /// In the dataset.
+        /// Its value in the dataset.
         found: String,
-        /// In the other.
+        /// Its value in the other dataset or model.
         expected: String,
     },
-    /// A promise between parts of this project was not kept.
+    /// An internal invariant is violated; this is a defect.
     #[error("{promise}: this is a defect of sentimill, please report it")]
     Internal {
-        /// The promise.
+        /// The violated invariant.
         promise: String,
     },
 }
 
 impl Error {
-    /// The exit code of a program that ends with this.
+    /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Dataset(error) => error.exit(),
@@ -127,5 +127,5 @@ impl Error {
     }
 }
 
-/// What is asked for, or why there is no batch.
+/// A result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;

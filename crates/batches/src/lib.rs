@@ -1,13 +1,12 @@
-//! The rows of a dataset as batches: which rows, in which order, cut how among ranks, read from where.
+//! Reads the rows of a dataset as batches, in a reproducible order and with shares for each rank.
 //!
-//! `division` says what a row is for, `rows` opens a dataset, `table` holds rows in memory and `blocks` reads those
-//! that do not fit, a window at a time. `order` arranges an epoch, `share` cuts a batch among ranks, and `loader`
-//! puts all of it together: threads that have the next batches ready.
+//! `division` assigns rows to splits. `rows` opens a dataset. `table` holds rows in memory, and `blocks` reads rows
+//! that do not fit, one window at a time. `order` arranges an epoch, `share` divides a batch among ranks, and
+//! `loader` prepares the next batches in threads.
 //!
-//! A batch is a function of the dataset, the part, the seed, the epoch, the step, the number of rows of a batch and,
-//! where rows are read in blocks, the [`Plan`]. It depends neither on the number of ranks and loaders nor on time,
-//! and batch k is found without making those before it. What a rank has of it is a function of its [`Shares`]
-//! besides.
+//! A batch is a function of the dataset, the split, the seed, the epoch, the step, the batch size and, if rows are
+//! read in blocks, the [`Plan`]. It depends neither on the number of ranks and loaders nor on timing. Batch k can be
+//! computed without the batches before it. A rank's rows of a batch also depend on its [`Shares`].
 
 mod blocks;
 mod division;

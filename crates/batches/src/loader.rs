@@ -1,11 +1,10 @@
-//! Batches in order, made by threads before they are asked for.
+//! Prepares batches in background threads and returns them in order.
 //!
-//! One thread finds out which rows make which batch and, where rows are read in blocks, has the next window ready;
-//! then loader i makes every `loaders`-th batch from the i-th on, and its batches wait in a queue of its own. The
-//! consumer takes from the queues in turn, so that neither batches nor errors change their order. Nothing depends on
-//! who was faster.
+//! One thread determines the rows of each batch. If rows are read in blocks, it also reads the next window ahead.
+//! Loader i makes the batches i, i + `loaders`, i + 2 · `loaders`, … and puts them into its queue. The consumer reads
+//! the queues in turn, so the order of batches and errors does not depend on thread timing.
 //!
-//! Each queue holds [`QUEUE_BATCHES`].
+//! Each queue holds [`QUEUE_BATCHES`] batches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,35 +24,35 @@ use crate::rows::{Rows, Source};
 use crate::share::{ShareSchedule, Shares};
 use crate::table::Table;
 
-/// Batches of each loader that wait to be taken.
+/// Maximum prepared batches per loader.
 const QUEUE_BATCHES: usize = 2;
 
-/// What a rank has of one batch. The rows come by ascending length.
+/// One rank's share of a batch. The rows are sorted by length, ascending.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// Which batch of the epoch, from 0.
+    /// Index of the batch in the epoch, from 0.
     pub step: u64,
-    /// Rows of the batch on all ranks together, by which a sum of losses is divided.
+    /// Batch size over all ranks. Sums of losses are divided by it.
     pub n_rows_global: usize,
-    /// The place in the batch of the first of this rank's rows.
+    /// Index of this rank's first row in the batch.
     pub first_row: usize,
-    /// Places of this rank's rows in the dataset file; there may be none.
+    /// Indices of this rank's rows in the dataset file; may be empty.
     pub rows: Vec<u32>,
-    /// Tokens of each row, 1 or more.
+    /// Number of tokens per row, at least 1.
     pub lengths: Vec<i64>,
-    /// Tokens of the longest of this rank's rows, 0 without rows.
+    /// Number of tokens of this rank's longest row; 0 without rows.
     pub longest: usize,
-    /// `[rows, longest]`, row by row: a row's tokens, and padding behind them.
+    /// `[rows, longest]`: each row's tokens, followed by padding.
     pub tokens: Vec<i64>,
-    /// 1 for a positive text, else 0.
+    /// 1 for a positive text, otherwise 0.
     pub labels: Vec<u8>,
-    /// The rating that most reviews of the text gave, 1 to 5; of equals the smaller.
+    /// The most frequent rating of the text's reviews, 1 to 5; the lower one on a tie.
     pub ratings: Vec<u8>,
-    /// What each row's loss is multiplied by.
+    /// Factor of each row's loss.
     pub weights: Vec<f64>,
 }
 
-/// How much a row counts in the loss, by the number n of reviews that have its text.
+/// Weight of a row's loss as a function of n, the number of reviews with its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RowWeight {
@@ -67,7 +66,7 @@ pub enum RowWeight {
 }
 
 impl RowWeight {
-    /// The weight of a text of so many reviews. A text of one review weighs 1, whatever the choice.
+    /// The weight of a text with `n_votes` reviews. Every choice gives a text with one review the weight 1.
     pub fn of(self, n_votes: u32) -> f64 {
         match self {
             Self::One => 1.0,
@@ -77,22 +76,22 @@ impl RowWeight {
     }
 }
 
-/// Which rows of which batches a rank has.
+/// Which rows of which batches a rank processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dealing {
-    /// For training: of each batch the rank's share.
+    /// For training: a share of each batch.
     Shares {
         /// The rank.
         rank: usize,
         /// The number of ranks.
         world_size: usize,
-        /// The shares of all ranks.
+        /// Shares of all ranks.
         schedule: ShareSchedule,
     },
-    /// For evaluation: every `world_size`-th batch, whole. A model's answer for a row can depend, in its last bit, on
-    /// the shape of the batch; so each batch has one shape, whatever the number of ranks.
+    /// For evaluation: every `world_size`-th batch, whole. The last bit of a row's output can depend on the shape of
+    /// the batch, so the shape must not depend on the number of ranks.
     Whole {
-        /// The rank; its first batch has this number.
+        /// The rank, and the index of its first batch.
         rank: usize,
         /// The number of ranks.
         world_size: usize,
@@ -100,12 +99,12 @@ pub enum Dealing {
 }
 
 impl Dealing {
-    /// All rows of all batches, for a process that has no others beside it.
+    /// All rows of all batches, for a single process.
     pub fn alone() -> Self {
         Self::Whole { rank: 0, world_size: 1 }
     }
 
-    /// Equal shares.
+    /// Equal shares of each batch.
     pub fn equal(batch_rows: usize, rank: usize, world_size: usize) -> Self {
         let schedule = ShareSchedule::new(Shares::equal(batch_rows, world_size));
         Self::Shares { rank, world_size, schedule }
@@ -125,7 +124,7 @@ impl Dealing {
         }
     }
 
-    /// Whether this rank takes part in this step.
+    /// Whether this rank has rows of this step.
     fn has(&self, step: u64) -> bool {
         match *self {
             Self::Shares { .. } => true,
@@ -142,31 +141,31 @@ impl Dealing {
     }
 }
 
-/// What is loaded, and how.
+/// What a loader loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loading {
-    /// The rows.
+    /// The split.
     pub part: Part,
-    /// Their order.
+    /// The order of the rows.
     pub arrangement: Arrangement,
-    /// Rows of a batch on all ranks together, 1 or more.
+    /// Batch size over all ranks, at least 1.
     pub batch_rows: usize,
-    /// The first step that is wanted, more than 0 where a training goes on.
+    /// The first step. Greater than 0 in a resumed training.
     pub from_step: u64,
-    /// What this rank has of each batch.
+    /// This rank's rows of each batch.
     pub dealing: Dealing,
-    /// How much each row counts.
+    /// The weight of each row.
     pub row_weight: RowWeight,
-    /// Threads that make batches, 1 or more.
+    /// Number of threads that make batches, at least 1.
     pub loaders: usize,
 }
 
-/// Gives a rank's batches of one epoch, in order. Dropped, it ends its threads.
+/// Iterates over a rank's batches of one epoch, in order. Dropping it ends its threads.
 pub struct Loader {
     queues: Vec<Receiver<Result<Batch>>>,
     threads: Vec<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
-    /// This rank's steps that are still to come.
+    /// This rank's remaining steps.
     steps: Steps,
     n_taken: usize,
     waited_s: f64,
@@ -175,7 +174,7 @@ pub struct Loader {
 impl Loader {
     /// Starts the threads.
     pub fn start(rows: &Rows, loading: Loading) -> Result<Self> {
-        check_positive("the batch", loading.batch_rows)?;
+        check_positive("the batch size", loading.batch_rows)?;
         check_positive("loaders", loading.loaders)?;
         loading.dealing.check(loading.batch_rows)?;
         let n_steps = rows.census(loading.part).rows.div_ceil(loading.batch_rows as u64);
@@ -184,7 +183,7 @@ impl Loader {
             Source::Blocks(blocks) => {
                 let Loading { part, arrangement, batch_rows, .. } = loading;
                 let plan = rows.plan(part, batch_rows)?.ok_or_else(|| Error::Internal {
-                    promise: "rows that are read in blocks have no plan".to_owned(),
+                    promise: "rows read in blocks have no plan".to_owned(),
                 })?;
                 Batches::OfWindows(Windows::new(blocks.clone(), part, arrangement, batch_rows, plan))
             }
@@ -223,7 +222,7 @@ impl Loader {
         Ok(loader)
     }
 
-    /// How long the consumer has waited for batches.
+    /// Time that the consumer has waited for batches.
     pub fn waited_s(&self) -> f64 {
         self.waited_s
     }
@@ -238,7 +237,7 @@ impl Loader {
 impl Iterator for Loader {
     type Item = Result<Batch>;
 
-    /// The next batch of this rank; nothing comes behind an error.
+    /// Returns this rank's next batch. After an error, there are no more.
     fn next(&mut self) -> Option<Self::Item> {
         let step = self.steps.next()?;
         let asked = Instant::now();
@@ -246,7 +245,7 @@ impl Iterator for Loader {
         self.waited_s += asked.elapsed().as_secs_f64();
         self.n_taken += 1;
         let batch = batch.unwrap_or_else(|_| {
-            Err(Error::Internal { promise: format!("a loader ended before it made batch {step}") })
+            Err(Error::Internal { promise: format!("a loader ended before it returned batch {step}") })
         });
         if batch.is_err() {
             self.steps.next = self.steps.end;
@@ -258,10 +257,10 @@ impl Iterator for Loader {
 impl Drop for Loader {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Whoever makes a batch or waits to be rid of one finds the queue closed.
+        // A loader thread that makes or sends a batch finds its queue closed.
         self.queues.clear();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so; its batch did not come.
+            // A panic is already printed, and its batch is missing.
             let _ = thread.join();
         }
     }
@@ -292,38 +291,38 @@ impl Iterator for Steps {
     }
 }
 
-/// What batches are made from.
+/// The source of batches.
 enum Batches {
     OfTable(Arc<Table>),
     OfWindows(Windows),
 }
 
-/// Rows that are in memory together, in their order.
+/// Rows that are in memory together, and their order.
 struct Window {
     table: Arc<Table>,
     order: Order,
     /// The first step of the order.
     first_step: u64,
-    /// Told when the window is no longer needed.
+    /// Notified when the window is no longer needed.
     released: Option<Sender<()>>,
 }
 
 impl Drop for Window {
     fn drop(&mut self) {
         if let Some(released) = &self.released {
-            // Nobody waits for it behind the last window.
+            // Nobody receives it after the last window.
             let _ = released.send(());
         }
     }
 }
 
-/// One batch to make.
+/// A batch to make.
 struct Job {
     step: u64,
     window: Arc<Window>,
 }
 
-/// Gives each loader its batches.
+/// Distributes jobs to the loaders.
 struct Feed {
     jobs: Vec<Sender<Result<Job>>>,
     n_sent: usize,
@@ -331,7 +330,7 @@ struct Feed {
 }
 
 impl Feed {
-    /// Gives out the batches of a window that ends before this step. Jobs are small: all of them wait at once.
+    /// Sends the batches of a window, up to step `end`. Jobs are small, so all of them may be queued.
     fn send_window(&mut self, window: Window, end: u64) {
         let window = Arc::new(window);
         for step in (Steps { end, ..self.steps.clone() }) {
@@ -340,7 +339,7 @@ impl Feed {
         self.steps.next = end;
     }
 
-    /// A loader that is gone has nobody who asks for its batches.
+    /// The send fails only if the loader has ended; then its batches are not needed.
     fn send(&mut self, job: Result<Job>) {
         let _ = self.jobs[self.n_sent % self.jobs.len()].send(job);
         self.n_sent += 1;
@@ -365,7 +364,7 @@ fn feed_windows(feed: &mut Feed, windows: &Windows, stop: &AtomicBool) -> Result
     }
     let Some(mut carried) = windows.carried(first, stop)? else { return Ok(()) };
     for number in first..windows.len() {
-        // One of the windows before must be gone, so that there are never more than WINDOWS_MAX.
+        // Wait until an earlier window is released, so that at most WINDOWS_MAX exist.
         let _ = releases.recv();
         let Some(table) = windows.read(number, &carried, stop)? else { return Ok(()) };
         let order = windows.order(number, &table.lengths());
@@ -427,7 +426,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_of_one_review_weighs_one() {
+    fn a_text_with_one_review_has_weight_one() {
         for weight in [RowWeight::One, RowWeight::Log, RowWeight::Count] {
             assert_eq!(weight.of(1), 1.0);
         }
@@ -437,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_batches_are_dealt_in_turn() {
+    fn whole_batches_go_to_the_ranks_in_turn() {
         let steps = |rank| Steps { dealing: Dealing::Whole { rank, world_size: 3 }, next: 0, end: 8 };
         assert_eq!(steps(0).collect::<Vec<_>>(), [0, 3, 6]);
         assert_eq!(steps(2).collect::<Vec<_>>(), [2, 5]);

@@ -1,65 +1,65 @@
-//! The order of an epoch: which rows make batch k. A pure function of seed, epoch, the rows' lengths and the number of
-//! rows of a batch, B.
+//! The order of an epoch: which rows are in batch k. It is a pure function of seed, epoch, row lengths and the batch
+//! size B.
 //!
-//! 1. The rows are permuted.
-//! 2. The first ones, as many as make whole batches, are cut into pools of 64·B. A pool is sorted by length; rows of
-//!    equal length stay in the order of the permutation. It is cut into batches of B.
-//! 3. The batches of all pools are shuffled.
-//! 4. The rows that are left, fewer than B, sorted in the same way, are the last batch: the only short one, and the
-//!    epoch's last step. They come from no pool, so that they are a sample of all rows. (The end of a sorted pool
-//!    would be its longest rows: in a dataset of one pool the same ones in every epoch.)
+//! 1. Permute the rows.
+//! 2. Take the first rows, as many as fill whole batches, and split them into pools of 64·B rows. Sort each pool by
+//!    length; rows of equal length stay in permuted order. Split each pool into batches of B rows.
+//! 3. Shuffle the batches of all pools.
+//! 4. Sort the remaining rows, fewer than B, by length. They are the last batch of the epoch and the only short one.
+//!    They are taken before the pools are sorted, so they are a random sample. The end of a sorted pool would be its
+//!    longest rows, in a small dataset the same ones in every epoch.
 //!
-//! So batch k is rows k·B up to (k+1)·B of the order, whatever the number of ranks.
+//! Batch k is rows k·B to (k+1)·B of this order, whatever the number of ranks.
 //!
-//! A dataset that is read in blocks has such an order for each *window*, the rows that are in memory together. There
-//! step 4 differs: what is left is not a batch but begins the next window, in front of that window's own rows, and
-//! only the last window ends with a short batch. What a window leaves are always rows of its own (the caller sees to
-//! it that there are B or more), the last of its permutation: so they are known without the windows before it. Rows
-//! that are all in memory are one window, number 0.
+//! For a dataset that is read in blocks, each *window* of rows in memory has such an order. Step 4 differs: the
+//! remaining rows are carried over and precede the rows of the next window. Only the last window ends with a short
+//! batch. A window always carries over rows of its own, the last of its permutation, because it has at least B rows;
+//! the caller ensures this. The carried rows are therefore known without reading earlier windows. Rows that are all
+//! in memory are one window, number 0.
 //!
-//! Random numbers come from [`crate::random`]: the stream of [`Purpose::Order`] with the key seed, epoch, window is
-//! used for the permutation, and then for the batches.
+//! Random numbers come from [`crate::random`], stream [`Purpose::Order`] with key seed, epoch, window. The
+//! permutation draws first, then the shuffle of the batches.
 
 use serde::{Deserialize, Serialize};
 
 use crate::random::{Purpose, Random};
 
-/// Rows of so many batches are sorted by length together: enough for hardly any padding, few enough for batches that
-/// differ from epoch to epoch.
+/// Number of batches per pool. Rows of a pool are sorted by length: large enough to avoid most padding, small enough
+/// for different batches in each epoch.
 pub const POOL_BATCHES: usize = 64;
 
-/// How rows are brought into an order.
+/// How rows are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrangement {
-    /// For training: another order in each epoch.
+    /// For training: a different order in each epoch.
     Shuffled {
         /// The training's seed.
         seed: u64,
         /// The epoch, from 0.
         epoch: u64,
     },
-    /// For evaluation: rows as they stand in the dataset, pools and batches in order.
+    /// For evaluation: rows in dataset order; pools and batches are not shuffled.
     Fixed,
 }
 
-/// The batches of an epoch, or of one window of it, as places in the list of lengths they were made from.
+/// The batches of an epoch or of one window, as indices into the list of lengths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     batch_rows: usize,
-    /// Whole batches, one after the other, and behind them what is left.
+    /// Rows of the whole batches, followed by the remaining rows.
     places: Vec<u32>,
-    /// Which whole batch comes when.
+    /// The order of the whole batches.
     batches: Vec<u32>,
 }
 
 impl Order {
-    /// The order of rows of these lengths, all in memory.
+    /// The order of an epoch whose rows are all in memory.
     pub fn of_epoch(arrangement: Arrangement, lengths: &[u32], batch_rows: usize) -> Self {
         Self::of_window(arrangement, 0, 0, lengths, batch_rows)
     }
 
-    /// The order of a window: of the lengths the first `n_carried` are of rows that the window before has left.
+    /// The order of a window. The first `n_carried` lengths belong to rows carried over from the previous window.
     pub(crate) fn of_window(
         arrangement: Arrangement,
         window: u64,
@@ -82,12 +82,13 @@ impl Order {
         Self { batch_rows, places, batches }
     }
 
-    /// The number of whole batches.
+    /// Number of whole batches.
     pub fn n_whole(&self) -> usize {
         self.batches.len()
     }
 
-    /// The rows of batch `at`, by ascending length; behind the whole batches lies the short one, which may be empty.
+    /// The rows of batch `at`, by ascending length. After the whole batches follows the short one, which may be
+    /// empty.
     pub fn batch(&self, at: usize) -> &[u32] {
         match self.batches.get(at) {
             Some(&batch) => &self.places[batch as usize * self.batch_rows..][..self.batch_rows],
@@ -95,7 +96,7 @@ impl Order {
         }
     }
 
-    /// The rows that make no whole batch, by ascending length.
+    /// The rows that do not fill a whole batch, by ascending length.
     pub fn left(&self) -> &[u32] {
         &self.places[self.batches.len() * self.batch_rows..]
     }
@@ -108,7 +109,7 @@ fn stream(arrangement: Arrangement, window: u64) -> Option<Random> {
     }
 }
 
-/// Carried rows in front, own rows permuted behind them.
+/// Returns the carried rows, followed by the window's rows in permuted order.
 fn permutation(random: Option<&mut Random>, n_carried: usize, n_own: usize) -> Vec<u32> {
     let mut places: Vec<u32> = (0..(n_carried + n_own) as u32).collect();
     if let Some(random) = random {
@@ -117,7 +118,7 @@ fn permutation(random: Option<&mut Random>, n_carried: usize, n_own: usize) -> V
     places
 }
 
-/// The sort is stable: that decides which of equals comes first.
+/// The sort must be stable: rows of equal length keep their order.
 fn sort_by_length(places: &mut [u32], lengths: &[u32]) {
     places.sort_by_cached_key(|&place| lengths[place as usize]);
 }
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_what_it_has_always_been() {
+    fn the_order_equals_recorded_batches() {
         let order = Order::of_epoch(shuffled(42, 3), &lengths(11), 3);
         assert_eq!(batches(&order), [&[8, 6, 9][..], &[4, 2, 7], &[10, 5, 0], &[3, 1]]);
     }
@@ -155,19 +156,19 @@ mod tests {
     }
 
     #[test]
-    fn no_rows_are_no_batches() {
+    fn no_rows_give_no_batches() {
         let order = Order::of_epoch(shuffled(1, 0), &[], 4);
         assert_eq!((order.n_whole(), order.left()), (0, &[][..]));
     }
 
     #[test]
-    fn a_fixed_order_sorts_pools_and_shuffles_nothing() {
+    fn a_fixed_order_sorts_pools_without_shuffling() {
         let order = Order::of_epoch(Arrangement::Fixed, &[3, 1, 2, 1, 9, 8, 7], 2);
         assert_eq!(batches(&order), [&[1, 3][..], &[2, 0], &[5, 4], &[6]]);
     }
 
-    /// The contract as it is written, for rows in memory.
-    fn slowly(seed: u64, epoch: u64, lengths: &[u32], batch_rows: usize) -> Vec<Vec<u32>> {
+    /// A plain implementation of the module's description, for rows in memory.
+    fn reference(seed: u64, epoch: u64, lengths: &[u32], batch_rows: usize) -> Vec<Vec<u32>> {
         let mut random = Random::of(Purpose::Order, &[seed, epoch, 0]);
         let mut rows: Vec<u32> = (0..lengths.len() as u32).collect();
         random.shuffle(&mut rows);
@@ -185,14 +186,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_order_is_the_one_that_is_written_down(
+        fn the_order_matches_the_description(
             seed: u64,
             epoch in 0u64..9,
             lengths in prop::collection::vec(1u32..12, 0..900),
             batch_rows in 1usize..6,
         ) {
             let order = Order::of_epoch(shuffled(seed, epoch), &lengths, batch_rows);
-            prop_assert_eq!(batches(&order), slowly(seed, epoch, &lengths, batch_rows));
+            prop_assert_eq!(batches(&order), reference(seed, epoch, &lengths, batch_rows));
         }
 
         #[test]
@@ -211,7 +212,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_window_leaves_does_not_depend_on_the_rows_it_was_left(
+        fn carried_rows_do_not_depend_on_earlier_windows(
             seed: u64,
             window in 0u64..5,
             batch_rows in 1usize..9,

@@ -1,7 +1,8 @@
-//! Random numbers that are the same on every machine and in every release, because checkpoints depend on them.
+//! A random number generator that is identical on every machine and in every release, because checkpoints depend on
+//! it.
 //!
 //! The generator is SplitMix64 (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators"). Its
-//! state is 64 bits; in arithmetic modulo 2^64,
+//! state has 64 bits. Arithmetic is modulo 2^64:
 //!
 //! ```text
 //! mix(z):  z += 0x9e3779b97f4a7c15
@@ -11,25 +12,25 @@
 //! next:    returns mix(state), then adds 0x9e3779b97f4a7c15 to the state
 //! ```
 //!
-//! A stream begins with the state that its purpose and key give: from 0, `state = mix(state ^ part)` for each part in
-//! turn. So a draw depends on no draw of another stream, and a training that goes on in the middle of an epoch needs no
-//! saved state. `tests/oracle/order.py` is the same in Python.
+//! Purpose and key determine the initial state of a stream: starting from 0, `state = mix(state ^ part)` for the
+//! purpose and each part of the key. Streams are therefore independent, and a training resumed within an epoch needs
+//! no saved generator state. `tests/oracle/order.py` is the same generator in Python.
 
-/// What a stream is for. Streams of different purposes are independent though their keys are equal.
+/// What a stream is used for. Streams of different purposes are independent even if their keys are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {
-    /// The order of rows and batches; the key is seed, epoch, window.
+    /// The order of rows and batches. Key: seed, epoch, window.
     Order = 1,
-    /// The order of blocks; the key is seed, epoch.
+    /// The order of blocks. Key: seed, epoch.
     Blocks = 2,
-    /// What PyTorch's dropout leaves out of a rank's rows; the key is seed, step, batch, rank.
+    /// PyTorch's dropout. Key: seed, step, batch, rank.
     Dropout = 3,
-    /// Which words the kernels leave out of a row; the key is what `Masks` drew, and the row's place in the batch.
+    /// Token dropout in the kernels. Key: a number drawn from `Masks`, and the row's index in the batch.
     Words = 4,
-    /// From which words next ones are told; the key is seed, step, batch.
+    /// Candidates for next-word prediction. Key: seed, step, batch.
     Candidates = 5,
-    /// What the kernels' dropout leaves out of a batch; the key is seed, step, batch.
+    /// Dropout in the kernels. Key: seed, step, batch.
     Masks = 6,
 }
 
@@ -39,11 +40,11 @@ pub struct Random {
     state: u64,
 }
 
-/// 2^64 divided by the golden ratio, made odd.
+/// 2^64 divided by the golden ratio, rounded to an odd number.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// The stream of this purpose and key. A purpose has keys of one length.
+    /// The stream for a purpose and key. All keys of a purpose have the same length.
     pub fn of(purpose: Purpose, key: &[u64]) -> Self {
         let state = key.iter().fold(mix(purpose as u64), |state, part| mix(state ^ part));
         Self { state }
@@ -56,7 +57,7 @@ impl Random {
         bits
     }
 
-    /// A number below `n`, which is not 0, each equally likely: the upper half of `bits × n`, drawn again where the
+    /// Returns a uniform number below `n`, which must not be 0: the upper half of `bits × n`, drawn again while the
     /// lower half is less than 2^64 mod n (Lemire 2019, "Fast random integer generation in an interval").
     pub fn below(&mut self, n: u64) -> u64 {
         let refused = n.wrapping_neg() % n;
@@ -68,8 +69,8 @@ impl Random {
         }
     }
 
-    /// Brings items into a random order, each equally likely: from the last place down to the second, exchanges the
-    /// item there with one of those up to it (Fisher and Yates, as Knuth has it).
+    /// Shuffles items uniformly (Fisher and Yates, in Knuth's form): from the last index down to 1, swaps the item
+    /// with a random one at the same or a lower index.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_depends_on_purpose_and_on_each_part_of_its_key() {
+    fn a_stream_depends_on_purpose_and_on_every_part_of_the_key() {
         let first = |purpose, key: &[u64]| Random::of(purpose, key).bits();
         let here = first(Purpose::Order, &[7, 1, 0]);
         assert_eq!(here, first(Purpose::Order, &[7, 1, 0]));
@@ -119,9 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn a_draw_that_would_favour_some_numbers_is_refused() {
-        // Of n = 3 · 2^62 a quarter of all draws is refused; without that, a third of the numbers would come twice as
-        // often as the rest: those that leave no remainder modulo 3.
+    fn biased_draws_are_rejected() {
+        // For n = 3 · 2^62, a quarter of all draws is rejected. Without rejection, multiples of 3 would be twice as
+        // frequent as other numbers.
         let mut random = Random::of(Purpose::Order, &[2]);
         let n_drawn = 30_000;
         let favoured = (0..n_drawn).filter(|_| random.below(3 << 62).is_multiple_of(3)).count();
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn each_order_of_three_is_equally_likely() {
+    fn each_permutation_of_three_is_equally_likely() {
         let mut random = Random::of(Purpose::Order, &[3]);
         let mut counts = std::collections::BTreeMap::new();
         for _ in 0..60_000 {

@@ -1,8 +1,9 @@
-//! A dataset as rows to train on and to evaluate: checked once from end to end, divided into parts, each row cut to
-//! what a model reads; in memory where it fits, else in blocks. Several threads read and check it.
+//! Opens a dataset for training and evaluation. Verifies it completely, divides it into splits and truncates each row
+//! to the model's maximum length. Rows are kept in memory if they fit, and read in blocks otherwise. Several threads
+//! read and verify.
 //!
-//! Whether it fits is judged before a row is read, by the dataset's head: all rows with all their tokens, or with as
-//! many as are read, whichever is less. So ranks that are told the same decide the same.
+//! The decision is made from the dataset's header: the size of all rows with all their tokens, or with the maximum
+//! number of tokens per row, whichever is less. Ranks with the same settings therefore decide the same.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -21,30 +22,31 @@ use crate::error::{Error, Result};
 use crate::smallest::Smallest;
 use crate::table::{ROW_BYTES, Table, token_bytes};
 
-/// Threads that read a dataset when it is opened: each holds a block of rows, and ranks of one machine open it together.
+/// Maximum threads that read a dataset when it is opened. Each thread holds a block of rows, and all ranks of a
+/// machine open the dataset at the same time.
 const READING_THREADS_MAX: NonZeroUsize = NonZeroUsize::new(4).expect("4 is more than 0");
 
 /// How a dataset is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// What each row is for.
+    /// The division into splits.
     pub division: Division,
-    /// The tokens of a row that are read, the first ones; 0 for all.
+    /// Maximum tokens per row; further tokens are ignored. 0 means no limit.
     pub tokens_max: u32,
-    /// What rows may take. Readers of chunks and batches that wait take some megabytes besides.
+    /// Memory limit for rows. Chunk readers and queued batches take some megabytes more.
     pub memory_bytes: u64,
 }
 
-/// What there is of a part.
+/// Counts of one split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Rows with label 1.
+    /// Number of rows with label 1.
     pub positive: u64,
-    /// Tokens that are read.
+    /// Number of tokens, after truncation.
     pub tokens: u64,
-    /// Rows of each rating, from 1 to 5.
+    /// Number of rows per rating, from 1 to 5.
     pub ratings: [u64; 5],
 }
 
@@ -63,14 +65,13 @@ impl Census {
         self.ratings.iter_mut().zip(other.ratings).for_each(|(sum, n)| *sum += n);
     }
 
-    /// The `pos_weight` with which both labels weigh the same: negative rows / positive rows; `None` without positive
-    /// rows.
+    /// The `pos_weight` that balances both labels: negative rows / positive rows. `None` without positive rows.
     pub fn balanced_pos_weight(&self) -> Option<f64> {
         (self.positive > 0).then(|| (self.rows - self.positive) as f64 / self.positive as f64)
     }
 }
 
-/// The rows of a dataset, opened and found to be sound.
+/// The rows of a verified dataset.
 pub struct Rows {
     path: PathBuf,
     settings: DatasetSettings,
@@ -84,14 +85,14 @@ pub struct Rows {
     memory_bytes: u64,
 }
 
-/// What is found out of rows while they are read.
+/// Facts collected while rows are read.
 #[derive(Clone, Debug, Default)]
 struct Findings {
     census: [Census; 3],
     summary: Summary,
-    /// Of the training rows.
+    /// Of the training split.
     smallest: Smallest,
-    /// Rows of each part that were known.
+    /// Rows per split that are among the known hashes.
     known: [u64; 3],
 }
 
@@ -105,7 +106,7 @@ impl Findings {
         }
     }
 
-    /// Adds those of rows that follow.
+    /// Adds the findings of the rows that follow.
     fn add(&mut self, other: Self) {
         self.summary.add(other.summary);
         self.census.iter_mut().zip(other.census).for_each(|(sum, counted)| sum.add(counted));
@@ -114,22 +115,22 @@ impl Findings {
     }
 }
 
-/// Where rows come from.
+/// The source of rows.
 pub(crate) enum Source {
-    /// Each part in memory.
+    /// One table per split.
     Memory([Arc<Table>; 3]),
-    /// The file, block by block.
+    /// The file, read in blocks.
     Blocks(Arc<Blocks>),
 }
 
 impl Rows {
-    /// Opens a dataset, reads it once and checks all that [`DatasetReader::verify`] does, so that each token is an id
-    /// of the vocabulary and no row is empty.
+    /// Opens a dataset, reads it once and checks everything that [`DatasetReader::verify`] does. Afterwards each
+    /// token is an id of the vocabulary, and no row is empty.
     pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
         Self::open_knowing(path, reading, &Smallest::default())
     }
 
-    /// The same, and counts the rows that are among `known`.
+    /// The same; also counts the rows whose hash is in `known`.
     pub fn open_knowing(path: &Path, reading: &Reading, known: &Smallest) -> Result<Self> {
         let reader = DatasetReader::open(path)?;
         if u32::try_from(reader.n_rows()).is_err() {
@@ -161,47 +162,47 @@ impl Rows {
         })
     }
 
-    /// The dataset.
+    /// Path of the dataset.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The settings it was made with.
+    /// The settings with which the dataset was made.
     pub fn settings(&self) -> &DatasetSettings {
         &self.settings
     }
 
-    /// The digest of its rows; a training that goes on compares it.
+    /// The digest of the dataset's rows. A resumed training compares it.
     pub fn id_digest(&self) -> Digest {
         self.id_digest
     }
 
-    /// The words of its ids.
+    /// The dataset's vocabulary.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
-    /// What it holds, as `merge --describe` tells it: names, and what stands behind them.
+    /// The data card: names and values, as `merge --describe` prints them.
     pub fn card(&self) -> &[(&'static str, String)] {
         &self.card
     }
 
-    /// What there is of a part.
+    /// The counts of a split.
     pub fn census(&self, part: Part) -> Census {
         self.census[part as usize]
     }
 
-    /// The smallest hashes of the training rows.
+    /// The smallest hashes of the training split.
     pub fn smallest(&self) -> &Smallest {
         &self.smallest
     }
 
-    /// How many rows of a part were known when it was opened.
+    /// Number of rows of a split that were in `known`.
     pub fn known(&self, part: Part) -> u64 {
         self.known[part as usize]
     }
 
-    /// Refuses a part without rows.
+    /// Refuses a split without rows.
     pub fn check_rows(&self, part: Part) -> Result<()> {
         match self.census(part).rows {
             0 => Err(Error::NoRows { path: self.path.clone(), part }),
@@ -209,7 +210,7 @@ impl Rows {
         }
     }
 
-    /// Refuses a part without rows or with a single label: there is nothing to tell apart.
+    /// Refuses a split without rows or with only one label.
     pub fn check_classes(&self, part: Part) -> Result<()> {
         self.check_rows(part)?;
         let Census { rows, positive, .. } = self.census(part);
@@ -220,7 +221,8 @@ impl Rows {
         Ok(())
     }
 
-    /// Refuses rows whose ids are of other words, or were made of texts by other settings. `of`: what has those expected.
+    /// Refuses a dataset with another vocabulary or other text settings. `of`: the model or dataset that defines
+    /// them.
     pub fn check_fits(&self, words: &WordList, preparation: &Settings, of: &Path) -> Result<()> {
         let (path, of) = (self.path.clone(), of.to_owned());
         if self.vocabulary.words != *words {
@@ -234,7 +236,7 @@ impl Rows {
         }
     }
 
-    /// The rows of a part, by their place in the dataset; `None` where they are not in memory.
+    /// The rows of a split, in dataset order. `None` if they are not in memory.
     pub fn table(&self, part: Part) -> Option<&Table> {
         match &self.source {
             Source::Memory(tables) => Some(&tables[part as usize]),
@@ -242,8 +244,8 @@ impl Rows {
         }
     }
 
-    /// How blocks are read for batches of so many rows, on which their order depends; `None` where rows are in
-    /// memory. A training that goes on compares it.
+    /// How blocks are read for this batch size; the order depends on it. `None` if rows are in memory. A resumed
+    /// training compares it.
     pub fn plan(&self, part: Part, batch_rows: usize) -> Result<Option<Plan>> {
         match &self.source {
             Source::Memory(_) => Ok(None),
@@ -256,7 +258,7 @@ impl Rows {
     }
 }
 
-/// What all rows take at most.
+/// Maximum memory of all rows.
 fn memory_bytes(reader: &DatasetReader, tokens_max: u32) -> u64 {
     let n_tokens = match tokens_max {
         0 => reader.n_tokens(),
@@ -292,19 +294,19 @@ fn measure_blocks(
 ) -> Result<Vec<[BlockSize; 3]>> {
     let block_rows = Blocks::rows_of_a_block() as u32;
     let mut sizes = Vec::new();
-    // What is read in one go begins with a block of ours and may have several.
+    // A reader's block starts at one of our blocks and may span several.
     let count = |sizes: &mut Vec<[BlockSize; 3]>, at: u32, _: &Row, part, tokens: &[u32]| {
         if at.is_multiple_of(block_rows) {
             sizes.push(<[BlockSize; 3]>::default());
         }
-        sizes.last_mut().expect("a block has begun")[part as usize].count(tokens);
+        sizes.last_mut().expect("the first row of a block adds a size")[part as usize].count(tokens);
     };
     each_block(reader, reading, known, findings, Vec::new, count, |of_blocks| sizes.extend(of_blocks))?;
     Ok(sizes)
 }
 
-/// Verifies the dataset by several threads and counts its rows. `add` puts each row, with its place, part and the
-/// tokens that are read, into what `empty` made for its block; `take` gets that of one block after the other.
+/// Verifies the dataset in several threads. `empty` creates a block's result. `add` adds a row to it: the row's
+/// index, its split and its tokens after truncation. `take` receives the results in dataset order.
 fn each_block<B: Send>(
     reader: &DatasetReader,
     reading: &Reading,
@@ -333,7 +335,7 @@ fn each_block<B: Send>(
 }
 
 impl Reading {
-    /// The tokens of a row that are read.
+    /// The tokens of a row after truncation.
     pub(crate) fn read_of<'a>(&self, row: &'a Row) -> &'a [u32] {
         match self.tokens_max as usize {
             0 => &row.tokens,

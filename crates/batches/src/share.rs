@@ -1,4 +1,4 @@
-//! How a batch is cut among ranks: by the number of rows that each takes of a whole batch.
+//! Divides a batch among ranks, by the number of rows that each takes of a whole batch.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// How many rows of a whole batch each rank takes; rank i has those between the prefix sums of its size. A share may be
+/// Rows that each rank takes of a whole batch. Rank i takes the range between prefix sums i and i + 1. A share may be
 /// empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -15,56 +15,55 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Equal shares. What does not divide goes, a row each, to the first ranks: all remainders are equal, and of equals
-    /// the lower rank comes first.
+    /// Equal shares. The remaining rows go to the first ranks, one each.
     pub fn equal(batch_rows: usize, n_ranks: usize) -> Self {
         let sizes = (0..n_ranks).map(|rank| batch_rows / n_ranks + usize::from(rank < batch_rows % n_ranks));
         Self { sizes: sizes.collect() }
     }
 
-    /// Shares of these sizes, by rank.
+    /// Shares with these sizes, by rank.
     pub fn of(sizes: Vec<usize>) -> Self {
         Self { sizes }
     }
 
-    /// The sizes, by rank.
+    /// Sizes of the shares, by rank.
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 
-    /// Refuses shares of another number of ranks, and those that leave rows out or count some twice.
+    /// Refuses shares for another number of ranks, and shares whose sum is not the batch size.
     pub fn check(&self, batch_rows: usize, n_ranks: usize) -> Result<()> {
         let sum = self.sizes.iter().try_fold(0usize, |sum, &size| sum.checked_add(size));
         if self.sizes.len() == n_ranks && sum == Some(batch_rows) {
             return Ok(());
         }
-        let expected = format!("{n_ranks} numbers of rows with the sum {batch_rows}");
+        let expected = format!("{n_ranks} shares with the sum {batch_rows}");
         Err(Error::Setting { setting: "the list of shares", found: format!("{:?}", self.sizes), expected })
     }
 
-    /// Which rows of a batch this rank has. The batch may have fewer rows than the shares add up to: the cuts stay
-    /// where they are, so the last ranks have less, or nothing.
+    /// This rank's rows of a batch. A shorter batch is cut at the same indices, so the last ranks get fewer rows or
+    /// none.
     pub fn range(&self, rank: usize, rows: usize) -> Range<usize> {
         let start: usize = self.sizes[..rank].iter().sum();
         start.min(rows)..(start + self.sizes[rank]).min(rows)
     }
 }
 
-/// The shares of an epoch's batches, as they change from step to step.
+/// The shares of an epoch's batches. They can change from step to step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ShareSchedule {
-    /// From this step on, these; steps ascend, the first is 0.
+    /// Shares and the step from which they apply. Steps ascend, starting at 0.
     changes: Vec<(u64, Shares)>,
 }
 
 impl ShareSchedule {
-    /// Begins with these shares.
+    /// Starts with these shares.
     pub fn new(shares: Shares) -> Self {
         Self { changes: vec![(0, shares)] }
     }
 
-    /// From this step on, these shares; what was said before of it and of later steps is forgotten.
+    /// Applies shares from `step` on. Replaces earlier changes at this and later steps.
     pub fn change(&mut self, step: u64, shares: Shares) {
         self.changes.retain(|(from, _)| *from < step);
         self.changes.push((step, shares));
@@ -76,7 +75,7 @@ impl ShareSchedule {
         &self.changes[next.saturating_sub(1)].1
     }
 
-    /// All changes, with the steps from which they hold.
+    /// All changes, each with its first step.
     pub fn changes(&self) -> &[(u64, Shares)] {
         &self.changes
     }
@@ -89,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_shares_differ_by_a_row_at_most() {
+    fn equal_shares_differ_by_at_most_one_row() {
         assert_eq!(Shares::equal(8, 3).sizes(), [3, 3, 2]);
         assert_eq!(Shares::equal(2, 4).sizes(), [1, 1, 0, 0]);
         assert_eq!(Shares::equal(512, 1).sizes(), [512]);
@@ -105,16 +104,16 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_do_not_make_a_batch_are_refused() {
+    fn shares_with_a_wrong_sum_are_refused() {
         assert!(Shares::of(vec![3, 5]).check(8, 2).is_ok());
         let error = Shares::of(vec![3, 4]).check(8, 2).unwrap_err().to_string();
-        assert_eq!(error, "the list of shares is [3, 4], expected 2 numbers of rows with the sum 8");
+        assert_eq!(error, "the list of shares is [3, 4], expected 2 shares with the sum 8");
         assert!(Shares::of(vec![3, 5]).check(8, 3).is_err());
         assert!(Shares::of(vec![usize::MAX, 9]).check(8, 2).is_err());
     }
 
     #[test]
-    fn a_change_holds_from_its_step_on() {
+    fn a_change_applies_from_its_step_on() {
         let mut schedule = ShareSchedule::new(Shares::of(vec![4, 4]));
         schedule.change(10, Shares::of(vec![5, 3]));
         schedule.change(30, Shares::of(vec![1, 7]));

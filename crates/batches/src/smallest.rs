@@ -1,45 +1,45 @@
-//! The smallest hashes of many rows: enough to tell whether other rows are among them.
+//! The smallest hashes of many rows: enough to estimate how many rows of another dataset are among them.
 
 use serde::{Deserialize, Serialize};
 
-/// Hashes that are kept: of a million rows every hundredth.
+/// Maximum hashes: one percent of a million rows.
 pub const SMALLEST_MAX: usize = 10_000;
 
-/// Up to [`SMALLEST_MAX`] hashes, from the smallest on.
+/// Up to [`SMALLEST_MAX`] hashes, the smallest ones, ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Smallest(Vec<u64>);
 
 impl Smallest {
-    /// Takes the next hash, which is no smaller than those before it, as rows come.
+    /// Adds the next hash. Hashes must arrive in ascending order.
     pub fn push(&mut self, hash: u64) {
         if self.0.len() < SMALLEST_MAX {
             self.0.push(hash);
         }
     }
 
-    /// Takes those of rows that follow.
+    /// Adds the hashes of the rows that follow.
     pub fn append(&mut self, other: &Self) {
         let n = other.0.len().min(SMALLEST_MAX - self.0.len());
         self.0.extend_from_slice(&other.0[..n]);
     }
 
-    /// Whether a row with this hash is among those whose hashes are kept.
+    /// Whether this hash is kept.
     pub fn contains(&self, hash: u64) -> bool {
         self.0.last().is_some_and(|&largest| hash <= largest) && self.0.binary_search(&hash).is_ok()
     }
 
-    /// How many are kept.
+    /// Number of hashes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there were no rows.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether they ascend, and are no more than are kept: those of a file may not.
+    /// Whether the hashes ascend and there are at most [`SMALLEST_MAX`]. Hashes read from a file may violate this.
     pub fn is_sound(&self) -> bool {
         self.0.len() <= SMALLEST_MAX && self.0.is_sorted()
     }

@@ -1,32 +1,32 @@
-//! Rows in memory, as columns.
+//! Rows in memory, stored as columns.
 
 use dataset::{Row, TokenType};
 
-/// Rows of one part of a dataset: all of them, or those of one window.
+/// Rows of one split: all of them, or those of one window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     rows: Vec<u32>,
     tokens: Tokens,
-    /// Where each row's tokens end.
+    /// End of each row's tokens.
     ends: Vec<u64>,
     labels: Vec<u8>,
     ratings: Vec<u8>,
     n_votes: Vec<u32>,
 }
 
-/// The tokens of all rows, one row after the other, as wide as the dataset stores them.
+/// The concatenated tokens of all rows, in the dataset's token type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tokens {
-    /// In 16 bits.
+    /// 16-bit tokens.
     U16(Vec<u16>),
-    /// In 32 bits.
+    /// 32-bit tokens.
     U32(Vec<u32>),
 }
 
-/// What a row takes beside its tokens, its place in an [`Order`](crate::Order) and its length for making that included.
+/// Memory of a row without its tokens; includes its index in an [`Order`](crate::Order) and its length for the sort.
 pub(crate) const ROW_BYTES: u64 = 4 + 8 + 1 + 1 + 4 + (4 + 4);
 
-/// What a token takes.
+/// Bytes per token.
 pub(crate) fn token_bytes(token_type: TokenType) -> u64 {
     match token_type {
         TokenType::U16 => 2,
@@ -35,7 +35,7 @@ pub(crate) fn token_bytes(token_type: TokenType) -> u64 {
 }
 
 impl Table {
-    /// An empty table with room for so many rows and tokens.
+    /// An empty table with capacity for rows and tokens.
     pub(crate) fn with_capacity(token_type: TokenType, n_rows: usize, n_tokens: usize) -> Self {
         Self {
             rows: Vec::with_capacity(n_rows),
@@ -50,7 +50,7 @@ impl Table {
         }
     }
 
-    /// Appends the dataset's row at this place with these of its tokens.
+    /// Appends a row of the dataset, with its index and the tokens to keep.
     pub(crate) fn push(&mut self, at: u32, row: &Row, tokens: &[u32]) {
         self.rows.push(at);
         match &mut self.tokens {
@@ -63,14 +63,14 @@ impl Table {
         self.n_votes.push(u32::try_from(row.votes.total()).unwrap_or(u32::MAX));
     }
 
-    /// Appends rows of another table of the same type of tokens.
+    /// Appends rows of another table with the same token type.
     pub(crate) fn extend(&mut self, other: &Self, places: impl Iterator<Item = usize>) {
         for place in places {
             let (from, to) = other.span(place);
             match (&mut self.tokens, &other.tokens) {
                 (Tokens::U16(all), Tokens::U16(others)) => all.extend_from_slice(&others[from..to]),
                 (Tokens::U32(all), Tokens::U32(others)) => all.extend_from_slice(&others[from..to]),
-                _ => unreachable!("a dataset has tokens of one type"),
+                _ => unreachable!("both tables have the same token type"),
             }
             self.rows.push(other.rows[place]);
             self.ends.push(self.tokens.len() as u64);
@@ -80,13 +80,13 @@ impl Table {
         }
     }
 
-    /// Appends all rows of another table of the same type of tokens.
+    /// Appends all rows of another table with the same token type.
     pub(crate) fn append(&mut self, other: &Self) {
         let n_tokens = self.tokens.len() as u64;
         match (&mut self.tokens, &other.tokens) {
             (Tokens::U16(all), Tokens::U16(others)) => all.extend_from_slice(others),
             (Tokens::U32(all), Tokens::U32(others)) => all.extend_from_slice(others),
-            _ => unreachable!("a dataset has tokens of one type"),
+            _ => unreachable!("both tables have the same token type"),
         }
         self.rows.extend_from_slice(&other.rows);
         self.ends.extend(other.ends.iter().map(|end| n_tokens + end));
@@ -95,7 +95,7 @@ impl Table {
         self.n_votes.extend_from_slice(&other.n_votes);
     }
 
-    /// Gives back memory that was taken for rows that did not come.
+    /// Frees unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
         match &mut self.tokens {
@@ -108,34 +108,34 @@ impl Table {
         self.n_votes.shrink_to_fit();
     }
 
-    /// The number of rows.
+    /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The tokens of all rows; those of the row at a place are its [`Table::span`].
+    /// The tokens of all rows. [`Table::span`] gives the range of one row.
     pub fn tokens(&self) -> &Tokens {
         &self.tokens
     }
 
-    /// Where the tokens of the row at this place begin and end.
+    /// Start and end of a row's tokens.
     pub fn span(&self, place: usize) -> (usize, usize) {
         let from = if place == 0 { 0 } else { self.ends[place - 1] };
         (from as usize, self.ends[place] as usize)
     }
 
-    /// The number of tokens of the row at this place.
+    /// Number of tokens of a row.
     pub fn length(&self, place: usize) -> u32 {
         let (from, to) = self.span(place);
         (to - from) as u32
     }
 
-    /// The lengths of all rows, from which an [`Order`](crate::Order) is made.
+    /// The lengths of all rows, the input of an [`Order`](crate::Order).
     pub fn lengths(&self) -> Vec<u32> {
         (0..self.n_rows()).map(|place| self.length(place)).collect()
     }
 
-    /// Appends the tokens of the row at this place, as the index type of tensors.
+    /// Appends a row's tokens as 64-bit integers, the index type of tensors.
     pub(crate) fn append_tokens(&self, place: usize, out: &mut Vec<i64>) {
         let (from, to) = self.span(place);
         match &self.tokens {
@@ -144,29 +144,29 @@ impl Table {
         }
     }
 
-    /// The places of these rows in the dataset file, in the order of this table.
+    /// Indices of the rows in the dataset file, in the order of this table.
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// 1 for a positive text, else 0.
+    /// 1 for a positive text, otherwise 0.
     pub fn labels(&self) -> &[u8] {
         &self.labels
     }
 
-    /// The rating that most reviews of a text gave, 1 to 5; of equals the smaller.
+    /// The most frequent rating of the text's reviews, 1 to 5; the lower one on a tie.
     pub fn ratings(&self) -> &[u8] {
         &self.ratings
     }
 
-    /// The number of reviews of a text; 4,294,967,295 stands for more.
+    /// Number of reviews with the text. 4,294,967,295 means that many or more.
     pub fn n_votes(&self) -> &[u32] {
         &self.n_votes
     }
 }
 
 impl Tokens {
-    /// The number of tokens.
+    /// Number of tokens.
     pub fn len(&self) -> usize {
         match self {
             Self::U16(all) => all.len(),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_can_be_taken_over_in_another_order() {
+    fn rows_can_be_copied_in_another_order() {
         let table = table(TokenType::U16);
         let mut other = Table::with_capacity(TokenType::U16, 0, 0);
         other.extend(&table, [1, 0].into_iter());

@@ -1,4 +1,4 @@
-//! Rows that are read in blocks take the memory that was allowed, and what readers and waiting batches need besides.
+//! Rows read in blocks stay within the memory limit, plus the memory of readers and queued batches.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -11,8 +11,8 @@ use dataset::Row;
 const N_ROWS: u32 = 500_000;
 const LENGTH: u32 = 60;
 const ALLOWED_BYTES: u64 = 14 << 20;
-/// Decoded chunks, the table of digests, stacks, batches, and what the allocator keeps: for each thread some, so that
-/// it differs by 6 MB from run to run.
+/// Decoded chunks, the table of digests, stacks, batches, and memory that the allocator keeps per thread. The last
+/// varies by 6 MB between runs.
 const BESIDES_BYTES: u64 = 24 << 20;
 
 #[test]
@@ -45,12 +45,12 @@ fn blocks_take_no_more_memory_than_was_allowed() {
     }
     let taken = peak_bytes() - before;
     assert!(taken < ALLOWED_BYTES + BESIDES_BYTES, "{taken} bytes");
-    // The bound means something: a window does take a good part of it, and all rows would take more.
+    // Check that the limit has an effect: a window uses most of it, and all rows would exceed it.
     assert!(taken > ALLOWED_BYTES / 2, "{taken} bytes");
     assert!(rows.census(Part::Training).tokens * 2 > ALLOWED_BYTES + BESIDES_BYTES);
 }
 
-/// Forgets what the process took at most until now.
+/// Resets the peak memory of the process.
 fn peak_bytes_from_now() -> u64 {
     fs::write("/proc/self/clear_refs", "5").unwrap();
     peak_bytes()

@@ -1,4 +1,4 @@
-//! The order of an epoch is what a script in Python, which shares no code with it, makes of its description.
+//! Compares the order of an epoch with a Python script that shares no code with it.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{ErrorKind, Write};
@@ -9,7 +9,7 @@ use batches::{Arrangement, Order};
 use serde_json::json;
 
 #[test]
-fn python_makes_the_same_order_of_the_same_description() {
+fn a_python_implementation_gives_the_same_order() {
     for (seed, epoch, n_rows, batch_rows) in
         [(0, 0, 1u32, 1usize), (42, 3, 11, 3), (7, 1, 5_000, 13), (u64::MAX, 9, 4_096, 8), (1, 0, 3, 8)]
     {
@@ -23,10 +23,10 @@ fn python_makes_the_same_order_of_the_same_description() {
     }
 }
 
-/// `None` where there is no Python, which only a developer's machine may do without.
+/// Returns `None` if Python is missing.
 fn python(asked: &str) -> Option<String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/oracle/order.py");
-    // -B: no compiled files beside the sources.
+    // -B: do not write bytecode files next to the sources.
     let mut command = Command::new("python3");
     command.arg("-B").arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = match command.spawn() {

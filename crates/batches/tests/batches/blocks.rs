@@ -1,4 +1,4 @@
-//! Rows that are read in blocks keep all that rows in memory promise.
+//! Rows read in blocks have the same guarantees as rows in memory.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -8,7 +8,7 @@ use batches::random::{Purpose, Random};
 use super::*;
 
 #[test]
-fn every_row_of_every_block_comes_once_and_only_the_last_batch_is_short() {
+fn every_row_occurs_once_and_only_the_last_batch_is_short() {
     let (_folder, path) = dataset(N_ROWS);
     let rows = in_blocks(&path);
     let training = of_part(N_ROWS, Part::Training);
@@ -29,8 +29,8 @@ fn every_row_of_every_block_comes_once_and_only_the_last_batch_is_short() {
     assert!(epochs[1] == places(&again));
 }
 
-/// The contract as it is written: blocks as lists of rows.
-fn slowly(
+/// A plain implementation of the description; blocks are lists of rows.
+fn reference(
     mut blocks: Vec<Vec<u32>>,
     at_once: usize,
     seed: u64,
@@ -60,7 +60,7 @@ fn slowly(
 }
 
 #[test]
-fn the_order_of_blocks_is_the_one_that_is_written_down() {
+fn the_order_of_blocks_matches_the_description() {
     let (_folder, path) = dataset(N_ROWS);
     let rows = in_blocks(&path);
     let mut blocks = vec![Vec::new(); 7];
@@ -68,14 +68,14 @@ fn the_order_of_blocks_is_the_one_that_is_written_down() {
     for (epoch, batch_rows) in [(0, 64), (1, 301), (2, 2_999)] {
         let arrangement = Arrangement::Shuffled { seed: 5, epoch };
         let read = places(&batches(&rows, Loading { arrangement, ..loading(batch_rows) }));
-        assert!(read == slowly(blocks.clone(), 2, 5, epoch, batch_rows), "{batch_rows} rows");
+        assert!(read == reference(blocks.clone(), 2, 5, epoch, batch_rows), "{batch_rows} rows");
     }
 }
 
 #[test]
-fn a_single_window_is_as_memory_has_it() {
+fn a_single_window_has_the_order_of_rows_in_memory() {
     let (_folder, path) = dataset(40_000);
-    // Of the training part alone two windows take less than all rows would.
+    // The training split alone fits twice into less memory than all rows need.
     let division = Division::by_fractions(0.7, 0.0).unwrap();
     let open = |memory_bytes| Rows::open(&path, &Reading { division, tokens_max: 8, memory_bytes }).unwrap();
     let (memory, blocks) = (open(ALL), open(1_300_000));
@@ -85,7 +85,7 @@ fn a_single_window_is_as_memory_has_it() {
 }
 
 #[test]
-fn any_batch_and_any_step_of_blocks_keep_the_promises() {
+fn any_batch_size_and_first_step_give_correct_batches() {
     let (_folder, path) = dataset(N_ROWS);
     let rows = in_blocks(&path);
     let training = of_part(N_ROWS, Part::Training);

@@ -1,4 +1,4 @@
-//! Batches as a rank gets them.
+//! Batches as a rank receives them.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -26,11 +26,11 @@ fn rows_in_memory_come_in_the_order_of_the_epoch() {
 }
 
 #[test]
-fn a_training_that_goes_on_has_exactly_the_remaining_batches() {
+fn a_resumed_epoch_has_exactly_the_remaining_batches() {
     let (_folder, path) = dataset(N_ROWS);
     for rows in [open(&path, 8, ALL), in_blocks(&path)] {
         let whole = batches(&rows, loading(901));
-        // Each window's first and last steps are among these.
+        // Includes the first and last steps of each window.
         for from_step in (0..=whole.len()).step_by(3).chain([whole.len() - 1]) {
             let rest = batches(&rows, Loading { from_step: from_step as u64, ..loading(901) });
             assert!(rest == whole[from_step..], "from step {from_step}");
@@ -39,7 +39,7 @@ fn a_training_that_goes_on_has_exactly_the_remaining_batches() {
 }
 
 #[test]
-fn ranks_share_each_batch_whatever_the_shares_and_however_they_change() {
+fn ranks_cover_each_batch_even_if_shares_change() {
     let (_folder, path) = dataset(5_000);
     let rows = open(&path, 0, ALL);
     let whole = batches(&rows, loading(40));
@@ -60,7 +60,7 @@ fn ranks_share_each_batch_whatever_the_shares_and_however_they_change() {
 }
 
 #[test]
-fn evaluating_ranks_have_whole_batches_that_do_not_depend_on_their_number() {
+fn evaluation_batches_do_not_depend_on_the_number_of_ranks() {
     let (_folder, path) = dataset(5_003);
     let rows = open(&path, 0, ALL);
     let of = |rank, world_size| {
@@ -76,12 +76,12 @@ fn evaluating_ranks_have_whole_batches_that_do_not_depend_on_their_number() {
 }
 
 #[test]
-fn damage_comes_at_its_place_and_nothing_behind_it() {
+fn a_damaged_chunk_ends_the_batches_with_an_error() {
     let (_folder, path) = dataset(N_ROWS);
     let whole = std::fs::read(&path).unwrap();
     let rows = in_blocks(&path);
     let expected = batches(&rows, loading(301));
-    // All tokens lie in the middle of the file; the open file is the one that is damaged.
+    // All tokens are in the middle of the file. The file is damaged after it was opened.
     let mut damaged = whole.clone();
     let middle = whole.len() / 2;
     damaged[middle..middle + 2_000].iter_mut().for_each(|byte| *byte ^= 0x55);
@@ -98,20 +98,20 @@ fn damage_comes_at_its_place_and_nothing_behind_it() {
 }
 
 #[test]
-fn a_loader_that_is_dropped_ends_its_threads() {
+fn dropping_a_loader_ends_its_threads() {
     let (_folder, path) = dataset(N_ROWS);
     for rows in [open(&path, 8, ALL), in_blocks(&path)] {
         for n_taken in [0, 1, 50] {
             let mut loader = Loader::start(&rows, loading(301)).unwrap();
             assert_eq!(loader.by_ref().take(n_taken).count(), n_taken);
-            // Joins them; a thread that did not end would keep this test from ending.
+            // Drop joins the threads; a thread that does not end would block this test.
             drop(loader);
         }
     }
 }
 
 #[test]
-fn waiting_is_measured() {
+fn waiting_time_is_measured() {
     let (_folder, path) = dataset(N_ROWS);
     let rows = in_blocks(&path);
     let mut loader = Loader::start(&rows, loading(301)).unwrap();
@@ -122,11 +122,11 @@ fn waiting_is_measured() {
 }
 
 #[test]
-fn settings_that_make_no_batches_are_refused() {
+fn invalid_settings_are_refused() {
     let (_folder, path) = dataset(N_ROWS);
     let rows = in_blocks(&path);
     let refused = |loading| Loader::start(&rows, loading).err().unwrap().to_string();
-    assert_eq!(refused(loading(0)), "the batch is 0, expected 1 or more");
+    assert_eq!(refused(loading(0)), "the batch size is 0, expected 1 or more");
     assert_eq!(refused(Loading { loaders: 0, ..loading(4) }), "loaders is 0, expected 1 or more");
     let dealing = Dealing::Whole { rank: 2, world_size: 2 };
     let expected = "the rank is 2, expected less than the number of ranks, 2";

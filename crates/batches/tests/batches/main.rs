@@ -1,5 +1,4 @@
-//! From a dataset file to a rank's batches: every row once, in the order that is written down, from memory as in
-//! blocks.
+//! Reads a dataset file into a rank's batches: every row once, in the described order, from memory and in blocks.
 #![allow(clippy::unwrap_used)]
 
 mod blocks;
@@ -13,7 +12,7 @@ use corpus::record::Votes;
 use dataset::Row;
 use tempfile::TempDir;
 
-/// Memory without end.
+/// Unlimited memory.
 const ALL: u64 = u64::MAX;
 
 fn open(path: &Path, tokens_max: u32, memory_bytes: u64) -> Rows {
@@ -37,7 +36,7 @@ fn batches(rows: &Rows, loading: Loading) -> Vec<Batch> {
     Loader::start(rows, loading).unwrap().map(Result::unwrap).collect()
 }
 
-/// Places in the file, batch by batch.
+/// Row indices in the file, batch by batch.
 fn places(batches: &[Batch]) -> Vec<Vec<u32>> {
     batches.iter().map(|batch| batch.rows.clone()).collect()
 }
@@ -52,7 +51,7 @@ fn sorted(mut rows: Vec<u32>) -> Vec<u32> {
     rows
 }
 
-/// Checks all that a batch says of its rows against the rows that were written.
+/// Compares a batch with the rows that were written.
 #[track_caller]
 fn assert_batch(batch: &Batch, tokens_max: usize, row_weight: RowWeight) {
     let rows: Vec<_> = batch.rows.iter().map(|&at| row(at)).collect();
@@ -75,10 +74,10 @@ fn assert_batch(batch: &Batch, tokens_max: usize, row_weight: RowWeight) {
     assert_eq!(batch.weights, weights.collect::<Vec<_>>());
 }
 
-/// Seven blocks, the last of 1,696 rows.
+/// Seven blocks; the last has 1,696 rows.
 const N_ROWS: u32 = 100_000;
 
-/// Two blocks at a time.
+/// Two blocks per window.
 fn in_blocks(path: &Path) -> Rows {
     let rows = open(path, 8, 2_800_000);
     assert!(rows.table(Part::Training).is_none());
@@ -89,7 +88,7 @@ fn in_blocks(path: &Path) -> Rows {
 
 const N_WORDS: u32 = 500;
 
-/// The row at this place: 1 to 12 tokens, every second text positive, every third with ten reviews.
+/// A row as a function of its index: 1 to 12 tokens, every second text positive, every third with ten reviews.
 fn row(at: u32) -> Row {
     let length = 1 + at.wrapping_mul(2_654_435_761) / 7 % 12;
     let n_votes = if at.is_multiple_of(3) { 10 } else { 1 };
@@ -105,7 +104,7 @@ fn row(at: u32) -> Row {
     }
 }
 
-/// A dataset of the first `n_rows` rows in a folder of its own.
+/// A dataset of the first `n_rows` rows in a temporary folder.
 fn dataset(n_rows: u32) -> (TempDir, PathBuf) {
     fixtures::dataset_of(n_rows, N_WORDS, row)
 }

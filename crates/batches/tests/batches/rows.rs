@@ -1,4 +1,4 @@
-//! What is read of a dataset, and what is refused.
+//! Contents of an opened dataset, and datasets that are refused.
 
 use batches::{Census, Tokens};
 
@@ -6,7 +6,7 @@ use super::*;
 use fixtures::dataset_of;
 
 #[test]
-fn each_part_has_its_own_rows_and_numbers() {
+fn each_split_has_its_own_rows_and_counts() {
     let (_folder, path) = dataset(N_ROWS);
     for rows in [open(&path, 8, ALL), in_blocks(&path)] {
         let mut all = Vec::new();
@@ -33,7 +33,7 @@ fn each_part_has_its_own_rows_and_numbers() {
 }
 
 #[test]
-fn a_table_holds_what_a_device_would_be_given() {
+fn a_table_holds_the_first_tokens_of_each_row() {
     let (_folder, path) = dataset(200);
     let rows = open(&path, 4, ALL);
     let table = rows.table(Part::Training).unwrap();
@@ -47,7 +47,7 @@ fn a_table_holds_what_a_device_would_be_given() {
 }
 
 #[test]
-fn ids_past_16_bits_are_read_in_memory_as_in_blocks() {
+fn ids_above_16_bits_are_read_in_memory_and_in_blocks() {
     let wide = |at| {
         let row = row(at);
         dataset::Row { tokens: row.tokens.iter().map(|token| token * 130).collect(), ..row }
@@ -63,7 +63,7 @@ fn ids_past_16_bits_are_read_in_memory_as_in_blocks() {
 }
 
 #[test]
-fn what_cannot_be_trained_on_is_refused() {
+fn an_empty_split_or_a_single_label_is_refused() {
     let (_folder, path) = dataset(0);
     let rows = open(&path, 8, ALL);
     let error = rows.check_rows(Part::Training).unwrap_err().to_string();
