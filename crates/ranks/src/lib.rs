@@ -34,7 +34,7 @@ pub fn on_ranks_with(test: &str, world_size: usize, options: &Options, body: imp
         return;
     }
     let mut failed = false;
-    let mut told = String::new();
+    let mut report = String::new();
     for mut rank in start(test, world_size) {
         let (code, output) = rank.end();
         failed |= code != Some(0);
