@@ -25,7 +25,7 @@ SPEEDS = [f"speed/{model} {precision}" for model in ("small", "large") for preci
 ON_PROCESSORS = [
     "libraries",
     "programs-start",
-    "c10d-cuda/a_gpu_that_is_not_there_is_said_to_be_missing",
+    "c10d-cuda/a_missing_gpu_is_reported",
     "trainer-gpu/a_training_has_the_processors_losses",
     "trainer-gpu/a_pretraining_has_the_processors_losses",
     "trainer-gpu/a_training_that_was_ended_goes_on_as_if_it_was_not",

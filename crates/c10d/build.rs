@@ -1,4 +1,4 @@
-//! Compiles csrc/ against the libtorch that torch-sys found, and the NCCL part where CUDA's headers lie beside it.
+//! Compiles csrc/ against the libtorch found by torch-sys, and the NCCL part if CUDA's headers are next to it.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ fn main() {
         println!("cargo:rustc-cfg=nccl_part");
         nccl_part(&include, &cuda);
     }
-    // Programs find libtorch where it was at build time; `cargo test --doc` takes no linker arguments and looks
-    // below the target folder only.
+    // Programs find libtorch at its location at build time. `cargo test --doc` ignores linker arguments and searches
+    // only the target folder.
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", libraries.display());
     println!("cargo:rustc-link-search=native={}", link_libraries(&libraries).display());
 }
@@ -41,17 +41,17 @@ fn shim(include: &Path) -> cc::Build {
         .flag(include)
         .flag("-isystem")
         .flag(include.join("torch/csrc/api/include"))
-        // Virtual functions of PyTorch that are overridden use few of their arguments.
+        // Overridden virtual functions of PyTorch leave many arguments unused.
         .flag("-Wno-unused-parameter")
-        // What is of one file stays so where shim.cc includes it.
+        // shim.cc includes files whose types are local to them.
         .flag("-Wno-subobject-linkage")
         .warnings(true)
         .extra_warnings(true);
     build
 }
 
-/// The folders with CUDA's and NCCL's headers: those of C10D_CUDA_INCLUDE (separated by colons), else of the wheels
-/// that lie beside PyTorch's own. Empty where there are none.
+/// The folders with CUDA's and NCCL's headers: those in C10D_CUDA_INCLUDE (separated by colons), otherwise those of
+/// the Python wheels installed next to PyTorch's. Empty if there are none.
 fn cuda_includes(libraries: &Path) -> Vec<PathBuf> {
     let folders: Vec<PathBuf> = match env::var_os("C10D_CUDA_INCLUDE") {
         Some(folders) => env::split_paths(&folders).collect(),
@@ -69,7 +69,7 @@ fn cuda_includes(libraries: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// A shared library: its symbols come from libtorch_cuda, which a machine without a GPU lacks.
+/// Builds a shared library. Its symbols come from libtorch_cuda, which a machine without a GPU lacks.
 fn nccl_part(include: &Path, cuda: &[PathBuf]) {
     let mut build = shim(include);
     build.define("USE_C10D_NCCL", None).pic(true);
@@ -87,7 +87,7 @@ fn nccl_part(include: &Path, cuda: &[PathBuf]) {
     println!("cargo:rustc-env=C10D_NCCL_PART={}", library.display());
 }
 
-/// Links to libtorch's libraries below the target folder, where cargo's runs look for them.
+/// Links to libtorch's libraries inside the target folder, where `cargo test --doc` searches for them.
 fn link_libraries(libraries: &Path) -> PathBuf {
     let folder = PathBuf::from(variable("OUT_DIR")).join("libtorch");
     let _ = std::fs::remove_dir_all(&folder);

@@ -156,6 +156,6 @@ fn ranks_with_one_key_file_train_without_a_warning_and_a_rank_with_another_ends_
     let mut unlike = start("unlike", [&keys[0], &keys[1]]);
     let ended = unlike.each_mut().map(Rank::end);
     assert!(ended.iter().all(|(code, _)| *code == Some(75)), "{ended:?}");
-    let told = "before both had shown the same key: give all ranks one key, unless it has died";
+    let told = "before the key was verified; set the same key on all ranks, unless this rank has died";
     assert!(ended.iter().any(|(_, output)| output.concat().contains(told)), "{ended:?}");
 }

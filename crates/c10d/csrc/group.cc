@@ -1,4 +1,4 @@
-// Process groups, their collectives, and the guard that ends them.
+// Process groups, their collectives, and the guard that ends pending work.
 
 #include "group.h"
 
@@ -31,17 +31,17 @@ std::string text_of(const std::exception_ptr& exception) {
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
-    return "an exception of a kind that is not known";
+    return "unknown exception";
   }
 }
 
-// The stand-in for one of Gloo's collectives.
+// Wraps one of Gloo's collectives.
 class Collective : public Endable {
  public:
   Collective(c10::intrusive_ptr<c10d::Work> inner, std::shared_ptr<Guard> guard)
       : Endable(-1, inner->retrieveOpType()), inner_(std::move(inner)), guard_(std::move(guard)) {}
 
-  // Separate from the constructor, since both the guard and the callback hold the finished object.
+  // Separate from the constructor, because both the guard and the callback hold the constructed object.
   void start(const c10::intrusive_ptr<Collective>& self) {
     auto inner_future = inner_->getFuture();
     future_ = c10::make_intrusive<c10::ivalue::Future>(inner_future->elementType());
@@ -71,7 +71,7 @@ class Collective : public Endable {
     guard_->leave(ticket_);
     if (inner_future.hasError()) {
       guard_->note_broken();
-      // A runtime error, so that its text is the whole of it and not the trace of a thread of Gloo's.
+      // A runtime error, because its text has no stack trace of one of Gloo's threads.
       end(std::make_exception_ptr(std::runtime_error(text_of(inner_future.exception_ptr()))));
       return;
     }
@@ -87,7 +87,7 @@ class Collective : public Endable {
   std::atomic<bool> done_{false};
 };
 
-// The stand-in for one of Gloo's sends or receives, which can be aborted.
+// Wraps one of Gloo's sends or receives, which can be aborted.
 class Pair : public Endable {
  public:
   Pair(c10::intrusive_ptr<c10d::Work> inner, std::shared_ptr<Guard> guard)
@@ -144,7 +144,7 @@ void Guard::fail(const std::string& message) {
     pending_.clear();
     action = std::move(action_);
   }
-  // Unlocked: what waits for a work may ask this guard at once.
+  // Without the lock: a thread that waits for the work may call this guard immediately.
   for (auto& work : pending) work->end(failure);
   if (action) action();
 }
@@ -186,7 +186,7 @@ uint64_t Guard::enter(const c10::intrusive_ptr<Endable>& work) {
 }
 
 void Guard::leave(uint64_t ticket) {
-  // Freed unlocked, since a work may be freed with it that asks this guard.
+  // Freed without the lock: freeing a work may call this guard.
   c10::intrusive_ptr<Endable> done;
   std::lock_guard<std::mutex> lock(mutex_);
   const auto at = pending_.find(ticket);
@@ -220,11 +220,11 @@ c10::intrusive_ptr<c10d::Work> Guard::watch_pair(c10::intrusive_ptr<c10d::Work> 
 
 namespace {
 
-// PyTorch's flight recorder is one for the process, and takes note of a group's first collective without a lock:
-// groups of several threads start theirs one by one. Starting one only queues it.
+// PyTorch's flight recorder is global and records a group's first collective without a lock. Groups in several
+// threads therefore start collectives one at a time. Starting a collective only queues it.
 std::mutex starting;
 
-// Gloo, with every call that this crate or the Reducer makes under a guard.
+// Gloo, with a guard around every call of this crate or the Reducer.
 class GuardedGloo : public c10d::ProcessGroupGloo {
  public:
   GuardedGloo(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
@@ -262,19 +262,19 @@ class GuardedGloo : public c10d::ProcessGroupGloo {
     try {
       return start();
     } catch (const c10::Error&) {
-      throw;  // PyTorch's check of the arguments: nothing was sent.
+      throw;  // PyTorch rejected the arguments; nothing was sent.
     } catch (const std::exception& error) {
-      // A send or receive finds at once that its connection has ended.
+      // A send or receive fails immediately if its connection is closed.
       guard_->note_broken();
-      throw Failure(says_timed_out(error.what()) ? C10D_TIMED_OUT : C10D_FAILED, error.what());
+      throw Failure(is_timeout(error.what()) ? C10D_TIMED_OUT : C10D_FAILED, error.what());
     }
   }
 
   std::shared_ptr<Guard> guard_;
 };
 
-// The interfaces of GLOO_SOCKET_IFNAME, as init_process_group chooses, else the one of this address; its default would be
-// the address of this host's name, whatever network that is in.
+// Uses the interfaces in GLOO_SOCKET_IFNAME, as init_process_group does; otherwise the interface of this address.
+// Gloo's default is the address of the host name, which may be in another network.
 void choose_devices(c10d::ProcessGroupGloo::Options& options, const char* address) {
   const bool lazy = c10d::getDefaultGlooLazyInit();
   if (const char* names = std::getenv("GLOO_SOCKET_IFNAME")) {
@@ -289,7 +289,7 @@ void choose_devices(c10d::ProcessGroupGloo::Options& options, const char* addres
   options.threads = static_cast<int>(options.devices.size()) * 2;
 }
 
-// As torch.distributed prefixes a group's keys.
+// The same key prefixes as in torch.distributed.
 c10::intrusive_ptr<c10d::Store> prefixed(const c10d_store* store, const char* path, const char* device) {
   auto group = c10::make_intrusive<c10d::PrefixStore>(path, store->tcp);
   return c10::make_intrusive<c10d::PrefixStore>(std::string(device) + "/", group);
@@ -310,9 +310,9 @@ NcclNew nccl_new = nullptr;
 }  // namespace
 }  // namespace shim
 
-// A collective that has been started.
+// A started collective.
 struct c10d_work {
-  c10::intrusive_ptr<c10d::Work> work;  // none where there was nothing to send
+  c10::intrusive_ptr<c10d::Work> work;  // null if there was nothing to send
   std::shared_ptr<Guard> guard;
   std::function<void()> afterwards;
 };
@@ -321,7 +321,7 @@ namespace {
 
 at::Tensor& tensor_of(c10d_tensor tensor) { return *static_cast<at::Tensor*>(tensor); }
 
-// What only moves is moved as bytes, so that every type of element can be.
+// Data movement does not depend on the element kind, so it transfers bytes. This supports every kind.
 at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.view(-1).view(at::kByte); }
 
 c10d::ReduceOp reduce_op(int reduction) {
@@ -334,11 +334,11 @@ c10d::ReduceOp reduce_op(int reduction) {
     case C10D_BIT_AND: return c10d::ReduceOp::BAND;
     case C10D_BIT_OR: return c10d::ReduceOp::BOR;
     case C10D_BIT_XOR: return c10d::ReduceOp::BXOR;
-    default: TORCH_CHECK(false, "reduction ", reduction, " is not known");
+    default: TORCH_CHECK(false, "unknown reduction ", reduction);
   }
 }
 
-// Starts a collective; `begin` gives its work. Where no rank has an element nothing is sent.
+// Starts a collective; `begin` creates its work. If no rank has an element, nothing is sent.
 template <typename Begin>
 int start(c10d_group* group, bool empty, c10d_work** out, char** message, Begin&& begin) {
   return guarded(message, C10D_INVALID, [&] {
@@ -352,7 +352,7 @@ int start(c10d_group* group, bool empty, c10d_work** out, char** message, Begin&
 
 bool is_gloo(const c10d_group* group) { return group->device == c10::DeviceType::CPU; }
 
-// Gloo has no mean: the sum is divided when it has arrived.
+// Gloo has no mean: the sum is divided after the reduction.
 c10d::ReduceOp prepare_reduction(const c10d_group* group, int reduction, const at::Tensor& result, c10d_work& work) {
   if (reduction != C10D_MEAN || !is_gloo(group)) return reduce_op(reduction);
   work.afterwards = [result, size = group->backend->getSize()] {
@@ -371,7 +371,7 @@ void c10d_free(void* text_or_bytes) { std::free(text_or_bytes); }
 const char* c10d_compiled_version(void) { return TORCH_VERSION; }
 
 char* c10d_loaded_version(void) {
-  // Among the settings that it was built with stands "TORCH_VERSION=2.11.0, ".
+  // The build settings contain "TORCH_VERSION=2.11.0, ".
   const std::string settings = at::show_config();
   const std::string name = "TORCH_VERSION=";
   const auto at = settings.find(name);
@@ -397,12 +397,12 @@ int c10d_load_cuda(const char* libtorch_cuda, const uint8_t* nccl_part, size_t n
   return guarded(message, C10D_INVALID, [&] {
     if (shim::nccl_new != nullptr) return;
     TORCH_CHECK(dlopen(libtorch_cuda, RTLD_NOW | RTLD_GLOBAL) != nullptr, dlerror());
-    // The part travels inside the program; the loader wants a file, and this one has no name to leave behind.
+    // The library is embedded in the program, but the loader requires a file. A memory file leaves nothing behind.
     const int file = memfd_create("c10d-nccl", MFD_CLOEXEC);
-    TORCH_CHECK(file >= 0, "no memory file for the NCCL part: ", std::strerror(errno));
+    TORCH_CHECK(file >= 0, "cannot create a memory file for the NCCL part: ", std::strerror(errno));
     for (size_t written = 0; written < nccl_part_length;) {
       const ssize_t n = write(file, nccl_part + written, nccl_part_length - written);
-      TORCH_CHECK(n > 0, "the memory file for the NCCL part: ", std::strerror(errno));
+      TORCH_CHECK(n > 0, "cannot write the memory file of the NCCL part: ", std::strerror(errno));
       written += static_cast<size_t>(n);
     }
     const std::string path = "/proc/self/fd/" + std::to_string(file);
@@ -422,7 +422,7 @@ int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size,
     auto guard = std::make_shared<Guard>();
     auto backend = c10::intrusive_ptr<c10d::Backend>::reclaim(
         shim::nccl_new(shim::prefixed(store, path, "cuda"), rank, world_size, device, timeout_ms));
-    // Ends the kernels that wait for a dead peer, and with them the stream on which this process waits.
+    // Ends kernels that wait for a dead peer, and with them the stream on which this process waits.
     guard->on_failure([backend] { backend->abort(); });
     *out = shim::assemble(store, rank, world_size, c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
                           backend, guard);
@@ -430,10 +430,10 @@ int c10d_nccl_new(c10d_store* store, const char* path, int rank, int world_size,
 }
 
 void c10d_group_free(c10d_group* group) {
-  // Held by the guard, which the watching thread may free last, the backend would outlive this call.
+  // The guard would keep the backend alive after this call, because the watching thread may free the guard last.
   group->guard->forget_action();
   if (group->guard->is_broken() || !group->guard->is_idle()) {
-    // Its destructor would wait for work that never ends; the process is about to end instead.
+    // The destructor would wait for work that never ends. The process is about to exit, so the group is leaked.
     group->group.release();
     group->backend.release();
   }
@@ -446,7 +446,7 @@ void c10d_guard_fail(c10d_guard* guard, const char* message) {
   try {
     guard->guard->fail(message);
   } catch (...) {
-    // Only memory can be lacking here; the pending works then end at their time limit.
+    // Only an allocation can fail here; the pending works then end at their time limit.
   }
 }
 
@@ -494,7 +494,7 @@ int c10d_reduce_scatter(c10d_group* group, c10d_tensor output, c10d_tensor input
       work.work = group->backend->_reduce_scatter_base(share, shares, options);
       return;
     }
-    // Gloo's own reduces the whole too, and then copies the share.
+    // Gloo's implementation also reduces the whole tensor and then copies the share.
     auto sums = shares.clone();
     c10d::AllreduceOptions options;
     options.reduceOp = prepare_reduction(group, reduction, share, work);

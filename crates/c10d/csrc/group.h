@@ -14,7 +14,7 @@
 
 #include "status.h"
 
-// c10d's classes are no stable interface: another version needs this shim read again (README.md says how).
+// c10d's classes are not a stable interface: check this shim before moving to another version (see README.md).
 static_assert(TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11 && TORCH_VERSION_PATCH == 0,
               "c10d's shim is written for PyTorch 2.11.0; bootstrap/laptop.sh torch installs it");
 
@@ -27,32 +27,32 @@ class Endable : public c10d::Work {
   virtual void end(std::exception_ptr failure) = 0;
 };
 
-// What a group's work asks whether it may go on, and what a watching thread tells that it may not.
+// Ends a group's pending work when the watching thread reports a failure.
 //
-// Gloo waits for a silent peer until its time limit, which is meant for slow peers and therefore long, and its
-// calls cannot be interrupted. So the work that callers and the Reducer wait for is a stand-in that Gloo's own
-// work completes, or this guard; Gloo's may then wait on, on its own thread, holding its tensors, until the process
-// ends.
+// Gloo waits for a silent peer until its time limit. The limit must allow for slow peers, so it is long, and Gloo's
+// calls cannot be interrupted. Callers and the Reducer therefore wait for a wrapper. Gloo's work or this guard
+// completes the wrapper. After a failure, Gloo's work may wait on its own thread, holding its tensors, until the
+// process exits.
 class Guard : public std::enable_shared_from_this<Guard> {
  public:
-  // Ends everything pending and everything later with this message. The first message stays.
+  // Ends all pending and later work with this message. Only the first call has an effect.
   void fail(const std::string& message);
-  // Throws where the group has failed.
+  // Throws if the group has failed.
   void check() const;
   bool is_broken() const;
   // Whether no work is pending.
   bool is_idle() const;
 
-  // Wraps a collective, whose end its future tells.
+  // Wraps a collective, which signals its end through a future.
   c10::intrusive_ptr<c10d::Work> watch_collective(c10::intrusive_ptr<c10d::Work> work);
   // Wraps a send or a receive, which have no future.
   c10::intrusive_ptr<c10d::Work> watch_pair(c10::intrusive_ptr<c10d::Work> work);
 
-  // What else is to be done on failure: a backend that can abort.
+  // A further action on failure, for a backend that can abort.
   void on_failure(std::function<void()> action);
   void forget_action();
 
-  // For the works.
+  // Called by the works.
   uint64_t enter(const c10::intrusive_ptr<Endable>& work);
   void leave(uint64_t ticket);
   void note_broken();
@@ -65,8 +65,8 @@ class Guard : public std::enable_shared_from_this<Guard> {
   bool failed_ = false;
   bool broken_ = false;
   uint64_t next_ticket_ = 0;
-  // Owned: a send or receive that its caller dropped is carried out all the same, where Gloo would stop reading from
-  // that peer for good.
+  // Owned: a send or receive that its caller dropped is still completed. Otherwise, Gloo would stop reading from that
+  // peer.
   std::unordered_map<uint64_t, c10::intrusive_ptr<Endable>> pending_;
   std::function<void()> action_;
 };

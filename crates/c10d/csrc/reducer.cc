@@ -1,5 +1,5 @@
-// c10d::Reducer, the engine of DistributedDataParallel: gradients are summed over the ranks in buckets while
-// backward still runs.
+// c10d::Reducer, the engine of DistributedDataParallel. It sums gradients over the ranks in buckets while backward is
+// still running.
 
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
@@ -15,7 +15,7 @@ using shim::guarded;
 
 namespace {
 
-// When each bucket was ready and reduced. Written by autograd's and Gloo's threads.
+// Records when each bucket was ready and when it was reduced. Written by autograd's and Gloo's threads.
 class Timeline {
  public:
   void begin() {
@@ -58,7 +58,7 @@ class Timeline {
   std::vector<c10d_bucket_times> buckets_;
 };
 
-// Sums a bucket over the ranks, divides it where the mean is wanted, and writes the timeline.
+// Sums a bucket over the ranks, divides it for a mean, and records the times.
 class ReduceBucket : public c10d::CommHookInterface {
  public:
   ReduceBucket(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::DeviceType device, bool mean,
@@ -68,13 +68,13 @@ class ReduceBucket : public c10d::CommHookInterface {
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     auto gradients = bucket.getBufferRef();
     const auto index = timeline_->ready(gradients.nbytes());
-    // Before the sum, so that sums of many ranks overflow no sooner than the mean would.
+    // Division before the sum: the sum of many ranks then overflows no sooner than their mean.
     if (mean_) gradients.div_(group_->getSize());
     std::vector<at::Tensor> tensors{gradients};
     auto future = group_->getBackend(device_)->allreduce(tensors, c10d::AllreduceOptions())->getFuture();
     if (device_ != c10::DeviceType::CPU) return future;
-    // A future of its own, which is complete when the time has been noted: one that is waited for is complete before
-    // its callbacks have run.
+    // A separate future that completes after the time is recorded. The original future completes before its callbacks
+    // run.
     return future->then(
         [timeline = timeline_, index](c10::ivalue::Future& done) {
           timeline->reduced(index);
@@ -94,10 +94,10 @@ class ReduceBucket : public c10d::CommHookInterface {
   std::shared_ptr<Timeline> timeline_;
 };
 
-// A backward of nothing, after which buckets are put in the order in which gradients came. It is done here, where
-// that order is that of the parameters from the last to the first, and not in the first step of a training: the place
-// of a gradient in a bucket decides in which order its parts are summed over more than two ranks, and a training that
-// goes on from a checkpoint must sum as before.
+// Runs an empty backward, after which c10d rebuilds the buckets in the order of the gradients. Here that order is
+// always from the last parameter to the first. In the first step of a training it could differ. With more than two
+// ranks, a gradient's position in a bucket determines the order of its sum, so a training resumed from a checkpoint
+// must use the same buckets.
 void rehearse(c10d::Reducer& reducer, std::vector<at::Tensor>& parameters) {
   if (!reducer.should_rebuild_buckets()) return;
   std::vector<at::Tensor> gradients;
@@ -145,7 +145,7 @@ int c10d_reducer_new(c10d_group* group, const c10d_tensor* parameters, size_t n_
   return guarded(message, C10D_INVALID, [&] {
     group->guard->check();
     auto list = tensors_of(parameters, n_parameters);
-    // From the last parameter to the first, as gradients come.
+    // From the last parameter to the first, the order in which backward computes gradients.
     auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
         list, {static_cast<size_t>(first_bucket_bytes), static_cast<size_t>(bucket_bytes)});
     std::reverse(buckets.begin(), buckets.end());
@@ -177,7 +177,7 @@ int c10d_reducer_prepare(c10d_reducer* reducer, const c10d_tensor* outputs, size
 
 int c10d_reducer_finish(c10d_reducer* reducer, char** message) {
   return guarded(message, C10D_INVALID, [&] {
-    // Not c10d::Reducer's own check: it waits for the next step, and misses a loss that used no parameter at all.
+    // c10d::Reducer's check runs only in the next step, and misses a loss that used no parameter.
     if (reducer->timeline->bytes() == reducer->parameter_bytes) return;
     throw Failure(C10D_INVALID, reducer->find_unused
                                     ? "this rank's loss used no parameter at all"
@@ -193,13 +193,14 @@ void c10d_reducer_free(c10d_reducer* reducer) {
   auto* engine = reducer->reducer.release();
   try {
     if (reducer->guard->is_broken()) {
-      // A thread of autograd's may still be in it. What is left of it takes no part in a later backward.
+      // An autograd thread may still be running in the reducer. Without its hooks it takes no part in later
+      // backwards.
       engine->remove_autograd_hooks();
     } else {
       delete engine;
     }
   } catch (...) {
-    // c10d::Reducer's destructor may throw; there is nobody to tell.
+    // c10d::Reducer's destructor may throw, and there is no caller to report the error to.
   }
   delete reducer;
 }

@@ -1,4 +1,4 @@
-// The shim in one unit: most of the time to compile it goes into PyTorch's headers, which are read once here.
+// Compiles the shim as one unit: PyTorch's headers take most of the compile time and are read only once.
 #include "store.cc"
 #include "group.cc"
 #include "reducer.cc"

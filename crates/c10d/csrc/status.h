@@ -1,4 +1,4 @@
-// Exceptions into statuses: every function of shim.h runs its body in `guarded`.
+// Converts exceptions into statuses: every function of shim.h runs its body in `guarded`.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace shim {
 
-// A communication that a guard or a time limit ended.
+// A communication ended by a guard or a time limit.
 class Failure : public std::exception {
  public:
   Failure(c10d_status status, std::string text) : status_(status), text_(std::move(text)) {}
@@ -30,13 +30,13 @@ inline char* copy_text(const std::string& text) {
   return copy;
 }
 
-// Gloo says that time ran out in words only.
-inline bool says_timed_out(const std::string& text) {
+// Gloo reports a timeout only in its text.
+inline bool is_timeout(const std::string& text) {
   return text.find("Timed out") != std::string::npos || text.find("timed out") != std::string::npos ||
          text.find("timeout") != std::string::npos;
 }
 
-// `otherwise`: what an exception means that is neither PyTorch's check of arguments nor one of its own kinds.
+// `invalid`: the status of other exceptions, which are neither PyTorch's argument checks nor Failure.
 template <typename Body>
 int guarded(char** message, c10d_status invalid, Body&& body) noexcept {
   *message = nullptr;
@@ -55,15 +55,15 @@ int guarded(char** message, c10d_status invalid, Body&& body) noexcept {
     return fail(invalid == C10D_STORE ? C10D_STORE : C10D_FAILED, error.what_without_backtrace());
   } catch (const c10::DistError& error) {
     const std::string text = error.what_without_backtrace();
-    return fail(says_timed_out(text) ? C10D_TIMED_OUT : C10D_FAILED, text);
+    return fail(is_timeout(text) ? C10D_TIMED_OUT : C10D_FAILED, text);
   } catch (const c10::Error& error) {
     return fail(invalid, error.what_without_backtrace());
   } catch (const std::exception& error) {
     const std::string text = error.what();
-    if (says_timed_out(text)) return fail(C10D_TIMED_OUT, text);
+    if (is_timeout(text)) return fail(C10D_TIMED_OUT, text);
     return fail(invalid, text);
   } catch (...) {
-    return fail(C10D_FAILED, "an exception of a kind that is not known");
+    return fail(C10D_FAILED, "unknown exception");
   }
 }
 

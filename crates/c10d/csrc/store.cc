@@ -1,4 +1,4 @@
-// TCPStore: the key-value store by which ranks find each other.
+// TCPStore: the key-value store through which ranks find each other.
 
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -15,7 +15,7 @@ std::vector<uint8_t> bytes(const uint8_t* data, size_t length) {
 
 void copy_out(const std::vector<uint8_t>& value, uint8_t** data, size_t* length) {
   *data = static_cast<uint8_t*>(std::malloc(value.size() + 1));
-  TORCH_CHECK(*data != nullptr, "no memory for a value of ", value.size(), " bytes");
+  TORCH_CHECK(*data != nullptr, "out of memory for a value of ", value.size(), " bytes");
   if (!value.empty()) std::memcpy(*data, value.data(), value.size());
   *length = value.size();
 }
@@ -32,11 +32,11 @@ int c10d_store_open(const char* host, uint16_t port, int serve, int listener, in
     c10d::TCPStoreOptions options;
     options.port = port;
     options.isServer = serve != 0;
-    // Its own would listen on every interface.
+    // PyTorch's own socket would listen on every interface.
     if (listener >= 0) options.masterListenFd = listener;
     if (n_workers >= 0) options.numWorkers = static_cast<size_t>(n_workers);
     options.timeout = std::chrono::milliseconds(timeout_ms);
-    // As init_process_group does: a second group of this process may use the server of the first.
+    // As in init_process_group: a second group of this process may use the server of the first.
     options.multiTenant = true;
     *out = new c10d_store{c10::make_intrusive<c10d::TCPStore>(host, options)};
   });

@@ -1,6 +1,6 @@
-//! Times all-reduces of growing size, as one rank of a group: start it by torchrun or with its variables set.
-//! Rank 0 prints one JSON line a size: bytes, median and fastest seconds of one call. bench/all_reduce.py is the same
-//! in Python.
+//! Measures all-reduces of increasing size in one rank of a group. Start it with torchrun, or set torchrun's
+//! variables. Rank 0 prints one JSON line per size: bytes, median and fastest seconds of one call.
+//! bench/all_reduce.py is the same program in Python.
 //!
 //! usage: torchrun --no-python --nproc-per-node 2 target/release/examples/all_reduce
 #![allow(clippy::print_stdout, reason = "its result")]
@@ -37,7 +37,7 @@ fn main() -> Result<(), c10d::Error> {
     group.barrier()
 }
 
-/// About a quarter of a second for each size.
+/// Number of calls that take about a quarter of a second.
 fn calls_of(elements: i64) -> usize {
     match elements {
         ..=0xfff => 3000,

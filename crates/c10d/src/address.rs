@@ -1,21 +1,21 @@
-//! Addresses of this machine: where to listen so that the other ranks, and as few others as possible, can connect.
+//! Addresses of this machine on which the other ranks, and as few other hosts as possible, can connect.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 
-/// This machine's address on the way to a store.
+/// This machine's address on the route to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// Where this machine's ranks listen: ranks that reach the store's network reach this address.
+    /// The address on which this machine's ranks listen. Ranks in the store's network can reach it.
     pub own: IpAddr,
-    /// The store's address, as this machine resolves its name.
+    /// The store's address, as resolved on this machine.
     pub store: IpAddr,
 }
 
 impl Route {
-    /// Asks the system's routing table. Nothing is sent.
+    /// Reads the system's routing table; sends nothing.
     pub fn to(host: &str, port: u16) -> io::Result<Self> {
-        let mut last = io::Error::other("its name has no address");
+        let mut last = io::Error::other("the host name has no address");
         for address in (host, port).to_socket_addrs()? {
             let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
             match UdpSocket::bind(any).and_then(|socket| {
@@ -30,8 +30,7 @@ impl Route {
     }
 }
 
-/// Whether a name stands for this machine's loopback interface alone, by which no other machine is reached. None: it
-/// has no address.
+/// Whether a name resolves only to loopback addresses, which other machines cannot reach. None if it has no address.
 pub(crate) fn is_loopback_only(host: &str) -> Option<bool> {
     let addresses: Vec<IpAddr> = (host, 0).to_socket_addrs().ok()?.map(|address| address.ip()).collect();
     (!addresses.is_empty()).then(|| addresses.iter().all(IpAddr::is_loopback))
@@ -52,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_loopback_alone_is_known() {
+    fn loopback_addresses_are_recognized() {
         assert_eq!(is_loopback_only("127.0.1.1"), Some(true));
         assert_eq!(is_loopback_only("192.0.2.1"), Some(false));
         assert_eq!(is_loopback_only("no such name"), None);

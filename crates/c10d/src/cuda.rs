@@ -1,4 +1,4 @@
-//! CUDA, loaded when it is asked for: the same program runs on a machine that has none.
+//! Loads CUDA on request, so that the same program runs on machines without CUDA.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ const NCCL_PART: Option<&[u8]> = None;
 
 const LIBRARY: &str = "libtorch_cuda.so";
 
-/// Loads PyTorch's CUDA library and the NCCL part. To be called before the process first asks tch for a GPU, since
-/// libtorch remembers the answer. It is looked for at `C10D_LIBTORCH_CUDA` (the path of libtorch_cuda.so), then
-/// beside libtorch_cpu. Errors: this program or this machine lacks something; the message says which.
+/// Loads PyTorch's CUDA library and the NCCL part. Call it before the process first asks tch for a GPU, because
+/// libtorch caches the answer. The path of libtorch_cuda.so is `C10D_LIBTORCH_CUDA`, by default the folder of
+/// libtorch_cpu. Errors: this program or this machine lacks a component, which the message names.
 ///
 /// ```
 /// match c10d::load_cuda() {
 ///     Ok(()) => println!("{} GPUs", tch::Cuda::device_count()),
-///     Err(reason) => println!("on the processor: {reason}"),
+///     Err(reason) => println!("using the CPU: {reason}"),
 /// }
 /// ```
 pub fn load_cuda() -> Result<()> {
@@ -29,7 +29,7 @@ pub fn load_cuda() -> Result<()> {
     LOADED.get_or_init(load).clone()
 }
 
-/// Whether this program has the NCCL part, which is built where CUDA's headers are.
+/// Whether this program contains the NCCL part. It does if CUDA's headers were present at build time.
 ///
 /// ```
 /// if !c10d::has_nccl_part() {
@@ -44,21 +44,22 @@ fn load() -> Result<()> {
     let failed = |detail: String| Error::Cuda { detail };
     let part = NCCL_PART.ok_or_else(|| {
         failed(
-            "this program was built without its NCCL part, since CUDA's headers were not found; \
-             install them by bootstrap/laptop.sh --cuda and build again"
+            "this program was built without its NCCL part, because CUDA's headers were not found; \
+             install them with bootstrap/laptop.sh --cuda and build again"
                 .to_owned(),
         )
     })?;
     let library = find_library().ok_or_else(|| {
         failed(format!(
-            "{LIBRARY} was not found beside libtorch_cpu.so; \
-             install it by bootstrap/laptop.sh --cuda, or name it by C10D_LIBTORCH_CUDA"
+            "{LIBRARY} was not found next to libtorch_cpu.so; \
+             install it with bootstrap/laptop.sh --cuda, or set C10D_LIBTORCH_CUDA"
         ))
     })?;
     ffi::load_cuda(&library, part).map_err(|failure| failed(failure.text))
 }
 
-/// Beside the libtorch_cpu of this process, links followed: the CUDA library finds its own by where it really lies.
+/// Searches the folder of the loaded libtorch_cpu. Symbolic links are resolved, because the CUDA library loads its
+/// dependencies relative to its real path.
 fn find_library() -> Option<PathBuf> {
     if let Some(named) = env::var_os("C10D_LIBTORCH_CUDA") {
         return Some(PathBuf::from(named));
@@ -70,12 +71,12 @@ fn find_library() -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Refuses a GPU that is not there.
+/// Refuses a GPU number that does not exist.
 pub(crate) fn check_device(device: usize) -> Result<()> {
     load_cuda()?;
     let n_devices = usize::try_from(tch::Cuda::device_count()).unwrap_or(0);
     if device < n_devices {
         return Ok(());
     }
-    Err(Error::Cuda { detail: format!("there is no GPU {device}: this machine shows {n_devices}") })
+    Err(Error::Cuda { detail: format!("GPU {device} not found; this machine has {n_devices}") })
 }

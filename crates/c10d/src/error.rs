@@ -1,4 +1,4 @@
-//! What can go wrong between ranks, and whether starting again may help.
+//! Errors of communication between ranks, and whether a restart can help.
 
 use std::time::Duration;
 
@@ -16,65 +16,65 @@ use tch::TchError;
 /// ```
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a call failed.
+/// Error of a call.
 ///
 /// ```
 /// let unset = c10d::Launch::from_variables(|_| None).unwrap_err();
 /// assert!(!unset.is_worth_retrying());
 /// assert_eq!(
 ///     unset.to_string(),
-///     "RANK is not set: start the program by torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
+///     "RANK is not set: start the program with torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT"
 /// );
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A variable of the environment is missing or is no number.
+    /// An environment variable is missing or invalid.
     #[error("{name} is {found}: {remedy}")]
     Environment {
         /// The variable.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         found: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// Another rank is gone or silent. No call on this group works any more.
+    /// Another rank has died or does not respond. The group is unusable.
     #[error("{call}: {loss}")]
     PeerLost {
-        /// The call that this process was in.
+        /// The failed call.
         call: String,
-        /// Which rank, and how it was lost.
+        /// The lost rank and the cause.
         loss: Loss,
     },
-    /// Time ran out, and every rank that is watched is alive.
+    /// The call timed out, but every watched rank is alive.
     #[error(
-        "{call}: no end within {limit_s} s, although every watched rank is alive; do all ranks make the same calls in the same order? ({detail})"
+        "{call}: timed out after {limit_s} s, but every watched rank is alive; check that all ranks make the same calls in the same order ({detail})"
     )]
     TimedOut {
-        /// The call that this process was in.
+        /// The failed call.
         call: String,
         /// The group's time limit.
         limit_s: u64,
-        /// What PyTorch said.
+        /// PyTorch's message.
         detail: String,
     },
     /// The ranks did not find each other.
     #[error("{detail}")]
     Rendezvous {
-        /// Who is missing or what did not answer.
+        /// The missing ranks, or the service that did not answer.
         detail: String,
     },
-    /// The store did not answer, or said no.
+    /// The store did not answer, or refused the call.
     #[error("store {store}: {call}: {detail}")]
     Store {
-        /// Its address.
+        /// Address of the store.
         store: String,
-        /// The call.
+        /// The failed call.
         call: String,
-        /// What PyTorch said.
+        /// PyTorch's message.
         detail: String,
     },
-    /// The arguments do not fit; nothing was sent, and the group lives on.
+    /// Invalid arguments. Nothing was sent, and the group remains usable.
     #[error("{call}: {detail}")]
     Invalid {
         /// The call.
@@ -82,43 +82,43 @@ pub enum Error {
         /// What is wrong.
         detail: String,
     },
-    /// The communication failed for a reason that no watched rank explains.
+    /// The communication failed, and no watched rank is the cause.
     #[error("{call}: {detail}")]
     Communication {
-        /// The call.
+        /// The failed call.
         call: String,
-        /// What PyTorch said.
+        /// PyTorch's message.
         detail: String,
     },
-    /// The loaded libtorch is not the one this crate was compiled for.
+    /// The loaded libtorch is not the version that this crate was compiled for.
     #[error(
-        "libtorch {loaded} is loaded, and this program was compiled for {compiled}: install that one, or build again against this"
+        "libtorch {loaded} is loaded, but this program requires {compiled}; install PyTorch {compiled}, or rebuild with the installed version"
     )]
     Version {
-        /// The version of the headers.
+        /// Version of the headers.
         compiled: String,
-        /// The version of the library.
+        /// Version of the library.
         loaded: String,
     },
-    /// CUDA or its NCCL part cannot be had.
+    /// CUDA or the NCCL part is unavailable.
     #[error("CUDA: {detail}")]
     Cuda {
-        /// What is missing, and how to have it.
+        /// The missing component and how to install it.
         detail: String,
     },
-    /// An error of tch that has nothing to do with other ranks.
+    /// An error of tch that is unrelated to other ranks.
     #[error("{call}: {detail}")]
     Torch {
-        /// The call.
+        /// The failed call.
         call: String,
-        /// What tch said.
+        /// tch's message.
         detail: String,
     },
 }
 
 impl Error {
-    /// Whether the same program may succeed when all ranks start again: another rank or the network failed, and not
-    /// this rank's arguments.
+    /// Whether a restart of all ranks can succeed: another rank or the network failed, and this rank's arguments are
+    /// valid.
     ///
     /// ```
     /// use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -138,7 +138,7 @@ impl Error {
         )
     }
 
-    /// The rank that was lost, where it is known.
+    /// The lost rank, if known.
     ///
     /// ```
     /// use c10d::{Cause, Error, Loss};
@@ -154,7 +154,7 @@ impl Error {
     }
 
     pub(crate) fn torch(call: &str, error: &TchError) -> Self {
-        // libtorch's text goes on with a C++ stack trace, which tells a user nothing.
+        // libtorch appends a C++ stack trace, which does not help users.
         let text = error.to_string();
         let detail = text.split("\nException raised from").next().unwrap_or(&text).trim().to_owned();
         Self::Torch { call: call.to_owned(), detail }
@@ -166,41 +166,41 @@ impl Error {
 /// ```
 /// use c10d::{Cause, Loss};
 /// let loss = Loss { rank: 2, name: "worker-7, process 4711".to_owned(), cause: Cause::Ended };
-/// assert_eq!(loss.to_string(), "rank 2 (worker-7, process 4711) has died: its connection ended");
+/// assert_eq!(loss.to_string(), "rank 2 (worker-7, process 4711) has died: its connection closed");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Which.
+    /// The rank's number.
     pub rank: usize,
-    /// Its host and process, as it said when it joined; empty where it had not.
+    /// Its host and process, as sent when it joined; empty if it had not joined.
     pub name: String,
-    /// How.
+    /// The cause.
     pub cause: Cause,
 }
 
-/// How a rank was lost.
+/// Why a rank was lost.
 ///
 /// ```
 /// use c10d::{Cause, Loss};
 /// let cause = Cause::Silent(std::time::Duration::from_secs(5));
 /// assert_eq!(
 ///     Loss { rank: 0, name: "worker-3, process 12".to_owned(), cause }.to_string(),
-///     "rank 0 (worker-3, process 12) has been silent for 5 s: it is stopped, or its machine cannot be reached"
+///     "rank 0 (worker-3, process 12) has been silent for 5 s: it is stopped, or its machine is unreachable"
 /// );
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Its connection ended: the process died or was killed.
+    /// Its connection closed: the process died or was killed.
     Ended,
-    /// It has said nothing for this long: the process is stopped, or its machine cannot be reached.
+    /// It sent nothing for this long: the process is stopped, or its machine is unreachable.
     Silent(Duration),
-    /// It left the group in good order, while this rank still needed it.
+    /// It left the group normally while this rank still needed it.
     Left,
-    /// It is the one rank that is not watched, every other is alive, and a connection failed.
+    /// A connection failed, every watched rank is alive, and this is the only unwatched rank.
     Unwatched,
-    /// A call failed on it for another reason than a lost rank, and it dropped the group.
+    /// One of its calls failed for another reason than a lost rank, and it left the group.
     GaveUp,
-    /// It watches the others, and this rank and it did not show each other the same key.
+    /// It leads the watch, but key verification between it and this rank did not succeed.
     Unwelcome,
 }
 
@@ -211,21 +211,21 @@ impl std::fmt::Display for Loss {
             write!(f, " ({})", self.name)?;
         }
         match self.cause {
-            Cause::Ended => write!(f, " has died: its connection ended"),
+            Cause::Ended => write!(f, " has died: its connection closed"),
             Cause::Silent(limit) => write!(
                 f,
-                " has been silent for {} s: it is stopped, or its machine cannot be reached",
+                " has been silent for {} s: it is stopped, or its machine is unreachable",
                 limit.as_secs_f64()
             ),
             Cause::Left => write!(f, " has left the group"),
-            Cause::GaveUp => write!(f, " has given up after an error of its own"),
+            Cause::GaveUp => write!(f, " has left the group after an error"),
             Cause::Unwelcome => write!(
                 f,
-                " watches the others, and ended the connection before both had shown the same key: give all ranks \
-                 one key, unless it has died"
+                " leads the watch, and the connection closed before the key was verified; set the same key on all \
+                 ranks, unless this rank has died"
             ),
             Cause::Unwatched => {
-                write!(f, " has died: a connection failed, and it is the only rank that runs no watch")
+                write!(f, " has died: a connection failed, and it is the only unwatched rank")
             }
         }
     }

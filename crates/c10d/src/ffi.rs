@@ -1,6 +1,6 @@
-//! The C functions of csrc/shim.h, each handle with an owner that frees it.
+//! The C functions of csrc/shim.h. An owner type frees each handle.
 //!
-//! This is the only module of the crate with `unsafe`. What is safe to call from several threads is so marked here.
+//! The only module of this crate with `unsafe`. `Send` and `Sync` mark what several threads may use.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -15,7 +15,7 @@ use tch::Tensor;
 
 use crate::reduce_op::ReduceOp;
 
-/// Why a call of the shim failed: `c10d_status` without its OK.
+/// The cause of a failed call: `c10d_status` without C10D_OK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Invalid,
@@ -230,7 +230,7 @@ unsafe extern "C" {
     fn c10d_reducer_free(reducer: *mut CReducer);
 }
 
-/// Runs one call of the shim and turns its status and message into a result.
+/// Runs one call of the shim and converts its status and message into a result.
 fn call(function: impl FnOnce(Message) -> c_int) -> Result<()> {
     let mut message = null_mut();
     let status = match function(&mut message) {
@@ -243,10 +243,10 @@ fn call(function: impl FnOnce(Message) -> c_int) -> Result<()> {
     Err(Failure { status, text: take_text(message).unwrap_or_else(|| "no message".to_owned()) })
 }
 
-/// The text of a message that the shim allocated, which is freed.
+/// Copies a text allocated by the shim, and frees it.
 fn take_text(text: *mut c_char) -> Option<String> {
     let text = NonNull::new(text)?;
-    // SAFETY: the shim's texts end with a zero byte and belong to the caller, which frees them once, here.
+    // SAFETY: the shim's texts end with a zero byte. They belong to the caller, which frees them once, here.
     unsafe {
         let owned = CStr::from_ptr(text.as_ptr()).to_string_lossy().into_owned();
         c10d_free(text.as_ptr().cast());
@@ -254,9 +254,9 @@ fn take_text(text: *mut c_char) -> Option<String> {
     }
 }
 
-/// The bytes of a value that the shim allocated, which is freed.
+/// Copies a value allocated by the shim, and frees it.
 fn take_bytes(data: *mut u8, length: usize) -> Vec<u8> {
-    // SAFETY: the shim wrote `length` bytes at `data`, which belong to the caller and are freed once, here.
+    // SAFETY: the shim wrote `length` bytes at `data`. They belong to the caller, which frees them once, here.
     unsafe {
         let owned = std::slice::from_raw_parts(data, length).to_vec();
         c10d_free(data.cast());
@@ -264,15 +264,15 @@ fn take_bytes(data: *mut u8, length: usize) -> Vec<u8> {
     }
 }
 
-/// A text for C. A zero byte within would end it there: it is refused.
+/// Converts a text for C. A text with a zero byte is refused, because C would end it there.
 fn c_text(text: &str) -> Result<CString> {
     CString::new(text).map_err(|_| Failure {
         status: Status::Invalid,
-        text: format!("{text:?} holds a zero byte, which a name may not"),
+        text: format!("{text:?}: a name must not contain a zero byte"),
     })
 }
 
-/// The tensor's own handle. The shim makes a reference of its own to its storage where it keeps it.
+/// The tensor's handle. The shim adds a reference to the tensor if it keeps it.
 fn handle(tensor: &Tensor) -> CTensor {
     tensor.as_ptr().cast_mut().cast()
 }
@@ -281,15 +281,15 @@ fn owned<T>(pointer: *mut T) -> NonNull<T> {
     NonNull::new(pointer).expect("a call that succeeds sets its result")
 }
 
-/// The PyTorch whose headers the shim was compiled with.
+/// The version of PyTorch's headers at compile time.
 pub(crate) fn compiled_version() -> &'static str {
-    // SAFETY: a literal of the shim.
+    // SAFETY: a string literal of the shim.
     unsafe { CStr::from_ptr(c10d_compiled_version()) }.to_str().expect("a version is ASCII")
 }
 
-/// The PyTorch that the process has loaded, where it says so.
+/// The version of the loaded libtorch, if it is known.
 pub(crate) fn loaded_version() -> Option<String> {
-    // SAFETY: no arguments; the text is the caller's.
+    // SAFETY: no arguments; the caller owns the text.
     take_text(unsafe { c10d_loaded_version() })
 }
 
@@ -300,17 +300,17 @@ pub(crate) fn load_cuda(libtorch_cuda: &Path, nccl_part: &[u8]) -> Result<()> {
     call(|message| unsafe { c10d_load_cuda(path.as_ptr(), nccl_part.as_ptr(), nccl_part.len(), message) })
 }
 
-/// Who serves a store that is opened.
+/// The server of a store that is opened.
 pub(crate) enum Server {
     /// Another process.
     None,
-    /// This process, where it listens already.
+    /// This process, on a listening socket.
     On(TcpListener),
-    /// This process, by a store at the same port that it has open.
+    /// This process, which already has a store open on the same port.
     OfThisProcess,
 }
 
-/// A client of a TCPStore, and its server where this process has it.
+/// A client of a TCPStore, and its server if this process runs it.
 pub(crate) struct Store(NonNull<CStore>);
 
 // SAFETY: TCPStore takes a lock around each call.
@@ -319,7 +319,7 @@ unsafe impl Send for Store {}
 unsafe impl Sync for Store {}
 
 impl Store {
-    /// Serves it too where `server` says so.
+    /// Also starts the server, depending on `server`.
     pub fn open(
         host: &str,
         port: u16,
@@ -332,11 +332,11 @@ impl Store {
         let (serve, listener) = match server {
             Server::None => (0, -1),
             Server::OfThisProcess => (1, -1),
-            // It is the store's from here on, which closes it when its server ends.
+            // From here on, the server owns the socket and closes it when it ends.
             Server::On(listener) => (1, listener.into_raw_fd()),
         };
         let mut out = null_mut();
-        // SAFETY: the host outlives the call, the listener is nobody else's, and `out` is written on success.
+        // SAFETY: the host outlives the call, no one else owns the listener, and `out` is written on success.
         call(|message| unsafe {
             c10d_store_open(host.as_ptr(), port, serve, listener, n_workers, timeout_ms, &mut out, message)
         })?;
@@ -424,15 +424,15 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // SAFETY: freed once. Groups made from it hold references of their own.
+        // SAFETY: freed once. Groups created from it hold their own references.
         unsafe { c10d_store_close(self.0.as_ptr()) }
     }
 }
 
-/// What another thread ends a group's pending calls with.
+/// Lets another thread end a group's pending calls.
 pub(crate) struct Guard(NonNull<CGuard>);
 
-// SAFETY: the guard takes a lock of its own.
+// SAFETY: the guard has its own lock.
 unsafe impl Send for Guard {}
 // SAFETY: as above.
 unsafe impl Sync for Guard {}
@@ -440,7 +440,7 @@ unsafe impl Sync for Guard {}
 impl Guard {
     pub fn fail(&self, message: &str) {
         let text = CString::new(message.replace('\0', " ")).expect("its zero bytes were replaced");
-        // SAFETY: the guard lives, the text outlives the call.
+        // SAFETY: the guard is alive, the text outlives the call.
         unsafe { c10d_guard_fail(self.0.as_ptr(), text.as_ptr()) }
     }
 }
@@ -452,14 +452,14 @@ impl Drop for Guard {
     }
 }
 
-/// A process group. Calls come from one thread at a time: their order is what ranks agree on.
+/// A process group. Only one thread at a time may call it, because all ranks must make calls in the same order.
 pub(crate) struct Group {
     group: NonNull<CGroup>,
-    /// Its connections are to end with the process, and not before. A cell, so that no two threads share a group.
+    /// Connections stay open until the process exits. A Cell, so that the type is not Sync.
     stays_connected: Cell<bool>,
 }
 
-// SAFETY: nothing in it belongs to the thread that made it; it is not Sync.
+// SAFETY: nothing in it belongs to the creating thread; it is not Sync.
 unsafe impl Send for Group {}
 
 impl Group {
@@ -519,23 +519,23 @@ impl Group {
         Self { group: owned(group), stays_connected: Cell::new(false) }
     }
 
-    /// Dropping it leaves its connections and threads to the end of the process.
+    /// Drop keeps the connections and threads until the process exits.
     pub fn stay_connected(&self) {
         self.stays_connected.set(true);
     }
 
     pub fn guard(&self) -> Guard {
-        // SAFETY: the group lives.
+        // SAFETY: the group is alive.
         Guard(owned(unsafe { c10d_group_guard(self.group.as_ptr()) }))
     }
 
     pub fn is_broken(&self) -> bool {
-        // SAFETY: the group lives.
+        // SAFETY: the group is alive.
         unsafe { c10d_group_is_broken(self.group.as_ptr()) != 0 }
     }
 
     pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work> {
-        // SAFETY: here and below: the group and the tensors live; what the shim keeps of them are its own references.
+        // SAFETY: here and below, the group and the tensors are alive. The shim holds its own references.
         Work::start(|out, message| unsafe {
             c10d_all_reduce(self.group.as_ptr(), handle(tensor), op as c_int, out, message)
         })
@@ -592,7 +592,7 @@ impl Drop for Group {
     }
 }
 
-/// A communication that has been started.
+/// A started communication.
 pub(crate) struct Work(NonNull<CWork>);
 
 impl Work {
@@ -603,24 +603,24 @@ impl Work {
     }
 
     pub fn wait(&self) -> Result<()> {
-        // SAFETY: the work lives.
+        // SAFETY: the work is alive.
         call(|message| unsafe { c10d_work_wait(self.0.as_ptr(), message) })
     }
 
     pub fn is_done(&self) -> bool {
-        // SAFETY: the work lives.
+        // SAFETY: the work is alive.
         unsafe { c10d_work_is_done(self.0.as_ptr()) != 0 }
     }
 }
 
 impl Drop for Work {
     fn drop(&mut self) {
-        // SAFETY: freed once; work under way keeps itself and its tensors.
+        // SAFETY: freed once; unfinished work holds its own references to itself and its tensors.
         unsafe { c10d_work_free(self.0.as_ptr()) }
     }
 }
 
-/// The gradient reducer, of the thread that made it.
+/// The gradient reducer. It stays on the thread that created it.
 pub(crate) struct Reducer(NonNull<CReducer>);
 
 impl Reducer {
@@ -634,7 +634,7 @@ impl Reducer {
     ) -> Result<Self> {
         let handles: Vec<_> = parameters.iter().map(handle).collect();
         let mut out = null_mut();
-        // SAFETY: the group and the parameters live during the call, and the reducer keeps references of its own.
+        // SAFETY: the group and the parameters outlive the call, and the reducer holds its own references.
         call(|message| unsafe {
             c10d_reducer_new(
                 group.group.as_ptr(),
@@ -653,21 +653,21 @@ impl Reducer {
 
     pub fn prepare(&self, outputs: &[&Tensor]) -> Result<()> {
         let handles: Vec<_> = outputs.iter().map(|tensor| handle(tensor)).collect();
-        // SAFETY: the reducer and the outputs live during the call.
+        // SAFETY: the reducer and the outputs outlive the call.
         call(|message| unsafe {
             c10d_reducer_prepare(self.0.as_ptr(), handles.as_ptr(), handles.len(), message)
         })
     }
 
     pub fn finish(&self) -> Result<()> {
-        // SAFETY: the reducer lives.
+        // SAFETY: the reducer is alive.
         call(|message| unsafe { c10d_reducer_finish(self.0.as_ptr(), message) })
     }
 
     pub fn timeline(&self) -> Vec<BucketTimes> {
         let mut times = vec![BucketTimes::default(); 64];
         loop {
-            // SAFETY: the reducer lives, and at most `times.len()` entries are written.
+            // SAFETY: the reducer is alive, and at most `times.len()` entries are written.
             let n = unsafe { c10d_reducer_timeline(self.0.as_ptr(), times.as_mut_ptr(), times.len()) };
             if n <= times.len() {
                 times.truncate(n);

@@ -21,18 +21,18 @@ use join::{check_place, explain_absence, invalid_joining, join, present_key};
 pub use work::Work;
 use work::{CopyBack, Started};
 
-// After a connection failed, the time within which the watch names who is gone: its own connection to that rank
-// ends at the same moment.
+// Maximum wait for the watch to name the lost rank after a connection failed. The watch's connection to that rank
+// closes at the same time.
 const VERDICT_LIMIT: Duration = Duration::from_secs(2);
-// How long a rank that is done waits for the others, whose last data may still be on the way from it.
+// Maximum wait of a finished rank for the others, which may still be receiving its last data.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
 
 /// A group of ranks that make the same calls in the same order.
 ///
-/// Every call ends: with its result, or with an [`Error`] that names the rank that is gone, or that time ran out.
-/// After such an error the group is of no more use on any rank; start all ranks again.
+/// Every call returns: with its result, or with an [`Error`] that names the lost rank or reports a timeout. After
+/// such an error, the group is unusable on every rank; restart all ranks.
 ///
-/// A tensor is passed without a copy, or with one where it is not contiguous.
+/// Tensors are passed without a copy if they are contiguous.
 ///
 /// ```
 /// use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -48,7 +48,7 @@ const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
 pub struct ProcessGroup {
     inner: ffi::Group,
     watch: Watch,
-    /// The server, where this rank has it, lives as long as the group.
+    /// Kept, because the server must live as long as the group.
     _store: TcpStore,
     rank: usize,
     world_size: usize,
@@ -64,7 +64,7 @@ impl std::fmt::Debug for ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// The group of a launch, with its store.
+    /// Joins the group of a launch, with its store.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -88,7 +88,7 @@ impl ProcessGroup {
     /// let missing = ProcessGroup::new(&store, 0, 2, Backend::Gloo, &options).unwrap_err();
     /// assert_eq!(
     ///     missing.to_string(),
-    ///     "rank 1 of 2 did not join the group within 1 s: was it started, and does it reach this machine?"
+    ///     "rank 1 of 2 did not join the group within 1 s; check that it is running and can reach this machine"
     /// );
     /// # Ok::<(), c10d::Error>(())
     /// ```
@@ -105,23 +105,23 @@ impl ProcessGroup {
         }
         if store.add(&present_key(&options.name, rank), 1)? > 1 {
             return Err(invalid_joining(format!(
-                "rank {rank} of group {:?} has joined at this store before: two processes have one rank, or two groups one name",
+                "rank {rank} of group {:?} has already joined at this store: two processes have the same rank, or two groups the same name",
                 options.name
             )));
         }
         if options.checked {
-            check::ask(store, &options.name, rank)?;
+            check::request(store, &options.name, rank)?;
         }
         let watch = Watch::start(store, rank, world_size, options)?;
         let inner = join(store, rank, world_size, backend, options)
             .map_err(|failure| explain_absence(store, rank, world_size, options, &watch, failure))?;
         watch.guard(inner.guard());
-        let checked = options.checked && check::asked_by_all(store, &options.name, world_size)?;
+        let checked = options.checked && check::requested_by_all(store, &options.name, world_size)?;
         let timeout = options.timeout;
         Ok(Self { inner, watch, _store: store.clone(), rank, world_size, backend, timeout, checked })
     }
 
-    /// This process's number, from 0.
+    /// This process's rank, from 0.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -133,7 +133,7 @@ impl ProcessGroup {
         self.rank
     }
 
-    /// How many ranks there are.
+    /// Number of ranks.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -145,7 +145,7 @@ impl ProcessGroup {
         self.world_size
     }
 
-    /// What carries the tensors.
+    /// The backend that transfers tensors.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -157,7 +157,7 @@ impl ProcessGroup {
         self.backend
     }
 
-    /// Where this group's tensors must be.
+    /// The device that this group's tensors must be on.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -172,8 +172,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Replaces the tensor by the reduction of all ranks' tensors, which must be alike in shape and kind. Every rank
-    /// gets the same bits.
+    /// Replaces the tensor by the reduction over all ranks. Shape and kind must be equal on all ranks. Every rank
+    /// gets identical bits.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -192,7 +192,7 @@ impl ProcessGroup {
         self.start_all_reduce(tensor, op)?.wait()
     }
 
-    /// Starts [`all_reduce`](Self::all_reduce); the tensor must be left alone until its work has been waited for.
+    /// Starts [`all_reduce`](Self::all_reduce). Do not use the tensor before waiting for the returned work.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -214,7 +214,8 @@ impl ProcessGroup {
         self.begin(CALL, self.inner.all_reduce(&dense, op), copy_back)
     }
 
-    /// Replaces the tensor on every rank by the one of `root`. Every kind of element; same shape and kind everywhere.
+    /// Replaces the tensor on every rank by that of `root`. Takes every kind; shape and kind must be equal on all
+    /// ranks.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -234,7 +235,7 @@ impl ProcessGroup {
         self.begin(CALL, self.inner.broadcast(&dense, root), copy_back)?.wait()
     }
 
-    /// Every rank's tensor, by rank. Every kind of element; same shape and kind everywhere.
+    /// Returns every rank's tensor, by rank. Takes every kind; shape and kind must be equal on all ranks.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -251,8 +252,8 @@ impl ProcessGroup {
         self.gather_equal(CALL, tensor)
     }
 
-    /// Every rank's tensor, by rank, where the number of rows (the first dimension) may differ and may be 0. Two
-    /// collectives: the shapes, then the rows, padded to the most that a rank has.
+    /// Returns every rank's tensor, by rank. The number of rows (the first dimension) may differ and may be 0. Makes
+    /// two collectives: one for the shapes, and one for the rows, padded to the maximum.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -269,7 +270,7 @@ impl ProcessGroup {
         let own = Shape::of(tensor).filter(|_| tensor.dim() > 0).ok_or_else(|| Error::Invalid {
             call: CALL.to_owned(),
             detail: format!(
-                "shape {:?} of kind {:?}, expected 1 to {DIMENSIONS_MAX} dimensions of a plain kind",
+                "shape {:?} of kind {:?}, expected 1 to {DIMENSIONS_MAX} dimensions and a supported kind",
                 tensor.size(),
                 tensor.kind()
             ),
@@ -306,8 +307,8 @@ impl ProcessGroup {
         Ok(all.iter().zip(&shapes).map(|(rows, shape)| rows.narrow(0, 0, shape.rows())).collect())
     }
 
-    /// This rank's share of the reduction of all ranks' tensors: rows `rank * n` to `(rank + 1) * n`, where the first
-    /// dimension is `n` times the number of ranks. Gloo reduces the whole for it.
+    /// Returns this rank's share of the reduction over all ranks: rows `rank * n` to `(rank + 1) * n`, where the
+    /// first dimension is `n` times the number of ranks. Gloo reduces the whole tensor for it.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -356,7 +357,7 @@ impl ProcessGroup {
         self.begin(CALL, self.inner.barrier(), None)?.wait()
     }
 
-    /// Sends a tensor to another rank, which receives it by the same tag, from 0.
+    /// Sends a tensor to another rank, which must receive it with the same tag.
     ///
     /// ```
     /// # use c10d::{Backend, Options, ProcessGroup, TcpStore};
@@ -429,7 +430,7 @@ impl ProcessGroup {
         Ok(work)
     }
 
-    /// Receives into a tensor, of the sent one's shape and kind, from another rank.
+    /// Receives a tensor from another rank into `tensor`, which must have the same shape and kind.
     ///
     /// ```
     /// # use c10d::{Backend, Options, ProcessGroup, TcpStore};
@@ -461,7 +462,7 @@ impl ProcessGroup {
         self.start_receive(tensor, from, tag)?.wait()
     }
 
-    /// Starts [`receive`](Self::receive); the tensor must be left alone until its work has been waited for.
+    /// Starts [`receive`](Self::receive). Do not use the tensor before waiting for the returned work.
     ///
     /// ```
     /// # use c10d::{Backend, Options, ProcessGroup, TcpStore};
@@ -478,7 +479,7 @@ impl ProcessGroup {
     ///     let group = group_of_rank(1)?;
     ///     let mut received = [Tensor::from_slice(&[0i64]), Tensor::from_slice(&[0i64])];
     ///     let [first, second] = &mut received;
-    ///     // What comes last is waited for first.
+    /// The message that arrives last is waited for first.
     ///     let works = [group.start_receive(second, 0, 2)?, group.start_receive(first, 0, 1)?];
     ///     works.into_iter().try_for_each(|work| work.wait())?;
     ///     c10d::Result::Ok(received)
@@ -508,8 +509,8 @@ impl ProcessGroup {
         self.begin(CALL, self.inner.receive(&dense, from, i32::from(tag)), copy_back)
     }
 
-    /// Whether all ranks that are watched are alive, without talking to them. On a GPU, where calls return before
-    /// they are done, this tells after a synchronisation whether what came back may be used.
+    /// Checks that all watched ranks are alive, without communication. On a GPU, calls return before they finish:
+    /// after a synchronization, call this before using the results.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -518,7 +519,7 @@ impl ProcessGroup {
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn check(&self) -> Result<()> {
-        // A rank that left in good order is lost only to a call that needed it.
+        // A rank that left normally is an error only in a call that needs it.
         match self.watch.loss_within(Duration::ZERO).filter(|loss| loss.cause != Cause::Left) {
             Some(loss) => Err(Error::PeerLost { call: "check".to_owned(), loss }),
             None => Ok(()),
@@ -529,7 +530,7 @@ impl ProcessGroup {
         &self.inner
     }
 
-    /// What a failed call of the shim means to this group.
+    /// Converts a failed call of the shim into this group's error.
     pub(crate) fn explain(&self, call: &str, failure: Failure) -> Error {
         let Failure { status, text } = failure;
         if status == Status::Invalid && !self.inner.is_broken() {
@@ -548,7 +549,7 @@ impl ProcessGroup {
         }
     }
 
-    /// An error of tch in a call during which the group also communicated.
+    /// Converts an error of tch in a call in which the group also communicated.
     pub(crate) fn explain_torch(&self, call: &str, error: &tch::TchError) -> Error {
         match Error::torch(call, error) {
             Error::Torch { call, detail } if self.inner.is_broken() => {
@@ -559,7 +560,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Every rank's shapes, of which each has one or more.
+    /// Returns every rank's shapes. Each rank has at least one.
     pub(crate) fn all_gather_shapes(&self, call: &'static str, own: &[Shape]) -> Result<Vec<Vec<Shape>>> {
         let rows: Vec<Tensor> = own.iter().map(Shape::to_tensor).collect();
         let all = self.all_gather_unequal(&Tensor::stack(&rows, 0).to_device(self.device()))?;
@@ -600,11 +601,7 @@ impl ProcessGroup {
         }
         Err(Error::Invalid {
             call: call.to_owned(),
-            detail: format!(
-                "the tensor is on {:?}, and the group's are on {:?}",
-                tensor.device(),
-                self.device()
-            ),
+            detail: format!("the tensor is on {:?}, expected {:?}", tensor.device(), self.device()),
         })
     }
 
@@ -614,7 +611,7 @@ impl ProcessGroup {
         }
         Err(Error::Invalid {
             call: call.to_owned(),
-            detail: format!("there is no rank {rank} of {}", self.world_size),
+            detail: format!("rank {rank} is out of range; the world size is {}", self.world_size),
         })
     }
 
@@ -631,8 +628,9 @@ impl ProcessGroup {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // A connection that is closed takes with it what the other side has not read yet. So this rank leaves when
-        // all do; else its connections stay until the process ends, which closes them without that loss.
+        // Closing a connection discards data that the other side has not read. This rank therefore leaves together
+        // with all others. If they do not leave in time, its connections stay open until the process exits; a process
+        // exit does not discard data.
         if self.inner.is_broken() {
             self.watch.give_up();
         } else if !self.watch.leave(FAREWELL_LIMIT) {
@@ -642,7 +640,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// What the engine works on in the place of `tensor`.
+/// The tensor to pass to the engine in place of `tensor`.
 fn in_place(call: &str, tensor: &mut Tensor) -> Result<(Tensor, Option<CopyBack>)> {
     let to = tensor.shallow_clone();
     if to.is_contiguous() {
@@ -670,7 +668,7 @@ fn invalid(call: &str, detail: String) -> Error {
     Error::Invalid { call: call.to_owned(), detail }
 }
 
-/// A tensor as ranks compare it.
+/// A tensor as text, for comparison between ranks.
 fn shown(tensor: &Tensor) -> String {
     format!("shape {:?} and kind {:?}", tensor.size(), tensor.kind())
 }

@@ -1,8 +1,8 @@
-//! The secret by which the ranks of a watch know each other, and what each side shows of it.
+//! The secret with which ranks of a watch authenticate each other.
 //!
-//! Neither side sends the key. The leader sends a random number, the follower answers with one of its own and a code
-//! over both, and the leader with another code; so a stranger who listens in place of a rank learns nothing that
-//! opens another connection. What follows on a connection is neither encrypted nor signed.
+//! The key itself is never sent. The leader sends a random number. The follower answers with its own random number
+//! and a code over both. The leader answers with another code. A listener on the network learns nothing that
+//! authenticates another connection. Later messages on the connection are neither encrypted nor signed.
 
 use std::fmt;
 use std::io;
@@ -13,12 +13,12 @@ use sha2::{Digest, Sha256};
 
 const KEY_BYTES: usize = 32;
 
-/// What all ranks of a group know and nobody else does.
+/// A secret shared by all ranks of a group.
 ///
 /// ```
 /// use c10d::Key;
-/// let key = Key::of(b"what no stranger can read");
-/// assert_eq!(key, Key::of(b"what no stranger can read"));
+/// let key = Key::of(b"a shared secret");
+/// assert_eq!(key, Key::of(b"a shared secret"));
 /// assert_ne!(key, Key::of(b"something else"));
 /// assert_eq!(format!("{key:?}"), "Key(..)");
 /// ```
@@ -32,7 +32,7 @@ impl fmt::Debug for Key {
 }
 
 impl Key {
-    /// The key that a secret of any length stands for.
+    /// Derives a key from a secret of any length.
     ///
     /// ```
     /// assert_ne!(c10d::Key::of(b"a"), c10d::Key::of(b"b"));
@@ -41,12 +41,12 @@ impl Key {
         Self(Sha256::digest(secret).into())
     }
 
-    /// The code of the rank that connects, over both numbers and what it says of itself.
+    /// The follower's code over both numbers, its rank and its name.
     pub(crate) fn hello(&self, numbers: &Numbers, rank: usize, name: &str) -> Code {
         self.code(&format!("hello {} {} {rank} {name}", numbers.leader, numbers.follower))
     }
 
-    /// The code by which the leader shows that it knows the key too.
+    /// The code with which the leader proves that it has the key.
     pub(crate) fn welcome(&self, numbers: &Numbers, leader: usize) -> Code {
         self.code(&format!("welcome {} {} {leader}", numbers.leader, numbers.follower))
     }
@@ -58,7 +58,7 @@ impl Key {
     }
 }
 
-/// A code, to be sent or to be compared.
+/// A code to send or to compare.
 pub(crate) struct Code(Hmac<Sha256>);
 
 impl Code {
@@ -66,7 +66,7 @@ impl Code {
         self.0.clone().finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Compares in a time that does not depend on where they differ.
+    /// Compares in constant time.
     pub(crate) fn is(self, text: &str) -> bool {
         from_hex(text).is_some_and(|found| self.0.verify_slice(&found).is_ok())
     }
@@ -79,7 +79,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     if rest.is_empty() { pairs.iter().map(byte).collect() } else { None }
 }
 
-/// The random numbers of one connection, as text.
+/// Both random numbers of a connection, as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers {
     pub(crate) leader: String,
@@ -89,7 +89,7 @@ pub(crate) struct Numbers {
 /// 128 random bits as hexadecimal text.
 pub(crate) fn random_text() -> io::Result<String> {
     let mut bytes = [0u8; 16];
-    // 16 bytes come whole or not at all.
+    // Requests of up to 256 bytes are never partially filled.
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
 }
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_of_one_key_one_connection_one_rank_and_one_side() {
+    fn a_code_depends_on_key_connection_rank_and_side() {
         let key = Key::of(b"secret");
         let numbers = |leader: &str, follower: &str| Numbers {
             leader: leader.to_owned(),

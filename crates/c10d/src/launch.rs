@@ -1,13 +1,13 @@
-//! Where a process stands among its ranks, by the environment that torchrun sets.
+//! A process's rank and store, from the environment variables set by torchrun.
 
 use std::env;
 
 use crate::address::is_loopback_only;
 use crate::error::{Error, Result};
 
-const START: &str = "start the program by torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT";
+const START: &str = "start the program with torchrun, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT";
 
-/// What torchrun tells each process it starts.
+/// The settings that torchrun passes to each process.
 ///
 /// ```
 /// let of_two = |name: &str| match name {
@@ -23,29 +23,29 @@ const START: &str = "start the program by torchrun, or set RANK, WORLD_SIZE, MAS
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// This process's number in the group, from 0. Not the same after a restart.
+    /// This process's rank in the group, from 0. It can change after a restart.
     pub rank: usize,
-    /// How many processes the group has.
+    /// Number of ranks.
     pub world_size: usize,
-    /// This process's number on its machine, which chooses its GPU. 0 where it is not set.
+    /// This process's rank on its machine, which selects the GPU. Default: 0.
     pub local_rank: usize,
-    /// How many ranks are on this machine (`LOCAL_WORLD_SIZE`), where that is known.
+    /// Number of ranks on this machine (`LOCAL_WORLD_SIZE`), if known.
     pub local_world_size: Option<usize>,
-    /// The host of the store: rank 0's, or torchrun's agent's.
+    /// Host of the store: that of rank 0 or of torchrun's agent.
     pub master_addr: String,
-    /// The store's port. 0: any free one, for a group of one.
+    /// Port of the store. 0 selects a free port, for a group of one rank.
     pub master_port: u16,
-    /// Whether torchrun's agent serves the store (`TORCHELASTIC_USE_AGENT_STORE`); rank 0 does otherwise.
+    /// Whether torchrun's agent serves the store (`TORCHELASTIC_USE_AGENT_STORE`). Otherwise rank 0 serves it.
     pub agent_store: bool,
-    /// How often torchrun has started the group again (`TORCHELASTIC_RESTART_COUNT`).
+    /// Number of restarts of the group by torchrun (`TORCHELASTIC_RESTART_COUNT`).
     pub restarts: usize,
 }
 
 impl Launch {
-    /// Reads the environment. Errors: a variable that is missing or is no number.
+    /// Reads the environment. Errors: a variable is missing or invalid.
     ///
     /// ```
-    /// // Not started by torchrun: a group of this process alone.
+    /// Not started with torchrun: a group of this process alone.
     /// let launch = c10d::Launch::from_env().unwrap_or_else(|_| c10d::Launch::alone());
     /// assert!(launch.rank < launch.world_size);
     /// ```
@@ -53,11 +53,11 @@ impl Launch {
         Self::from_variables(|name| env::var(name).ok())
     }
 
-    /// The same from anything that knows the variables.
+    /// Reads the variables from a function.
     ///
     /// ```
     /// let missing = c10d::Launch::from_variables(|name| (name == "RANK").then(|| "0".to_owned())).unwrap_err();
-    /// assert!(missing.to_string().starts_with("WORLD_SIZE is not set: start the program by torchrun"));
+    /// assert!(missing.to_string().starts_with("WORLD_SIZE is not set: start the program with torchrun"));
     /// ```
     pub fn from_variables(variable: impl Fn(&'static str) -> Option<String>) -> Result<Self> {
         let needed = |name: &'static str| {
@@ -71,7 +71,7 @@ impl Launch {
             text.parse::<usize>().map_err(|_| Error::Environment {
                 name,
                 found: format!("{text:?}"),
-                remedy: "expected a whole number from 0".to_owned(),
+                remedy: "expected a non-negative integer".to_owned(),
             })
         };
         let needed_number = |name| number(name, needed(name)?);
@@ -105,7 +105,7 @@ impl Launch {
         })
     }
 
-    /// A group of one, on a free port of this machine.
+    /// A group of one rank, with a store on a free port of this machine.
     ///
     /// ```
     /// assert_eq!(c10d::Launch::alone().world_size, 1);
@@ -123,13 +123,13 @@ impl Launch {
         }
     }
 
-    /// Whether this process is to serve the store.
+    /// Whether this process must serve the store.
     pub(crate) fn serves_store(&self) -> bool {
         !self.agent_store && self.rank == 0
     }
 
-    /// Refuses an address of loopback where ranks are on several machines: each listens on the interface of the store's
-    /// address alone, so those elsewhere would wait in vain.
+    /// Refuses a loopback address if ranks are on several machines. Ranks listen only on the interface of the store's
+    /// address, so ranks on other machines would wait in vain.
     pub(crate) fn check_reach(&self) -> Result<()> {
         let has_others = self.local_world_size.is_some_and(|here| here < self.world_size);
         if !has_others || is_loopback_only(&self.master_addr) != Some(true) {
@@ -138,13 +138,13 @@ impl Launch {
         Err(Error::Environment {
             name: "MASTER_ADDR",
             found: format!("{:?}", self.master_addr),
-            remedy: "it stands for this machine's loopback interface, which ranks on other machines do not reach; \
+            remedy: "a loopback address, which ranks on other machines cannot reach; \
                      expected an address of rank 0's machine in their network"
                 .to_owned(),
         })
     }
 
-    /// What stands before the store's keys. In the first round nothing, so that Python's ranks find them.
+    /// Prefix of the store's keys. Empty in the first round, so that Python ranks find them.
     pub(crate) fn store_prefix(&self) -> String {
         match (self.agent_store, self.restarts) {
             (true, 1..) => format!("c10d/round/{}/", self.restarts),
@@ -183,12 +183,12 @@ mod tests {
         assert!(launch.agent_store && !launch.serves_store());
         assert_eq!(launch.store_prefix(), "c10d/round/2/");
         assert_eq!(Launch { restarts: 0, ..launch.clone() }.store_prefix(), "");
-        // Rank 0 of the new round serves a new store.
+        // After a restart, rank 0 serves a new store.
         assert_eq!(Launch { agent_store: false, ..launch }.store_prefix(), "");
     }
 
     #[test]
-    fn loopback_is_refused_where_ranks_are_on_several_machines() {
+    fn loopback_is_refused_for_several_machines() {
         let on = |address, here| {
             let launch =
                 variables(&[("WORLD_SIZE", "4"), ("LOCAL_WORLD_SIZE", here), ("MASTER_ADDR", address)]);
@@ -199,16 +199,16 @@ mod tests {
         assert_eq!(on("192.0.2.1", "2"), Ok(()));
         assert_eq!(
             on("127.0.1.1", "2").unwrap_err(),
-            "MASTER_ADDR is \"127.0.1.1\": it stands for this machine's loopback interface, which ranks on other \
-             machines do not reach; expected an address of rank 0's machine in their network"
+            "MASTER_ADDR is \"127.0.1.1\": a loopback address, which ranks on other \
+             machines cannot reach; expected an address of rank 0's machine in their network"
         );
     }
 
     #[test]
-    fn a_variable_that_is_no_number_is_named() {
+    fn an_invalid_variable_is_named() {
         let told = |changed| variables(&[changed]).unwrap_err().to_string();
 
-        assert_eq!(told(("RANK", "one")), "RANK is \"one\": expected a whole number from 0");
+        assert_eq!(told(("RANK", "one")), "RANK is \"one\": expected a non-negative integer");
         assert_eq!(told(("RANK", "1")), "RANK is 1: expected less than WORLD_SIZE, which is 1");
         assert_eq!(told(("MASTER_PORT", "70000")), "MASTER_PORT is 70000: expected a port, at most 65535");
         assert_eq!(told(("WORLD_SIZE", "0")), "RANK is 0: expected less than WORLD_SIZE, which is 0");

@@ -1,14 +1,15 @@
 //! PyTorch's distributed engine, c10d, for tch tensors.
 //!
-//! Ranks find each other through a [`TcpStore`] and join a [`ProcessGroup`] over Gloo or NCCL; its collectives take
-//! tch tensors without a copy; a [`Reducer`] sums gradients over the ranks while backward runs. Since all of it is
-//! PyTorch's own code, called through a C++ shim (csrc/), a Rust rank and a Python rank can sit in one group, and
-//! torchrun starts either.
+//! Ranks find each other through a [`TcpStore`] and join a [`ProcessGroup`] over Gloo or NCCL. Its collectives take
+//! tch tensors without a copy. A [`Reducer`] sums gradients over the ranks while backward is running. All of this is
+//! PyTorch's code, called through a C++ shim (csrc/). Rust ranks and Python ranks can therefore be in one group, and
+//! torchrun can start both.
 //!
-//! Every call ends within a time limit, and one whose peer dies or stops ends within seconds, by an [`Error`] that
-//! names the rank: each rank runs a watch beside its collectives. Nothing panics, no C++ exception gets out.
+//! Every call returns within a time limit. If a peer dies or stops, the call returns within seconds with an [`Error`]
+//! that names the rank, because each rank runs a watch besides its collectives. No call panics, and no C++ exception
+//! leaves the shim.
 //!
-//! It knows nothing of models, batches or datasets.
+//! The crate does not depend on models, batches or datasets.
 
 mod address;
 mod cuda;

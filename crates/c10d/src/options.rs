@@ -1,11 +1,11 @@
-//! What a program chooses of a group.
+//! Options of a group.
 
 use std::env;
 use std::time::Duration;
 
 use crate::key::Key;
 
-/// What carries the tensors.
+/// The library that transfers tensors.
 ///
 /// ```
 /// use c10d::Backend;
@@ -13,17 +13,17 @@ use crate::key::Key;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// TCP between processors, for tensors on the CPU, by the interface by which this rank reaches the store, or those
-    /// of `GLOO_SOCKET_IFNAME`.
+    /// TCP, for tensors on the CPU. Uses the interface through which this rank reaches the store, or those in
+    /// `GLOO_SOCKET_IFNAME`.
     Gloo,
-    /// NVIDIA's library, for tensors on this GPU. One rank a GPU.
+    /// NVIDIA's NCCL, for tensors on this GPU. One rank per GPU.
     Nccl {
-        /// The GPU's number on this machine: by custom the local rank.
+        /// The GPU's number on this machine, usually the local rank.
         device: usize,
     },
 }
 
-/// How a group behaves.
+/// Options of a group.
 ///
 /// ```
 /// use std::time::Duration;
@@ -32,24 +32,24 @@ pub enum Backend {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The longest that a collective may take, and that ranks wait for each other at the start: what the slowest
-    /// healthy rank may be late by.
+    /// Maximum duration of a collective, and maximum wait for the other ranks at the start. It must allow for the
+    /// slowest healthy rank.
     pub timeout: Duration,
-    /// After this long without a word from its thread a rank counts as lost. At least 0.1 s.
+    /// A rank whose watch thread sends nothing for this long counts as lost. At least 0.1 s.
     pub silence: Duration,
-    /// The group's name, the same on all its ranks and used once in a store. "0" is where the default group of
-    /// `torch.distributed.init_process_group` meets.
+    /// The group's name, equal on all its ranks and unique in a store. "0" is the name of the default group of
+    /// `torch.distributed.init_process_group`.
     pub name: String,
-    /// By which the ranks' watches know each other, the same on all ranks. None: by a token in the store, which
-    /// whoever reaches the store can read, and then end calls with a loss that is none.
+    /// Key with which the ranks' watches authenticate each other, equal on all ranks. None: they use a token in the
+    /// store. Anyone who can read the store can then send false losses and so end calls.
     pub key: Option<Key>,
-    /// Whether calls are compared before they are made: one more small collective for each, after which every rank
-    /// knows who is about to make another one, or the same with another shape or kind. Without it such calls end at
-    /// the time limit, give wrong values, or, where a message is longer than expected, end the process. Calls that
-    /// start work then wait until all ranks are in them, and receives of one tag from one rank are to be waited for
-    /// in their order. It takes effect where all ranks ask for it, which Python ranks do not.
+    /// Compares calls before they are made, with one more small collective per call. If another rank makes a
+    /// different call, or the same call with another shape or kind, every rank gets an error. Without checks, such
+    /// calls time out, give wrong values or, if a message is too long, abort the process. With checks, calls that
+    /// start work wait until all ranks have made them, and receives with one tag from one rank must be waited for in
+    /// their order. Takes effect only if all ranks enable it; Python ranks cannot.
     ///
-    /// Off, but for debug builds and where `TORCH_DISTRIBUTED_DEBUG` is `DETAIL`, as for PyTorch's own groups.
+    /// Default: off, except in debug builds and if `TORCH_DISTRIBUTED_DEBUG` is `DETAIL`, as for PyTorch's groups.
     pub checked: bool,
 }
 
@@ -65,7 +65,7 @@ impl Default for Options {
     }
 }
 
-/// Whether to check where the program does not say: in a debug build, and where PyTorch would check its own groups.
+/// The default of `checked`: on in debug builds, and if PyTorch would check its own groups.
 fn checked_by_default() -> bool {
     cfg!(debug_assertions)
         || env::var("TORCH_DISTRIBUTED_DEBUG").is_ok_and(|level| level.eq_ignore_ascii_case("DETAIL"))

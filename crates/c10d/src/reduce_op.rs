@@ -1,8 +1,8 @@
-//! How values of several ranks become one.
+//! Reduction of several ranks' values to one.
 
 use tch::Kind;
 
-/// How values of several ranks become one.
+/// Reduction of several ranks' values to one.
 ///
 /// ```
 /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -21,20 +21,20 @@ pub enum ReduceOp {
     Mean = 1,
     /// Their product.
     Product = 2,
-    /// The least.
+    /// Their minimum.
     Min = 3,
-    /// The greatest.
+    /// Their maximum.
     Max = 4,
-    /// Bits set on every rank.
+    /// Bitwise AND.
     BitAnd = 5,
-    /// Bits set on some rank.
+    /// Bitwise OR.
     BitOr = 6,
-    /// Bits set on an odd number of ranks.
+    /// Bitwise XOR.
     BitXor = 7,
 }
 
 impl ReduceOp {
-    /// Whether elements of this kind can be reduced so. Gloo knows no 16-bit integers, and truth values have no sum.
+    /// Whether this reduction supports a kind. Gloo has no 16-bit integers, and bool has no sum.
     ///
     /// ```
     /// use c10d::ReduceOp;

@@ -1,5 +1,5 @@
-//! PyTorch's gradient reducer, the engine of DistributedDataParallel: buckets of gradients are summed over the ranks
-//! while backward still computes the rest.
+//! PyTorch's gradient reducer, the engine of DistributedDataParallel. It sums buckets of gradients over the ranks
+//! while backward computes the remaining gradients.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::shape::Shape;
 
 const MAKING: &str = "making a reducer";
 
-/// How gradients are put together.
+/// How gradients are reduced.
 ///
 /// ```
 /// let options = c10d::ReducerOptions { find_unused: true, ..Default::default() };
@@ -20,19 +20,20 @@ const MAKING: &str = "making a reducer";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReducerOptions {
-    /// What ranks' gradients become.
+    /// Sum or mean.
     pub reduction: GradientReduction,
-    /// The size of the first bucket to be ready: small, so that communication begins early.
+    /// Size of the first bucket that is ready. A small first bucket starts communication early.
     pub first_bucket_bytes: usize,
-    /// The size of the other buckets.
+    /// Size of the other buckets.
     pub bucket_bytes: usize,
-    /// Whether some ranks may leave parameters unused in some steps. It costs a walk over the graph and one more
-    /// small all-reduce a step; without it such a step is an error.
+    /// Whether a rank may leave parameters unused in a step. Costs a traversal of the graph and one more small
+    /// all-reduce per step. If not set, an unused parameter is an error.
     pub find_unused: bool,
 }
 
 impl Default for ReducerOptions {
-    /// PyTorch's sizes; gradients are summed, so that each rank divides its loss by what the whole batch counts.
+    /// PyTorch's bucket sizes. Gradients are summed, so each rank must divide its loss by the count of the whole
+    /// batch.
     fn default() -> Self {
         Self {
             reduction: GradientReduction::Sum,
@@ -43,7 +44,7 @@ impl Default for ReducerOptions {
     }
 }
 
-/// What the gradients of the ranks become.
+/// Reduction of the ranks' gradients.
 ///
 /// ```
 /// # use c10d::{Backend, GradientReduction, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
@@ -58,13 +59,13 @@ impl Default for ReducerOptions {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GradientReduction {
-    /// Their sum: right for any split of a batch when each rank's loss is its own sum over the global count.
+    /// Their sum. Correct for any division of a batch if each rank divides its sum of losses by the global count.
     Sum,
-    /// Their mean, as DistributedDataParallel: right only where every rank has the same number of rows.
+    /// Their mean, as in DistributedDataParallel. Correct only if every rank has the same number of rows.
     Mean,
 }
 
-/// When a bucket of gradients was ready and when it was reduced, from the start of backward.
+/// Times at which a bucket of gradients was ready and reduced, since the start of backward.
 ///
 /// ```
 /// use std::time::Duration;
@@ -74,22 +75,21 @@ pub enum GradientReduction {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketTimes {
-    /// Its size.
+    /// Size of the bucket.
     pub bytes: u64,
-    /// Its last gradient was there, and its reduction began.
+    /// Its last gradient was computed, and its reduction started.
     pub ready: Duration,
-    /// Its reduction ended. None on a GPU, whose work the processor does not see.
+    /// Its reduction ended. None on a GPU, which computes asynchronously.
     pub reduced: Option<Duration>,
 }
 
-/// Reduces the gradients of one model's parameters, which every rank has alike and in the same order. Buckets are filled
-/// from the last parameter to the first and never change, so that a training that goes on in another process sums in
-/// the same order, bit for bit.
+/// Reduces the gradients of one model's parameters, which must be the same and in the same order on every rank.
+/// Buckets are filled from the last parameter to the first and never change. A training that resumes in another
+/// process therefore sums in the same order, with identical bits.
 ///
-/// After [`backward`](Self::backward) each parameter's gradient is that of all ranks, with what each held before: a
-/// gradient that has been reduced is to be set to zero before the next step. A parameter that no rank used keeps its
-/// gradient as it was. A backward that does not go through this value only adds to the gradients of this rank: so
-/// gradients are accumulated over several batches and then reduced once.
+/// [`backward`](Self::backward) adds the reduced gradient of all ranks to each parameter's gradient. Set gradients to
+/// zero before the next step. A parameter that no rank used keeps its gradient. A backward that bypasses this type
+/// adds only to this rank's gradients. This allows accumulation over several batches and one reduction.
 ///
 /// ```
 /// use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
@@ -105,7 +105,7 @@ pub struct BucketTimes {
 /// # Ok::<(), c10d::Error>(())
 /// ```
 pub struct Reducer<'g> {
-    // Before the group, which it uses until it is freed.
+    // Declared before `group`, because it uses the group until it is freed.
     inner: ffi::Reducer,
     group: &'g ProcessGroup,
 }
@@ -117,8 +117,8 @@ impl std::fmt::Debug for Reducer<'_> {
 }
 
 impl<'g> Reducer<'g> {
-    /// Takes over the gradients of `parameters`. All ranks call it, with parameters alike in number, kind and shape;
-    /// where they are not, that is every rank's error, which names the first that differs.
+    /// Takes over the gradients of `parameters`. All ranks must call it, with the same number of parameters and the
+    /// same kinds and shapes. Otherwise every rank gets an error that names the first difference.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
@@ -127,7 +127,7 @@ impl<'g> Reducer<'g> {
     /// let weight = Tensor::from_slice(&[2.0f64, 3.0]).set_requires_grad(true);
     /// let frozen = Tensor::from_slice(&[1.0f64]);
     /// let refused = Reducer::new(&group, &[weight, frozen], ReducerOptions::default()).unwrap_err();
-    /// assert_eq!(refused.to_string(), "making a reducer: parameter 1 takes no gradient of its own");
+    /// assert_eq!(refused.to_string(), "making a reducer: parameter 1 is not a leaf tensor that requires a gradient");
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn new(group: &'g ProcessGroup, parameters: &[Tensor], options: ReducerOptions) -> Result<Self> {
@@ -145,10 +145,10 @@ impl<'g> Reducer<'g> {
         .map_err(|failure| group.explain(MAKING, failure))
     }
 
-    /// Computes the gradients of `loss` and reduces them. Every rank calls it, one with an empty share of the batch
-    /// too: its loss is then a sum over no rows, which still depends on the parameters. Errors: also a loss that does
-    /// not depend on every parameter, or, with `find_unused`, on none; the other ranks wait for this one's share then,
-    /// so it is the end of the group.
+    /// Computes the gradients of `loss` and reduces them. Every rank must call it, also a rank whose share of the
+    /// batch is empty. The loss of such a rank is a sum over no rows, which must still depend on the parameters.
+    /// Errors include a loss that does not depend on every parameter or, with `find_unused`, on none. The other ranks
+    /// then wait for this rank's gradients, so the group is unusable.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
@@ -173,7 +173,7 @@ impl<'g> Reducer<'g> {
         self.inner.finish().map_err(|failure| self.group.explain("backward", failure))
     }
 
-    /// When each bucket of the last backward was ready and reduced, in the order in which they were ready.
+    /// When each bucket of the last backward was ready and reduced, in the order of readiness.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
@@ -201,31 +201,32 @@ impl<'g> Reducer<'g> {
     }
 }
 
-/// What PyTorch's engine takes for granted.
+/// Checks the requirements of PyTorch's engine.
 fn check_parameters(group: &ProcessGroup, parameters: &[Tensor]) -> Result<()> {
     let invalid = |detail: String| Err(Error::Invalid { call: MAKING.to_owned(), detail });
     if parameters.is_empty() {
-        return invalid("there are no parameters".to_owned());
+        return invalid("no parameters".to_owned());
     }
     for (at, parameter) in parameters.iter().enumerate() {
         if !parameter.requires_grad() || !parameter.is_leaf() {
-            return invalid(format!("parameter {at} takes no gradient of its own"));
+            return invalid(format!("parameter {at} is not a leaf tensor that requires a gradient"));
         }
         if parameter.device() != group.device() {
             let (found, expected) = (parameter.device(), group.device());
-            return invalid(format!("parameter {at} is on {found:?}, and the group's are on {expected:?}"));
+            return invalid(format!("parameter {at} is on {found:?}, expected {expected:?}"));
         }
     }
     Ok(())
 }
 
-/// Compares the shapes of all ranks' parameters: ranks that do not agree would sum what does not belong together.
+/// Compares the shapes of all ranks' parameters, because the engine does not.
 fn check_alike(group: &ProcessGroup, parameters: &[Tensor]) -> Result<()> {
     group.agree(MAKING, String::new)?;
     let invalid = |detail: String| Error::Invalid { call: MAKING.to_owned(), detail };
-    let own = parameters.iter().map(Shape::of).collect::<Option<Vec<_>>>().ok_or_else(|| {
-        invalid("a parameter is of a kind or a number of dimensions that is not known".to_owned())
-    })?;
+    let own =
+        parameters.iter().map(Shape::of).collect::<Option<Vec<_>>>().ok_or_else(|| {
+            invalid("a parameter has an unsupported kind or too many dimensions".to_owned())
+        })?;
     for (rank, others) in group.all_gather_shapes(MAKING, &own)?.iter().enumerate() {
         if own.len() != others.len() {
             let (own_rank, n_own, n_others) = (group.rank(), own.len(), others.len());
@@ -237,7 +238,7 @@ fn check_alike(group: &ProcessGroup, parameters: &[Tensor]) -> Result<()> {
             own.iter().zip(others).enumerate().find(|(_, (mine, other))| mine != other)
         {
             return Err(invalid(format!(
-                "parameter {at} is of {mine} on rank {} and of {other} on rank {rank}",
+                "parameter {at} has {mine} on rank {} and {other} on rank {rank}",
                 group.rank()
             )));
         }

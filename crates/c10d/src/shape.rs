@@ -1,15 +1,15 @@
-//! Shapes as numbers, so that ranks can compare what they are about to send.
+//! Encodes shapes as tensors, so that ranks can compare them.
 
 use tch::{Kind, Tensor};
 
 use crate::error::{Error, Result};
 
-/// Of a tensor whose shape is compared: more have never been seen.
+/// Maximum dimensions of a tensor whose shape is compared; practical tensors have fewer.
 pub(crate) const DIMENSIONS_MAX: usize = 8;
-/// Kind, number of dimensions, their sizes.
+/// Length of an encoded shape: kind, number of dimensions, sizes.
 const NUMBERS: usize = 2 + DIMENSIONS_MAX;
 
-/// The kinds of element; the place here is a kind's number.
+/// Element kinds; the index encodes the kind.
 const KINDS: [Kind; 12] = [
     Kind::Uint8,
     Kind::Int8,
@@ -33,7 +33,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// None: a kind or a number of dimensions that has no number here.
+    /// None if the kind or the number of dimensions is not supported.
     pub fn of(tensor: &Tensor) -> Option<Self> {
         let sizes = tensor.size();
         let kind = KINDS.iter().position(|&kind| kind == tensor.kind())? as i64;
@@ -48,12 +48,12 @@ impl Shape {
         Tensor::from_slice(&numbers)
     }
 
-    /// `[NUMBERS]`: room for a shape.
+    /// `[NUMBERS]`: a buffer for a shape.
     pub fn blank() -> Tensor {
         Tensor::zeros([NUMBERS as i64], (Kind::Int64, tch::Device::Cpu))
     }
 
-    /// A tensor of this shape, whatever is in it.
+    /// A tensor of this shape with arbitrary content.
     pub fn empty(&self, call: &str, device: tch::Device) -> Result<Tensor> {
         let kind = usize::try_from(self.kind).ok().and_then(|place| KINDS.get(place)).copied();
         Tensor::f_empty(&self.sizes, (kind.unwrap_or(Kind::Uint8), device))
@@ -67,7 +67,7 @@ impl Shape {
         Ok(Self { kind: numbers[0], sizes: numbers[2..2 + n_dimensions].to_vec() })
     }
 
-    /// The first dimension; 0 where there is none.
+    /// The first dimension; 0 if there is none.
     pub fn rows(&self) -> i64 {
         self.sizes.first().copied().unwrap_or(0)
     }
@@ -84,7 +84,7 @@ impl std::fmt::Display for Shape {
         let kind = usize::try_from(self.kind).ok().and_then(|place| KINDS.get(place));
         match kind {
             Some(kind) => write!(f, "shape {:?} and kind {kind:?}", self.sizes),
-            None => write!(f, "shape {:?} and a kind that is not known", self.sizes),
+            None => write!(f, "shape {:?} and an unknown kind", self.sizes),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A client of PyTorch's TCPStore, and its server: the key-value store by which ranks find each other.
+//! A client of PyTorch's TCPStore, and its server: the key-value store through which ranks find each other.
 
 use std::io;
 use std::net::TcpListener;
@@ -11,16 +11,16 @@ use crate::error::{Error, Result};
 use crate::ffi;
 use crate::launch::Launch;
 
-// What a call may take beyond the limit that it was given: a store that lives answers in far less.
+// Additional time for a call after its limit; a running server answers much faster.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A store that every rank can reach.
+/// A key-value store that every rank can reach.
 ///
-/// Clones are the same connection, and a call waits for those before it: where ranks are threads of one process, each
-/// connects by itself, or one that waits for another keeps it from the store.
+/// Clones share one connection, and calls wait for earlier calls. If ranks are threads of one process, each must open
+/// its own connection; otherwise a waiting rank blocks the others.
 ///
-/// Its protocol is PyTorch's, so Python ranks use the same one. It is not encrypted and asks nobody who they are: it
-/// belongs in a network where only the ranks are.
+/// The protocol is PyTorch's, so Python ranks can use the same store. It has no encryption and no authentication: use
+/// it only in a network that untrusted hosts cannot reach.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct TcpStore {
     inner: Arc<ffi::Store>,
     host: String,
     limit: Duration,
-    /// Before every key: what tells torchrun's rounds apart.
+    /// Prefix of every key, which separates torchrun's rounds.
     prefix: String,
 }
 
@@ -47,8 +47,8 @@ impl std::fmt::Debug for TcpStore {
 }
 
 impl TcpStore {
-    /// Serves a store at `host`, an address of this machine or a name of one, and nowhere else, and connects to it.
-    /// Port 0: any free one.
+    /// Serves a store on `host` only, an address of this machine or its name, and connects to it. Port 0 selects a
+    /// free port.
     ///
     /// ```
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
@@ -59,7 +59,7 @@ impl TcpStore {
         Self::open(host, port, true, None, limit)
     }
 
-    /// Connects to a store, waiting up to `limit` for its server to come up.
+    /// Connects to a store. Waits up to `limit` for its server.
     ///
     /// ```
     /// use std::time::Duration;
@@ -70,9 +70,9 @@ impl TcpStore {
         Self::open(host, port, false, None, limit)
     }
 
-    /// The store of a launch: served by rank 0, or by torchrun's agent. Returns when every rank has it, as
-    /// `init_process_group` does; rank 0 waits for the others. An agent's store outlives a round in which a rank died:
-    /// after a restart the keys of earlier rounds are out of sight.
+    /// The store of a launch, served by rank 0 or by torchrun's agent. Returns when every rank has connected, as
+    /// `init_process_group` does. An agent's store survives a round in which a rank died; after a restart, a prefix
+    /// hides the keys of earlier rounds.
     ///
     /// ```
     /// let store = c10d::TcpStore::from_launch(&c10d::Launch::alone(), std::time::Duration::from_secs(10))?;
@@ -98,9 +98,9 @@ impl TcpStore {
             call: call.to_owned(),
             detail,
         };
-        // What is served stays so while this has it.
+        // Keeps an existing server alive during this call.
         let (server, port, _served) = if serve {
-            serve_on(host, port).map_err(|error| failed("serve", unservable(&error)))?
+            serve_on(host, port).map_err(|error| failed("serve", describe_bind_error(&error)))?
         } else {
             (ffi::Server::None, port, None)
         };
@@ -116,7 +116,7 @@ impl TcpStore {
         Ok(Self { inner, host: host.to_owned(), limit, prefix: String::new() })
     }
 
-    /// The port it is served on.
+    /// The port of the store.
     ///
     /// ```
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
@@ -127,7 +127,7 @@ impl TcpStore {
         self.inner.port()
     }
 
-    /// The host it was reached at.
+    /// The host used to connect.
     ///
     /// ```
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
@@ -151,7 +151,7 @@ impl TcpStore {
         self.call("set", self.limit, move |store| store.set(&key, &value))
     }
 
-    /// A key's value, once it is set. Errors: it was not set within the store's limit.
+    /// Returns a key's value, once it is set. Errors: the key was not set within the store's time limit.
     ///
     /// ```
     /// use std::time::Duration;
@@ -164,12 +164,12 @@ impl TcpStore {
         self.call("get", self.limit, move |store| store.get(&key))
     }
 
-    /// Adds to a key's number, 0 where it is not set, and returns the sum.
+    /// Adds to a key's integer value, initially 0, and returns the sum.
     ///
     /// ```
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
-    /// assert_eq!(store.add("ranks that are ready", 1)?, 1);
-    /// assert_eq!(store.add("ranks that are ready", 1)?, 2);
+    /// assert_eq!(store.add("ready ranks", 1)?, 1);
+    /// assert_eq!(store.add("ready ranks", 1)?, 2);
     /// # Ok::<(), c10d::Error>(())
     /// ```
     pub fn add(&self, key: &str, amount: i64) -> Result<i64> {
@@ -177,7 +177,8 @@ impl TcpStore {
         self.call("add", self.limit, move |store| store.add(&key, amount))
     }
 
-    /// Sets `desired` where the value is `expected` (empty: not set), and returns the value after.
+    /// Sets `desired` if the value is `expected`; an empty `expected` means that the key is not set. Returns the
+    /// resulting value.
     ///
     /// ```
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
@@ -190,7 +191,7 @@ impl TcpStore {
         self.call("compare_set", self.limit, move |store| store.compare_set(&key, &expected, &desired))
     }
 
-    /// Waits until all keys are set. Errors: some were not within `limit`.
+    /// Waits until all keys are set. Errors: at least one key was not set within `limit`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -220,7 +221,7 @@ impl TcpStore {
         self.call("check", self.limit, move |store| store.check(&key))
     }
 
-    /// Removes a key; whether it was set.
+    /// Deletes a key. Returns whether it was set.
     ///
     /// ```
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;
@@ -238,7 +239,7 @@ impl TcpStore {
         &self.inner
     }
 
-    /// A key as the server knows it.
+    /// A key with its prefix, as stored on the server.
     pub(crate) fn full(&self, key: &str) -> String {
         format!("{}{key}", self.prefix)
     }
@@ -262,7 +263,7 @@ impl TcpStore {
     }
 }
 
-/// The stores that this process serves, by port.
+/// The stores served by this process, by port.
 static SERVED: Mutex<Vec<(u16, Weak<ffi::Store>)>> = Mutex::new(Vec::new());
 
 fn note_served(port: u16, store: &Arc<ffi::Store>) {
@@ -271,8 +272,8 @@ fn note_served(port: u16, store: &Arc<ffi::Store>) {
     served.push((port, Arc::downgrade(store)));
 }
 
-/// A socket that listens at this address alone; PyTorch's own would listen on every interface. Or, where this process
-/// serves that port already, as for an earlier group, the store that does.
+/// Listens on this address only; PyTorch's own socket would listen on every interface. If this process already serves
+/// the port, for example for an earlier group, returns that store.
 fn serve_on(host: &str, port: u16) -> io::Result<(ffi::Server, u16, Option<Arc<ffi::Store>>)> {
     match TcpListener::bind((host, port)) {
         Ok(listener) => {
@@ -288,25 +289,25 @@ fn serve_on(host: &str, port: u16) -> io::Result<(ffi::Server, u16, Option<Arc<f
     }
 }
 
-fn unservable(error: &io::Error) -> String {
+fn describe_bind_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrNotAvailable => {
-            "it is no address of this machine, which is to serve it; start rank 0 where MASTER_ADDR is"
+            "not an address of this machine, which must serve the store; start rank 0 on MASTER_ADDR"
                 .to_owned()
         }
-        io::ErrorKind::AddrInUse => format!("{error}; name another port by MASTER_PORT"),
+        io::ErrorKind::AddrInUse => format!("{error}; set MASTER_PORT to another port"),
         _ => error.to_string(),
     }
 }
 
-/// Runs what PyTorch offers no time limit for on a thread of its own. At the limit the thread is left behind.
+/// Runs a function without a time limit of its own on a separate thread. At the limit, the thread is abandoned.
 pub(crate) fn in_time<T: Send + 'static>(
     limit: Duration,
     function: impl FnOnce() -> ffi::Result<T> + Send + 'static,
 ) -> ffi::Result<T> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
-        // The receiver is gone only when nobody waits any more.
+        // The send fails only after the time limit, when nobody waits for the result.
         let _ = sender.send(function());
     });
     match receiver.recv_timeout(limit) {
@@ -321,18 +322,18 @@ pub(crate) fn in_time<T: Send + 'static>(
     }
 }
 
-/// A limit as PyTorch takes it. 0 would be none to it, and what poll takes ends at 24 days.
+/// Converts a time limit for PyTorch, which treats 0 as infinite; poll accepts at most 24 days.
 pub(crate) fn millis(limit: Duration) -> i64 {
     i64::from(i32::try_from(limit.as_millis()).unwrap_or(i32::MAX).max(1))
 }
 
-/// Refuses a libtorch other than the one of the headers: its classes would be read wrongly.
+/// Refuses a libtorch of another version than the headers, because its class layouts may differ.
 fn check_version() -> Result<()> {
     static CHECKED: OnceLock<Result<()>> = OnceLock::new();
     CHECKED
         .get_or_init(|| {
             let compiled = ffi::compiled_version();
-            let loaded = ffi::loaded_version().unwrap_or_else(|| "of an unknown version".to_owned());
+            let loaded = ffi::loaded_version().unwrap_or_else(|| "of unknown version".to_owned());
             if loaded == compiled {
                 return Ok(());
             }

@@ -1,14 +1,16 @@
-//! Notices that another rank has died or stopped, whatever the ranks are doing, and says which.
+//! Detects that another rank has died or stopped, during any call, and names the rank.
 //!
-//! Gloo and NCCL tell at best that some connection broke, and of a stopped process they tell nothing before their
-//! time limit, which must be long because a slow rank is no dead one. So each rank keeps one TCP connection to a
-//! leader, the first to put its address into the store, and a thread that sends a beat on it. A connection that
-//! ends, or is silent for the limit, is a lost rank: the leader tells all, and each fails its own pending calls.
+//! Gloo and NCCL report at best that a connection broke. They do not report a stopped process before their time
+//! limit, which must be long because slow ranks are legitimate. Each rank therefore keeps one TCP connection to a
+//! leader, and a thread that sends heartbeats on it. The leader is the first rank to put its address into the store.
+//! If a connection closes, or is silent for the silence limit, the rank is lost: the leader notifies all ranks, and
+//! each fails its pending calls.
 //!
-//! Silence is counted in this thread's own ticks, not by the clock: a machine that slept accuses nobody.
+//! Silence is counted in ticks of the local thread, not in clock time. A machine that was suspended therefore reports
+//! no false loss.
 //!
-//! It knows nothing of tensors or collectives. Python ranks do not take part; that they exist is known from the
-//! size of the group.
+//! The watch does not depend on tensors or collectives. Python ranks do not take part. They count only in the size of
+//! the group.
 
 mod connection;
 mod follower;
@@ -35,12 +37,12 @@ use frame::{Frame, Tag};
 use leader::Leader;
 use offer::Offer;
 
-/// Beats in one limit of silence: one lost to a busy machine is no lost rank.
+/// Heartbeats per silence limit. A few delayed ones on a busy machine do not make a rank lost.
 const BEATS_PER_LIMIT: u32 = 10;
-/// How long a rank that gives up waits until its thread has told the others.
+/// Maximum wait of a rank that leaves after an error, until its thread has notified the others.
 const TELL_LIMIT: Duration = Duration::from_secs(1);
 
-/// This rank's part in the watch.
+/// This rank's handle of the watch.
 pub(crate) struct Watch {
     shared: Arc<Shared>,
     wake: UnixStream,
@@ -57,22 +59,22 @@ struct Shared {
 struct State {
     loss: Option<Loss>,
     guards: Vec<Guard>,
-    /// The ranks that are watched, this one among them, and how they call themselves.
+    /// Watched ranks, including this one, and their host and process.
     names: BTreeMap<usize, String>,
     left: BTreeSet<usize>,
-    /// What this rank has to say and its thread has not yet sent.
+    /// Messages of this rank that its thread has not sent yet.
     to_tell: Vec<Frame>,
-    /// Nobody has anything more to do.
-    everyone_left: bool,
-    /// The thread is to end.
+    /// All ranks have left.
+    all_left: bool,
+    /// The thread must end.
     closed: bool,
-    /// The thread is to end when everyone has left: this rank is done, and others are not.
+    /// This rank has finished, but the thread continues until all ranks have left.
     stays: bool,
 }
 
 impl State {
     fn is_over(&self) -> bool {
-        self.closed || (self.stays && self.everyone_left)
+        self.closed || (self.stays && self.all_left)
     }
 }
 
@@ -81,7 +83,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The first loss is what all later errors are put down to.
+    /// Records a loss. All later errors report the first loss.
     fn declare(&self, rank: usize, cause: Cause) -> Loss {
         let mut state = self.state();
         let name = state.names.get(&rank).cloned().unwrap_or_default();
@@ -108,7 +110,7 @@ impl Shared {
         self.state().left.contains(&rank)
     }
 
-    /// What is to be told, once it has been, is taken off the list.
+    /// Removes sent messages from the queue.
     fn note_told(&self, n_frames: usize) {
         self.state().to_tell.drain(..n_frames);
         self.changed.notify_all();
@@ -116,9 +118,9 @@ impl Shared {
 }
 
 impl Watch {
-    /// Joins the watch of a group, or leads it.
+    /// Joins or leads the watch of a group.
     pub(crate) fn start(store: &TcpStore, rank: usize, world_size: usize, options: &Options) -> Result<Self> {
-        let failed = |error: io::Error| unwatchable(format!("a pair of sockets: {error}"));
+        let failed = |error: io::Error| watch_error(format!("cannot create a socket pair: {error}"));
         let (wake, woken) = UnixStream::pair().map_err(failed)?;
         woken.set_nonblocking(true).map_err(failed)?;
         let shared = Arc::new(Shared { state: Mutex::default(), changed: Condvar::new() });
@@ -127,12 +129,12 @@ impl Watch {
         let place =
             Place { rank, world_size, tick: limit / BEATS_PER_LIMIT, limit, shared: Arc::clone(&shared) };
         if world_size > 1 {
-            take_part(place, store, options, woken)?;
+            start_thread(place, store, options, woken)?;
         }
         Ok(Self { shared, wake, rank, world_size })
     }
 
-    /// From now on a loss fails this guard's calls.
+    /// Adds a guard. A loss fails its calls.
     pub(crate) fn guard(&self, guard: Guard) {
         let mut state = self.shared.state();
         match &state.loss {
@@ -141,7 +143,8 @@ impl Watch {
         }
     }
 
-    /// The loss, if one is known or becomes known within `limit`; a rank that left counts when time is up.
+    /// Returns the loss, if it is known or becomes known within `limit`. After the limit, a rank that left counts as
+    /// lost.
     pub(crate) fn loss_within(&self, limit: Duration) -> Option<Loss> {
         let deadline = Instant::now() + limit;
         let mut state = self.shared.state();
@@ -159,14 +162,14 @@ impl Watch {
         })
     }
 
-    /// The ranks that have not joined: Python's, or not yet there.
+    /// The ranks that have not joined the watch: Python ranks, and ranks that have not joined yet.
     pub(crate) fn unwatched(&self) -> Vec<usize> {
         let state = self.shared.state();
         (0..self.world_size).filter(|rank| !state.names.contains_key(rank)).collect()
     }
 
-    /// Says that this rank is done, and waits for all others to say so. Whether every rank of the group did within
-    /// `limit`: where some are not watched nobody knows, and it is false.
+    /// Announces that this rank has finished, and waits up to `limit` for all others. Returns whether every rank has
+    /// finished. If some ranks are not watched, this is unknown and the result is false.
     pub(crate) fn leave(&self, limit: Duration) -> bool {
         if self.world_size == 1 {
             return true;
@@ -174,23 +177,23 @@ impl Watch {
         self.tell(Tag::Left, self.rank);
         let deadline = Instant::now() + limit;
         let mut state = self.shared.state();
-        while !state.everyone_left && state.loss.is_none() {
+        while !state.all_left && state.loss.is_none() {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return false;
             }
             state = self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        state.everyone_left && state.names.len() == self.world_size
+        state.all_left && state.names.len() == self.world_size
     }
 
-    /// Dropped, it watches on until everyone has left: this rank may lead the others.
+    /// After drop, continues until all ranks have left, because this rank may be the leader.
     pub(crate) fn stay(&self) {
         self.shared.state().stays = true;
     }
 
-    /// Puts a failed connection down to a rank that is not watched. The others hear it before this process can end,
-    /// which they would take for the cause.
+    /// Reports an unwatched rank as the cause of a failed connection. Waits until the others are notified: if this
+    /// process exited first, they would report this rank instead.
     pub(crate) fn accuse(&self, rank: usize) -> Loss {
         let loss = self.shared.declare(rank, Cause::Unwatched);
         if loss.cause == Cause::Unwatched {
@@ -199,7 +202,7 @@ impl Watch {
         loss
     }
 
-    /// Says that this rank goes on no more, after an error of its own, unless a lost rank explains it.
+    /// Announces that this rank leaves after an error, unless a lost rank is the cause.
     pub(crate) fn give_up(&self) {
         let has_loss = self.shared.state().loss.is_some();
         if !has_loss {
@@ -223,7 +226,7 @@ impl Watch {
     }
 
     fn wake_thread(&self) {
-        // It fails only when the thread has ended, and then there is nobody to wake.
+        // The write fails only if the thread has ended.
         let _ = (&self.wake).write_all(&[0]);
     }
 }
@@ -238,19 +241,20 @@ impl Drop for Watch {
     }
 }
 
-/// Starts the thread of the leader, or of a follower of who is it already.
-fn take_part(place: Place, store: &TcpStore, options: &Options, woken: UnixStream) -> Result<()> {
+/// Starts the thread of the leader, or that of a follower if a leader exists.
+fn start_thread(place: Place, store: &TcpStore, options: &Options, woken: UnixStream) -> Result<()> {
     let own_key = options.key.as_ref();
     let (offer, listener) = offer(place.rank, store, own_key)?;
     let name = format!("c10d/watch/{}", options.name);
     let taken = store.compare_set(&name, b"", offer.to_text().as_bytes())?;
-    let taken = Offer::from_text(&String::from_utf8_lossy(&taken))
-        .ok_or_else(|| unwatchable(format!("{name} of the store {} holds no offer", store.address())))?;
+    let taken = Offer::from_text(&String::from_utf8_lossy(&taken)).ok_or_else(|| {
+        watch_error(format!("key {name} of the store {} has no valid offer", store.address()))
+    })?;
     let key = taken.key(own_key).ok_or_else(|| {
         let (has, lacks) =
             if own_key.is_some() { (place.rank, taken.rank) } else { (taken.rank, place.rank) };
         let detail =
-            format!("rank {has} has a key for the watch and rank {lacks} has none: give all ranks the same");
+            format!("rank {has} has a watch key, but rank {lacks} has none; set the same key on all ranks");
         Error::Invalid { call: "joining a group".to_owned(), detail }
     })?;
     if taken == offer {
@@ -260,8 +264,8 @@ fn take_part(place: Place, store: &TcpStore, options: &Options, woken: UnixStrea
     }
     drop(listener);
     let stream = taken.connect(store, place.limit).map_err(|error| {
-        unwatchable(format!(
-            "rank {} watches the others at {}, and this rank cannot connect to it: {error}",
+        watch_error(format!(
+            "rank {} leads the watch at {}, but this rank cannot connect to it: {error}",
             taken.rank,
             taken.shown(store)
         ))
@@ -271,40 +275,41 @@ fn take_part(place: Place, store: &TcpStore, options: &Options, woken: UnixStrea
     Ok(())
 }
 
-/// What a rank offers that would lead the others, and where it listens to them.
+/// Creates this rank's offer to lead the watch, and a socket to listen on.
 fn offer(rank: usize, store: &TcpStore, key: Option<&Key>) -> Result<(Offer, TcpListener)> {
-    let no_address = |error| unwatchable(format!("no address at which other ranks reach this one: {error}"));
+    let no_address =
+        |error| watch_error(format!("this rank has no address that other ranks can reach: {error}"));
     let route = Route::to(store.host(), store.port()).map_err(no_address)?;
-    let listener = listen(route.own)
-        .map_err(|error| unwatchable(format!("no port to watch the other ranks on: {error}")))?;
+    let listener =
+        listen(route.own).map_err(|error| watch_error(format!("cannot listen for the watch: {error}")))?;
     let offer = Offer::make(rank, route, &listener, key).map_err(no_address)?;
     Ok((offer, listener))
 }
 
-/// On this interface alone: whoever cannot reach the store cannot reach the watch.
+/// Listens on this interface only. A host that cannot reach the store cannot reach the watch.
 fn listen(own: IpAddr) -> io::Result<TcpListener> {
     TcpListener::bind((own, 0))
 }
 
-fn unwatchable(detail: String) -> Error {
+fn watch_error(detail: String) -> Error {
     Error::Rendezvous { detail }
 }
 
 fn spawn(run: impl FnOnce() + Send + 'static) {
-    // Not joined: it ends by itself when the watch is dropped, and with the process otherwise.
+    // Not joined: the thread ends when the watch is dropped or the process exits.
     thread::spawn(run);
 }
 
-/// How this process calls itself to the others.
+/// Host and process of this rank, for messages of other ranks.
 fn own_name() -> String {
     let host = hostname::get()
         .map_or_else(|_| "unknown host".to_owned(), |host| host.to_string_lossy().into_owned());
-    // What other ranks print must stay one line.
+    // Messages must stay on one line.
     let host: String = host.chars().filter(|c| !c.is_control()).take(100).collect();
     format!("{host}, process {}", std::process::id())
 }
 
-/// What both kinds of thread know.
+/// State shared by leader and follower threads.
 struct Place {
     rank: usize,
     world_size: usize,

@@ -1,5 +1,4 @@
-//! Every collective, on one to four Gloo ranks, in every kind of element that it takes, against values worked out by
-//! hand.
+//! Tests every collective on one to four Gloo ranks, with every supported kind, against values computed by hand.
 #![allow(clippy::unwrap_used)]
 
 use c10d::{Launch, Options, ProcessGroup, ReduceOp, TcpStore};
@@ -32,29 +31,29 @@ const OPS: [ReduceOp; 8] = [
 ];
 
 #[test]
-fn collectives_of_one_rank() {
-    on_ranks("collectives_of_one_rank", 1, every_collective);
+fn every_collective_works_on_one_rank() {
+    on_ranks("every_collective_works_on_one_rank", 1, every_collective);
 }
 
 #[test]
-fn collectives_of_two_ranks() {
-    on_ranks("collectives_of_two_ranks", 2, every_collective);
+fn every_collective_works_on_two_ranks() {
+    on_ranks("every_collective_works_on_two_ranks", 2, every_collective);
 }
 
 #[test]
-fn collectives_of_three_ranks() {
-    on_ranks("collectives_of_three_ranks", 3, every_collective);
+fn every_collective_works_on_three_ranks() {
+    on_ranks("every_collective_works_on_three_ranks", 3, every_collective);
 }
 
 #[test]
-fn collectives_of_four_ranks() {
-    on_ranks("collectives_of_four_ranks", 4, every_collective);
+fn every_collective_works_on_four_ranks() {
+    on_ranks("every_collective_works_on_four_ranks", 4, every_collective);
 }
 
 #[test]
-fn collectives_of_three_ranks_that_are_checked() {
+fn every_collective_works_on_three_checked_ranks() {
     let checked = Options { checked: true, ..options() };
-    on_ranks_with("collectives_of_three_ranks_that_are_checked", 3, &checked, every_collective);
+    on_ranks_with("every_collective_works_on_three_checked_ranks", 3, &checked, every_collective);
 }
 
 fn every_collective(group: &ProcessGroup) {
@@ -68,12 +67,12 @@ fn every_collective(group: &ProcessGroup) {
     refusals(group);
 }
 
-/// Rank r has the numbers r + 1, 2 and 5 + r: small enough for every kind and every number of ranks here.
+/// Rank r has the values r + 1, 2 and 5 + r: small enough for every kind and every number of ranks here.
 fn numbers_of(rank: usize) -> [i64; 3] {
     [rank as i64 + 1, 2, 5 + rank as i64]
 }
 
-/// The reduction of those, with plain numbers.
+/// The reduction of these values, computed without tensors.
 fn reduced(op: ReduceOp, world_size: usize) -> Vec<f64> {
     let column = |at: usize| (0..world_size).map(move |rank| numbers_of(rank)[at]);
     (0..3)
@@ -113,7 +112,7 @@ fn all_reduce(group: &ProcessGroup) {
     for kind in KINDS {
         for op in OPS.into_iter().filter(|op| op.takes(kind)) {
             let what = format!("all_reduce {op:?} of {kind:?} on {n}");
-            // The product of 5, 6, 7 and 8 is too large for 8 bits: it wraps there, as PyTorch's does.
+            // The product of 5, 6, 7 and 8 does not fit in 8 bits. It wraps, as in PyTorch.
             let expected = match kind {
                 Kind::Uint8 | Kind::Int8 => {
                     let wide: Vec<i64> = reduced(op, n).iter().map(|&number| number as i64).collect();
@@ -126,7 +125,7 @@ fn all_reduce(group: &ProcessGroup) {
             group.all_reduce(&mut found, op).unwrap();
             assert_same(&found, &expected, &what);
 
-            // A column of a table: not contiguous, and the other column is left alone.
+            // A column of a table is not contiguous. The other column must not change.
             let table = Tensor::stack(&[own(rank, kind), own(rank, kind)], 1);
             let mut column = table.select(1, 0);
             assert!(!column.is_contiguous());
@@ -139,7 +138,7 @@ fn all_reduce(group: &ProcessGroup) {
             assert_eq!(empty.size(), [0, 3], "{what}");
         }
     }
-    // Two at once, waited for in the other order.
+    // Two at the same time, waited for in reverse order.
     let (mut first, mut second) = (own(rank, Kind::Float), own(rank, Kind::Double));
     let works = [
         group.start_all_reduce(&mut first, ReduceOp::Sum).unwrap(),
@@ -199,7 +198,7 @@ fn all_gather_unequal(group: &ProcessGroup) {
         for (rank, rows) in found.iter().enumerate() {
             assert_same(rows, &rows_of(rank, kind), &format!("all_gather_unequal of {kind:?}"));
         }
-        // Every second row of twice as many: not contiguous.
+        // Every second row of a larger tensor is not contiguous.
         let strided =
             Tensor::stack(&[rows_of(group.rank(), kind), rows_of(group.rank(), kind)], 1).select(1, 0);
         let found = group.all_gather_unequal(&strided).unwrap();
@@ -211,7 +210,7 @@ fn all_gather_unequal(group: &ProcessGroup) {
     }
 }
 
-/// Every rank has n rows of its numbers; each gets one row of their reduction.
+/// Every rank has n rows; each receives one row of their reduction.
 fn reduce_scatter(group: &ProcessGroup) {
     let (rank, n) = (group.rank(), group.world_size());
     for kind in KINDS {
@@ -227,7 +226,7 @@ fn reduce_scatter(group: &ProcessGroup) {
             let rows = own(rank, kind).unsqueeze(0).repeat([n as i64, 1]);
             let found = group.reduce_scatter(&rows, op).unwrap();
             assert_same(&found, &expected.unsqueeze(0), &what);
-            // Transposed: not contiguous; and the input is left alone.
+            // A transposed tensor is not contiguous. The input must not change.
             let transposed = rows.transpose(0, 1).contiguous().transpose(0, 1);
             let found = group.reduce_scatter(&transposed, op).unwrap();
             assert_same(&found, &expected.unsqueeze(0), &what);
@@ -240,7 +239,7 @@ fn reduce_scatter(group: &ProcessGroup) {
     }
 }
 
-/// Round a ring, in every kind: each sends to the next and receives from the one before.
+/// In a ring, with every kind: each rank sends to the next and receives from the previous one.
 fn send_and_receive(group: &ProcessGroup) {
     let (rank, n) = (group.rank(), group.world_size());
     if n == 1 {
@@ -261,7 +260,7 @@ fn send_and_receive(group: &ProcessGroup) {
     }
 }
 
-/// Nobody is through before the last has come: each counts itself before, and sees all after.
+/// Each rank increments a counter before the barrier and must see the total after it.
 fn barrier(group: &ProcessGroup) {
     let launch = Launch::from_env().unwrap();
     let store = TcpStore::connect(&launch.master_addr, launch.master_port, options().timeout).unwrap();
@@ -271,11 +270,11 @@ fn barrier(group: &ProcessGroup) {
         group.barrier().unwrap();
         assert_eq!(store.add(&key, 0).unwrap(), group.world_size() as i64);
     }
-    // Nobody takes the store away before all have read.
+    // The store must stay until all ranks have read it.
     group.barrier().unwrap();
 }
 
-/// What does not fit is refused before anything is sent, and the group lives on.
+/// Invalid arguments are refused before anything is sent, and the group remains usable.
 fn refusals(group: &ProcessGroup) {
     let (rank, n) = (group.rank(), group.world_size());
     let told = |result: c10d::Result<()>| result.unwrap_err().to_string();
@@ -290,7 +289,7 @@ fn refusals(group: &ProcessGroup) {
     );
     assert_eq!(
         told(group.broadcast(&mut own(rank, Kind::Float), n)),
-        format!("broadcast: there is no rank {n} of {n}")
+        format!("broadcast: rank {n} is out of range; the world size is {n}")
     );
     assert_eq!(
         told(group.send(&own(rank, Kind::Float), rank, 0)),
@@ -302,14 +301,14 @@ fn refusals(group: &ProcessGroup) {
             told(group.reduce_scatter(&rows, ReduceOp::Sum).map(drop)),
             format!("reduce_scatter: shape [{}, 2], expected a first dimension that {n} ranks divide", n + 1)
         );
-        // Every rank sees the same shapes, so every rank refuses.
+        // Every rank receives the same shapes, so every rank refuses.
         let mine = Tensor::zeros([2, 3 + rank as i64], (Kind::Float, Device::Cpu));
         let refused = told(group.all_gather_unequal(&mine).map(drop));
         assert!(refused.ends_with("only the first dimension may differ"), "{refused}");
     }
     assert_eq!(
         told(group.all_gather_unequal(&Tensor::from(1.0)).map(drop)),
-        "all_gather_unequal: shape [] of kind Double, expected 1 to 8 dimensions of a plain kind"
+        "all_gather_unequal: shape [] of kind Double, expected 1 to 8 dimensions and a supported kind"
     );
     group.barrier().unwrap();
 }

@@ -1,38 +1,38 @@
-//! NCCL, in a group of one and in one of all GPUs, where there are some; and what a machine without one says, by the same
-//! program.
+//! NCCL in a group of one rank and in a group of one rank per GPU. On a machine without a GPU, only the error message
+//! is tested.
 #![allow(clippy::unwrap_used)]
 
 use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp, Reducer, ReducerOptions, TcpStore};
 use ranks::{free_port, is_rank_of, options, skipped, start};
 use tch::{Device, Kind, Tensor};
 
-/// Loads CUDA before anything asks for a GPU, as a program does.
+/// Loads CUDA before any use of a GPU, as a program must.
 fn has_gpu() -> bool {
     c10d::load_cuda().is_ok() && tch::Cuda::device_count() > 0
 }
 
 #[test]
-fn a_gpu_that_is_not_there_is_said_to_be_missing() {
+fn a_missing_gpu_is_reported() {
     let backend = Backend::Nccl { device: 99 };
     let error = ProcessGroup::from_launch(&Launch::alone(), backend, &options()).unwrap_err().to_string();
 
     let known = [
-        // The whole set is installed.
-        format!("CUDA: there is no GPU 99: this machine shows {}", tch::Cuda::device_count()),
-        // The processor's part of PyTorch is; the program was built with the whole,
-        "CUDA: libtorch_cuda.so was not found beside libtorch_cpu.so; \
-         install it by bootstrap/laptop.sh --cuda, or name it by C10D_LIBTORCH_CUDA"
+        // The complete PyTorch is installed.
+        format!("CUDA: GPU 99 not found; this machine has {}", tch::Cuda::device_count()),
+        // Only the CPU build of PyTorch is installed; the program was built with CUDA,
+        "CUDA: libtorch_cuda.so was not found next to libtorch_cpu.so; \
+         install it with bootstrap/laptop.sh --cuda, or set C10D_LIBTORCH_CUDA"
             .to_owned(),
-        // or with that part.
-        "CUDA: this program was built without its NCCL part, since CUDA's headers were not found; \
-         install them by bootstrap/laptop.sh --cuda and build again"
+        // or without CUDA.
+        "CUDA: this program was built without its NCCL part, because CUDA's headers were not found; \
+         install them with bootstrap/laptop.sh --cuda and build again"
             .to_owned(),
     ];
     assert!(known.contains(&error), "{error}");
 }
 
 #[test]
-fn nccl_makes_every_call_of_a_group_of_one() {
+fn every_nccl_call_works_in_a_group_of_one() {
     if !has_gpu() {
         skipped("NCCL: this machine has no GPU");
         return;
@@ -67,7 +67,7 @@ fn nccl_makes_every_call_of_a_group_of_one() {
 }
 
 #[test]
-fn nccl_refuses_what_does_not_fit() {
+fn nccl_refuses_invalid_arguments() {
     if !has_gpu() {
         skipped("NCCL: this machine has no GPU");
         return;
@@ -76,12 +76,12 @@ fn nccl_refuses_what_does_not_fit() {
 
     let on_cpu =
         group.all_reduce(&mut Tensor::ones([2], (Kind::Float, Device::Cpu)), ReduceOp::Sum).unwrap_err();
-    assert_eq!(on_cpu.to_string(), "all_reduce: the tensor is on Cpu, and the group's are on Cuda(0)");
+    assert_eq!(on_cpu.to_string(), "all_reduce: the tensor is on Cpu, expected Cuda(0)");
     let nobody = group.broadcast(&mut Tensor::ones([2], (Kind::Float, Device::Cuda(0))), 1).unwrap_err();
-    assert_eq!(nobody.to_string(), "broadcast: there is no rank 1 of 1");
+    assert_eq!(nobody.to_string(), "broadcast: rank 1 is out of range; the world size is 1");
 }
 
-/// A rank for each GPU: each of the group's calls has what all of them gave.
+/// One rank per GPU: each call returns the values of all ranks.
 #[test]
 fn nccl_reduces_over_all_gpus() {
     const NAME: &str = "nccl_reduces_over_all_gpus";
@@ -125,7 +125,7 @@ fn nccl_reduces_over_all_gpus() {
     group.barrier().unwrap();
 }
 
-/// The second rank of two never comes: NCCL itself would wait for ever.
+/// The second of two ranks never joins: NCCL itself would wait forever.
 #[test]
 fn nccl_without_its_peers_ends_at_the_time_limit() {
     if !has_gpu() {

@@ -1,5 +1,4 @@
-//! A rank that is killed or stopped in the middle of things: every other rank gets an error that names it, within
-//! ten seconds.
+//! Kills or stops a rank during a call. Every other rank must return an error that names it within ten seconds.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use rustix::process::Signal;
 use tch::{Device, Kind, Tensor};
 
 const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
-/// Of which the issue of a lost rank is to be known.
+/// Time limit for the errors of the other ranks.
 const LIMIT: Duration = Duration::from_secs(10);
 
 #[test]
@@ -93,7 +92,7 @@ fn barrier(group: &ProcessGroup) -> Result<(), Error> {
     steps(|| group.barrier())
 }
 
-/// Step after step, until one fails. Says when it is well under way.
+/// Repeats a step until it fails. Prints a line after some steps.
 fn steps(mut step: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
     for number in 0.. {
         if number == 20 {
@@ -104,15 +103,15 @@ fn steps(mut step: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts three ranks in an endless loop of `body`, loses one of them, and looks at the others; for a rank that may
-/// lead the watch and serves the store, and for one that only may.
+/// Starts three ranks in an endless loop of `body`, stops or kills one of them, and checks the others. Runs once with
+/// rank 0, which serves the store and may lead the watch, and once with another rank.
 fn lose(test: &str, signal: Signal, body: fn(&ProcessGroup) -> Result<(), Error>) {
     if is_rank_of(test) {
         let group = group();
         let error = body(&group).unwrap_err();
         println!("error: {error}");
         assert!(error.is_worth_retrying());
-        // A second call says the same, at once.
+        // A second call fails immediately with the same error.
         let begin = Instant::now();
         let again = group.all_reduce(&mut Tensor::ones([1], F32), ReduceOp::Sum).unwrap_err();
         println!("again: {again} after {} s", begin.elapsed().as_secs());
@@ -125,7 +124,8 @@ fn lose(test: &str, signal: Signal, body: fn(&ProcessGroup) -> Result<(), Error>
     }
 }
 
-/// Loses a rank when all are under way. Each of the others is to print an error that names it, and to end well.
+/// Kills or stops a rank while all are in the loop. Each of the others must print an error that names it, and exit
+/// with code 0.
 fn lose_one_of(ranks: &mut [Rank], lost: usize, signal: Signal) {
     for rank in &mut *ranks {
         rank.wait_for("under way");
@@ -154,10 +154,10 @@ fn lose_one_of(ranks: &mut [Rank], lost: usize, signal: Signal) {
     assert!(took < LIMIT, "it took {took:?}");
 }
 
-/// The others hear of each other through rank 1, which came first. Rank 0 serves the store.
+/// Rank 1 joins first and leads the watch. Rank 0 serves the store.
 #[test]
-fn whoever_leads_the_watch_any_rank_that_dies_is_named() {
-    const TEST: &str = "whoever_leads_the_watch_any_rank_that_dies_is_named";
+fn a_killed_rank_is_named_whichever_rank_leads_the_watch() {
+    const TEST: &str = "a_killed_rank_is_named_whichever_rank_leads_the_watch";
     if is_rank_of(TEST) {
         let launch = Launch::from_env().unwrap();
         let store = TcpStore::from_launch(&launch, options().timeout).unwrap();
@@ -174,10 +174,10 @@ fn whoever_leads_the_watch_any_rank_that_dies_is_named() {
     }
 }
 
-/// Gloo's connections are passed on to the programs that a rank starts, and outlive it there.
+/// A child process inherits Gloo's connections and keeps them open after the rank's death.
 #[test]
-fn a_rank_that_dies_and_leaves_a_child_behind_is_named() {
-    const TEST: &str = "a_rank_that_dies_and_leaves_a_child_behind_is_named";
+fn a_killed_rank_with_a_live_child_is_named() {
+    const TEST: &str = "a_killed_rank_with_a_live_child_is_named";
     if is_rank_of(TEST) {
         let group = group();
         if group.rank() == 0 {
@@ -196,8 +196,8 @@ fn a_rank_that_dies_and_leaves_a_child_behind_is_named() {
 }
 
 #[test]
-fn a_rank_that_leaves_is_named_by_one_that_still_needs_it() {
-    const TEST: &str = "a_rank_that_leaves_is_named_by_one_that_still_needs_it";
+fn a_rank_that_left_is_named_in_later_calls() {
+    const TEST: &str = "a_rank_that_left_is_named_in_later_calls";
     if is_rank_of(TEST) {
         let group = group();
         group.barrier().unwrap();
@@ -221,11 +221,11 @@ fn a_rank_that_leaves_is_named_by_one_that_still_needs_it() {
 }
 
 #[test]
-fn calls_that_do_not_match_end_at_the_time_limit() {
-    const TEST: &str = "calls_that_do_not_match_end_at_the_time_limit";
+fn mismatched_calls_end_at_the_time_limit() {
+    const TEST: &str = "mismatched_calls_end_at_the_time_limit";
     if is_rank_of(TEST) {
         let launch = Launch::from_env().unwrap();
-        // Returns when both have come: the limit of the group holds for its making too.
+        // Returns when both ranks are connected. The time limit of the group also applies to joining.
         let store = TcpStore::from_launch(&launch, options().timeout).unwrap();
         let hasty = Options { timeout: Duration::from_secs(4), ..Options::default() };
         let group = ProcessGroup::new(&store, launch.rank, 2, Backend::Gloo, &hasty).unwrap();
@@ -234,10 +234,10 @@ fn calls_that_do_not_match_end_at_the_time_limit() {
             println!("error: {error}");
             assert!(matches!(error, Error::TimedOut { limit_s: 4, .. }));
             store.set("timed out", b"").unwrap();
-            // The store goes with this rank, so the other has the last word.
+            // The store ends with this rank, so the other must finish first.
             store.wait(&["heard"], options().timeout).unwrap();
         } else {
-            // The other never calls it, but it lives.
+            // The other rank never makes this call, but it is alive.
             store.wait(&["timed out"], options().timeout).unwrap();
             store.set("heard", b"").unwrap();
         }
@@ -251,7 +251,7 @@ fn calls_that_do_not_match_end_at_the_time_limit() {
 }
 
 #[test]
-fn ranks_that_never_came_are_named() {
+fn ranks_that_did_not_join_are_named() {
     let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(10)).unwrap();
     let options = Options { timeout: Duration::from_secs(2), ..Options::default() };
 
@@ -259,14 +259,14 @@ fn ranks_that_never_came_are_named() {
 
     assert_eq!(
         error.to_string(),
-        "ranks 0, 2 of 3 did not join the group within 2 s: were they started, and do they reach this machine?"
+        "ranks 0, 2 of 3 did not join the group within 2 s; check that they are running and can reach this machine"
     );
 }
 
-/// A process that the scheduler, a debugger or a closed lid held back for less than the limit is not lost.
+/// The scheduler, a debugger or a closed laptop may pause a process for less than the silence limit.
 #[test]
-fn a_rank_that_stops_for_a_moment_is_not_lost() {
-    const TEST: &str = "a_rank_that_stops_for_a_moment_is_not_lost";
+fn a_short_pause_is_not_reported_as_a_loss() {
+    const TEST: &str = "a_short_pause_is_not_reported_as_a_loss";
     if is_rank_of(TEST) {
         let group = group();
         let mut rows = Tensor::ones([1 << 10], F32);
@@ -281,7 +281,7 @@ fn a_rank_that_stops_for_a_moment_is_not_lost() {
     let mut ranks = start(TEST, 2);
     ranks[1].wait_for("under way");
     ranks[1].signal(Signal::STOP);
-    // What is waited for is time itself: half of the limit.
+    // Waits for half of the silence limit. Only time can show the result.
     std::thread::sleep(Duration::from_millis(2500));
     ranks[1].signal(Signal::CONT);
     for rank in &mut ranks {
@@ -290,12 +290,12 @@ fn a_rank_that_stops_for_a_moment_is_not_lost() {
     }
 }
 
-/// Strangers at the leader's port neither join nor disturb.
+/// Connections of other programs to the leader's port do not join and have no effect.
 #[test]
-fn strangers_do_not_disturb_the_watch() {
+fn unauthenticated_connections_do_not_disturb_the_watch() {
     use std::io::Write;
     use std::net::TcpStream;
-    on_ranks("strangers_do_not_disturb_the_watch", 2, |group| {
+    on_ranks("unauthenticated_connections_do_not_disturb_the_watch", 2, |group| {
         let launch = Launch::from_env().unwrap();
         let store =
             TcpStore::connect(&launch.master_addr, launch.master_port, Duration::from_secs(60)).unwrap();

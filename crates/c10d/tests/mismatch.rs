@@ -1,4 +1,4 @@
-//! Ranks that do not make the same call: in a group that is checked each is told so, and the group lives on.
+//! Ranks that make different calls: in a checked group, each gets an error and the group remains usable.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -11,7 +11,7 @@ fn floats(n: i64) -> Tensor {
     Tensor::ones([n], (Kind::Float, Device::Cpu))
 }
 
-/// Makes `call` on two ranks that are checked: what each is told, by rank.
+/// Makes `call` on two checked ranks. Returns the error of each rank.
 fn told(call: impl Fn(&ProcessGroup) -> Result<(), Error> + Sync) -> [String; 2] {
     let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
     let told = [const { std::sync::Mutex::new(String::new()) }; 2];
@@ -27,7 +27,7 @@ fn told(call: impl Fn(&ProcessGroup) -> Result<(), Error> + Sync) -> [String; 2]
 }
 
 #[test]
-fn shapes_that_differ_are_told_to_both() {
+fn different_shapes_are_reported_on_both_ranks() {
     let told = told(|group| group.all_reduce(&mut floats(4 + 996 * group.rank() as i64), ReduceOp::Sum));
 
     let calls =
@@ -36,7 +36,7 @@ fn shapes_that_differ_are_told_to_both() {
         assert_eq!(
             told[rank],
             format!(
-                "all_reduce: rank {rank} is about to {:?}, and rank {other} to {:?}",
+                "all_reduce: rank {rank} calls {:?}, but rank {other} calls {:?}",
                 calls[rank], calls[other]
             )
         );
@@ -49,7 +49,7 @@ fn kinds_reductions_and_roots_are_compared() {
         let kind = [Kind::Float, Kind::Double][group.rank()];
         group.all_gather(&floats(2).to_kind(kind)).map(drop)
     });
-    assert!(kinds[0].ends_with("and rank 1 to \"all_gather, shape [2] and kind Double\""), "{}", kinds[0]);
+    assert!(kinds[0].ends_with("but rank 1 calls \"all_gather, shape [2] and kind Double\""), "{}", kinds[0]);
 
     let reductions = told(|group| {
         group.reduce_scatter(&floats(2), [ReduceOp::Max, ReduceOp::Min][group.rank()]).map(drop)
@@ -61,12 +61,12 @@ fn kinds_reductions_and_roots_are_compared() {
 }
 
 #[test]
-fn other_calls_are_told_from_each_other() {
+fn different_calls_are_reported() {
     let told = told(|group| match group.rank() {
         0 => group.barrier(),
         _ => group.all_gather_unequal(&floats(2)).map(drop),
     });
-    assert_eq!(told[0], "barrier: rank 0 is about to \"barrier\", and rank 1 to \"all_gather_unequal\"");
+    assert_eq!(told[0], "barrier: rank 0 calls \"barrier\", but rank 1 calls \"all_gather_unequal\"");
 
     let rows = |group: &ProcessGroup| {
         let weight = floats(2).set_requires_grad(true);
@@ -77,12 +77,13 @@ fn other_calls_are_told_from_each_other() {
         }
     };
     let told = self::told(rows);
-    assert_eq!(told[1], "backward: rank 1 is about to \"backward\", and rank 0 to \"barrier\"");
+    assert_eq!(told[1], "backward: rank 1 calls \"backward\", but rank 0 calls \"barrier\"");
 }
 
-/// A message that is too long would end the receiver's process, one that is too short leave the rest as it was.
+/// Without checks, a message that is too long aborts the receiver, and one that is too short fills only a part of the
+/// tensor.
 #[test]
-fn a_message_that_does_not_fit_is_refused_by_who_receives_it() {
+fn a_message_with_another_shape_is_refused_by_the_receiver() {
     for (sent, expected) in [(1000, 4), (4, 1000), (0, 4), (4, 0)] {
         let told = told(|group| {
             if group.rank() == 0 {
@@ -90,7 +91,7 @@ fn a_message_that_does_not_fit_is_refused_by_who_receives_it() {
                 return group.send(&(floats(5) * 7.0), 1, 3);
             }
             let refused = group.receive(&mut floats(expected), 0, 3);
-            // It is out of the way of the next.
+            // The refused message does not block the next one.
             let mut next = floats(5);
             group.receive(&mut next, 0, 3)?;
             assert!(next.equal(&(floats(5) * 7.0)));
@@ -109,9 +110,9 @@ fn a_message_that_does_not_fit_is_refused_by_who_receives_it() {
     }
 }
 
-/// As beside a Python rank: nobody would answer the question.
+/// The same as with a Python rank, which cannot compare calls.
 #[test]
-fn a_group_of_which_one_does_not_ask_is_not_checked() {
+fn calls_are_unchecked_unless_every_rank_enables_it() {
     let store = TcpStore::serve("127.0.0.1", 0, Duration::from_secs(60)).unwrap();
     let options =
         |rank| Options { checked: rank == 0, timeout: Duration::from_secs(60), ..Options::default() };

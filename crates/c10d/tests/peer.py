@@ -1,4 +1,4 @@
-"""A Python rank of a group whose other ranks are Rust: every collective once, through torch.distributed."""
+"""A Python rank in a group of Rust ranks: makes every collective once, through torch.distributed."""
 
 import os
 import sys
@@ -32,13 +32,13 @@ def main() -> None:
         print("peer: dies", flush=True)
         os._exit(1)
 
-    # 64 KiB to 4 MiB: more than one packet.
+    # 64 KiB to 4 MiB, so that a message has more than one packet.
     for exponent in range(14, 21, 3):
         large = torch.full((2**exponent,), float(rank), dtype=torch.float32)
         dist.all_reduce(large, op=dist.ReduceOp.MAX)
         expect(bool((large == world_size - 1).all()), large)
     dist.barrier()
-    # The last to go: see python.rs.
+    # This rank must exit last; see python.rs.
     for other in range(world_size):
         if other != rank:
             dist.recv(torch.zeros(1), src=other, tag=9)

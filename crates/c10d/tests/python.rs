@@ -1,4 +1,4 @@
-//! Rust ranks and a Python rank in one group: the store, the rendezvous and the wire are PyTorch's.
+//! Rust ranks and a Python rank in one group. Store, rendezvous and wire protocol are PyTorch's.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::env;
@@ -19,7 +19,7 @@ fn peer(python: PathBuf) -> Command {
     command
 }
 
-/// What peer.py does, as a Rust rank.
+/// The Rust counterpart of peer.py.
 fn collectives(group: &ProcessGroup, python_rank: usize) {
     let (rank, n) = (group.rank(), group.world_size());
 
@@ -52,13 +52,14 @@ fn large_all_reduces(group: &ProcessGroup) {
     group.barrier().unwrap();
 }
 
-/// A Python rank closes its connections when it ends, and with them what others have not read yet. So it is the last to
-/// go: it waits for a word from each of the others.
+/// A Python rank closes its connections when it exits, which discards data that others have not read. It therefore
+/// exits last: it waits for a message from each of the others.
 fn say_farewell(group: &ProcessGroup, python_rank: usize) {
     group.send(&Tensor::ones([1], F32), python_rank, 9).unwrap();
 }
 
-/// Under torchrun, which serves the store: it starts this program three times, and rank 2 becomes Python.
+/// Under torchrun, which serves the store. It starts this program three times, and rank 2 replaces itself with
+/// Python.
 fn under_torchrun(test: &str, arguments: &[&str]) {
     let Some(python) = python("ranks in Python") else { return };
     if is_rank_of(test) {
@@ -86,21 +87,21 @@ fn two_rust_ranks_and_a_python_rank_reduce_together_under_torchrun() {
 }
 
 #[test]
-fn so_they_do_where_torchrun_is_given_a_port() {
+fn rust_and_python_ranks_reduce_together_at_a_given_port() {
     let port = free_port().to_string();
     under_torchrun(
-        "so_they_do_where_torchrun_is_given_a_port",
+        "rust_and_python_ranks_reduce_together_at_a_given_port",
         &["--master-addr", "127.0.0.1", "--master-port", &port],
     );
 }
 
-/// Runs this program's test as three ranks under torchrun: its exit code and all that was printed.
+/// Runs this program's test as three ranks under torchrun. Returns the exit code and the output.
 fn torchrun(test: &str, python: PathBuf, arguments: &[&str]) -> (Option<i32>, String) {
     let of_ranks = program_of(test);
     let mut torchrun = Command::new(python);
     torchrun.args(["-m", "torch.distributed.run", "--no-python", "--nproc-per-node", "3"]).args(arguments);
-    // When torchrun sees that one is dead it ends the others: by SIGTERM, and 30 s later those who did not hear it.
-    // They have that time to say their word.
+    // When a rank dies, torchrun ends the others with SIGTERM, and 30 s later with SIGKILL. Ignoring SIGTERM gives
+    // them time to report the error.
     torchrun.args(["sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""]);
     torchrun.arg(of_ranks.get_program()).args(of_ranks.get_args());
     torchrun.envs(of_ranks.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -108,7 +109,7 @@ fn torchrun(test: &str, python: PathBuf, arguments: &[&str]) -> (Option<i32>, St
     (code, output.join("\n"))
 }
 
-/// Rank 1 kills itself in the midst of things, in the first of torchrun's rounds; the others say so and fail.
+/// Rank 1 kills itself during a call in torchrun's first round. The others report this and fail.
 fn die_once_under_torchrun(test: &str, arguments: &[&str]) {
     let Some(python) = python("ranks in Python") else { return };
     if is_rank_of(test) {
@@ -140,26 +141,23 @@ fn die_once_under_torchrun(test: &str, arguments: &[&str]) {
 }
 
 #[test]
-fn a_rank_that_dies_under_torchrun_is_named_and_all_start_again() {
-    die_once_under_torchrun(
-        "a_rank_that_dies_under_torchrun_is_named_and_all_start_again",
-        &["--standalone"],
-    );
+fn a_killed_rank_under_torchrun_is_named_and_all_ranks_restart() {
+    die_once_under_torchrun("a_killed_rank_under_torchrun_is_named_and_all_ranks_restart", &["--standalone"]);
 }
 
 #[test]
-fn so_they_do_at_the_same_port() {
+fn ranks_restart_at_the_same_port() {
     let port = free_port().to_string();
     die_once_under_torchrun(
-        "so_they_do_at_the_same_port",
+        "ranks_restart_at_the_same_port",
         &["--master-addr", "127.0.0.1", "--master-port", &port],
     );
 }
 
-/// Without torchrun, rank 0 serves the store: Python's is served to Rust, with the leader of the watch elsewhere.
+/// Without torchrun, rank 0 serves the store. Here rank 0 is Python, and a Rust rank leads the watch.
 #[test]
-fn a_store_that_python_serves_is_joined() {
-    const TEST: &str = "a_store_that_python_serves_is_joined";
+fn rust_ranks_join_a_store_served_by_python() {
+    const TEST: &str = "rust_ranks_join_a_store_served_by_python";
     if is_rank_of(TEST) {
         let group = group();
         let mut numbers = Tensor::from_slice(&[group.rank() as f64 + 1.0, 10.0]);
@@ -188,10 +186,10 @@ fn a_store_that_python_serves_is_joined() {
     }
 }
 
-/// A Python rank runs no watch; when every other rank is alive it is the one that is missing.
+/// A Python rank runs no watch. If every other rank is alive, the Python rank is reported.
 #[test]
-fn a_python_rank_that_dies_is_named() {
-    const TEST: &str = "a_python_rank_that_dies_is_named";
+fn a_killed_python_rank_is_named() {
+    const TEST: &str = "a_killed_python_rank_is_named";
     if is_rank_of(TEST) {
         let group = group();
         collectives(&group, 2);
@@ -213,7 +211,7 @@ fn a_python_rank_that_dies_is_named() {
         assert_eq!(code, Some(0), "{output}");
         assert!(
             output.contains(
-                "error: all_reduce: rank 2 has died: a connection failed, and it is the only rank that runs no watch"
+                "error: all_reduce: rank 2 has died: a connection failed, and it is the only unwatched rank"
             ),
             "{output}"
         );

@@ -1,4 +1,4 @@
-//! The gradients of ranks that share a batch are those of one process with the whole of it.
+//! Ranks that share a batch compute the same gradients as one process with the whole batch.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -16,10 +16,10 @@ const HIDDEN: i64 = 8;
 const WORDS: i64 = 50;
 const F64: (Kind, Device) = (Kind::Double, Device::Cpu);
 
-/// An embedding, an LSTM of two layers and a linear head, in fp64, the same on every rank.
+/// An embedding, a two-layer LSTM and a linear head, in float64, equal on every rank.
 struct Model {
     embedding: Tensor,   // [WORDS, EMBEDDING]
-    lstm: Vec<Tensor>,   // for each layer: [4H, in], [4H, H], [4H], [4H]
+    lstm: Vec<Tensor>,   // per layer: [4H, in], [4H, H], [4H], [4H]
     head: Tensor,        // [1, HIDDEN]
     unused_by_0: Tensor, // [3], added to the outputs of every rank but 0
     never_used: Tensor,  // [2]
@@ -60,7 +60,7 @@ impl Model {
         all
     }
 
-    /// The sum of the rows' losses over the size of the whole batch.
+    /// The sum of the rows' losses divided by the size of the whole batch.
     fn loss(&self, tokens: &Tensor, labels: &Tensor) -> Tensor {
         let rows = tokens.size()[0];
         let embedded = Tensor::embedding(&self.embedding, tokens, -1, false, false); // [B, T, E]
@@ -88,7 +88,7 @@ impl<const N: usize, const M: usize> ConcatTensors for [[Tensor; M]; N] {
     }
 }
 
-/// The whole batch, the same on every rank.
+/// The whole batch, equal on every rank.
 fn batch() -> (Tensor, Tensor) {
     let tokens = (Tensor::arange(ROWS * TOKENS, (Kind::Int64, Device::Cpu)) * 17)
         .remainder(WORDS)
@@ -97,7 +97,7 @@ fn batch() -> (Tensor, Tensor) {
     (tokens, labels)
 }
 
-/// This rank's rows: the rows are dealt out unequally, and the last of four ranks gets none.
+/// This rank's rows. Ranks have different numbers of rows, and the last of four ranks has none.
 fn share(group: &ProcessGroup, rows: &Tensor) -> Tensor {
     let counts: &[i64] = match group.world_size() {
         1 => &[12],
@@ -108,7 +108,7 @@ fn share(group: &ProcessGroup, rows: &Tensor) -> Tensor {
     rows.narrow(0, begin, counts[group.rank()])
 }
 
-/// Every element within 1e-12 of the tensor's largest.
+/// Every element must be within 1e-12, relative to the tensor's largest element.
 fn assert_close(found: &[Tensor], expected: &[Tensor]) {
     for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert_eq!(found.defined(), expected.defined(), "gradient {at}");
@@ -125,7 +125,7 @@ fn one_bucket() -> ReducerOptions {
     ReducerOptions::default()
 }
 
-/// Every parameter alone.
+/// One parameter per bucket.
 fn many_buckets() -> ReducerOptions {
     ReducerOptions { first_bucket_bytes: 1, bucket_bytes: 1, ..ReducerOptions::default() }
 }
@@ -150,23 +150,23 @@ fn gradients_equal_one_process(group: &ProcessGroup) {
 }
 
 #[test]
-fn gradients_of_one_rank() {
-    on_ranks("gradients_of_one_rank", 1, gradients_equal_one_process);
+fn one_rank_gives_the_gradients_of_one_process() {
+    on_ranks("one_rank_gives_the_gradients_of_one_process", 1, gradients_equal_one_process);
 }
 
 #[test]
-fn gradients_of_two_ranks() {
-    on_ranks("gradients_of_two_ranks", 2, gradients_equal_one_process);
+fn two_ranks_give_the_gradients_of_one_process() {
+    on_ranks("two_ranks_give_the_gradients_of_one_process", 2, gradients_equal_one_process);
 }
 
 #[test]
-fn gradients_of_four_ranks_of_which_one_has_no_rows() {
-    on_ranks("gradients_of_four_ranks_of_which_one_has_no_rows", 4, gradients_equal_one_process);
+fn four_ranks_one_without_rows_give_the_gradients_of_one_process() {
+    on_ranks("four_ranks_one_without_rows_give_the_gradients_of_one_process", 4, gradients_equal_one_process);
 }
 
 #[test]
-fn the_mean_is_the_sum_over_the_ranks() {
-    on_ranks("the_mean_is_the_sum_over_the_ranks", 2, |group| {
+fn a_mean_is_the_sum_divided_by_the_ranks() {
+    on_ranks("a_mean_is_the_sum_divided_by_the_ranks", 2, |group| {
         let weight = Tensor::from_slice(&[1.0f64, 2.0]).set_requires_grad(true);
         let options = ReducerOptions { reduction: GradientReduction::Mean, ..ReducerOptions::default() };
         let reducer = Reducer::new(group, &[weight.shallow_clone()], options).unwrap();
@@ -178,8 +178,8 @@ fn the_mean_is_the_sum_over_the_ranks() {
 }
 
 #[test]
-fn a_parameter_that_a_rank_did_not_use_gets_the_others_gradient() {
-    on_ranks("a_parameter_that_a_rank_did_not_use_gets_the_others_gradient", 2, |group| {
+fn a_parameter_unused_on_one_rank_gets_the_other_gradients() {
+    on_ranks("a_parameter_unused_on_one_rank_gets_the_other_gradients", 2, |group| {
         let (tokens, labels) = batch();
         let whole = Model::new();
         let extra = |model: &Model| model.unused_by_0.sum(Kind::Double) * 3.0;
@@ -202,8 +202,8 @@ fn a_parameter_that_a_rank_did_not_use_gets_the_others_gradient() {
 }
 
 #[test]
-fn a_step_that_leaves_a_parameter_unused_is_an_error_at_once() {
-    on_ranks("a_step_that_leaves_a_parameter_unused_is_an_error_at_once", 2, |group| {
+fn an_unused_parameter_is_an_immediate_error() {
+    on_ranks("an_unused_parameter_is_an_immediate_error", 2, |group| {
         let (used, unused) = (weight_of(1.0), weight_of(2.0));
         let parameters = [used.shallow_clone(), unused.shallow_clone()];
         let reducer = Reducer::new(group, &parameters, many_buckets()).unwrap();
@@ -214,7 +214,7 @@ fn a_step_that_leaves_a_parameter_unused_is_an_error_at_once() {
             refused.to_string(),
             "backward: this rank's loss did not use every parameter, and `find_unused` is not set"
         );
-        // The same where all are unused and that is allowed: nothing would begin to tell the other ranks.
+        // The same if all parameters are unused and `find_unused` is set: otherwise the other ranks would wait.
         let options = ReducerOptions { find_unused: true, ..many_buckets() };
         let reducer = Reducer::new(group, &[unused], options).unwrap();
         let refused = reducer.backward(&weight_of(1.0).sum(Kind::Double)).unwrap_err();
@@ -222,18 +222,18 @@ fn a_step_that_leaves_a_parameter_unused_is_an_error_at_once() {
     });
 }
 
-/// A reducer that is dropped after the group has failed leaves the model alone.
+/// Dropping a reducer after the group has failed must not affect the model.
 #[test]
-fn a_model_outlives_a_reducer_that_failed() {
-    on_ranks("a_model_outlives_a_reducer_that_failed", 2, |group| {
+fn a_model_works_after_its_reducer_failed() {
+    on_ranks("a_model_works_after_its_reducer_failed", 2, |group| {
         let weight = weight_of(1.0);
-        // For both to join, too.
+        // The time limit also applies to joining.
         let options = Options { name: "failing".to_owned(), timeout: Duration::from_secs(4), ..options() };
         let store = store_of_launch();
         let failing = ProcessGroup::new(&store, group.rank(), 2, Backend::Gloo, &options).unwrap();
         let reducer = Reducer::new(&failing, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
         if group.rank() == 0 {
-            // The other rank never comes.
+            // The other rank does not call backward.
             assert!(reducer.backward(&weight.sum(Kind::Double)).is_err());
         }
         drop(reducer);
@@ -249,16 +249,16 @@ fn a_model_outlives_a_reducer_that_failed() {
 }
 
 #[test]
-fn what_is_no_parameter_is_refused() {
-    on_ranks("what_is_no_parameter_is_refused", 1, |group| {
+fn tensors_that_are_not_parameters_are_refused() {
+    on_ranks("tensors_that_are_not_parameters_are_refused", 1, |group| {
         let told = |parameters: &[Tensor]| {
             Reducer::new(group, parameters, ReducerOptions::default()).unwrap_err().to_string()
         };
         // PyTorch's engine itself would crash.
-        assert_eq!(told(&[]), "making a reducer: there are no parameters");
+        assert_eq!(told(&[]), "making a reducer: no parameters");
         assert_eq!(
             told(&[weight_of(1.0), Tensor::from_slice(&[1.0f64])]),
-            "making a reducer: parameter 1 takes no gradient of its own"
+            "making a reducer: parameter 1 is not a leaf tensor that requires a gradient"
         );
         let weight = weight_of(1.0);
         let reducer = Reducer::new(group, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
@@ -277,8 +277,8 @@ fn store_of_launch() -> TcpStore {
 }
 
 #[test]
-fn a_backward_beside_the_reducer_only_accumulates() {
-    on_ranks("a_backward_beside_the_reducer_only_accumulates", 2, |group| {
+fn a_plain_backward_only_accumulates() {
+    on_ranks("a_plain_backward_only_accumulates", 2, |group| {
         let weight = Tensor::from_slice(&[1.0f64]).set_requires_grad(true);
         let reducer = Reducer::new(group, &[weight.shallow_clone()], ReducerOptions::default()).unwrap();
 
@@ -291,8 +291,8 @@ fn a_backward_beside_the_reducer_only_accumulates() {
 }
 
 #[test]
-fn models_that_differ_are_refused_on_every_rank() {
-    on_ranks("models_that_differ_are_refused_on_every_rank", 2, |group| {
+fn different_models_are_refused_on_every_rank() {
+    on_ranks("different_models_are_refused_on_every_rank", 2, |group| {
         let weight = Tensor::zeros([3 + group.rank() as i64], F64).set_requires_grad(true);
 
         let refused = Reducer::new(group, &[weight], ReducerOptions::default()).unwrap_err().to_string();
@@ -301,8 +301,8 @@ fn models_that_differ_are_refused_on_every_rank() {
         assert_eq!(
             refused,
             format!(
-                "making a reducer: parameter 0 is of shape [{}] and kind Double on rank {own} \
-                 and of shape [{}] and kind Double on rank {other}",
+                "making a reducer: parameter 0 has shape [{}] and kind Double on rank {own} \
+                 and shape [{}] and kind Double on rank {other}",
                 3 + own,
                 3 + other
             )
@@ -310,7 +310,7 @@ fn models_that_differ_are_refused_on_every_rank() {
     });
 }
 
-/// A deep stack of large layers, whose last layer's gradient is there long before its first one's.
+/// Large layers in a deep stack: the last layer's gradient is ready long before the first layer's.
 #[test]
 fn communication_overlaps_with_backward() {
     on_ranks("communication_overlaps_with_backward", 2, |group| {
@@ -324,7 +324,7 @@ fn communication_overlaps_with_backward() {
         let reducer = Reducer::new(group, &parameters, many_buckets()).unwrap();
         let rows = Tensor::randn([1024, WIDTH], F64);
 
-        // On a machine that is busy with other tests the engine's threads may come late in some steps.
+        // On a busy machine, the engine's threads may be late in some steps.
         let mut overlapped = false;
         for _ in 0..300 {
             let loss =
@@ -335,7 +335,7 @@ fn communication_overlaps_with_backward() {
             assert_eq!(timeline.len(), LAYERS);
             assert!(timeline.windows(2).all(|pair| pair[0].ready <= pair[1].ready));
             assert!(timeline.iter().all(|bucket| bucket.reduced.unwrap() >= bucket.ready));
-            // The first bucket was reduced on all ranks before the last gradient was computed on this one.
+            // The first bucket was reduced on all ranks before this rank computed its last gradient.
             overlapped |= timeline[0].reduced.unwrap() < timeline[LAYERS - 1].ready;
             let mut on_all = Tensor::from_slice(&[i32::from(overlapped)]);
             group.all_reduce(&mut on_all, ReduceOp::Min).unwrap();
@@ -343,6 +343,6 @@ fn communication_overlaps_with_backward() {
                 return;
             }
         }
-        panic!("in none of 300 steps");
+        panic!("no overlap in 300 steps");
     });
 }

@@ -1,5 +1,5 @@
-//! The watch between ranks that are threads of this process: strangers, ranks that come twice, threads and
-//! descriptors that are given back.
+//! Tests the watch between ranks that are threads of this process: unauthenticated connections, ranks that join
+//! twice, and freed threads and descriptors.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -28,9 +28,9 @@ fn sum(group: &ProcessGroup) -> f64 {
     numbers.double_value(&[4])
 }
 
-/// PyTorch notes each group's first call in a map of the process: without a lock of ours this crashed.
+/// PyTorch records each group's first call in a global map. Without the shim's lock, this crashed.
 #[test]
-fn groups_of_several_threads_do_not_meet() {
+fn groups_in_several_threads_are_independent() {
     let store = serve();
     let turns: Vec<String> = (0..4).map(|turn| format!("turn {turn}")).collect();
     thread::scope(|scope| {
@@ -73,18 +73,18 @@ fn one_process_can_be_in_several_groups() {
 }
 
 #[test]
-fn groups_give_back_their_threads_and_descriptors() {
+fn dropped_groups_free_their_threads_and_descriptors() {
     let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
     let store = serve();
     let mut most = (0, 0);
-    // Other tests of this program have groups too, so a few more or less say nothing.
+    // Other tests of this program have groups too, so small differences are ignored.
     for round in 0..60 {
         as_threads(&store, 2, |_| named(&format!("given back {round}")), |group| group.barrier().unwrap());
         if round == 9 {
             most = (count("task"), count("fd"));
         }
     }
-    // 50 groups of two ranks would have left 400 threads and more descriptors.
+    // A leak would leave 400 threads and more descriptors from 50 groups of two ranks.
     let deadline = Instant::now() + LIMIT;
     while count("task") > most.0 + 100 || count("fd") > most.1 + 100 {
         assert!(Instant::now() < deadline, "{} threads, {} descriptors", count("task"), count("fd"));
@@ -93,7 +93,7 @@ fn groups_give_back_their_threads_and_descriptors() {
 }
 
 #[test]
-fn a_rank_that_comes_twice_is_refused() {
+fn a_rank_that_joins_twice_is_refused() {
     let store = serve();
     let alone = ProcessGroup::new(&store, 0, 1, Backend::Gloo, &named("mine")).unwrap();
 
@@ -101,15 +101,15 @@ fn a_rank_that_comes_twice_is_refused() {
 
     assert_eq!(
         refused.to_string(),
-        "joining a group: rank 0 of group \"mine\" has joined at this store before: two processes have one rank, \
-         or two groups one name"
+        "joining a group: rank 0 of group \"mine\" has already joined at this store: two processes have the same rank, \
+         or two groups the same name"
     );
     alone.barrier().unwrap();
 }
 
-/// More than the leader takes at once, all silent: ranks that come after them get in when these have been sent away.
+/// More silent connections than the leader accepts at a time. Ranks that connect later join once these are closed.
 #[test]
-fn a_crowd_of_strangers_keeps_no_rank_out() {
+fn many_silent_connections_do_not_block_a_rank() {
     let store = serve();
     let crowd = || {
         let offer = String::from_utf8(store.get("c10d/watch/crowded").unwrap()).unwrap();
@@ -122,11 +122,11 @@ fn a_crowd_of_strangers_keeps_no_rank_out() {
                 let (store, crowd) = (&store, &crowd);
                 scope.spawn(move || {
                     let mut strangers = if rank == 1 { crowd() } else { Vec::new() };
-                    // The head of a hello, and never the rest.
+                    // The start of a hello, without the rest.
                     strangers.iter_mut().for_each(|stranger| stranger.write_all(&[1, 1, 0]).unwrap());
                     let store = TcpStore::connect("127.0.0.1", store.port(), LIMIT).unwrap();
                     let group = ProcessGroup::new(&store, rank, 2, Backend::Gloo, &named("crowded")).unwrap();
-                    // Until long after the last stranger is gone.
+                    // Continue until well after the last stranger's connection is closed.
                     let begin = Instant::now();
                     while sum(&group) == 2.0 {
                         let mut over =
@@ -144,12 +144,13 @@ fn a_crowd_of_strangers_keeps_no_rank_out() {
     });
 }
 
-/// What waits for the time limit, then for a rank that gives up: the watching thread once froze here.
+/// One rank waits for its time limit and leaves the group, while the other still waits. The watching thread once
+/// deadlocked here.
 #[test]
-fn a_rank_that_gives_up_is_named() {
+fn a_rank_that_leaves_after_an_error_is_named() {
     let store = serve();
     let options = |rank: usize| match rank {
-        // For the other to come, too.
+        // The time limit also applies to joining.
         0 => Options { timeout: Duration::from_secs(4), ..named("given up") },
         _ => named("given up"),
     };
@@ -162,24 +163,24 @@ fn a_rank_that_gives_up_is_named() {
             let error = group.receive(&mut never_sent, 0, 8).unwrap_err().to_string();
             let process = std::process::id();
             assert!(error.starts_with("receive: rank 0 ("), "{error}");
-            let cause = format!(", process {process}) has given up after an error of its own");
+            let cause = format!(", process {process}) has left the group after an error");
             assert!(error.ends_with(&cause), "{error}");
         }
     });
 }
 
 #[test]
-fn a_limit_of_silence_that_no_thread_can_keep_is_refused() {
+fn a_silence_limit_below_the_minimum_is_refused() {
     let options = Options { silence: Duration::ZERO, ..named("silent") };
 
     let refused = ProcessGroup::new(&serve(), 0, 1, Backend::Gloo, &options).unwrap_err();
 
-    assert_eq!(refused.to_string(), "joining a group: a limit of silence of 0ns, expected at least 100ms");
+    assert_eq!(refused.to_string(), "joining a group: silence limit 0ns, expected at least 100ms");
 }
 
-/// To PyTorch 0 means for ever, and it adds limits to the time of day.
+/// PyTorch treats a limit of 0 as infinite, and adds limits to the current time.
 #[test]
-fn limits_of_nothing_and_of_for_ever_are_limits() {
+fn zero_and_huge_time_limits_are_accepted() {
     let store = serve();
     assert!(store.wait(&["never set"], Duration::ZERO).is_err());
 
@@ -192,13 +193,13 @@ fn keyed(name: &str, secret: Option<&str>) -> Options {
     Options { key: secret.map(|secret| Key::of(secret.as_bytes())), ..named(name) }
 }
 
-/// What the leader of a group's watch put into the store.
+/// The offer of a group's watch leader in the store.
 fn offer_of(store: &TcpStore, name: &str) -> String {
     String::from_utf8(store.get(&format!("c10d/watch/{name}")).unwrap()).unwrap()
 }
 
 #[test]
-fn ranks_with_one_key_watch_each_other_and_the_store_does_not_know_it() {
+fn a_shared_key_is_not_in_the_store() {
     let store = serve();
     as_threads(
         &store,
@@ -213,7 +214,7 @@ fn ranks_with_one_key_watch_each_other_and_the_store_does_not_know_it() {
 }
 
 #[test]
-fn a_rank_with_another_key_is_told_so() {
+fn a_different_key_is_reported() {
     let store = serve();
     let options = |rank: usize| Options {
         timeout: Duration::from_secs(20),
@@ -236,15 +237,15 @@ fn a_rank_with_another_key_is_told_so() {
         }
     });
     let told = told.into_inner().unwrap();
-    let expected = "before both had shown the same key: give all ranks one key, unless it has died";
+    let expected = "before the key was verified; set the same key on all ranks, unless this rank has died";
     assert!(told.iter().any(|error| error.ends_with(expected)), "{told:?}");
 }
 
 #[test]
-fn a_rank_without_the_others_key_is_refused() {
+fn a_missing_key_is_refused() {
     for secrets in [[Some("secret"), None], [None, Some("secret")]] {
         let store = serve();
-        // It leads: the offer is there before the other comes.
+        // The leader's offer is in the store before the other rank joins.
         let (host, port) = ("127.0.0.1", store.port());
         let leads = thread::spawn(move || {
             let store = TcpStore::connect(host, port, LIMIT).unwrap();
@@ -258,7 +259,7 @@ fn a_rank_without_the_others_key_is_refused() {
 
         let (has, lacks) = if secrets[0].is_some() { (0, 1) } else { (1, 0) };
         let expected = format!(
-            "joining a group: rank {has} has a key for the watch and rank {lacks} has none: give all ranks the same"
+            "joining a group: rank {has} has a watch key, but rank {lacks} has none; set the same key on all ranks"
         );
         assert_eq!(refused.to_string(), expected);
         assert!(!refused.is_worth_retrying());
@@ -266,9 +267,9 @@ fn a_rank_without_the_others_key_is_refused() {
     }
 }
 
-/// A stranger who can write to the store puts itself in the leader's place.
+/// A process that can write to the store pretends to be the leader.
 #[test]
-fn a_stranger_in_the_leaders_place_is_not_believed_and_learns_no_key() {
+fn a_false_leader_is_rejected_and_learns_no_key() {
     const SECRET: &str = "what no stranger knows";
     let store = serve();
     let stranger = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -276,14 +277,14 @@ fn a_stranger_in_the_leaders_place_is_not_believed_and_learns_no_key() {
     store.set("c10d/watch/tricked", offer.as_bytes()).unwrap();
     let heard = thread::spawn(move || {
         let (mut stream, _) = stranger.accept().unwrap();
-        // A challenge with a number of its own, and then a loss that is none.
+        // A challenge with a random number, followed by a false loss.
         let challenge = [&[0, 0, 0, 0, 0, 4, 0][..], b"1234"].concat();
         let mut heard = Vec::new();
         stream.write_all(&challenge).unwrap();
         let mut head = [0; 64];
         let n = stream.read(&mut head).unwrap();
         heard.extend_from_slice(&head[..n]);
-        // That rank 1 has died, said of rank 0; and a welcome without the code.
+        // The claim that rank 1 has died, and a welcome without the code.
         stream.write_all(&[&[6, 1, 0, 0, 0, 0, 0][..], &[2, 0, 0, 0, 0, 0, 0]].concat()).unwrap();
         stream.read_to_end(&mut heard).unwrap();
         heard
@@ -292,13 +293,13 @@ fn a_stranger_in_the_leaders_place_is_not_believed_and_learns_no_key() {
     let options = Options { timeout: Duration::from_secs(5), ..keyed("tricked", Some(SECRET)) };
     let error = ProcessGroup::new(&store, 1, 2, Backend::Gloo, &options).unwrap_err().to_string();
 
-    assert!(error.contains("rank 0 watches the others, and ended the connection"), "{error}");
+    assert!(error.contains("rank 0 leads the watch, and the connection closed"), "{error}");
     let heard = String::from_utf8_lossy(&heard.join().unwrap()).into_owned();
     assert!(heard.contains(", process ") && !heard.contains(SECRET), "{heard}");
 }
 
 #[test]
-fn a_store_and_a_watch_are_served_at_one_address_alone() {
+fn store_and_watch_listen_on_one_address_only() {
     let other = "127.0.0.2";
     let store = serve();
     assert!(TcpStream::connect((other, store.port())).is_err(), "the store is reached at {other}");
@@ -316,14 +317,14 @@ fn a_store_and_a_watch_are_served_at_one_address_alone() {
 }
 
 #[test]
-fn a_store_elsewhere_is_not_served_here() {
-    // An address of documentation, which no machine has.
+fn a_store_address_of_another_machine_is_refused() {
+    // An address reserved for documentation, which no machine has.
     let error = TcpStore::serve("192.0.2.1", 0, LIMIT).unwrap_err().to_string();
 
     assert_eq!(
         error,
-        "store 192.0.2.1:0: serve: it is no address of this machine, which is to serve it; start rank 0 where \
-         MASTER_ADDR is"
+        "store 192.0.2.1:0: serve: not an address of this machine, which must serve the store; start rank 0 on \
+         MASTER_ADDR"
     );
 }
 
@@ -338,7 +339,7 @@ fn a_second_group_of_a_process_uses_the_store_of_the_first() {
     assert_eq!(second.get("key").unwrap(), b"value");
     let port = second.port();
     drop(second);
-    // It ends with the last of them.
+    // The store ends with its last user.
     let third = TcpStore::serve("127.0.0.1", port, LIMIT).unwrap();
     assert!(!third.is_set("key").unwrap());
 }

@@ -1,7 +1,7 @@
-// What PyTorch's ProcessGroupGloo.hpp names of Gloo, and no more. Its wheels hold Gloo's code, inside
-// libtorch_cpu, but not Gloo's headers. Everything here is only passed by pointer between PyTorch's
-// own functions, so a declaration is enough: no layout of Gloo's is known to this crate, and a symbol
-// that a later PyTorch no longer exports is an error of the linker.
+// The declarations of Gloo that PyTorch's ProcessGroupGloo.hpp requires. PyTorch's wheels contain Gloo's code, inside
+// libtorch_cpu, but not its headers. These types are only passed by pointer between PyTorch's functions, so
+// declarations are enough and this crate does not depend on Gloo's layouts. If a later PyTorch no longer exports a
+// symbol, linking fails.
 #pragma once
 
 #include <chrono>

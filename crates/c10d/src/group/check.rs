@@ -1,8 +1,8 @@
-//! Compares what all ranks are about to do, before they do it.
+//! Compares the calls of all ranks before they are made.
 //!
-//! Gloo compares nothing: a message that is longer than its receiver expects ends that process (SIGABRT, from a thread
-//! of Gloo's, which nobody can catch), a shorter one fills the head of the tensor, and sums of different kinds are
-//! sums of garbage. A group that is checked says to every rank who differs, and sends none of it.
+//! Gloo compares nothing. A message longer than its receiver expects aborts the process (SIGABRT in a thread of Gloo,
+//! which cannot be caught). A shorter message fills only the start of the tensor. Sums of different kinds give wrong
+//! values. A checked group reports the difference on every rank and sends nothing.
 
 use tch::{Kind, Tensor};
 
@@ -12,18 +12,18 @@ use crate::ffi;
 use crate::shape::Shape;
 use crate::store::TcpStore;
 
-/// What is compared of a call. A shape of 8 dimensions fits.
+/// Maximum length of a call's description. A shape with 8 dimensions fits.
 const TEXT_BYTES: usize = 256;
-/// Added to the tag of a message for the tag of its announcement: callers' tags end below.
+/// Offset from a message's tag to the tag of its announcement. Callers' tags are smaller.
 const ANNOUNCEMENT: i32 = 1 << 16;
 
-/// Puts this rank's wish to be checked into the store, to be called before the group is joined.
-pub(super) fn ask(store: &TcpStore, name: &str, rank: usize) -> Result<()> {
+/// Sets this rank's request for checks in the store. Call it before joining the group.
+pub(super) fn request(store: &TcpStore, name: &str, rank: usize) -> Result<()> {
     store.set(&key(name, rank), b"")
 }
 
-/// Whether every rank of a group that has been joined asked for it. Python's do not.
-pub(super) fn asked_by_all(store: &TcpStore, name: &str, world_size: usize) -> Result<bool> {
+/// Whether every rank of a joined group requested checks. Python ranks never do.
+pub(super) fn requested_by_all(store: &TcpStore, name: &str, world_size: usize) -> Result<bool> {
     for rank in 0..world_size {
         if !store.is_set(&key(name, rank))? {
             return Ok(false);
@@ -37,7 +37,7 @@ fn key(name: &str, rank: usize) -> String {
 }
 
 impl ProcessGroup {
-    /// Compares a collective with those that the other ranks are about to make; every rank gets the same answer.
+    /// Compares a collective with those of the other ranks. Every rank gets the same result.
     pub(crate) fn agree(&self, call: &'static str, details: impl FnOnce() -> String) -> Result<()> {
         if !self.checked {
             return Ok(());
@@ -50,12 +50,12 @@ impl ProcessGroup {
             None => Ok(()),
             Some((rank, other)) => Err(invalid(
                 call,
-                format!("rank {} is about to {own:?}, and rank {rank} to {other:?}", self.rank),
+                format!("rank {} calls {own:?}, but rank {rank} calls {other:?}", self.rank),
             )),
         }
     }
 
-    /// Starts to say what the next message to `to` will be.
+    /// Starts to send the shape of the next message to `to`.
     pub(super) fn announce(
         &self,
         call: &'static str,
@@ -71,7 +71,7 @@ impl ProcessGroup {
         work.map(Some).map_err(|failure| self.explain(call, failure))
     }
 
-    /// Starts to receive what the next message from `from` will be.
+    /// Starts to receive the shape of the next message from `from`.
     pub(super) fn await_announcement(
         &self,
         call: &'static str,
@@ -96,7 +96,7 @@ impl ProcessGroup {
     }
 }
 
-/// A message that is received when it is known to fit.
+/// A message that is received after its shape has been compared.
 pub(super) struct Announced {
     call: &'static str,
     expected: Shape,
@@ -108,7 +108,8 @@ pub(super) struct Announced {
 }
 
 impl Announced {
-    /// One that does not fit is received too, and dropped, so that the next one is the next one.
+    /// Receives the message. A message with another shape is received too and dropped, so that the following one can
+    /// be received.
     pub(super) fn receive(self, group: &ProcessGroup) -> Result<()> {
         let Self { call, expected, tensor, from, tag, shape, work } = self;
         let explain = |failure| group.explain(call, failure);
@@ -133,7 +134,7 @@ fn shape_of(call: &str, tensor: &Tensor) -> Result<Shape> {
     })
 }
 
-/// `[TEXT_BYTES]`, filled up with zeros.
+/// `[TEXT_BYTES]`, padded with zeros.
 fn to_tensor(text: &str) -> Tensor {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize(TEXT_BYTES, 0);

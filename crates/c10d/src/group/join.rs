@@ -1,4 +1,4 @@
-//! Ranks become a group, or learn who did not come.
+//! Joins ranks to a group, and names the ranks that did not join.
 
 use std::time::Duration;
 
@@ -9,28 +9,30 @@ use crate::ffi::{self, Failure, Status};
 use crate::store::{TcpStore, in_time, millis};
 use crate::watch::Watch;
 
-// Ten beats of 10 ms: a busy machine keeps a thread waiting for longer than shorter ones.
+// Ten beats of 10 ms. On a busy machine, a thread may be delayed by more than a shorter limit.
 const SILENCE_MIN: Duration = Duration::from_millis(100);
-// What making a group may take beyond its own limit before it is given up.
+// Additional time for creating a group before it is abandoned.
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(super) fn check_place(rank: usize, world_size: usize, options: &Options) -> Result<()> {
     if rank >= world_size {
-        return Err(invalid_joining(format!("rank {rank} is not below the number of ranks, {world_size}")));
+        return Err(invalid_joining(format!("rank {rank} is out of range; the world size is {world_size}")));
     }
     if i32::try_from(world_size).is_err() {
-        return Err(invalid_joining(format!("{world_size} ranks are more than PyTorch can count")));
+        return Err(invalid_joining(format!(
+            "world size {world_size}, expected at most 2147483647, PyTorch's limit"
+        )));
     }
     if options.silence < SILENCE_MIN {
         return Err(invalid_joining(format!(
-            "a limit of silence of {:?}, expected at least {SILENCE_MIN:?}",
+            "silence limit {:?}, expected at least {SILENCE_MIN:?}",
             options.silence
         )));
     }
     Ok(())
 }
 
-/// Under which torch.distributed meets for its default group, before the name of the device.
+/// The prefix of torch.distributed's default group in the store, without the device's name.
 fn store_path(name: &str) -> String {
     format!("default_pg/{name}/")
 }
@@ -39,7 +41,7 @@ pub(super) fn present_key(name: &str, rank: usize) -> String {
     format!("c10d/present/{name}/{rank}")
 }
 
-/// Makes the group on a thread of its own: what waits for another rank's store has no time limit.
+/// Creates the group on a separate thread, because waiting for another rank's store has no time limit.
 pub(super) fn join(
     store: &TcpStore,
     rank: usize,
@@ -51,7 +53,7 @@ pub(super) fn join(
     let path = store.full(&store_path(&options.name));
     let address = Route::to(store.host(), store.port()).map_err(|error| Failure {
         status: Status::Failed,
-        text: format!("no address at which other ranks reach this one: {error}"),
+        text: format!("this rank has no address that other ranks can reach: {error}"),
     })?;
     let address = address.own.to_string();
     let store = std::sync::Arc::clone(store.raw());
@@ -61,7 +63,7 @@ pub(super) fn join(
     })
 }
 
-/// Why a group did not come about: a rank that died on the way, or that never came.
+/// Why joining failed: a rank died meanwhile, or never joined.
 pub(super) fn explain_absence(
     store: &TcpStore,
     rank: usize,
@@ -74,26 +76,26 @@ pub(super) fn explain_absence(
     if let Some(loss) = watch.loss_within(Duration::ZERO) {
         return Error::PeerLost { call, loss };
     }
-    // Python ranks leave no such mark, but they do leave Gloo's.
-    let is_there = |other: usize| {
+    // Python ranks set only Gloo's key.
+    let has_joined = |other: usize| {
         other == rank
             || store.is_set(&present_key(&options.name, other)).unwrap_or(false)
             || store.is_set(&format!("{}/cpu//0/{other}", store_path(&options.name))).unwrap_or(false)
     };
     let missing: Vec<String> =
-        (0..world_size).filter(|&other| !is_there(other)).map(|rank| rank.to_string()).collect();
+        (0..world_size).filter(|&other| !has_joined(other)).map(|rank| rank.to_string()).collect();
     match &missing[..] {
         [] if failure.status == Status::Invalid => Error::Invalid { call, detail: failure.text },
         [] => Error::Communication { call, detail: failure.text },
         [one] => Error::Rendezvous {
             detail: format!(
-                "rank {one} of {world_size} did not join the group within {} s: was it started, and does it reach this machine?",
+                "rank {one} of {world_size} did not join the group within {} s; check that it is running and can reach this machine",
                 options.timeout.as_secs_f64()
             ),
         },
         several => Error::Rendezvous {
             detail: format!(
-                "ranks {} of {world_size} did not join the group within {} s: were they started, and do they reach this machine?",
+                "ranks {} of {world_size} did not join the group within {} s; check that they are running and can reach this machine",
                 several.join(", "),
                 options.timeout.as_secs_f64()
             ),

@@ -1,4 +1,4 @@
-//! A communication that has been started.
+//! A started communication.
 
 use tch::Tensor;
 
@@ -7,15 +7,15 @@ use super::check::Announced;
 use crate::error::{Error, Result};
 use crate::ffi;
 
-/// A communication that has been started. Its result is there when it has been waited for. One that is dropped instead
-/// is carried out all the same, and nobody learns whether it was.
+/// A started communication. Its result is available after [`wait`](Self::wait). A dropped work is still carried out,
+/// but its errors are lost.
 ///
 /// ```
 /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
 /// # use tch::Tensor;
 /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
 /// let (mut loss, mut rows) = (Tensor::from_slice(&[0.5f64]), Tensor::from_slice(&[32i64]));
-/// // Both at once; in the same order on every rank.
+/// Both at the same time, in the same order on every rank.
 /// let works = [
 ///     group.start_all_reduce(&mut loss, ReduceOp::Sum)?,
 ///     group.start_all_reduce(&mut rows, ReduceOp::Sum)?,
@@ -23,24 +23,24 @@ use crate::ffi;
 /// works.into_iter().try_for_each(|work| work.wait())?;
 /// # Ok::<(), c10d::Error>(())
 /// ```
-#[must_use = "the result is there when the work has been waited for"]
+#[must_use = "the result is available after waiting for the work"]
 pub struct Work<'g> {
     pub(super) group: &'g ProcessGroup,
     pub(super) call: &'static str,
     pub(super) inner: Started,
     pub(super) copy_back: Option<CopyBack>,
-    /// Of a send in a group that is checked.
+    /// For a send in a checked group.
     pub(super) announcement: Option<ffi::Work>,
 }
 
 pub(super) enum Started {
     Work(ffi::Work),
-    /// A receive in a group that is checked.
+    /// A receive in a checked group.
     Announced(Announced),
 }
 
 impl Work<'_> {
-    /// Waits for its end. On a GPU the current stream waits, and not the processor.
+    /// Waits for the end. On a GPU, the current stream waits, not the calling thread.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -66,8 +66,8 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Whether [`wait`](Self::wait) would return at once. Of a send or a receive over Gloo only waiting for it tells:
-    /// it is never done before.
+    /// Whether [`wait`](Self::wait) would return immediately. A send or receive over Gloo is never reported as done
+    /// before it is waited for.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -89,7 +89,7 @@ impl Work<'_> {
     }
 }
 
-/// A contiguous stand-in for a tensor that is not, and where its content is to go.
+/// A contiguous copy of a tensor that is not contiguous, and the tensor to copy the result to.
 pub(super) struct CopyBack {
     pub(super) from: Tensor,
     pub(super) to: Tensor,

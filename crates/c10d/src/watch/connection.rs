@@ -1,4 +1,4 @@
-//! Frames on connections that do not block.
+//! Sends and receives frames on non-blocking connections.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::frame::{self, Frame};
 
-/// Waits until one of the descriptors can be read, or until `deadline`; which can.
+/// Waits until a descriptor is readable, or until `deadline`. Returns for each whether it is readable.
 pub(super) fn readable(descriptors: &[&dyn AsFd], deadline: Instant) -> Vec<bool> {
     let mut polled: Vec<PollFd<'_>> = descriptors
         .iter()
@@ -18,18 +18,18 @@ pub(super) fn readable(descriptors: &[&dyn AsFd], deadline: Instant) -> Vec<bool
         .collect();
     let left = deadline.saturating_duration_since(Instant::now());
     let limit = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) };
-    // An interruption by a signal is a wait that was short.
+    // An interruption by a signal only shortens the wait.
     let _ = poll(&mut polled, Some(&limit));
     polled.iter().map(|fd| !fd.revents().is_empty()).collect()
 }
 
-/// What a connection brought.
+/// Data received on a connection.
 pub(super) enum Arrival {
     Frames(Vec<Frame>),
     Ended,
 }
 
-/// Reads what has arrived on a connection that does not block.
+/// Reads the available data of a non-blocking connection.
 pub(super) fn receive(stream: &mut TcpStream, received: &mut Vec<u8>) -> Arrival {
     let mut block = [0; 4096];
     loop {
@@ -48,15 +48,15 @@ pub(super) fn receive(stream: &mut TcpStream, received: &mut Vec<u8>) -> Arrival
             Err(_) => break,
         }
     }
-    // What came before the end counts: a leader that knows who died tells it and may then die itself.
+    // Frames before the end of the connection count: a leader may report a loss and then die.
     match frame::take_all(received) {
         Some(frames) if !frames.is_empty() => Arrival::Frames(frames),
         _ => Arrival::Ended,
     }
 }
 
-/// Sends a frame on a connection that does not block. A peer that does not read has been silent long before its
-/// buffer is full, so a frame that does not fit is left out.
+/// Sends a frame on a non-blocking connection. If the buffer is full, the frame is dropped: a peer that does not read
+/// is silent and will be reported as lost.
 pub(super) fn send(stream: &mut TcpStream, frame: &Frame) {
     let _ = stream.write_all(&frame.to_bytes());
 }

@@ -1,4 +1,4 @@
-//! The thread of every other rank: it keeps its connection to the leader alive, and believes what it hears on it.
+//! The thread of a rank that does not lead: sends heartbeats to the leader and applies its messages.
 
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -19,13 +19,13 @@ pub(super) struct Follower {
     stage: Stage,
 }
 
-/// How far both sides know each other.
+/// State of the mutual authentication.
 enum Stage {
-    /// The leader is to send its number.
+    /// Waiting for the leader's random number.
     Connected,
-    /// It has this rank's hello.
+    /// The hello was sent.
     Greeted(Numbers),
-    /// It has shown the key, so it is believed.
+    /// The leader has proved that it has the key. Its messages are accepted.
     Welcome,
 }
 
@@ -45,14 +45,14 @@ impl Follower {
             if ready[0] {
                 drain(woken);
             }
-            self.tell_own();
+            self.send_own();
             if self.place.shared.state().is_over() {
                 return;
             }
             if ready[1] {
                 quiet_ticks = 0;
                 if !self.hear() {
-                    // Nobody is left to hear from.
+                    // All ranks have left.
                     return;
                 }
             }
@@ -67,7 +67,7 @@ impl Follower {
         }
     }
 
-    /// Whether the connection may go on.
+    /// Handles received frames. Returns whether to keep the connection.
     fn hear(&mut self) -> bool {
         let arrived = match receive(&mut self.stream, &mut self.received) {
             Arrival::Frames(frames) => frames.into_iter().all(|frame| self.take(frame)),
@@ -80,14 +80,14 @@ impl Follower {
         arrived
     }
 
-    /// Sends a frame, but not before the hello.
+    /// Sends a frame, unless the hello was not sent yet.
     fn say(&mut self, frame: &Frame) {
         if !matches!(self.stage, Stage::Connected) {
             send(&mut self.stream, frame);
         }
     }
 
-    fn tell_own(&mut self) {
+    fn send_own(&mut self) {
         if matches!(self.stage, Stage::Connected) {
             return;
         }
@@ -100,10 +100,10 @@ impl Follower {
         }
     }
 
-    /// Whether the leader may say so.
+    /// Handles a frame. Returns whether the leader may send it in this state.
     fn take(&mut self, frame: Frame) -> bool {
         match (&self.stage, frame.tag) {
-            (Stage::Connected, Tag::Challenge) => self.greet(frame.text),
+            (Stage::Connected, Tag::Challenge) => self.send_hello(frame.text),
             (Stage::Greeted(numbers), Tag::Welcome) => {
                 let is_leader = self.key.welcome(numbers, self.leader).is(&frame.text);
                 if is_leader {
@@ -112,15 +112,15 @@ impl Follower {
                 is_leader
             }
             (Stage::Welcome, _) => {
-                self.believe(frame);
+                self.apply(frame);
                 true
             }
             _ => false,
         }
     }
 
-    /// Answers the leader's number. Whether there was a number of its own to answer by.
-    fn greet(&mut self, leaders: String) -> bool {
+    /// Answers the leader's random number. Returns false if the system has no random numbers.
+    fn send_hello(&mut self, leaders: String) -> bool {
         let Ok(own) = random_text() else { return false };
         let numbers = Numbers { leader: leaders, follower: own };
         let name = self.place.shared.state().names.get(&self.place.rank).cloned().unwrap_or_default();
@@ -128,12 +128,12 @@ impl Follower {
         let text = format!("{} {code} {name}", numbers.follower);
         self.stage = Stage::Greeted(numbers);
         self.say(&Frame::new(Tag::Hello, self.place.rank, &text));
-        // What had to wait for the hello.
-        self.tell_own();
+        // Messages that had to wait for the hello.
+        self.send_own();
         true
     }
 
-    fn believe(&self, frame: Frame) {
+    fn apply(&self, frame: Frame) {
         let shared = &self.place.shared;
         if let Some(cause) = frame.tag.loss(self.place.limit) {
             shared.declare(frame.rank, cause);
@@ -142,8 +142,8 @@ impl Follower {
         match frame.tag {
             Tag::Joined => shared.note_joined(frame.rank, frame.text),
             Tag::Left => shared.note_left(frame.rank),
-            Tag::EveryoneLeft => {
-                shared.state().everyone_left = true;
+            Tag::AllLeft => {
+                shared.state().all_left = true;
                 shared.changed.notify_all();
             }
             _ => {}

@@ -1,33 +1,33 @@
-//! What goes over a connection of the watch: a tag, a rank, a short text. Connections from elsewhere are hostile.
+//! The messages of the watch: a tag, a rank and a short text. Input from unauthenticated connections is untrusted.
 
 use std::time::Duration;
 
 use crate::error::Cause;
 
-/// What a frame says.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     /// From the leader, first: its random number.
     Challenge,
-    /// To the leader, the answer: the rank that connects, with its random number, its code and its name.
+    /// To the leader, in answer: rank, random number, code and name.
     Hello,
-    /// From the leader, the answer: its code. It takes the rank for one of the group.
+    /// From the leader, in answer: its code. The rank is accepted.
     Welcome,
-    /// Still here.
+    /// A heartbeat.
     Beat,
-    /// This rank needs the group no more.
+    /// This rank has finished.
     Left,
-    /// From the leader: this rank is watched, with its name.
+    /// From the leader: this rank is watched. The text is its name.
     Joined,
-    /// From the leader: this rank's connection ended.
+    /// From the leader: this rank's connection closed.
     Ended,
-    /// From the leader: this rank has been silent for the limit.
+    /// From the leader: this rank was silent for the silence limit.
     Silent,
     /// From the leader: all ranks have left.
-    EveryoneLeft,
-    /// This rank, which is not watched, is gone.
+    AllLeft,
+    /// This unwatched rank is lost.
     Unwatched,
-    /// This rank goes on no more.
+    /// This rank left after an error.
     GaveUp,
 }
 
@@ -40,16 +40,16 @@ const TAGS: [Tag; 11] = [
     Tag::Joined,
     Tag::Ended,
     Tag::Silent,
-    Tag::EveryoneLeft,
+    Tag::AllLeft,
     Tag::Unwatched,
     Tag::GaveUp,
 ];
 
 impl Tag {
-    /// How a loss is told.
+    /// The tag that reports a loss.
     pub fn of_loss(cause: Cause) -> Self {
         match cause {
-            // Only the leader tells of losses, and it is not unwelcome to itself.
+            // Only the leader reports losses, and it is never unauthenticated to itself.
             Cause::Ended | Cause::Unwelcome => Self::Ended,
             Cause::Silent(_) => Self::Silent,
             Cause::Left => Self::Left,
@@ -58,7 +58,7 @@ impl Tag {
         }
     }
 
-    /// The loss that this tells of, where it does and `limit` is that of silence.
+    /// The loss that this tag reports, if any. `limit` is the silence limit.
     pub fn loss(self, limit: Duration) -> Option<Cause> {
         match self {
             Self::Ended => Some(Cause::Ended),
@@ -71,7 +71,7 @@ impl Tag {
             | Self::Beat
             | Self::Left
             | Self::Joined
-            | Self::EveryoneLeft => None,
+            | Self::AllLeft => None,
         }
     }
 }
@@ -85,7 +85,7 @@ pub(super) struct Frame {
 }
 
 const HEAD_BYTES: usize = 7;
-/// Of a text. A code and a host's name take far less.
+/// Maximum length of a text. A code and a host name are much shorter.
 const TEXT_BYTES_MAX: usize = 1024;
 
 impl Frame {
@@ -103,7 +103,8 @@ impl Frame {
     }
 }
 
-/// Takes the whole frames out of what has arrived. None: this is no frame, and the connection is no rank's.
+/// Removes the complete frames from the received bytes. None if they are not valid frames; then the sender is not a
+/// rank.
 pub(super) fn take_all(received: &mut Vec<u8>) -> Option<Vec<Frame>> {
     let mut frames = Vec::new();
     let mut taken = 0;
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_taken_as_they_become_whole() {
+    fn frames_are_parsed_once_complete() {
         let first = Frame::new(Tag::Joined, 70_000, "worker-ö, process 7");
         let second = Frame::new(Tag::Beat, 0, "");
         let bytes = [first.to_bytes(), second.to_bytes()].concat();
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn bytes_that_are_not_a_frame_are_refused() {
         let no_tag = b"GET / HTTP/1.1\r\n".to_vec();
         let too_long = [1, 0, 0, 0, 0, 255, 255].to_vec();
         let no_text = [0, 0, 0, 0, 0, 1, 0, 0xff].to_vec();

@@ -1,4 +1,4 @@
-//! The thread of the rank that the others connect to: it hears them all, and tells all who is lost.
+//! The thread of the leader: receives heartbeats of all other ranks and reports lost ranks to all.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -12,16 +12,16 @@ use super::{BEATS_PER_LIMIT, Place};
 use crate::error::Cause;
 use crate::key::{Key, Numbers, random_text};
 
-/// Beats within which a connection shows the key. Half of the limit: a rank that has to wait until strangers have
-/// gone hears from the leader in time.
+/// Number of heartbeats within which a connection must authenticate. Half of the silence limit: a rank that waits
+/// until strangers' connections are closed still hears from the leader in time.
 const STRANGER_BEATS: u32 = BEATS_PER_LIMIT / 2;
-/// Connections that have not yet shown the key, beside one for each rank; more wait to be taken.
+/// Maximum unauthenticated connections, in addition to one per rank. Further connections wait in the queue.
 const STRANGERS_MAX: usize = 64;
 
 pub(super) struct Leader {
     place: Place,
     listener: TcpListener,
-    /// Off for a beat when a connection could not be taken, as for want of descriptors: it would be tried without end.
+    /// False for one heartbeat after accepting failed, for example for lack of descriptors. Prevents a busy loop.
     accepts: bool,
     key: Key,
     members: Vec<Member>,
@@ -30,15 +30,15 @@ pub(super) struct Leader {
 struct Member {
     stream: TcpStream,
     received: Vec<u8>,
-    /// This side's random number for it.
+    /// The leader's random number for this connection.
     number: String,
-    /// None until it has shown the key.
+    /// None until authenticated.
     rank: Option<usize>,
     quiet_ticks: u32,
 }
 
 impl Member {
-    /// None: the system refused something, and the connection ends.
+    /// None if a system call failed; the connection is closed.
     fn challenged(mut stream: TcpStream) -> Option<Self> {
         prepare(&stream).ok()?;
         let number = random_text().ok()?;
@@ -70,7 +70,7 @@ impl Leader {
             if ready[0] {
                 drain(woken);
             }
-            self.tell_own();
+            self.send_own();
             if self.place.shared.state().is_over() {
                 return;
             }
@@ -79,18 +79,18 @@ impl Leader {
                 self.accept();
             }
             if Instant::now() >= next_tick {
-                // From now, not from when it was due: a pause of this process is one tick.
+                // Counted from now, not from the due time: a pause of this process counts as one tick.
                 next_tick = Instant::now() + self.place.tick;
                 self.tick();
             }
         }
     }
 
-    /// Says to the others what this rank has to say.
-    fn tell_own(&mut self) {
+    /// Sends this rank's messages to the others.
+    fn send_own(&mut self) {
         let frames = self.place.shared.state().to_tell.clone();
         for frame in &frames {
-            self.obey(self.place.rank, frame);
+            self.apply(self.place.rank, frame);
         }
         if !frames.is_empty() {
             self.place.shared.note_told(frames.len());
@@ -142,17 +142,17 @@ impl Leader {
         }
     }
 
-    /// Whether the connection may go on.
+    /// Handles a frame. Returns whether to keep the connection.
     fn take(&mut self, index: usize, frame: &Frame) -> bool {
         match (self.members[index].rank, frame.tag) {
             (None, Tag::Hello) => self.welcome(index, frame),
-            (Some(rank), _) => self.obey(rank, frame),
+            (Some(rank), _) => self.apply(rank, frame),
             (None, _) => false,
         }
     }
 
-    /// Does as a rank says, this one or another. Whether it may say so.
-    fn obey(&mut self, rank: usize, frame: &Frame) -> bool {
+    /// Applies a message of a rank. Returns whether the rank may send it.
+    fn apply(&mut self, rank: usize, frame: &Frame) -> bool {
         match frame.tag {
             Tag::Beat => {}
             Tag::Left => self.note_left(rank),
@@ -187,36 +187,36 @@ impl Leader {
         let welcome = self.key.welcome(&numbers, self.place.rank).to_text();
         send(&mut self.members[index].stream, &Frame::new(Tag::Welcome, self.place.rank, &welcome));
         self.place.shared.note_joined(rank, name.to_owned());
-        // The newcomer hears of all, the others of it.
+        // The new rank receives all names, and the others receive its name.
         let names = self.place.shared.state().names.clone();
         for (rank, name) in names {
             send(&mut self.members[index].stream, &Frame::new(Tag::Joined, rank, &name));
         }
-        self.tell_all(&Frame::new(Tag::Joined, rank, name));
+        self.send_all(&Frame::new(Tag::Joined, rank, name));
         true
     }
 
     fn note_left(&mut self, rank: usize) {
         self.place.shared.note_left(rank);
-        self.tell_all(&Frame::new(Tag::Left, rank, ""));
+        self.send_all(&Frame::new(Tag::Left, rank, ""));
         self.close_after(self.place.world_size);
     }
 
-    /// Sends everyone home where so many ranks have left.
+    /// Announces the end if at least `n_ranks` ranks have left.
     fn close_after(&mut self, n_ranks: usize) {
         {
             let mut state = self.place.shared.state();
-            if state.everyone_left || state.left.len() < n_ranks {
+            if state.all_left || state.left.len() < n_ranks {
                 return;
             }
-            state.everyone_left = true;
+            state.all_left = true;
         }
-        self.tell_all(&Frame::new(Tag::EveryoneLeft, self.place.rank, ""));
+        self.send_all(&Frame::new(Tag::AllLeft, self.place.rank, ""));
         self.place.shared.changed.notify_all();
     }
 
     fn tick(&mut self) {
-        self.tell_all(&Frame::new(Tag::Beat, self.place.rank, ""));
+        self.send_all(&Frame::new(Tag::Beat, self.place.rank, ""));
         self.accepts = true;
         let mut silent = None;
         self.members.retain_mut(|member| {
@@ -224,7 +224,7 @@ impl Leader {
             match member.rank {
                 Some(rank) if member.quiet_ticks > BEATS_PER_LIMIT => {
                     silent = silent.or(Some(rank));
-                    // It stays, so that what it does next is not news.
+                    // The member stays in the list, so that its later end is not reported again.
                     true
                 }
                 Some(_) => true,
@@ -234,17 +234,17 @@ impl Leader {
         if let Some(rank) = silent.filter(|&rank| !self.place.shared.has_left(rank)) {
             self.declare(rank, Cause::Silent(self.place.limit));
         }
-        // Beside ranks that are not watched. By now the hello of each that is has been read.
+        // Ranks that are not watched cannot leave. By now, the hello of every watched rank has been read.
         let n_watched = self.place.shared.state().names.len();
         self.close_after(n_watched);
     }
 
     fn declare(&mut self, rank: usize, cause: Cause) {
         let loss = self.place.shared.declare(rank, cause);
-        self.tell_all(&Frame::new(Tag::of_loss(loss.cause), loss.rank, ""));
+        self.send_all(&Frame::new(Tag::of_loss(loss.cause), loss.rank, ""));
     }
 
-    fn tell_all(&mut self, frame: &Frame) {
+    fn send_all(&mut self, frame: &Frame) {
         for member in self.members.iter_mut().filter(|member| member.rank.is_some()) {
             send(&mut member.stream, frame);
         }

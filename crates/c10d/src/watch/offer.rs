@@ -1,4 +1,4 @@
-//! What the leader of the watch puts into the store, so that the others find it.
+//! The leader's entry in the store, with which the others find the watch.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -8,22 +8,23 @@ use crate::address::Route;
 use crate::key::{Key, random_text};
 use crate::store::TcpStore;
 
-/// In place of a token, where the ranks have a key that no store knows.
+/// Replaces the token if the ranks have a key, which must not be in the store.
 const KEYED: &str = "keyed";
 
-/// Where the leader can be reached, and whether the ranks know each other by a key or by a token in the store.
+/// Address of the leader, and whether ranks authenticate with a key or with a token in the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Offer {
     pub(super) rank: usize,
-    /// None: on the store's host, whatever name each rank has for it.
+    /// None if the leader is on the store's host; each rank may have another name for it.
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
-    /// The token that a key is derived from; every reader of the store knows it. None: the ranks have a key of their own.
+    /// The token from which the key is derived. Anyone who can read the store can read it. None if the ranks have a
+    /// key.
     token: Option<String>,
 }
 
 impl Offer {
-    /// Of a rank that listens on the interface by which it reaches the store, and nowhere else.
+    /// The offer of a rank that listens only on the interface through which it reaches the store.
     pub(super) fn make(
         rank: usize,
         route: Route,
@@ -31,8 +32,8 @@ impl Offer {
         key: Option<&Key>,
     ) -> io::Result<Self> {
         let Route { own, store } = route;
-        // By loopback only this machine is reached, so the store is on it. A host whose name stands for 127.0.1.1
-        // talks to that from 127.0.0.1.
+        // On loopback, the store is on this machine. A host whose name resolves to 127.0.1.1 connects to it from
+        // 127.0.0.1.
         let address = (own != store && !own.is_loopback()).then_some(own);
         let token = if key.is_none() { Some(random_text()?) } else { None };
         Ok(Self { rank, address, port: listener.local_addr()?.port(), token })
@@ -55,8 +56,8 @@ impl Offer {
         words.next().is_none().then_some(Self { rank, address, port, token })
     }
 
-    /// The key of this offer's watch, for a rank that has this one or none. None: only one of both has a key, and an
-    /// offer without one may be a stranger's.
+    /// The key of this offer's watch for a rank with the key `own`. None if only one side has a key: an offer without
+    /// a key may come from an attacker.
     pub(super) fn key(&self, own: Option<&Key>) -> Option<Key> {
         match (own, &self.token) {
             (Some(key), None) => Some(key.clone()),
@@ -77,7 +78,7 @@ impl Offer {
             Some(address) => vec![SocketAddr::new(address, self.port)],
             None => (store.host(), self.port).to_socket_addrs()?.collect(),
         };
-        let mut last = io::Error::other("its name has no address");
+        let mut last = io::Error::other("the host name has no address");
         for address in addresses {
             match TcpStream::connect_timeout(&address, limit) {
                 Ok(stream) => return Ok(stream),
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_offer_comes_back_from_its_text() {
+    fn an_offer_round_trips_through_text() {
         for text in ["3 store 4711 keyed", "0 10.0.3.9 80 00ff", "1 ::1 80 keyed"] {
             assert_eq!(Offer::from_text(text).unwrap().to_text(), text);
         }
@@ -107,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_taken_for_no_token_and_a_token_for_no_key() {
+    fn keys_and_tokens_are_not_interchangeable() {
         let own = Key::of(b"own");
         let keyed = Offer::from_text("0 store 80 keyed").unwrap();
         let open = Offer::from_text("0 store 80 00ff").unwrap();
 
         assert_eq!(keyed.key(Some(&own)), Some(own.clone()));
         assert_eq!(open.key(None), Some(Key::of(b"00ff")));
-        assert_eq!(open.key(Some(&own)), None, "a stranger may have written it");
+        assert_eq!(open.key(Some(&own)), None, "an attacker may have written the offer");
         assert_eq!(keyed.key(None), None);
     }
 }

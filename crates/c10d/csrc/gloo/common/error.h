@@ -1,2 +1,2 @@
-// See ../context.h: included by name, nothing of it is used.
+// Empty: PyTorch's headers include this file, but need none of its declarations. See ../context.h.
 #pragma once

@@ -1,4 +1,4 @@
-// See ../context.h. PyTorch's GlooStore overrides these; this crate never makes one.
+// See ../context.h. PyTorch's GlooStore overrides these functions; this crate never creates a Store.
 #pragma once
 
 #include <chrono>
