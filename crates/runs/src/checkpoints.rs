@@ -1,18 +1,19 @@
-//! Trainings on disk, from which they go on as if nothing had happened.
+//! Checkpoints of a training. A training resumed from one has the same result as an uninterrupted one.
 //!
 //! ```text
 //! checkpoints/
 //!   step-000000400/
 //!     model.safetensors       the weights
-//!     optimizer.safetensors   what the optimizer remembers
-//!     best.safetensors        the weights with the least validation loss, where there are any
-//!     training.json           the recipe, the position, the format's version
-//!     vocabulary.txt          the words, in the order of their ids
-//!     SHA256SUMS              of all of them
-//!   latest                    the name of the newest
+//!   optimizer.safetensors   the optimizer's state
+//!   best.safetensors        the weights with the lowest validation loss, if any
+//!   training.json           the recipe, the position, the format version
+//!   vocabulary.txt          the vocabulary, in the order of the ids
+//!   SHA256SUMS              digests of all files
+//! latest                    the name of the newest checkpoint
 //! ```
 //!
-//! A checkpoint appears whole or not at all, and `latest` is written after it. What a tensor is, is not known here.
+//! A checkpoint appears completely or not at all, and `latest` is written after it. This module does not read
+//! tensors.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -33,35 +34,35 @@ const VERSION: u32 = 3;
 const LATEST: &str = "latest";
 /// The weights.
 pub const MODEL: &str = "model.safetensors";
-/// What the optimizer remembers.
+/// The optimizer's state.
 pub const OPTIMIZER: &str = "optimizer.safetensors";
-/// The weights with the least validation loss.
+/// The weights with the lowest validation loss.
 pub const BEST: &str = "best.safetensors";
 const TRAINING: &str = "training.json";
 const VOCABULARY: &str = "vocabulary.txt";
-/// The stop words are most of it, as of the records of the job.
+/// Stop words take most of the file, as in a commit record, which has the same limit.
 const TRAINING_BYTES_MAX: u64 = dataset::commit::RECORD_BYTES_MAX;
 
-/// What a checkpoint holds beside tensors and words.
+/// Contents of a checkpoint except tensors and vocabulary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     version: u32,
     sentimill: String,
-    /// How the rows were made of reviews.
+    /// The settings with which reviews were made into rows.
     pub preparation: Settings,
-    /// What the training was told.
+    /// The settings of the training.
     pub recipe: Recipe,
-    /// How far it has come.
+    /// The progress of the training.
     pub position: Position,
-    /// Steps of the optimizer.
+    /// Number of optimizer steps.
     pub optimizer_steps: u64,
-    /// Whether there are weights with the least validation loss.
+    /// Whether the checkpoint contains weights with the lowest validation loss.
     pub has_best: bool,
 }
 
 impl State {
-    /// Of a training of this recipe at this position.
+    /// The state of a training with this recipe, at this position.
     pub fn of(
         recipe: &Recipe,
         preparation: &Settings,
@@ -81,20 +82,20 @@ impl State {
     }
 }
 
-/// What a checkpoint must be of, for a training to go on from it.
+/// What a checkpoint must match for a training to resume from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'a> {
-    /// What the training was told.
+    /// The settings of the training.
     pub recipe: &'a Recipe,
-    /// How its rows were made of reviews.
+    /// The settings with which reviews were made into rows.
     pub preparation: &'a Settings,
-    /// Its words.
+    /// The vocabulary.
     pub words: &'a WordList,
-    /// Its training rows.
+    /// Number of rows in the training split.
     pub n_rows: u64,
 }
 
-/// A file of tensors: its name, and what writes it to a path.
+/// Name of a tensor file, and a function that writes it to a path.
 pub type TensorFile<'a> = (&'static str, &'a dyn Fn(&Path) -> io::Result<()>);
 
 /// A folder of checkpoints.
@@ -105,18 +106,17 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// Those in `folder`, which need not exist yet; the newest `keep` of them stay.
+    /// Checkpoints in `folder`, which may not exist yet. Only the newest `keep` are kept.
     pub fn new(folder: PathBuf, keep: usize) -> Self {
         Self { folder, keep: keep.max(1) }
     }
 
-    /// The folder that they are in.
+    /// The folder of the checkpoints.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Saves a training, of whose tensors each file is written by the function beside its name. Its checkpoint is durable
-    /// when this returns.
+    /// Saves a checkpoint; each function in `tensors` writes one tensor file. On return, the checkpoint is durable.
     pub fn save(&self, state: &State, words: &WordList, tensors: &[TensorFile<'_>]) -> Result<()> {
         let name = format!("step-{:09}", state.position.steps);
         let folder = self.folder.join(&name);
@@ -127,8 +127,8 @@ impl Checkpoints {
         self.forget_old()
     }
 
-    /// The newest checkpoint that is whole; what is wrong with newer ones is told to `on_damage`. `None` where there
-    /// is no checkpoint at all.
+    /// Returns the newest intact checkpoint. Passes errors of newer ones to `on_damage`. Returns `None` if there is
+    /// no checkpoint.
     pub fn newest(&self, mut on_damage: impl FnMut(&Error)) -> Result<Option<PathBuf>> {
         let mut last_error = None;
         for folder in self.all()?.into_iter().rev() {
@@ -144,7 +144,7 @@ impl Checkpoints {
         last_error.map_or(Ok(None), Err)
     }
 
-    /// From the oldest to the newest.
+    /// All checkpoints, from the oldest to the newest.
     fn all(&self) -> Result<Vec<PathBuf>> {
         if !self.folder.exists() {
             return Ok(Vec::new());
@@ -194,8 +194,8 @@ fn write(folder: &Path, state: &State, words: &WordList, tensors: &[TensorFile<'
     Ok(unfinished.finish()?)
 }
 
-/// Reads what stands in a checkpoint beside its tensors, whose files are there and sound. Errors: a file that is not
-/// what its digest says; a recipe or a vocabulary that is not the one expected.
+/// Reads a checkpoint's state after verifying all its files. Errors: a file does not match its digest, or the recipe
+/// or vocabulary differs from the expected one.
 pub fn read(folder: &Path, expected: &Expected<'_>) -> Result<State> {
     let listed = verify(folder)?;
     [TRAINING, VOCABULARY, OPTIMIZER, MODEL].into_iter().try_for_each(|name| listed.require(name))?;
@@ -217,7 +217,7 @@ pub fn read(folder: &Path, expected: &Expected<'_>) -> Result<State> {
     Ok(state)
 }
 
-/// Reads what stands beside the numbers, and holds it against the recipe.
+/// Reads `training.json` and compares it with the recipe.
 fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     #[derive(Deserialize)]
     struct Version {
@@ -252,9 +252,9 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     Ok(state)
 }
 
-/// The first setting in which a recipe that was written differs from another: its name, and both values.
+/// Returns the first setting in which a stored recipe differs from another: its name and both values.
 pub fn differing(found: &Value, expected: &Recipe) -> Result<Option<(String, String, String)>> {
-    // Both were text: a number that is read is not always, to the last bit, the one that was written.
+    // Both sides go through text: a parsed float may differ from the original in the last bit.
     let text = serde_json::to_vec(expected).map_err(|error| Error::internal(&error))?;
     let expected: Map<String, Value> =
         serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;

@@ -1,4 +1,4 @@
-//! Why the folder of a training cannot be read or written, and the exit code of a program that ends with it.
+//! Errors of reading or writing a training folder, and their exit codes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 use program::exit::Exit;
 use thiserror::Error;
 
-/// Why the folder of a training cannot be read or written.
+/// Errors of reading or writing a training folder.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// Something is where a result should go.
+    /// The output path is occupied.
     #[error("{}: {found} is there already, expected {expected}; {remedy}", path.display())]
     Occupied {
         /// The folder or file.
         path: PathBuf,
-        /// What is there.
+        /// What exists at the path.
         found: String,
-        /// What might be there.
+        /// What is allowed at the path.
         expected: &'static str,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// Another process trains in this folder.
+    /// Another process is training in this folder.
     #[error(
         "{}: {holder} is training there, expected no other; wait for its end, or choose another --out",
         path.display()
@@ -32,10 +32,10 @@ pub enum Error {
     Held {
         /// The folder.
         path: PathBuf,
-        /// Who does.
+        /// The other process.
         holder: String,
     },
-    /// A checkpoint cannot be understood.
+    /// A checkpoint's file cannot be parsed or is inconsistent.
     #[error("{}: {found}, expected a training of this program; resume from an older checkpoint", path.display())]
     Unreadable {
         /// The file.
@@ -43,29 +43,29 @@ pub enum Error {
         /// What is wrong.
         found: String,
     },
-    /// A checkpoint is of another training.
+    /// A checkpoint belongs to another training.
     #[error("{}: {what} {found}, expected {expected}; resume with the settings it was begun with", path.display())]
     OtherTraining {
         /// The file.
         path: PathBuf,
         /// The setting.
         what: String,
-        /// In the checkpoint.
+        /// Its value in the checkpoint.
         found: String,
-        /// Now.
+        /// Its value in this training.
         expected: String,
     },
-    /// A file of a folder is not as it was written.
+    /// A file does not match its digest.
     #[error(transparent)]
     Saved(#[from] crate::saved::Error),
-    /// Something in the folder of a training is not what a report is made of.
+    /// A file of a training folder is not usable for a report.
     #[error("{}: {found}, expected {expected}", path.display())]
     Report {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// What was found.
         found: String,
-        /// What it should be.
+        /// What was expected.
         expected: String,
     },
     /// Reading or writing failed.
@@ -73,19 +73,19 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A promise between parts of this project was not kept.
+    /// An internal invariant is violated; this is a defect.
     #[error("{promise}: this is a defect of sentimill, please report it")]
     Internal {
-        /// The promise.
+        /// The violated invariant.
         promise: String,
     },
 }
 
 impl Error {
-    /// The exit code of a program that ends with this.
+    /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Dataset(error) => error.exit(),
@@ -108,5 +108,5 @@ impl Error {
     }
 }
 
-/// What is asked for, or why it cannot be read or written.
+/// A result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;

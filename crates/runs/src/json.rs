@@ -1,8 +1,8 @@
-//! JSON files for people to read, too.
+//! JSON files that people read too.
 
 use serde::Serialize;
 
-/// A document's bytes, indented, with a line end behind it.
+/// Serializes a document as indented JSON with a final newline.
 pub(crate) fn document(document: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut json = serde_json::to_vec_pretty(document)?;
     json.push(b'\n');

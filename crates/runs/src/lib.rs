@@ -1,6 +1,6 @@
-//! What trainings leave behind, for any model: the folder of a saved model ([`saved`]), checkpoints ([`checkpoints`]), the
-//! folder of a training with its events ([`training`]), the same events for TensorBoard ([`tensorboard`]), and what a
-//! training was told ([`recipe`]). Knows nothing of how a model computes.
+//! Reads and writes the files of trainings, for any model: the folder of a saved model ([`saved`]), checkpoints
+//! ([`checkpoints`]), the training folder with its events ([`training`]), the same events for TensorBoard
+//! ([`tensorboard`]), and the settings of a training ([`recipe`]). Does not depend on how a model computes.
 
 mod error;
 mod json;

@@ -1,6 +1,6 @@
-//! What a training was told, as plain data: `training.json` of a checkpoint and `settings.json` hold it.
+//! The settings of a training as plain data. `training.json` of a checkpoint and `settings.json` contain them.
 //!
-//! [`Recipe`] is that of the models that train in synchronous batches. [`Family`] has what one of them alone has.
+//! [`Recipe`] is for models that train in synchronous batches. [`Family`] holds the settings of one kind of model.
 
 pub mod limits;
 mod lstm;
@@ -14,33 +14,33 @@ pub use self::lstm::{ClassifierSettings, Dropout, Family, LstmSettings, NextWord
 pub use self::position::Position;
 pub use self::schedule::{Decay, Schedule};
 
-/// A setting that makes no sense: its name, what it is, and what it may be.
+/// An invalid setting: its name, its value and the valid values.
 pub type Fault = (&'static str, String, String);
 
-/// Everything that decides the weights that come out, but for the number of ranks. A training that goes on has the
+/// All settings that determine the trained weights, except the number of ranks. A resumed training must have the
 /// same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// The digest of the dataset's rows.
     pub dataset: String,
-    /// How it is read in blocks, where it does not fit into memory.
+    /// How the dataset is read in blocks, if it does not fit into memory.
     pub plan: Option<Plan>,
-    /// The share of the dataset that is for testing.
+    /// Fraction of the dataset in the test split.
     pub test_fraction: f64,
-    /// The share that is for validation.
+    /// Fraction of the dataset in the validation split.
     pub validation_fraction: f64,
-    /// The tokens of a row that are read.
+    /// Maximum tokens per row; 0 means no limit.
     pub tokens_max: u32,
     /// Sizes of the LSTM.
     pub model: LstmSettings,
-    /// What it is trained for.
+    /// The kind of model, with its settings.
     pub family: Family,
     /// Weight of each row.
     pub row_weight: RowWeight,
-    /// Rows of a batch, on all ranks together.
+    /// Batch size over all ranks.
     pub batch_rows: usize,
-    /// Batches whose gradients make one step.
+    /// Number of batches whose gradients are accumulated per step.
     pub accumulate: usize,
     /// Number of epochs.
     pub epochs: u32,
@@ -48,34 +48,34 @@ pub struct Recipe {
     pub rule: Rule,
     /// Weight decay.
     pub weight_decay: f64,
-    /// Learning rate by step.
+    /// Learning rate schedule.
     pub schedule: Schedule,
-    /// Maximum norm of a step's gradients.
+    /// Maximum gradient norm.
     pub clip: Option<f64>,
-    /// What is left out at random.
+    /// Dropout probabilities.
     pub dropout: Dropout,
     /// Numeric precision.
     pub precision: Precision,
-    /// Decides the first weights, the order of rows and what is dropped.
+    /// Seed of initial weights, row order and dropout.
     pub seed: u64,
-    /// Epochs without a better validation loss after which it ends.
+    /// Number of epochs without a lower validation loss after which training stops.
     pub patience: Option<u32>,
-    /// The loss of an epoch's training rows at which it ends.
+    /// Training loss of an epoch at which training stops.
     pub stop_loss: Option<f64>,
 }
 
-/// How a gradient becomes a change.
+/// Update rule of the optimizer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rule {
-    /// v = momentum v + g; w -= rate v. Weight decay adds decay w to g.
+    /// v = momentum v + g; w -= rate v. Weight decay adds decay · w to g.
     Sgd {
-        /// 0: none.
+        /// 0 means no momentum.
         momentum: f64,
     },
-    /// Kingma & Ba 2015, with β = (0.9, 0.999), ε = 1e-8. Weight decay adds decay w to g.
+    /// Kingma & Ba 2015, with β = (0.9, 0.999), ε = 1e-8. Weight decay adds decay · w to g.
     Adam,
-    /// Loshchilov & Hutter 2019: as Adam, but weight decay takes rate · decay w from w, beside the gradient.
+    /// Loshchilov & Hutter 2019: like Adam, but weight decay subtracts rate · decay · w from w directly.
     AdamW,
 }
 
@@ -86,8 +86,8 @@ pub enum Precision {
     /// 32 bits.
     #[default]
     F32,
-    /// 64 bits: slow, to compare with.
+    /// 64 bits: slow, for comparisons.
     F64,
-    /// 32 bits, and 16 (bfloat16) where PyTorch's autocast finds them enough; on GPUs.
+    /// Mixed 32-bit and 16-bit (bfloat16) precision, as PyTorch's autocast selects; on GPUs only.
     Bf16,
 }

@@ -1,18 +1,19 @@
-//! A saved model as one folder, whatever the model is.
+//! The folder of a saved model, for any model.
 //!
 //! ```text
 //! model/
-//!   config.json         how a text becomes ids, and what the outputs mean
+//!   config.json         text settings, and the meaning of the outputs
 //!   model.safetensors   the weights, under PyTorch's names
-//!   vocabulary.txt      the words, one a line; the first has id 2
-//!   trained_on.json     the smallest hashes of the rows that it was trained on, and their division from others
-//!   SHA256SUMS          of these four, as `sha256sum --check` reads it
+//!   vocabulary.txt      the vocabulary, one word per line; the first word has id 2
+//!   trained_on.json     the smallest hashes of the training split, and the fractions of the splits
+//!   SHA256SUMS          digests of these four files, for `sha256sum --check`
 //! ```
 //!
-//! A model of an older version is without `trained_on.json`. What is written for other programs besides (`interchange`) stands in `SHA256SUMS` too.
+//! Models of older versions have no `trained_on.json`. `SHA256SUMS` also lists the files for other programs
+//! (`interchange`).
 //!
-//! The folder appears whole or not at all, and is read only where every file is what it was when it was written. What
-//! a weight is, and what stands in the model's own settings, is not known here.
+//! The folder appears completely or not at all. It is read only if every file matches its digest. This module reads
+//! neither the weights nor the model's own settings.
 
 mod error;
 pub mod folder;
@@ -37,80 +38,80 @@ pub use self::trained_on::TrainedOn;
 use crate::json;
 use scoring::Scoring;
 
-/// Goes up when an older program would read a newer folder wrongly.
+/// Incremented if older programs would misread newer folders.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// How a text becomes ids, and what the outputs mean.
+/// Text settings, and the meaning of the outputs.
 pub const CONFIG: &str = "config.json";
 const WEIGHTS: &str = "model.safetensors";
 const VOCABULARY: &str = "vocabulary.txt";
 const TRAINED_ON: &str = "trained_on.json";
 
-/// The stop words are most of it; the records of the job that carry them have the same limit.
+/// Stop words take most of the file, as in a commit record, which has the same limit.
 const CONFIG_BYTES_MAX: u64 = dataset::commit::RECORD_BYTES_MAX;
-/// Some 100 million words.
+/// About 100 million words.
 const VOCABULARY_BYTES_MAX: u64 = 1 << 30;
 
-/// What a model needs to know beside its weights and words.
+/// Settings of a model, without weights and vocabulary.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Config {
-    /// How the rows it was trained on were made of reviews; texts to predict are read in the same way.
+    /// The settings with which reviews were made into rows. Texts to predict are prepared with the same settings.
     pub preparation: Settings,
-    /// The first so many tokens of a row are read; 0 for all.
+    /// Maximum tokens per row; 0 means no limit.
     pub tokens_max: u32,
-    /// What the outputs of a row mean, where the model has some.
+    /// The meaning of a row's outputs, if the model has some.
     pub scoring: Option<Scoring>,
-    /// The id digest of the dataset it was trained on.
+    /// The id digest of the dataset that the model was trained on.
     pub dataset: Digest,
-    /// Kind and sizes of the model, which only its own code reads.
+    /// Kind and sizes of the model; only the model's own code reads them.
     pub model: serde_json::Value,
 }
 
-/// What stands in `config.json`.
+/// The content of `config.json`.
 #[derive(Serialize, Deserialize)]
 struct Document {
     format_version: u32,
-    /// The version of the program that wrote it.
+    /// The version of the program that wrote the model.
     sentimill: String,
     vocabulary: Words,
     #[serde(flatten)]
     config: Config,
 }
 
-/// Which words `vocabulary.txt` holds.
+/// Identifies the content of `vocabulary.txt`.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Words {
     words: u64,
-    /// Of the file's bytes.
+    /// Digest of the file.
     sha256: String,
 }
 
-/// A saved model, but for its weights.
+/// A saved model without its weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Saved {
-    /// What the model needs to know.
+    /// Settings of the model.
     pub config: Config,
-    /// The words in id order, from [`dataset::vocabulary::FIRST_WORD`] on.
+    /// The vocabulary in id order, from [`dataset::vocabulary::FIRST_WORD`] on.
     pub vocabulary: WordList,
-    /// The file of the weights.
+    /// Path of the weights.
     pub weights: PathBuf,
-    /// What it was trained on, where it says so.
+    /// The rows that the model was trained on, if the folder lists them.
     pub trained_on: Option<TrainedOn>,
 }
 
-/// Whether a folder lists its files as a saved model does.
+/// Whether a folder has the files of a saved model.
 pub fn is_listed(folder: &Path) -> bool {
     [CONFIG, folder::SUMS].iter().all(|name| folder.join(name).is_file())
 }
 
-/// Refuses a folder in whose place no model can be written, because something is there or its parent takes nothing.
+/// Refuses a path at which no model can be written: it is occupied, or its parent folder is not writable.
 pub fn check_place(folder: &Path) -> Result<()> {
     Unfinished::begin(folder).map(drop)
 }
 
-/// Saves a model; `weights` writes its weights as safetensors to the path that it is given. The folder
-/// gets its name last: whatever goes wrong before, what was there stays, and when this returns it is durable.
+/// Saves a model; `weights` writes its weights as safetensors to a path. The folder gets its name last, so a failure
+/// leaves an existing folder unchanged. On return, the model is durable.
 pub fn write(
     folder: &Path,
     config: &Config,
@@ -120,7 +121,7 @@ pub fn write(
     write_with(folder, config, vocabulary, weights, &[])
 }
 
-/// The same, with more files beside the model's own.
+/// The same, with additional files.
 pub fn write_with(
     folder: &Path,
     config: &Config,
@@ -149,7 +150,7 @@ pub fn write_with(
     unfinished.finish()
 }
 
-/// Reads a saved model. Every file was held against its SHA-256; the weights are for their own code to read.
+/// Reads a saved model after verifying every file's SHA-256. The caller reads the weights.
 pub fn read(folder: &Path) -> Result<Saved> {
     let listed = folder::verify(folder)?;
     listed.require(CONFIG)?;
@@ -162,8 +163,8 @@ pub fn read(folder: &Path) -> Result<Saved> {
     Ok(Saved { config: document.config, vocabulary, weights: folder.join(WEIGHTS), trained_on })
 }
 
-/// The vocabulary as a file. A word is letters, marks and `'`; that none can end a line is checked all the same, for
-/// the ids of all words behind it would be wrong.
+/// The content of `vocabulary.txt`. A word consists of letters, marks and `'`. A word with a line end is refused,
+/// because it would shift the ids of all following words.
 pub fn lines(vocabulary: &WordList) -> Result<Vec<u8>> {
     let mut lines = Vec::with_capacity(vocabulary.n_bytes() as usize + vocabulary.len());
     for (at, word) in vocabulary.iter().enumerate() {
@@ -200,7 +201,7 @@ fn read_vocabulary(path: &Path, expected: &Words) -> Result<WordList> {
     })
 }
 
-/// Refuses settings that no dataset has, and words that none of its texts can hold.
+/// Refuses settings that no dataset has, and words that no cleaned text contains.
 fn check_words(folder: &Path, settings: &Settings, vocabulary: &WordList) -> Result<()> {
     let refused = |name: &str, thing: String, found: String, expected: &str| {
         let (path, remedy) = (folder.join(name), "copy or export the model again".to_owned());
@@ -252,8 +253,8 @@ fn read_document(path: &Path) -> Result<Document> {
     }
 }
 
-/// Scores are counted from a rating, which there must be, and which must be that of the labels: what was found, and
-/// what was expected.
+/// Checks that `positive_from` of the scores is a valid rating and equals that of the labels. Returns the value found
+/// and the expected one.
 fn fault(config: &Config) -> Option<(String, String)> {
     let of_labels = config.preparation.positive_from;
     if !(1..=5).contains(&of_labels) {

@@ -1,12 +1,12 @@
-//! TensorBoard's event files: records of TFRecord framing, each a protocol buffer with the numbers of a step.
+//! Writes TensorBoard event files: TFRecord frames, each with a protocol buffer of one step's values.
 //!
 //! ```text
 //! length u64 · its masked CRC-32C u32 · the event, `length` bytes · its masked CRC-32C u32      little-endian
 //! ```
 //!
-//! The messages are those of TensorFlow's `event.proto` and `summary.proto`, the fields that are used here. A process
-//! writes a file of its own; TensorBoard puts the files of a folder together, and forgets what earlier ones say of the
-//! steps from where a later one begins.
+//! The messages are those fields of TensorFlow's `event.proto` and `summary.proto` that are used here. Each process
+//! writes its own file. TensorBoard joins the files of a folder. If a later file starts at an earlier step, its
+//! values replace those of earlier files.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,10 +18,10 @@ use prost::Message;
 
 use crate::training::Line;
 
-/// What TensorFlow adds to a CRC, so that one of a record that holds CRCs is a good one.
+/// TensorFlow adds this to a CRC, so that a record that contains CRCs has a sound CRC.
 const MASK: u32 = 0xa282_ead8;
 
-/// A file that grows.
+/// A file that events are appended to.
 #[derive(Debug)]
 pub struct EventFile {
     path: PathBuf,
@@ -29,11 +29,11 @@ pub struct EventFile {
 }
 
 impl EventFile {
-    /// A new file in this folder, for what comes after so many steps.
+    /// Creates a file in this folder, for the events after `step` steps.
     pub fn create(folder: &Path, step: u64) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let now = unix_s();
-        // TensorBoard knows files by `tfevents` and reads them in the order of their names.
+        // TensorBoard finds files by `tfevents` in their names, and reads them in name order.
         let name = format!(
             "events.out.tfevents.{:010}.{:09}.{}.sentimill",
             now as u64,
@@ -49,12 +49,12 @@ impl EventFile {
         Ok(events)
     }
 
-    /// The file.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Adds the numbers of a line, where it has any.
+    /// Appends the values of a line, if it has any.
     pub fn add(&mut self, line: &Line) -> io::Result<()> {
         let value = |(tag, value): (String, f64)| Value { tag, simple_value: Some(value as f32) };
         let values: Vec<Value> = scalars(line).into_iter().map(value).collect();
@@ -64,7 +64,8 @@ impl EventFile {
         self.write(&Event { summary: Some(Summary { value: values }), ..Event::at(unix_s(), line.step()) })
     }
 
-    /// One write a record: a process that is killed leaves at most a part of one, where TensorBoard ends reading.
+    /// Writes a record in one call. A killed process leaves at most a partial record, where TensorBoard stops
+    /// reading.
     fn write(&mut self, event: &Event) -> io::Result<()> {
         self.file.write_all(&framed(&event.encode_to_vec()))
     }
@@ -88,7 +89,7 @@ fn unix_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// What TensorBoard is told of a line: tags and numbers.
+/// Tags and values of a line.
 fn scalars(line: &Line) -> Vec<(String, f64)> {
     let mut scalars: Vec<(String, f64)> = Vec::new();
     let mut add = |tag: &str, value: f64| scalars.push((tag.to_owned(), value));
@@ -188,8 +189,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_framed_as_tensorflow_frames_it() {
-        // The bytes of a file that TensorFlow itself begins: an event of 24 bytes, its wall time and its version.
+    fn a_record_matches_tensorflows_bytes() {
+        // The first bytes of a file written by TensorFlow: an event of 24 bytes with wall time and version.
         let event = Event { file_version: Some("brain.Event:2".to_owned()), ..Event::at(1.5, 0) };
         let record = framed(&event.encode_to_vec());
         assert_eq!(&record[..12], b"\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22");
@@ -199,13 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn a_crc_is_masked_as_tensorflow_masks_it() {
+    fn a_masked_crc_matches_tensorflows() {
         // The CRC-32C of "123456789" is e3069283.
         assert_eq!(masked_crc(b"123456789"), 0xe306_9283_u32.rotate_right(15).wrapping_add(0xa282_ead8));
     }
 
     #[test]
-    fn a_line_becomes_the_numbers_it_has() {
+    fn a_line_becomes_its_scalars() {
         let line = r#"{"event":"epoch","epoch":1,"step":9,"loss":0.5,"seconds":2.0,
             "ranks":[{"rank":0,"rows":10,"seconds":2.0,"waited_for_batches_s":0.5,"waited_for_ranks_s":null}]}"#;
         let line: Line = serde_json::from_str(line).unwrap();

@@ -1,21 +1,22 @@
-//! The folder that a training leaves behind, and what `trainer report` reads.
+//! The training folder, which `fit` writes and `trainer report` reads.
 //!
 //! ```text
 //! sentiment/
-//!   settings.json      the recipe, the ranks, and the dataset with its card
-//!   metrics.jsonl      how it went, a line an event
-//!   evaluation.json    the metrics of the test rows, or of the validation rows where there are none; the most wrong
-//!   scores.npy         a row, its label and its score each, for numpy.load
-//!   tensorboard/       what metrics.jsonl says, for TensorBoard
+//!   settings.json      the recipe, the number of ranks, and the dataset with its card
+//!   metrics.jsonl      the events of the training, one per line
+//!   evaluation.json    metrics of the test split, or of the validation split without one; the most wrong rows
+//!   scores.npy         index, label and score of each evaluated row, for numpy.load
+//!   tensorboard/       the events of metrics.jsonl for TensorBoard
 //!   model/             the model
-//!   checkpoints/       where the training goes on from
-//!   lock               who trains there now
+//!   checkpoints/       the checkpoints from which the training resumes
+//!   lock               the process that is training
 //! ```
 //!
-//! All of it is rank 0's. `settings.json` is there before the first step, `model/` is written last: where it is, the
-//! training is complete. Each appears whole or not at all; `metrics.jsonl` grows, and a training that was killed may leave half a line, behind which a later
-//! one begins anew. A file whose version is greater than [`FORMAT_VERSION`] is refused. The folder of a training by an
-//! older version of this program has `metrics.jsonl` and `model/` alone.
+//! Rank 0 writes all of it. `settings.json` is written before the first step and `model/` last: if it exists, the
+//! training is complete. Each file appears completely or not at all, except `metrics.jsonl`, which grows. A killed
+//! training may leave half a line, and a resumed one starts on a new line. Files with a version above
+//! [`FORMAT_VERSION`] are refused. Training folders of older versions of this program contain only `metrics.jsonl`
+//! and `model/`.
 //!
 //! ```
 //! # use runs::training::Line;
@@ -46,36 +47,36 @@ pub use self::times::RankTimes;
 use crate::error::{Error, Result};
 use crate::json;
 
-/// Goes up when an older program would read a newer folder wrongly.
+/// Incremented if older programs would misread newer folders.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// What the training goes on from.
+/// The checkpoints from which the training resumes.
 pub const CHECKPOINTS: &str = "checkpoints";
 /// The model.
 pub const MODEL: &str = "model";
-/// How it went.
+/// The events of the training.
 pub const METRICS: &str = "metrics.jsonl";
-/// What was trained, and on what.
+/// The settings and the dataset.
 pub const SETTINGS: &str = "settings.json";
-/// What the rows that were held back say.
+/// The evaluation of the held-back rows.
 pub const EVALUATION: &str = "evaluation.json";
-/// The score of each of them.
+/// The score of each evaluated row.
 pub const SCORES: &str = "scores.npy";
-/// Event files.
+/// Event files for TensorBoard.
 pub const TENSORBOARD: &str = "tensorboard";
-/// Who trains there.
+/// The process that is training.
 pub const LOCK: &str = "lock";
 
-/// A file that is still being written, in the folder where it will stay. It goes away unless it gets its name.
+/// A temporary file in the folder of its final path. It is deleted unless it is renamed.
 pub fn temporary_beside(path: &Path) -> Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    // As readable as any new file is, by the user's umask.
+    // The user's umask applies, as for any new file.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
     let made = builder.prefix(".writing-").permissions(permissions).tempfile_in(folder_of(path));
     made.map_err(|error| Error::io(path, error.kind().into()))
 }
 
-/// Writes a file that appears whole or not at all, in the place of what was there, and is durable then.
+/// Writes a file that appears completely or not at all, and replaces an existing one. On return, it is durable.
 pub fn put(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> Result<()> {
     let failed = |source| Error::io(path, source);
     let folder = folder_of(path);
@@ -86,13 +87,13 @@ pub fn put(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<
     temporary.as_file().sync_all().map_err(failed)?;
     temporary.persist(path).map_err(|error| failed(error.error))?;
     match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Some network file systems have no such operation.
+        // Some network file systems do not support this operation.
         Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(failed(error)),
         _ => Ok(()),
     }
 }
 
-/// The same for a JSON document.
+/// Writes a JSON document in the same way.
 pub fn put_json(path: &Path, document: &impl serde::Serialize) -> Result<()> {
     let json = json::document(document).map_err(|error| Error::internal(&error))?;
     put(path, |file| file.write_all(&json))

@@ -1,19 +1,19 @@
-//! How large the sizes of a model and the numbers of a training may be, whoever names them: a flag or a file.
+//! Limits of model sizes and training settings, for flags and files alike.
 
 use std::ops::RangeInclusive;
 
-/// Embedding, hidden and linear sizes.
+/// Embedding dimension, hidden size and size of the linear layer.
 pub const SIZE: RangeInclusive<i64> = 1..=65_536;
-/// LSTM layers.
+/// Number of LSTM layers.
 pub const LAYERS: RangeInclusive<i64> = 1..=16;
-/// Words that are drawn in a step of a pretraining.
+/// Number of candidate words per step of a pretraining.
 pub const CANDIDATES: RangeInclusive<i64> = 1..=1 << 20;
-/// Rows of a batch.
+/// Batch size.
 pub const BATCH: RangeInclusive<i64> = 1..=1 << 24;
-/// Batches of a step.
+/// Number of batches per step.
 pub const ACCUMULATE: RangeInclusive<i64> = 1..=1 << 16;
 
-/// A range, as a message names it.
+/// A range as text for messages.
 pub fn described(range: &RangeInclusive<i64>) -> String {
     format!("{} to {}", range.start(), range.end())
 }

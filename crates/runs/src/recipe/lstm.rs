@@ -1,4 +1,4 @@
-//! The models over an LSTM, as sizes and choices.
+//! Settings of models with an LSTM.
 
 use scoring::Scoring;
 use serde::{Deserialize, Serialize};
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 use super::Fault;
 use super::limits::{self, described};
 
-/// Sizes of an embedding and the LSTM layers on it.
+/// Sizes of an embedding and its LSTM layers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LstmSettings {
-    /// Ids, padding and the unknown word among them.
+    /// Number of ids, including padding and the unknown word.
     pub ids: i64,
     /// Embedding dimension.
     pub embedding: i64,
     /// Hidden size.
     pub hidden: i64,
-    /// LSTM layers, 1 or more.
+    /// Number of LSTM layers, at least 1.
     pub layers: usize,
-    /// Whether each layer also reads a row from its end.
+    /// Whether each layer also reads rows backward.
     pub bidirectional: bool,
 }
 
 impl LstmSettings {
-    /// Refuses sizes that no model has. `ids`: those of its words.
+    /// Refuses sizes out of range. `ids`: the number of ids of the vocabulary.
     pub fn check(&self, ids: u64) -> Result<(), Fault> {
         if u64::try_from(self.ids) != Ok(ids) {
             return Err(("ids", self.ids.to_string(), format!("{ids}, those of its vocabulary")));
@@ -46,18 +46,18 @@ fn check_size(name: &'static str, size: i64) -> Result<(), Fault> {
     }
 }
 
-/// What the LSTM's states are for, with the settings that only this has.
+/// The purpose of the LSTM's states, with the settings of that purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// To tell what a row says.
+    /// Classifies a row.
     Classifier(ClassifierSettings),
-    /// To tell each next word of a row; other models begin with what is learned by it.
+    /// Predicts the next word at each position of a row. Other models can start from its weights.
     NextWord(NextWordSettings),
 }
 
 impl Family {
-    /// Refuses settings that no flags ask for.
+    /// Refuses invalid settings. A file may contain some that no flag can set.
     pub fn check(self) -> Result<(), Fault> {
         match self {
             Self::Classifier(settings) => settings.check(),
@@ -65,7 +65,7 @@ impl Family {
         }
     }
 
-    /// How the outputs for a row are read, where there are some. `positive_from`: the dataset's.
+    /// The meaning of a row's outputs, if it has some. `positive_from`: the dataset's.
     pub fn scoring(self, positive_from: u8) -> Option<Scoring> {
         match self {
             Self::Classifier(settings) => Some(settings.objective.scoring(positive_from)),
@@ -102,7 +102,7 @@ impl ClassifierSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NextWordSettings {
-    /// Words drawn in a step, from which the next ones are told.
+    /// Number of candidate words per step, among which the next words are predicted.
     pub candidates: u32,
 }
 
@@ -116,29 +116,29 @@ impl NextWordSettings {
     }
 }
 
-/// Training objective: what the outputs of a row are to be.
+/// Training objective: what a row's outputs predict.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Objective {
-    /// The label: binary cross-entropy with logits, a positive row's loss multiplied by `pos_weight`.
+    /// The label. Binary cross-entropy with logits; the loss of a positive row is multiplied by `pos_weight`.
     Label {
-        /// 1: as they come; less than 1 favours the negative rows.
+        /// 1 gives both labels the same weight; less than 1 favours negative rows.
         pos_weight: f64,
     },
-    /// The rating: squared error.
+    /// The rating as a number. Squared error.
     Rating,
-    /// One of the five ratings: cross-entropy.
+    /// The rating as one of five classes. Cross-entropy.
     FiveRatings,
 }
 
 impl Objective {
-    /// O, the number of outputs of a row.
+    /// O, the number of outputs per row.
     pub fn n_outputs(self) -> usize {
-        // Whichever ratings are positive.
+        // The number does not depend on `positive_from`.
         self.scoring(0).n_outputs()
     }
 
-    /// How its outputs are read. `positive_from`: the dataset's.
+    /// The meaning of a row's outputs. `positive_from`: the dataset's.
     pub fn scoring(self, positive_from: u8) -> Scoring {
         match self {
             Self::Label { .. } => Scoring::Logit,
@@ -152,30 +152,30 @@ impl Objective {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pool {
-    /// The state at its last token.
+    /// The state after the last token.
     #[default]
     Last,
-    /// The mean and the maximum of the states at all its tokens, beside each other.
+    /// The mean and the maximum of the states over all tokens, concatenated.
     MeanMax,
 }
 
-/// What is left out at random in training: a share of the words; and of the numbers in three places, which are set to
-/// 0, the others scaled up.
+/// Dropout probabilities in training, for tokens and for values at three places. Dropped values are set to 0 and the
+/// others are scaled up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dropout {
-    /// Of the tokens, which are read as unknown words.
+    /// Tokens; dropped ones are read as the unknown word.
     pub words: f64,
-    /// Of embedded tokens.
+    /// Embeddings of tokens.
     pub embedding: f64,
-    /// Of the states between layers.
+    /// States between layers.
     pub layers: f64,
-    /// Of what goes into the output.
+    /// The input of the output layer.
     pub head: f64,
 }
 
 impl Dropout {
-    /// Whether anything is ever dropped.
+    /// Whether all probabilities are 0.
     pub fn is_none(self) -> bool {
         self == Self::default()
     }

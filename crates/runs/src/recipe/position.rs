@@ -1,29 +1,29 @@
-//! How far a training has come, and which positions a recipe can be at.
+//! The progress of a training, and the positions that are valid for a recipe.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Fault, Recipe};
 
-/// How far a training has come.
+/// The progress of a training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Position {
-    /// Whole epochs.
+    /// Number of completed epochs.
     pub epoch: u32,
-    /// Batches of the epoch that goes on.
+    /// Number of completed batches of the current epoch.
     pub batch: u64,
-    /// Steps of the optimizer.
+    /// Number of optimizer steps.
     pub steps: u64,
-    /// The sum of this epoch's losses so far, weighted, of all ranks.
+    /// Weighted sum of this epoch's losses so far, over all ranks.
     pub epoch_loss: f64,
-    /// The least validation loss so far and the epoch it was found after.
+    /// The lowest validation loss so far, and the epoch after which it was measured.
     pub best: Option<(f64, u32)>,
-    /// Whether it has ended, before its last epoch perhaps.
+    /// Whether the training has ended, possibly before its last epoch.
     pub has_ended: bool,
 }
 
 impl Recipe {
-    /// Refuses a position at which no training of this recipe on so many rows is saved.
+    /// Refuses a position at which no training with this recipe and `n_rows` rows saves a checkpoint.
     pub fn check(&self, position: &Position, n_rows: u64) -> Result<(), Fault> {
         let Position { epoch, batch, steps, epoch_loss, best, has_ended } = *position;
         let (n_batches, accumulate) = (n_rows.div_ceil(self.batch_rows as u64), self.accumulate as u64);

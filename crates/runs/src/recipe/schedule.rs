@@ -1,38 +1,39 @@
-//! The learning rate of a step: a pure function of the step's number.
+//! The learning rate as a pure function of the step number.
 //!
-//! After Goyal et al. 2017 ("Accurate, Large Minibatch SGD"): a rate that suits a batch of `base_batch_rows` grows in
-//! proportion to the batch that all ranks make together, and as so high a rate would harm a new model, it climbs there
-//! step by step. With η the base rate, k = `batch_rows` / `base_batch_rows` and W = `warm_up_steps`, both from 0:
+//! Follows Goyal et al. 2017 ("Accurate, Large Minibatch SGD"). A rate that suits a batch of `base_batch_rows` rows
+//! grows in proportion to the batch size over all ranks. So high a rate would harm a new model, so a warm-up raises
+//! it step by step. With η the base rate, k = `batch_rows` / `base_batch_rows` and W = `warm_up_steps`, and steps
+//! counted from 0:
 //!
 //! ```text
 //! rate(s) = η + (kη - η) · s / W    for s < W, where k > 1
 //! rate(s) = kη · decay(s - W)       from then on
 //! ```
 //!
-//! Where k is 1 or less there is nothing to climb: `rate(s) = kη` for s < W. Decay begins behind the warm-up. The rate
-//! is for optimizers whose momentum is v ← m·v + g, as PyTorch has it: those need no correction when it changes.
+//! If k is at most 1, there is no warm-up: `rate(s) = kη` for s < W. Decay starts after the warm-up. The schedule
+//! assumes optimizers with momentum v ← m·v + g, as in PyTorch, which need no correction when the rate changes.
 
 use serde::{Deserialize, Serialize};
 
 use super::Fault;
 
-/// How the learning rate changes.
+/// Learning rate schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// The rate that suits the base batch.
+    /// The rate for the base batch.
     pub base_rate: f64,
-    /// Rows of the base batch.
+    /// Size of the base batch.
     pub base_batch_rows: u64,
-    /// Rows of a batch on all ranks together.
+    /// Batch size over all ranks.
     pub batch_rows: u64,
-    /// Steps until the full rate; 0 for none.
+    /// Number of steps until the full rate; 0 means none.
     pub warm_up_steps: u64,
-    /// What comes after.
+    /// The decay after the warm-up.
     pub decay: Decay,
 }
 
-/// How the rate falls behind the warm-up, by the factor of n steps after it.
+/// Factor of the rate n steps after the warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Decay {
@@ -40,25 +41,25 @@ pub enum Decay {
     Constant,
     /// `factor` to the power of n / `every_steps`, rounded down.
     Step {
-        /// Steps of one rate.
+        /// Number of steps with the same rate.
         every_steps: u64,
-        /// What each rate is of the one before.
+        /// Factor between successive rates.
         factor: f64,
     },
-    /// From 1 to 0 in a straight line.
+    /// Falls linearly from 1 to 0.
     Linear {
-        /// The training's step with rate 0, the first behind its last; counted from its beginning.
+        /// The first step after the last one, at which the rate is 0; counted from the start of the training.
         end_step: u64,
     },
-    /// From 1 to 0 along half a cosine.
+    /// Falls from 1 to 0 along half a cosine.
     Cosine {
-        /// The training's step with rate 0, the first behind its last; counted from its beginning.
+        /// The first step after the last one, at which the rate is 0; counted from the start of the training.
         end_step: u64,
     },
 }
 
 impl Schedule {
-    /// Refuses what makes no rate.
+    /// Refuses invalid settings.
     pub fn check(&self) -> Result<(), Fault> {
         let refused = |setting, found: String, expected: &str| Err((setting, found, expected.to_owned()));
         if !(self.base_rate > 0.0 && self.base_rate.is_finite()) {
@@ -87,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// The learning rate of this step, from 0.
+    /// The learning rate of a step, from 0.
     pub fn rate(&self, step: u64) -> f64 {
         let full = self.base_rate * (self.batch_rows as f64 / self.base_batch_rows as f64);
         match step.checked_sub(self.warm_up_steps) {
@@ -102,7 +103,7 @@ impl Schedule {
 
 impl Decay {
     fn factor(self, after: u64, warm_up_steps: u64) -> f64 {
-        // At the end and past it 1.
+        // 1 at the end and after it.
         let progress = |end_step: u64| (after as f64 / (end_step - warm_up_steps) as f64).min(1.0);
         match self {
             Self::Constant => 1.0,
@@ -135,39 +136,39 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_climbs_from_the_base_rate_to_that_of_the_batch() {
+    fn the_warm_up_rises_from_the_base_rate_to_the_full_rate() {
         rates(SCHEDULE, &[(0, 0.1), (1, 0.13), (5, 0.25), (9, 0.37), (10, 0.4), (1_000_000, 0.4)]);
     }
 
     #[test]
-    fn a_batch_that_is_not_larger_than_the_base_needs_no_warm_up() {
+    fn a_batch_up_to_the_base_size_has_no_warm_up() {
         rates(Schedule { batch_rows: 256, ..SCHEDULE }, &[(0, 0.1), (9, 0.1), (10, 0.1)]);
         rates(Schedule { batch_rows: 64, ..SCHEDULE }, &[(0, 0.025), (9, 0.025), (10, 0.025)]);
         rates(Schedule { warm_up_steps: 0, ..SCHEDULE }, &[(0, 0.4), (1, 0.4)]);
     }
 
     #[test]
-    fn steps_count_from_the_end_of_the_warm_up() {
+    fn decay_steps_count_from_the_end_of_the_warm_up() {
         let decay = Decay::Step { every_steps: 30, factor: 0.1 };
         let expected = [(5, 0.25), (10, 0.4), (39, 0.4), (40, 0.04), (69, 0.04), (70, 0.004)];
         rates(Schedule { decay, ..SCHEDULE }, &expected);
     }
 
     #[test]
-    fn a_line_falls_to_zero_behind_the_last_step() {
+    fn linear_decay_reaches_zero_after_the_last_step() {
         let schedule = Schedule { decay: Decay::Linear { end_step: 110 }, ..SCHEDULE };
         rates(schedule, &[(5, 0.25), (10, 0.4), (35, 0.3), (109, 0.004), (110, 0.0), (500, 0.0)]);
     }
 
     #[test]
-    fn a_cosine_falls_to_zero_behind_the_last_step() {
+    fn cosine_decay_reaches_zero_after_the_last_step() {
         let schedule = Schedule { decay: Decay::Cosine { end_step: 130 }, ..SCHEDULE };
-        // A third of the way the cosine of 60 degrees is 1/2, so the factor is 3/4.
+        // One third of the way, the cosine of 60 degrees is 1/2, so the factor is 3/4.
         rates(schedule, &[(10, 0.4), (50, 0.3), (70, 0.2), (90, 0.1), (130, 0.0), (500, 0.0)]);
     }
 
     #[test]
-    fn settings_that_make_no_rate_are_refused() {
+    fn invalid_schedules_are_refused() {
         let bad = [
             Schedule { base_rate: 0.0, ..SCHEDULE },
             Schedule { base_rate: f64::NAN, ..SCHEDULE },

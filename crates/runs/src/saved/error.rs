@@ -1,4 +1,4 @@
-//! What can go wrong with the folder of a saved model, and the exit code that a program gives for it.
+//! Errors of a saved model's folder, and their exit codes.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use thiserror::Error;
 /// Why a model could not be saved or read.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The folder, or a file of it, is not there.
+    /// The folder or one of its files is missing.
     #[error(
         "{}: {file} is missing, expected a saved model; check the name, or copy or export the model again",
         folder.display()
@@ -20,31 +20,31 @@ pub enum Error {
         /// The file.
         file: String,
     },
-    /// The operating system refused.
+    /// A call of the operating system failed.
     #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was to be done.
+        /// The failed action.
         action: &'static str,
-        /// What it said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A file is something else, or of another version.
+    /// A file has other content than expected, or another version.
     #[error("{}: {thing} is {found}, expected {expected}; {remedy}", path.display())]
     Unexpected {
         /// The file.
         path: PathBuf,
-        /// What was looked at.
+        /// What was checked.
         thing: String,
-        /// What it is.
+        /// What was found.
         found: String,
-        /// What it should be.
+        /// What was expected.
         expected: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
-    /// A file is not as it was written.
+    /// A file does not match its digest.
     #[error(
         "{}: its SHA-256 is {found:.8}, expected {expected:.8}; the file was damaged or altered: copy or export the \
          model again",
@@ -53,12 +53,12 @@ pub enum Error {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The digest that it has.
+        /// The digest of the file.
         found: String,
-        /// The digest that it was written with.
+        /// The digest in the list.
         expected: String,
     },
-    /// Something else is where the model should go.
+    /// The path for the model is occupied.
     #[error(
         "{} is there already and is {found}, expected {expected}; nothing was changed: move it away or name another \
          folder",
@@ -67,21 +67,21 @@ pub enum Error {
     Occupied {
         /// The folder.
         path: PathBuf,
-        /// What it is.
+        /// What exists at the path.
         found: String,
-        /// What it might be.
+        /// What is allowed at the path.
         expected: &'static str,
     },
-    /// A promise between parts of this project was not kept.
+    /// An internal invariant is violated; this is a defect.
     #[error("{promise}: this is a defect of sentimill, please report it")]
     Internal {
-        /// The promise.
+        /// The violated invariant.
         promise: String,
     },
 }
 
 impl Error {
-    /// The exit code of a program that ends with this.
+    /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Missing { .. } | Self::Unexpected { .. } | Self::Damaged { .. } => Exit::MissingInput,

@@ -1,7 +1,7 @@
-//! Files of a folder that appears whole or not at all, and is known by the digest of each.
+//! Writes a folder that appears completely or not at all, with the digest of each file.
 //!
-//! Files are written into a temporary folder beside the one that is wanted, each made durable, and the folder is then
-//! renamed. A process that is killed leaves at most a folder `.saving-…` behind.
+//! Files are written into a temporary folder next to the final path, and each is made durable. The folder is then
+//! renamed. A killed process leaves at most a folder `.saving-…`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -17,10 +17,10 @@ use super::error::{Error, Result};
 use super::{CONFIG, VOCABULARY, WEIGHTS};
 
 pub(super) const SUMS: &str = "SHA256SUMS";
-/// Thousands of files.
+/// Enough for thousands of files.
 const SUMS_BYTES_MAX: u64 = 1 << 20;
 
-/// A folder that is still being written, and goes away unless it is finished.
+/// A folder that is being written. It is deleted unless it is finished.
 pub struct Unfinished {
     temporary: TempDir,
     folder: PathBuf,
@@ -29,7 +29,7 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    /// Refuses a place that is taken, before anything is written.
+    /// Refuses an occupied path before anything is written.
     pub fn begin(folder: &Path) -> Result<Self> {
         if let Some(found) = occupant(folder).at(folder, "look it up")? {
             return Err(Error::Occupied { path: folder.to_owned(), found, expected: "a free name" });
@@ -39,18 +39,18 @@ impl Unfinished {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => made.at(parent, "make the folder")?,
         }
-        // As readable as any new folder is, by the user's umask.
+        // The user's umask applies, as for any new folder.
         let readable = Permissions::from_mode(0o777);
         let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempdir_in(parent);
-        // tempfile names the folder that it wanted to make, at random; the kind of its error is enough.
+        // tempfile's message contains a random folder name, so only the kind of the error is used.
         let temporary = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
         Ok(Self { temporary, folder: folder.to_owned(), files: Vec::new() })
     }
 
-    /// Has a file written, makes it durable, and gives its SHA-256.
+    /// Writes a file with `write`, makes it durable and returns its SHA-256.
     pub fn put(&mut self, name: &'static str, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<String> {
         let path = self.temporary.path().join(name);
-        // Messages name the file that was wanted, not the one that is gone with the temporary folder.
+        // Messages name the final path, because the temporary folder is deleted.
         let wanted = self.folder.join(name);
         write(&path).and_then(|()| sync(&path)).at(&wanted, "write it")?;
         let sha256 = sha256::of_file(&path).at(&wanted, "read it back")?;
@@ -58,21 +58,21 @@ impl Unfinished {
         Ok(sha256)
     }
 
-    /// Lists the files' digests and gives the folder its name.
+    /// Writes the list of digests and renames the folder to its final path.
     pub fn finish(mut self) -> Result<()> {
         self.files.sort_unstable();
         let sums: String = self.files.iter().map(|(name, sha256)| format!("{sha256}  {name}\n")).collect();
         self.put(SUMS, |path| fs::write(path, &sums))?;
         sync_folder(self.temporary.path()).at(&self.folder, "write it")?;
-        // At most an empty folder can be at this place by now, which may be replaced.
+        // At this point, the path holds at most an empty folder, which rename replaces.
         fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
-        // There is nothing to remove under its former name.
+        // The temporary path no longer exists, so there is nothing to delete.
         let _ = self.temporary.keep();
         sync_folder(folder_of(&self.folder)).at(folder_of(&self.folder), "sync the folder")
     }
 }
 
-/// What is at a place, as a message names it.
+/// Describes what exists at a path.
 fn occupant(folder: &Path) -> io::Result<Option<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -90,7 +90,7 @@ fn occupant(folder: &Path) -> io::Result<Option<String>> {
     }))
 }
 
-/// The files that a folder lists, each with the digest that it lists.
+/// The files that a folder lists, with their digests.
 #[derive(Debug)]
 pub struct Listed<'a> {
     folder: &'a Path,
@@ -113,7 +113,7 @@ impl Listed<'_> {
     }
 }
 
-/// Holds every file that the folder lists against its digest.
+/// Verifies every listed file against its digest.
 pub fn verify(folder: &Path) -> Result<Listed<'_>> {
     let list = folder.join(SUMS);
     let bytes = read_bounded(&list, SUMS_BYTES_MAX)?;
@@ -137,7 +137,7 @@ pub fn verify(folder: &Path) -> Result<Listed<'_>> {
     Ok(Listed { folder, sums })
 }
 
-/// A line of the list: digest and name.
+/// Parses a line of the list into digest and name.
 fn parse(line: &[u8]) -> Option<(&str, &str)> {
     let (sha256, name) = std::str::from_utf8(line).ok()?.split_once("  ")?;
     let is_digest =
@@ -146,7 +146,7 @@ fn parse(line: &[u8]) -> Option<(&str, &str)> {
     (is_digest && is_beside).then_some((sha256, name))
 }
 
-/// Reads a file that is no longer than this.
+/// Reads a file of at most `bytes_max` bytes.
 pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     check_file(path)?;
     let mut bytes = Vec::new();
@@ -164,7 +164,7 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
     })
 }
 
-/// Refuses what is not there, and what reading might never come to the end of.
+/// Refuses a missing file, and a file that is not regular, because reading it might never end.
 fn check_file(path: &Path) -> Result<()> {
     let folder = folder_of(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -188,16 +188,16 @@ fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Makes the names in a folder durable.
+/// Makes the entries of a folder durable.
 fn sync_folder(folder: &Path) -> io::Result<()> {
     match sync(folder) {
-        // Some network file systems have no such operation; their entries are on the server already.
+        // Some network file systems do not support this; their entries are already on the server.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         synced_or_not => synced_or_not,
     }
 }
 
-/// Says which file an error of the system belongs to.
+/// Adds the path and the action to an error of the operating system.
 pub(super) trait At<T> {
     fn at(self, path: &Path, action: &'static str) -> Result<T>;
 }
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_that_leads_out_of_the_folder_is_no_line_of_a_list() {
+    fn a_digest_line_outside_the_folder_is_refused() {
         let sha256 = "0".repeat(64);
         assert_eq!(parse(format!("{sha256}  a b").as_bytes()), Some((&*sha256, "a b")));
         for name in ["", ".", "..", "/etc/passwd", "../config.json", "a\0"] {

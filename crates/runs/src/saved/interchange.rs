@@ -1,13 +1,13 @@
-//! What other programs use a saved model by, beside its own files.
+//! Files in a model's folder for use by other programs.
 //!
 //! ```text
-//! tokenizer.json   for Hugging Face's `tokenizers`: words to ids
-//! predict.py       loads the model in PyTorch, and scores cleaned texts
+//! tokenizer.json   for Hugging Face's `tokenizers`: maps words to ids
+//! predict.py       loads the model in PyTorch and scores cleaned texts
 //! ```
 //!
-//! Neither cleans a text: that is a Unicode matter of its own, which `trainer predict` and the mapper do. Both take what
-//! the mapper writes in front of the tab. `tokenizer.json` also knows no stop words, and cuts a text only where the model
-//! reads its first words; `predict.py` does both as the model asks.
+//! Neither cleans texts, which requires Unicode rules; `trainer predict` and the mapper do. Both take the mapper's
+//! output before the tab. `tokenizer.json` also has no stop words, and truncates only if the model reads the first
+//! words. `predict.py` supports both.
 
 use corpus::settings::Keep;
 use dataset::WordList;
@@ -16,10 +16,10 @@ use serde_json::{Map, Value, json};
 
 use super::Config;
 
-/// A file of a model's folder, and what stands in it.
+/// Name and content of a file in a model's folder.
 pub type File = (&'static str, Vec<u8>);
 
-/// Words hold no brackets, so none of them is one of these.
+/// Words contain no brackets, so no word equals one of these.
 const PADDING_TOKEN: &str = "[PAD]";
 const UNKNOWN_TOKEN: &str = "[UNK]";
 
@@ -51,7 +51,7 @@ fn tokenizer(config: &Config, vocabulary: &WordList) -> Value {
     })
 }
 
-/// The first words, as many as the model reads; `null` where it reads all, or others than the first.
+/// Truncation to the first words. `null` if the model reads all words, or others than the first.
 fn truncation(config: &Config) -> Value {
     let limits = [config.preparation.max_tokens, config.tokens_max];
     match limits.into_iter().filter(|&most| most > 0).min() {

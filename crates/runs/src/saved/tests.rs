@@ -29,7 +29,7 @@ fn save(folder: &Path) -> Result<()> {
     write(folder, &config(), &vocabulary(&["good", "don't", "é"]), |path| fs::write(path, WEIGHTS_WRITTEN))
 }
 
-/// A saved model in a folder of its own.
+/// A saved model in a temporary folder.
 fn saved() -> (TempDir, PathBuf) {
     let within = tempfile::tempdir().unwrap();
     let folder = within.path().join("model");
@@ -37,7 +37,7 @@ fn saved() -> (TempDir, PathBuf) {
     (within, folder)
 }
 
-/// The message of an error, as a user sees it, with the folder's name for its path.
+/// The message of an error as a user sees it. The folder's name replaces its path.
 fn message(error: &Error, folder: &Path) -> String {
     chain(error).replace(&folder.display().to_string(), "model")
 }
@@ -50,7 +50,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Writes a file of a saved model anew, and the list of digests after it.
+/// Rewrites a file of a saved model, and the list of digests.
 fn alter(folder: &Path, name: &str, content: &[u8]) {
     fs::write(folder.join(name), content).unwrap();
     let script = "sha256sum config.json model.safetensors vocabulary.txt > SHA256SUMS";
@@ -58,7 +58,7 @@ fn alter(folder: &Path, name: &str, content: &[u8]) {
 }
 
 #[test]
-fn a_model_reads_back_as_it_was_saved() {
+fn a_saved_model_round_trips() {
     let (_within, folder) = saved();
     let expected = Saved {
         config: config(),
@@ -71,7 +71,7 @@ fn a_model_reads_back_as_it_was_saved() {
 }
 
 #[test]
-fn the_files_are_those_that_the_format_names() {
+fn a_saved_model_has_the_documented_files() {
     let (_within, folder) = saved();
     assert_eq!(names(&folder), ["SHA256SUMS", "config.json", "model.safetensors", "vocabulary.txt"]);
     assert_eq!(fs::read_to_string(folder.join("vocabulary.txt")).unwrap(), "good\ndon't\né\n");
@@ -116,7 +116,7 @@ fn sha256sum_checks_a_saved_model() {
 }
 
 #[test]
-fn a_model_is_as_readable_as_the_users_other_files() {
+fn a_model_folder_follows_the_umask() {
     let (within, folder) = saved();
     fs::create_dir(within.path().join("other")).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
@@ -156,7 +156,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn a_file_that_is_not_listed_is_refused() {
+fn an_unlisted_file_is_refused() {
     for name in ["config.json", "model.safetensors", "vocabulary.txt"] {
         let (_within, folder) = saved();
         let sums = fs::read_to_string(folder.join("SHA256SUMS")).unwrap();
@@ -182,7 +182,7 @@ fn a_damaged_file_is_named_with_both_digests() {
 }
 
 #[test]
-fn an_altered_vocabulary_is_refused_though_its_sum_was_altered_too() {
+fn an_altered_vocabulary_is_refused_even_with_an_altered_digest() {
     let (_within, folder) = saved();
     for altered in ["don't\ngood\né\n", "good\ndon't\n", "good\ndon't\né\nbad\n", "good\r\ndon't\né\n", ""]
     {
@@ -197,9 +197,9 @@ fn an_altered_vocabulary_is_refused_though_its_sum_was_altered_too() {
     read(&folder).unwrap();
 }
 
-/// Its number and sum are those of the configuration.
+/// The word's count and digest in the configuration are correct.
 #[test]
-fn a_word_that_no_cleaned_text_holds_is_refused() {
+fn an_impossible_word_is_refused() {
     for (words, expected) in [
         (["good", "bad word", "fit"], "word 1 is \"bad word\", expected a cleaned word"),
         (["good", "Bad", "fit"], "word 1 is \"Bad\", expected a cleaned word"),
@@ -233,7 +233,7 @@ fn a_newer_format_is_refused_by_version() {
 }
 
 #[test]
-fn what_is_no_config_is_refused() {
+fn an_invalid_config_is_refused() {
     let (_within, folder) = saved();
     let written = fs::read_to_string(folder.join("config.json")).unwrap();
     for bad in ["", "[]", "{}", &written[..written.len() / 2], &written.replace("\"keep\"", "\"keeps\"")] {
@@ -245,7 +245,7 @@ fn what_is_no_config_is_refused() {
 }
 
 #[test]
-fn a_rating_that_scores_cannot_be_counted_from_is_refused() {
+fn an_invalid_positive_from_is_refused() {
     let (_within, folder) = saved();
     let written = fs::read_to_string(folder.join("config.json")).unwrap();
     let five = |from: u8| format!("\"scoring\": {{\"five-ratings\": {{\"positive_from\": {from}}}}}");
@@ -263,7 +263,7 @@ fn a_rating_that_scores_cannot_be_counted_from_is_refused() {
 }
 
 #[test]
-fn what_is_longer_than_it_can_be_is_not_read() {
+fn an_oversized_file_is_refused() {
     let (_within, folder) = saved();
     let sums = folder.join("SHA256SUMS");
     fs::OpenOptions::new().write(true).open(&sums).unwrap().set_len(1 << 40).unwrap();
@@ -275,7 +275,7 @@ fn what_is_longer_than_it_can_be_is_not_read() {
 }
 
 #[test]
-fn what_might_never_end_is_not_read() {
+fn a_named_pipe_is_refused() {
     let (_within, folder) = saved();
     let path = folder.join("model.safetensors");
     fs::remove_file(&path).unwrap();
@@ -284,7 +284,7 @@ fn what_might_never_end_is_not_read() {
 }
 
 #[test]
-fn a_folder_that_is_there_is_refused_and_left_alone() {
+fn an_existing_folder_is_refused_and_unchanged() {
     let (within, folder) = saved();
     let error = save(&folder).unwrap_err();
     assert_eq!(
@@ -302,7 +302,7 @@ fn a_folder_that_is_there_is_refused_and_left_alone() {
 }
 
 #[test]
-fn weights_that_cannot_be_written_leave_nothing() {
+fn a_failed_write_of_weights_leaves_no_files() {
     let within = tempfile::tempdir().unwrap();
     let folder = within.path().join("model");
     let failed = write(&folder, &config(), &vocabulary(&["other"]), |path| {
@@ -320,7 +320,7 @@ fn weights_that_cannot_be_written_leave_nothing() {
 }
 
 #[test]
-fn weights_that_were_not_written_are_noticed() {
+fn missing_weights_are_an_error() {
     let within = tempfile::tempdir().unwrap();
     let folder = within.path().join("model");
     let error = write(&folder, &config(), &vocabulary(&[]), |_| Ok(())).unwrap_err();
@@ -329,7 +329,7 @@ fn weights_that_were_not_written_are_noticed() {
 }
 
 #[test]
-fn a_word_that_would_be_two_lines_is_not_saved() {
+fn a_word_with_a_line_end_is_not_saved() {
     let within = tempfile::tempdir().unwrap();
     for word in ["a\nb", "a\r", "", "\n"] {
         let folder = within.path().join("model");
@@ -347,7 +347,7 @@ fn a_word_that_would_be_two_lines_is_not_saved() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
     #[test]
-    fn any_words_come_back_in_their_order(words in prop::collection::hash_set("[a-zéβ]{4,8}", 0..40)) {
+    fn words_keep_their_order(words in prop::collection::hash_set("[a-zéβ]{4,8}", 0..40)) {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("deep/model");
         let words = vocabulary(&words.iter().map(|word| &**word).collect::<Vec<_>>());

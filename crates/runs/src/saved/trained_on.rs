@@ -1,4 +1,4 @@
-//! `trained_on.json`: which rows a model was trained on, so that an evaluation on some of them can say so.
+//! `trained_on.json`: the rows that a model was trained on. An evaluation on some of them prints a warning.
 
 use std::path::Path;
 
@@ -9,30 +9,30 @@ use super::error::{Error, Result};
 use super::folder::read_bounded;
 use batches::{SMALLEST_MAX, Smallest};
 
-/// Goes up when an older program would read a newer file wrongly.
+/// Incremented if older programs would misread newer files.
 const FORMAT_VERSION: u32 = 1;
-/// Twenty digits a hash, and spaces.
+/// Twenty digits per hash, plus separators.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// What a model was trained on.
+/// The rows that a model was trained on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainedOn {
     format_version: u32,
-    /// The share of the dataset that was for testing.
+    /// Fraction of the dataset in the test split.
     pub test_fraction: f64,
-    /// The share that was for validation.
+    /// Fraction of the dataset in the validation split.
     pub validation_fraction: f64,
-    /// Whether another dataset was for testing.
+    /// Whether another dataset was the test split.
     pub has_test: bool,
-    /// Training rows.
+    /// Number of rows in the training split.
     pub rows: u64,
-    /// The smallest of their hashes.
+    /// Their smallest hashes.
     pub smallest_hashes: Smallest,
 }
 
 impl TrainedOn {
-    /// Training rows, and how they were divided from others.
+    /// Takes the fractions and the training split of a dataset.
     pub fn new(
         [test_fraction, validation_fraction]: [f64; 2],
         has_test: bool,
@@ -43,7 +43,7 @@ impl TrainedOn {
         Self { format_version, test_fraction, validation_fraction, has_test, rows, smallest_hashes }
     }
 
-    /// The file of a model's folder.
+    /// The file for a model's folder.
     pub fn file(&self) -> super::interchange::File {
         let mut json = serde_json::to_vec(self).expect("plain values are JSON");
         json.push(b'\n');

@@ -1,4 +1,4 @@
-//! `evaluation.json`: what the rows that were held back say of the model.
+//! `evaluation.json`: the evaluation of the model on held-back rows.
 
 use std::path::Path;
 
@@ -12,53 +12,53 @@ use batches::Part;
 use scoring::RowScore;
 use scoring::{Metrics, Scoring};
 
-/// Rows that are shown as the most wrong.
+/// Maximum rows listed as most wrong.
 const WRONG_MAX: usize = 50;
 
-/// What stands in the file.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvaluationRecord {
-    /// Of the folder.
+    /// Format version of the training folder.
     pub version: u32,
-    /// The rows.
+    /// The evaluated split.
     pub part: Part,
-    /// The dataset that they are of.
+    /// The dataset of the rows.
     pub dataset: String,
-    /// Steps that the training had done.
+    /// Number of training steps.
     pub step: u64,
-    /// What the scores mean.
+    /// The meaning of the scores.
     pub scoring: Scoring,
-    /// The first so many tokens of a row were read; 0 for all.
+    /// Maximum tokens per row; 0 means no limit.
     pub tokens_max: u32,
-    /// What was counted.
+    /// The metrics.
     pub metrics: Metrics,
     /// The SHA-256 of `scores.npy`.
     pub scores_sha256: String,
-    /// The rows that the model was surest of and was wrong, the most wrong first.
+    /// The misclassified rows with the most confident scores, the most confident first.
     pub wrong: Vec<WrongRow>,
 }
 
-/// A row that was called what it is not.
+/// A misclassified row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WrongRow {
-    /// Its place in the dataset.
+    /// The row's index in the dataset.
     pub row: u64,
     /// Its label.
     pub label: u8,
     /// Its score.
     pub score: f32,
-    /// How many reviews gave it each rating.
+    /// Number of reviews per rating.
     pub votes: [u32; 5],
-    /// Its words; `None` for one that the vocabulary lacks.
+    /// The row's words; `None` for a word that is not in the vocabulary.
     pub words: Vec<Option<String>>,
 }
 
-/// Whether a row is called what it is not.
+/// Whether a row is misclassified.
 pub fn is_wrong(scoring: Scoring, row: &RowScore) -> bool {
     scoring.is_positive(row.score) != (row.label == 1)
 }
 
-/// The rows of a dataset that were called with the greatest confidence what they are not, with their words.
+/// The misclassified rows with the most confident scores, with their words.
 pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &[RowScore]) -> Result<Vec<WrongRow>> {
     let mut wrong: Vec<&RowScore> = scores.iter().filter(|row| is_wrong(scoring, row)).collect();
     wrong.sort_by(|one, other| {

@@ -1,7 +1,7 @@
-//! The folder of a training, held by one process at a time.
+//! Locks a training folder, so that one process at a time trains in it.
 //!
-//! The holder has a lock (`flock`) on the file `lock` in the folder, and its process number stands there. The lock ends with
-//! its process, however that ends; the file goes with the lock, but for a process that was killed.
+//! The process locks the file `lock` in the folder (`flock`) and writes its process number into it. The lock ends
+//! with the process, however that ends. The file is deleted with the lock, unless the process was killed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,26 +16,26 @@ use rustix::io::Errno;
 use super::LOCK;
 use crate::error::{Error, Result};
 
-/// How long to wait for another process to end: ranks that are started again meet the end of those before.
+/// Maximum wait for another process to exit: restarted ranks may overlap with the previous ones.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at it.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
-/// No holder writes more.
+/// Maximum length of the file; a process writes less.
 const HOLDER_BYTES_MAX: u64 = 1000;
 
-/// A folder that no other process trains in.
+/// A lock on a training folder.
 #[derive(Debug)]
 pub struct Hold {
     lock: PathBuf,
-    /// The folder, where it was made for this.
+    /// The folder, if this lock created it.
     made: Option<PathBuf>,
-    /// Closing it ends the lock.
+    /// Closing it releases the lock.
     _file: File,
 }
 
 impl Hold {
-    /// Makes the folder where it is not there (its parent must be), and waits for other processes to leave it. Errors:
-    /// one did not; nothing can be written there.
+    /// Creates the folder if it is missing (its parent must exist), and waits for other processes to release it.
+    /// Errors: the folder is still locked after `patience`, or it is not writable.
     pub fn take(folder: &Path, patience: Duration) -> Result<Self> {
         let deadline = Instant::now() + patience;
         let lock = folder.join(LOCK);
@@ -44,7 +44,7 @@ impl Hold {
             let made = make(folder)?;
             let file =
                 match OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&lock) {
-                    // Who had made the folder took it along.
+                    // The process that created the folder deleted it again.
                     Err(error) if error.kind() == ErrorKind::NotFound && Instant::now() < deadline => {
                         continue;
                     }
@@ -57,7 +57,7 @@ impl Hold {
                     hold.sign().map_err(failed)?;
                     return Ok(hold);
                 }
-                // Also where its last holder took the file along.
+                // Also if the last holder deleted the file.
                 Ok(()) | Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(PAUSE),
                 Ok(()) | Err(Errno::WOULDBLOCK) => {
                     return Err(Error::Held { path: folder.to_owned(), holder: holder(file) });
@@ -67,7 +67,7 @@ impl Hold {
         }
     }
 
-    /// A disk that is full, or a folder that may not be written to, shows here.
+    /// Writes process number and host. Fails if the disk is full or the folder is not writable.
     fn sign(&self) -> io::Result<()> {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let mut file = &self._file;
@@ -79,16 +79,16 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // As long as the lock is held, the file is nobody else's. What cannot be removed does no harm.
+        // While the lock is held, no other process uses the file. A remaining file does no harm.
         let _ = fs::remove_file(&self.lock);
         if let Some(folder) = &self.made {
-            // Not where anything was written.
+            // Fails if the folder has files, which must stay.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// Makes a folder in one that is there; whether it did.
+/// Creates a folder in an existing one. Returns whether it was created.
 fn make(folder: &Path) -> Result<bool> {
     match fs::create_dir(folder) {
         Ok(()) => Ok(true),
@@ -103,7 +103,7 @@ fn make(folder: &Path) -> Result<bool> {
     }
 }
 
-/// Whether this file is the one that has the name.
+/// Whether this open file is the file at `path`.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let own = file.metadata()?;
     match fs::metadata(path) {
@@ -113,7 +113,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// What the holder wrote.
+/// The text written by the process that holds the lock.
 fn holder(file: File) -> String {
     let mut text = String::new();
     match file.take(HOLDER_BYTES_MAX).read_to_string(&mut text) {
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_has_one_holder_until_that_leaves_it() {
+    fn a_folder_has_one_holder_at_a_time() {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("out");
         let hold = Hold::take(&folder, Duration::ZERO).unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_was_made_and_not_used_goes_with_its_holder() {
+    fn an_unused_new_folder_is_deleted_on_release() {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("out");
         drop(Hold::take(&folder, Duration::ZERO).unwrap());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_while_the_holder_left_holds_the_folder_that_is_there() {
+    fn a_waiting_process_locks_the_existing_folder() {
         let within = tempfile::tempdir().unwrap();
         let folder = within.path().join("out");
         let hold = Hold::take(&folder, Duration::ZERO).unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_folder_is_made() {
+    fn only_the_last_folder_is_created() {
         let within = tempfile::tempdir().unwrap();
         let error = Hold::take(&within.path().join("a/b"), Duration::ZERO).unwrap_err();
         assert_eq!(error.exit() as u8, 74);

@@ -5,76 +5,76 @@ use serde::{Deserialize, Serialize};
 use super::RankTimes;
 use scoring::Metrics;
 
-/// What has happened, one JSON object a line. What is absent in lines of an older version has a default.
+/// An event; one JSON object per line. Fields that lines of older versions lack have defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Line {
-    /// A process has begun to train, or goes on: what lines before this one say of later steps is void.
+    /// A process started or resumed training. Earlier lines with later steps are void.
     Start {
-        /// Of the folder.
+        /// Format version of the training folder.
         version: u32,
         /// Seconds since 1970.
         unix_s: f64,
-        /// Steps that are done.
+        /// Number of completed steps.
         step: u64,
-        /// Processes that train together.
+        /// World size.
         world_size: usize,
-        /// What rank 0 computes on.
+        /// Device of rank 0.
         device: String,
     },
-    /// Some steps.
+    /// Progress after some steps.
     Steps {
         /// The epoch, from 1.
         epoch: u32,
-        /// Steps since the training began.
+        /// Number of steps since the start of the training.
         step: u64,
-        /// Their mean loss.
+        /// Mean loss of the steps since the previous line.
         loss: f64,
-        /// The learning rate of the last one.
+        /// Learning rate of the last step.
         rate: f64,
-        /// The norm of its gradients, where they are clipped.
+        /// Gradient norm of the last step, if gradients are clipped.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gradient_norm: Option<f64>,
-        /// Reviews a second, on all ranks.
+        /// Reviews per second over all ranks.
         reviews_per_s: f64,
-        /// The share of the time that rank 0 waited for its batches.
+        /// Fraction of the time that rank 0 waited for batches.
         waited_share: f64,
-        /// Seconds since this process began to train.
+        /// Seconds since this process started training.
         #[serde(default)]
         elapsed_s: Option<f64>,
     },
-    /// An epoch is over.
+    /// An epoch has ended.
     Epoch {
         /// The epoch, from 1.
         epoch: u32,
-        /// Steps since the training began.
+        /// Number of steps since the start of the training.
         step: u64,
-        /// The mean loss of its rows, while the weights changed.
+        /// Mean training loss of the epoch, measured while the weights changed.
         loss: f64,
-        /// What its steps took, those after `from_step`: the ones before were another process's.
+        /// Duration of the steps after `from_step`; earlier ones ran in another process.
         #[serde(default)]
         seconds: Option<f64>,
-        /// The step that the time is measured from.
+        /// The step at which the measurement started.
         #[serde(default)]
         from_step: Option<u64>,
-        /// What the validation rows say, where there are any.
+        /// Metrics of the validation split, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         validation: Option<Metrics>,
-        /// What each rank did in that time.
+        /// Times of each rank in this period.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranks: Vec<RankTimes>,
     },
-    /// The test rows were looked at.
+    /// The test split was evaluated.
     Test {
-        /// Steps since the training began.
+        /// Number of steps since the start of the training.
         step: u64,
-        /// What they say.
+        /// Metrics of the test split.
         metrics: Metrics,
     },
 }
 
 impl Line {
-    /// Steps that were done then.
+    /// Number of completed steps at this event.
     pub fn step(&self) -> u64 {
         match *self {
             Self::Start { step, .. }

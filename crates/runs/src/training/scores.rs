@@ -1,12 +1,12 @@
-//! `scores.npy`: a score a row, as `numpy.load` reads it, an array of records in the order of the dataset.
+//! `scores.npy`: one score per row for `numpy.load`, as an array of records in dataset order.
 //!
 //! ```text
-//! row    u32   the row's place in the dataset
-//! label  u8    its label
-//! score  f32   the model's score
+//! row    u32   index of the row in the dataset
+//! label  u8    label of the row
+//! score  f32   score of the model
 //! ```
 //!
-//! Little-endian, without gaps: 9 bytes a row, behind NumPy's header of version 1.0.
+//! Little-endian without padding: 9 bytes per row, after NumPy's header of version 1.0.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -18,10 +18,10 @@ use scoring::RowScore;
 
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 const ROW_BYTES: usize = 9;
-/// NumPy wants its data at a multiple of 64 bytes.
+/// NumPy requires its data at a multiple of 64 bytes.
 const HEADER_BYTES: usize = 192;
 
-/// NumPy's description of so many rows, padded with spaces.
+/// NumPy's header for `n_rows` rows, padded with spaces.
 fn header(n_rows: usize) -> Vec<u8> {
     let description = format!(
         "{{'descr': [('row', '<u4'), ('label', '|u1'), ('score', '<f4')], 'fortran_order': False, 'shape': ({n_rows},), }}"
@@ -46,7 +46,7 @@ pub fn write_scores(path: &Path, scores: &[RowScore]) -> Result<()> {
     })
 }
 
-/// Reads what [`write_scores`] wrote; so many rows are expected.
+/// Reads a file of [`write_scores`] with `n_rows` rows.
 pub fn read_scores(path: &Path, n_rows: u64) -> Result<Vec<RowScore>> {
     let read = || -> io::Result<Option<Vec<RowScore>>> {
         let file = File::open(path)?;
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scores_come_back_as_they_were() {
+    fn scores_round_trip() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("scores.npy");
         let scores: Vec<RowScore> =
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_of_the_most_rows_has_room() {
+    fn the_header_fits_the_maximum_number_of_rows() {
         assert_eq!(header(u32::MAX as usize).len(), HEADER_BYTES);
         assert!(header(u32::MAX as usize).ends_with(b" \n"));
     }

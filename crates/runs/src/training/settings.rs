@@ -1,4 +1,4 @@
-//! `settings.json`: what is trained, and on what.
+//! `settings.json`: the settings of a training and its dataset.
 
 use corpus::settings::Settings;
 use serde::de::IgnoredAny;
@@ -6,65 +6,65 @@ use serde::{Deserialize, Serialize};
 
 use batches::{Part, Rows};
 
-/// What a training was told.
+/// The settings of a training and its dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSettings {
-    /// Of the folder.
+    /// Format version of the training folder.
     pub version: u32,
     /// The version of the program.
     pub sentimill: String,
-    /// How its rows were made of reviews; older folders do not say.
+    /// The settings with which reviews were made into rows. Older folders do not have it.
     #[serde(default)]
     pub preparation: Option<Settings>,
-    /// The dataset that it trains on.
+    /// The training dataset.
     pub dataset: DatasetRecord,
-    /// The dataset that it tests on, where that is another.
+    /// The test dataset, if it is another one.
     pub test: Option<DatasetRecord>,
-    /// The recipe, by the names of its settings.
+    /// The recipe, keyed by the names of its settings.
     pub recipe: serde_json::Value,
-    /// Numbers that are trained.
+    /// Number of trained parameters.
     pub parameters: u64,
-    /// Steps of an epoch.
+    /// Number of steps per epoch.
     pub steps_of_epoch: u64,
-    /// Processes that train together.
+    /// World size.
     pub world_size: usize,
-    /// What rank 0 computes on.
+    /// Device of rank 0.
     pub device: String,
 }
 
-/// A dataset.
+/// A dataset of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatasetRecord {
-    /// Where it was.
+    /// Its path.
     pub path: String,
-    /// The rows of its parts: for training, validation and the test.
+    /// Number of rows in the training, validation and test split.
     pub rows: [u64; 3],
-    /// Those of them with label 1.
+    /// Number of those with label 1.
     pub positive: [u64; 3],
-    /// The data card: names, and what stands behind them.
+    /// The data card: names and values.
     pub card: Vec<(String, String)>,
 }
 
 impl RunSettings {
-    /// Number of epochs, where the recipe says it.
+    /// Number of epochs, if the recipe contains it.
     pub fn epochs(&self) -> Option<u64> {
         Some(KnownEpochs::deserialize(&self.recipe).ok()?.epochs)
     }
 
-    /// Whether the model learns next words, so that no row of it is right or wrong.
+    /// Whether the model predicts next words. Then no row is right or wrong.
     pub fn is_of_words(&self) -> bool {
         let known = KnownModel::deserialize(&self.recipe);
         matches!(known, Ok(KnownModel { family: KnownFamily::NextWord(_) }))
     }
 }
 
-/// What a report reads of any recipe.
+/// The part of a recipe that reports read, for any model.
 #[derive(Deserialize)]
 struct KnownEpochs {
     epochs: u64,
 }
 
-/// The same; recipes of version 1 have a task in the place of the family.
+/// As above. Recipes of version 1 have a `task` instead of the `family`.
 #[derive(Deserialize)]
 struct KnownModel {
     #[serde(alias = "task")]
@@ -80,7 +80,7 @@ enum KnownFamily {
 }
 
 impl DatasetRecord {
-    /// Of a dataset that is open.
+    /// Describes an open dataset.
     pub fn of(rows: &Rows) -> Self {
         let path = std::path::absolute(rows.path()).unwrap_or_else(|_| rows.path().to_owned());
         Self {
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn recipes_of_all_versions_and_of_unknown_families_are_read() {
+    fn recipes_of_all_versions_and_unknown_families_are_read() {
         let words = [
             json!({"epochs": 3, "family": {"next-word": {}}}),
             json!({"epochs": 3, "task": {"next-word": {}}}),

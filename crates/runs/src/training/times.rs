@@ -1,19 +1,19 @@
-//! What a rank does with its time: it computes, or it waits, for its batches or for the other ranks.
+//! How a rank spends its time: it computes, or it waits for batches or for the other ranks.
 
 use serde::{Deserialize, Serialize};
 
-/// What one rank did in an epoch.
+/// One rank's times in an epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankTimes {
     /// The rank.
     pub rank: usize,
-    /// Rows of its shares.
+    /// Number of rows in its shares.
     pub rows: u64,
-    /// What it took.
+    /// Duration.
     pub seconds: f64,
-    /// Of that, what it waited for its batches.
+    /// Time spent waiting for batches.
     pub waited_for_batches_s: f64,
-    /// Of that, what it waited for the others, the transfer of gradients included. `None` on a GPU, whose own work
-    /// cannot be told from it.
+    /// Time spent waiting for the other ranks, including the transfer of gradients. `None` on a GPU, where it cannot
+    /// be separated from computation.
     pub waited_for_ranks_s: Option<f64>,
 }
