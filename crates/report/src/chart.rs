@@ -1,44 +1,44 @@
-//! Lines over two axes. The lines are an SVG that is stretched to the room there is; what is written is HTML above it,
-//! so that it has one size on a phone and on a desk.
+//! Line charts. The lines are an SVG that is stretched to the available space. Texts are HTML above it, so that they
+//! have the same size on a phone and on a desktop.
 
 use crate::html::Html;
 use crate::numbers::ticks;
 
-/// The SVG's own units, each way.
+/// The SVG's width and height in its own units.
 const UNITS: f64 = 1000.0;
-/// Points of a line that are drawn: of more, neighbours become their mean.
+/// Maximum points per line. Longer lines are averaged.
 const POINTS_MAX: usize = 240;
-/// Places at which a pointer finds numbers.
+/// Maximum positions at which a pointer shows values.
 const STOPS_MAX: usize = 48;
 
-/// The limits of a quantity that can be anything.
+/// Limits of a quantity without limits.
 pub const UNLIMITED: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
-/// Of one that is never negative.
+/// Limits of a quantity that is never negative.
 pub const FROM_ZERO: (f64, f64) = (0.0, f64::INFINITY);
-/// Of a share.
+/// Limits of a fraction.
 pub const SHARE: (f64, f64) = (0.0, 1.0);
 
 /// A chart.
 pub struct Chart<'a> {
-    /// What is drawn.
+    /// Title of the chart.
     pub title: &'a str,
-    /// What the title leaves open.
+    /// Explanation next to the title.
     pub note: &'a str,
-    /// What stands at the axis below.
+    /// Label of the x axis.
     pub x_label: &'a str,
-    /// The ends of the axis on the left, where they are fixed.
+    /// Range of the y axis, if it is fixed.
     pub y_range: Option<(f64, f64)>,
-    /// Whether the axis on the left begins at 0.
+    /// Whether the y axis starts at 0.
     pub from_zero: bool,
-    /// What the quantity of the axis on the left can be at all: the axis does not go beyond it.
+    /// Limits of the y quantity, which the axis does not exceed.
     pub y_limits: (f64, f64),
-    /// The ends of the axis below, where they are fixed.
+    /// Range of the x axis, if it is fixed.
     pub x_range: Option<(f64, f64)>,
-    /// Whether a line from corner to corner shows what chance or truth would be.
+    /// Label of a diagonal that shows a random or a perfect model, if it is drawn.
     pub diagonal: Option<&'a str>,
-    /// How a number of the axis on the left is written.
+    /// Formats values of the y axis.
     pub y_text: fn(f64) -> String,
-    /// How a number of the axis below is written.
+    /// Formats values of the x axis.
     pub x_text: fn(f64) -> String,
     /// The lines.
     pub lines: Vec<Series>,
@@ -46,28 +46,28 @@ pub struct Chart<'a> {
 
 /// One line.
 pub struct Series {
-    /// The run, whose colour it has.
+    /// Index of the run, which determines the colour.
     pub run: usize,
-    /// The run's name, where there are several.
+    /// Name of the run, if there are several.
     pub of: String,
-    /// What of it, where there are several kinds of lines.
+    /// Name of the quantity, if there are several.
     pub what: String,
-    /// How it is drawn.
+    /// Style of the line.
     pub style: Style,
-    /// From left to right.
+    /// Points from left to right.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How a line is drawn.
+/// Style of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// A line.
     Line,
-    /// A faint line, behind the others.
+    /// A faint line behind the others.
     Faint,
     /// A line with a dot at each point.
     Dots,
-    /// Rings, without a line.
+    /// Circles without a line.
     Rings,
     /// A dashed line with a dot at each point.
     Dashes,
@@ -95,7 +95,7 @@ impl Series {
     }
 }
 
-/// Where numbers lie on the chart.
+/// Maps values to positions on the chart.
 struct Frame {
     x: (f64, f64),
     y: (f64, f64),
@@ -112,7 +112,7 @@ impl Frame {
 }
 
 impl Chart<'_> {
-    /// Draws it; nothing where there are no points.
+    /// Draws the chart, unless it has no points.
     pub fn draw(mut self, html: &mut Html) {
         for line in &mut self.lines {
             line.points.retain(|(x, y)| x.is_finite() && y.is_finite());
@@ -165,7 +165,7 @@ impl Chart<'_> {
         Frame { x: widened(x), y: widened(y) }
     }
 
-    /// The chart in words: where each line begins and ends.
+    /// A text description of the chart: start and end of each line.
     fn told(&self) -> String {
         let mut told = format!("{} over {}.", self.title, self.x_label);
         for line in &self.lines {
@@ -236,7 +236,7 @@ impl Chart<'_> {
         });
     }
 
-    /// Bands in which a pointer finds the numbers of all lines.
+    /// Vertical bands that show the values of all lines under the pointer.
     fn stops(&self, frame: &Frame, html: &mut Html) {
         let mut all: Vec<f64> =
             self.lines.iter().flat_map(|line| line.points.iter().map(|point| point.0)).collect();
@@ -269,7 +269,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Runs by their colours and kinds of lines by how they are drawn, each once.
+    /// Lists each run with its colour and each quantity with its style, once.
     fn legend(&self, html: &mut Html) {
         let is_first = |at: usize, same: fn(&Series, &Series) -> bool| {
             !self.lines[..at].iter().any(|earlier| same(earlier, &self.lines[at]))
@@ -303,7 +303,7 @@ impl Chart<'_> {
     }
 }
 
-/// The class that gives a run its colour: eight of them, then again from the first.
+/// CSS class with a run's colour. The eight colours repeat.
 pub fn color(run: usize) -> &'static str {
     ["run0", "run1", "run2", "run3", "run4", "run5", "run6", "run7"][run % 8]
 }
@@ -359,33 +359,33 @@ mod tests {
     }
 
     #[test]
-    fn a_line_goes_from_corner_to_corner_of_its_room() {
+    fn a_line_fills_the_chart() {
         let html = drawn(vec![(0.0, 1.0), (2.0, 0.0)]);
         assert!(html.contains("class=\"line run1\" d=\"M0.0 53.6L1000.0 946.4\""), "{html}");
         assert!(html.contains("Loss over epoch. &lt;a&gt;: from 1 at 0 to 0 at 2."), "{html}");
     }
 
     #[test]
-    fn an_axis_ends_where_its_quantity_does() {
+    fn an_axis_respects_the_limits_of_its_quantity() {
         let points = vec![(0.0, 0.0), (1.0, 0.98), (2.0, 1.0)];
-        // From the bottom of the chart to its top.
+        // From the bottom to the top of the chart.
         assert!(drawn_within(SHARE, points.clone()).contains("d=\"M0.0 1000.0L500.0 20.0L1000.0 0.0\""));
-        // With room below and above.
+        // With margins below and above.
         assert!(drawn(points.clone()).contains("d=\"M0.0 946.4L"));
-        // A level line too.
+        // The same for a horizontal line.
         assert!(drawn_within(SHARE, vec![(0.0, 1.0), (1.0, 1.0)]).contains("d=\"M0.0 0.0L1000.0 0.0\""));
         assert!(drawn_within(FROM_ZERO, points).contains("d=\"M0.0 1000.0L"));
     }
 
     #[test]
-    fn one_point_or_a_level_line_has_room_and_no_points_draw_nothing() {
+    fn one_point_and_a_horizontal_line_are_drawn_but_not_zero_points() {
         assert!(drawn(vec![(1.0, 0.5)]).contains("M500.0 500.0h0"));
         assert!(!drawn(vec![(1.0, 0.5), (2.0, 0.5)]).contains("NaN"));
         assert_eq!(drawn(vec![(f64::NAN, 1.0), (1.0, f64::INFINITY)]), "");
     }
 
     #[test]
-    fn a_long_line_is_drawn_by_the_means_of_its_parts() {
+    fn a_long_line_is_averaged() {
         let many: Vec<(f64, f64)> = (0..10_000).map(|at| (f64::from(at), 1.0)).collect();
         let few = thinned(&many);
         assert!(few.len() <= POINTS_MAX && few.iter().all(|point| point.1 == 1.0));

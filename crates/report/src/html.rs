@@ -1,6 +1,6 @@
-//! Markup. Tags and names of attributes are this program's own words; all else is escaped.
+//! Writes markup. Tags and attribute names are constants of this program; everything else is escaped.
 
-/// A page that is being written.
+/// A page under construction.
 #[derive(Debug, Default)]
 pub struct Html {
     out: String,
@@ -10,17 +10,17 @@ pub struct Html {
 pub type Attributes<'a> = &'a [(&'static str, &'a str)];
 
 impl Html {
-    /// Adds markup of this program's own.
+    /// Appends constant markup.
     pub fn markup(&mut self, markup: &'static str) {
         self.out.push_str(markup);
     }
 
-    /// Adds text.
+    /// Appends escaped text.
     pub fn text(&mut self, text: &str) {
         escape(text, &mut self.out);
     }
 
-    /// Adds an element with what `content` puts into it.
+    /// Appends an element; `content` writes its children.
     pub fn element(
         &mut self,
         tag: &'static str,
@@ -34,22 +34,22 @@ impl Html {
         self.out.push('>');
     }
 
-    /// Adds an element with a text.
+    /// Appends an element with a text.
     pub fn leaf(&mut self, tag: &'static str, attributes: Attributes<'_>, text: &str) {
         self.element(tag, attributes, |html| html.text(text));
     }
 
-    /// Adds an element of a class with what `content` puts into it.
+    /// Appends an element with a class; `content` writes its children.
     pub fn class(&mut self, tag: &'static str, class: &str, content: impl FnOnce(&mut Self)) {
         self.element(tag, &[("class", class)], content);
     }
 
-    /// Adds a paragraph of a class.
+    /// Appends a paragraph with a class.
     pub fn paragraph(&mut self, class: &'static str, text: &str) {
         self.leaf("p", &[("class", class)], text);
     }
 
-    /// The page.
+    /// Returns the page.
     pub fn finish(self) -> String {
         self.out
     }
@@ -77,7 +77,7 @@ fn escape(text: &str, out: &mut String) {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(character),
-            // What turns the direction of a line would show a path as another one.
+            // Characters that change the text direction could disguise a path.
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
                 out.push('\u{fffd}');
             }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hostile_text_stays_text_within_and_between_tags() {
+    fn hostile_text_is_escaped_in_tags_and_attributes() {
         let mut html = Html::default();
         html.leaf(
             "b",

@@ -1,8 +1,8 @@
-//! Trainings → one HTML page that stands by itself: no script, no other file, nothing from a network.
+//! Converts training folders into one self-contained HTML page: no scripts, no other files, no requests.
 //!
-//! [`Run::read`] makes of each folder what is known of it, and says of what is not known why; [`page()`] sets runs
-//! side by side, a colour each. Whatever comes out of a folder, words and paths too, is text on the page and nothing
-//! else: `html` writes markup from this program's own words alone.
+//! [`Run::read`] reads a folder and notes what is missing and why. [`page()`] shows runs side by side, one colour per
+//! run. Everything from a folder, including paths, is escaped as text. `html` takes markup only from constants of
+//! this program.
 
 mod chart;
 mod html;

@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 /// 1234567 → `1,234,567`.
 pub fn whole(number: u64) -> String {
@@ -13,22 +13,22 @@ pub fn whole(number: u64) -> String {
     out
 }
 
-/// So many of a thing: `1 epoch`, `2 epochs`.
+/// A count with its noun: `1 epoch`, `2 epochs`.
 pub fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{}", whole(number), if number == 1 { "" } else { "s" })
 }
 
-/// A share of 1, to a tenth of a percent.
+/// A fraction as a percentage with one decimal.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// A measure of a model: four digits, of which tests of some thousand rows decide the first two or three.
+/// A metric with four digits. A test with some thousand rows determines the first two or three.
 pub fn measure(value: f64) -> String {
     format!("{value:.4}")
 }
 
-/// Seconds, as long as they are few.
+/// Seconds, or minutes and hours for longer durations.
 pub fn duration(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
@@ -39,7 +39,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// Three digits: `1,230`, `12.3`, `0.00123`.
+/// Three significant digits: `1,230`, `12.3`, `0.00123`.
 pub fn short(value: f64) -> String {
     let size = value.abs();
     if size >= 1000.0 {
@@ -56,7 +56,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// What a JSON value says on a page.
+/// A JSON value as text on a page.
 pub fn json(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Null => "none".to_owned(),
@@ -65,7 +65,7 @@ pub fn json(value: &serde_json::Value) -> String {
     }
 }
 
-/// Some round numbers from `low` to `high`, about `n` of them, that lie on the same step.
+/// About `n` round numbers from `low` to `high`, equally spaced.
 pub fn ticks(low: f64, high: f64, n: usize) -> Vec<f64> {
     let span = high - low;
     if !span.is_finite() || span <= 0.0 {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_people_read_them() {
+    fn numbers_are_formatted_for_people() {
         assert_eq!([0, 999, 1000, 1_234_567].map(whole), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(
             [0.4, 12.0, 99.0, 131.0, 5_399.0, 7_260.0].map(duration),
@@ -99,12 +99,12 @@ mod tests {
     }
 
     #[test]
-    fn one_thing_is_singular() {
+    fn a_count_of_one_is_singular() {
         assert_eq!([0, 1, 2000].map(|n| counted(n, "epoch")), ["0 epochs", "1 epoch", "2,000 epochs"]);
     }
 
     #[test]
-    fn ticks_are_round_and_within() {
+    fn ticks_are_round_and_in_range() {
         assert_eq!(ticks(0.0, 1.0, 5).len(), 6);
         let found = ticks(0.13, 0.71, 4);
         assert!(found.iter().zip([0.2, 0.4, 0.6]).all(|(found, expected)| (found - expected).abs() < 1e-12));

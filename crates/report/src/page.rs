@@ -1,21 +1,21 @@
-//! The page as a whole.
+//! The whole page.
 
 use crate::chart::color;
 use crate::html::Html;
 use crate::run::Run;
 use crate::sections;
 
-/// What a page of this program begins with; a file that does not is not replaced by one.
+/// The first lines of every report. A file that starts otherwise is not overwritten.
 pub const BEGIN: &str = "<!doctype html>\n<!-- sentimill report -->\n";
 
-/// The page that sets these runs side by side.
+/// Returns a page that compares these runs.
 pub fn page(runs: &[Run]) -> String {
     let mut html = Html::default();
     html.markup(BEGIN);
     html.element("html", &[("lang", "en")], |html| {
         html.element("head", &[], |html| {
             html.markup("<meta charset=\"utf-8\">");
-            // Nothing is fetched and nothing runs, whatever the page holds.
+            // The page loads nothing and runs no scripts, whatever it contains.
             html.markup(
                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
             );
@@ -69,7 +69,7 @@ fn body(runs: &[Run], html: &mut Html) {
     });
 }
 
-/// Three bars that grow, the last of them full.
+/// A logo of three growing bars, the last of them solid.
 const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path d=\"M3 14h4v7H3zM10 9h4v12h-4z\" \
     opacity=\".45\"/><path d=\"M17 3h4v18h-4z\"/></svg>";
 
@@ -81,7 +81,7 @@ fn navigation(html: &mut Html) {
     });
 }
 
-/// A run's name beside its colour.
+/// Writes a run's name with its colour.
 pub(super) fn run_name(at: usize, run: &Run, html: &mut Html) {
     html.class("span", &format!("name {}", color(at)), |html| {
         html.markup("<i></i>");

@@ -1,4 +1,4 @@
-//! One training, as far as its folder tells.
+//! Reads one training from its folder.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
@@ -18,41 +18,41 @@ use runs::{Error, Result};
 use scoring::Metrics;
 use scoring::RowScore;
 
-/// No line of a training is as long as this, with thousands of ranks.
+/// Maximum length of a line. A line of a training with thousands of ranks is shorter.
 const LINE_BYTES_MAX: u64 = 4 << 20;
-/// Stop words, a data card and fifty reviews are a fraction of this.
+/// Maximum size of a document. Stop words, a data card and fifty reviews are much smaller.
 const DOCUMENT_BYTES_MAX: u64 = 256 << 20;
 
 /// A training.
 #[derive(Debug, Default)]
 pub struct Run {
-    /// What it is called on the page.
+    /// Name on the page.
     pub name: String,
     /// Its folder.
     pub path: String,
-    /// What it was told; `None` in folders of an older version.
+    /// The settings; `None` for folders of an older version.
     pub settings: Option<RunSettings>,
-    /// How often a process began or went on.
+    /// Number of times that a process started or resumed the training.
     pub starts: usize,
-    /// How it went, in the order of steps.
+    /// Progress lines, in the order of steps.
     pub steps: Vec<StepsLine>,
-    /// Its epochs, in order.
+    /// Epochs, in order.
     pub epochs: Vec<EpochLine>,
-    /// What the last steps had done.
+    /// The last step.
     pub last_step: u64,
-    /// The metrics of the rows that were held back.
+    /// The evaluated split and its metrics.
     pub tested: Option<(Part, Metrics)>,
-    /// More about them.
+    /// Further results of the evaluation.
     pub evaluation: Option<EvaluationRecord>,
-    /// Their scores.
+    /// Scores of the evaluation.
     pub scores: Option<Vec<RowScore>>,
-    /// Whether the model is there.
+    /// Whether the model exists.
     pub is_complete: bool,
     /// What the page cannot show, and why.
     pub notes: Vec<String>,
 }
 
-/// Some steps.
+/// A progress line.
 #[derive(Clone, Copy, Debug)]
 pub struct StepsLine {
     pub step: u64,
@@ -76,7 +76,7 @@ pub struct EpochLine {
 }
 
 impl Run {
-    /// Reads the folder of a training. Errors: it is none, or a newer program wrote it.
+    /// Reads a training folder. Errors: the folder is not a training folder, or a newer program wrote it.
     pub fn read(folder: &Path) -> Result<Self> {
         let name = folder.file_name().map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy());
         let mut run = Self {
@@ -99,25 +99,25 @@ impl Run {
         Ok(run)
     }
 
-    /// Whether it learns next words, so that no row of it is right or wrong.
+    /// Whether the model predicts next words. Then no row is right or wrong.
     pub fn is_of_words(&self) -> bool {
         self.settings.as_ref().is_some_and(RunSettings::is_of_words)
     }
 
-    /// All steps that are to be done, where that is known.
+    /// Number of planned steps, if known.
     pub fn steps_planned(&self) -> Option<u64> {
         let settings = self.settings.as_ref()?;
         settings.epochs()?.checked_mul(settings.steps_of_epoch)
     }
 
-    /// Steps of an epoch: as the settings have it, or as the epochs show.
+    /// Steps per epoch, from the settings or from the completed epochs.
     pub fn steps_of_epoch(&self) -> Option<u64> {
         let told = self.settings.as_ref().map(|settings| settings.steps_of_epoch);
         let shown = self.epochs.first().map(|first| first.step / u64::from(first.epoch.max(1)));
         told.or(shown).filter(|&steps| steps > 0)
     }
 
-    /// Whether another process did the beginning of an epoch, so that its time is that of the rest.
+    /// Whether another process started the epoch, so that its duration covers only the rest.
     pub fn is_partial(&self, epoch: &EpochLine) -> bool {
         match (epoch.from_step, self.steps_of_epoch()) {
             (Some(from), Some(steps)) => {
@@ -127,7 +127,7 @@ impl Run {
         }
     }
 
-    /// What each rank did in all epochs.
+    /// Times of each rank, summed over all epochs.
     pub fn ranks(&self) -> Vec<RankTimes> {
         let mut sums: Vec<RankTimes> = Vec::new();
         for times in self.epochs.iter().flat_map(|epoch| &epoch.ranks) {
@@ -146,7 +146,7 @@ impl Run {
         sums
     }
 
-    /// What the epochs took, and whether parts of them are missing in it.
+    /// Total duration of the epochs, and whether some of it is missing.
     pub fn training_seconds(&self) -> Option<(f64, bool)> {
         let seconds: Vec<f64> = self.epochs.iter().filter_map(|epoch| epoch.seconds).collect();
         let is_partial =
@@ -154,7 +154,7 @@ impl Run {
         (!seconds.is_empty()).then(|| (seconds.iter().sum(), is_partial))
     }
 
-    /// Reviews a second, over all epochs, or over the lines where no epoch is over.
+    /// Reviews per second, over all epochs or, before the first epoch ends, over the progress lines.
     pub fn reviews_per_s(&self) -> Option<f64> {
         let ranks = self.ranks();
         let rows: u64 = ranks.iter().map(|times| times.rows).sum();
@@ -217,7 +217,7 @@ impl Run {
         Ok(())
     }
 
-    /// A line. What it does over again was done by a process that came to nothing.
+    /// Applies a line. Steps that it repeats replace those of an interrupted process.
     fn take(&mut self, line: Line) {
         match line {
             Line::Start { step, .. } => {

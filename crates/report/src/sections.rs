@@ -1,4 +1,4 @@
-//! The parts of the page, from what a reader asks first to what is looked up, and what several of them are made of.
+//! The sections of the page, the most important first, and code that several of them use.
 
 mod curves;
 mod data;
@@ -28,7 +28,7 @@ use crate::page::run_name;
 use crate::run::Run;
 use batches::Part;
 
-/// The sections' names in addresses, and to readers.
+/// Ids of the sections and their titles.
 pub const NAMES: [(&str, &str); 9] = [
     ("glance", "At a glance"),
     ("curves", "Curves"),
@@ -49,7 +49,7 @@ fn section(id: &'static str, html: &mut Html, content: impl FnOnce(&mut Html)) {
     });
 }
 
-/// A table that scrolls by itself where it is wider than the page.
+/// A table that scrolls if it is wider than the page.
 fn table(label: &str, html: &mut Html, content: impl FnOnce(&mut Html)) {
     html.element(
         "div",
@@ -81,7 +81,7 @@ fn columns(heads: &[&str], html: &mut Html) {
     });
 }
 
-/// Columns for a thing that each run has, behind the thing's name.
+/// A header row with one column per run.
 fn columns_of_runs(head: &str, runs: &[Run], html: &mut Html) {
     html.element("thead", &[], |html| {
         html.element("tr", &[], |html| {
@@ -101,17 +101,17 @@ fn part_name(part: Part) -> &'static str {
     }
 }
 
-/// Whose line it is, where there are several runs.
+/// Name of the run for a line, if there are several runs.
 fn line_of(runs: &[Run], run: &Run) -> String {
     if runs.len() == 1 { String::new() } else { run.name.clone() }
 }
 
-/// Epochs as a number with a fraction, so that runs with other batches lie below each other.
+/// Epochs as a fractional number, so that runs with different batch sizes are comparable.
 fn epochs_at(run: &Run, step: u64) -> Option<f64> {
     run.steps_of_epoch().map(|steps| step as f64 / steps as f64)
 }
 
-/// A line a run, or a few.
+/// One or several lines per run.
 fn series<'a>(
     runs: &'a [Run],
     mut of: impl FnMut(&'a Run) -> Vec<(&'static str, Style, Vec<(f64, f64)>)>,

@@ -1,4 +1,4 @@
-//! Losses, measures and the learning rate over epochs.
+//! Loss, metrics and learning rate over epochs.
 
 use super::{over_epoch_axis, over_steps, section, series};
 use crate::chart::{Chart, FROM_ZERO, SHARE, Series, Style};
@@ -8,7 +8,7 @@ use crate::run::{EpochLine, Run};
 use batches::Part;
 use scoring::Metrics;
 
-/// How the training went.
+/// The course of the training.
 pub fn curves(runs: &[Run], html: &mut Html) {
     section("curves", html, |html| {
         if runs.iter().all(|run| run.steps.is_empty()) {
@@ -16,7 +16,7 @@ pub fn curves(runs: &[Run], html: &mut Html) {
             return;
         }
         html.class("div", "charts", |html| {
-            // A word's loss and a row's have nothing to do with each other.
+            // The losses of words and of rows are not comparable.
             let note = "of a row, while the weights changed";
             positive(over_epoch_axis("Loss", note, short, losses(runs, |run| !run.is_of_words()))).draw(html);
             let note = "told from a step's candidates, while the weights changed";
@@ -67,7 +67,7 @@ fn over_epochs(run: &Run, value: impl Fn(&EpochLine) -> Option<f64>) -> Vec<(f64
     run.epochs.iter().filter_map(|epoch| Some((f64::from(epoch.epoch), value(epoch)?))).collect()
 }
 
-/// The figure of the held-back rows, behind the last epoch.
+/// The metric of the test split, drawn at the last epoch.
 fn at_the_end(run: &Run, value: impl Fn(&Metrics) -> f64) -> Vec<(f64, f64)> {
     let end = run.epochs.last().map(|epoch| f64::from(epoch.epoch));
     end.zip(run.tested.filter(|(part, _)| *part == Part::Test))

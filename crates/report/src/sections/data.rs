@@ -1,4 +1,4 @@
-//! Each dataset's card, once, and which runs read it.
+//! The data card of each dataset, and the runs that use it.
 
 use super::{cell, row_of, section, table};
 use crate::html::Html;
@@ -6,7 +6,7 @@ use crate::numbers::{counted, percent};
 use crate::page::run_name;
 use crate::run::Run;
 
-/// What the rows are.
+/// Data cards.
 pub fn cards(runs: &[Run], html: &mut Html) {
     section("data", html, |html| {
         let mut told: Vec<(&runs::training::DatasetRecord, Vec<usize>, &str)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What each epoch came to, a table a run.
+//! Results of each epoch, one table per run.
 
 use super::{cell, columns, part_name, row_of, section, table};
 use crate::html::Html;
@@ -7,7 +7,7 @@ use crate::page::run_name;
 use crate::run::Run;
 use scoring::Metrics;
 
-/// The table that the system before this one printed.
+/// The same columns as in the original system's table.
 pub fn epochs(runs: &[Run], html: &mut Html) {
     section("epochs", html, |html| {
         html.class("div", "pairs", |html| {

@@ -1,4 +1,4 @@
-//! A card a run, and a table to compare runs by.
+//! One card per run, and a table that compares the runs.
 
 use super::{cell, columns_of_runs, part_name, row_of, section, table};
 use crate::chart::color;
@@ -7,7 +7,7 @@ use crate::numbers::{counted, duration, measure, percent, short, whole};
 use crate::run::Run;
 use scoring::Metrics;
 
-/// A card a run, and a table to compare by.
+/// Cards and comparison.
 pub fn glance(runs: &[Run], html: &mut Html) {
     section("glance", html, |html| {
         html.class("div", "cards", |html| {
@@ -81,7 +81,7 @@ fn figure(name: &str, value: &str, html: &mut Html) {
     });
 }
 
-/// What a run is compared by: its name, how to find it, how to write it, and whether more is better.
+/// A quantity in the comparison: name, value of a run, format, and whether higher is better.
 type Measure = (&'static str, fn(&Run) -> Option<f64>, fn(f64) -> String, Better);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ fn comparison(runs: &[Run], html: &mut Html) {
                     Better::Less => known().min_by(f64::total_cmp),
                     Better::Neither => None,
                 };
-                // Where all are equal, none is the best.
+                // If all values are equal, none is marked as the best.
                 let best = best.filter(|best| known().any(|value| value != *best));
                 row_of(name, html, |html| {
                     for value in values {

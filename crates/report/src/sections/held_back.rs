@@ -1,4 +1,4 @@
-//! What became of the rows that were held back: confusion, ROC, calibration, certainty.
+//! Evaluation of held-back rows: confusion matrix, ROC curve, calibration, certainty.
 
 use super::{columns, line_of, part_name, row_of, section};
 use crate::chart::{Chart, SHARE, Series, Style, color};
@@ -9,7 +9,7 @@ use batches::Part;
 use scoring::Metrics;
 use scoring::{Calibration, calibration, roc};
 
-/// Confusion, ROC, calibration.
+/// Confusion matrix, ROC curve and calibration.
 pub fn held_back(runs: &[Run], html: &mut Html) {
     section("held-back", html, |html| {
         if runs.iter().all(|run| run.tested.is_none()) {
@@ -90,7 +90,7 @@ fn roc_chart(runs: &[Run], html: &mut Html) {
     chart.draw(html);
 }
 
-/// A chart of shares by shares, which is to be named.
+/// A chart whose axes are both fractions; the caller sets the title.
 fn of_shares(lines: Vec<Series>) -> Chart<'static> {
     let all = Some((0.0, 1.0));
     Chart {
@@ -151,7 +151,7 @@ fn calibration_chart(runs: &[Run], html: &mut Html) {
     }
 }
 
-/// How many rows got which probability.
+/// Histogram of predicted probabilities.
 fn certainty(found: &[(usize, &Run, Calibration)], html: &mut Html) {
     html.class("figure", "chart", |html| {
         html.element("figcaption", &[], |html| {

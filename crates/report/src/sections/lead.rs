@@ -1,11 +1,11 @@
-//! The sentence below the page's title: how good the models are, and which is ahead.
+//! The sentence below the title: the accuracy, and the best run.
 
 use super::part_name;
 use crate::numbers::{percent, whole};
 use crate::run::Run;
 use scoring::Metrics;
 
-/// What the page says, in a sentence.
+/// Returns the sentence.
 pub fn lead(runs: &[Run]) -> String {
     let tested: Vec<(&Run, Metrics)> =
         runs.iter().filter_map(|run| run.tested.map(|(_, metrics)| (run, metrics))).collect();
@@ -34,7 +34,7 @@ pub fn lead(runs: &[Run]) -> String {
         (_, tested) => {
             let mut order: Vec<&(&Run, Metrics)> = tested.iter().collect();
             order.sort_by(|one, other| other.1.accuracy.total_cmp(&one.1.accuracy));
-            // There are two or more.
+            // At least two runs.
             let ((best, of_best), (next, of_next)) = (order[0], order[1]);
             let points = 100.0 * (of_best.accuracy - of_next.accuracy);
             let rows = rows_of(best);
@@ -53,7 +53,7 @@ pub fn lead(runs: &[Run]) -> String {
     }
 }
 
-/// What calling every row the same would reach.
+/// The accuracy of always predicting the most frequent label.
 fn majority(metrics: &Metrics) -> String {
     let larger = metrics.larger_class();
     let word = if larger.label == 1 { "positive" } else { "negative" };

@@ -1,4 +1,4 @@
-//! What was not found in the folders, or could not be read.
+//! What is missing in the folders or could not be read.
 
 use super::section;
 use crate::html::Html;

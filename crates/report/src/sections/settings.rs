@@ -1,4 +1,4 @@
-//! The settings, a row each, a column a run.
+//! The settings: one row per setting, one column per run.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::html::Html;
 use crate::numbers::{counted, json};
 use crate::run::Run;
 
-/// What the runs were told; where they differ comes first.
+/// Settings; different ones come first.
 pub fn settings(runs: &[Run], html: &mut Html) {
     section("settings", html, |html| {
         let of_runs: Vec<Vec<(String, String)>> = runs.iter().map(settings_of).collect();
@@ -76,8 +76,8 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
     all
 }
 
-/// Where a setting stands in the recipe, and the flag that says it, or what it is where none does. A value with
-/// settings of its own, as the optimizer with its momentum, is told by its name.
+/// Path of a setting in the recipe, and its flag, or a description if it has none. A setting with subsettings, such
+/// as the optimizer with its momentum, is shown by name.
 pub const SETTING_NAMES: [(&str, &str); 39] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
@@ -125,14 +125,14 @@ fn name_of(place: &str) -> String {
     known.unwrap_or_else(|| place.replace('.', " › ").replace('_', " "))
 }
 
-/// The settings below a place of the recipe, under their names.
+/// Collects the settings below a path of the recipe, with their names.
 fn flattened(place: &str, value: &serde_json::Value, into: &mut Vec<(String, String)>) {
     let serde_json::Value::Object(fields) = value else {
         into.push((name_of(place), json(value)));
         return;
     };
     for (field, value) in fields {
-        // One of several kinds, and behind it what that kind alone has.
+        // An enum: its variant, followed by the settings of the variant.
         if matches!(place, "family" | "family.classifier.objective" | "rule" | "schedule.decay") {
             into.push((name_of(place), field.clone()));
         }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_told_by_its_name_and_its_own_settings_behind_it() {
+    fn an_enum_is_shown_as_its_variant_and_settings() {
         let recipe = serde_json::json!({
             "rule": {"sgd": {"momentum": 0.9}},
             "family": {"classifier": {"objective": {"label": {"pos_weight": 0.2}}}},

@@ -1,4 +1,4 @@
-//! How fast the ranks were, and where their time went.
+//! Throughput of the ranks, and how they spent their time.
 
 use super::{cell, columns, over_epoch_axis, over_steps, row_of, section, series, table};
 use crate::chart::{Chart, SHARE, Style, color};
@@ -7,7 +7,7 @@ use crate::numbers::{percent, short, whole};
 use crate::page::run_name;
 use crate::run::Run;
 
-/// Reviews a second, and what ranks wait for.
+/// Reviews per second, and waiting times.
 pub fn speed(runs: &[Run], html: &mut Html) {
     section("speed", html, |html| {
         html.class("div", "charts", |html| {

@@ -9,10 +9,10 @@ use crate::run::Run;
 use runs::training::{EvaluationRecord, WrongRow};
 use scoring::Scoring;
 
-/// Of the most wrong reviews so many are shown at once; half of them where there are several runs.
+/// Number of most wrong reviews shown without a click; half of it if there are several runs.
 const WRONG_SHOWN: usize = 8;
 
-/// What the model was sure of and was wrong.
+/// The misclassified rows with the most confident scores.
 pub fn wrong(runs: &[Run], html: &mut Html) {
     section("wrong", html, |html| {
         html.paragraph(
@@ -76,7 +76,7 @@ fn wrong_row(record: &EvaluationRecord, row: &WrongRow, html: &mut Html) {
     });
 }
 
-/// The ratings that a text got, `5★` or `1★ ×3, 5★`.
+/// The ratings of a text, `5★` or `1★ ×3, 5★`.
 fn stars(votes: [u32; 5]) -> String {
     let each = (1..).zip(votes).filter(|(_, n)| *n > 0).map(|(rating, n)| match n {
         1 => format!("{rating}★"),
