@@ -1,17 +1,18 @@
-//! What a rank that ends with an error leaves behind for who started it: torchrun, or [`crate::run`].
+//! Writes a rank's error file for the process that started it: torchrun, or [`crate::run`].
 //!
-//! Both name a file in `TORCHELASTIC_ERROR_FILE`. Its format is that of PyTorch 2.11.0's
-//! `torch.distributed.elastic.multiprocessing.errors`, one object:
+//! Both pass the file's path in `TORCHELASTIC_ERROR_FILE`. The format is that of
+//! `torch.distributed.elastic.multiprocessing.errors` in PyTorch 2.11.0, one object:
 //!
 //! ```json
 //! {"message": {"message": "train.h5: not found", "extraInfo": {"py_callstack": "train.h5: not found", "timestamp": "1767225600"}}}
 //! ```
 //!
-//! torchrun shows `py_callstack` as the traceback, and calls the rank of the smallest `timestamp` (whole seconds since
-//! 1970, as text) the root cause; for a rank that wrote no file, such as a killed one, it takes the second at which it
-//! saw its end. So a rank that ended because a peer was lost cannot leave the file out: it would share that second
-//! with a killed peer, and of equals the first rank wins. It dates its file [`AFTER_THE_ROOT_CAUSE`] later instead.
-//! Such a rank is one that ends with [`Exit::TryAgain`]; where all of them do, the order does not matter.
+//! torchrun prints `py_callstack` as the traceback. It calls the rank with the smallest `timestamp` (whole seconds
+//! since 1970, as text) the root cause. For a rank without a file, such as a killed one, it uses the second in which
+//! it noticed the exit. A rank that exits because it lost a peer therefore must write a file: otherwise it could have
+//! the same second as the killed peer, and on a tie the first rank wins. Its file has a timestamp
+//! [`AFTER_THE_ROOT_CAUSE`] later instead. Such ranks exit with [`Exit::TryAgain`]. If all ranks do, their order does
+//! not matter.
 
 use std::env;
 use std::ffi::OsString;
@@ -23,24 +24,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use program::exit::Exit;
 use serde::{Deserialize, Serialize};
 
-/// The variable that names the file.
+/// Environment variable with the path of the file.
 pub const ERROR_FILE: &str = "TORCHELASTIC_ERROR_FILE";
 
-/// How much later a rank dates its end if it lost a peer. torchrun gives ranks 30 s between SIGTERM and SIGKILL, so
-/// it may see the end of a stopped rank, which is the root cause, that much after those of its peers.
+/// Delay of the timestamp of a rank that lost a peer. torchrun waits 30 s between SIGTERM and SIGKILL. It may therefore
+/// notice the exit of a stopped rank, the root cause, that much later than the exit of its peers.
 pub const AFTER_THE_ROOT_CAUSE: Duration = Duration::from_secs(60);
 
-/// Writes the error file, if the environment names one. To be called by a rank that is about to end with this exit
-/// code, with what it says on standard error.
+/// Writes the error file if the environment names one. Call it before the exit, with the exit code and the message on
+/// standard error.
 pub fn report(exit: Exit, message: &str) -> io::Result<()> {
     match env::var_os(ERROR_FILE) {
-        // torchrun sets it to nothing where it wants no file.
+        // torchrun sets the variable to an empty value if it does not require a file.
         Some(path) if !path.is_empty() => write(Path::new(&path), exit, message, SystemTime::now()),
         _ => Ok(()),
     }
 }
 
-/// Writes the error file of a rank that ended at this time. Whoever reads it at any moment finds all of it or none.
+/// Writes the error file of a rank that exited at `ended`. The file appears completely or not at all.
 pub fn write(path: &Path, exit: Exit, message: &str, ended: SystemTime) -> io::Result<()> {
     let (callstack, ended) = match exit {
         Exit::TryAgain => {
@@ -51,25 +52,25 @@ pub fn write(path: &Path, exit: Exit, message: &str, ended: SystemTime) -> io::R
         }
         _ => (message.to_owned(), ended),
     };
-    // A clock before 1970 is no reason to lose the message.
+    // A clock before 1970 must not lose the message.
     let timestamp = ended.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().to_string();
     let extra_info = ExtraInfo { py_callstack: callstack, timestamp };
     let report = Report { message: Message { message: message.to_owned(), extra_info } };
     let json = serde_json::to_vec(&report)?;
     let partial = partial(path);
     fs::write(&partial, json).and_then(|()| fs::rename(&partial, path)).inspect_err(|_| {
-        // The first error is the one to tell.
+        // The first error is reported, not that of the removal.
         let _ = fs::remove_file(&partial);
     })
 }
 
-/// The message of a rank that wrote this file. None: there is no such file, or it is no error file.
+/// The message in an error file. None if the file is missing or invalid.
 pub(crate) fn message(path: &Path) -> Option<String> {
     let report = serde_json::from_slice::<Report>(&fs::read(path).ok()?).ok()?;
     Some(report.message.message)
 }
 
-/// Beside the file, so that a rename is enough.
+/// In the same folder, so that a rename moves it.
 fn partial(path: &Path) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(".partial");
@@ -103,7 +104,7 @@ mod tests {
     const ENDED: Duration = Duration::from_secs(1_767_225_600);
 
     #[test]
-    fn the_file_has_torchruns_format() {
+    fn the_error_file_has_torchruns_format() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("error.json");
 
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_whole_is_not_there() {
+    fn a_partially_written_error_file_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("error.json");
         fs::create_dir(&path).unwrap();

@@ -1,13 +1,13 @@
-//! Signals that ask a rank for something: flags that the loop looks at between two steps.
+//! Converts signals into flags, which the training loop checks between steps.
 //!
-//! | Signal | What the rank is asked for |
+//! | Signal | Requested action |
 //! |---|---|
-//! | SIGTERM, SIGINT | a checkpoint, and to stop |
-//! | SIGUSR1 | a checkpoint, and to go on |
-//! | a second SIGINT | nothing: it ends the process at once, as it does any program |
+//! | SIGTERM, SIGINT | write a checkpoint and stop |
+//! | SIGUSR1 | write a checkpoint and continue |
+//! | a second SIGINT | none: the default action ends the process |
 //!
-//! A signal reaches ranks at different moments and may miss some, so ranks that are to stop at the same step have to
-//! tell each other what they were asked.
+//! A signal reaches ranks at different times and may miss some. Ranks that must stop at the same step have to
+//! exchange their flags.
 
 use std::io;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 
-/// What a signal asks for.
+/// The action that a signal requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Write a checkpoint, and stop.
+    /// Write a checkpoint and stop.
     Stop,
-    /// Write a checkpoint, and go on.
+    /// Write a checkpoint and continue.
     Checkpoint,
 }
 
-/// What this process was asked by signals.
+/// The actions requested from this process.
 #[derive(Debug)]
 pub struct Interrupts {
     stop: Arc<AtomicBool>,
@@ -33,14 +33,14 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// From now on the three signals set flags. To be called once, early: before it, they end the process, and after
-    /// it they do so no more, however long the flags live.
+    /// Starts to convert the three signals into flags. Call it once, early: before it, the signals end the process.
+    /// Afterwards they do not, even if the flags are dropped.
     pub fn listen() -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let checkpoint = Arc::new(AtomicBool::new(false));
-        // Apart from `stop`: a terminal's SIGINT and a launcher's SIGTERM for the same wish are not two wishes.
+        // Separate from `stop`: a terminal's SIGINT and a launcher's SIGTERM may arrive for the same request.
         let interrupted = Arc::new(AtomicBool::new(false));
-        // Actions run in the order of their registration, so the first SIGINT finds its flag still unset.
+        // Actions run in order of registration, so the first SIGINT sees the flag unset.
         flag::register_conditional_default(SIGINT, Arc::clone(&interrupted))?;
         flag::register(SIGINT, interrupted)?;
         flag::register(SIGINT, Arc::clone(&stop))?;
@@ -49,7 +49,7 @@ impl Interrupts {
         Ok(Self { stop, checkpoint })
     }
 
-    /// What was asked. A stop stays asked; a checkpoint is told once.
+    /// Returns the requested action. A stop is returned on every call, a checkpoint only once.
     pub fn asked(&self) -> Option<Asked> {
         if self.stop.load(Ordering::SeqCst) {
             return Some(Asked::Stop);

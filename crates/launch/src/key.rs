@@ -1,7 +1,7 @@
-//! The secret by which ranks know each other: handed over by [`crate::run`] as an open descriptor, under torchrun a
-//! file that only its owner can read.
+//! The secret with which ranks authenticate each other. [`crate::run`] passes it as an open descriptor. Under
+//! torchrun, it is in a file that only its owner can read.
 //!
-//! It does not stand in an argument, in the environment or in PyTorch's store, where others can read it.
+//! It is never in an argument, in the environment or in PyTorch's store, where others could read it.
 
 use std::env;
 use std::fmt;
@@ -16,23 +16,23 @@ use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 use thiserror::Error as ThisError;
 
-/// The variable that names the file.
+/// Environment variable with the path of the file.
 pub const KEY_FILE: &str = "SENTIMILL_KEY_FILE";
 
-/// The variable with the number of the descriptor that `launch` hands over.
+/// Environment variable with the number of the descriptor that `launch` passes.
 const KEY_DESCRIPTOR: &str = "SENTIMILL_KEY_DESCRIPTOR";
 
 /// A shorter secret can be guessed.
 const SECRET_BYTES_MIN: usize = 16;
-/// A file that is longer is no file of a secret.
+/// Maximum length; a longer file is not a key.
 const SECRET_BYTES_MAX: usize = 4096;
 
-/// What the ranks of a group know and nobody else. It is shown to nobody.
+/// A secret shared by the ranks of a group. It is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
 impl Secret {
-    /// Its bytes, 16 or more.
+    /// Its bytes, at least 16.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -44,7 +44,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Why a secret is not taken.
+/// Why a secret was refused.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// It could not be read.
@@ -52,19 +52,19 @@ pub enum Error {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Others can read or change it.
+    /// Other users can read or change it.
     #[error("{}: the key of the ranks has mode {mode:03o} and owner {owner}, expected 600 and {user}; make a new key, which only you can read", path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
-        /// Its permissions.
+        /// File mode.
         mode: u32,
-        /// The number of its owner.
+        /// User id of its owner.
         owner: u32,
-        /// The number of this process's user.
+        /// User id of this process.
         user: u32,
     },
     /// It is too short or too long.
@@ -72,15 +72,16 @@ pub enum Error {
     Length {
         /// The file.
         path: PathBuf,
-        /// Its bytes, without white space at both ends.
+        /// Length without white space at both ends.
         found: String,
     },
 }
 
-/// The secret of this process's group, if it was given one: by `launch`, otherwise as a file.
+/// Returns the secret of this process's group, if there is one: from `launch`, otherwise from a file.
 pub fn of_this_process() -> Result<Option<Secret>, Error> {
     if let Some(number) = variable(KEY_DESCRIPTOR) {
-        // Opened anew: the number is the environment's word, and this process may have the descriptor for another use.
+        // Opened again through /proc: the number comes from the environment, and this process may use the descriptor
+        // for something else.
         let path = Path::new("/proc/self/fd").join(number);
         let handed = File::open(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
         return secret_in(handed, &path).map(Some);
@@ -92,11 +93,11 @@ fn variable(name: &str) -> Option<std::ffi::OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The key in a file, of this user's or root's, that nobody else can read or write.
+/// Reads the key from a file that only its owner can access: this user or root.
 fn of_file(path: &Path) -> Result<Secret, Error> {
     let unreadable = |source| Error::Unreadable { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
-    // Of the file that is read, whatever has its name by now.
+    // Checks the opened file, even if its path now names another file.
     let about = file.metadata().map_err(unreadable)?;
     let (mode, owner, user) = (about.mode() & 0o777, about.uid(), geteuid().as_raw());
     if mode & 0o077 != 0 || (owner != user && owner != 0) {
@@ -105,7 +106,7 @@ fn of_file(path: &Path) -> Result<Secret, Error> {
     secret_in(file, path)
 }
 
-/// The key of a file's content.
+/// The key in a file's content.
 fn secret_in(file: File, path: &Path) -> Result<Secret, Error> {
     let mut secret = Vec::new();
     file.take(SECRET_BYTES_MAX as u64 + 1)
@@ -123,15 +124,15 @@ fn secret_in(file: File, path: &Path) -> Result<Secret, Error> {
 /// A secret of 256 random bits, as text.
 pub(crate) fn random_secret() -> io::Result<String> {
     let mut bytes = [0u8; 32];
-    // So few come whole or not at all.
+    // Requests of up to 256 bytes are never partially filled.
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Gives the process that this command starts a secret to read, once.
+/// Passes a secret to the command's process, which can read it once.
 pub(crate) fn hand_over(command: &mut Command, secret: &str) -> io::Result<()> {
     let (reader, mut writer) = pipe()?;
-    // A pipe holds 4,096 bytes at least, so this does not wait for a reader.
+    // A pipe holds at least 4,096 bytes, so the write does not block.
     writer.write_all(secret.as_bytes())?;
     let number = crate::ffi::inherit(command, OwnedFd::from(reader));
     command.env(KEY_DESCRIPTOR, number.to_string());
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_its_owner_alone_is_a_key() {
+    fn a_file_readable_only_by_its_owner_is_a_key() {
         let secret = b"0123456789abcdef";
         for mode in [0o600, 0o400] {
             assert_eq!(of_file(file(secret, mode).path()).unwrap(), Secret(secret.to_vec()));
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_or_write_is_refused() {
+    fn a_key_file_with_wider_permissions_is_refused() {
         for mode in [0o640, 0o604, 0o660, 0o620, 0o610] {
             let file = file(b"0123456789abcdef", mode);
             let error = of_file(file.path()).unwrap_err().to_string();
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_is_no_secret_is_refused() {
+    fn a_key_with_an_invalid_length_is_refused() {
         let refused = |content: &[u8]| of_file(file(content, 0o600).path()).unwrap_err().to_string();
 
         assert!(refused(b"short").contains(": 5 bytes, expected a key of 16 to 4096"));

@@ -1,21 +1,23 @@
-//! Starts the ranks of a training on this machine, and ends when they have ended: `trainer launch --nproc 4 -- fit …`.
+//! Starts the ranks of a training on this machine and waits for their exit: `trainer launch --nproc 4 -- fit …`.
 //!
-//! Each rank gets torchrun's environment. What it prints goes to the terminal, and with a log folder to a file as well
-//! (`output`). One rank's failure ends all, and the error tells which rank failed by itself and what it said:
+//! Each rank gets torchrun's environment variables. Its output goes to the terminal and, with a log folder, also to a
+//! file (`output`). If one rank fails, all ranks are ended. The error names the rank that is the root cause, and its
+//! message:
 //!
-//! | What happened | What `launch` does |
+//! | Event | Action of `launch` |
 //! |---|---|
-//! | a rank ended with exit code 0 | waits for the others |
-//! | with exit code 75, as after the loss of a peer | waits [`ROOT_CAUSE_WITHIN`] for a rank that ends otherwise, the root cause; then as below |
-//! | with another code, or by a signal | SIGTERM to the others, [`GRACE`] later SIGKILL |
-//! | `launch` gets SIGTERM or SIGINT | passes SIGTERM on, once for each, and waits: ranks write a checkpoint, which takes its time |
-//! | SIGUSR1 | passes it on |
-//! | a second SIGINT | SIGKILL to all |
+//! | a rank exits with code 0 | waits for the others |
+//! | a rank exits with code 75, as after the loss of a peer | waits [`ROOT_CAUSE_WITHIN`] for a rank with another
+//! code, the root cause; then as below |
+//! | a rank exits with another code, or by a signal | SIGTERM to the others, after [`GRACE`] SIGKILL |
+//! | `launch` gets SIGTERM or SIGINT | forwards each as SIGTERM and waits until the ranks have written a checkpoint |
+//! | `launch` gets SIGUSR1 | forwards it |
+//! | `launch` gets a second SIGINT | SIGKILL to all |
 //! | `launch` dies | the kernel kills the ranks |
 //!
-//! SIGINT is passed on as SIGTERM because a terminal sends it to the ranks too, and a second one would end them.
-//! Ranks listen on 127.0.0.1 alone, and know each other by a key that each inherits as an open descriptor
-//! ([`crate::key`]). It knows nothing of what the ranks do.
+//! SIGINT is forwarded as SIGTERM because a terminal also sends it to the ranks, and a second SIGINT would end them.
+//! Ranks listen only on 127.0.0.1. They authenticate with a key that each inherits as an open descriptor
+//! ([`crate::key`]). `launch` does not depend on what the ranks compute.
 
 mod output;
 mod rank;
@@ -40,56 +42,56 @@ use rank::{Rank, Setting};
 
 pub use rank::End;
 
-/// Between SIGTERM and SIGKILL, for ranks that outlive another's failure.
+/// Time between SIGTERM and SIGKILL for the remaining ranks after a failure.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// How long a failure that may be another's consequence is not yet called the root cause. A rank that fails by itself
-/// leaves its group first and then ends, so peers can be a little faster.
+/// Maximum wait for the root cause after a failure that may be a consequence. A failing rank leaves its group before
+/// it exits, so its peers may exit slightly earlier.
 pub const ROOT_CAUSE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How long output is awaited after the end of all ranks: a process that a rank started may hold it open for ever.
+/// Maximum wait for output after all ranks have exited: a process started by a rank may keep the pipe open.
 const OUTPUT_WITHIN: Duration = Duration::from_secs(1);
 
-/// How ranks are started.
+/// Options of a launch.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The number of ranks.
+    /// Number of ranks.
     pub n_ranks: NonZeroUsize,
-    /// A folder for `rank-0.log` and so on, made where it is not there; logs that are there grow.
+    /// Folder for `rank-0.log` and so on, created if missing. Existing logs are appended to.
     pub log_dir: Option<PathBuf>,
-    /// The port of rank 0's store. None: one that is free.
+    /// Port of rank 0's store. None selects a free port.
     pub master_port: Option<NonZeroU16>,
-    /// [`GRACE`], but for tests.
+    /// [`GRACE`]; tests use other values.
     pub grace: Duration,
-    /// [`ROOT_CAUSE_WITHIN`], but for tests.
+    /// [`ROOT_CAUSE_WITHIN`]; tests use other values.
     pub root_cause_within: Duration,
 }
 
 impl Options {
-    /// This many ranks on a free port, and nothing logged.
+    /// `n_ranks` ranks on a free port, without logs.
     pub fn of(n_ranks: NonZeroUsize) -> Self {
         Self { n_ranks, log_dir: None, master_port: None, grace: GRACE, root_cause_within: ROOT_CAUSE_WITHIN }
     }
 }
 
-/// Why not all ranks ended well.
+/// Why the launch failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A rank failed: the first that did so by itself.
+    /// A rank failed; it is the root cause.
     #[error("rank {rank} of {n_ranks} {end}{}{}", after(": ", message), after("; its log is ", log))]
     Rank {
-        /// Which.
+        /// The rank.
         rank: usize,
-        /// Of how many.
+        /// Number of ranks.
         n_ranks: usize,
-        /// How it ended.
+        /// How it exited.
         end: End,
-        /// What it said: the message of its error file, else its last line on standard error, where `launch` saw it.
+        /// The message of its error file, otherwise its last line on standard error, if `launch` forwarded it.
         message: Option<String>,
-        /// Where all that it said is to be found.
+        /// Path of its log, if there is one.
         log: Option<String>,
     },
-    /// A second SIGINT came before the ranks had ended.
+    /// All ranks were killed at a second SIGINT.
     #[error("all ranks were killed at the second interrupt; start again from the last checkpoint")]
     Killed,
     /// The program could not be started.
@@ -97,31 +99,31 @@ pub enum Error {
     Start {
         /// The program.
         program: PathBuf,
-        /// As which rank.
+        /// The rank to start.
         rank: usize,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The folder of the logs or a log could not be made.
+    /// The log folder or a log could not be created.
     #[error("{}", path.display())]
     Log {
-        /// Which.
+        /// The folder or file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The system refused something that any process may have.
+    /// A call of the operating system failed.
     #[error("cannot {what}")]
     System {
-        /// What.
+        /// The failed action.
         what: &'static str,
-        /// Why.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// The exit code of a program that ends with this: the rank's, or for a signal what [`End::exit_code`] says.
+    /// The exit code of a program that fails with this error: that of the rank, or [`End::exit_code`] for a signal.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Rank { end, .. } => end.exit_code(),
@@ -130,25 +132,26 @@ impl Error {
         }
     }
 
-    /// Says on standard error why the program ends, on one line, and gives its exit code.
+    /// Prints the error as one line on standard error and returns the exit code.
     pub fn end(&self, program: &str) -> ExitCode {
-        // What it says does not depend on the code, which need not be one of ours.
+        // `Exit::Internal` is a placeholder: the printed text does not depend on it, and a rank's code may not be in
+        // `Exit`.
         let _ = Exit::Internal.end(program, &chain(self));
         self.exit_code().into()
     }
 }
 
-/// The result of starting ranks and waiting for their end.
+/// A result with this module's error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 fn after(before: &str, text: &Option<String>) -> String {
     text.as_ref().map(|text| format!("{before}{text}")).unwrap_or_default()
 }
 
-/// Starts the program with these arguments as each of the ranks, and waits until all have ended. Takes over SIGTERM,
-/// SIGINT, SIGUSR1 and SIGCHLD of this process.
+/// Starts the program with these arguments once per rank, and waits until all have exited. Handles SIGTERM, SIGINT,
+/// SIGUSR1 and SIGCHLD of this process.
 pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<()> {
-    // Before the first rank can end.
+    // Must precede the exit of the first rank.
     let signals = Listening::start().map_err(system("listen to signals"))?;
     let error_files = tempfile::tempdir().map_err(system("make a temporary folder"))?;
     if let Some(folder) = &options.log_dir {
@@ -168,7 +171,7 @@ pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<
     let ranks = (0..options.n_ranks.get()).map(|rank| Rank::start(rank, &setting, &forwarding));
     let mut watch = Watch::new(ranks.collect::<Result<_>>()?, options);
     watch.until_all_ended(&signals.received)?;
-    // The threads that forward output hold the other ends, and nothing is ever sent.
+    // Forwarding threads hold the other senders, and nothing is ever sent.
     drop(forwarding);
     let _ = forwarded.recv_timeout(OUTPUT_WITHIN);
     watch.result()
@@ -178,15 +181,15 @@ fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
     move |source| Error::System { what, source }
 }
 
-/// A port that was free a moment ago. Another process may take it before rank 0 does; then rank 0 says so, and
-/// starting again helps.
+/// Returns a port that is free now. Another process may take it before rank 0. Then rank 0 reports an error, and a
+/// new launch can succeed.
 fn free_port() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let address = listener.and_then(|listener| listener.local_addr());
     address.map(|address| address.port()).map_err(system("find a free port on 127.0.0.1"))
 }
 
-/// The signals of this process as a queue.
+/// A queue of the signals of this process.
 struct Listening {
     received: Receiver<i32>,
     handle: Handle,
@@ -199,7 +202,7 @@ impl Listening {
         let handle = signals.handle();
         let (sender, received) = channel();
         let forward = move || {
-            // Who listens no more has closed the handle too.
+            // Dropping the receiver also closes the handle.
             let _ = signals.forever().try_for_each(|signal| sender.send(signal));
         };
         let thread = thread::Builder::new().name("signals".to_owned()).spawn(forward)?;
@@ -211,26 +214,26 @@ impl Drop for Listening {
     fn drop(&mut self) {
         self.handle.close();
         if let Some(thread) = self.thread.take() {
-            // It cannot panic; if it did, there is nothing left to do for it.
+            // The thread does not panic; a panic would need no action here.
             let _ = thread.join();
         }
     }
 }
 
-/// What is to be done with the ranks that still run.
+/// What happens to the running ranks.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Wait.
+    /// All run.
     Running,
-    /// A rank ended as after the loss of a peer. At this moment it counts as the root cause.
+    /// A rank exited as after the loss of a peer. At this time, it counts as the root cause.
     Suspecting(Instant),
-    /// They got SIGTERM. At this moment they get SIGKILL.
+    /// SIGTERM was sent. At this time, SIGKILL follows.
     Ending(Instant),
-    /// They got SIGKILL.
+    /// SIGKILL was sent.
     Killed,
 }
 
-/// The ranks, and what their ends and signals lead to.
+/// The ranks, and the reactions to their exits and to signals.
 struct Watch<'a> {
     ranks: Vec<Rank>,
     options: &'a Options,
@@ -275,11 +278,11 @@ impl<'a> Watch<'a> {
 
     fn ended(&mut self, rank: usize, end: End) {
         match self.stage {
-            // Whatever it did, it was told to end.
+            // The rank was told to end, so its exit code does not matter.
             Stage::Ending(_) | Stage::Killed => {}
             Stage::Running | Stage::Suspecting(_) if end.is_success() => {}
             Stage::Running | Stage::Suspecting(_) if end.may_be_a_consequence() => {
-                // Ranks that were asked to stop end one by one with this code, and the last may still write.
+                // Ranks that were told to stop exit one by one with this code, while the last may still be writing.
                 if self.root_cause.is_none() && !self.stop_asked {
                     self.stage = Stage::Suspecting(Instant::now() + self.options.root_cause_within);
                 }
@@ -301,7 +304,7 @@ impl<'a> Watch<'a> {
                 self.pass_on(Signal::TERM);
             }
             SIGUSR1 => self.pass_on(Signal::USR1),
-            // SIGCHLD, of which one may stand for several ranks: each round of the loop looks at all.
+            // SIGCHLD: one signal may report several ranks, so the loop checks all of them.
             _ => {}
         }
     }
@@ -315,7 +318,7 @@ impl<'a> Watch<'a> {
 
     fn end_all(&mut self) {
         self.pass_on(Signal::TERM);
-        // A stopped rank hears nothing else.
+        // A stopped rank receives no other signal.
         self.pass_on(Signal::CONT);
         self.stage = Stage::Ending(Instant::now() + self.options.grace);
     }

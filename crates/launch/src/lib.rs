@@ -1,6 +1,6 @@
-//! The ranks of a training as processes: started together on one machine and ended together ([`run`]), asked for
-//! something by signals ([`interrupt`]), known to each other by a secret ([`key`]), and failing with a file that says
-//! why ([`failure`]). Knows nothing of what ranks compute.
+//! Runs the ranks of a training as processes: starts and ends them together on one machine ([`run`]), converts
+//! signals into requests ([`interrupt`]), provides a shared secret ([`key`]), and writes error files ([`failure`]).
+//! Does not depend on what ranks compute.
 
 mod ffi;
 mod launcher;

@@ -1,4 +1,4 @@
-//! Signals to a process, which each test starts for itself: their handlers are the whole process's.
+//! Signals to a process. Each test starts its own process, because signal handlers are global.
 #![allow(clippy::unwrap_used)]
 
 use std::env;
@@ -11,7 +11,7 @@ use signal_hook::low_level::raise;
 
 const TEST: &str = "TRAINER_TEST";
 
-/// Runs the body in a process of its own; here, how that ended, and there, nothing.
+/// Runs the body in a separate process. Returns the exit status there, and None inside that process.
 fn in_a_process(test: &str, body: impl FnOnce(&Interrupts)) -> Option<ExitStatus> {
     if env::var(TEST).is_ok_and(|name| name == test) {
         body(&Interrupts::listen().unwrap());
@@ -23,8 +23,8 @@ fn in_a_process(test: &str, body: impl FnOnce(&Interrupts)) -> Option<ExitStatus
 }
 
 #[test]
-fn a_checkpoint_is_asked_for_once_and_a_stop_stays_asked() {
-    const NAME: &str = "a_checkpoint_is_asked_for_once_and_a_stop_stays_asked";
+fn a_checkpoint_is_requested_once_and_a_stop_permanently() {
+    const NAME: &str = "a_checkpoint_is_requested_once_and_a_stop_permanently";
     let status = in_a_process(NAME, |interrupts| {
         assert_eq!(interrupts.asked(), None);
         raise(SIGUSR1).unwrap();
@@ -39,8 +39,8 @@ fn a_checkpoint_is_asked_for_once_and_a_stop_stays_asked() {
 }
 
 #[test]
-fn an_interrupt_asks_for_a_stop_and_a_second_one_ends_at_once() {
-    const NAME: &str = "an_interrupt_asks_for_a_stop_and_a_second_one_ends_at_once";
+fn one_sigint_requests_a_stop_and_a_second_ends_the_process() {
+    const NAME: &str = "one_sigint_requests_a_stop_and_a_second_ends_the_process";
     let status = in_a_process(NAME, |interrupts| {
         raise(SIGTERM).unwrap();
         raise(SIGINT).unwrap();

@@ -1,9 +1,9 @@
-//! `launch` over shell scripts as ranks, each time in a process of its own: it takes over the signals of its process,
-//! and is to be killed.
+//! `launch` with shell scripts as ranks. Each test starts a separate process, because `launch` handles the signals of
+//! its process and some tests kill it.
 //!
-//! A script that is to outlive its turn sleeps for [`SLEEP_S`] seconds, and the limits of a launch are as long unless a
-//! test sets them; a test that works waits for neither. Where one event has to come after another, they meet at a
-//! named pipe.
+//! A script that must not exit by itself sleeps for [`SLEEP_S`] seconds. The limits of a launch are equally long,
+//! unless a test sets them. A passing test waits for neither. If one event must follow another, the processes
+//! synchronize through a named pipe.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::env;
@@ -22,7 +22,7 @@ use program::exit::Exit;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// What the entry below is told.
+/// Environment variables for the entry below.
 const SCRIPT: &str = "TEST_SCRIPT";
 const RANKS: &str = "TEST_RANKS";
 const LOG_DIR: &str = "TEST_LOG_DIR";
@@ -30,10 +30,10 @@ const GRACE_MS: &str = "TEST_GRACE_MS";
 const ROOT_CAUSE_WITHIN_MS: &str = "TEST_ROOT_CAUSE_WITHIN_MS";
 
 const SLEEP_S: u64 = 60;
-/// Much more than a launch takes that waits for nothing, and much less than [`SLEEP_S`].
+/// Much longer than a launch without waits, and much shorter than [`SLEEP_S`].
 const SOON: Duration = Duration::from_secs(30);
 
-/// Not a test by itself: the others start it as the process that launches.
+/// Not a test: the tests start it as the process that launches.
 #[test]
 fn entry_of_a_launch() {
     let Ok(script) = env::var(SCRIPT) else { return };
@@ -53,7 +53,7 @@ fn entry_of_a_launch() {
     std::process::exit(code.into());
 }
 
-/// Not a test by itself: a rank that ends with an error as the trainer does.
+/// Not a test: a rank that fails with an error as the trainer does.
 #[test]
 fn entry_of_a_failing_rank() {
     if env::var_os("TEST_FAILS").is_some() {
@@ -64,7 +64,7 @@ fn entry_of_a_failing_rank() {
     }
 }
 
-/// This program, with the one entry to run.
+/// A command that runs one entry of this program.
 fn entry(name: &str) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", name, "--quiet", "--nocapture"]);
@@ -81,7 +81,7 @@ fn launch(n_ranks: usize, script: &str) -> Command {
     command
 }
 
-/// How it ended: its exit code, what it printed without the test harness's own, and on standard error.
+/// Returns the exit code, the output without the test harness's, and standard error.
 fn end(launched: Child) -> (Option<i32>, String, String) {
     let Output { status, stdout, stderr } = launched.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -101,7 +101,7 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
-/// A named pipe, on which ranks wait for each other and tests for ranks.
+/// A named pipe with which ranks wait for each other and tests wait for ranks.
 struct Fifo {
     folder: TempDir,
 }
@@ -119,13 +119,13 @@ impl Fifo {
         self.folder.path().join("fifo")
     }
 
-    /// To be read to its end, which comes when the last process that writes has closed it.
+    /// Opens the pipe for reading. It ends when the last writer closes it.
     fn open(&self) -> BufReader<File> {
         BufReader::new(File::open(self.path()).unwrap())
     }
 }
 
-/// Waits for so many lines, and sorts them.
+/// Waits for `n` lines and sorts them.
 fn lines(pipe: &mut BufReader<File>, n: usize) -> Vec<String> {
     let mut lines: Vec<_> = pipe.lines().take(n).map(Result::unwrap).collect();
     lines.sort();
@@ -137,7 +137,7 @@ fn signal(launched: &Child, signal: Signal) {
 }
 
 #[test]
-fn each_rank_has_its_place_in_torchruns_variables() {
+fn each_rank_gets_torchruns_variables() {
     let script = "echo $RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $MASTER_ADDR $OMP_NUM_THREADS \
                   $((MASTER_PORT > 1023)) ${TORCHELASTIC_USE_AGENT_STORE-none}";
     let (code, stdout, stderr) = run(launch(3, script).env("TORCHELASTIC_USE_AGENT_STORE", "True"));
@@ -149,7 +149,7 @@ fn each_rank_has_its_place_in_torchruns_variables() {
 }
 
 #[test]
-fn threads_that_the_user_asked_for_are_left() {
+fn a_thread_count_of_the_user_is_kept() {
     let (code, stdout, _) = run(launch(1, "echo $OMP_NUM_THREADS").env("OMP_NUM_THREADS", "7"));
 
     assert_eq!((code, stdout.as_str()), (Some(0), "7\n"));
@@ -157,7 +157,7 @@ fn threads_that_the_user_asked_for_are_left() {
 
 #[test]
 fn lines_of_ranks_do_not_mix() {
-    // Three ranks that print halves of lines, as many as a pipe holds several times over.
+    // Three ranks print half lines, several times more than fits in a pipe.
     let script = "i=0; while [ $i -lt 5000 ]; do printf 'first half, '; echo second half; i=$((i+1)); done";
     let folder = tempfile::tempdir().unwrap();
     let (code, stdout, _) = run(launch(3, script).env(LOG_DIR, folder.path()));
@@ -171,14 +171,14 @@ fn lines_of_ranks_do_not_mix() {
 }
 
 #[test]
-fn logs_hold_both_streams_of_a_rank_and_grow_with_the_next_launch() {
+fn logs_contain_both_streams_and_are_appended_to() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs/of-this-run");
     let script = "echo rank $RANK; echo 'to stderr' >&2; printf unfinished";
     for _ in 0..2 {
         let (code, stdout, stderr) = run(launch(2, script).env(LOG_DIR, &logs));
         assert_eq!(code, Some(0));
-        // Rank 0's unfinished line may meet rank 1's.
+        // Rank 0's unfinished line may be joined with rank 1's line.
         assert!(stdout.contains("[rank 1] rank 1\n") && stdout.contains("[rank 1] unfinished\n"), "{stdout}");
         assert_eq!(sorted(&stderr), ["[rank 1] to stderr", "to stderr"]);
     }
@@ -191,7 +191,7 @@ fn logs_hold_both_streams_of_a_rank_and_grow_with_the_next_launch() {
 }
 
 #[test]
-fn a_log_that_cannot_be_made_starts_nothing() {
+fn an_invalid_log_folder_starts_no_rank() {
     let (code, stdout, stderr) = run(launch(2, "echo started").env(LOG_DIR, "/dev/null/logs"));
 
     assert_eq!((code, stdout.as_str()), (Some(74), ""));
@@ -199,7 +199,7 @@ fn a_log_that_cannot_be_made_starts_nothing() {
 }
 
 #[test]
-fn a_full_disk_ends_a_log_and_not_the_ranks() {
+fn a_full_disk_ends_a_log_but_not_the_ranks() {
     let folder = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("rank-1.log")).unwrap();
     let (code, stdout, stderr) = run(launch(2, "echo one; echo two").env(LOG_DIR, folder.path()));
@@ -213,9 +213,9 @@ fn a_full_disk_ends_a_log_and_not_the_ranks() {
 }
 
 #[test]
-fn rank_0_has_the_terminal_itself_unless_it_is_logged() {
+fn rank_0_inherits_the_terminal_unless_it_is_logged() {
     let folder = tempfile::tempdir().unwrap();
-    // The parent of a rank is the launch.
+    // The parent of a rank is the launching process.
     let script = "for fd in 1 2; do \
                   [ $(readlink /proc/$$/fd/$fd) = $(readlink /proc/$PPID/fd/$fd) ] && echo same || echo other; done";
 
@@ -227,7 +227,7 @@ fn rank_0_has_the_terminal_itself_unless_it_is_logged() {
 }
 
 #[test]
-fn one_ranks_failure_ends_all_with_its_code_and_last_line() {
+fn a_failed_rank_ends_all_with_its_code_and_last_line() {
     let script = "case $RANK in 1) echo progress >&2; echo 'trainer: no such row' >&2; exit 65;; esac; exec sleep $SLEEP_S";
     let (code, _, stderr) = run(&mut launch(3, script));
 
@@ -240,7 +240,7 @@ fn one_ranks_failure_ends_all_with_its_code_and_last_line() {
 }
 
 #[test]
-fn a_ranks_own_message_is_told_rather_than_its_last_line() {
+fn an_error_file_takes_precedence_over_the_last_line() {
     let fails = entry("entry_of_a_failing_rank");
     let fails: Vec<_> = std::iter::once(fails.get_program()).chain(fails.get_args()).collect();
     let fails = fails.join(OsStr::new(" ")).into_string().unwrap();
@@ -258,9 +258,9 @@ fn a_ranks_own_message_is_told_rather_than_its_last_line() {
 }
 
 #[test]
-fn a_killed_rank_is_the_root_cause_and_worth_trying_again() {
+fn a_killed_rank_is_the_root_cause_and_can_be_retried() {
     let fifo = Fifo::new();
-    // Rank 0 ends because rank 1 was lost: it hears of it first by the end of the pipe.
+    // Rank 0 exits because rank 1 was lost, which it notices at the end of the pipe.
     let script =
         "if [ $RANK = 1 ]; then exec 9>$FIFO; kill -9 $$; fi; cat $FIFO; echo 'rank 1 has died' >&2; exit 75";
     let (code, _, stderr) = run(launch(2, script).env("FIFO", fifo.path()));
@@ -270,7 +270,7 @@ fn a_killed_rank_is_the_root_cause_and_worth_trying_again() {
 }
 
 #[test]
-fn a_rank_that_lost_a_peer_is_not_the_root_cause_though_it_ends_first() {
+fn a_rank_that_lost_a_peer_is_not_the_root_cause_even_if_first() {
     let fifo = Fifo::new();
     let script = "if [ $RANK = 0 ]; then exec 9>$FIFO; echo 'rank 1 has died' >&2; exit 75; fi; \
                   cat $FIFO; echo 'disk full' >&2; exit 74";
@@ -281,7 +281,7 @@ fn a_rank_that_lost_a_peer_is_not_the_root_cause_though_it_ends_first() {
 }
 
 #[test]
-fn a_lost_peer_is_the_root_cause_where_no_rank_ends_otherwise() {
+fn a_lost_peer_is_the_root_cause_if_no_other_rank_fails() {
     let script = "[ $RANK = 1 ] && { echo 'rank 0 has been silent for 10 s' >&2; exit 75; }; kill -STOP $$";
     let (code, _, stderr) = run(launch(2, script).env(ROOT_CAUSE_WITHIN_MS, "1"));
 
@@ -291,7 +291,7 @@ fn a_lost_peer_is_the_root_cause_where_no_rank_ends_otherwise() {
 }
 
 #[test]
-fn a_rank_that_does_not_end_after_its_grace_is_killed() {
+fn a_rank_that_ignores_sigterm_is_killed() {
     let fifo = Fifo::new();
     let script = "if [ $RANK = 0 ]; then trap '' TERM; exec 9>$FIFO; echo ready >&9; exec sleep $SLEEP_S; fi; \
                   read ready <$FIFO; exit 70";
@@ -301,7 +301,7 @@ fn a_rank_that_does_not_end_after_its_grace_is_killed() {
 }
 
 #[test]
-fn a_rank_that_is_done_waits_for_none() {
+fn a_successful_rank_does_not_end_the_others() {
     let fifo = Fifo::new();
     let script = "if [ $RANK = 0 ]; then exec 9>$FIFO; exit 0; fi; cat $FIFO; echo last";
     let (code, stdout, stderr) = run(launch(2, script).env("FIFO", fifo.path()));
@@ -310,8 +310,8 @@ fn a_rank_that_is_done_waits_for_none() {
 }
 
 #[test]
-fn what_a_rank_leaves_running_does_not_hold_the_end_up() {
-    // It has rank 1's standard output, which the launch reads.
+fn a_background_process_of_a_rank_does_not_delay_the_exit() {
+    // The background process holds rank 1's standard output, which the launch reads.
     let script = "[ $RANK = 0 ] || { sleep $SLEEP_S & echo $!; }";
     let (code, stdout, _) = run(&mut launch(2, script));
 
@@ -320,9 +320,9 @@ fn what_a_rank_leaves_running_does_not_hold_the_end_up() {
     kill_process(left.unwrap(), Signal::KILL).unwrap();
 }
 
-/// Ranks that write into the pipe what they hear, and stop with the code in `$CODE`; without one they go on, for
-/// [`SLEEP_S`] seconds. They wait in short sleeps: a shell that is about to wait long, in `read` say, does not see the
-/// signal of just before.
+/// Ranks that report received signals through the pipe and stop with the code in `$CODE`. Without a code they
+/// continue for [`SLEEP_S`] seconds. They wait in short sleeps, because a shell that starts a long wait, for example
+/// in `read`, misses a signal that arrived just before.
 const LISTENS: &str = "exec 9>$FIFO; \
      trap 'echo $RANK saves >&9' USR1; \
      trap 'echo $RANK stops >&9; [ -z $CODE ] || exit $CODE' TERM; \
@@ -330,7 +330,7 @@ const LISTENS: &str = "exec 9>$FIFO; \
      n=0; while [ $n -lt $((SLEEP_S * 50)) ]; do sleep 0.02; n=$((n + 1)); done";
 
 #[test]
-fn a_stop_is_passed_on_and_ends_with_the_ranks_code() {
+fn a_stop_is_forwarded_and_the_ranks_code_returned() {
     for (asked, code) in [(Signal::TERM, 0), (Signal::INT, 75)] {
         let fifo = Fifo::new();
         let mut launched = launch(2, LISTENS);
@@ -347,7 +347,7 @@ fn a_stop_is_passed_on_and_ends_with_the_ranks_code() {
 }
 
 #[test]
-fn a_checkpoint_is_asked_of_all_ranks() {
+fn a_checkpoint_request_is_forwarded_to_all_ranks() {
     let fifo = Fifo::new();
     let launched = launch(2, LISTENS).env("FIFO", fifo.path()).env("CODE", "0").spawn().unwrap();
     let mut pipe = fifo.open();
@@ -361,7 +361,7 @@ fn a_checkpoint_is_asked_of_all_ranks() {
 }
 
 #[test]
-fn a_second_interrupt_kills() {
+fn a_second_interrupt_kills_all_ranks() {
     let fifo = Fifo::new();
     let launched = launch(2, LISTENS).env("FIFO", fifo.path()).env("CODE", "").spawn().unwrap();
     let mut pipe = fifo.open();
@@ -382,7 +382,7 @@ fn a_second_interrupt_kills() {
 }
 
 #[test]
-fn ranks_do_not_outlive_a_killed_launch() {
+fn ranks_die_with_a_killed_launch() {
     let fifo = Fifo::new();
     let script = "exec 9>$FIFO; trap '' TERM INT HUP; echo $$ >&9; exec sleep $SLEEP_S";
     let launched = launch(3, script).env("FIFO", fifo.path()).spawn().unwrap();

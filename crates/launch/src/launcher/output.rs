@@ -1,4 +1,4 @@
-//! What ranks print, line by line: to the terminal, with the rank in front, and to the rank's log.
+//! Forwards the ranks' output line by line, to the terminal with a rank prefix and to the rank's log.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
@@ -6,16 +6,16 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// A longer line is cut into several.
+/// Maximum length of a line. Longer lines are split.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 
-/// Takes a progress bar, which ends without a line end, off the terminal's line; its next drawing puts it back.
+/// Erases a progress bar, which has no line end, from the terminal's current line. The next update draws it again.
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
-/// Nothing: a channel of this tells only when all its senders are gone.
+/// Has no values: its channel only signals that all senders are dropped.
 pub(super) enum Forwarding {}
 
-/// The last line on standard error that was not empty.
+/// The last non-empty line on standard error.
 #[derive(Clone, Default)]
 pub(super) struct LastLine(Arc<Mutex<Vec<u8>>>);
 
@@ -34,30 +34,30 @@ impl LastLine {
     }
 }
 
-/// One of a rank's two streams.
+/// One of a rank's output streams.
 pub(super) enum Stream {
     Out,
     Err(LastLine),
 }
 
-/// What becomes of a stream's lines.
+/// The destinations of a stream's lines.
 pub(super) struct Lines {
     stream: Stream,
-    /// None: rank 0, whose bytes pass as they are.
+    /// None for rank 0, whose bytes are forwarded unchanged.
     prefix: Option<String>,
     log: Option<File>,
 }
 
 impl Lines {
     pub(super) fn of(rank: usize, stream: Stream, log: Option<File>) -> Self {
-        // Only where rank 0 has no log does it draw its bar on the terminal.
+        // Rank 0 draws its progress bar on the terminal only if it has no log.
         let beside_a_bar = log.is_none() && io::stderr().is_terminal() && stream.is_terminal();
         let clear = if beside_a_bar { CLEAR_LINE } else { "" };
         let prefix = (rank > 0).then(|| format!("{clear}[rank {rank}] "));
         Self { stream, prefix, log }
     }
 
-    /// Takes lines until the stream ends, in a thread that holds the sender as long.
+    /// Forwards lines in a thread until the stream ends. The thread holds the sender.
     pub(super) fn forward(
         mut self,
         pipe: impl Read + Send + 'static,
@@ -74,7 +74,7 @@ impl Lines {
     fn take_all(&mut self, pipe: impl Read) {
         let mut pipe = BufReader::new(pipe);
         let mut line = Vec::new();
-        // A pipe that cannot be read has ended for us.
+        // A read error counts as the end of the pipe.
         while (&mut pipe).take(LINE_BYTES_MAX).read_until(b'\n', &mut line).is_ok_and(|n_bytes| n_bytes > 0) {
             self.write_log(&line);
             if let Stream::Err(last) = &self.stream {
@@ -91,7 +91,7 @@ impl Lines {
         [prefix.as_bytes(), line, end].concat()
     }
 
-    /// A training is worth more than its log: a full disk ends the log, and is told once.
+    /// A full disk ends the log, with one message, but not the training.
     fn write_log(&mut self, line: &[u8]) {
         if let Some(mut log) = self.log.take() {
             match log.write_all(line) {
@@ -113,9 +113,9 @@ impl Stream {
         }
     }
 
-    /// Where nobody listens, ranks go on.
+    /// Write errors are ignored, so that ranks continue if nobody reads the output.
     fn write(&self, bytes: &[u8]) {
-        // One write and one lock for a line, so that lines of several ranks do not mix.
+        // One write and one lock per line, so that lines of several ranks do not mix.
         let _ = match self {
             Self::Out => {
                 let mut stdout = io::stdout().lock();
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_line_stays_a_line_of_its_rank() {
+    fn each_part_of_a_split_line_has_the_rank_prefix() {
         let of = |rank| Lines::of(rank, Stream::Out, File::open("/dev/null").ok());
 
         assert_eq!(of(3).shown(b"half"), b"[rank 3] half\n");
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_line_that_says_something_is_kept() {
+    fn the_last_non_empty_line_is_kept() {
         let last = LastLine::default();
         assert_eq!(last.get(), None);
 

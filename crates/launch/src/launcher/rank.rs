@@ -1,4 +1,4 @@
-//! One rank as a process: how it is started, told things, and found to have ended.
+//! The process of one rank: start, signals and exit.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,10 +21,10 @@ use super::output::{Forwarding, LastLine, Lines, Stream};
 use super::{Error, Result};
 use crate::{failure, ffi, key};
 
-/// Sets how many threads libtorch takes for one rank.
+/// Environment variable with the number of libtorch's threads per rank.
 const THREADS: &str = "OMP_NUM_THREADS";
 
-/// What all ranks have in common.
+/// Settings that all ranks share.
 pub(super) struct Setting<'a> {
     pub(super) program: &'a Path,
     pub(super) arguments: &'a [OsString],
@@ -32,11 +32,11 @@ pub(super) struct Setting<'a> {
     pub(super) master_port: u16,
     pub(super) log_dir: Option<&'a Path>,
     pub(super) error_files: &'a Path,
-    /// What the ranks of this launch know each other by.
+    /// The secret with which the ranks of this launch authenticate each other.
     pub(super) secret: &'a str,
 }
 
-/// A process that is a rank. Dropped, it is killed.
+/// A rank's process. Dropping it kills the process.
 pub(super) struct Rank {
     child: Child,
     end: Option<End>,
@@ -54,7 +54,7 @@ impl Rank {
         command.args(setting.arguments).stdin(Stdio::null());
         place(&mut command, rank, setting);
         command.env(failure::ERROR_FILE, &error_file);
-        // A progress bar needs the terminal itself.
+        // A progress bar requires the terminal itself.
         if rank > 0 || log.is_some() {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
         }
@@ -76,7 +76,7 @@ impl Rank {
         Ok(started)
     }
 
-    /// How it ended, if it has since this was asked last.
+    /// Returns how the rank exited, once.
     pub(super) fn new_end(&mut self) -> io::Result<Option<End>> {
         if self.has_ended() {
             return Ok(None);
@@ -89,15 +89,15 @@ impl Rank {
         self.end.is_some()
     }
 
-    /// Nothing happens to a rank that has ended.
+    /// Sends a signal, unless the rank has exited.
     pub(super) fn signal(&self, signal: Signal) {
         if !self.has_ended() {
-            // Nobody but this object waits for it, so the number is still its own, and it is our child.
+            // Only this object waits for the child, so the process number cannot have been reused.
             let _ = kill_process(Pid::from_child(&self.child), signal);
         }
     }
 
-    /// What it said about its end.
+    /// The rank's error message.
     pub(super) fn message(&self) -> Option<String> {
         failure::message(&self.error_file).or_else(|| self.last_line.get())
     }
@@ -110,7 +110,7 @@ impl Rank {
 impl Drop for Rank {
     fn drop(&mut self) {
         if !self.has_ended() {
-            // It can fail only where the process has ended.
+            // Fails only if the process has exited.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
@@ -118,12 +118,12 @@ impl Drop for Rank {
 }
 
 fn open_log(path: &Path) -> Result<File> {
-    // Appending: the log of a failure outlives the next start, and lines of two threads do not overwrite each other.
+    // Appends: the log of a failure is kept, and lines of two threads do not overwrite each other.
     let file = OpenOptions::new().create(true).append(true).open(path);
     file.map_err(|source| Error::Log { path: path.to_owned(), source })
 }
 
-/// Gives a process its place among the ranks, by torchrun's variables.
+/// Sets torchrun's environment variables.
 fn place(command: &mut Command, rank: usize, setting: &Setting<'_>) {
     let n_ranks = setting.n_ranks.get();
     for (name, number) in
@@ -132,9 +132,9 @@ fn place(command: &mut Command, rank: usize, setting: &Setting<'_>) {
         command.env(name, number.to_string());
     }
     command.env("MASTER_ADDR", "127.0.0.1").env("MASTER_PORT", setting.master_port.to_string());
-    // Rank 0 serves the store, whatever agent this process itself runs under.
+    // Rank 0 serves the store, even if this process itself runs under a torchrun agent.
     command.env_remove("TORCHELASTIC_USE_AGENT_STORE").env_remove("TORCHELASTIC_RESTART_COUNT");
-    // Nothing of this job leaves the machine, whatever interface serves jobs of several machines.
+    // The ranks communicate only within this machine, whatever interface is configured for several machines.
     command.env_remove("GLOO_SOCKET_IFNAME").env("NCCL_SOCKET_IFNAME", "lo");
     if env::var_os(THREADS).is_none() {
         let n_cores = available_parallelism().map_or(1, NonZeroUsize::get);
@@ -142,18 +142,18 @@ fn place(command: &mut Command, rank: usize, setting: &Setting<'_>) {
     }
 }
 
-/// How a rank ended.
+/// How a rank exited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// With this exit code.
+    /// With an exit code.
     Code(u8),
-    /// By this signal.
+    /// By a signal.
     Signal(i32),
 }
 
 impl End {
     fn of(status: ExitStatus) -> Self {
-        // A process that was waited for has either, and a code is at most 255.
+        // A process that was waited for has one of both, and a code is at most 255.
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         code.map_or_else(|| Self::Signal(status.signal().unwrap_or_default()), Self::Code)
     }
@@ -162,13 +162,13 @@ impl End {
         self == Self::Code(0)
     }
 
-    /// Whether another rank's end may be the reason.
+    /// Whether another rank's exit may be the cause.
     pub(super) fn may_be_a_consequence(self) -> bool {
         self == Self::Code(Exit::TryAgain as u8)
     }
 
-    /// The exit code of who ends because of this. A signal that a process sends itself by a defect is a broken
-    /// promise; any other came from outside, as when memory ran out, and starting again may help.
+    /// The exit code to return for this exit. A signal that a process raises by a defect is an internal error. Any
+    /// other came from outside, for example when memory ran out, and a new start can succeed.
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Code(code) => code,
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_defects_signal_is_a_broken_promise_and_one_from_outside_worth_trying_again() {
+    fn the_exit_code_distinguishes_defects_from_outside_signals() {
         assert_eq!(End::of(ExitStatus::from_raw(74 << 8)), End::Code(74));
         assert_eq!(End::of(ExitStatus::from_raw(9)).exit_code(), 75);
         assert_eq!(End::of(ExitStatus::from_raw(11 | 0x80)).exit_code(), 70);
