@@ -1,4 +1,5 @@
-//! A training's tensors into a checkpoint and back. Rank 0 writes and reads; the others get what it read.
+//! Saves a training's tensors in a checkpoint and restores them. Rank 0 writes and reads; the others receive what it
+//! read.
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use crate::families::{read_like, write_tensors};
 use crate::ranks::Ranks;
 use crate::train::Training;
 
-/// Saves a training. Its checkpoint is durable when this returns.
+/// Saves a checkpoint. On return, it is durable.
 pub fn save(to: &Checkpoints, recipe: &Recipe, rows: &Rows, training: &Training) -> Result<()> {
     let parameters = training.model.parameters();
     let (steps, has_best) = (training.optimizer.steps(), training.best.is_some());
@@ -28,8 +29,8 @@ pub fn save(to: &Checkpoints, recipe: &Recipe, rows: &Rows, training: &Training)
     Ok(to.save(&state, &rows.vocabulary().words, &files)?)
 }
 
-/// Puts a checkpoint's content in the place of a new training's. Rank 0 reads it, at a path that only it needs to
-/// see. Errors: a file that is not what its digest says; a recipe or a vocabulary that is not this training's.
+/// Restores a training from a checkpoint. Rank 0 reads it, so the path need not exist on other machines. Errors: a
+/// file does not match its digest, or the recipe or vocabulary differs from this training's.
 pub fn restore(
     folder: &Path,
     recipe: &Recipe,

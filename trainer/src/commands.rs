@@ -1,4 +1,4 @@
-//! What each command of the program does, from its arguments on.
+//! The commands of the program: each takes its arguments and does the work.
 
 mod device;
 mod evaluate;

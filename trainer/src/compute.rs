@@ -1,4 +1,4 @@
-//! What computes: a device, and on a processor the threads of the project's own kernels.
+//! The compute backend: a device and, on the CPU, the threads of the built-in kernels.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tch::Device;
 
 use crate::error::{Error, Result};
 
-/// A device, and what else there is.
+/// A device and an optional team of kernel threads.
 #[derive(Clone, Debug)]
 pub struct Compute {
     device: Device,
@@ -20,7 +20,7 @@ impl Compute {
         Self { device, team: None }
     }
 
-    /// Own kernels on the processor, by as many threads as PyTorch has, and PyTorch for what they do not do.
+    /// The built-in kernels on the CPU, with PyTorch's number of threads. PyTorch computes what has no kernel.
     pub fn kernels() -> Result<Self> {
         let n_threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
         let team = Team::new(n_threads, Processor::best()).map_err(|error| Error::internal(&error))?;
@@ -32,12 +32,12 @@ impl Compute {
         self.device
     }
 
-    /// The threads of own kernels.
+    /// The threads of the built-in kernels.
     pub fn team(&self) -> Option<&Team> {
         self.team.as_deref()
     }
 
-    /// The same, to be shared.
+    /// The same, as a shared reference.
     pub(crate) fn shared_team(&self) -> Option<Arc<Team>> {
         self.team.clone()
     }

@@ -1,11 +1,11 @@
-//! The settings of `fit` that no option gives: a recipe, and the number of rows that it trains on.
+//! Defaults of `fit`, from the recipe and the number of training rows.
 //!
-//! BENCHMARKS.md has the measurements behind the modern recipe. The number of rows is that of the whole training part,
-//! the same on every rank.
+//! BENCHMARKS.md has the measurements behind the modern recipe. The number of rows is that of the whole training
+//! split, so it is the same on every rank.
 
 use crate::arguments::{DecayName, OptimizerName, PoolName, RecipeName};
 
-/// A value for each option of `fit` whose default depends on `--recipe` or on the number of rows.
+/// A value for each option of `fit` whose default depends on `--recipe` or the number of training rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Defaults {
     /// `--embedding`.
@@ -34,7 +34,7 @@ pub struct Defaults {
     pub dropout_layers: f64,
     /// `--dropout-head`.
     pub dropout_head: f64,
-    /// Whether `batch`, `epochs` and `dropout_words` follow from the number of rows.
+    /// Whether `batch`, `epochs` and `dropout_words` depend on the number of training rows.
     pub by_rows: bool,
 }
 
@@ -44,9 +44,9 @@ const ADAM_RATE: f64 = 0.002;
 /// `--rate` of SGD.
 const SGD_RATE: f64 = 0.1;
 
-/// A line of the modern recipe's table.
+/// A row of the modern recipe's table.
 struct ByRows {
-    /// For so many training rows and fewer.
+    /// Maximum number of training rows for these values.
     rows_max: u64,
     batch: u32,
     epochs: u32,
@@ -61,7 +61,7 @@ const BY_ROWS: [ByRows; 4] = [
 ];
 
 impl Defaults {
-    /// Of a recipe for so many training rows.
+    /// The defaults of a recipe for this number of training rows.
     pub fn of(recipe: RecipeName, training_rows: u64) -> Self {
         match recipe {
             RecipeName::Modern => Self::modern(training_rows),
@@ -90,7 +90,7 @@ impl Defaults {
         }
     }
 
-    /// The earlier system's.
+    /// The original system's settings.
     fn original() -> Self {
         Self {
             embedding: 100,
@@ -111,7 +111,7 @@ impl Defaults {
     }
 }
 
-/// `--rate`, whatever the recipe: it is the optimizer's, so that `--optimizer` alone makes sense.
+/// `--rate`. Depends on the optimizer, not on the recipe, so that `--optimizer` alone gives a suitable rate.
 pub fn rate(optimizer: OptimizerName) -> f64 {
     match optimizer {
         OptimizerName::Sgd => SGD_RATE,
@@ -120,7 +120,7 @@ pub fn rate(optimizer: OptimizerName) -> f64 {
 }
 
 impl RecipeName {
-    /// `--validation-fraction`, which is wanted before the rows are counted.
+    /// `--validation-fraction`, which is required before the rows are counted.
     pub fn validation_fraction(self) -> f64 {
         match self {
             Self::Modern => 0.05,
@@ -148,7 +148,7 @@ mod tests {
         assert!(table.is_sorted_by(|one, next| one.0 < next.0 && one.1 > next.1), "{table:?}");
     }
 
-    /// What `fit --help` says of an option that is not given.
+    /// The default that `fit --help` prints for an option.
     fn told(option: &str) -> String {
         let arguments = Arguments::command();
         let fit = arguments.find_subcommand("fit").unwrap();

@@ -1,4 +1,4 @@
-//! Why a command of the trainer ends early, and the exit code that the program gives for it.
+//! Errors of the trainer's commands, and their exit codes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,83 +6,83 @@ use std::path::{Path, PathBuf};
 use program::exit::Exit;
 use thiserror::Error;
 
-/// Why a command ends early.
+/// Errors of the trainer's commands.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// There is no batch.
+    /// Batches could not be read.
     #[error(transparent)]
     Batches(#[from] batches::Error),
-    /// A setting makes no sense.
+    /// A setting has an invalid value.
     #[error("{setting} is {found}, expected {expected}")]
     Setting {
-        /// Its name.
+        /// Name of the setting.
         setting: &'static str,
         /// Its value.
         found: String,
-        /// What it may be.
+        /// The valid values.
         expected: String,
     },
-    /// An option is of another format of lines.
+    /// An option belongs to another line format.
     #[error("{0}; --help tells more")]
     Misplaced(#[from] corpus::format::Misplaced),
-    /// There are no metrics.
+    /// Metrics could not be computed.
     #[error(transparent)]
     Scoring(#[from] scoring::Error),
-    /// The training has no finite loss any more.
+    /// The loss is not finite.
     #[error(
         "step {step}: the loss is no finite number; the training diverged: lower the learning rate, clip gradients, or \
          resume from a checkpoint with other settings"
     )]
     Diverged {
-        /// Steps before.
+        /// Number of completed steps.
         step: u64,
     },
-    /// Weights in a file are not those of the model.
+    /// A weights file does not match the model.
     #[error("{}: {found}, expected {expected}", path.display())]
     Weights {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// What the file contains.
         found: String,
-        /// What the model has.
+        /// What the model requires.
         expected: String,
     },
-    /// A saved model answers nothing about a row.
+    /// The model predicts next words, not labels.
     #[error(
         "{}: a model that tells next words, expected one that tells what a row says; train one by fit --init-from {}",
         path.display(),
         path.display()
     )]
     NoClassifier {
-        /// Its folder.
+        /// Folder of the model.
         path: PathBuf,
     },
-    /// The folder of a training could not be written or read.
+    /// The training folder could not be written or read.
     #[error(transparent)]
     Runs(#[from] runs::Error),
     /// A checkpoint or a saved model could not be written or read.
     #[error(transparent)]
     Saved(#[from] runs::saved::Error),
-    /// Lines could not be read or answered.
+    /// Lines could not be read or predicted.
     #[error(transparent)]
     Predict(#[from] crate::predict::Error),
-    /// The folder in which a result should be made is not there.
+    /// The parent folder of a result does not exist.
     #[error(transparent)]
     NoFolder(#[from] program::place::NoFolder),
-    /// A file of word vectors.
+    /// A file of word vectors is invalid.
     #[error("{}: line {line}: {found}", path.display())]
     Vectors {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
         /// What is wrong.
         found: String,
     },
-    /// The training in the folder is complete, and is to go on with other settings.
+    /// The training in the folder is complete, but has other settings.
     #[error(
         "{}: found a complete training with {what} {found}, expected {expected}; begin another with its weights by \
          --init-from {}, and another --out", path.display(), model.display()
@@ -92,23 +92,23 @@ pub enum Error {
         path: PathBuf,
         /// The setting.
         what: String,
-        /// Of the training that is there.
+        /// Its value in the existing training.
         found: String,
-        /// Now.
+        /// Its value now.
         expected: String,
-        /// Its model.
+        /// The existing model.
         model: PathBuf,
     },
-    /// Somebody ended the training, which has been saved.
+    /// The training was stopped by a signal after a checkpoint.
     #[error("interrupted; a checkpoint is in {}: go on by --resume", resume.display())]
     Interrupted {
         /// The folder of checkpoints.
         resume: PathBuf,
     },
-    /// Rank 0 could not go on.
+    /// Rank 0 failed.
     #[error("rank 0 could not go on: {message}")]
     Elsewhere {
-        /// What it says.
+        /// Its error message.
         message: String,
     },
     /// Reading or writing failed.
@@ -116,31 +116,31 @@ pub enum Error {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The operating system would not pass on signals.
+    /// Signal handlers could not be installed.
     #[error("cannot listen to signals")]
     Signals(#[source] io::Error),
-    /// The key by which ranks know each other.
+    /// The ranks' key could not be read.
     #[error(transparent)]
     Key(#[from] launch::key::Error),
-    /// The other ranks.
+    /// Communication between ranks failed.
     #[error(transparent)]
     Ranks(#[from] c10d::Error),
-    /// PyTorch.
+    /// PyTorch failed.
     #[error("PyTorch: {}", first_line(.0))]
     Torch(#[from] tch::TchError),
-    /// A promise between parts of this project was not kept.
+    /// An internal invariant is violated; this is a defect.
     #[error("{promise}: this is a defect of sentimill, please report it")]
     Internal {
-        /// The promise.
+        /// The violated invariant.
         promise: String,
     },
 }
 
 impl Error {
-    /// The exit code of a program that ends with this.
+    /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Misplaced(_) | Self::NoFolder(_) => Exit::Usage,
@@ -173,11 +173,11 @@ impl Error {
     }
 }
 
-/// What libtorch says goes on with a C++ stack trace, which tells a user nothing.
+/// libtorch appends a C++ stack trace, which does not help users.
 fn first_line(error: &tch::TchError) -> String {
     let text = error.to_string();
     text.split("\nException raised from").next().unwrap_or(&text).trim().to_owned()
 }
 
-/// The result of a part of a command.
+/// A result with this crate's error.
 pub type Result<T> = std::result::Result<T, Error>;

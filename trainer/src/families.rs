@@ -1,5 +1,5 @@
-//! The models that are trained. Each family has a folder of its own; [`Model`] lists those over an LSTM, which train in
-//! synchronous batches.
+//! The models. Each family has its own folder. [`Model`] lists those with an LSTM, which train in synchronous
+//! batches.
 
 pub mod classifier;
 mod lstm;
@@ -32,14 +32,14 @@ use crate::step::InStep;
 /// A model of any family.
 #[derive(Debug)]
 pub enum Model {
-    /// Tells what a row says.
+    /// Classifies rows.
     Classifier(Classifier),
-    /// Tells each next word of a row.
+    /// Predicts the next word at each position of a row.
     NextWord(NextWord),
 }
 
 impl Model {
-    /// One whose weights are drawn.
+    /// A model with random weights.
     pub fn new(recipe: &Recipe, device: Device) -> Self {
         let (lstm, seed, place) = (&recipe.model, recipe.seed, (kind_of(recipe.precision), device));
         match recipe.family {
@@ -48,7 +48,7 @@ impl Model {
         }
     }
 
-    /// One whose weights are in a safetensors file.
+    /// A model with the weights of a safetensors file.
     fn read(lstm: &LstmSettings, family: Family, place: (Kind, Device), path: &Path) -> Result<Self> {
         Ok(match family {
             Family::Classifier(settings) => Self::Classifier(Classifier::read(lstm, settings, place, path)?),
@@ -56,7 +56,7 @@ impl Model {
         })
     }
 
-    /// The classifier, where it is one.
+    /// The classifier, if it is one.
     pub fn classifier(&self) -> Option<&Classifier> {
         match self {
             Self::Classifier(model) => Some(model),
@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Which family it is of, with the settings that only this has.
+    /// The family, with its settings.
     pub fn family(&self) -> Family {
         match self {
             Self::Classifier(model) => Family::Classifier(model.settings()),
@@ -72,7 +72,7 @@ impl Model {
         }
     }
 
-    /// What it is made over, with all weights.
+    /// The LSTM, which holds all weights.
     pub fn lstm(&self) -> &Lstm {
         match self {
             Self::Classifier(model) => model.lstm(),
@@ -85,7 +85,7 @@ impl Model {
         self.lstm().parameters()
     }
 
-    /// Its weights, to be changed.
+    /// Its weights, mutable.
     pub fn parameters_mut(&mut self) -> &mut Parameters {
         match self {
             Self::Classifier(model) => model.lstm_mut().parameters_mut(),
@@ -93,7 +93,7 @@ impl Model {
         }
     }
 
-    /// The weighted sum of the losses of a share's rows, of which there is one or more, by PyTorch.
+    /// The weighted sum of the losses of a share's rows, computed by PyTorch. The share must have at least one row.
     pub fn loss(&self, recipe: &Recipe, inputs: &Inputs<'_>, batch: &Batch, step: InStep) -> Result<Weighed> {
         let kind = kind_of(recipe.precision);
         let (tokens, lengths) = inputs.tokens_and_lengths(batch)?;

@@ -1,6 +1,6 @@
-//! What has no safe wrapper: the numbers of a tensor as a slice, and how the C library keeps memory.
+//! Unsafe operations: a tensor's elements as a slice, and settings of the C library's allocator.
 //!
-//! This is the only module of the crate with `unsafe`.
+//! The only module of this crate with `unsafe`.
 #![allow(unsafe_code)]
 
 use std::slice;
@@ -15,29 +15,29 @@ fn is_plain(tensor: &Tensor) -> bool {
         && tensor.numel() > 0
 }
 
-/// The numbers of a tensor that lies in memory as a slice does; while they are read, nothing may write to the tensor nor
-/// to another that shares its memory.
+/// The elements of a contiguous 32-bit tensor on the CPU. While the slice exists, nothing may write to the tensor or
+/// to another one with the same memory.
 pub(crate) fn numbers(tensor: &Tensor) -> Option<&[f32]> {
-    // SAFETY: the memory has as many floats and is the tensor's as long as the tensor lives.
+    // SAFETY: the tensor owns memory for as many floats and lives as long as the slice.
     is_plain(tensor).then(|| unsafe { slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) })
 }
 
-/// The same, to be changed; nothing else may read or write them meanwhile.
+/// The same as a mutable slice. Nothing else may access the elements meanwhile.
 pub(crate) fn numbers_mut(tensor: &mut Tensor) -> Option<&mut [f32]> {
     // SAFETY: as above; tensors that share memory are not used at the same time.
     is_plain(tensor).then(|| unsafe { slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) })
 }
 
-/// Lets the process keep all memory that it has had. Otherwise the C library maps and unmaps each large tensor of each
-/// step, and the system clears it page by page, which takes half the time of training by PyTorch.
+/// Makes the allocator keep freed memory. By default, the C library maps and unmaps each large tensor in each step,
+/// and the kernel clears every page. With PyTorch, this takes half of the training time.
 pub(crate) fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        // Larger blocks than the system would be asked for singly; the largest numbers that the calls take.
+        // No separate mappings for large blocks, and the largest values that the calls accept.
         let settings =
             [(libc::M_MMAP_MAX, 0), (libc::M_TRIM_THRESHOLD, i32::MAX), (libc::M_TOP_PAD, 64 << 20)];
         for (parameter, value) in settings {
-            // SAFETY: it only sets a number of the allocator, under its lock. A refusal changes nothing.
+            // SAFETY: sets a parameter of the allocator under its lock. A refusal has no effect.
             unsafe { libc::mallopt(parameter, value) };
         }
     }

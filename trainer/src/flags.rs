@@ -1,4 +1,4 @@
-//! Flags that do nothing beside others are refused: whoever gives one expects it to do something.
+//! Refuses flags that have no effect together with other flags.
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -10,7 +10,7 @@ use crate::arguments::{
 };
 use crate::defaults::Defaults;
 
-/// Reads the program's arguments. Errors, for the parser to show: a flag that does nothing, besides its own.
+/// Parses the program's arguments. Errors of the parser include flags without effect.
 pub fn parse() -> Result<Arguments, clap::Error> {
     let matches = Arguments::command().try_get_matches()?;
     let arguments = Arguments::from_arg_matches(&matches)?;
@@ -18,7 +18,7 @@ pub fn parse() -> Result<Arguments, clap::Error> {
     Ok(arguments)
 }
 
-/// Refuses a flag that was given and does nothing.
+/// Refuses a flag that was set and has no effect.
 fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
     let idle = match &arguments.command {
@@ -44,12 +44,12 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     }
 }
 
-/// A flag, and whether other flags keep it from doing anything.
+/// A flag, and whether other flags make it ineffective.
 #[derive(Clone, Copy)]
 struct Idle {
     id: &'static str,
     is_idle: bool,
-    /// What it does something with.
+    /// The setting with which it has an effect.
     needs: &'static str,
 }
 
@@ -59,10 +59,10 @@ fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
 
 fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &TrainingFlags) -> Vec<Idle> {
     let Optimisation { batch, accumulate, base_batch, optimizer, decay, .. } = *optimisation;
-    // The rows are not counted yet: of a batch size that follows from them anything is possible.
+    // The rows are not counted yet, so a batch size that depends on them may have any value.
     let defaults = Defaults::of(optimisation.recipe, 0);
     let rows = batch.map_or(u64::MAX, |batch| u64::from(batch) * u64::from(accumulate));
-    // The rate climbs from that of the base batch, which is smaller than the batch where there is something to climb.
+    // The warm-up starts from the rate of the base batch. Without a base batch smaller than the batch, there is none.
     let climbs = base_batch.is_some_and(|base| base < rows);
     let steps = decay.unwrap_or(defaults.decay) == DecayName::Step;
     let computing = &training.running.computing;

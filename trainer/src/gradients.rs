@@ -1,4 +1,4 @@
-//! The gradients of a step: the sum over its batches and over all ranks, by kernels or by PyTorch.
+//! The gradients of a step, summed over its batches and over all ranks, computed by kernels or by PyTorch.
 
 mod sums;
 
@@ -18,7 +18,7 @@ use crate::ranks::Ranks;
 use crate::step::InStep;
 use crate::times::Stopwatch;
 
-/// Adds up gradients.
+/// Accumulates gradients.
 pub(crate) struct Gradients<'r> {
     ranks: &'r Ranks,
     way: Way<'r>,
@@ -29,7 +29,7 @@ enum Way<'r> {
         engine: Box<Engine>,
         sums: Sums,
     },
-    /// They are the tensors' own. With several ranks, these are summed while they are computed.
+    /// The gradients are the tensors' own. With several ranks, they are reduced during backward.
     PyTorch {
         reducer: Option<Reducer<'r>>,
     },
@@ -53,8 +53,8 @@ impl<'r> Gradients<'r> {
         Ok(Self { ranks, way })
     }
 
-    /// Adds those of a batch; the weighted sum of this rank's losses. With the step's last one PyTorch's become those of
-    /// all ranks.
+    /// Adds the gradients of a batch and returns the weighted sum of this rank's losses. With PyTorch, the last batch
+    /// of a step also reduces the gradients over all ranks.
     pub(crate) fn add(
         &mut self,
         recipe: &Recipe,
@@ -87,7 +87,8 @@ impl<'r> Gradients<'r> {
         }
     }
 
-    /// For how many words kernels have added gradients of embeddings since [`Gradients::over_ranks`]; 0 for a rank alone.
+    /// Number of words whose embeddings have gradients from kernels since [`Gradients::over_ranks`]; 0 without other
+    /// ranks.
     pub(crate) fn n_touched(&self) -> usize {
         match &self.way {
             Way::Kernels { sums, .. } => sums.n_touched(),
@@ -95,8 +96,8 @@ impl<'r> Gradients<'r> {
         }
     }
 
-    /// After a step's last batch: makes them those of all ranks, where they are not yet. Each rank's
-    /// [`Gradients::n_touched`] is known to all.
+    /// After the last batch of a step: reduces the gradients over all ranks, if this has not happened yet.
+    /// `n_touched` is [`Gradients::n_touched`] of each rank.
     pub(crate) fn over_ranks(&mut self, n_touched: &[usize], stopwatch: &mut Stopwatch) -> Result<()> {
         match (&mut self.way, self.ranks.group()) {
             (Way::Kernels { sums, .. }, Some(group)) => sums.over_ranks(group, n_touched, stopwatch),
@@ -104,7 +105,7 @@ impl<'r> Gradients<'r> {
         }
     }
 
-    /// Those of each of the model's parameters, undefined where there is none.
+    /// The gradient of each parameter; undefined if there is none.
     pub(crate) fn tensors(&self, model: &Model) -> Vec<Tensor> {
         match &self.way {
             Way::Kernels { sums, .. } => sums.each.iter().map(Tensor::shallow_clone).collect(),
@@ -117,17 +118,17 @@ fn no_kernels() -> Error {
     Error::Internal { promise: "there are kernels for classifiers alone".to_owned() }
 }
 
-/// A share's losses.
+/// Losses of a share.
 #[derive(Debug)]
 pub struct ShareLoss {
-    /// What has the gradients of their weighted sum divided by the rows of the whole step: those of all ranks add up to
-    /// the step's.
+    /// A tensor whose gradients are those of the weighted sum divided by the number of rows in the step. Their sum
+    /// over all ranks is the gradient of the step.
     pub of_step: Tensor,
     /// Their weighted sum.
     pub sum: f64,
 }
 
-/// Computes a share's losses by PyTorch.
+/// Computes the losses of a share with PyTorch.
 pub fn share_loss(
     recipe: &Recipe,
     model: &Model,
@@ -143,7 +144,7 @@ pub fn share_loss(
     Ok(ShareLoss { of_step: gradients / step.rows as f64, sum: loss })
 }
 
-/// The loss of no rows: 0, with gradients of 0, so that a rank without rows joins the reduction as the others do.
+/// A loss of 0 with gradients of 0, with which a rank without rows joins the reduction.
 fn nothing(model: &Model) -> Result<Tensor> {
     let parameters = model.parameters().tensors();
     let zeros = parameters.iter().map(|parameter| Ok((parameter * 0.0).f_sum(parameter.kind())?));
@@ -214,7 +215,7 @@ mod tests {
         batch
     }
 
-    /// The kernels in 32 bits against PyTorch in 64, with the same weights.
+    /// Compares the kernels in 32 bits with PyTorch in 64 bits, with the same weights.
     #[test]
     fn gradients_are_those_of_pytorch() {
         let default = LstmSettings { ids: 500, embedding: 100, hidden: 32, layers: 2, bidirectional: false };
@@ -252,7 +253,7 @@ mod tests {
         }
     }
 
-    /// The losses and gradients of a step of these batches.
+    /// The losses and gradients of a step with these batches.
     fn sums(recipe: &Recipe, model: &Model, compute: &Compute, batches: &[Batch]) -> (f64, Vec<Tensor>) {
         let ranks = Ranks::Alone;
         let mut gradients = Gradients::new(recipe, model, compute, &ranks).unwrap();

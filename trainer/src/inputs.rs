@@ -1,9 +1,9 @@
-//! A batch as tensors on the device of the model.
+//! Converts batches into tensors on the model's device.
 //!
-//! B rows of a share, T tokens of its longest row, N tokens of all rows of a part.
+//! B: rows of a share; T: tokens of its longest row; N: tokens of all rows of a split.
 //!
-//! A GPU keeps the tokens of the training part where they fit: a batch is then gathered there, and only the places of
-//! its rows go over the bus. The tensors are the same either way.
+//! If the tokens of the training split fit on the GPU, they stay there. A batch is then gathered on the GPU, and only
+//! the indices of its rows are copied. The tensors are the same in both cases.
 
 use tch::{Device, Kind, Tensor};
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use batches::{Batch, Table, Tokens};
 use kernels::TokenRows;
 
-/// What a share's rows are.
+/// Labels and ratings of a share's rows.
 #[derive(Debug)]
 pub struct Targets {
     /// 0 or 1, `[B]`.
@@ -20,33 +20,33 @@ pub struct Targets {
     pub ratings: Tensor,
 }
 
-/// A batch's tokens, with `tokens` in the place of its own.
+/// Token rows of a batch, with `tokens` instead of its own tokens.
 pub(crate) fn token_rows<'a>(batch: &'a Batch, tokens: &'a [i64]) -> TokenRows<'a> {
     TokenRows { tokens, longest: batch.longest, lengths: &batch.lengths }
 }
 
-/// Makes tensors of batches.
+/// Converts batches into tensors.
 #[derive(Debug)]
 pub struct Inputs<'a> {
     device: Device,
     resident: Option<Resident<'a>>,
 }
 
-/// All tokens of a part, on the device.
+/// All tokens of a split, on the device.
 #[derive(Debug)]
 struct Resident<'a> {
     table: &'a Table,
-    /// `[N]`, 32 bits each.
+    /// `[N]`, 32-bit.
     tokens: Tensor,
 }
 
 impl<'a> Inputs<'a> {
-    /// Batches are copied to the device.
+    /// Copies each batch to the device.
     pub fn copied(device: Device) -> Self {
         Self { device, resident: None }
     }
 
-    /// The rows of this table lie on the device.
+    /// Keeps the tokens of this table on the device.
     pub fn resident(device: Device, table: &'a Table) -> Self {
         let tokens: Vec<i32> = match table.tokens() {
             Tokens::U16(all) => all.iter().map(|&token| i32::from(token)).collect(),
@@ -56,7 +56,7 @@ impl<'a> Inputs<'a> {
         Self { device, resident: Some(Resident { table, tokens }) }
     }
 
-    /// What the tokens of a table take on a device.
+    /// Memory of a table's tokens on a device.
     pub fn resident_bytes(table: &Table) -> u64 {
         4 * table.tokens().len() as u64
     }
@@ -80,7 +80,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// What a batch's rows weigh, `[B]`.
+    /// The weights of a batch's rows, `[B]`.
     pub fn weights(&self, batch: &Batch, kind: Kind) -> Tensor {
         Tensor::from_slice(&batch.weights).to_kind(kind).to_device(self.device)
     }
@@ -88,7 +88,7 @@ impl<'a> Inputs<'a> {
 
 impl Resident<'_> {
     fn gather(&self, batch: &Batch, lengths: &Tensor, shape: [i64; 2]) -> Result<Tensor> {
-        // The table's rows ascend by their place in the file.
+        // The table's rows are sorted by their index in the file.
         let rows = self.table.rows();
         let begin = |row: &u32| self.table.span(rows.partition_point(|other| other < row)).0 as i64;
         let begins: Vec<i64> = batch.rows.iter().map(begin).collect();
@@ -103,7 +103,7 @@ impl Resident<'_> {
     }
 }
 
-/// Whole numbers for a device.
+/// Copies integers to a device.
 pub(crate) fn whole_numbers(numbers: &[i64], device: Device) -> Tensor {
     Tensor::from_slice(numbers).to_kind(Kind::Int64).to_device(device)
 }

@@ -1,13 +1,13 @@
-//! From a dataset to a trained model.
+//! Trains models on datasets, evaluates them and predicts with them.
 //!
-//! The program's commands ([`commands`]) tie together what knows little of each other. Without tensors: the flags
-//! ([`arguments`], [`flags`], [`defaults`]) and lines into answers ([`predict`]). With them: a device and threads
-//! ([`compute`]), batches on it ([`inputs`]), the models ([`families`]), their gradients ([`gradients`]), what these
-//! change ([`optim`]), and the loop ([`train`]). All of it is a function of its arguments, so that ranks ([`ranks`])
-//! which are told the same do the same. Beside it: what a rank did with its time ([`times`]).
+//! The program's commands ([`commands`]) combine independent modules. Without tensors: the flags ([`arguments`],
+//! [`flags`], [`defaults`]) and predictions for lines ([`predict`]). With tensors: device and threads ([`compute`]),
+//! batches on the device ([`inputs`]), models ([`families`]), gradients ([`gradients`]), optimizers ([`optim`]), and
+//! the training loop ([`train`]). All of them are functions of their arguments, so ranks ([`ranks`]) with the same
+//! arguments compute the same. [`times`] measures how a rank spends its time.
 //!
-//! Rows and batches are [`mod@batches`]; recipes, saved models, checkpoints and the folders of trainings
-//! [`mod@runs`]; metrics [`mod@scoring`]; the page about trainings [`mod@report`]; ranks as processes [`mod@launch`].
+//! Other crates: rows and batches are in [`mod@batches`]; recipes, saved models, checkpoints and training folders in
+//! [`mod@runs`]; metrics in [`mod@scoring`]; the report in [`mod@report`]; rank processes in [`mod@launch`].
 
 mod checkpoint;
 mod error;

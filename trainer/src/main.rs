@@ -1,4 +1,4 @@
-//! The program `trainer`: arguments in, a model, metrics or predictions out.
+//! The program `trainer`: trains, evaluates and predicts.
 
 use std::process::ExitCode;
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Tells torchrun or `launch`, and whoever reads standard error.
+/// Reports the error to torchrun or `launch`, and on standard error.
 fn end(error: &trainer::Error) -> ExitCode {
     let message = chain(error);
     if let Err(unwritten) = launch::failure::report(error.exit(), &message) {

@@ -1,4 +1,4 @@
-//! The rules by which gradients change weights: PyTorch's, with its defaults, and with a state that can be saved.
+//! Optimizers: PyTorch's update rules, with its defaults and with a state that can be saved.
 
 use kernels::Team;
 use runs::recipe::Rule;
@@ -11,18 +11,18 @@ const BETA_1: f64 = 0.9;
 const BETA_2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
-/// A rule and what it remembers of each weight.
+/// An update rule and its state per weight.
 #[derive(Debug)]
 pub struct Optimizer {
     rule: Rule,
     weight_decay: f64,
     steps: u64,
-    /// For each weight, as many tensors of its shape as the rule remembers.
+    /// State tensors per weight, each of the weight's shape.
     memory: Vec<Vec<Tensor>>,
 }
 
 impl Optimizer {
-    /// An optimizer that has seen nothing.
+    /// An optimizer with an empty state.
     pub fn new(rule: Rule, weight_decay: f64, parameters: &[Tensor]) -> Self {
         let n_remembered = match rule {
             Rule::Sgd { momentum: 0.0 } => 0,
@@ -33,8 +33,8 @@ impl Optimizer {
         Self { rule, weight_decay, steps: 0, memory: parameters.iter().map(zeros).collect() }
     }
 
-    /// Changes the weights by their gradients, and sets these to 0. A weight without a gradient, an undefined tensor,
-    /// stays. With a team, what lies in a processor's memory is changed by kernels, in one pass.
+    /// Updates the weights by their gradients and sets the gradients to 0. A weight whose gradient is an undefined
+    /// tensor stays unchanged. With a team, kernels update weights on the CPU in one pass.
     pub fn step(
         &mut self,
         parameters: &[Tensor],
@@ -59,7 +59,7 @@ impl Optimizer {
         })
     }
 
-    /// Names for what it remembers of the weights with these names.
+    /// Names of the state tensors, derived from the names of the weights.
     pub fn names(&self, parameters: &[String]) -> Vec<String> {
         let of_rule: &[&str] = match self.rule {
             Rule::Sgd { .. } => &["momentum_buffer"],
@@ -72,17 +72,17 @@ impl Optimizer {
             .collect()
     }
 
-    /// What it remembers, in the order of [`Optimizer::names`].
+    /// The state tensors, in the order of [`Optimizer::names`].
     pub fn tensors(&self) -> Vec<Tensor> {
         self.memory.iter().flatten().map(Tensor::shallow_clone).collect()
     }
 
-    /// The steps it has made.
+    /// Number of steps.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Goes on from what was saved.
+    /// Restores a saved state.
     pub fn restore(&mut self, steps: u64, tensors: &[Tensor]) -> Result<()> {
         self.steps = steps;
         tch::no_grad(|| {
@@ -94,23 +94,23 @@ impl Optimizer {
     }
 }
 
-/// One step's change of one weight.
+/// The update of one weight in one step.
 struct Change {
     rule: Rule,
     decay: f64,
-    /// This one among them.
+    /// Number of steps, including this one.
     steps: u64,
     rate: f64,
 }
 
 impl Change {
-    /// 1 - β^t for both.
+    /// 1 - β^t for both moments.
     fn corrections(&self) -> (f64, f64) {
         let steps = i32::try_from(self.steps).unwrap_or(i32::MAX);
         (1.0 - BETA_1.powi(steps), 1.0 - BETA_2.powi(steps))
     }
 
-    /// Whether there is a kernel for it. It sets the gradient to 0.
+    /// Updates with a kernel and sets the gradient to 0. Returns whether a kernel exists for the tensors.
     fn by_kernels(
         &self,
         team: &Team,
@@ -193,7 +193,7 @@ impl Change {
     }
 }
 
-/// Scales gradients down so that all of them together have at most this Euclidean norm; the norm that they had.
+/// Scales all gradients so that their joint Euclidean norm is at most `norm_max`. Returns the norm before scaling.
 pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<f64> {
     tch::no_grad(|| {
         let mut squares = 0.0;
@@ -202,7 +202,7 @@ pub fn clip(gradients: &mut [Tensor], norm_max: f64) -> Result<f64> {
         }
         let norm = squares.sqrt();
         if norm > norm_max {
-            // The small number is PyTorch's, against a norm of zero.
+            // PyTorch's constant against division by zero.
             let factor = norm_max / (norm + 1e-6);
             for gradient in gradients.iter_mut().filter(|gradient| gradient.defined()) {
                 let _ = gradient.f_mul_scalar_(factor)?;
@@ -219,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    /// Weights after some steps with gradients that differ from step to step, one of them of zeros.
+    /// Weights after some steps with different gradients, one of which is zero.
     fn after_steps(rule: Rule, decay: f64, team: Option<&Team>) -> Tensor {
         let weights = [(Tensor::arange(45, (Kind::Float, Device::Cpu)) - 20.0).view([9, 5]) / 7.0];
         let mut optimizer = Optimizer::new(rule, decay, &weights);

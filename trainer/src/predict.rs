@@ -1,5 +1,6 @@
-//! Lines in, one JSON line out for each, in their order: what a model says of a text, or why it says nothing. Where the
-//! lines are of files that were named, each is told with its file, and lines are counted anew in each.
+//! Predicts lines: one JSON line of output per input line, in order. It contains the prediction for the text or the
+//! reason why there is none. For named files, each output line also contains the file name, and line numbers restart
+//! in each file.
 //!
 //! ```text
 //! {"line":1,"label":1,"score":2.5,"probability":0.9241418}
@@ -7,18 +8,18 @@
 //! {"file":"more.json.gz","line":1,"label":0,"score":-0.5,"probability":0.37754068}
 //! ```
 //!
-//! Lines are cut, read and cleaned as the mapper does it, and words become ids as in the dataset that the model was
-//! trained on. The score is that of [`Scoring`], and the label follows from it. `probability` is that of label 1:
-//! the sigmoid of a logit, the summed probability of the positive ratings of five; a model of the rating as a number
-//! has none, it is `null` and `rating` stands beside it.
+//! Lines are split, parsed and cleaned as by the mapper, and words get the ids of the model's training dataset.
+//! [`Scoring`] defines the score, and the label follows from it. `probability` is that of label 1: the sigmoid of a
+//! logit, or the summed probability of the positive ones of five ratings. A model that predicts the rating as a
+//! number has none: then `probability` is `null` and `rating` is added.
 //!
-//! A review's rating is not read: what is asked for is what the model thinks. `error` is the mapper's name for what is
-//! wrong with a line (`blank`, `line_too_long`, `bad_line`, `no_text`, `empty_text`), or one of three more: `only_stopwords`, no word is kept; `only_unknown`, none of the
-//! words that are read is in the vocabulary; `not_finite`, the model's answer is no finite number.
+//! The rating of a review is not read. `error` is the mapper's name of the problem (`blank`, `line_too_long`,
+//! `bad_line`, `no_text`, `empty_text`), or one of three more: `only_stopwords`, no word is kept; `only_unknown`,
+//! none of the words read is in the vocabulary; `not_finite`, the model's output is not finite.
 //!
-//! Texts are put to the model in batches of similar length, out of a window of some batches. A window ends early
-//! where the input may have paused at the end of a line, so that a program that asks one line at a time gets its
-//! answer. Memory does not grow with the input, nor with a line.
+//! Texts are passed to the model in batches of similar length, from a window of several batches. A window ends early
+//! if the input may be waiting at the end of a line, so that a program which sends one line at a time gets its
+//! answer. Memory is independent of the length of the input and of its lines.
 
 mod pause;
 #[cfg(test)]
@@ -43,32 +44,32 @@ use self::window::Window;
 use kernels::TokenRows;
 use scoring::Scoring;
 
-/// What a line holds.
+/// Content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A review, in any format that the mapper reads.
+    /// A review, in a format of the mapper.
     Review(corpus::format::Format),
-    /// A text and nothing else.
+    /// A plain text.
     Text,
 }
 
-/// How to predict.
+/// Options of a prediction.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The file that the lines are of, where one was named.
+    /// Name of the input file, if one was named.
     pub file: Option<String>,
-    /// What a line holds.
+    /// Content of a line.
     pub format: Format,
-    /// The longest line that is read.
+    /// Maximum length of a line.
     pub line_bytes_max: usize,
-    /// The most texts that are put to the model at once.
+    /// Maximum texts per batch.
     pub batch_rows: usize,
-    /// What the model's outputs mean.
+    /// The meaning of the model's outputs.
     pub scoring: Scoring,
 }
 
 impl Options {
-    /// What lines are read from, for people.
+    /// Name of the input for messages.
     pub fn place(&self) -> String {
         self.file.clone().unwrap_or_else(|| "standard input".to_owned())
     }
@@ -77,13 +78,13 @@ impl Options {
 /// Why a line has no prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The mapper has no review of it either.
+    /// The mapper rejects the line too.
     Line(Fate),
     /// All words are stop words.
     OnlyStopwords,
-    /// None of the words that are read is in the vocabulary.
+    /// None of the words read is in the vocabulary.
     OnlyUnknown,
-    /// The model answered with something that is no finite number.
+    /// An output of the model is not finite.
     NotFinite,
 }
 
@@ -99,55 +100,55 @@ impl Refusal {
     }
 }
 
-/// What became of the lines.
+/// Counts of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All lines.
     pub lines: u64,
     /// Lines with a prediction.
     pub predicted: u64,
-    /// The others, by the names of their refusals.
+    /// Lines without a prediction, by the name of the reason.
     pub refused: BTreeMap<&'static str, u64>,
-    /// Lines with bytes that are not UTF-8, each invalid sequence of which is read as U+FFFD.
+    /// Lines with bytes that are not UTF-8. Each invalid sequence is read as U+FFFD.
     pub invalid_utf8: u64,
 }
 
-/// Why predicting ended early.
+/// Errors that end a prediction.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An input is not there, or not to be read by this user.
+    /// An input does not exist or is not readable.
     #[error("{place}: cannot be opened, expected a file of lines; check its name and permissions")]
     Open {
         /// The file.
         place: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The input could not be read, or it is damaged.
+    /// The input could not be read, or is damaged.
     #[error("{place}: cannot be read")]
     Read {
         /// The file, or standard input.
         place: String,
-        /// What the system said, or what is wrong with the file.
+        /// The error of the operating system, or the damage.
         source: io::Error,
     },
-    /// The output could not be written; a reader that went away is lost output.
+    /// The output could not be written. A closed pipe is an error, because output is lost.
     #[error("cannot write predictions")]
     Write(#[source] io::Error),
-    /// The model was trained on texts that were cleaned by other rules.
+    /// The model's texts were cleaned with other rules.
     #[error("the model's {what} is {found}, expected {expected}; predict with the sentimill that saved it")]
     OtherCleaning {
         /// What differs.
         what: &'static str,
-        /// That of the model.
+        /// The model's value.
         found: String,
-        /// That of this program.
+        /// This program's value.
         expected: String,
     },
-    /// A promise between parts of this project was not kept.
+    /// An internal invariant is violated; this is a defect.
     #[error("{promise}: this is a defect of sentimill, please report it")]
     Internal {
-        /// The promise.
+        /// The violated invariant.
         promise: String,
     },
 }
@@ -165,11 +166,11 @@ impl Error {
     }
 }
 
-/// The result of predicting.
+/// A result with this module's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Reads all lines of `input` and writes what `model` says of each to `output`. The model gives, for each of the
-/// texts, as many outputs as the scoring needs.
+/// Reads all lines of `input` and writes a prediction for each to `output`. The model must return as many outputs per
+/// text as the scoring requires.
 pub fn run<E: From<Error>>(
     input: impl Read,
     mut output: impl Write,
@@ -244,7 +245,7 @@ impl Parser {
     }
 }
 
-/// A line's ids. Reasons are looked for in the mapper's order.
+/// The ids of a line. Problems are checked in the mapper's order.
 fn ids<'a>(
     parser: &mut Parser,
     tokenizer: &'a mut Tokenizer,
@@ -269,7 +270,7 @@ struct Said<'a> {
     answer: Answer,
 }
 
-/// What stands in it of the line of the input.
+/// The prediction of an input line, or the reason why there is none.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -287,7 +288,7 @@ enum Answer {
     },
 }
 
-/// Writes a window's lines, all of them at once, and counts them.
+/// Writes the lines of a window in one call, and counts them.
 fn write_lines(
     output: &mut impl Write,
     options: &Options,

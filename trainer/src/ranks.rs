@@ -1,4 +1,4 @@
-//! The processes that train together: one alone, or a group of them. What all must agree on goes through here.
+//! The processes of a training: one alone, or a group. All exchanges between them are here.
 
 use c10d::{Backend, Key, Launch, Options, ProcessGroup, ReduceOp};
 use program::exit::chain;
@@ -10,17 +10,17 @@ use crate::error::{Error, Result};
 use crate::tell::tell;
 use launch::key;
 
-/// This process among those that train.
+/// This process among the processes of the training.
 #[derive(Debug)]
 pub enum Ranks {
-    /// It is the only one.
+    /// The only process.
     Alone,
-    /// There are others.
+    /// One of several.
     Several(Box<ProcessGroup>),
 }
 
 impl Ranks {
-    /// Joins the others that torchrun or `trainer launch` started; alone where neither did.
+    /// Joins the ranks started by torchrun or `trainer launch`; without either, there is one process.
     pub fn join(device: Device) -> Result<Self> {
         let launch = if std::env::var_os("RANK").is_some() { Launch::from_env()? } else { Launch::alone() };
         if launch.world_size == 1 {
@@ -43,7 +43,7 @@ impl Ranks {
         Ok(Self::Several(Box::new(ProcessGroup::from_launch(&launch, backend, &options)?)))
     }
 
-    /// This process's number.
+    /// This process's rank.
     pub fn rank(&self) -> usize {
         match self {
             Self::Alone => 0,
@@ -51,7 +51,7 @@ impl Ranks {
         }
     }
 
-    /// How many there are.
+    /// Number of processes.
     pub fn world_size(&self) -> usize {
         match self {
             Self::Alone => 1,
@@ -59,12 +59,12 @@ impl Ranks {
         }
     }
 
-    /// Whether this is the one that writes.
+    /// Whether this is rank 0, which writes the files.
     pub fn is_first(&self) -> bool {
         self.rank() == 0
     }
 
-    /// The group, where there is one.
+    /// The group, if there are several processes.
     pub fn group(&self) -> Option<&ProcessGroup> {
         match self {
             Self::Alone => None,
@@ -72,7 +72,7 @@ impl Ranks {
         }
     }
 
-    /// Each rank's numbers. On a GPU it waits until they are there.
+    /// Gathers values from each rank. On a GPU, waits for them.
     pub fn gather_f64<const N: usize>(&self, numbers: [f64; N]) -> Result<Vec<[f64; N]>> {
         let Self::Several(group) = self else { return Ok(vec![numbers]) };
         let own = Tensor::from_slice(&numbers).to_device(group.device());
@@ -80,7 +80,7 @@ impl Ranks {
         Ok(Vec::<f64>::try_from(&all)?.as_chunks().0.to_vec())
     }
 
-    /// Sums whole numbers over the ranks.
+    /// Sums integers over the ranks.
     pub fn sum_i64(&self, numbers: &mut [i64]) -> Result<()> {
         if let Self::Several(group) = self {
             let mut sums = Tensor::from_slice(numbers).to_device(group.device());
@@ -90,7 +90,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// The numbers of all ranks, one after the other.
+    /// The integers of all ranks, concatenated.
     pub fn gather_i64(&self, numbers: &[i64]) -> Result<Vec<i64>> {
         let Self::Several(group) = self else { return Ok(numbers.to_vec()) };
         let own = Tensor::from_slice(numbers).to_device(group.device());
@@ -98,8 +98,8 @@ impl Ranks {
         Ok(Vec::<i64>::try_from(&all)?)
     }
 
-    /// What rank 0 finds out, as by looking at its files, told to all. Where it fails, all do: rank 0 by its own error,
-    /// the others by its message.
+    /// Runs a function on rank 0, for example to check files, and broadcasts its result. If it fails, all ranks fail:
+    /// rank 0 with the error, the others with its message.
     pub fn told<T: Serialize + DeserializeOwned>(&self, find_out: impl FnOnce() -> Result<T>) -> Result<T> {
         if matches!(self, Self::Alone) {
             return find_out();
@@ -115,13 +115,13 @@ impl Ranks {
             return Err(error);
         }
         heard?;
-        // Rank 0 takes what it said as the others read it.
+        // Rank 0 uses the decoded value too, so that all ranks have the same.
         let said: std::result::Result<T, String> =
             serde_json::from_slice(&bytes).map_err(|error| Error::internal(&error))?;
         said.map_err(|message| Error::Elsewhere { message })
     }
 
-    /// Rank 0's bytes.
+    /// Broadcasts rank 0's bytes.
     pub fn broadcast_bytes(&self, bytes: &mut Vec<u8>) -> Result<()> {
         let Self::Several(group) = self else { return Ok(()) };
         let mut length = Tensor::from_slice(&[bytes.len() as i64]).to_device(group.device());
@@ -134,7 +134,7 @@ impl Ranks {
         Ok(())
     }
 
-    /// Rank 0's tensors in the place of every rank's, which are alike in shape and kind.
+    /// Broadcasts rank 0's tensors into those of every rank, which must have the same shapes and kinds.
     pub fn broadcast(&self, tensors: &[Tensor]) -> Result<()> {
         let Self::Several(group) = self else { return Ok(()) };
         for tensor in tensors {

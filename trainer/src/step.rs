@@ -1,22 +1,22 @@
-//! A batch's place in its step.
+//! A batch within its step.
 
 use batches::random::{Purpose, Random};
 use runs::recipe::{Position, Recipe};
 
 use crate::ranks::Ranks;
 
-/// A batch's place in its step, and what it draws.
+/// A batch within its step, with its random seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct InStep {
-    /// Rows of the step's batches, on all ranks.
+    /// Number of rows in the step's batches, over all ranks.
     pub rows: u64,
-    /// Whether this batch is the last of them.
+    /// Whether this is the last batch of the step.
     pub is_last_batch: bool,
-    /// Decides with a row's place in the batch what the kernels' dropout leaves out of it: on all ranks the same.
+    /// Seed of the kernels' dropout, the same on all ranks. The row's index in the batch is the rest of the key.
     pub masks: u64,
-    /// Seed of PyTorch's generator, from which its dropout draws; a different one on each rank.
+    /// Seed of PyTorch's generator for dropout; different on each rank.
     pub generator: u64,
-    /// Decides from which words next ones are told, on all ranks the same.
+    /// Key of the candidate words, the same on all ranks.
     pub candidates: [u64; 3],
 }
 

@@ -1,9 +1,9 @@
-//! Lines for the user.
+//! Messages for the user.
 
 use std::io::{self, Write};
 
-/// A line on standard error.
+/// Prints a line on standard error.
 pub(crate) fn tell(text: &str) {
-    // Where nobody listens, the metrics file has it too.
+    // Errors are ignored: the metrics file contains the same information.
     let _ = writeln!(io::stderr(), "trainer: {text}");
 }

@@ -1,4 +1,4 @@
-//! What a rank does with its time: it computes, or it waits, for its batches or for the other ranks.
+//! Measures how a rank spends its time: it computes, or it waits for batches or for the other ranks.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use tch::{Device, Tensor};
 use crate::error::Result;
 use crate::ranks::Ranks;
 
-/// Takes one rank's times in an epoch.
+/// Measures one rank's times in an epoch.
 #[derive(Debug)]
 pub struct Stopwatch {
     begin: Instant,
@@ -19,18 +19,18 @@ pub struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// Of a rank that computes on this device.
+    /// Starts measuring a rank that computes on this device.
     pub fn start(device: Device) -> Self {
         Self { begin: Instant::now(), device, rows: 0, for_ranks: Duration::ZERO }
     }
 
-    /// Takes note of a share.
+    /// Counts the rows of a share.
     pub fn count(&mut self, rows: usize) {
         self.rows += rows as u64;
     }
 
-    /// Computes gradients and reduces them. It waits from when the last of its own are there; also before, until the
-    /// others begin.
+    /// Computes gradients and reduces them. The waiting time starts when the last own gradient is computed. It also
+    /// includes the time until the other ranks start.
     pub fn backward(&mut self, reducer: &Reducer<'_>, loss: &Tensor) -> Result<()> {
         let begin = Instant::now();
         reducer.backward(loss)?;
@@ -39,7 +39,7 @@ impl Stopwatch {
         Ok(())
     }
 
-    /// Does what takes as long as the slowest rank.
+    /// Measures a call that takes as long as the slowest rank.
     pub fn wait<T>(&mut self, meet: impl FnOnce() -> Result<T>) -> Result<T> {
         let begin = Instant::now();
         let met = meet()?;

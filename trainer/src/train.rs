@@ -1,8 +1,7 @@
-//! The loop: fetch, forward, backward, reduce, clip, step, log, save.
+//! The training loop: fetch, forward, backward, reduce, clip, step, log, save.
 //!
-//! What comes out is a function of the recipe, the dataset, the number of ranks, and in its last bits of that of threads
-//! and the kind of processor: nothing depends on a clock, on how fast anybody is, or on how often the training was
-//! interrupted.
+//! The result is a function of the recipe, the dataset and the number of ranks and, in its last bits, of the number
+//! of threads and the CPU. It does not depend on timing or on the number of interruptions.
 
 use std::time::{Duration, Instant};
 
@@ -24,21 +23,21 @@ use crate::ranks::Ranks;
 use crate::step::InStep;
 use crate::times::Stopwatch;
 
-/// A training that goes on: what a checkpoint holds.
+/// A training in progress: the content of a checkpoint.
 #[derive(Debug)]
 pub struct Training {
     /// The model.
     pub model: Model,
-    /// What the optimizer remembers.
+    /// The optimizer.
     pub optimizer: Optimizer,
-    /// How far it is.
+    /// The progress.
     pub position: Position,
-    /// The weights with the least validation loss, where there are validation rows.
+    /// The weights with the lowest validation loss, if there is a validation split.
     pub best: Option<Vec<Tensor>>,
 }
 
 impl Training {
-    /// One that has not begun.
+    /// A training before its first step.
     pub fn new(recipe: &Recipe, device: Device) -> Self {
         let model = Model::new(recipe, device);
         let optimizer = Optimizer::new(recipe.rule, recipe.weight_decay, model.parameters().tensors());
@@ -46,66 +45,66 @@ impl Training {
     }
 }
 
-/// What has just happened.
+/// An event of the training loop.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A step of the optimizer.
+    /// An optimizer step.
     Step {
-        /// The training after it.
+        /// The position after the step.
         position: &'a Position,
-        /// The batch's mean loss.
+        /// Mean loss of the step.
         loss: f64,
         /// The learning rate.
         rate: f64,
-        /// The norm of the gradients, where they are clipped.
+        /// The gradient norm, if gradients are clipped.
         norm: Option<f64>,
-        /// Rows of the batch.
+        /// Number of rows in the step.
         rows: u64,
-        /// What it took.
+        /// Duration of the step.
         took: Duration,
-        /// Of that, what was spent waiting for the loaders.
+        /// Time of it spent waiting for the loaders.
         waited: Duration,
     },
-    /// An epoch is over.
+    /// An epoch has ended.
     Epoch {
-        /// The training after it.
+        /// The position after the epoch.
         position: &'a Position,
-        /// The mean loss of its rows, while the weights changed.
+        /// Mean training loss of the epoch, measured while the weights changed.
         loss: f64,
-        /// What the validation rows say.
+        /// Metrics of the validation split.
         validation: Option<&'a Metrics>,
-        /// What each rank did in this process's part of it.
+        /// Times of each rank in this process's part of the epoch.
         ranks: &'a [RankTimes],
     },
 }
 
-/// What the loop does beside training.
+/// Callbacks of the training loop.
 pub struct Hooks<'a> {
-    /// Told of all that happens, on every rank.
+    /// Receives all events, on every rank.
     pub on_event: &'a mut dyn FnMut(&Event<'_>),
-    /// Asked after every step whether somebody wants a checkpoint; the ranks agree on the answer.
+    /// Called after every step: returns a requested checkpoint or stop. The ranks then agree on it.
     pub asked: &'a mut dyn FnMut(&Position) -> Option<Asked>,
-    /// Saves the training, on every rank.
+    /// Saves a checkpoint, on every rank.
     pub save: &'a mut dyn FnMut(&Training) -> Result<()>,
 }
 
-/// How a call of [`train`] ended.
+/// How [`train`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The training is complete.
     Complete,
-    /// Somebody asked it to stop; a checkpoint was saved.
+    /// The training was stopped on request, after a checkpoint.
     Stopped,
 }
 
-/// What has no part in what comes out.
+/// Options that do not affect the result.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What computes.
+    /// The compute backend.
     pub compute: Compute,
-    /// What the tokens of the training rows may take on a GPU; where they take more, batches are copied to it.
+    /// Maximum memory of the training tokens on a GPU. If they need more, each batch is copied.
     pub device_bytes: u64,
-    /// Threads that make batches.
+    /// Number of threads that make batches.
     pub loaders: usize,
 }
 
@@ -118,7 +117,7 @@ fn inputs_of(rows: &Rows, device: Device, device_bytes: u64) -> Inputs<'_> {
     }
 }
 
-/// Goes on with a training until it is complete or is asked to stop.
+/// Continues a training until it is complete or a stop is requested.
 pub fn train(
     recipe: &Recipe,
     rows: &Rows,
@@ -205,19 +204,19 @@ pub fn train(
 
 /// What all ranks know after a step.
 struct Agreed {
-    /// The weighted sum of the step's losses.
+    /// Weighted sum of the step's losses.
     loss: f64,
     asked: Option<Asked>,
-    /// The words that each rank has gradients for.
+    /// Number of words with gradients on each rank.
     n_touched: Vec<usize>,
 }
 
-/// One small exchange among the ranks: the losses, the words that have gradients, and what any rank was asked for.
+/// A small exchange among the ranks: losses, words with gradients, and requests.
 fn agree(ranks: &Ranks, own_loss: f64, n_touched: usize, asked: Option<Asked>) -> Result<Agreed> {
     let asked_for = |what| f64::from(u8::from(asked == Some(what)));
     let own = [own_loss, n_touched as f64, asked_for(Asked::Stop), asked_for(Asked::Checkpoint)];
     let mut agreed = Agreed { loss: 0.0, asked: None, n_touched: Vec::new() };
-    // In the order of the ranks, so that all have the same sum.
+    // Summed in rank order, so that all ranks get identical bits.
     for [loss, n_touched, stop, checkpoint] in ranks.gather_f64(own)? {
         agreed.loss += loss;
         agreed.n_touched.push(n_touched as usize);

@@ -1,4 +1,4 @@
-//! Where to compute.
+//! Selects the compute backend.
 
 use tch::Device;
 
@@ -7,7 +7,7 @@ use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::ffi::keep_memory;
 
-/// What a command's rank computes with.
+/// The compute backend of this rank.
 pub fn choose(computing: &Computing) -> Result<Compute> {
     keep_memory();
     match (device(computing)?, computing.compute) {
@@ -16,7 +16,7 @@ pub fn choose(computing: &Computing) -> Result<Compute> {
     }
 }
 
-/// A GPU is looked for before anything else touches PyTorch.
+/// CUDA must be loaded before the first use of PyTorch.
 fn device(computing: &Computing) -> Result<Device> {
     match computing.device {
         DeviceName::Cpu => Ok(Device::Cpu),
@@ -31,7 +31,7 @@ fn device(computing: &Computing) -> Result<Device> {
     }
 }
 
-/// That of a machine's GPUs which is this rank's.
+/// The GPU of this rank on its machine.
 fn own_gpu() -> Result<Device> {
     let own = std::env::var("LOCAL_RANK").ok().and_then(|rank| rank.parse().ok()).unwrap_or(0);
     let n_gpus = tch::Cuda::device_count();

@@ -1,4 +1,4 @@
-//! `trainer evaluate`: a saved model's metrics on the rows of datasets.
+//! `trainer evaluate`: metrics of a saved model on datasets.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -18,18 +18,19 @@ use crate::tell::tell;
 use batches::{Division, Part, Rows};
 use scoring::Metrics;
 
-/// What is printed of a dataset.
+/// The output for a dataset.
 #[derive(Serialize)]
 struct Evaluated<'a> {
-    /// As it was named.
+    /// The dataset's name as passed.
     dataset: Cow<'a, str>,
     #[serde(flatten)]
     metrics: Metrics,
-    /// Rows among those whose hashes the model keeps of its training; `null` for a model that keeps none.
+    /// Number of rows whose hashes are among those that the model keeps of its training split; `null` if it keeps
+    /// none.
     trained_on: Option<u64>,
 }
 
-/// Prints a JSON object for each dataset.
+/// Prints one JSON object per dataset.
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let compute = device::choose(&arguments.running.computing)?;
     let ranks = Ranks::join(compute.device())?;
@@ -52,7 +53,7 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     Ok(())
 }
 
-/// Opens a dataset whose rows are made as the model's.
+/// Opens a dataset whose texts were prepared with the model's settings.
 fn opened(
     dataset: &Path,
     division: Division,

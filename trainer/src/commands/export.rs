@@ -1,4 +1,4 @@
-//! `trainer export`: a saved model, written again elsewhere, with what other programs use it by.
+//! `trainer export`: copies a saved model and adds files for other programs.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::families::{SavedClassifier, read_classifier};
 use runs::saved;
 
-/// Reads a model whole, whatever wrote it, and writes it anew.
+/// Reads and verifies a model of any version, and writes a new folder.
 pub fn export(arguments: &Export) -> Result<()> {
     check_place(&arguments.out)?;
     saved::check_place(&arguments.out)?;

@@ -1,4 +1,4 @@
-//! `trainer fit`: from arguments to a saved classifier.
+//! `trainer fit`: trains and saves a classifier.
 
 use std::path::Path;
 

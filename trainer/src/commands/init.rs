@@ -1,4 +1,4 @@
-//! First weights that are not drawn: those of a saved model, or word vectors.
+//! Initial weights from a saved model or from word vectors.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::families::{Model, begin_with};
 use runs::saved;
 
-/// Begins a model with what is at `path`: a saved model's folder, or a .vec text file.
+/// Initializes a model from `path`: the folder of a saved model, or a .vec text file.
 pub(crate) fn from(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Result<()> {
     if !path.exists() {
         return Err(Error::Weights {
@@ -33,9 +33,9 @@ pub(crate) fn from(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> R
     from_vectors(path, model, vocabulary)
 }
 
-/// Word vectors, one a line: the word and its numbers, separated by spaces; a first line of two numbers (words and
-/// numbers of each) is passed over. Words that the vocabulary lacks are left out; those that the file lacks keep what
-/// was drawn.
+/// Reads word vectors, one per line: a word and its values, separated by spaces. A first line with two numbers (words
+/// and dimension) is skipped. Words that are not in the vocabulary are skipped. Words that are not in the file keep
+/// their random values.
 fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Result<()> {
     let failed = |source| Error::io(path, source);
     let wrong = |line: usize, found: String| Error::Vectors { path: path.to_owned(), line, found };

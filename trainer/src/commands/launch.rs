@@ -1,4 +1,4 @@
-//! `trainer launch`: a command of this program as several ranks.
+//! `trainer launch`: runs a command of this program as several ranks.
 
 use std::env;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use crate::arguments::Launch;
 use launch::{Options, run};
 
-/// Runs the ranks to their end, and ends as the one does that ended them.
+/// Runs the ranks until all have exited. Returns the exit code of the rank that failed first.
 pub fn launch(arguments: &Launch) -> ExitCode {
     let program = match env::current_exe() {
         Ok(program) => program,

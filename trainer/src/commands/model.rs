@@ -1,11 +1,11 @@
-//! Which folder is meant by a model: its own, or that of the training that left it.
+//! Resolves a path to a model folder: the path itself, or `model/` in a training folder.
 
 use std::path::{Path, PathBuf};
 
 use runs::saved::CONFIG;
 use runs::training::MODEL;
 
-/// The folder of a saved model, given its own name or the `--out` of the training that left it.
+/// The folder of a saved model, from its path or from that of a training folder.
 pub(super) fn folder(path: &Path) -> PathBuf {
     let of_training = path.join(MODEL);
     if !path.join(CONFIG).exists() && of_training.is_dir() { of_training } else { path.to_owned() }
@@ -29,7 +29,7 @@ mod tests {
 
         assert_eq!(folder(&training), model);
         assert_eq!(folder(&model), model);
-        // What is neither is named as it was given.
+        // A folder that is neither is returned unchanged.
         assert_eq!(folder(folder_of_all.path()), folder_of_all.path());
     }
 }

@@ -1,4 +1,4 @@
-//! Where a command leaves its result: looked at before anything is read, so that nothing is computed in vain.
+//! The output path of a command. It is checked before anything is read, so that no computation is wasted.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -19,20 +19,20 @@ use runs::training::{
 };
 use scoring::RowScore;
 
-/// What a training leaves in its folder.
+/// The files of a training folder.
 const OF_A_TRAINING: [&str; 7] = [SETTINGS, METRICS, EVALUATION, SCORES, TENSORBOARD, MODEL, CHECKPOINTS];
 
-/// The folder of a training.
+/// The training folder.
 pub struct Out {
     folder: PathBuf,
     checkpoints: Checkpoints,
-    /// On rank 0.
+    /// The lock, on rank 0.
     _hold: Option<Hold>,
 }
 
 impl Out {
-    /// Has rank 0 take the folder for itself. It must be free, or with `resumes` that of a training; `keep` checkpoints
-    /// stay.
+    /// Locks the folder on rank 0. The folder must be free or, if `resumes`, that of a training. The newest `keep`
+    /// checkpoints are kept.
     pub fn take(folder: &Path, keep: usize, resumes: bool, ranks: &Ranks) -> Result<Self> {
         let mut hold = None;
         ranks.told(|| {
@@ -59,7 +59,7 @@ impl Out {
         self.folder.join(MODEL)
     }
 
-    /// Whether the training is complete. Errors: what is there was told something else than this recipe.
+    /// Whether the training is complete. Errors: the existing training has another recipe.
     pub fn is_complete(&self, recipe: &Recipe, preparation: &Settings) -> Result<bool> {
         let is_complete = self.model().is_dir();
         let path = self.folder.join(SETTINGS);
@@ -72,7 +72,7 @@ impl Out {
             found: error.to_string(),
             expected: "the settings of a training; choose another --out".to_owned(),
         })?;
-        // The recipe of an older folder has other names; its checkpoints say of which version they are.
+        // The recipe of an older folder has other names. Its checkpoints contain their own version.
         if settings.version < FORMAT_VERSION {
             return Ok(is_complete);
         }
@@ -91,7 +91,7 @@ impl Out {
         Err(runs::Error::OtherTraining { path, what, found, expected }.into())
     }
 
-    /// The scores first: what names them comes last.
+    /// Writes the scores first, because the record contains their digest.
     pub fn keep_evaluation(&self, mut record: EvaluationRecord, scores: &[RowScore]) -> Result<()> {
         let path = self.folder.join(SCORES);
         write_scores(&path, scores)?;
@@ -100,12 +100,12 @@ impl Out {
     }
 }
 
-/// Refuses a place in a folder that is not there: only the last one is made.
+/// Refuses a path whose parent folder does not exist: only the last folder is created.
 pub fn check_place(out: &Path) -> Result<()> {
     Ok(check_folder(folder_of(out), "--out")?)
 }
 
-/// Refuses what a training would be mixed with.
+/// Refuses a folder with files that a training would be mixed with.
 fn check_occupant(folder: &Path, resumes: bool) -> Result<()> {
     let names = names(folder).map_err(|source| Error::io(folder, source))?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
@@ -133,7 +133,7 @@ fn check_occupant(folder: &Path, resumes: bool) -> Result<()> {
     if is_training { Ok(()) } else { refused(&first.clone(), "choose another --out") }
 }
 
-/// What is in a folder besides the lock, logs of `launch`, and hidden files such as an interrupted write leaves.
+/// The files of a folder, without the lock, logs of `launch`, and hidden files such as those of an interrupted write.
 fn names(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {

@@ -1,13 +1,13 @@
-//! What came of a training, in three lines, beside what would come of no model at all.
+//! Prints the result of a training in three lines, with the baseline of always predicting the most frequent label.
 
 use batches::Part;
 use scoring::{LargerClass, Metrics};
 
-/// From this AUC on a model has learned, though its scores do not cross the threshold: where few rows are of one class.
+/// A model with a higher AUC has learned, even if its scores do not cross the threshold, as with few rows of one
+/// label.
 const RANKS_ROWS: f64 = 0.6;
 
-/// Accuracy, F1 and AUC, each with that of calling every row the larger class; and a fourth line where the model is no
-/// better.
+/// Accuracy, F1 and AUC, each with its baseline, and a fourth line if the model is not better than the baseline.
 pub(super) fn lines(part: Part, metrics: &Metrics) -> Vec<String> {
     let LargerClass { label, accuracy, f1 } = metrics.larger_class();
     let rows = match part {

@@ -1,4 +1,4 @@
-//! `trainer predict`: lines of files or on standard input, what a saved model thinks of each on standard output.
+//! `trainer predict`: predicts lines of files or standard input, and writes to standard output.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,11 +16,11 @@ use crate::predict::{self, Format, Options, Tokenizer, run};
 use crate::tell::tell;
 use kernels::TokenRows;
 
-/// Answers line by line.
+/// Predicts line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
     let format = format(arguments)?;
     let inputs = inputs(&arguments.files);
-    // All of them, before the first is answered.
+    // Checks all inputs before the first prediction.
     inputs.iter().try_for_each(|input| input.check())?;
     let compute = device::choose(&arguments.computing)?;
     let SavedClassifier { model, vocabulary, config, .. } =
@@ -64,7 +64,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     Ok(())
 }
 
-/// Where lines come from.
+/// The source of lines.
 #[derive(Clone, Copy)]
 enum Input<'a> {
     Standard,
@@ -89,11 +89,11 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Refuses what cannot be read.
+    /// Refuses an input that cannot be read.
     fn check(self) -> predict::Result<()> {
         match self {
             Self::Standard => program::stdin().map(drop).map_err(|source| self.unread(source)),
-            // A pipe is not opened twice: closing it ends its writer.
+            // A pipe is not opened twice, because closing it ends its writer.
             Self::File(path) => fs::metadata(path)
                 .and_then(|there| match there.is_dir() {
                     true => Err(io::ErrorKind::IsADirectory.into()),
@@ -104,7 +104,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Its bytes, inflated and decoded.
+    /// Opens the input; decompresses and decodes it.
     fn open(self) -> predict::Result<Box<dyn Read + 'a>> {
         let opened: io::Result<Box<dyn Read + 'a>> = match self {
             Self::Standard => {
@@ -120,7 +120,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What was asked for, before anything is read. The rating and the class of a line play no part.
+/// The line format, checked before anything is read. The rating and the class of a line have no effect.
 fn format(arguments: &Predict) -> Result<Format> {
     let Predict { preset, text_field, with_title, .. } = arguments.clone();
     let asked = Asked { preset, text_field, with_title, ..Asked::default() };

@@ -1,4 +1,4 @@
-//! `trainer pretrain`: from arguments to a saved model of next words. It has no use for held-back rows.
+//! `trainer pretrain`: trains and saves a model that predicts next words. It holds no rows back.
 
 use batches::{Division, Smallest};
 
@@ -8,7 +8,7 @@ use super::training::{Job, Session};
 use crate::arguments::Pretrain;
 use crate::error::Result;
 
-/// Trains a model of next words. Every rank calls it with the same arguments; rank 0 writes.
+/// Trains a model that predicts next words. Every rank calls it with the same arguments; rank 0 writes.
 pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let Pretrain { lstm, optimisation, training, .. } = arguments;
     let session = Session::begin(&arguments.out, training)?;

@@ -1,4 +1,4 @@
-//! What people and programs see of a training: a bar on a terminal, plain lines elsewhere, and the lines of its folder.
+//! The progress of a training: a bar on a terminal, otherwise plain lines, and the lines of `metrics.jsonl`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
@@ -13,21 +13,21 @@ use crate::train::Event;
 use runs::tensorboard::EventFile;
 use runs::training::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
 
-/// Between two plain lines, or two lines of the file.
+/// Interval between two plain lines or two lines of the file.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The lines of a training's folder, `metrics.jsonl`, and the same for TensorBoard; on rank 0.
+/// The lines of `metrics.jsonl`, and the same for TensorBoard; on rank 0.
 pub struct Log {
     metrics: PathBuf,
     file: File,
     events: EventFile,
     begin: Instant,
-    /// The first error, for which a training is not ended in the middle.
+    /// The first error. It does not interrupt the training.
     failed: Option<Error>,
 }
 
 impl Log {
-    /// Goes on with the lines of a folder, for what comes after so many steps.
+    /// Appends to the lines of a folder, for the steps after `step`.
     pub fn begin(folder: &Path, step: u64, world_size: usize, device: String) -> Result<Self> {
         let metrics = folder.join(METRICS);
         let file = open_lines(&metrics).map_err(|source| Error::io(&metrics, source))?;
@@ -40,7 +40,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Adds a line.
+    /// Appends a line.
     pub fn write(&mut self, line: &Line) {
         let written = serde_json::to_string(line).map_err(|error| Error::internal(&error)).and_then(|json| {
             writeln!(self.file, "{json}").map_err(|source| Error::io(&self.metrics, source))?;
@@ -51,13 +51,13 @@ impl Log {
         }
     }
 
-    /// Errors: lines could not be written.
+    /// Returns the first error of a write.
     pub fn finish(self) -> Result<()> {
         self.failed.map_or(Ok(()), Err)
     }
 }
 
-/// Opens a file of lines to add some. Where a process was killed within a line, that ends here.
+/// Opens a file to append lines. If the last line is incomplete because a process was killed, starts a new line.
 fn open_lines(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
     if file.metadata()?.len() > 0 {
@@ -71,19 +71,19 @@ fn open_lines(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Shows a training and logs it; on rank 0.
+/// Shows the progress of a training and logs it; on rank 0.
 pub struct Progress {
     bar: ProgressBar,
     log: Log,
-    /// Steps of an epoch, after which there is a line in any case.
+    /// Steps per epoch. Each epoch ends with a line.
     steps_of_epoch: u64,
-    /// Steps between two lines, where that is asked for.
+    /// Steps between two lines, if set.
     log_steps: Option<u64>,
     since: Window,
     epoch: EpochTime,
 }
 
-/// When this process's part of an epoch began and when its last step ended.
+/// Start of this process's part of an epoch, and end of its last step.
 struct EpochTime {
     from_step: u64,
     begin: Instant,
@@ -97,7 +97,7 @@ impl EpochTime {
     }
 }
 
-/// What has happened since the last line.
+/// Sums since the last line.
 struct Window {
     begin: Instant,
     rows: u64,
@@ -113,7 +113,7 @@ impl Window {
 }
 
 impl Progress {
-    /// Shows a training of so many steps, `done` of which are past.
+    /// Shows a training of `steps` steps, `done` of which are completed.
     pub fn new(steps: u64, done: u64, steps_of_epoch: u64, log_steps: Option<u64>, log: Log) -> Result<Self> {
         let bar = if io::stderr().is_terminal() {
             let template = "{msg} {wide_bar} {pos}/{len} steps, {eta} left";
@@ -127,7 +127,7 @@ impl Progress {
         Ok(Self { bar, log, steps_of_epoch, log_steps, since, epoch })
     }
 
-    /// Takes note of an event.
+    /// Handles an event.
     pub fn note(&mut self, event: &Event<'_>) {
         match *event {
             Event::Step { position, loss, rate, norm, rows, waited, .. } => {

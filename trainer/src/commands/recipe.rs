@@ -1,4 +1,4 @@
-//! From arguments and the number of rows to a recipe. What no option gives is a default of `--recipe`.
+//! Builds the recipe from arguments and the number of rows. Options that are not set have the defaults of `--recipe`.
 
 use batches::{Division, Part, Rows};
 use report::whole;
@@ -14,7 +14,7 @@ use crate::arguments::{
 use crate::defaults::{Defaults, rate};
 use crate::error::{Error, Result};
 
-/// How a dataset is divided.
+/// The division of a dataset into splits.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
     Ok(Division::by_fractions(test_fraction(arguments), validation_fraction(arguments))?)
 }
@@ -44,7 +44,7 @@ pub(super) fn of_fit(arguments: &Fit, rows: &Rows, device: Device) -> Result<Rec
     })
 }
 
-/// The recipe of a model of next words. It learns nothing of a word that it does not see, so by default none is dropped.
+/// The recipe of a next-word model. It learns nothing about a dropped word, so token dropout is off by default.
 pub(super) fn of_pretrain(arguments: &Pretrain, rows: &Rows, device: Device) -> Result<Recipe> {
     let Pretrain { lstm, optimisation, candidates, dropout_words, dropout_head, .. } = arguments;
     let family = Family::NextWord(NextWordSettings { candidates: *candidates });
@@ -55,7 +55,7 @@ fn defaults(optimisation: &Optimisation, rows: &Rows) -> Defaults {
     Defaults::of(optimisation.recipe, rows.census(Part::Training).rows)
 }
 
-/// What all families have, with no rows held back.
+/// Settings of all families, without held-back rows.
 fn recipe(
     lstm: &LstmFlags,
     arguments: &Optimisation,
@@ -117,13 +117,13 @@ fn recipe(
     })
 }
 
-/// What was chosen by the number of training rows, if anything was.
+/// A message about settings chosen by the number of training rows, if any.
 pub(super) fn chosen_of_fit(arguments: &Fit, recipe: &Recipe, rows: &Rows) -> Option<String> {
     let words = arguments.dropout_words.is_none().then(|| format!("dropout-words {}", recipe.dropout.words));
     chosen(&arguments.optimisation, recipe, rows, words)
 }
 
-/// The same of what all families have, and of `words`.
+/// The same for settings of all families, and for `words`.
 pub(super) fn chosen(
     arguments: &Optimisation,
     recipe: &Recipe,
@@ -140,12 +140,12 @@ pub(super) fn chosen(
     (!chosen.is_empty()).then(|| format!("{}: chosen for {rows} training rows", chosen.join(", ")))
 }
 
-/// Steps of the optimizer in an epoch.
+/// Optimizer steps per epoch.
 pub(super) fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) -> u64 {
     rows.div_ceil(batch_rows as u64).div_ceil(accumulate as u64)
 }
 
-/// 0 where the default leaves no row for validation; a share that was asked for must leave some.
+/// Returns 0 if the default fraction gives no validation rows. An explicit fraction must give some.
 fn checked_validation_fraction(arguments: &Fit, rows: &Rows) -> Result<f64> {
     let fraction = validation_fraction(arguments);
     if fraction == 0.0 && arguments.patience.is_some() {
@@ -200,7 +200,7 @@ fn classifier(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> ClassifierSe
 fn number(pos_weight: PosWeight, rows: &Rows) -> f64 {
     match pos_weight {
         PosWeight::Number(weight) => weight,
-        // There are rows of both labels.
+        // The training split has rows of both labels.
         PosWeight::Balanced => rows.census(Part::Training).balanced_pos_weight().unwrap_or(1.0),
     }
 }

@@ -1,4 +1,4 @@
-//! `trainer report`: folders of trainings in, one HTML page out.
+//! `trainer report`: converts training folders into one HTML page.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ pub fn report(arguments: &Report) -> Result<()> {
     Ok(())
 }
 
-/// A page of this program is made anew; whatever else is there stays.
+/// An existing report is replaced; any other file is not.
 fn check_replaceable(out: &Path) -> Result<()> {
     let mut begin = [0; PAGE_BEGIN.len()];
     match File::open(out).and_then(|mut file| file.read_exact(&mut begin)) {
@@ -40,7 +40,7 @@ fn check_replaceable(out: &Path) -> Result<()> {
     }
 }
 
-/// Runs of one name are told apart by their paths.
+/// Runs with the same name are distinguished by their paths.
 fn name_apart(runs: &mut [Run]) {
     let names: Vec<String> = runs.iter().map(|run| run.name.clone()).collect();
     for run in runs {

@@ -1,4 +1,4 @@
-//! Datasets as the commands open them, and what is to be said of their rows.
+//! Opens datasets for the commands, and formats messages about their rows.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) fn open(
     Ok(Rows::open_knowing(path, &reading, known)?)
 }
 
-/// What is to be said of an evaluation on rows that were for training, so many of which are known.
+/// A warning if `known` evaluated rows were in the model's training split.
 pub(super) fn trained_on_warning(evaluated: &Path, known: u64) -> Option<String> {
     (known > 0).then(|| {
         format!(
@@ -30,7 +30,7 @@ pub(super) fn trained_on_warning(evaluated: &Path, known: u64) -> Option<String>
     })
 }
 
-/// What is to be said where rows may be longer than what is read of them.
+/// A message if rows may be longer than the model's maximum.
 pub(super) fn cut(rows: &Rows, tokens: u32) -> Option<String> {
     let kept = rows.settings().rows.max_tokens;
     let is_cut = tokens > 0 && (kept == 0 || kept > tokens);

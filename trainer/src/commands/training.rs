@@ -1,4 +1,4 @@
-//! What `fit` and `pretrain` have in common: a training from its first step, or from a checkpoint, to a saved model.
+//! The common part of `fit` and `pretrain`: trains from the first step or from a checkpoint, and saves the model.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use crate::ranks::Ranks;
 use crate::tell::tell;
 use crate::train::{End, Event, Hooks, Options, Training, train};
 
-/// This process, as one that trains.
+/// This process as a rank of a training.
 pub(super) struct Session {
     interrupts: Interrupts,
     compute: Compute,
@@ -36,7 +36,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Joins the other ranks and takes the folder.
+    /// Joins the other ranks and locks the training folder.
     pub(super) fn begin(out: &Path, training: &TrainingFlags) -> Result<Self> {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
         let compute = device::choose(&training.running.computing)?;
@@ -45,12 +45,12 @@ impl Session {
         Ok(Self { interrupts, compute, ranks, out })
     }
 
-    /// Where it computes.
+    /// The device.
     pub(super) fn device(&self) -> Device {
         self.compute.device()
     }
 
-    /// What rank 0 has to say.
+    /// Prints a line on rank 0.
     fn tell(&self, line: &str) {
         if self.ranks.is_first() {
             tell(line);
@@ -58,20 +58,20 @@ impl Session {
     }
 }
 
-/// All that a training has, but for its state.
+/// Everything that a training requires, except its state.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) session: &'a Session,
     pub(super) recipe: &'a Recipe,
     pub(super) rows: &'a Rows,
-    /// What is tested on, where that is another dataset.
+    /// The test split, if it is another dataset.
     pub(super) test: Option<&'a Rows>,
     pub(super) lstm: &'a LstmFlags,
     pub(super) training: &'a TrainingFlags,
 }
 
 impl Job<'_> {
-    /// Trains to the end and saves the model. `said`: lines for the user, before the first step.
+    /// Trains until the end and saves the model. `said`: messages to print before the first step.
     pub(super) fn run(self, said: impl Iterator<Item = String>) -> Result<()> {
         let Self { session, recipe, rows, .. } = self;
         let out = &session.out;
@@ -95,11 +95,11 @@ impl Job<'_> {
         self.finish(&training, log)
     }
 
-    /// A new training, or one that goes on from a checkpoint.
+    /// A new training, or one resumed from a checkpoint.
     fn begin(self) -> Result<Training> {
         let Self { session: Session { ranks, compute, out, .. }, recipe, rows, training, .. } = self;
         let Some(wanted) = &training.resume else { return self.begin_anew() };
-        // The others may not see the folder.
+        // Other ranks may not have access to the folder.
         let mut folder = wanted.clone();
         let has_checkpoint = wanted.as_os_str() != "latest"
             || ranks.told(|| {
@@ -107,7 +107,7 @@ impl Job<'_> {
                 Ok(newest.map(|newest| folder = newest).is_some())
             })?;
         if !has_checkpoint {
-            // A job that is started again before its first checkpoint.
+            // A job that restarts before its first checkpoint.
             let training = self.begin_anew()?;
             if ranks.is_first() {
                 tell("there is no checkpoint yet: begins anew");
@@ -132,12 +132,12 @@ impl Job<'_> {
         if let Some(path) = &lstm.init_from {
             init::from(path, &mut training.model, rows.vocabulary())?;
         }
-        // What rank 0 drew is what all begin with, whatever their libraries.
+        // All ranks start from rank 0's random weights, whatever their libraries.
         ranks.broadcast(training.model.parameters().tensors())?;
         Ok(training)
     }
 
-    /// Trains, shows how it goes, and saves checkpoints; on rank 0 there is a log.
+    /// Trains, shows the progress and saves checkpoints. Rank 0 writes the log.
     fn train(self, training: &mut Training) -> Result<(End, Option<Log>)> {
         let Self { session, recipe, rows, training: flags, .. } = self;
         let Session { interrupts, ranks, compute, out } = session;
@@ -147,7 +147,7 @@ impl Job<'_> {
         let mut asked = |position: &Position| {
             let is_due =
                 flags.checkpoint_steps.is_some_and(|every| (position.steps + 1).is_multiple_of(every));
-            // Only rank 0 looks at the clock; the ranks agree on what it says.
+            // Only rank 0 reads the clock; the ranks agree on the result.
             let is_time = ranks.is_first() && saved_at.elapsed() >= interval;
             if is_time {
                 saved_at = Instant::now();
@@ -172,7 +172,7 @@ impl Job<'_> {
         Ok((end, progress.map(Progress::finish)))
     }
 
-    /// Begins the lines of a training, behind its settings.
+    /// Writes the settings and starts the progress lines.
     fn show(self, training: &Training) -> Result<Progress> {
         let Self {
             session: Session { ranks, compute, out, .. }, recipe, rows, test, training: flags, ..
@@ -199,7 +199,7 @@ impl Job<'_> {
         Progress::new(steps, done, steps_of_epoch, flags.log_steps, log)
     }
 
-    /// Tests the model, and saves it.
+    /// Evaluates the model and saves it.
     fn finish(self, training: &Training, log: Option<Log>) -> Result<()> {
         let Self { session: Session { out, .. }, recipe, rows, test, .. } = self;
         let evaluated = self.evaluate(training)?;
@@ -212,7 +212,7 @@ impl Job<'_> {
             }
             out.keep_evaluation(record, &scores)?;
         }
-        // It comes last: where it is, the training is complete.
+        // The model is written last: if it exists, the training is complete.
         let division = [recipe.test_fraction, recipe.validation_fraction];
         let n_rows = rows.census(Part::Training).rows;
         let trained_on = TrainedOn::new(division, test.is_some(), n_rows, rows.smallest().clone());
@@ -221,7 +221,7 @@ impl Job<'_> {
         log.finish()
     }
 
-    /// What the test rows say, or the validation rows where there are none.
+    /// Evaluates the test split, or the validation split if there is no test split.
     fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Vec<RowScore>)>> {
         let Self { session: Session { ranks, compute, .. }, recipe, rows, test, training: flags, .. } = self;
         let Some(model) = training.model.classifier() else { return Ok(None) };
@@ -245,14 +245,14 @@ impl Job<'_> {
             tokens_max: recipe.tokens_max,
             metrics,
             scores_sha256: String::new(),
-            // The others have no use for it.
+            // Only rank 0 writes it.
             wrong: if ranks.is_first() { most_wrong(of.path(), scoring, &scores)? } else { Vec::new() },
         };
         Ok(Some((record, scores)))
     }
 }
 
-/// A device in a word.
+/// Name of a device.
 fn described(device: Device) -> String {
     match device {
         Device::Cuda(number) => format!("cuda:{number}"),
@@ -260,7 +260,7 @@ fn described(device: Device) -> String {
     }
 }
 
-/// Which epoch's weights become the model.
+/// A message about the epoch whose weights are kept.
 fn kept(position: &Position) -> Option<String> {
     let (loss, epoch) = position.best?;
     Some(format!("kept epoch {epoch} of {}: validation loss {loss:.4}", position.epoch))

@@ -1,7 +1,6 @@
-//! The sentiment classifier: LSTM → pooling → linear → ReLU → output. What it answers for rows, and how that is
-//! evaluated.
+//! The sentiment classifier: LSTM → pooling → linear → ReLU → output. Also its predictions and evaluation.
 //!
-//! B rows of a share, T tokens of its longest row, D the states of both directions, O outputs.
+//! B: rows of a share; T: tokens of its longest row; D: states of both directions; O: outputs.
 
 mod answers;
 mod evaluate;
@@ -29,7 +28,7 @@ pub struct Classifier {
     places: Places,
 }
 
-/// Where the weights behind the LSTM are: those of a linear layer and its biases.
+/// Indices of the weights after the LSTM: weights and biases of each linear layer.
 #[derive(Clone, Copy, Debug)]
 struct Places {
     linear: [usize; 2],
@@ -37,13 +36,13 @@ struct Places {
 }
 
 impl Classifier {
-    /// One whose weights are drawn.
+    /// A classifier with random weights.
     pub fn new(lstm: &LstmSettings, settings: ClassifierSettings, seed: u64, place: (Kind, Device)) -> Self {
         let (layout, places) = layout(lstm, settings);
         Self { lstm: layout.draw(seed, place.0, place.1), settings, places }
     }
 
-    /// One whose weights are in a safetensors file.
+    /// A classifier with the weights of a safetensors file.
     pub(super) fn read(
         lstm: &LstmSettings,
         settings: ClassifierSettings,
@@ -54,23 +53,23 @@ impl Classifier {
         Ok(Self { lstm: layout.read(place.0, place.1, path)?, settings, places })
     }
 
-    /// What it is made over, with all weights.
+    /// The LSTM, which holds all weights.
     pub fn lstm(&self) -> &Lstm {
         &self.lstm
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn lstm_mut(&mut self) -> &mut Lstm {
         &mut self.lstm
     }
 
-    /// What it was trained for.
+    /// The settings.
     pub fn settings(&self) -> ClassifierSettings {
         self.settings
     }
 
-    /// The outputs of rows, `[B, O]`, of their tokens, `[B, T]`, and their lengths, `[B]`, each 1 to T. B is 1 or more.
-    /// Dropout is that of training, but for words; its masks come from PyTorch's generator.
+    /// The outputs of rows, `[B, O]`, from their tokens, `[B, T]`, and their lengths, `[B]`, each 1 to T. B is at
+    /// least 1. Applies dropout except to tokens; masks come from PyTorch's generator.
     pub fn forward(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
         let states = self.lstm.states(tokens, lengths, dropout)?;
         let pooled = match self.settings.pool {
@@ -103,7 +102,7 @@ fn layout(lstm: &LstmSettings, settings: ClassifierSettings) -> (Layout, Places)
     (layout, Places { linear, output })
 }
 
-/// `[B, 2D]` of `[B, T, D]`.
+/// Pools `[B, T, D]` into `[B, 2D]`.
 fn mean_and_maximum(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let positions = Tensor::f_arange(size[1], (Kind::Int64, states.device()))?.f_unsqueeze(0)?; // [1, T]

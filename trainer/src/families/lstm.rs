@@ -1,10 +1,10 @@
-//! Embedding → LSTM layers: what models of several families are made over.
+//! Embedding → LSTM layers: the base of several model families.
 //!
-//! B rows of a share, T tokens of its longest row, E the embedding dimension, H the hidden size, D the states of both
-//! directions beside each other (H where there is one).
+//! B: rows of a share; T: tokens of its longest row; E: embedding dimension; H: hidden size; D: states of both
+//! directions, concatenated (H with one direction).
 //!
-//! What follows a row's last token never changes its result: states are read there, and those before it depend on no
-//! later one. The other direction begins at the row's last token.
+//! Padding after a row's last token never changes its result: the state is read at the last token and does not depend
+//! on later tokens. The backward direction starts at the row's last token.
 
 use std::path::Path;
 
@@ -15,20 +15,20 @@ use super::parameters::{Parameters, normal, uniform};
 use super::weights_file::{self, Expected};
 use crate::error::Result;
 
-/// An LSTM on embedded words, with all weights of the model that is made over it.
+/// An LSTM on token embeddings, with all weights of the model built on it.
 #[derive(Debug)]
 pub struct Lstm {
     settings: LstmSettings,
     parameters: Parameters,
-    /// For each layer and direction: input weights, state weights, input biases, state biases.
+    /// Per layer and direction, the indices of input weights, state weights, input biases and state biases.
     layers: Vec<Vec<[usize; 4]>>,
 }
 
 impl Lstm {
-    /// The embeddings come first.
+    /// Index of the embedding.
     pub(crate) const EMBEDDING: usize = 0;
 
-    /// The sizes it was made with.
+    /// The sizes.
     pub fn settings(&self) -> &LstmSettings {
         &self.settings
     }
@@ -38,7 +38,7 @@ impl Lstm {
         &self.parameters
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn parameters_mut(&mut self) -> &mut Parameters {
         &mut self.parameters
     }
@@ -48,18 +48,18 @@ impl Lstm {
         self.parameters.at(Self::EMBEDDING)
     }
 
-    /// For each layer and direction, the places of its weights.
+    /// Per layer and direction, the indices of its weights.
     pub(super) fn layers(&self) -> &[Vec<[usize; 4]>] {
         &self.layers
     }
 
-    /// Whether all models over an LSTM have this weight in common.
+    /// Whether all models with an LSTM have this weight.
     pub(super) fn has_in_common(weight: &str) -> bool {
         weight.starts_with("embedding.") || weight.starts_with("lstm.")
     }
 
-    /// The last layer's states, `[B, T, D]`, of tokens, `[B, T]`, and lengths, `[B]`, each 1 to T. B is 1 or more. Dropout
-    /// is that of training, but for words; its masks come from PyTorch's generator.
+    /// The last layer's states, `[B, T, D]`, from tokens, `[B, T]`, and lengths, `[B]`, each 1 to T. B is at least 1.
+    /// Applies dropout except to tokens; masks come from PyTorch's generator.
     pub(super) fn states(&self, tokens: &Tensor, lengths: &Tensor, dropout: Dropout) -> Result<Tensor> {
         let embedding = self.embedding();
         let mut states = Tensor::f_embedding(embedding, tokens, -1, false, false)?; // [B, T, E]
@@ -85,13 +85,13 @@ impl Lstm {
         Ok(states)
     }
 
-    /// A linear layer, by the places of its weights and biases.
+    /// A linear layer, by the indices of its weights and biases.
     pub(super) fn dense(&self, places: [usize; 2], inputs: &Tensor) -> Result<Tensor> {
         let [weights, biases] = places.map(|place| self.parameters.at(place));
         Ok(inputs.f_linear(weights, Some(biases))?)
     }
 
-    /// `[B, D]` of `[B, T, D]`: for each direction, the state that has read the whole row.
+    /// From `[B, T, D]` to `[B, D]`: per direction, the state after the whole row.
     pub(super) fn last_states(&self, states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
         let hidden = self.settings.hidden;
         let forward = at_last_tokens(&states.f_narrow(2, 0, hidden)?, lengths)?;
@@ -103,18 +103,18 @@ impl Lstm {
     }
 }
 
-/// A weight that a model has.
+/// A weight of a model.
 struct Weight {
     name: String,
     shape: Vec<i64>,
     first: First,
 }
 
-/// How a weight begins.
+/// Initial values of a weight.
 enum First {
-    /// Drawn from a normal distribution, but for row 0, padding, which is zero.
+    /// Normal distribution, except row 0, padding, which is zero.
     Embedding,
-    /// Drawn within a bound of 0.
+    /// Uniform within this bound.
     Uniform(f64),
     Zeros,
 }
@@ -133,8 +133,7 @@ impl Weight {
     }
 }
 
-/// The weights that a model will have, and the place of each among them: those of the LSTM, and behind them what a
-/// family adds.
+/// The weights of a model and their indices: those of the LSTM, followed by those of a family.
 pub(super) struct Layout {
     settings: LstmSettings,
     weights: Vec<Weight>,
@@ -142,7 +141,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Those of the LSTM.
+    /// The weights of the LSTM.
     pub(super) fn of(settings: LstmSettings) -> Self {
         let (hidden, embedded) = (settings.hidden, settings.embedding);
         let mut layout = Self { settings, weights: Vec::new(), layers: Vec::new() };
@@ -173,7 +172,7 @@ impl Layout {
         self.settings.hidden * if self.settings.bidirectional { 2 } else { 1 }
     }
 
-    /// Adds a linear layer; the places of its weights and biases.
+    /// Adds a linear layer. Returns the indices of its weights and biases.
     pub(super) fn dense(&mut self, name: &str, inputs: i64, outputs: i64) -> [usize; 2] {
         let bound = 1.0 / (inputs as f64).sqrt();
         [
@@ -182,7 +181,7 @@ impl Layout {
         ]
     }
 
-    /// Adds weights that begin with 0; their place.
+    /// Adds weights with initial value 0. Returns their index.
     pub(super) fn zeros(&mut self, name: &str, shape: &[i64]) -> usize {
         self.add(name.to_owned(), shape, First::Zeros)
     }
@@ -192,15 +191,15 @@ impl Layout {
         self.weights.len() - 1
     }
 
-    /// The weights drawn as PyTorch draws those of its modules: the embedding from a normal distribution with row 0,
-    /// padding, at zero; the LSTM uniform within 1/√H; linear layers within 1/√inputs.
+    /// Draws the weights as PyTorch does for its modules: the embedding from a normal distribution, with row 0,
+    /// padding, at zero; the LSTM uniform within 1/√H; linear layers uniform within 1/√inputs.
     pub(super) fn draw(self, seed: u64, kind: Kind, device: Device) -> Lstm {
         tch::manual_seed(seed as i64);
         let values: Vec<Tensor> = self.weights.iter().map(|weight| weight.draw((kind, device))).collect();
         self.with(&values)
     }
 
-    /// The weights of a safetensors file, which has no say in what is made.
+    /// Reads the weights from a safetensors file. The layout, not the file, determines the names and shapes.
     pub(super) fn read(self, kind: Kind, device: Device, path: &Path) -> Result<Lstm> {
         let expected: Vec<Expected> = self
             .weights
@@ -225,7 +224,7 @@ pub(super) fn drop(values: Tensor, share: f64) -> Result<Tensor> {
     if share == 0.0 { Ok(values) } else { Ok(values.f_dropout(share, true)?) }
 }
 
-/// Each row's tokens in the other order, `[B, T, X]`; what follows a row's last stays.
+/// Reverses each row's tokens, `[B, T, X]`; padding stays in place.
 fn reversed(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let positions = Tensor::f_arange(size[1], (Kind::Int64, states.device()))?.f_unsqueeze(0)?; // [1, T]
@@ -235,7 +234,7 @@ fn reversed(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     Ok(states.f_gather(1, &places.f_unsqueeze(2)?.f_expand(&size[..], false)?, false)?)
 }
 
-/// `[B, X]` of `[B, T, X]`.
+/// From `[B, T, X]` to `[B, X]`.
 fn at_last_tokens(states: &Tensor, lengths: &Tensor) -> Result<Tensor> {
     let size = states.size();
     let last = (lengths - 1).f_view([size[0], 1, 1])?.f_expand([size[0], 1, size[2]], false)?;

@@ -1,6 +1,6 @@
-//! Next-word pretraining: LSTM → linear → the embedding of the word that comes. Classifiers begin with what is learned.
+//! Next-word pretraining: LSTM → linear → embedding of the next word. A classifier can start from its weights.
 //!
-//! B rows of a share, T tokens of its longest row, E the embedding dimension.
+//! B: rows of a share; T: tokens of its longest row; E: embedding dimension.
 
 mod softmax;
 
@@ -20,20 +20,20 @@ use crate::step::InStep;
 pub struct NextWord {
     lstm: Lstm,
     settings: NextWordSettings,
-    /// From a state to the embedding of the word that comes.
+    /// The linear layer from a state to the embedding of the next word.
     linear: [usize; 2],
-    /// A number for each word.
+    /// One bias per word.
     biases: usize,
 }
 
 impl NextWord {
-    /// One whose weights are drawn.
+    /// A model with random weights.
     pub fn new(lstm: &LstmSettings, settings: NextWordSettings, seed: u64, place: (Kind, Device)) -> Self {
         let (layout, linear, biases) = layout(lstm);
         Self { lstm: layout.draw(seed, place.0, place.1), settings, linear, biases }
     }
 
-    /// One whose weights are in a safetensors file.
+    /// A model with the weights of a safetensors file.
     pub(super) fn read(
         lstm: &LstmSettings,
         settings: NextWordSettings,
@@ -44,23 +44,23 @@ impl NextWord {
         Ok(Self { lstm: layout.read(place.0, place.1, path)?, settings, linear, biases })
     }
 
-    /// What it is made over, with all weights.
+    /// The LSTM, which holds all weights.
     pub fn lstm(&self) -> &Lstm {
         &self.lstm
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub fn lstm_mut(&mut self) -> &mut Lstm {
         &mut self.lstm
     }
 
-    /// What it was trained for.
+    /// The settings.
     pub fn settings(&self) -> NextWordSettings {
         self.settings
     }
 
-    /// The weighted sum of the losses of a share's rows: of each the mean loss of its words from the second on, told from
-    /// candidates by what stands before it; 0 for a row of one word.
+    /// The weighted sum of the losses of a share's rows. A row's loss is the mean over its words from the second on,
+    /// each predicted among the candidates from the words before it. It is 0 for a row with one word.
     pub(super) fn loss(&self, share: &Share, recipe: &Recipe, step: InStep) -> Result<Weighed> {
         let candidates =
             Candidates::draw(self.lstm.settings().ids, self.settings.candidates, step.candidates);

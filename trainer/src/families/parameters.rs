@@ -1,4 +1,4 @@
-//! A model's weights by PyTorch's names, so that a state dict moves both ways.
+//! A model's weights under PyTorch's names, for exchange of state dicts.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tch::{Device, Kind, Tensor};
 use super::weights_file::{self, Expected};
 use crate::error::{Error, Result};
 
-/// Named weights, in the order in which the model made them.
+/// Named weights, in order of creation.
 #[derive(Debug)]
 pub struct Parameters {
     names: Vec<String>,
@@ -20,7 +20,7 @@ impl Parameters {
         Self { names: Vec::new(), tensors: Vec::new() }
     }
 
-    /// Adds a weight to be trained; its place.
+    /// Adds a weight to train. Returns its index.
     pub(super) fn add(&mut self, name: String, value: &Tensor) -> usize {
         self.names.push(name);
         self.tensors.push(value.set_requires_grad(true));
@@ -41,22 +41,22 @@ impl Parameters {
         &self.names
     }
 
-    /// How many numbers are trained.
+    /// Number of trained parameters.
     pub fn n_numbers(&self) -> usize {
         self.tensors.iter().map(Tensor::numel).sum()
     }
 
-    /// The gradients, an undefined tensor where there is none.
+    /// The gradients; an undefined tensor if there is none.
     pub fn gradients(&self) -> Vec<Tensor> {
         self.tensors.iter().map(Tensor::grad).collect()
     }
 
-    /// Copies of the weights, for what may be put back later.
+    /// Copies of the weights, to restore later.
     pub fn copies(&self) -> Vec<Tensor> {
         self.tensors.iter().map(|tensor| tensor.detach().copy()).collect()
     }
 
-    /// Puts values in the place of the weights, which are alike in number and shape.
+    /// Copies values with the same shapes into the weights.
     pub fn put(&mut self, values: &[Tensor]) -> Result<()> {
         copy(self.tensors.iter().zip(values))
     }
@@ -66,14 +66,14 @@ impl Parameters {
         write(&self.names, &self.tensors, path)
     }
 
-    /// Reads what [`Parameters::write`] wrote; names, shapes and type must be this model's.
+    /// Reads a file of [`Parameters::write`]. Names, shapes and type must match this model's.
     pub fn read(&mut self, path: &Path) -> Result<()> {
         let values = read_like(&self.names, &self.tensors, path)?;
         self.put(&values)
     }
 
-    /// Puts those weights of another model whose names are wanted in the place of this model's, which must have them.
-    /// `path`: where the other model is from.
+    /// Copies those weights of another model that `is_wanted` selects. This model must have them. `path`: the file of
+    /// the other model.
     pub(super) fn put_some(
         &mut self,
         other: &Self,
@@ -101,7 +101,7 @@ impl Parameters {
     }
 }
 
-/// Puts each second tensor's numbers in the place of the first one's.
+/// Copies each second tensor into the first one.
 fn copy<'a>(mut pairs: impl Iterator<Item = (&'a Tensor, &'a Tensor)>) -> Result<()> {
     tch::no_grad(|| pairs.try_for_each(|(to, from)| Ok(to.shallow_clone().f_copy_(from)?)))
 }
@@ -114,26 +114,26 @@ pub(crate) fn write(names: &[String], tensors: &[Tensor], path: &Path) -> io::Re
     Tensor::write_safetensors(&named, path).map_err(io::Error::other)
 }
 
-/// The tensors of a safetensors file, which are those of these names and no others, like these in shape and type.
+/// Reads a safetensors file with exactly these tensor names, and the shapes and types of `like`.
 pub(crate) fn read_like(names: &[String], like: &[Tensor], path: &Path) -> Result<Vec<Tensor>> {
     let expected: Vec<Expected> = names
         .iter()
         .zip(like)
         .map(|(name, like)| Expected { name: name.clone(), shape: like.size() })
         .collect();
-    // Where there is none, no number is read.
+    // Without tensors, the type does not matter.
     let kind = like.first().map_or(Kind::Float, Tensor::kind);
     weights_file::read(&expected, kind, path)
 }
 
-/// Uniform in [-bound, bound], drawn on the processor, so that a seed gives the same weights on every device.
+/// Uniform in [-bound, bound]. Drawn on the CPU, so that a seed gives the same weights on every device.
 pub(super) fn uniform(shape: &[i64], bound: f64, place: (Kind, Device)) -> Tensor {
     (Tensor::rand(shape, (Kind::Double, Device::Cpu)) * (2.0 * bound) - bound)
         .to_kind(place.0)
         .to_device(place.1)
 }
 
-/// Normal with mean 0 and variance 1, drawn on the processor.
+/// Standard normal. Drawn on the CPU.
 pub(super) fn normal(shape: &[i64], place: (Kind, Device)) -> Tensor {
     Tensor::randn(shape, (Kind::Double, Device::Cpu)).to_kind(place.0).to_device(place.1)
 }

@@ -1,4 +1,4 @@
-//! A model as a folder: what its own code adds to what every saved model has.
+//! Saves and reads a model: adds the settings of its family to the saved folder.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use super::share::kind_of;
 use super::{Classifier, Lstm, Model};
 use crate::error::{Error, Result};
 
-/// What stands under `model` in the folder's configuration.
+/// The value of `model` in `config.json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Document {
@@ -43,7 +43,7 @@ struct Sizes {
     head: Head,
 }
 
-/// What is behind the LSTM.
+/// The layers after the LSTM.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 enum Head {
@@ -51,7 +51,7 @@ enum Head {
     NextWord,
 }
 
-/// What the model was trained for.
+/// The purpose of the training.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 enum Task {
@@ -75,7 +75,7 @@ impl Document {
         Self { kind: DocumentKind::Lstm, lstm, task, precision }
     }
 
-    /// The sizes and the family; what was found and expected where head and task are not of one.
+    /// The sizes and the family. If head and task belong to different families, returns what was found and expected.
     fn settings(&self) -> std::result::Result<(LstmSettings, Family), (String, String)> {
         let Sizes { ids, embedding, hidden, layers, bidirectional, ref head } = self.lstm;
         let family = match (head, &self.task) {
@@ -95,20 +95,20 @@ impl Document {
     }
 }
 
-/// A classifier that was saved.
+/// A saved classifier.
 #[derive(Debug)]
 pub struct SavedClassifier {
     /// The model.
     pub model: Classifier,
     /// Its words.
     pub vocabulary: WordList,
-    /// What it needs to know beside its weights.
+    /// Its settings without the weights.
     pub config: Config,
-    /// What it was trained on, where it says so.
+    /// The rows that it was trained on, if the folder lists them.
     pub trained_on: Option<TrainedOn>,
 }
 
-/// Saves a model that was trained by this recipe on such rows of this dataset.
+/// Saves a model trained with this recipe on rows of this dataset.
 pub fn save_model(
     folder: &Path,
     model: &Model,
@@ -142,8 +142,8 @@ pub fn read_classifier(folder: &Path, device: Device) -> Result<SavedClassifier>
     Ok(SavedClassifier { model, vocabulary, config, trained_on })
 }
 
-/// Puts the weights of a saved model in the place of a model's: all of a classifier, which has the same; and of a model
-/// of next words those of words and layers.
+/// Initializes a model with the weights of a saved model: all weights of a classifier, which must have the same ones,
+/// or the embedding and LSTM layers of a next-word model.
 pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()> {
     let (lstm, family, precision) = settings(folder, saved)?;
     let other = Model::read(&lstm, family, (kind_of(precision), Device::Cpu), &saved.weights)?;
@@ -162,7 +162,7 @@ pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()>
     }
 }
 
-/// The configuration that only models know, if all of it fits together.
+/// The settings that only models read, after checking that they are consistent.
 fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Precision)> {
     let path = folder.join(CONFIG);
     let no_model = |found: String, expected: String| Error::Weights {

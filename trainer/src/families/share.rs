@@ -1,9 +1,9 @@
-//! A rank's share of a batch as a family computes it, and its loss.
+//! A rank's share of a batch as tensors, and its loss.
 
 use runs::recipe::Precision;
 use tch::{Kind, Tensor};
 
-/// A share's rows: B, of T tokens the longest.
+/// A share with B rows; the longest has T tokens.
 pub(super) struct Share {
     /// `[B, T]`
     pub(super) tokens: Tensor,
@@ -13,16 +13,16 @@ pub(super) struct Share {
     pub(super) weights: Tensor,
 }
 
-/// A loss, and what has its gradients.
+/// A loss, and a tensor with its gradients.
 #[derive(Debug)]
 pub struct Weighed {
-    /// A number whose gradients are those of the loss.
+    /// A tensor whose gradients are those of the loss.
     pub gradients: Tensor,
     /// The loss.
     pub loss: f64,
 }
 
-/// What weights are held in.
+/// The element kind of weights.
 pub fn kind_of(precision: Precision) -> Kind {
     match precision {
         Precision::F32 | Precision::Bf16 => Kind::Float,

@@ -1,15 +1,15 @@
-//! A safetensors file → the tensors that are expected, checked before one of them is made.
+//! Reads the expected tensors from a safetensors file. Checks the whole header before it creates a tensor.
 //!
 //! ```text
-//! bytes 0..8     the length of the header, little-endian
+//! bytes 0..8     length of the header, little-endian
 //! then           the header, a JSON object: {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, …},
-//!                and perhaps "__metadata__": {"NAME": "TEXT", …}
-//! then           the numbers of all tensors, little-endian; data_offsets count from here
+//!                optionally with "__metadata__": {"NAME": "TEXT", …}
+//! then           the values of all tensors, little-endian; data_offsets count from here
 //! ```
 //!
-//! The tensors are those expected and no others, each of the shape and type expected; their bytes cover the rest of the
-//! file, each byte once; and each number is finite. What is read, and kept in memory, is what was expected, whatever the
-//! file says.
+//! The file must contain exactly the expected tensors, with the expected shapes and type. Their bytes must cover the
+//! rest of the file without overlap, and each value must be finite. Memory use depends only on the expected tensors,
+//! whatever the file contains.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,10 +23,10 @@ use tch::{Kind, Tensor};
 
 use crate::error::{Error, Result};
 
-/// Thousands of tensors.
+/// Enough for thousands of tensors.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 
-/// A tensor that a file is to hold.
+/// A tensor that a file must contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
     /// Its name.
@@ -35,7 +35,7 @@ pub(crate) struct Expected {
     pub(crate) shape: Vec<i64>,
 }
 
-/// Reads these tensors, in this order, all of one kind, on the processor.
+/// Reads these tensors in this order, all of one kind, on the CPU.
 pub(crate) fn read(expected: &[Expected], kind: Kind, path: &Path) -> Result<Vec<Tensor>> {
     read_numbers(expected, kind, path).map_err(|fault| match fault {
         Fault::Io(source) => Error::io(path, source),
@@ -44,7 +44,7 @@ pub(crate) fn read(expected: &[Expected], kind: Kind, path: &Path) -> Result<Vec
     })
 }
 
-/// What is wrong with a file.
+/// Why a file was refused.
 enum Fault {
     Io(std::io::Error),
     Content { found: String, expected: String },
@@ -71,7 +71,7 @@ fn read_numbers(expected: &[Expected], kind: Kind, path: &Path) -> Checked<Vec<T
     let n_bytes = file.metadata()?.len();
     let header = read_header(&mut file, n_bytes)?;
     let mut places = places(&header.tensors, expected, kind)?;
-    // In the order of the file.
+    // In file order.
     places.sort_unstable_by_key(|place| place.begin);
     let mut tensors: Vec<Option<Tensor>> = expected.iter().map(|_| None).collect();
     let mut at = 0;
@@ -102,7 +102,7 @@ fn is_finite(tensor: &Tensor) -> std::result::Result<bool, tch::TchError> {
     Ok(tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? != 0)
 }
 
-/// What a header says, and where the numbers begin.
+/// The content of a header, and the offset of the values.
 struct Header {
     tensors: BTreeMap<String, Entry>,
     n_bytes: u64,
@@ -126,11 +126,11 @@ fn read_header(file: &mut File, n_bytes: u64) -> Checked<Header> {
     Ok(Header { tensors: tensors.0, n_bytes: 8 + length })
 }
 
-/// Where the numbers of a tensor lie, counted from the first one's.
+/// Byte range of a tensor, relative to the first value.
 struct Place {
     begin: u64,
     end: u64,
-    /// Which of the expected ones.
+    /// Index among the expected tensors.
     of: usize,
 }
 
@@ -168,7 +168,7 @@ fn places(found: &BTreeMap<String, Entry>, expected: &[Expected], kind: Kind) ->
         .collect()
 }
 
-/// A tensor, as the header has it.
+/// A tensor's entry in the header.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
@@ -177,7 +177,7 @@ struct Entry {
     data_offsets: [u64; 2],
 }
 
-/// The tensors of a header, each name once.
+/// The tensors of a header; each name occurs once.
 struct Tensors(BTreeMap<String, Entry>);
 
 impl<'de> Deserialize<'de> for Tensors {
@@ -224,7 +224,7 @@ mod tests {
         vec![tensor("b", &[1, 3]), tensor("a", &[2])]
     }
 
-    /// A file of this header, of this length or its own, and of these numbers.
+    /// A file with this header, these values, and the header's length or another one.
     fn file(length: Option<u64>, header: &str, numbers: &[u8]) -> tempfile::NamedTempFile {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&length.unwrap_or(header.len() as u64).to_le_bytes()).unwrap();

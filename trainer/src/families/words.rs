@@ -1,4 +1,4 @@
-//! Words that training reads as unknown: the same ones whichever rank has a row, and whatever computes.
+//! Token dropout. The same tokens are dropped on any rank and with any backend.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use tch::Tensor;
 use crate::error::Result;
 use crate::inputs::whole_numbers;
 
-/// A batch's tokens, a share of them unknown. Padding may be too, which nobody reads.
+/// A batch's tokens, some of which are replaced by the unknown word. Padding may be replaced too, but is never read.
 pub(crate) fn drop_words(batch: &Batch, share: f64, masks: u64) -> Cow<'_, [i64]> {
     if share == 0.0 {
         return Cow::Borrowed(&batch.tokens);
@@ -20,7 +20,7 @@ pub(crate) fn drop_words(batch: &Batch, share: f64, masks: u64) -> Cow<'_, [i64]
     Cow::Owned(left)
 }
 
-/// The same of a batch's tokens as a tensor, `[B, T]`.
+/// The same for a batch's tokens as a tensor, `[B, T]`.
 pub(crate) fn drop_words_of(tokens: &Tensor, batch: &Batch, share: f64, masks: u64) -> Result<Tensor> {
     let mut places = Vec::new();
     each_dropped(batch, share, masks, |place| places.push(place as i64));
@@ -31,7 +31,7 @@ pub(crate) fn drop_words_of(tokens: &Tensor, batch: &Batch, share: f64, masks: u
     Ok(tokens.f_reshape([-1])?.f_index_fill(0, &places, i64::from(UNKNOWN))?.f_view(&size[..])?)
 }
 
-/// The places of the words that are dropped, a random stream a row.
+/// Calls `drop` with the index of each dropped token. Each row has its own random stream.
 fn each_dropped(batch: &Batch, share: f64, masks: u64, mut drop: impl FnMut(usize)) {
     if share == 0.0 {
         return;

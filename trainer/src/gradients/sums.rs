@@ -1,7 +1,7 @@
-//! A step's gradients in one stretch of memory, and their sums over the ranks.
+//! A step's gradients in one buffer, and their sums over the ranks.
 //!
-//! Most of the numbers are those of embeddings, and of these a step's rows have gradients for their own words alone. Where
-//! that is little enough, the ranks send each other those rows and everything else; otherwise all numbers are reduced.
+//! Most gradients are those of embeddings, and a step touches only the embeddings of its own words. If these are few
+//! enough, the ranks exchange only those rows and all other gradients. Otherwise the whole buffer is reduced.
 
 use std::ops::Range;
 
@@ -14,19 +14,19 @@ use crate::times::Stopwatch;
 
 /// Gradients that kernels add to.
 pub(super) struct Sums {
-    /// All of them, one after the other.
+    /// All gradients, concatenated.
     all: Tensor,
-    /// Each in its shape, where it lies in `all`.
+    /// Views of `all`, each with its shape.
     pub(super) each: Vec<Tensor>,
-    /// Where the embeddings lie in `all`.
+    /// Range of the embeddings in `all`.
     embeddings: Range<usize>,
-    /// Numbers of an embedding.
+    /// Embedding dimension.
     width: usize,
     touched: Touched,
 }
 
 impl Sums {
-    /// Gradients of 0 for these parameters, of which one is the embeddings, `[V, E]`.
+    /// Zero gradients for these parameters; the one at index `embedding` is the embedding, `[V, E]`.
     pub(super) fn new(parameters: &[Tensor], embedding: usize) -> Result<Self> {
         let length: usize = parameters.iter().map(Tensor::numel).sum();
         let all = Tensor::f_zeros([length as i64], (Kind::Float, Device::Cpu))?;
@@ -48,18 +48,18 @@ impl Sums {
         })
     }
 
-    /// Takes note of words that have gradients now.
+    /// Records words that now have gradients.
     pub(super) fn touch(&mut self, ids: &[u32]) {
         self.touched.add(ids);
     }
 
-    /// How many words have gradients.
+    /// Number of words with gradients.
     pub(super) fn n_touched(&self) -> usize {
         self.touched.ids.len()
     }
 
-    /// Makes them the sums over all ranks, with the same bits on each. What the ranks have touched decides how: rows are
-    /// added in the order of the ranks, a ring's reduction has an order of its own.
+    /// Sums the gradients over all ranks, with identical bits on each. The number of touched words determines how:
+    /// rows are added in rank order, while a ring reduction has its own order.
     pub(super) fn over_ranks(
         &mut self,
         group: &ProcessGroup,
@@ -78,13 +78,13 @@ impl Sums {
         Ok(())
     }
 
-    /// Whether a rank receives less where all send what they have touched than in a ring's reduction, which brings it twice
-    /// a share of all numbers from each other rank.
+    /// Whether a rank receives less data if all send their touched rows than in a ring reduction. The ring transfers
+    /// twice a share of all gradients from each other rank.
     fn are_rows_less(&self, n_touched: &[usize]) -> bool {
         n_touched.len() * self.packed_length(most(n_touched)) < 2 * self.all.numel()
     }
 
-    /// Numbers that are not of embeddings.
+    /// Number of gradients that are not of the embedding.
     fn n_others(&self) -> usize {
         self.all.numel() - self.embeddings.len()
     }
@@ -93,7 +93,7 @@ impl Sums {
         self.n_others() + n_rows * (1 + self.width)
     }
 
-    /// What is not of embeddings, the ids touched, as bits, and their rows; zeros up to as many rows as are wanted.
+    /// All other gradients, the touched ids as bits, and their rows, padded with zeros to `n_rows` rows.
     fn packed(&self, n_rows: usize) -> Result<Tensor> {
         let length = self.packed_length(n_rows) as i64;
         let mut packed = Tensor::f_zeros([length], (Kind::Float, Device::Cpu))?;
@@ -111,7 +111,7 @@ impl Sums {
         Ok(packed)
     }
 
-    /// The sums of what ranks have packed, of each so many rows.
+    /// Adds the packed gradients of all ranks, each with its number of rows.
     fn add_up(&mut self, of_ranks: &[&[f32]], n_touched: &[usize]) -> Result<()> {
         let (width, n_others, Range { start, end }) = (self.width, self.n_others(), self.embeddings.clone());
         let all = numbers_mut(&mut self.all).ok_or_else(not_plain)?;
@@ -145,7 +145,7 @@ fn not_plain() -> Error {
     Error::internal(&"gradients of kernels do not lie in memory as a slice does")
 }
 
-/// Words, each once.
+/// A set of words.
 struct Touched {
     is_in: Vec<bool>,
     ids: Vec<u32>,
@@ -179,8 +179,8 @@ mod tests {
     const IDS: i64 = 50;
     const WIDTH: i64 = 3;
 
-    /// A rank's gradients of a model whose embeddings are neither its first weights nor its last, after batches that
-    /// touch these words, and how they would be without any care for words.
+    /// A rank's gradients after batches that touch these words, for a model whose embedding is neither the first nor
+    /// the last parameter; and the same without tracking words.
     fn of_rank(rank: u64, batches: &[Vec<u32>]) -> (Sums, Vec<f32>) {
         let place = (Kind::Float, Device::Cpu);
         let parameters =
@@ -206,7 +206,7 @@ mod tests {
     fn sums_of_rows_are_sums_of_all_numbers() {
         let words: [&[Vec<u32>]; 3] = [
             &[vec![3, 49, 0], vec![0, 7]],
-            // A rank without rows of its own.
+            // A rank without rows.
             &[],
             &[vec![7, 3, 11, 12, 13]],
         ];
@@ -228,7 +228,7 @@ mod tests {
     fn rows_are_sent_where_they_are_less_than_a_ring_brings() {
         let (sums, _) = of_rank(0, &[vec![1, 2], vec![2, 3]]);
         assert_eq!(sums.n_touched(), 3);
-        // 161 numbers, of which 11 are not of embeddings; a row has 3 and its id.
+        // 161 gradients, 11 of which are not of the embedding. A row has 3 values and its id.
         assert!(sums.are_rows_less(&[37, 0]) && !sums.are_rows_less(&[38, 1]));
         assert!(sums.are_rows_less(&[1, 24, 2]) && !sums.are_rows_less(&[25, 1, 2]));
     }

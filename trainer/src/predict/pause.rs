@@ -1,14 +1,14 @@
-//! A stream that stops once where somebody may wait for an answer before it goes on.
+//! A stream that pauses when its input may wait for an answer.
 //!
-//! Whoever reads lines asks the stream for more only when no whole line is left. If then the last byte was a line's
-//! end and answers are owed, the stream gives an error of its own kind instead of reading, perhaps for ever. Within a
-//! line it never does, so that the reader of lines can simply go on.
+//! The reader of lines requests more bytes only if no complete line is left. If the last byte was a line end and
+//! predictions are pending, the stream returns a special error instead of blocking in a read. Within a line it never
+//! does this, so the reader can simply continue.
 
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read};
 
-/// Reads from `source`.
+/// Wraps `source`.
 pub(super) struct Pausing<'a, R> {
     source: R,
     answers_owed: &'a Cell<bool>,
@@ -16,7 +16,7 @@ pub(super) struct Pausing<'a, R> {
 }
 
 impl<'a, R> Pausing<'a, R> {
-    /// Stops only where answers are owed, and as long as they are.
+    /// Pauses only while `answers_owed` is set.
     pub(super) fn new(source: R, answers_owed: &'a Cell<bool>) -> Self {
         Self { source, answers_owed, at_line_end: false }
     }
@@ -44,7 +44,7 @@ impl fmt::Display for Pause {
 
 impl std::error::Error for Pause {}
 
-/// Whether the stream stopped, and may be read again once the answers are given.
+/// Whether an error is a pause. The stream can be read again after the predictions are written.
 pub(super) fn is_pause(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Pause>())
 }

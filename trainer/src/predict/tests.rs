@@ -30,7 +30,7 @@ fn texts() -> Options {
     options(Format::Text, Scoring::Logit)
 }
 
-/// A model whose logit is the number of `good` less that of `bad`.
+/// A model whose logit is the number of `good` minus the number of `bad`.
 fn count(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
     let rows = texts.tokens.chunks(texts.longest);
     let logit = |row: &[i64]| row.iter().map(|id| f64::from(*id == 2) - f64::from(*id == 3)).sum();
@@ -43,7 +43,7 @@ fn predicted(input: &[u8], options: &Options) -> (String, Counts) {
     (String::from_utf8(output).unwrap(), counts)
 }
 
-/// The output for one text, given the model's outputs for it.
+/// The output for one text with these outputs of the model.
 fn said(scoring: Scoring, outputs: &[f64]) -> String {
     let mut output = Vec::new();
     let model = |_: TokenRows<'_>| Ok::<_, Error>(vec![outputs.to_vec()]);
@@ -233,7 +233,7 @@ fn an_error_of_the_model_ends_it() {
     assert!(error.to_string().starts_with("the model fails: "), "{error}");
 }
 
-/// Reads so many bytes at a time.
+/// Reads at most N bytes at a time.
 struct Trickle<'a>(&'a [u8], usize);
 
 impl Read for Trickle<'_> {

@@ -1,7 +1,7 @@
-//! A text → the ids that a row of the model's dataset would hold for it.
+//! Converts a text into the ids that a row of the model's dataset would have.
 //!
-//! It does at once what mapper, reducer and merge do one after the other: clean, leave out stop words, keep words as
-//! the settings say, number them by the vocabulary. Then it cuts the row to what the model reads.
+//! Combines the steps of mapper, reducer and merge: cleans the text, removes stop words, keeps words according to the
+//! settings, and numbers them by the vocabulary. Then it truncates the row to the model's maximum.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use dataset::vocabulary::{FIRST_WORD, UNKNOWN};
 
 use super::{Error, Refusal};
 
-/// Reads one text after another, keeping its memory between them.
+/// Tokenizes texts and reuses its memory between them.
 pub struct Tokenizer {
     settings: Settings,
     tokens_max: usize,
@@ -23,7 +23,7 @@ pub struct Tokenizer {
     ids: Vec<u32>,
 }
 
-/// What a word is.
+/// The meaning of a word.
 #[derive(Clone, Copy)]
 enum Word {
     Stop,
@@ -31,12 +31,12 @@ enum Word {
 }
 
 impl Tokenizer {
-    /// Reads texts as the rows of a dataset with these settings and this vocabulary; of each the first `tokens_max`
-    /// tokens, or all where it is 0. Settings with other rules of cleaning than this program's are an error.
+    /// A tokenizer for the settings and vocabulary of a dataset. Returns the first `tokens_max` tokens of each text,
+    /// or all if it is 0. Settings with other cleaning rules than this program's are an error.
     pub fn new(settings: &Settings, vocabulary: &WordList, tokens_max: u32) -> Result<Self, Error> {
         check_cleaning(settings)?;
         let ids = vocabulary.iter().zip(FIRST_WORD..).map(|(word, id)| (word.to_vec(), Word::Id(id)));
-        // They come last: a vocabulary of another dataset may have words that are stop words here.
+        // Inserted last: a vocabulary of another dataset may contain words that are stop words here.
         let stop_words = settings.stop_words.iter().map(|word| (word.clone().into_bytes(), Word::Stop));
         Ok(Self {
             words: ids.chain(stop_words).collect(),
@@ -48,7 +48,7 @@ impl Tokenizer {
         })
     }
 
-    /// The ids of a text that are read, or why there is nothing to read.
+    /// The ids of a text, or the reason why there are none.
     pub fn ids(&mut self, text: &str) -> Result<&[u32], Refusal> {
         self.cleaned.clear();
         if !self.cleaner.clean(text, &mut self.cleaned) {
@@ -72,7 +72,7 @@ impl Tokenizer {
         Ok(&self.ids)
     }
 
-    /// Leaves the ids of the kept words that are read.
+    /// Keeps only the ids that the settings keep and the model reads.
     fn keep(&mut self) {
         let (front, back) = self.settings.kept(&self.ids);
         let (n_front, n_back) = (front.len(), back.len());

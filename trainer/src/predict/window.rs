@@ -1,6 +1,6 @@
-//! Some lines → batches of similar length → outputs in the order of the lines.
+//! Collects lines into batches of similar length, and returns outputs in the order of the lines.
 //!
-//! Shapes: `B` texts, `T` tokens of the longest of them.
+//! Shapes: `B` texts; `T` tokens of the longest text.
 
 use std::ops::Range;
 
@@ -9,22 +9,22 @@ use dataset::vocabulary::PADDING;
 use super::Refusal;
 use kernels::TokenRows;
 
-/// So many batches' lines are looked at together.
+/// Number of batches in a window.
 const WINDOW_BATCHES: usize = 16;
-/// So many lines fill a window however large a batch is, for a line without a text takes memory too.
+/// Maximum lines in a window, whatever the batch size: a line without a text takes memory too.
 const WINDOW_LINES_MAX: usize = 1 << 18;
-/// So many ids fill a window, 16 MiB.
+/// Maximum ids in a window, 16 MiB.
 const WINDOW_TOKENS_MAX: usize = 4 << 20;
-/// The most places B × T of a batch of several texts: long texts make smaller batches, so that a model's memory has
-/// a bound where it reads all of a text.
+/// Maximum size B × T of a batch with several texts. Long texts make smaller batches, which bounds the model's memory
+/// even if it reads whole texts.
 const BATCH_PLACES_MAX: usize = 2 << 20;
 
 /// Texts of a batch.
 #[derive(Debug)]
 struct Texts {
-    /// Ids, padded at the end with zeros: `[B, T]`, one text after the other.
+    /// Ids, padded with zeros at the end: `[B, T]`.
     tokens: Vec<i64>,
-    /// How many of each text's are real, one or more: `[B]`.
+    /// Number of ids per text without padding, at least 1: `[B]`.
     lengths: Vec<i64>,
     /// T.
     longest: usize,
@@ -44,12 +44,12 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// For batches of at most so many texts.
+    /// For batches of at most `batch_rows` texts.
     pub(super) fn new(batch_rows: usize) -> Self {
         Self { batch_rows: batch_rows.max(1), lines: Vec::new(), ids: Vec::new() }
     }
 
-    /// Takes the next line.
+    /// Adds the next line.
     pub(super) fn push(&mut self, ids: Result<&[u32], Refusal>) {
         let from = self.ids.len();
         self.lines.push(ids.map(|ids| {
@@ -67,8 +67,8 @@ impl Window {
         self.lines.len() >= lines || self.ids.len() >= WINDOW_TOKENS_MAX
     }
 
-    /// Asks the model, which answers each text of a batch, and is empty then: of each line the answer, or why there is
-    /// none.
+    /// Runs the model on all texts and clears the window. Returns for each line the outputs, or the reason why there
+    /// are none.
     pub(super) fn outputs<E>(
         &mut self,
         mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>,
@@ -90,7 +90,7 @@ impl Window {
         Ok(outputs)
     }
 
-    /// The places of lines with a text, from the shortest to the longest, cut into batches.
+    /// The indices of lines with a text, from the shortest to the longest, split into batches.
     fn batches(&self) -> Vec<Vec<usize>> {
         let length = |&place: &usize| self.lines[place].as_ref().map_or(0, ExactSizeIterator::len);
         let mut places: Vec<usize> =
@@ -98,7 +98,7 @@ impl Window {
         places.sort_by_key(length);
         let mut batches: Vec<Vec<usize>> = Vec::new();
         for place in places {
-            // This one is the longest so far, so all of its batch are filled up to its length.
+            // This text is the longest so far, so all texts of the batch are padded to its length.
             match batches.last_mut() {
                 Some(batch)
                     if batch.len() < self.batch_rows
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers with a text's ids, so that each is seen to have its own.
+    /// A model that returns the ids of each text.
     fn echo(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Infallible> {
         let rows = texts.tokens.chunks(texts.longest).zip(texts.lengths);
         Ok(rows.map(|(row, &length)| row[..length as usize].iter().map(|&id| id as f64).collect()).collect())

@@ -1,6 +1,6 @@
-//! What a classifier answers, by kernels or by PyTorch: who asks does not know which of both it was.
+//! Outputs of a classifier, computed by kernels or by PyTorch behind one interface.
 //!
-//! B rows, T tokens of the longest, O outputs.
+//! B: rows; T: tokens of the longest row; O: outputs.
 
 use kernels::{Engine, TokenRows};
 use runs::recipe::{Dropout, Objective};
@@ -12,7 +12,7 @@ use crate::compute::Compute;
 use crate::error::Result;
 use crate::inputs::whole_numbers;
 
-/// Answers for rows, by a model whose weights stay.
+/// Computes outputs with fixed weights.
 pub struct Answers<'m> {
     model: &'m Classifier,
     device: Device,
@@ -20,12 +20,12 @@ pub struct Answers<'m> {
 }
 
 impl<'m> Answers<'m> {
-    /// Answers of a model that lies on the device.
+    /// For a model on the device.
     pub fn of(model: &'m Classifier, compute: &Compute) -> Self {
         Self { model, device: compute.device(), engine: engine(model, compute, Dropout::default()) }
     }
 
-    /// What the model was trained for.
+    /// The objective of the model's training.
     pub fn objective(&self) -> Objective {
         self.model.settings().objective
     }

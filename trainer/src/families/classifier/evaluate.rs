@@ -1,4 +1,4 @@
-//! A model's answers for all rows of a part, counted exactly, whatever the number of ranks.
+//! Evaluates a model on all rows of a split. The metrics are exact and do not depend on the number of ranks.
 
 use tch::{Device, Tensor};
 
@@ -12,28 +12,28 @@ use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Row
 use runs::recipe::Recipe;
 use scoring::{Metrics, N_SUMS, RowScore, Tally, metrics, unranked};
 
-/// How an evaluation goes.
+/// Options of an evaluation.
 #[derive(Clone, Copy, Debug)]
 pub struct Evaluation {
-    /// Which rows.
+    /// The split.
     pub part: Part,
-    /// Rows that are computed at once.
+    /// Rows per batch.
     pub batch_rows: usize,
-    /// The smallest rating whose label is 1.
+    /// The smallest rating with label 1.
     pub positive_from: u8,
-    /// Threads that make batches.
+    /// Number of threads that make batches.
     pub loaders: usize,
 }
 
 impl Evaluation {
-    /// That of a part of the rows that a recipe trains on.
+    /// Options for a split of the dataset that a recipe trains on.
     pub fn of(recipe: &Recipe, part: Part, rows: &Rows, loaders: usize) -> Self {
         let positive_from = rows.settings().rows.positive_from;
         Self { part, batch_rows: recipe.batch_rows, positive_from, loaders }
     }
 }
 
-/// The metrics of a part's rows. Rank r takes batches r, r + world_size and so on; all ranks get the same numbers.
+/// The metrics of a split. Rank r takes the batches r, r + world_size, …; all ranks get the same values.
 pub fn evaluate(
     model: &Classifier,
     rows: &Rows,
@@ -46,7 +46,7 @@ pub fn evaluate(
     Ok(metrics(&sums, &mut ranked)?)
 }
 
-/// The metrics and the score of each row, by its place; every rank gets all of them.
+/// The metrics, and the score of each row by index; every rank gets all of them.
 pub fn evaluate_rows(
     model: &Classifier,
     rows: &Rows,
@@ -62,20 +62,20 @@ pub fn evaluate_rows(
         RowScore { row: place as u32, label, score }
     };
     let mut scores: Vec<RowScore> = places.iter().zip(&ranked).map(of_row).collect();
-    // A row without a finite score is in no tally, and an error here.
+    // A row without a finite score is not in the tally and is an error here.
     let metrics = metrics(&sums, &mut ranked)?;
     scores.sort_unstable_by_key(|score| score.row);
     Ok((metrics, scores))
 }
 
-/// What all ranks have counted: their sums, and their rows, rank by rank.
+/// The sums of all ranks and their rows, in rank order.
 fn together(tally: &Tally, ranks: &Ranks) -> Result<([i64; N_SUMS], Vec<i64>)> {
     let mut sums = tally.sums();
     ranks.sum_i64(&mut sums)?;
     Ok((sums, ranks.gather_i64(tally.ranked())?))
 }
 
-/// What this rank counts, and the places of its rows.
+/// The tally of this rank, and the indices of its rows.
 fn tally(
     model: &Classifier,
     rows: &Rows,

@@ -1,4 +1,4 @@
-//! The classifier computed by the project's own kernels, on a processor.
+//! Computes the classifier with the built-in kernels on the CPU.
 
 use batches::Batch;
 use kernels::{Engine, Share};
@@ -15,7 +15,7 @@ use crate::ffi::{numbers, numbers_mut};
 use crate::inputs::token_rows;
 use crate::step::InStep;
 
-/// Kernels for a classifier, where there are some.
+/// Kernels for a classifier, if its sizes are supported.
 pub(crate) fn engine(classifier: &Classifier, compute: &Compute, dropout: Dropout) -> Option<Engine> {
     let sizes = classifier.kernel_sizes()?;
     let is_supported = sizes.is_supported()
@@ -24,7 +24,7 @@ pub(crate) fn engine(classifier: &Classifier, compute: &Compute, dropout: Dropou
     compute.shared_team().filter(|_| is_supported).map(|team| Engine::new(sizes, team))
 }
 
-/// Adds the gradients of a share's rows; the weighted sum of their losses.
+/// Adds the gradients of a share's rows and returns the weighted sum of their losses.
 pub(crate) fn add_gradients(
     engine: &mut Engine,
     gradients: &mut [Tensor],
@@ -54,7 +54,7 @@ fn masks_of(dropout: Dropout, seed: u64, first_row: usize) -> kernels::Dropout {
 }
 
 impl Classifier {
-    /// Its sizes, as the kernels have them, where they are such.
+    /// Its sizes for the kernels, if the kernels support this kind of model.
     fn kernel_sizes(&self) -> Option<kernels::Sizes> {
         let LstmSettings { ids, embedding, hidden, layers, bidirectional: false } = *self.lstm.settings()
         else {
@@ -74,19 +74,19 @@ impl Classifier {
         })
     }
 
-    /// The numbers of its weights, which lie in a processor's memory in 32 bits.
+    /// Its weights, which must be 32-bit tensors on the CPU.
     pub(super) fn weights(&self) -> Result<kernels::Parameters<&[f32]>> {
         let numbers = self.lstm.parameters().tensors().iter().map(numbers).collect::<Option<Vec<_>>>();
         Ok(self.arranged(numbers.ok_or_else(not_plain)?))
     }
 
-    /// The numbers of tensors like its weights, to be changed.
+    /// The elements of tensors with the same shapes as its weights, mutable.
     fn numbers_of<'a>(&self, tensors: &'a mut [Tensor]) -> Result<kernels::Parameters<&'a mut [f32]>> {
         let numbers = tensors.iter_mut().map(numbers_mut).collect::<Option<Vec<_>>>();
         Ok(self.arranged(numbers.ok_or_else(not_plain)?))
     }
 
-    /// What there is for each of its weights, in their order, as the kernels have them.
+    /// Arranges one item per weight in the order of the kernels.
     fn arranged<T>(&self, each: Vec<T>) -> kernels::Parameters<T> {
         let Places { linear, output } = self.places;
         let mut each: Vec<Option<T>> = each.into_iter().map(Some).collect();

@@ -1,6 +1,6 @@
-//! The classifier's losses: one a row, whose weighted sum is divided by the rows of the whole batch.
+//! Losses of the classifier: one per row. Their weighted sum is divided by the rows of the whole batch.
 //!
-//! B rows of a share, O outputs.
+//! B: rows of a share; O: outputs.
 
 use runs::recipe::Objective;
 use tch::{Kind, Reduction, Tensor};
@@ -8,11 +8,11 @@ use tch::{Kind, Reduction, Tensor};
 use crate::error::Result;
 use crate::inputs::Targets;
 
-/// The loss of one row with this label and rating, and its gradients by the outputs.
+/// The loss of one row with this label and rating, and its gradients with respect to the outputs.
 pub fn row_loss(objective: Objective, outputs: &[f32], label: u8, rating: u8, gradients: &mut [f32]) -> f64 {
     match objective {
         Objective::Label { pos_weight } => {
-            // Of a positive row ln(1 + e^-x), of a negative one ln(1 + e^x), neither of a number that overflows.
+            // ln(1 + e^-x) for a positive row, ln(1 + e^x) for a negative one, in a form that does not overflow.
             let x = f64::from(outputs[0]);
             let (x, sign, weight) = if label == 1 { (-x, -1.0, pos_weight) } else { (x, 1.0, 1.0) };
             gradients[0] = (weight * sign / (1.0 + (-x).exp())) as f32;
@@ -37,7 +37,7 @@ pub fn row_loss(objective: Objective, outputs: &[f32], label: u8, rating: u8, gr
     }
 }
 
-/// Each row's loss, `[B]`, of outputs `[B, O]`.
+/// The loss of each row, `[B]`, from outputs `[B, O]`.
 pub fn row_losses(objective: Objective, outputs: &Tensor, targets: &Targets) -> Result<Tensor> {
     let kind = outputs.kind();
     Ok(match objective {

@@ -1,15 +1,15 @@
-//! Which word comes next: a softmax over the vocabulary, of which a step computes the words that come and some others
-//! that are drawn, the candidates.
+//! Softmax over the vocabulary for the next word, sampled: a step computes only the next words and some random words,
+//! the candidates.
 //!
-//! N pairs of a state and the word that comes after it, K candidates, E numbers of an embedding.
+//! N: pairs of a state and its next word; K: candidates; E: embedding dimension.
 //!
-//! The N × K logits of long rows are gigabytes, so they are never there at once: some pairs after the others, loss and
-//! gradients are computed together.
+//! The N × K logits of long rows would take gigabytes. Loss and gradients are therefore computed together, for some
+//! pairs at a time.
 //!
-//! Candidates are drawn by their rank in the vocabulary, r from 0, with a probability of ln((r+2)/(r+1)) / ln(R+1), R
-//! the number of words: that of words in natural text, about. A candidate's logit is reduced by the logarithm of how
-//! often it can be expected among them (Jean et al. 2015, "On using very large target vocabulary"), so that the sum
-//! over candidates is expected to be that over all words.
+//! Candidates are drawn by their rank r in the vocabulary, from 0, with probability ln((r+2)/(r+1)) / ln(R+1), where
+//! R is the number of words. This is roughly the distribution of words in natural text. A candidate's logit is
+//! reduced by the logarithm of its expected count (Jean et al. 2015, "On using very large target vocabulary"). The
+//! expected sum over candidates then equals the sum over all words.
 
 use tch::{Kind, Tensor};
 
@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::families::share::Weighed;
 use batches::random::{Purpose, Random};
 
-/// Words from which next ones are told, each once, and the logarithm of how often each was to be expected.
+/// Distinct candidate words, and the logarithm of each one's expected count.
 #[derive(Debug)]
 pub struct Candidates {
     ids: Vec<i64>,
@@ -25,7 +25,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// As many draws of ids, of which 0, padding, is never one. Id 1, the unknown word, is the first in rank.
+    /// Draws `draws` ids. Id 0, padding, is never drawn. Id 1, the unknown word, has rank 0.
     pub fn draw(ids: i64, draws: u32, key: [u64; 3]) -> Self {
         let words = (ids - 1) as f64;
         let mut random = Random::of(Purpose::Candidates, &key);
@@ -40,7 +40,7 @@ impl Candidates {
         drawn.dedup();
         let expected = |&id: &i64| {
             let probability = ((id + 1) as f64 / id as f64).ln() / (words + 1.0).ln();
-            // That it is among the draws: 1 - (1 - p)^draws.
+            // Probability of being drawn at least once: 1 - (1 - p)^draws.
             (-(f64::from(draws) * (-probability).ln_1p()).exp_m1()).ln()
         };
         let log_expected = drawn.iter().map(expected).collect();
@@ -48,20 +48,20 @@ impl Candidates {
     }
 }
 
-/// A batch's words that come after others.
+/// Pairs of a state and the next word, in a batch.
 pub(super) struct Pairs {
-    /// Where each one's state is among B·T, `[N]`.
+    /// Index of the state among B·T, `[N]`.
     places: Tensor,
-    /// Its row, `[N]`.
+    /// Index of the row, `[N]`.
     rows: Tensor,
-    /// The word that comes, `[N]`.
+    /// The next word, `[N]`.
     words: Tensor,
-    /// How many a row has, at least 1, `[B]`.
+    /// Number of pairs per row, at least 1, `[B]`.
     per_row: Tensor,
 }
 
 impl Pairs {
-    /// Those of tokens, `[B, T]`, of which each row has so many, `[B]`.
+    /// The pairs of tokens, `[B, T]`, with lengths `[B]`.
     pub(super) fn of(tokens: &Tensor, lengths: &Tensor) -> Result<Self> {
         let (n_rows, longest) = tokens.size2()?;
         let device = tokens.device();
@@ -73,26 +73,26 @@ impl Pairs {
         Ok(Self { places, rows, words, per_row: (lengths - 1).f_clamp_min(1)? })
     }
 
-    /// Their states, `[N, D]`, of all, `[B, T, D]`.
+    /// The states of the pairs, `[N, D]`, from all states, `[B, T, D]`.
     pub(super) fn contexts(&self, states: &Tensor) -> Result<Tensor> {
         let size = states.size();
         Ok(states.f_reshape([size[0] * size[1], size[2]])?.f_index_select(0, &self.places)?)
     }
 
-    /// What each pair weighs, `[N]`, where rows weigh so much, `[B]`, and a row's pairs share its weight.
+    /// The weight of each pair, `[N]`. The weight of a row, `[B]`, is divided among its pairs.
     pub(super) fn weights(&self, rows: &Tensor) -> Result<Tensor> {
         Ok((rows / self.per_row.to_kind(rows.kind())).f_index_select(0, &self.rows)?)
     }
 }
 
-/// So many logits are there at once: as much as a processor's cache holds.
+/// Maximum logits in memory at a time, which fit into the CPU's cache.
 const LOGITS_TOGETHER: i64 = 1 << 20;
 
-/// A logit that adds nothing to a sum.
+/// A logit that adds nothing to a sum of exponentials.
 const NEVER: f64 = -1e30;
 
-/// The sum of the pairs' losses, each multiplied by its weight, `[N]`, of the embeddings that are expected, `[N, E]`.
-/// `words` are all embeddings, `biases` a number for each.
+/// The weighted sum of the pairs' losses, with weights `[N]` and predicted embeddings `[N, E]`. `words` are all
+/// embeddings, `biases` one value per word.
 pub(super) fn loss(
     expected: &Tensor,
     pairs: &Pairs,
@@ -118,12 +118,12 @@ pub(super) fn loss(
         for from in (0..n).step_by(together as usize) {
             let some = |all: &Tensor| all.f_narrow(0, from, together.min(n - from));
             let (own, expected, weights) = (some(&own)?, some(&expected)?, some(weights)?);
-            // The word that comes counts once, by itself.
+            // The next word must count once, separately from the candidates.
             let is_own = some(&pairs.words)?.f_unsqueeze(1)?.f_eq_tensor(&ids.f_unsqueeze(0)?)?;
             let mut logits = expected.f_linear(&others, Some(&biases))?.f_masked_fill_(&is_own, NEVER)?;
             let log_sum = logits.f_logsumexp(1, false)?.f_logaddexp(&own)?;
             loss += ((&log_sum - &own) * &weights).f_sum(Kind::Double)?.f_double_value(&[])?;
-            // The gradient of a logit is its share of the sum, and of the word that comes that share less 1.
+            // The gradient of a logit is its softmax probability; for the next word, that probability minus 1.
             let log_weight = &log_sum - weights.f_log()?;
             let by_logits = logits.f_sub_(&log_weight.f_unsqueeze(1)?)?.f_exp_()?;
             some(&by[0])?.f_copy_(&(((own - log_sum).f_exp()? - 1.0) * weights))?;
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// Where the only candidate is the word that comes, there is nothing to tell it from.
+    /// If the only candidate is the next word, a pair has no alternative and its loss is 0.
     #[test]
     fn one_candidate_is_enough() {
         let pairs = pairs();
@@ -193,7 +193,7 @@ mod tests {
         let weights = Tensor::ones([5], PLACE);
         let one = Candidates { ids: vec![5], log_expected: vec![0.0] };
         let found = loss(&expected, &pairs, &weights, &words, &biases, &one).unwrap();
-        // Four words of equal logits, and one that is alone.
+        // Four pairs have one alternative with the same logit; the fifth has none.
         assert!((found.loss - 4.0 * 2f64.ln()).abs() < 1e-12, "{}", found.loss);
         for gradient in Tensor::run_backward(&[&found.gradients], &[&expected, &words, &biases], false, false)
         {
@@ -201,8 +201,7 @@ mod tests {
         }
     }
 
-    /// What is drawn stands for all words: the expectation of their sum, each divided by how often it was to be
-    /// expected, is the sum over all.
+    /// The expected sum over candidates, each divided by its expected count, equals the sum over all words.
     #[test]
     fn candidates_stand_for_all_words() {
         const IDS: i64 = 500;
