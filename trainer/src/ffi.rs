@@ -29,7 +29,7 @@ pub(crate) fn numbers_mut(tensor: &mut Tensor) -> Option<&mut [f32]> {
 }
 
 /// Makes the allocator keep freed memory. By default, the C library maps and unmaps each large tensor in each step,
-/// and the kernel clears every page. With PyTorch, this takes half of the training time.
+/// and the system clears every page. With PyTorch, this takes half of the training time.
 pub(crate) fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

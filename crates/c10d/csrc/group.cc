@@ -321,7 +321,7 @@ namespace {
 
 at::Tensor& tensor_of(c10d_tensor tensor) { return *static_cast<at::Tensor*>(tensor); }
 
-// Data movement does not depend on the element kind, so it transfers bytes. This supports every kind.
+// Tensors that are only copied are passed as bytes, so that every element kind is supported.
 at::Tensor as_bytes(const at::Tensor& tensor) { return tensor.view(-1).view(at::kByte); }
 
 c10d::ReduceOp reduce_op(int reduction) {

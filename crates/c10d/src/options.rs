@@ -46,8 +46,8 @@ pub struct Options {
     /// Compares calls before they are made, with one more small collective per call. If another rank makes a
     /// different call, or the same call with another shape or kind, every rank gets an error. Without checks, such
     /// calls time out, give wrong values or, if a message is too long, abort the process. With checks, calls that
-    /// start work wait until all ranks have made them, and receives with one tag from one rank must be waited for in
-    /// their order. Takes effect only if all ranks enable it; Python ranks cannot.
+    /// start work wait until all ranks have made them, and receives with the same tag from the same rank must be
+    /// waited for in the order of their start. Takes effect only if all ranks enable it; Python ranks cannot.
     ///
     /// Default: off, except in debug builds and if `TORCH_DISTRIBUTED_DEBUG` is `DETAIL`, as for PyTorch's groups.
     pub checked: bool,

@@ -17,13 +17,13 @@ fn a_missing_gpu_is_reported() {
     let error = ProcessGroup::from_launch(&Launch::alone(), backend, &options()).unwrap_err().to_string();
 
     let known = [
-        // The complete PyTorch is installed.
+        // PyTorch with CUDA is installed.
         format!("CUDA: GPU 99 not found; this machine has {}", tch::Cuda::device_count()),
-        // Only the CPU build of PyTorch is installed; the program was built with CUDA,
+        // The CPU build of PyTorch is installed, and the program was built with CUDA's headers.
         "CUDA: libtorch_cuda.so was not found next to libtorch_cpu.so; \
          install it with bootstrap/laptop.sh --cuda, or set C10D_LIBTORCH_CUDA"
             .to_owned(),
-        // or without CUDA.
+        // The program was built without CUDA's headers.
         "CUDA: this program was built without its NCCL part, because CUDA's headers were not found; \
          install them with bootstrap/laptop.sh --cuda and build again"
             .to_owned(),

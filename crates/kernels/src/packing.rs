@@ -14,7 +14,7 @@ pub(crate) fn interleaved(hidden: usize, lanes: usize) -> impl Iterator<Item = u
     })
 }
 
-/// The factor of a gate in the forward pass. It turns its activation into a function of a power of two.
+/// The factor of a gate's weights for the forward pass. It saves a multiplication in the gate's activation.
 fn scale(gate: usize, hidden: usize) -> f32 {
     const TANH_GATE: usize = 2;
     if gate / hidden == TANH_GATE { activation::TANH } else { activation::LOGISTIC }

@@ -80,8 +80,7 @@ impl Sums {
     }
 }
 
-/// Extends `numbers` to at least `length` values. Existing values are kept, and nothing reads them before they are
-/// written.
+/// Extends `numbers` to at least `length` values, whose content is undefined.
 fn room(numbers: &mut Vec<f32>, length: usize) {
     if numbers.len() < length {
         numbers.resize(length, 0.0);

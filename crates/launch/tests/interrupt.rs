@@ -11,7 +11,7 @@ use signal_hook::low_level::raise;
 
 const TEST: &str = "TRAINER_TEST";
 
-/// Runs the body in a separate process. Returns the exit status there, and None inside that process.
+/// Runs the body in a separate process. Returns its exit status; inside that process, returns None.
 fn in_a_process(test: &str, body: impl FnOnce(&Interrupts)) -> Option<ExitStatus> {
     if env::var(TEST).is_ok_and(|name| name == test) {
         body(&Interrupts::listen().unwrap());

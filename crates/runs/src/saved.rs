@@ -253,8 +253,8 @@ fn read_document(path: &Path) -> Result<Document> {
     }
 }
 
-/// Checks that `positive_from` of the scores is a valid rating and equals that of the labels. Returns the value found
-/// and the expected one.
+/// Checks that `positive_from` of the scores is a valid rating and equals that of the labels. Otherwise returns the value
+/// found and the expected one.
 fn fault(config: &Config) -> Option<(String, String)> {
     let of_labels = config.preparation.positive_from;
     if !(1..=5).contains(&of_labels) {
