@@ -1,8 +1,8 @@
-//! Records to fewer records: neighbours of one text become one.
+//! Combines neighbouring records of one text into one record.
 //!
-//! Hadoop runs a combiner never, once or often, on parts of a mapper's output and on its own. So it writes what it
-//! reads, records; it changes no text; it keeps the order; and it asks for none, since folding neighbours is right
-//! in every order.
+//! Hadoop runs a combiner any number of times, on parts of a mapper's output and on the combiner's output.
+//! The combiner therefore writes the record format that it reads, and keeps texts and their order unchanged.
+//! It requires no order, because combining neighbours is correct in every order.
 
 pub mod arguments;
 
@@ -13,16 +13,16 @@ use corpus::record::{ReadError, write_record};
 use program::exit::Exit;
 use thiserror::Error;
 
-/// Output goes out in pieces of about this size.
+/// Approximate size of one write.
 const WRITE_BYTES: usize = 256 << 10;
 
 /// Why a combiner failed.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The input is no stream of records.
+    /// The input is not a stream of records.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// The output could not be written; a reader that went away is lost output.
+    /// The output could not be written. A closed pipe is a failure too, because records are lost.
     #[error("cannot write records")]
     Write(#[source] io::Error),
 }
@@ -37,7 +37,7 @@ impl Error {
     }
 }
 
-/// Folds all records of `input` into `output`.
+/// Combines the records of `input` into `output`.
 pub fn run(input: impl Read, mut output: impl Write) -> Result<(), Error> {
     let mut groups = Groups::new(input, Order::Any);
     let mut records = Vec::with_capacity(2 * WRITE_BYTES);
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_folded_and_order_is_kept() {
+    fn neighbours_are_combined_and_the_order_is_kept() {
         let input = "b\t0,0,0,0,1\nb\t0,0,0,0,1\t\na\t1,0,0,0,0\nb\t0,0,0,0,1\n";
         assert_eq!(combined(input), "b\t0,0,0,0,2\na\t1,0,0,0,0\nb\t0,0,0,0,1\n");
         assert_eq!(combined(""), "");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn output_that_nobody_takes_is_a_failure() {
+    fn output_without_a_reader_is_a_failure() {
         struct Closed;
         impl Write for Closed {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
@@ -103,7 +103,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn passes_before_and_after_the_sort_change_no_result(
+        fn combiner_passes_before_and_after_the_sort_change_no_result(
             records in prop::collection::vec(("[ab]{1,2}", 0usize..5), 0..60),
             parts in prop::collection::vec((0usize..60, 0usize..3), 0..4),
         ) {
@@ -115,7 +115,8 @@ mod tests {
                     format!("{text}\t{}\n", votes.join(","))
                 })
                 .collect();
-            // Parts of the input take a number of passes of their own, mixed with the rest that takes none.
+            // Each part of the input gets its own number of passes and is mixed with the rest, which gets
+            // none.
             let mut mixed = Vec::new();
             let mut rest = &raw[..];
             for (length, passes) in parts {

@@ -1,4 +1,4 @@
-//! The program `combiner`: standard input to standard output, exit code out.
+//! The program `combiner`: reads standard input, writes standard output, returns an exit code.
 
 use std::io;
 use std::process::ExitCode;
@@ -24,6 +24,6 @@ fn run() -> Result<(), (Exit, String)> {
     let stdin = program::stdin().map_err(|error| (Exit::Io, error.to_string()))?;
     widen(&stdin);
     widen(io::stdout());
-    // Pieces larger than the buffers of standard input and output pass them by.
+    // Blocks larger than the buffers of standard input and output bypass them.
     combiner::run(stdin.lock(), io::stdout().lock()).map_err(|error| (error.exit(), chain(&error)))
 }
