@@ -11,8 +11,8 @@ use corpus::record::RECORD_BYTES_MAX;
 use program::place::local_path;
 use program::size::parse_size_within;
 
-/// Cleaning makes a text up to half as long again (Ⱥ has two bytes, ⱥ three), and the record has to stay below the
-/// limit of those who read it.
+/// Maximum of --line-bytes-max. Cleaning makes a text at most half as long again (Ⱥ has two bytes, ⱥ three), and a record
+/// must not exceed the limit of its readers.
 const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
 
 const _: () = assert!(LINE_BYTES_MAX == 4 << 20, "the default below");

@@ -1,4 +1,4 @@
-//! Counts → the file of `--counts`, which holds them whole or is as it was before.
+//! Writes counts to the file of `--counts`. The file has either the complete counts or its old content.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read, Write};
@@ -11,42 +11,42 @@ use program::exit::Exit;
 use program::place::{NoFolder, check_folder, folder_of};
 use thiserror::Error;
 
-/// A file of counts is much shorter.
+/// Maximum size of an existing file of counts, far above the actual size.
 const COUNTS_BYTES_MAX: u64 = 64 << 10;
 
-/// Why counts cannot be written.
+/// Why counts could not be written.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// What is there is no file of counts.
+    /// The existing file is not a file of counts.
     #[error(
         "--counts {}: found a file that holds no counts, expected none or an earlier run's; it stays as it is: give \
          another name",
         path.display()
     )]
     Occupied {
-        /// Its name.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// What is there is read or written by this very run.
+    /// The existing file is an input or an output of this run.
     #[error("--counts {}: found the file that is {used}, expected one of its own; give another name", path.display())]
     InUse {
-        /// Its name.
+        /// Path of the file.
         path: PathBuf,
-        /// What for.
+        /// How the run uses it.
         used: &'static str,
     },
-    /// The folder is not there.
+    /// The folder does not exist.
     #[error(transparent)]
     NoFolder(#[from] NoFolder),
-    /// The operating system failed.
+    /// The operating system returned an error.
     #[error(
         "{}: cannot write the counts; check the path, its permissions and the free space",
         path.display()
     )]
     Write {
-        /// The file's name.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -61,7 +61,7 @@ impl Error {
     }
 }
 
-/// A file for counts, which can be written.
+/// A writable file for counts.
 #[derive(Debug)]
 pub struct CountsFile {
     path: PathBuf,
@@ -69,10 +69,11 @@ pub struct CountsFile {
 }
 
 impl CountsFile {
-    /// Checks, before any input is read, that counts can be written to this file and that nothing else is lost by it.
+    /// Checks, before any input is read, that counts can be written to this path and that no other data is
+    /// overwritten.
     pub fn prepare(path: &Path, inputs: &[PathBuf]) -> Result<Self, Error> {
         let failed = |source| Error::Write { path: path.to_owned(), source };
-        // A link stays, and leads to the counts.
+        // A symbolic link is kept and then points to the counts.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&target) {
             Ok(there) => check_there(path, &there, inputs)?,
@@ -81,15 +82,15 @@ impl CountsFile {
         }
         let folder = folder_of(&target).to_owned();
         check_folder(&folder, "--counts")?;
-        // Its error names a random file; the kind is enough.
+        // The error contains a random file name, so only its kind is used.
         tempfile::tempfile_in(&folder).map_err(|error| failed(error.kind().into()))?;
         Ok(Self { path: target, folder })
     }
 
-    /// Writes the counts, whole, and gives them their name.
+    /// Writes the complete counts and renames the file.
     pub fn write(self, counts: &MapperCounts) -> Result<(), Error> {
         let write = || -> io::Result<()> {
-            // The mode is cut by the user's mask, as that of any new file.
+            // The user's umask applies, as for any new file.
             let mut builder = tempfile::Builder::new();
             let builder = builder.prefix(".mapper-").permissions(Permissions::from_mode(0o666));
             let mut file = builder.tempfile_in(&self.folder)?;
@@ -102,7 +103,7 @@ impl CountsFile {
     }
 }
 
-/// Checks that what is there are counts that nobody uses in this run.
+/// Checks that the existing file has counts and is not used by this run.
 fn check_there(path: &Path, there: &Metadata, inputs: &[PathBuf]) -> Result<(), Error> {
     let is_it = |other: &Metadata| (other.dev(), other.ino()) == (there.dev(), there.ino());
     let is_stream = |stream: &dyn AsFd| {

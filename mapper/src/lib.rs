@@ -1,8 +1,8 @@
-//! Raw review lines to records, every line accounted for.
+//! Converts raw review lines into records and counts every line.
 //!
-//! A line that is no review is counted by the first reason that fits it, and the first few of each reason are told
-//! with their place; the bad ones can be had themselves, in place of the records. None of them stops the work; too
-//! many of them fail it at its end, with a guess at the cause.
+//! A line that is not a review is counted by the first reason that applies. The first few bad lines of each
+//! reason are reported with their position. With `--rejects`, bad lines are written instead of records. A bad
+//! line does not stop the mapper. Too many of them make it fail at the end, with the probable cause.
 
 pub mod arguments;
 mod rejects;
@@ -22,24 +22,24 @@ use thiserror::Error;
 
 use crate::rejects::write_reject;
 
-/// Output goes out in pieces of about this size.
+/// Approximate size of one write.
 const WRITE_BYTES: usize = 256 << 10;
-/// What a mapper is to do.
+/// Options of a mapper.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How a line holds a review.
+    /// The format of lines.
     pub format: Format,
-    /// The longest line that is read.
+    /// Maximum length of a line.
     pub line_bytes_max: usize,
-    /// The share of lines, blank ones aside, that may be bad.
+    /// Maximum share of bad lines among the lines that are not blank.
     pub bad_lines_max: Share,
-    /// What is written.
+    /// The kind of output.
     pub output: Output,
-    /// Who runs the mapper.
+    /// What runs the mapper.
     pub runner: Runner,
 }
 
-/// What a mapper writes.
+/// The output of a mapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// A record for each review.
@@ -48,12 +48,12 @@ pub enum Output {
     Rejects,
 }
 
-/// Where lines come from, as messages and rejects name it.
+/// The source of lines, as named in messages and rejects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputSplit {
-    /// The file's name; `-` is standard input.
+    /// Name of the file; `-` is standard input.
     pub file: String,
-    /// Where in the file the mapper's part of it begins, if it was given a part.
+    /// Offset of the mapper's input split in the file, if it has one.
     pub split_start: Option<u64>,
 }
 
@@ -63,12 +63,12 @@ pub enum Error {
     /// The input could not be read.
     #[error("{file}: cannot read lines")]
     Read {
-        /// Its name.
+        /// Name of the input.
         file: String,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
-    /// The output could not be written; a reader that went away is lost output.
+    /// The output could not be written. A closed pipe is a failure too, because records are lost.
     #[error("cannot write records")]
     Write(#[source] io::Error),
     /// Standard error could not be written.
@@ -91,8 +91,8 @@ impl Error {
     }
 }
 
-/// Reads lines, one input after the other; writes a record for each review to `output`, or its bad lines, and counters
-/// and notices to `log`.
+/// Reads lines, one input after the other. Writes records or bad lines to `output`, and counters and notices
+/// to `log`.
 #[derive(Debug)]
 pub struct Mapper<W, L> {
     options: Options,
@@ -101,14 +101,14 @@ pub struct Mapper<W, L> {
     reviews: CleanedReviews,
     counts: MapperCounts,
     without_review: WithoutReview,
-    /// How the first line of all begins.
+    /// The beginning of the first line.
     beginning: Vec<u8>,
-    /// What is not written yet.
+    /// Output that has not been written yet.
     written: Vec<u8>,
 }
 
 impl<W: Write, L: Write> Mapper<W, L> {
-    /// A mapper that has read nothing.
+    /// Creates a mapper.
     pub fn new(output: W, log: L, options: Options) -> Self {
         Self {
             reviews: CleanedReviews::of(options.format.clone()),
@@ -153,7 +153,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         Ok(())
     }
 
-    /// Writes what is left and judges the whole.
+    /// Writes the remaining output, and accepts or refuses the input.
     pub fn finish(mut self) -> Result<MapperCounts, Error> {
         self.output.write_all(&self.written).and_then(|()| self.output.flush()).map_err(Error::Write)?;
         self.counts.invalid_utf8 = self.reviews.invalid_utf8();
@@ -164,7 +164,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         Ok(self.counts)
     }
 
-    /// Tells a user what became of all lines, and judges it.
+    /// Prints the counts of all lines for a user, and accepts or refuses the input.
     fn judge_all(&mut self) -> Result<(), Error> {
         let counts = self.counts;
         let notices = self.without_review.notices(&counts).into_iter().chain(invalid_utf8(&counts));
@@ -172,13 +172,13 @@ impl<W: Write, L: Write> Mapper<W, L> {
             self.say(&notice)?;
         }
         match judge(&counts, self.options.bad_lines_max, || self.cause()) {
-            // Bad lines were asked for, and there they are.
+            // Bad lines were requested, and there are some.
             Err(Refusal::NoReview { .. }) if self.options.output == Output::Rejects => Ok(()),
             judged => Ok(judged?),
         }
     }
 
-    /// Tells Hadoop and the readers of its logs what became of a task's lines, and judges it.
+    /// Reports the counts of a task to Hadoop and its log, and accepts or refuses the input.
     fn judge_task(&mut self) -> Result<(), Error> {
         let counts = self.counts;
         report_counters(&mut self.log, MapperCounts::GROUP, &counts.counters()).map_err(Error::Log)?;
@@ -187,7 +187,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         }
         let judged = counts.judge_task(self.options.bad_lines_max);
         judged.map_err(|found| Refusal::BadLines { found, cause: self.cause() })?;
-        // Too few lines to fail for, and yet hardly what anybody wanted.
+        // Too few lines to fail, but probably a mistake.
         if counts.reviews == 0 && counts.bad() > 0 {
             let notice = format!("no line is a review; {}", self.cause());
             self.say(&notice)?;
@@ -195,7 +195,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         Ok(())
     }
 
-    /// What may be the matter with many bad lines, and what to do.
+    /// The probable cause of many bad lines, and the remedy.
     fn cause(&self) -> String {
         let of_lines = || cause::likely(&self.counts, &self.beginning, &self.options.format);
         input::remedy(&self.beginning).unwrap_or_else(of_lines)
@@ -217,8 +217,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
         if so_far <= TOLD { self.tell(fate, so_far, line.offset, split) } else { Ok(()) }
     }
 
-    /// Tells the place of one of the first few bad lines. The line itself stays out of the log: logs are kept by
-    /// others than those who may read reviews.
+    /// Reports the position of one of the first bad lines. The message does not contain the line, because
+    /// people without access to reviews may read logs.
     fn tell(&mut self, fate: Fate, so_far: u64, offset: u64, split: &InputSplit) -> Result<(), Error> {
         let more = if so_far == TOLD { " (further ones are counted only)" } else { "" };
         self.say(&format!("{} at byte {offset} of {}{more}", fate.counter(), split.file))
@@ -285,14 +285,14 @@ mod tests {
     }
 
     #[test]
-    fn three_bad_lines_of_a_reason_are_told() {
+    fn three_bad_lines_per_reason_are_reported() {
         let (_, _, log) = mapped(&"x\n".repeat(10));
         assert_eq!(log.matches("bad_line at byte").count(), 3);
         assert!(log.contains("at byte 4 of - (further ones are counted only)\n"), "{log}");
     }
 
     #[test]
-    fn too_many_bad_lines_fail_with_a_likely_cause() {
+    fn too_many_bad_lines_fail_with_a_probable_cause() {
         let (few, _, _) = mapped(&format!("{}{}", GOOD.repeat(951), "{\"overall\": 4}\n".repeat(50)));
         assert_eq!(few.unwrap().no_text, 50);
         let (many, output, _) = mapped(&format!("{}{}", GOOD.repeat(949), "{\"overall\": 4}\n".repeat(51)));
@@ -310,7 +310,7 @@ mod tests {
     const GOOD: &str = "{\"reviewText\": \"ok\", \"overall\": 4}\n";
 
     #[test]
-    fn a_few_bad_lines_are_judged_where_they_are_all_there_are() {
+    fn a_few_bad_lines_are_refused_if_there_are_no_others() {
         let input = |good, bad| format!("{}{}", GOOD.repeat(good), "x\n".repeat(bad));
         assert_eq!(mapped(&input(1, 19)).0.unwrap().bad(), 19);
         let message = mapped(&input(1, 20)).0.unwrap_err().to_string();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_of_hadoop_is_judged_by_many_lines_and_reports_counters() {
+    fn a_hadoop_task_checks_the_share_only_with_many_lines_and_reports_counters() {
         let task = |input: &str| mapped_by(Options { runner: Runner::Hadoop, ..options() }, input.as_bytes());
         let (counts, _, log) = task(&"x\n".repeat(999));
         assert_eq!(counts.unwrap().bad_line, 999);
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_not_utf8_are_counted_and_told_once() {
+    fn lines_that_are_not_utf8_are_counted_and_reported_once() {
         let input = b"{\"reviewText\": \"a\xff\xfe\", \"overall\": 4}\n\xff\n{\"reviewText\": \"b\", \"overall\": 4}\n";
         let (counts, _, log) = mapped_by(options(), input);
         assert_eq!(counts.unwrap().invalid_utf8, 2);
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn files_without_a_review_are_named() {
+    fn files_without_a_review_are_reported_by_name() {
         let (mut output, mut log) = (Vec::new(), Vec::new());
         let mut mapper = Mapper::new(&mut output, &mut log, options());
         for (file, lines) in
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bad_line_is_had_itself_and_no_other() {
+    fn rejects_contain_exactly_the_bad_lines() {
         let input = b"{\"reviewText\": \"ok\", \"overall\": 4}\n\n\xEF\xBB\xBFno \"json\"\r\na\xFF\n{\"overall\": 4}\n\
             {\"reviewText\": \"ok\"}\n{\"reviewText\": \"5\", \"overall\": 4}\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
         let (counts, output, _) =
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_are_read_one_after_the_other_each_with_its_own_places() {
+    fn inputs_are_read_in_order_each_with_its_own_offsets() {
         let (mut output, mut log) = (Vec::new(), Vec::new());
         let mut mapper = Mapper::new(&mut output, &mut log, options());
         for file in ["a", "b"] {

@@ -1,4 +1,5 @@
-//! The program `mapper`: standard input to standard output, counts to a file, exit code out.
+//! The program `mapper`: reads standard input or files, writes standard output and counts, returns an exit
+//! code.
 
 mod counts;
 
@@ -60,7 +61,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     widen(io::stdin());
     widen(io::stdout());
     let runner = options.runner;
-    // Pieces larger than the buffers of standard input and output pass them by.
+    // Blocks larger than the buffers of standard input and output bypass them.
     let mut mapper = Mapper::new(io::stdout().lock(), io::stderr(), options);
     if inputs.is_empty() {
         let split = standard_input();
@@ -68,7 +69,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
         let stdin = program::stdin().map_err(unreadable)?.lock();
         match (runner, split.split_start) {
             (Runner::User, _) => mapper.read(input::of(stdin).map_err(unreadable)?, &split)?,
-            // Hadoop inflates what it feeds to a task.
+            // Hadoop inflates the input of a task.
             (Runner::Hadoop, None | Some(0)) => {
                 mapper.read(input::as_it_comes(stdin).map_err(unreadable)?, &split)?;
             }
@@ -83,7 +84,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     mapper.finish()
 }
 
-/// The part of a file that Hadoop feeds this mapper, else `-`.
+/// The input split that Hadoop passes to this mapper, else `-`.
 fn standard_input() -> InputSplit {
     InputSplit {
         file: Variable::InputFile.value().unwrap_or_else(|| "-".to_owned()),

@@ -1,4 +1,4 @@
-//! A bad line → one JSON line that tells what is wrong with it, where it was, and what it was.
+//! Formats a bad line as one JSON line with the reason, the position and the content.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -15,13 +15,13 @@ struct Reject<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     split_start: Option<u64>,
     offset: u64,
-    /// The line where it is UTF-8, without its end.
+    /// The line without its line end, if it is UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<&'a str>,
-    /// The line where it is not.
+    /// The line, if it is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     line_base64: Option<String>,
-    /// The length of a line that is too long to be held.
+    /// The length of a line that is too long to be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     line_bytes: Option<u64>,
 }
