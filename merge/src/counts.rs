@@ -1,4 +1,4 @@
-//! Files of counts → the mappers' part of the ledger.
+//! Reads files of counts into the mappers' ledger.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,8 +9,8 @@ use making::at;
 
 use crate::error::{Error, Result};
 
-/// Adds up the files that `mapper --counts` wrote; a file that is no such JSON is read as the saved output of
-/// Hadoop's job client, whose counters are the sum of all mappers already. `None` where there are no files.
+/// Sums the files written by `mapper --counts`. Any other file is parsed as the saved output of Hadoop's job
+/// client, whose counters are already the sum of all mappers. Returns `None` if there are no files.
 pub fn sum(files: &[PathBuf]) -> Result<Option<MapperCounts>> {
     let mut sum = None;
     for path in files {

@@ -1,4 +1,4 @@
-//! Why a run is not merged: one line that names the thing, the found, the expected and what to do.
+//! Errors of a merge. Each message is one line: the thing, what was found, what was expected, the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,27 +18,27 @@ pub enum Error {
         /// The default run.
         run: String,
     },
-    /// The run has no commit.
+    /// The run has no commit record.
     #[error("{run} has no committed partition, expected all of them; is this the reducers' --run?")]
     NoCommits {
         /// The run.
         run: String,
     },
-    /// Partitions are missing or too many.
+    /// Partitions are missing, or there are too many.
     #[error(
         "{run} has {found} of {partitions} partitions: {wrong}; run those reducers, or name the right --run"
     )]
     Partitions {
         /// The run.
         run: String,
-        /// Partitions with a commit.
+        /// Number of partitions with a commit record.
         found: usize,
-        /// Partitions there should be.
+        /// Number of partitions of the run.
         partitions: u32,
         /// The missing and the extra ones.
         wrong: String,
     },
-    /// A record that contradicts its own name.
+    /// A record contradicts its own name.
     #[error(
         "{object} names {what} {found}, expected {expected}; the record was altered or is in the wrong place: restore \
          it"
@@ -46,14 +46,14 @@ pub enum Error {
     Contradiction {
         /// The record.
         object: String,
-        /// What it names.
+        /// The field.
         what: &'static str,
-        /// What it says.
+        /// Its value.
         found: String,
-        /// What it should say.
+        /// The value that the name requires.
         expected: String,
     },
-    /// Shards of different runs.
+    /// Shards belong to different runs.
     #[error(
         "partitions {one} and {other} are of different runs, by their {what}: {found} and {expected}; restore the \
          commit of this run"
@@ -61,16 +61,16 @@ pub enum Error {
     OtherRun {
         /// A partition.
         one: u32,
-        /// Another.
+        /// Another partition.
         other: u32,
-        /// What differs.
+        /// The field that differs.
         what: &'static str,
         /// The value of `one`.
         found: String,
         /// The value of `other`.
         expected: String,
     },
-    /// Shards of different settings.
+    /// Shards have different settings.
     #[error(
         "partitions {one} and {other} differ in {what}: {found} and {expected}; run all reducers with the same \
          settings, into a new --run"
@@ -78,7 +78,7 @@ pub enum Error {
     OtherSettings {
         /// A partition.
         one: u32,
-        /// Another.
+        /// Another partition.
         other: u32,
         /// The setting.
         what: &'static str,
@@ -87,7 +87,7 @@ pub enum Error {
         /// The value of `other`.
         expected: String,
     },
-    /// A shard that is not what its commit says.
+    /// A shard does not match its commit record.
     #[error(
         "{object} has {what} {found}, its commit says {expected}; the object was altered: restore it, or run its \
          reducer again into a new --run"
@@ -95,14 +95,14 @@ pub enum Error {
     Altered {
         /// The object.
         object: String,
-        /// What differs.
+        /// The property that differs.
         what: &'static str,
-        /// What was found.
+        /// Its value in the shard.
         found: String,
-        /// What the commit says.
+        /// Its value in the commit record.
         expected: String,
     },
-    /// A shard that is another one than a moment ago.
+    /// A shard was replaced after it was verified.
     #[error(
         "{} has the digests of rows and words {found}, {expected} when it was verified; another file was given its name \
          meanwhile: restore it, and merge again when nobody writes to the run",
@@ -111,12 +111,12 @@ pub enum Error {
     Exchanged {
         /// The file.
         path: PathBuf,
-        /// The digests of rows and words that it has.
+        /// The digests of rows and words of the new file.
         found: String,
-        /// Those that it had.
+        /// The digests at verification.
         expected: String,
     },
-    /// The commits are not those of the seal.
+    /// The commit records do not match the run's manifest.
     #[error(
         "{run} was sealed: {what} is {found}, the seal says {expected}; neither commits nor seal of a sealed run may \
          change, restore them"
@@ -124,30 +124,30 @@ pub enum Error {
     Unsealed {
         /// The run.
         run: String,
-        /// What differs.
+        /// The field that differs.
         what: String,
-        /// What the commits say.
+        /// Its value in the commit records.
         found: String,
-        /// What the seal says.
+        /// Its value in the run's manifest.
         expected: String,
     },
-    /// One text in two shards.
+    /// A text is in two shards.
     #[error(
         "the text with hash {hash:016x} is in {one} and in {other}, expected in one of them; the reducers' input was \
          split by another rule than the text, so run them again with one splitter"
     )]
     TextTwice {
-        /// The text's hash.
+        /// Hash of the text.
         hash: u64,
         /// A shard.
         one: String,
-        /// Another.
+        /// Another shard.
         other: String,
     },
     /// The whole run has too many bad lines.
     #[error("{0}; the mappers' logs say where, or raise --bad-lines-max")]
     BadLines(TooManyBad),
-    /// A file of counts that holds none.
+    /// A file of counts contains none.
     #[error("{}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop job client", path.display())]
     NoCounts {
         /// The file.
@@ -156,13 +156,13 @@ pub enum Error {
     /// A shard or dataset could not be written or read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// The dataset could not be made, or is not sound.
+    /// The dataset could not be made, or is invalid.
     #[error(transparent)]
     Making(#[from] making::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// Standard output failed.
+    /// Standard output could not be written.
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
     /// Garbage collection in a run that lacks shards.
@@ -173,9 +173,9 @@ pub enum Error {
     ObjectsMissing {
         /// The run.
         run: String,
-        /// Objects that are there.
+        /// Number of existing objects.
         found: usize,
-        /// Objects that are named.
+        /// Number of objects that commit records name.
         expected: usize,
     },
     /// Garbage collection while attempts may still be running.
@@ -186,9 +186,9 @@ pub enum Error {
     StillRunning {
         /// The run.
         run: String,
-        /// Partitions with a commit.
+        /// Number of partitions with a commit record.
         found: usize,
-        /// Partitions of the run.
+        /// Number of partitions of the run.
         partitions: u32,
     },
 }
@@ -218,5 +218,5 @@ impl Error {
     }
 }
 
-/// What a merge gives.
+/// Result of a merge.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! Objects that no commit names: what is left of attempts that were not elected.
+//! Finds objects that no commit record names: shards of attempts that were not elected.
 
 use dataset::commit::{DATA_PREFIX, is_shard_key};
 use store::{Listed, Store};
@@ -6,21 +6,21 @@ use store::{Listed, Store};
 use crate::error::{Error, Result};
 use crate::run::{complete, read_commits};
 
-/// What lies in a run that no commit names.
+/// Objects of a run that no commit record names.
 pub struct Garbage {
-    /// The shards.
+    /// Shards.
     pub orphans: Vec<Listed>,
-    /// Objects beside them that no reducer has put there, by their names: somebody else's, to be left alone.
+    /// Objects whose names no reducer uses. They are not deleted.
     pub strangers: Vec<Listed>,
-    /// Why they must not be removed, where that is so.
+    /// Why the shards must not be deleted, if that is the case.
     pub refusal: Option<Error>,
 }
 
-/// Finds the objects of a run that no commit names, and whether they may go: only where all partitions are
-/// committed can no attempt win any more.
+/// Finds the objects of a run that no commit record names, and whether they may be deleted. They may only if
+/// all partitions are committed, because then no attempt can be elected any more.
 pub fn find(store: &Store) -> Result<Garbage> {
-    // The commits are read once and before the objects: a partition that is committed meanwhile leaves this run
-    // unfinished, so the shard of its attempt is not taken for garbage.
+    // The commit records are read once, before the objects are listed. If a partition is committed in
+    // between, the run counts as incomplete, so the shard of that attempt is not deleted.
     let commits = read_commits(store)?;
     let (mut orphans, strangers): (Vec<_>, Vec<_>) =
         store.list(DATA_PREFIX)?.into_iter().partition(|listed| is_shard_key(listed.key.as_str()));
@@ -32,7 +32,7 @@ pub fn find(store: &Store) -> Result<Garbage> {
             Some(Error::StillRunning { run, found, partitions })
         }
         Err(error) => Some(error),
-        // A commit that names another object than it did would make garbage of the one it was elected with.
+        // A commit record that was changed to name another object would turn the elected shard into garbage.
         Ok(commits) if named < commits.len() => {
             Some(Error::ObjectsMissing { run: store.url(), found: named, expected: commits.len() })
         }

@@ -1,8 +1,9 @@
-//! The shards of one run to one dataset with its vocabulary.
+//! Merges the shards of one run into one dataset with its vocabulary.
 //!
-//! Every shard is read and checked before anything is written. The dictionaries are summed in one pass, the rows
-//! merged in another; no shard is held whole, and memory does not grow with the number of shards or rows. The
-//! result depends on the rows and the settings alone: not on hosts, attempts or the number of partitions.
+//! Every shard is read and verified before anything is written. One pass sums the dictionaries, another
+//! merges the rows. No shard is in memory as a whole, and memory does not grow with the number of shards or
+//! rows. The result depends only on the rows and the settings, not on hosts, attempts or the number of
+//! partitions.
 
 mod error;
 mod rows;
@@ -32,35 +33,35 @@ use crate::run::{
 };
 use crate::vocabulary::each_word;
 
-/// The most shards that are read side by side; more are merged in groups first.
+/// Maximum number of shards read at once. More are first merged in groups.
 const FAN_IN: usize = 64;
 
-/// The dictionary of one shard is kept in memory up to this size while the shard is checked.
+/// Maximum memory for the dictionary of a shard during its verification. A larger one is read from the file.
 const DICTIONARY_BYTES_MAX: u64 = 96 << 20;
 
-/// What to make of a run.
+/// Options of a merge.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which dataset.
+    /// The dataset to make.
     pub dataset: DatasetOptions,
-    /// The mappers' part of the ledger, where it is known.
+    /// The mappers' ledger, if it is known.
     pub mapper: Option<MapperCounts>,
-    /// The share of bad lines that is accepted in all of them.
+    /// Maximum share of bad lines in all counts.
     pub bad_lines_max: Share,
-    /// Where temporary files go.
+    /// Folder for temporary files.
     pub scratch: PathBuf,
 }
 
-/// How a merge ended.
+/// Result of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A dataset was made; this is its card.
+    /// A dataset was made. The text is its card.
     Made(Box<DatasetManifest>, String),
-    /// It was there already, whole and with the same settings.
+    /// The dataset already exists, complete and with the same settings.
     Unchanged(Box<DatasetManifest>),
 }
 
-/// Merges a run. Whatever refuses it does so before anything has got a name, in the run's folder or elsewhere.
+/// Merges a run. If it is refused, no file has been named, neither in the run's folder nor elsewhere.
 pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<Outcome> {
     let commits = complete(store, read_commits(store)?)?;
     let sealed = read_seal(store)?;
@@ -119,25 +120,26 @@ fn verify_all(
     shards
 }
 
-/// Seals the run, or finds that it has this seal already.
+/// Puts the run's manifest, or checks that the existing one is equal.
 fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
     let mut json = serde_json::to_vec_pretty(seal).expect("a seal of plain values is JSON");
     json.push(b'\n');
     match store.put_record(&Key::new(SEAL_KEY)?, &json, RECORD_BYTES_MAX)? {
         Recorded::AsGiven => Ok(()),
-        // A seal without the mappers' part says less than this merge knows; the dataset's manifest has it all.
+        // An existing manifest may lack the mappers' counts that this merge has. The dataset's manifest
+        // contains them.
         Recorded::Other(sealed) => check_sealed(store, &parsed_seal(store, &sealed)?, seal),
     }
 }
 
-/// The shards of a run, as what a dataset is made of.
+/// The shards of a run, as the content of a dataset.
 struct Shards<'a> {
     shards: Vec<VerifiedShard>,
-    /// Holds what is merged in groups first.
+    /// Holds the results of merging in groups.
     spool: Spool,
-    /// A dataset whose texts are left out.
+    /// A dataset whose texts are excluded.
     without: Option<&'a DatasetReader>,
-    /// The rows of all shards.
+    /// Number of rows of all shards.
     rows: u64,
     row_digest: Digest,
     progress: &'a ProgressBars,
@@ -173,7 +175,7 @@ impl DatasetContent for Shards<'_> {
     }
 }
 
-/// Takes off the size the rows of a shard whose hashes are among these.
+/// Subtracts from `size` the rows of a shard whose hashes are among these.
 fn leave_out(shard: &VerifiedShard, hashes: &mut Hashes, size: &mut Size) -> Result<()> {
     let mut reader = shard.open()?;
     reader.keep_dictionary(DICTIONARY_BYTES_MAX)?;

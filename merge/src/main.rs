@@ -1,4 +1,4 @@
-//! The program `merge`: arguments in, a dataset and its card out.
+//! The program `merge`: makes a dataset and prints its card.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use merge::{Error, Options, Outcome, counts, gc};
 use program::exit::{self, Exit, chain, usage};
 use store::Store;
 
-/// The folder of a run that no --run names.
+/// Default of --run.
 const DEFAULT_RUN: &str = "run";
 
-/// The dataset that no --out names.
+/// Default of --out.
 const DEFAULT_OUT: &str = "reviews.h5";
 
 fn main() -> ExitCode {
@@ -94,10 +94,10 @@ fn run_and_out(arguments: &MergeArguments) -> Result<(String, PathBuf), Error> {
     Ok((run, out))
 }
 
-/// A mapper that failed has written a part of its records, and shards do not tell.
+/// A mapper that failed has written part of its records, which the shards do not reveal.
 fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
     if options.mapper.is_none() && manifest.seal.ledger.mapper.is_none() {
-        // Where nobody listens, the ledger on standard output says it too.
+        // If standard error is closed, the ledger on standard output still shows that counts are missing.
         let _ = writeln!(
             io::stderr(),
             "merge: warning: a mapper that failed would go unnoticed; give --counts with what mapper --counts wrote, or \

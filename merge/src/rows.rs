@@ -1,4 +1,4 @@
-//! The shards' rows → the dataset's rows, in one order whatever the shards.
+//! Merges the rows of shards into the rows of the dataset, in an order that does not depend on the shards.
 
 use dataset::Row;
 use dataset::merge_sorted::merge_sorted;
@@ -52,7 +52,7 @@ fn rows_of(
     }))
 }
 
-/// Merges sources that ascend by hash, and puts the rare rows of equal hashes into the order of their words.
+/// Merges sources that ascend by hash, and sorts the rare rows with equal hashes by their words.
 fn in_order(
     sources: Vec<impl Iterator<Item = dataset::Result<Row>>>,
     shards: &[VerifiedShard],
@@ -84,8 +84,8 @@ fn flush(
     Ok(())
 }
 
-/// Rows of one hash, read again from their shards with their words, which decide their order. The same words in
-/// two shards are one text that went to two reducers.
+/// Sorts rows of one hash by their words, which are read again from the shards. Equal words in two shards
+/// mean that one text was sent to two reducers.
 fn by_words(alike: &[Row], shards: &[VerifiedShard], ids: &Ids<'_>) -> Result<Vec<Row>> {
     let hash = alike[0].hash;
     let mut sources: Vec<u32> = alike.iter().map(|row| row.source).collect();

@@ -1,4 +1,4 @@
-//! A run's folder → its shards, complete, of one run, and each exactly what its commit says.
+//! Reads and verifies a run: its shards are complete, belong to one run, and match their commit records.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) fn read_commits(store: &Store) -> Result<BTreeMap<u32, Commit>> {
     Ok(commits)
 }
 
-/// A record comes from elsewhere: it names its own partition and a shard of that partition, or it is not followed.
+/// A record may be altered, so it is used only if it names its own partition and a shard of that partition.
 fn check_names(object: &str, partition: u32, commit: &Commit) -> Result<()> {
     let contradiction = |what, found: String, expected: String| {
         Err(Error::Contradiction { object: object.to_owned(), what, found, expected })
@@ -51,13 +51,14 @@ fn check_names(object: &str, partition: u32, commit: &Commit) -> Result<()> {
     Ok(())
 }
 
-/// The commits of partitions 0 to R-1 of one run with one set of settings, each once and no other.
+/// Checks that there is exactly one commit record for each of partitions 0 to R-1, with equal run and
+/// settings.
 pub(crate) fn complete(store: &Store, commits: BTreeMap<u32, Commit>) -> Result<Vec<Commit>> {
     let Some(partitions) = commits.values().map(|commit| commit.partitions).max() else {
         return Err(Error::NoCommits { run: store.url() });
     };
     let found = commits.range(..partitions).count();
-    // A record may claim four thousand million partitions: what is missing is never listed whole.
+    // A record may claim four billion partitions, so the missing ones are never listed completely.
     let missing = (0..partitions).filter(|partition| !commits.contains_key(partition));
     let extra = commits.range(partitions..).map(|(&partition, _)| partition);
     let lists = [
@@ -69,7 +70,7 @@ pub(crate) fn complete(store: &Store, commits: BTreeMap<u32, Commit>) -> Result<
     });
     let wrong = wrong.collect::<Vec<_>>().join(", ");
     let commits: Vec<Commit> = commits.into_values().collect();
-    // First, as one of another run may well say that others are missing.
+    // Checked first, because a record of another run may be the reason for missing partitions.
     commits.windows(2).try_for_each(|pair| check_alike(&pair[1], &pair[0]))?;
     if wrong.is_empty() {
         Ok(commits)
@@ -78,7 +79,7 @@ pub(crate) fn complete(store: &Store, commits: BTreeMap<u32, Commit>) -> Result<
     }
 }
 
-/// So many partitions are listed by number.
+/// Maximum number of partitions listed by number.
 const LISTED: usize = 10;
 
 fn listed(partitions: impl Iterator<Item = u32>) -> String {
@@ -108,14 +109,14 @@ fn check_alike(one: &Commit, other: &Commit) -> Result<()> {
     })
 }
 
-/// The seal of a run, where it has one.
+/// The manifest of a run, if it has one.
 pub(crate) fn read_seal(store: &Store) -> Result<Option<Seal>> {
     let key = Key::new(SEAL_KEY)?;
     let Some(bytes) = store.get_small(&key, RECORD_BYTES_MAX)? else { return Ok(None) };
     parsed_seal(store, &bytes).map(Some)
 }
 
-/// The seal of a run, from its bytes.
+/// Parses the manifest of a run.
 pub(crate) fn parsed_seal(store: &Store, bytes: &[u8]) -> Result<Seal> {
     let object = format!("{}/{SEAL_KEY}", store.url());
     let seal: Seal = parsed_record(&object, "seal", bytes)?;
@@ -123,7 +124,7 @@ pub(crate) fn parsed_seal(store: &Store, bytes: &[u8]) -> Result<Seal> {
     Ok(seal)
 }
 
-/// The seal that these commits have.
+/// The run's manifest for these commit records.
 pub(crate) fn seal_of(commits: &[Commit], mapper: Option<MapperCounts>) -> Seal {
     let (mut row_digest, mut reducer) = (Digest::default(), ReducerCounts::default());
     for commit in commits {
@@ -140,8 +141,8 @@ pub(crate) fn seal_of(commits: &[Commit], mapper: Option<MapperCounts>) -> Seal 
     }
 }
 
-/// Checks that the commits, by the seal that they have now, are those that were sealed. The mappers' part of the
-/// ledger may be known to one of the two only.
+/// Compares the manifest of these commit records with the stored one. The mappers' ledger may be known in
+/// only one of them.
 pub(crate) fn check_sealed(store: &Store, sealed: &Seal, now: &Seal) -> Result<()> {
     let unsealed = |what: String, found: String, expected: String| {
         Err(Error::Unsealed { run: store.url(), what, found, expected })
@@ -169,7 +170,7 @@ pub(crate) fn check_sealed(store: &Store, sealed: &Seal, now: &Seal) -> Result<(
     }
 }
 
-/// The first thing in which two sealed shards differ, and its value in each.
+/// The first field in which two shards in a manifest differ, with both values.
 fn difference(one: &SealedShard, other: &SealedShard) -> Option<(&'static str, String, String)> {
     let pairs = [
         ("object", one.object.clone(), other.object.clone()),
@@ -184,20 +185,21 @@ fn difference(one: &SealedShard, other: &SealedShard) -> Option<(&'static str, S
     pairs.into_iter().find(|(_, one, other)| one != other)
 }
 
-/// A shard that holds what its commit says.
+/// A shard that matches its commit record.
 pub(crate) struct VerifiedShard {
-    /// Where it lies; kept so that a downloaded copy lives as long.
+    /// The local file, kept so that a downloaded copy is not deleted.
     pub(crate) file: LocalObject,
-    /// Its name in the run's folder.
+    /// Name in the run's folder.
     pub(crate) name: String,
-    /// The kept words of all its rows.
+    /// Number of kept tokens of all rows.
     pub(crate) tokens: u64,
-    /// Under which its content was verified.
+    /// The digests at verification.
     digests: Digests,
 }
 
 impl VerifiedShard {
-    /// Opens it for another reading. Another file may have its name by now, as sound as it was, with other rows.
+    /// Opens the shard again. The path may now name another valid file with other rows, so the digests are
+    /// compared.
     pub(crate) fn open(&self) -> Result<ShardReader> {
         let shard = ShardReader::open(self.file.path())?;
         let (found, expected) = (shard.digests(), self.digests);
@@ -212,7 +214,7 @@ impl VerifiedShard {
     }
 }
 
-/// Fetches a shard and reads all of it, against its commit.
+/// Fetches a shard, reads all of it and compares it with its commit record.
 pub(crate) fn verify(
     store: &Store,
     commit: &Commit,
@@ -259,7 +261,7 @@ pub(crate) fn verify(
         |sum, row| *sum += row.votes.total(),
         |sum| votes += sum,
     )?;
-    // Texts of stop words only have at least one vote each and stand in no shard.
+    // Texts of stop words only have at least one vote each and are in no shard.
     let (reviews, dropped) = (commit.counts.reviews, commit.counts.only_stopwords);
     if reviews.saturating_sub(dropped) < votes || (dropped == 0 && reviews != votes) {
         let found = format!("{votes} and {dropped} texts of stop words only");

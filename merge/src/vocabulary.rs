@@ -1,4 +1,4 @@
-//! The shards' dictionaries → their words, summed, and each shard's way from its own ids to those of the vocabulary.
+//! Sums the words of all shards' dictionaries, and maps each shard's ids to those of the vocabulary.
 
 use dataset::WordsReader;
 use dataset::merge_sorted::sum_words;
@@ -10,7 +10,7 @@ use crate::FAN_IN;
 use crate::error::Result;
 use crate::run::VerifiedShard;
 
-/// Visits every distinct word of all shards once, in byte order, with its count over all of them.
+/// Visits every distinct word of all shards once, in byte order, with the sum of its counts.
 pub(crate) fn each_word(
     shards: &[VerifiedShard],
     spool: &mut Spool,
@@ -46,11 +46,11 @@ fn words_in_order(words: &mut WordsReader) -> impl Iterator<Item = dataset::Resu
     })
 }
 
-/// From the ids of one shard to those of the vocabulary. Most of a shard's words are in no vocabulary, so it holds
-/// a bit for each word and an id for each bit that is set.
+/// Maps the ids of one shard to those of the vocabulary. Most words of a shard are not in the vocabulary, so
+/// the map has one bit per word and one id per set bit.
 pub(crate) struct IdMap {
     bits: Vec<u64>,
-    /// The bits set before each 64.
+    /// Number of set bits before each block of 64.
     ranks: Vec<u32>,
     ids: Vec<u32>,
 }
@@ -74,7 +74,7 @@ impl IdMap {
         Ok(map)
     }
 
-    /// The id of the shard's word at this place.
+    /// The id of the shard's word at this index.
     #[inline]
     pub(crate) fn get(&self, place: u32) -> u32 {
         let (block, bit) = (place as usize / 64, place % 64);
