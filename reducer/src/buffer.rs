@@ -1,4 +1,4 @@
-//! Rows in memory, with the words they are made of.
+//! Rows in memory, with their words.
 
 use std::hint::black_box;
 
@@ -6,22 +6,22 @@ use corpus::record::Votes;
 use dataset::{Result, Row};
 use words::{Counted, Dictionary, Span};
 
-/// Rows as they come, with the numbers that words were given as they appeared; after [`Buffer::sort`], rows and words
-/// in the order of a shard.
+/// Rows in order of arrival, whose words are numbered by first appearance. After [`Buffer::sort`], rows and
+/// words are in the order of a shard.
 pub struct Buffer {
     dictionary: Dictionary,
     rows: Vec<BufferedRow>,
     tokens: Vec<u32>,
-    /// The words' numbers in byte order, once sorted.
+    /// The numbers of words in byte order, after sorting.
     order: Vec<u32>,
-    /// The words' counts by number, once sorted.
+    /// The counts of words by number, after sorting.
     counts: Vec<u64>,
 }
 
-/// The tokens of so many rows are fetched together.
+/// Number of rows whose tokens are fetched together.
 const TOGETHER: usize = 32;
 
-/// A row whose tokens lie in the buffer's list of all tokens.
+/// A row whose tokens are in the buffer's list of all tokens.
 struct BufferedRow {
     hash: u64,
     first_token: usize,
@@ -38,7 +38,7 @@ impl BufferedRow {
 }
 
 impl Buffer {
-    /// A buffer that knows these stop words.
+    /// Creates a buffer with these stop words.
     pub fn new(stop_words: &[String]) -> Self {
         Self {
             dictionary: Dictionary::new(stop_words),
@@ -49,13 +49,13 @@ impl Buffer {
         }
     }
 
-    /// Looks up these words of `text`, and counts them; puts those that are no stop words into `counted`, in place of
-    /// what was there.
+    /// Looks up and counts these words of `text`. Replaces the content of `counted` with those that are not
+    /// stop words.
     pub fn count(&mut self, text: &[u8], words: &[Span], counted: &mut Vec<Counted>) {
         self.dictionary.count(text, words, counted);
     }
 
-    /// Takes a row whose tokens are numbers of words; those in `row` itself are not looked at.
+    /// Appends a row whose tokens are word numbers. The tokens in `row` itself are ignored.
     pub fn push(&mut self, row: &Row, tokens: impl Iterator<Item = u32>) {
         let first_token = self.tokens.len();
         self.tokens.extend(tokens);
@@ -69,17 +69,17 @@ impl Buffer {
         });
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Whether another text might not find numbers for its words.
+    /// Whether another text could have more new words than there are free numbers.
     pub fn is_full(&self) -> bool {
         self.dictionary.is_full()
     }
 
-    /// The memory that rows and words take, and that sorting them will take besides.
+    /// Memory of rows and words in bytes, including what sorting them will need.
     pub fn memory_bytes(&self) -> usize {
         self.dictionary.memory_bytes()
             + self.dictionary.n_words() * (2 * size_of::<u32>() + size_of::<u64>())
@@ -87,7 +87,8 @@ impl Buffer {
             + self.tokens.len() * size_of::<u32>()
     }
 
-    /// Brings words into byte order and rows into row order, and turns their tokens from numbers into places.
+    /// Sorts words by bytes and rows by row order, and converts tokens from numbers to indexes of sorted
+    /// words.
     pub fn sort(&mut self) {
         self.order = self.dictionary.in_byte_order();
         self.counts = self.dictionary.counts();
@@ -104,7 +105,7 @@ impl Buffer {
         });
     }
 
-    /// The number of words.
+    /// Number of words.
     pub fn n_words(&self) -> u64 {
         self.dictionary.n_words() as u64
     }
@@ -130,15 +131,16 @@ impl Buffer {
         Ok(())
     }
 
-    /// Reads something of every line of a cache that these rows' tokens lie in. They lie anywhere, and here the
-    /// processor waits for many of them at once; where a row is copied it would wait for one after the other.
+    /// Reads one element per cache line of these rows' tokens. The tokens are scattered in memory, and here
+    /// the processor can wait for many lines at once. Copying row by row would wait for one line after the
+    /// other.
     fn touch(&self, rows: &[BufferedRow]) {
         const TOKENS_A_LINE: usize = 64 / size_of::<u32>();
         let lines = rows.iter().flat_map(|row| row.tokens(&self.tokens).iter().step_by(TOKENS_A_LINE));
         black_box(lines.fold(0, |any, token| any | token));
     }
 
-    /// Forgets all rows and words. The memory of lists stays; the table of words becomes small again.
+    /// Removes all rows and words. The lists keep their memory; the table of words shrinks.
     pub fn clear(&mut self) {
         self.dictionary.clear();
         self.rows.clear();

@@ -1,6 +1,6 @@
-//! Texts → rows in the order of a shard, in bounded memory.
+//! Converts texts into rows in the order of a shard, with bounded memory.
 //!
-//! Rows gather in memory; when that is full, what is there is sorted and goes to disk as one run.
+//! Rows are collected in memory. When the memory is full, they are sorted and written to disk as one run.
 
 use std::path::{Path, PathBuf};
 
@@ -16,18 +16,18 @@ use crate::buffer::Buffer;
 use crate::reading::Text;
 use crate::runs::{MergedRuns, Runs};
 
-/// What the rows add up to.
+/// Totals of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// What became of the texts.
+    /// The counts of the texts.
     pub counts: ReducerCounts,
-    /// Kept words of all rows.
+    /// Number of kept tokens of all rows.
     pub kept_words: u64,
-    /// The digest of the rows.
+    /// Digest of the rows.
     pub row_digest: Digest,
 }
 
-/// Turns texts into rows.
+/// Converts texts into rows.
 pub struct Collector {
     settings: Settings,
     memory_bytes: usize,
@@ -37,18 +37,19 @@ pub struct Collector {
     totals: Totals,
     digester: RowDigester,
     progress: Progress,
-    /// The words of one text that are no stop words.
+    /// The words of one text that are not stop words.
     counted: Vec<Counted>,
-    /// The kept ones of these joined by spaces.
+    /// The kept tokens of the text, joined by spaces.
     joined: Vec<u8>,
 }
 
 impl Collector {
-    /// Collects rows in about this much memory, beyond it in a file without a name in the folder `scratch`.
+    /// Collects rows in about this much memory, and beyond that in an unnamed file in the folder `scratch`.
     pub fn new(settings: Settings, memory_bytes: usize, scratch: &Path) -> Self {
         let buffer = Buffer::new(&settings.stop_words);
         Self {
-            // The stop words are there to stay: a list of them as long as the limit would make a run of each row.
+            // Stop words stay in memory. If they counted, a list as large as the limit would turn each row
+            // into a run.
             memory_bytes: memory_bytes.saturating_add(buffer.memory_bytes()),
             buffer,
             settings,
@@ -62,12 +63,13 @@ impl Collector {
         }
     }
 
-    /// The same collector; what it does after the last text, before there is a shard to write, is seen there.
+    /// Returns the collector with this progress, which counts steps after the last text, before there is a
+    /// shard to write.
     pub fn reporting(self, progress: Progress) -> Self {
         Self { progress, ..self }
     }
 
-    /// Takes the next text with all its votes.
+    /// Adds the next text with all its votes.
     pub fn add(&mut self, text: Text<'_>) -> Result<()> {
         let counts = &mut self.totals.counts;
         counts.distinct += 1;
@@ -112,7 +114,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Ends the collection: everything is in order.
+    /// Ends the collection and sorts everything.
     pub fn finish(mut self) -> Result<Collection> {
         if self.runs.is_some() && !self.buffer.is_empty() {
             self.spill()?;
@@ -131,9 +133,9 @@ impl Collector {
     }
 }
 
-/// Writes these words of `text` into `joined`, a space between.
+/// Writes these words of `text` to `joined`, separated by spaces.
 fn join_words(text: &[u8], words: impl Iterator<Item = Span>, joined: &mut Vec<u8>) {
-    /// Copying so many bytes at once is cheaper than copying as many as a word has.
+    /// Copying this constant number of bytes is cheaper than copying the exact length of a word.
     const COPIED: usize = 16;
     joined.resize(text.len() + COPIED + 1, 0);
     let mut end = 0;
@@ -152,7 +154,7 @@ fn join_words(text: &[u8], words: impl Iterator<Item = Span>, joined: &mut Vec<u
 
 /// All rows and words of a shard, in order.
 pub struct Collection {
-    /// What they add up to.
+    /// Totals of the rows.
     pub totals: Totals,
     content: Content,
 }
@@ -163,7 +165,7 @@ enum Content {
 }
 
 impl Collection {
-    /// How much a shard of it holds.
+    /// Sizes of the shard.
     pub fn size(&self) -> ShardSize {
         let (words, word_bytes) = match &self.content {
             Content::Memory(buffer) => {
@@ -210,7 +212,7 @@ mod tests {
         collector.add(Text { bytes, words: &words_of(bytes), hash: text_hash(bytes), votes }).unwrap();
     }
 
-    /// The bytes of the shard that a collector with this much memory makes of these texts.
+    /// The bytes of the shard of these texts, from a collector with this much memory.
     fn shard_bytes(texts: &BTreeMap<String, [u32; 5]>, settings: &Settings, memory_bytes: usize) -> Vec<u8> {
         let folder = tempfile::tempdir().unwrap();
         let mut collector = Collector::new(settings.clone(), memory_bytes, folder.path());
@@ -237,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn joined_words_have_a_space_between() {
+    fn joined_words_are_separated_by_a_space() {
         let text = b"a fitting word and a notwithstandingness of length";
         let words = words_of(text);
         let mut joined = b"before".to_vec();
@@ -251,19 +253,20 @@ mod tests {
         fn a_shard_does_not_depend_on_memory(texts in texts(), memory_bytes in 0usize..20_000) {
             let settings = Settings { stop_words: vec!["the".to_owned()], max_tokens: 3, ..Settings::default() };
             let in_memory = shard_bytes(&texts, &settings, usize::MAX);
-            // With no memory at all each row is a run; the runs' places do not fit either and runs are rewritten.
+            // Without memory each row is a run. The index maps of the runs do not fit either, so the runs are
+            // rewritten.
             prop_assert!(shard_bytes(&texts, &settings, 0) == in_memory);
             prop_assert!(shard_bytes(&texts, &settings, memory_bytes) == in_memory);
         }
     }
 
     #[test]
-    fn merging_runs_is_seen_as_progress() {
+    fn merging_runs_reports_progress() {
         let folder = tempfile::tempdir().unwrap();
         let progress = Progress::default();
         let settings = Settings { stop_words: Vec::new(), ..Settings::default() };
         let mut collector = Collector::new(settings.clone(), 0, folder.path()).reporting(progress.clone());
-        // Without memory each text is a run, and the places of so many do not fit together.
+        // Without memory each text is a run, and the index maps of all runs do not fit together.
         (0..900).for_each(|n| add(&mut collector, &format!("nice fit of {n}"), [0, 0, 0, 0, 1]));
         assert_eq!(progress.steps(), 0);
 

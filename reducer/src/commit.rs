@@ -1,8 +1,8 @@
-//! The commit: one attempt of a partition is elected, once and for all.
+//! The commit: elects exactly one attempt of a partition.
 //!
-//! The shard is put under a name of its own; then one put-if-absent of the partition's commit record elects it. An
-//! attempt that comes second compares: rows and settings that agree mean that the work is done, rows that do not
-//! mean that something is wrong which nobody may paper over.
+//! The shard is put under a name that contains the attempt. Then one put-if-absent of the partition's commit
+//! record elects it. A later attempt compares itself with the elected one. Equal rows and settings mean that
+//! the work is done. Different rows are an error.
 
 use std::path::Path;
 
@@ -12,16 +12,16 @@ use store::{Key, ObjectContent, Put, Recorded, Store};
 
 use crate::{Error, Result};
 
-/// How a commit ended.
+/// Result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// This attempt was elected.
     Won(Commit),
-    /// Another attempt was elected, and its shard holds the same rows.
+    /// Another attempt was elected, and its shard has the same rows.
     Same(Commit),
 }
 
-/// The record of a partition that is committed already.
+/// The commit record of a partition that is already committed.
 pub fn earlier(store: &Store, partition: u32) -> Result<Option<Commit>> {
     let key = Key::new(&commit_key(partition))?;
     let record = store.get_small(&key, RECORD_BYTES_MAX)?;
@@ -33,8 +33,8 @@ fn parsed(store: &Store, key: &Key, record: &[u8]) -> Result<Commit> {
     serde_json::from_slice(record).map_err(|found| Error::Record { object: object(), found })
 }
 
-/// Puts the shard under its own name, if it is not there from an earlier try of this very attempt; gives what the
-/// store calls this version of it.
+/// Puts the shard under its name, unless an earlier try of this attempt has done so. Returns the store's name
+/// for this version of the object.
 pub fn put_shard(
     store: &Store,
     object: &str,
@@ -59,8 +59,8 @@ pub fn put_shard(
     }
 }
 
-/// Elects this attempt, or finds out who was elected before. The record is read back: nobody is elected by a record
-/// that the store has damaged.
+/// Elects this attempt, or returns the attempt elected before. The record is read back, because a record that
+/// the store has damaged elects no attempt.
 pub fn elect(store: &Store, commit: Commit, scratch: &Path) -> Result<Outcome> {
     let key = Key::new(&commit_key(commit.partition))?;
     let mut record = serde_json::to_vec_pretty(&commit).expect("a record of plain values is JSON");
@@ -70,15 +70,16 @@ pub fn elect(store: &Store, commit: Commit, scratch: &Path) -> Result<Outcome> {
         Recorded::Other(there) => {
             let elected = parsed(store, &key, &there)?;
             agree(store, &commit, &elected, scratch)?;
-            // Where this attempt was started twice, the first may have ended before it could say so.
+            // If this attempt was started twice, the first process may have exited before it reported the
+            // commit.
             let is_own = elected.object == commit.object;
             Ok(if is_own { Outcome::Won(elected) } else { Outcome::Same(elected) })
         }
     }
 }
 
-/// Checks that a partition committed earlier holds what this attempt worked out, and that its record is sound: all of it
-/// but job, time and etag is compared with this attempt's or with the object that it names.
+/// Checks that a committed partition matches this attempt's result and that its record is valid. All fields
+/// except job, time and etag are compared with this attempt or with the object that the record names.
 pub fn agree(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
     match difference(ours, elected) {
         None => check_object(store, ours, elected, scratch),
@@ -92,7 +93,7 @@ pub fn agree(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> 
     }
 }
 
-/// The first thing in which attempts of one partition must agree and do not, with both values.
+/// The first field in which attempts of one partition must agree and differ, with both values.
 fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, String)> {
     if let Some(difference) = ours.settings.difference(&theirs.settings) {
         return Some((difference.setting, difference.ours, difference.theirs));
@@ -110,9 +111,9 @@ fn difference(ours: &Commit, theirs: &Commit) -> Option<(&'static str, String, S
     pairs.into_iter().find(|(_, ours, theirs)| ours != theirs)
 }
 
-/// Checks that a record names an object of its own host and attempt, which is there and what the record says. Attempts
-/// that agree mostly have the same bytes. Where this attempt has no shard to compare, or one of other bytes, the object
-/// is read.
+/// Checks that a record names an existing object of its host and attempt, which matches the record. Attempts
+/// with equal rows usually have equal bytes. If this attempt has no shard, or one with other bytes, the
+/// object is read.
 fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) -> Result<()> {
     let damaged = |found: String| {
         let object = format!("{}/{}", store.url(), commit_key(elected.partition));

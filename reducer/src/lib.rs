@@ -1,8 +1,8 @@
-//! Records to a shard, and the shard into the store exactly once.
+//! Converts records into a shard and commits it to the store exactly once.
 //!
-//! Records come sorted by text. Each text becomes a row; the rows of one partition become one HDF5 file with a
-//! dictionary of its own, which is written here, read back whole, put into the store and committed. It knows
-//! nothing of other partitions and needs no vocabulary.
+//! Records are sorted by text. Each text becomes a row. The rows of one partition become one HDF5 file with
+//! its own dictionary. The file is written, read back completely, put into the store and committed. A reducer
+//! is independent of other partitions and needs no vocabulary.
 
 pub mod arguments;
 mod buffer;
@@ -36,46 +36,48 @@ use crate::reading::Reading;
 use crate::said::Said;
 use crate::task::Task;
 
-/// Threads that check a shard: a container of Hadoop has a core or two, whatever the machine has.
+/// Maximum number of threads that verify a shard. A Hadoop container has one or two cores, however many the
+/// machine has.
 const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more than 0");
 
 /// Why a reducer failed.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The records are no sorted records.
+    /// The input is not a stream of sorted records.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// A text is no text.
+    /// A text is not UTF-8.
     #[error("line {line}: the text is not UTF-8; feed this program the output of mapper or combiner")]
     NotUtf8 {
-        /// The first of the text's lines.
+        /// Line number of the text's first record.
         line: u64,
     },
-    /// A word that no cleaned text has. Which one it is stays out of the log.
+    /// A word is not a cleaned word. The message does not contain it, because logs must not contain review
+    /// text.
     #[error(
         "the records have a word that is not cleaned, as one with a capital or a digit is; feed this program the output \
          of mapper or combiner"
     )]
     NotCleaned,
-    /// A text of another partition.
+    /// A text belongs to another partition.
     #[error(
         "line {line}: the text belongs to partition {found} of {partitions}, expected {expected}; use --select to \
          take one partition out of the whole stream, or --any-partitioner if another rule split it on purpose"
     )]
     WrongPartition {
-        /// The first of the text's lines.
+        /// Line number of the text's first record.
         line: u64,
-        /// Where the text belongs.
+        /// The partition of the text.
         found: u32,
-        /// This reducer's partition.
+        /// The partition of this reducer.
         expected: u32,
-        /// The number of partitions.
+        /// Number of partitions.
         partitions: u32,
     },
     /// The shard could not be written or read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// The shard that was just written does not hold what was written.
+    /// The shard does not contain what was written.
     #[error("the shard does not read back as written ({0}); is the disk of TMPDIR sound?")]
     Unverified(String),
     /// A temporary file could not be written or read.
@@ -83,13 +85,13 @@ pub enum Error {
     Scratch {
         /// The file or its folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A commit record that is none.
+    /// An object is not a commit record.
     #[error(
         "{object} is no commit record ({found}), expected one of schema version {}; it was damaged, or other programs \
          wrote it: start again with a new --run",
@@ -101,15 +103,15 @@ pub enum Error {
         /// What is wrong with it.
         found: serde_json::Error,
     },
-    /// A commit record that does not say what is there.
+    /// A commit record does not match its object.
     #[error("{object} {found}; the record or what it names was damaged: start again with a new --run")]
     Damaged {
-        /// The object.
+        /// The record.
         object: String,
-        /// What it says, and what is there.
+        /// The value in the record and the actual one.
         found: String,
     },
-    /// Another shard under this attempt's name.
+    /// Another shard has the name of this attempt's.
     #[error(
         "{object} is there with other content, expected this attempt's; give each attempt a name of its own"
     )]
@@ -117,7 +119,7 @@ pub enum Error {
         /// The object.
         object: String,
     },
-    /// Two attempts of a partition do not agree.
+    /// Two attempts of a partition differ.
     #[error(
         "partition {partition} was committed by attempt {attempt} with {what} {theirs}, this attempt has {ours}; \
          nothing was changed; for other data or settings, pass a new run: --run NEW"
@@ -125,22 +127,22 @@ pub enum Error {
     Disagree {
         /// The partition.
         partition: u32,
-        /// The attempt that was elected.
+        /// The elected attempt.
         attempt: String,
-        /// What differs.
+        /// The field that differs.
         what: &'static str,
-        /// Its value here.
+        /// Its value in this attempt.
         ours: String,
-        /// Its value there.
+        /// Its value in the elected attempt.
         theirs: String,
     },
-    /// A run of one partition without a record.
+    /// A run of one partition has no records.
     #[error("found no record, expected at least one; check that what writes them has not failed")]
     NoRecord,
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
-    /// Standard output or standard error failed.
+    /// Standard output or standard error could not be written.
     #[error("cannot write the result")]
     Output(#[source] io::Error),
 }
@@ -168,11 +170,11 @@ impl Error {
     }
 }
 
-/// What a reducer gives.
+/// Result of a reducer.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Reads all records of `input`, commits their shard, and tells of the commit on `output`. What there is to be told
-/// besides goes to `log`. Gives the record of the attempt that was elected.
+/// Reads all records of `input`, commits their shard, and prints the commit on `output`. Notices and counters
+/// go to `log`. Returns the commit record of the elected attempt.
 pub fn run(
     input: impl Read + Send + 'static,
     output: impl Write,
@@ -184,7 +186,7 @@ pub fn run(
     let before = earlier(store, task.partition)?;
     let collection = collect(input, task, store.progress())?;
     let totals = collection.totals;
-    // Of many partitions some are empty, and of many tasks.
+    // With many partitions or many tasks, some are empty.
     if totals.counts.reviews == 0 && task.partitions == 1 && task.runner == Runner::User {
         return Err(Error::NoRecord);
     }
@@ -212,7 +214,7 @@ fn commit(said: &mut Said<impl Write>, store: &Store, task: &Task, collection: C
     let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
     said.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
     let folder = tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch);
-    // tempfile names the folder that it wanted to make, at random; the kind of its error is enough.
+    // The error of tempfile contains a random name, so only its kind is used.
     let folder =
         folder.map_err(|error| Error::Scratch { path: task.scratch.clone(), source: error.kind().into() })?;
     let path = folder.path().join("shard.h5");
@@ -233,7 +235,7 @@ fn commit(said: &mut Said<impl Write>, store: &Store, task: &Task, collection: C
     }
 }
 
-/// Writes the shard, closes it, and reads all of it back.
+/// Writes the shard, closes it, and reads it back completely.
 fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Progress) -> Result<()> {
     let (size, totals) = (collection.size(), collection.totals);
     let mut shard = ShardWriter::create(path, &task.settings, size)?.reporting(progress.clone());
@@ -250,13 +252,13 @@ fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Prog
         written.verify_blocks(dataset::threads(THREADS_MAX), || (), |(), _| progress.advance(1), |()| ())
     });
     verified.map_err(|error| match error {
-        // As it was written, and so in the records.
+        // The word was written as it is in the records, so the records are wrong.
         dataset::Error::Broken { rule: dataset::RULE_OF_WORDS, .. } => Error::NotCleaned,
         other => Error::Unverified(other.to_string()),
     })
 }
 
-/// The commit record of this attempt, but for its object.
+/// The commit record of this attempt, without its object.
 fn unplaced(store: &Store, task: &Task, collection: &Collection) -> Commit {
     let totals = collection.totals;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);

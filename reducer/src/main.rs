@@ -1,4 +1,4 @@
-//! The program `reducer`: arguments and environment in, exit code out.
+//! The program `reducer`: reads arguments, the environment and standard input, returns an exit code.
 
 use std::env;
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use reducer::arguments::Arguments;
 use reducer::task::{Others, Task, host, in_names, random_attempt};
 use store::Store;
 
-/// The folder of a run that no --run names, outside Hadoop.
+/// Default of --run outside Hadoop.
 const DEFAULT_RUN: &str = "run";
 
 fn main() -> ExitCode {
@@ -37,7 +37,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let options = arguments.s3.clone().unwrap_or_default();
     let Defaults { run, partition, partitions, notice } = defaults(arguments)?;
     let store = Store::open_with(&run, &options).map_err(|error| failed(error.into()))?;
-    // Before hours of work: is there such a place, and does it keep the promise that the commit stands on?
+    // Checked before hours of work: the store is reachable, and no put overwrites.
     store.probe().map_err(|error| failed(error.into()))?;
     if let Some(defaults) = notice.filter(|_| !arguments.quiet) {
         exit::notice("reducer", &defaults);
@@ -45,7 +45,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let task = task(arguments, partition, partitions)?;
     let heartbeat = heartbeat(&task, &store).map_err(failed)?;
     widen(&stdin);
-    // Pieces larger than the buffer of standard input pass it by.
+    // Blocks larger than the buffer of standard input bypass it.
     // What a user's reducer logs is informational; Hadoop reads counters and states in the log of a task.
     let log: Box<dyn Write> = match task.runner {
         Runner::User if arguments.quiet => Box::new(io::sink()),
@@ -56,7 +56,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     Ok(())
 }
 
-/// Hadoop alone waits for signs of life.
+/// Only Hadoop kills a task that is silent.
 fn heartbeat(task: &Task, store: &Store) -> Result<Option<Heartbeat>, reducer::Error> {
     if task.runner == Runner::User {
         return Ok(None);
@@ -66,7 +66,7 @@ fn heartbeat(task: &Task, store: &Store) -> Result<Option<Heartbeat>, reducer::E
     started.map(Some).map_err(reducer::Error::Thread)
 }
 
-/// The place of a reducer in its run, from flags, from Hadoop's environment, or by default.
+/// The run, the partition and the number of partitions, from flags, from Hadoop's environment, or by default.
 struct Defaults {
     run: String,
     partition: u32,

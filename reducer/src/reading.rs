@@ -1,7 +1,7 @@
-//! Records to texts with their words, by a thread beside the one that collects these.
+//! Reads records into texts with their words, on a thread that runs parallel to the one that collects them.
 //!
-//! Reading, grouping and finding words takes a third of the time that goes by until a reducer's input ends; looking
-//! words up takes most of the rest, so that two threads are enough.
+//! Reading, grouping and finding words takes a third of the time until a reducer's input ends. Looking up
+//! words takes most of the rest, so two threads are sufficient.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -16,21 +16,21 @@ use words::{Span, find_words, room};
 use crate::task::{Others, Task};
 use crate::{Error, Result};
 
-/// So many batches are under way: one is filled while one is collected, and one waits.
+/// Number of batches: one is filled, one is collected, and one waits.
 const BATCHES: usize = 3;
-/// Texts go from thread to thread as soon as they have so many bytes together.
+/// Size of texts in bytes at which a batch is passed on.
 const BATCH_BYTES: usize = 128 << 10;
-/// The thread holds nothing of size on its stack.
+/// The thread's stack holds nothing large.
 const STACK_BYTES: usize = 256 << 10;
 
 /// A distinct text with all its votes.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// What was cleaned.
+    /// The cleaned text.
     pub bytes: &'a [u8],
     /// Its words.
     pub words: &'a [Span],
-    /// XXH3-64 of it.
+    /// Its XXH3-64.
     pub hash: u64,
     /// The sum of its records' votes.
     pub votes: Votes,
@@ -40,7 +40,7 @@ pub struct Text<'a> {
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
-    /// The words of all texts; behind these, room for more.
+    /// The words of all texts, followed by unused capacity.
     words: Vec<Span>,
     texts: Vec<Entry>,
 }
@@ -54,8 +54,8 @@ struct Entry {
 }
 
 impl Batch {
-    /// Room for as much as a batch has at most, but for one long text. It is taken here, by the thread that asks:
-    /// another one would take an arena of its own for it.
+    /// Allocates the maximum of a batch, except for one long text. It is allocated on this thread, because
+    /// another thread would create its own malloc arena for it.
     fn with_room() -> Self {
         Self {
             bytes: Vec::with_capacity(2 * BATCH_BYTES),
@@ -84,7 +84,7 @@ impl Batch {
         self.texts.push(Entry { bytes_end: self.bytes.len(), words_end, hash: text_hash(text), votes });
     }
 
-    /// Its texts in order.
+    /// The texts in order.
     pub fn texts(&self) -> impl Iterator<Item = Text<'_>> {
         let (mut bytes_from, mut words_from) = (0, 0);
         self.texts.iter().map(move |entry| {
@@ -95,7 +95,7 @@ impl Batch {
     }
 }
 
-/// Reads a task's texts ahead of whoever asks for them.
+/// Reads the texts of a task ahead of their consumer.
 pub struct Reading {
     /// Batches in order; an empty one is the end.
     filled: Receiver<Result<Batch>>,
@@ -103,7 +103,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Starts to read records. The thread ends with its input, or with the program.
+    /// Starts to read records. The thread ends with its input or with the program.
     pub fn start(input: impl Read + Send + 'static, task: &Task) -> Result<Self> {
         let (there, filled) = sync_channel(BATCHES);
         let (spare, back) = sync_channel(BATCHES);
@@ -129,7 +129,7 @@ impl Reading {
         Ok(Self { filled, spare })
     }
 
-    /// Gives all texts to `each`, in order.
+    /// Passes all texts to `each`, in order.
     pub fn each(self, mut each: impl FnMut(Text<'_>) -> Result<()>) -> Result<()> {
         loop {
             let batch = self.filled.recv().expect("the thread sends an end, unless it panics")?;
@@ -137,7 +137,7 @@ impl Reading {
                 return Ok(());
             }
             batch.texts().try_for_each(&mut each)?;
-            // Nobody takes it where the input has ended.
+            // The receiver is gone if the input has ended.
             let _ = self.spare.send(batch);
         }
     }
@@ -151,7 +151,7 @@ struct Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Fills a batch with texts of this partition; leaves it empty where there are no more.
+    /// Fills a batch with texts of this partition. Leaves it empty if there are no more.
     fn fill(&mut self, batch: &mut Batch) -> Result<()> {
         batch.clear();
         while batch.bytes.len() < BATCH_BYTES {

@@ -1,8 +1,8 @@
-//! Sorted runs on disk → one shard, in bounded memory.
+//! Merges sorted runs on disk into one shard, with bounded memory.
 //!
-//! A run holds words in byte order and rows in row order, the rows' tokens being places among the run's own words.
-//! Because places follow the words' byte order in every run, and in the shard too, rows keep their order when the
-//! runs' places are replaced by the shard's, and all runs merge in one pass.
+//! A run has words in byte order and rows in row order, whose tokens are indexes into the run's words.
+//! Indexes follow the byte order of words in every run and in the shard. Rows therefore keep their order when
+//! indexes of the run are replaced by indexes of the shard, and all runs merge in one pass.
 
 use std::path::Path;
 
@@ -27,12 +27,12 @@ struct SortedRun {
 }
 
 impl Runs {
-    /// No runs yet; they will lie in a file without a name in this folder.
+    /// Creates an empty set of runs, for an unnamed file in this folder.
     pub fn create(scratch: &Path) -> Result<Self> {
         Ok(Self { spool: Spool::create(scratch)?, runs: Vec::new() })
     }
 
-    /// Writes what is in the buffer, sorted, as one run.
+    /// Writes the sorted content of the buffer as one run.
     pub fn add(&mut self, buffer: &Buffer) -> Result<()> {
         let mut words = self.spool.append();
         for (word, count) in buffer.words() {
@@ -46,7 +46,8 @@ impl Runs {
         Ok(())
     }
 
-    /// Merges the words of all runs, and notes where each run's words went; each word of each run is a step.
+    /// Merges the words of all runs and records the new index of each run's words. Each word of each run is a
+    /// step.
     pub fn merge_words(mut self, memory_bytes: usize, progress: Progress) -> Result<MergedRuns> {
         let buffer_bytes = buffer_bytes(memory_bytes, self.runs.len());
         let mut places: Vec<_> =
@@ -79,14 +80,14 @@ pub struct MergedRuns {
     memory_bytes: usize,
     progress: Progress,
     words: Run,
-    /// Distinct words of all runs.
+    /// Number of distinct words of all runs.
     pub n_words: u64,
-    /// Their bytes.
+    /// Total length of these words in bytes.
     pub word_bytes: u64,
     runs: Vec<MappedRun>,
 }
 
-/// Rows with places of their own run, and the shard's place for each of these.
+/// Rows with indexes of their run, and the map to the indexes of the shard.
 struct MappedRun {
     rows: Run,
     places: Run,
@@ -106,7 +107,8 @@ impl MergedRuns {
             let sources = self.runs.iter().map(|run| mapped_rows(&self.spool, run, buffer_bytes));
             return write_merged(sources.collect::<Result<_>>()?, shard);
         }
-        // The places of all runs do not fit in memory together: each run is rewritten by itself first.
+        // The index maps of all runs do not fit in memory together, so each run is first rewritten
+        // separately.
         let mut rewritten = Vec::new();
         for run in &self.runs {
             let rows = mapped_rows(&self.spool, run, buffer_bytes)?;
@@ -122,12 +124,12 @@ impl MergedRuns {
     }
 }
 
-/// The buffer for each of so many runs that are read at once.
+/// Buffer size per run, for this number of runs read at once.
 fn buffer_bytes(memory_bytes: usize, runs: usize) -> usize {
     (memory_bytes / 2 / runs.max(1)).clamp(4 << 10, 256 << 10)
 }
 
-/// The rows of a run with the shard's places.
+/// The rows of a run with indexes of the shard.
 fn mapped_rows(
     spool: &Spool,
     run: &MappedRun,

@@ -1,4 +1,4 @@
-//! What a reducer says: to Hadoop by its counters, states and the commit record, to a user in one line.
+//! Output of a reducer: counters, states and the commit record for Hadoop, one line for a user.
 
 use std::io::Write;
 
@@ -10,14 +10,14 @@ use serde_json::json;
 
 use crate::{Error, Result};
 
-/// Says what there is to say beside the result.
+/// Prints notices and the result.
 pub(crate) struct Said<L> {
     pub log: L,
     pub runner: Runner,
 }
 
 impl<L: Write> Said<L> {
-    /// How far the work is.
+    /// Reports progress.
     pub fn status(&mut self, status: &str) -> Result<()> {
         match self.runner {
             Runner::User => Ok(()),
@@ -25,10 +25,10 @@ impl<L: Write> Said<L> {
         }
     }
 
-    /// Something that a user wants to know too.
+    /// A notice, for users too.
     pub fn notice(&mut self, notice: &str) -> Result<()> {
         match self.runner {
-            // By one write, so that no other program's line gets into it.
+            // One write, so that lines of other programs cannot interrupt it.
             Runner::User => {
                 self.log.write_all(format!("reducer: {notice}\n").as_bytes()).map_err(Error::Output)
             }
@@ -36,7 +36,7 @@ impl<L: Write> Said<L> {
         }
     }
 
-    /// Hadoop's counters.
+    /// Reports Hadoop's counters.
     pub fn counters(&mut self, counts: &ReducerCounts) -> Result<()> {
         match self.runner {
             Runner::User => Ok(()),
@@ -45,7 +45,7 @@ impl<L: Write> Said<L> {
         }
     }
 
-    /// The result, on standard output: a function of the record that was elected, whoever asks.
+    /// Prints the result on standard output. It depends only on the elected record.
     pub fn commit(&self, mut output: impl Write, elected: &Commit) -> Result<()> {
         let told = match self.runner {
             Runner::User => in_short(elected),
@@ -63,7 +63,7 @@ fn in_short(elected: &Commit) -> String {
     )
 }
 
-/// The record, in which a digest stands for the stop words: they are in the record in the store.
+/// The record with a digest in place of the stop words, which the record in the store contains.
 fn as_record(elected: &Commit) -> String {
     let mut record = serde_json::to_value(elected).expect("a record of plain values is JSON");
     let words = elected.settings.stop_words.join("\n");

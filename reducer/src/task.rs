@@ -1,4 +1,4 @@
-//! Who this reducer is: its run, partition, attempt and host, from flags or from Hadoop's environment.
+//! The task of a reducer: its run, partition, attempt and host, from flags or from Hadoop's environment.
 
 use std::path::PathBuf;
 
@@ -6,56 +6,56 @@ use corpus::settings::Settings;
 use hadoop::Runner;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// What a reducer is to do, and as whom.
+/// The task of a reducer.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// Its partition, from 0.
+    /// The partition, from 0.
     pub partition: u32,
-    /// The number of partitions.
+    /// Number of partitions.
     pub partitions: u32,
     /// What to do with texts of other partitions.
     pub others: Others,
-    /// The host, as it stands in names.
+    /// The host, in the form used in names.
     pub host: String,
-    /// The attempt, as it stands in names.
+    /// The attempt, in the form used in names.
     pub attempt: String,
     /// The job, under Hadoop.
     pub job: Option<String>,
-    /// Who runs it.
+    /// What runs the reducer.
     pub runner: Runner,
-    /// The settings that decide the content.
+    /// The settings that determine the content.
     pub settings: Settings,
-    /// About how much memory rows may take.
+    /// Approximate memory for rows.
     pub memory_bytes: usize,
-    /// Where temporary files go.
+    /// Folder for temporary files.
     pub scratch: PathBuf,
 }
 
-/// What to do with a text that Hadoop's rule gives to another partition.
+/// What to do with a text that belongs to another partition by Hadoop's rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// It is an error: the stream was split by another rule.
+    /// Error: the stream was split by another rule.
     Refuse,
-    /// Leave it out: the stream is the whole input, of which this partition is wanted.
+    /// Skip it: the stream is the whole input, of which only this partition is reduced.
     LeaveOut,
-    /// Take it: the stream was split by another rule on purpose.
+    /// Accept it: the stream was split by another rule on purpose.
     Take,
 }
 
-/// This machine's name, fit for the name of an object.
+/// The name of this machine, in the form used in object names.
 pub fn host() -> String {
     let name = hostname::get().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     in_names(if name.is_empty() { "unknown" } else { &name })
 }
 
-/// 16 random hexadecimal digits: an attempt outside Hadoop.
+/// 16 random hexadecimal digits, the name of an attempt outside Hadoop.
 pub fn random_attempt() -> std::io::Result<String> {
     let mut bytes = [0; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(format!("{:016x}", u64::from_le_bytes(bytes)))
 }
 
-/// What of a name can stand between the dots of an object's name.
+/// Replaces the characters of a name that may not be used between the dots of an object's name.
 pub fn in_names(name: &str) -> String {
     const LONGEST: usize = 63;
     let fit = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_outside_hadoop_are_16_hexadecimal_digits_that_differ() {
+    fn attempts_outside_hadoop_have_unique_names_of_16_hexadecimal_digits() {
         let (one, two) = (random_attempt().unwrap(), random_attempt().unwrap());
         assert!(one.len() == 16 && one.bytes().all(|byte| byte.is_ascii_hexdigit()));
         assert_ne!(one, two);
