@@ -1,4 +1,4 @@
-//! `demo-corpus`: synthetic product reviews on standard output, for the demo, the tests and the benchmarks.
+//! `demo-corpus`: prints synthetic product reviews, for the demo, the tests and the benchmarks.
 
 use std::fs;
 use std::io::{self, BufWriter, Write};

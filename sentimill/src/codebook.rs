@@ -1,9 +1,9 @@
-//! The words of the input's beginning, each with a code: the more frequent, the smaller.
+//! The codebook: assigns codes to the words at the start of the input, smaller codes to more frequent words.
 //!
-//! Reviews wait in memory, or on disk, between being read and being written, and most of what they hold is frequent words.
-//! So all threads first agree on a codebook: each gathers texts and counts their words, and the last one to have enough
-//! makes the codebook of what all of them counted. From then on nobody writes to it. A word without a code is spelt out
-//! where it occurs, so that a codebook never decides what a dataset holds, only how fast it is made.
+//! Between reading and writing, reviews wait in memory or on disk, and consist mostly of frequent words. All
+//! threads therefore agree on a codebook first. Each thread collects texts and counts their words, and the
+//! last thread to finish builds the codebook from all counts. It is never changed after that. A word without
+//! a code is stored as text. A codebook therefore affects only the speed, never the content of a dataset.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,45 +17,45 @@ use words::keys::{Key, Keys, SHORT_BYTES, Seed};
 
 use crate::locked;
 
-/// So often a thread that waits looks whether it is to stop.
+/// Interval at which a waiting thread checks whether to stop.
 const TICK: Duration = Duration::from_millis(100);
 
-/// In place of the code of a word that has none.
+/// In place of the code of a word without one.
 pub const SPELT: u32 = u32::MAX;
 
-/// Words beyond so many, which are rare, have no code: they would only make tables larger.
+/// Maximum number of codes. Further words are rare, and codes for them would only enlarge the tables.
 const WORDS_MAX: usize = 1 << 19;
 
-/// Words with codes, which are the places of words by falling frequency.
+/// Words with codes, which are their indexes by descending frequency.
 pub struct Codebook {
-    /// By their codes; behind them the stop words, which have none.
+    /// Words by code, followed by the stop words, which have no code.
     words: Vec<Vec<u8>>,
     n_codes: usize,
-    /// The words' keys, and behind them one that no word has.
+    /// Keys of the words, followed by one that no word has.
     keys: Vec<Key>,
-    /// Open addressing: a word is looked for from the slot of its hash on. A slot has a word's place in its lower bits,
-    /// and bits of its hash in the upper ones, so that many slots fit into a processor's cache and a word that
-    /// is not there is seldom compared with one that is.
+    /// Open addressing: the search for a word starts at the slot of its hash. A slot has a word's index in
+    /// its lower bits and bits of its hash in the upper ones. Many slots therefore fit into a processor's
+    /// cache, and an absent word is seldom compared with a present one.
     slots: Vec<u32>,
     place_bits: u32,
     seed: Seed,
     joining: KeptWords,
 }
 
-/// A word of a text that is no stop word.
+/// A word of a text that is not a stop word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coded {
     /// Its code, or [`SPELT`].
     pub code: u32,
-    /// Where it lies in the text.
+    /// Its span in the text.
     pub span: Span,
 }
 
-/// So many words are looked up together: the processor waits for several at once.
+/// Number of words looked up together, so that the processor waits for several at once.
 const TOGETHER: usize = 128;
 
 impl Codebook {
-    /// The most frequent of the words that were counted.
+    /// Builds a codebook from the most frequent of the counted words.
     fn of(counted: &Dictionary, stop_words: &[String]) -> Self {
         let mut counts: Vec<_> = counted.counts().into_iter().zip(0..).collect();
         counts.sort_unstable_by_key(|&(count, number)| (Reverse(count), number));
@@ -77,7 +77,7 @@ impl Codebook {
             seed,
             joining,
         };
-        // The most frequent ones first, which then lie where they are looked for.
+        // The most frequent words first, so that they get the slots of their hashes.
         let places = (n_codes..codebook.words.len()).chain(0..n_codes);
         places.for_each(|place| codebook.insert(place));
         codebook
@@ -107,10 +107,10 @@ impl Codebook {
         (slot & ((1 << self.place_bits) - 1)) as usize
     }
 
-    /// Looks up these words of `text`; puts those that are no stop words at the beginning of `found`, and gives their
-    /// number.
+    /// Looks up these words of `text`. Writes those that are not stop words to the start of `found`, and
+    /// returns their number.
     pub fn look_up(&self, text: &[u8], words: &[Span], found: &mut Vec<Coded>) -> usize {
-        /// The place of a word that is spelt out, whose lower bits are [`SPELT`].
+        /// Index of a word without a code, whose lower bits are [`SPELT`].
         const NOWHERE: usize = usize::MAX;
         if found.len() < words.len() {
             found.resize(words.len(), Coded::default());
@@ -136,7 +136,7 @@ impl Codebook {
                 if !is_there || span.length as usize > SHORT_BYTES {
                     place = self.find(key, hashes[i], span.of(text)).unwrap_or(NOWHERE);
                 }
-                // Whether a word is a stop word cannot be foretold, so that no branch asks.
+                // Branch-free, because a branch on stop words would be unpredictable.
                 found[n_found] = Coded { code: place as u32, span };
                 n_found += usize::from((place < self.n_codes) | (place == NOWHERE));
             }
@@ -144,7 +144,7 @@ impl Codebook {
         n_found
     }
 
-    /// The place of a word.
+    /// The index of a word.
     #[inline(never)]
     fn find(&self, key: Key, hash: u64, word: &[u8]) -> Option<usize> {
         let mut at = self.slot_of(hash);
@@ -162,7 +162,7 @@ impl Codebook {
         }
     }
 
-    /// The number of codes.
+    /// Number of codes.
     pub fn n_words(&self) -> usize {
         self.n_codes
     }
@@ -172,37 +172,37 @@ impl Codebook {
         &self.words[code as usize]
     }
 
-    /// All words by their codes, to put together.
+    /// All words by code, for joining.
     pub fn words(&self) -> &KeptWords {
         &self.joining
     }
 }
 
-/// How all threads come to one codebook.
+/// How all threads agree on one codebook.
 pub struct Agreement<'a> {
     stop_words: &'a [String],
-    /// Whether a thread may have gone that the others would wait for.
+    /// Whether a thread for which the others would wait may have ended.
     stopped: &'a AtomicBool,
     state: Mutex<State>,
     agreed: Condvar,
 }
 
 struct State {
-    /// Threads that still count.
+    /// Number of threads that are still counting.
     counting: usize,
     counted: Dictionary,
     codebook: Option<Arc<Codebook>>,
 }
 
 impl<'a> Agreement<'a> {
-    /// Among so many threads.
+    /// For this number of threads.
     pub fn among(threads: usize, stop_words: &'a [String], stopped: &'a AtomicBool) -> Self {
         let state = State { counting: threads, counted: Dictionary::new(&[]), codebook: None };
         Self { stop_words, stopped, state: Mutex::new(state), agreed: Condvar::new() }
     }
 
-    /// Adds what one thread has counted, and waits for all others, who come here too, each once. Where all are to stop,
-    /// any codebook will do.
+    /// Adds the counts of one thread and waits for those of all others. Each thread calls this once. When all
+    /// are to stop, any codebook is returned.
     pub fn join(&self, counted: &Dictionary) -> Arc<Codebook> {
         let mut state = locked(&self.state);
         state.counted.add(counted);
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_agree_on_codes_by_falling_frequency() {
+    fn threads_agree_on_codes_by_descending_frequency() {
         let (stop_words, stopped) = (["the".to_owned()], AtomicBool::new(false));
         let agreement = Agreement::among(2, &stop_words, &stopped);
         let join = |text: &str| {

@@ -1,4 +1,4 @@
-//! What was folded, as what a dataset is made of.
+//! The folded rows and words, as the content of a dataset.
 
 use corpus::settings::Settings;
 use dataset::Row;
@@ -13,26 +13,26 @@ use crate::error::{Error, Result};
 use crate::folding::Folded;
 use crate::scratch::{Scratch, Stored};
 
-/// Runs of words are read through buffers which have so many bytes together, if there are not very many of them.
+/// Total size of the buffers for runs of words, unless there are very many runs.
 const WORDS_BUFFERS_BYTES: usize = 8 << 20;
 
 /// Rows in order, and all words with their counts.
 pub struct Milled<'a> {
-    /// What decides a row.
+    /// Settings of rows.
     pub settings: &'a Settings,
     /// The codes of words.
     pub codebook: &'a Codebook,
-    /// What each thread has folded.
+    /// The results of all threads.
     pub folded: Vec<Folded>,
     /// The rows in order, in pieces.
     pub rows: Vec<Stored>,
-    /// Where they wait.
+    /// Storage of the rows.
     pub scratch: &'a Scratch,
-    /// Where the counts of words without a code wait.
+    /// Storage of the counts of words without a code.
     pub spool: Spool,
-    /// What the rows add up to.
+    /// Totals of the rows.
     pub size: Size,
-    /// Whether the program was asked to end.
+    /// Whether the program was interrupted.
     pub is_interrupted: &'a dyn Fn() -> bool,
 }
 
@@ -48,7 +48,7 @@ impl DatasetContent for Milled<'_> {
         if runs.is_empty() {
             let mut spelt = Dictionary::new(&[]);
             for folded in &mut self.folded {
-                // The first one is taken as it is.
+                // The first one is used directly.
                 let other = std::mem::replace(&mut folded.spelt, Dictionary::new(&[]));
                 if spelt.n_words() == 0 { spelt = other } else { spelt.add(&other) }
             }
@@ -76,7 +76,7 @@ impl DatasetContent for Milled<'_> {
     }
 
     fn each_row(&mut self, ids: &Ids<'_>, visit: &mut dyn FnMut(&Row) -> making::Result<()>) -> Result<()> {
-        // Only counted; the memory is wanted for what is written.
+        // The counts are no longer needed, and writing needs the memory.
         self.folded = Vec::new();
         let by_code: Vec<u32> =
             (0..self.codebook.n_words()).map(|code| ids.of_word(self.codebook.word(code as u32))).collect();

@@ -1,35 +1,36 @@
-//! Reviews and rows as bytes, while they wait: in blocks of memory, or on disk.
+//! Encodes reviews and rows as bytes, while they wait in blocks of memory or on disk.
 //!
-//! Little-endian. A review: hash u64, check u64, rating u8, bytes of its words u32, its words. A row: hash u64, votes
-//! (the rating u8 of a text that one review has, or 0 and five u32), split u16, bytes of its words u32, its words.
-//! Words: for each its code u16; of a larger code [`FAR`] and the code u32; of a word that has none [`NONE`], its length
-//! u32, its bytes. Stop words are left out.
+//! Little-endian. A review: hash u64, check u64, rating u8, length of its words in bytes u32, its words. A
+//! row: hash u64, votes (the rating as u8 if the text has one review, or 0 and five u32), split u16, length
+//! of its words in bytes u32, its words. A word: its code as u16; for a larger code [`FAR`] and the code as
+//! u32; for a word without a code [`NONE`], its length as u32, its bytes. Stop words are excluded.
 //!
-//! The check is a second hash, with a seed that nobody knows beforehand: two reviews are of one text where both agree.
+//! The check is a second hash with a random seed. Two reviews have the same text if both hash and check are
+//! equal.
 
 use corpus::record::Votes;
 
 use crate::codebook::{Coded, SPELT};
 
-/// Codes less than this take two bytes.
+/// Codes below this are stored in two bytes.
 const FAR: u16 = u16::MAX - 1;
 const NONE: u16 = u16::MAX;
 
-/// A review on its way to the others of its text.
+/// An encoded review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Review<'a> {
-    /// XXH3-64 of its cleaned text.
+    /// XXH3-64 of the cleaned text.
     pub hash: u64,
     /// The same with a seed.
     pub check: u64,
-    /// Its stars.
+    /// The rating.
     pub rating: u8,
-    /// The words that are no stop words.
+    /// The words that are not stop words.
     pub words: &'a [u8],
 }
 
 impl Review<'_> {
-    /// Whether all of a review stands at the beginning of `bytes`.
+    /// Whether `bytes` starts with a complete review.
     pub fn is_whole(bytes: &[u8]) -> bool {
         match bytes.get(REVIEW_BYTES - 4..).and_then(|rest| rest.split_first_chunk()) {
             Some((&length, words)) => words.len() >= u32::from_le_bytes(length) as usize,
@@ -38,17 +39,17 @@ impl Review<'_> {
     }
 }
 
-/// The bytes of a review before those of its words.
+/// Size of a review without its words.
 pub const REVIEW_BYTES: usize = 8 + 8 + 1 + 4;
 
-/// The bytes that these words take.
+/// Encoded size of these words.
 pub fn words_bytes(words: &[Coded]) -> usize {
     let long = words.iter().filter(|word| word.code >= u32::from(FAR));
     let more = |word: &Coded| if word.code == SPELT { 4 + word.span.length as usize } else { 4 };
     2 * words.len() + long.map(more).sum::<usize>()
 }
 
-/// Appends a review of these words of `text`, which take so many bytes.
+/// Appends a review with these words of `text`, whose encoded size is passed too.
 pub fn write_review(
     out: &mut Vec<u8>,
     (hash, check, rating): (u64, u64, u8),
@@ -81,7 +82,7 @@ pub fn write_review(
     }
 }
 
-/// Takes the next review off the front of `bytes`, which are not empty.
+/// Reads the next review from the start of `bytes`, which are not empty.
 pub fn read_review<'a>(bytes: &mut &'a [u8]) -> Review<'a> {
     let hash = u64::from_le_bytes(take(bytes));
     let check = u64::from_le_bytes(take(bytes));
@@ -93,17 +94,17 @@ pub fn read_review<'a>(bytes: &mut &'a [u8]) -> Review<'a> {
 /// A row that waits for the vocabulary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// XXH3-64 of its cleaned text.
+    /// XXH3-64 of the cleaned text.
     pub hash: u64,
     /// All votes.
     pub votes: Votes,
-    /// Whether it is for training or for testing.
+    /// The split value.
     pub split: u16,
-    /// Its kept words.
+    /// The kept tokens.
     pub words: &'a [u8],
 }
 
-/// Appends a row whose words are in several pieces.
+/// Appends a row whose words are in several slices.
 pub fn write_row(out: &mut Vec<u8>, hash: u64, votes: Votes, split: u16, words: &[&[u8]]) {
     out.extend_from_slice(&hash.to_le_bytes());
     let rating = votes.mode();
@@ -118,7 +119,7 @@ pub fn write_row(out: &mut Vec<u8>, hash: u64, votes: Votes, split: u16, words: 
     words.iter().for_each(|words| out.extend_from_slice(words));
 }
 
-/// Takes the next row off the front of `bytes`, which are not empty.
+/// Reads the next row from the start of `bytes`, which are not empty.
 pub fn read_row<'a>(bytes: &mut &'a [u8]) -> Row<'a> {
     let hash = u64::from_le_bytes(take(bytes));
     let votes = match take(bytes) {
@@ -133,14 +134,14 @@ pub fn read_row<'a>(bytes: &mut &'a [u8]) -> Row<'a> {
 /// A word of a row or review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word<'a> {
-    /// Its code.
+    /// A code.
     Coded(u32),
-    /// Itself.
+    /// The bytes of a word without a code.
     Spelt(&'a [u8]),
 }
 
 impl Word<'_> {
-    /// The bytes that it takes.
+    /// Encoded size.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Coded(code) if *code < u32::from(FAR) => 2,
@@ -150,14 +151,14 @@ impl Word<'_> {
     }
 }
 
-/// The codes that these bytes hold, where each takes two of them.
+/// The codes in these bytes, if all of them have two bytes.
 pub fn short_codes(bytes: &[u8]) -> Option<impl Iterator<Item = u32>> {
     let (codes, _) = bytes.as_chunks();
     let are_short = codes.iter().fold(true, |all, &code| all & (u16::from_le_bytes(code) < FAR));
     are_short.then(|| codes.iter().map(|&code| u32::from(u16::from_le_bytes(code))))
 }
 
-/// The words that these bytes hold.
+/// Visits the words in these bytes.
 pub fn each_word<'a>(mut bytes: &'a [u8], mut visit: impl FnMut(Word<'a>)) {
     while !bytes.is_empty() {
         visit(match u16::from_le_bytes(take(&mut bytes)) {
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reviews_read_back_with_their_words() {
+    fn reviews_survive_the_round_trip_with_their_words() {
         let text = b"good notwithstanding fit";
         let word = |code, from, length| Coded { code, span: Span { from, length } };
         let words = [word(7, 0, 4), word(SPELT, 5, 15), word(65_533, 21, 3), word(65_534, 21, 3)];
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_read_back_whatever_their_votes() {
+    fn rows_survive_the_round_trip_with_any_votes() {
         let mut out = Vec::new();
         for votes in [Votes::one(4), Votes([0, 2, 0, 0, 70_000])] {
             out.clear();

@@ -1,4 +1,4 @@
-//! Why there is no dataset: one line that names the thing, the found, the expected and what to do.
+//! Errors of the program. Each message is one line: the thing, what was found, what was expected, the remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,24 +9,24 @@ use thiserror::Error;
 
 use crate::reading;
 
-/// Why there is no dataset.
+/// Why no dataset was made.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The input could not be found or read.
     #[error(transparent)]
     Reading(#[from] reading::Error),
-    /// Too many lines of it are bad, or none is a review.
+    /// Too many lines are bad, or none is a review.
     #[error(transparent)]
     Lines(#[from] Refusal),
     /// Standard error could not be written.
     #[error("cannot write to standard error")]
     Log(#[source] io::Error),
-    /// More votes than 32 bits hold.
+    /// The number of votes does not fit in 32 bits.
     #[error(
         "the votes of the text with hash {hash:016x} pass 4294967295 for one rating; is the input read more than once?"
     )]
     TooManyVotes {
-        /// The text's hash.
+        /// Hash of the text.
         hash: u64,
     },
     /// A temporary file could not be written or read.
@@ -37,22 +37,22 @@ pub enum Error {
     Scratch {
         /// Its folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The words or rows could not be sorted out.
+    /// Words or rows could not be spilled or merged.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// The dataset could not be made of them.
+    /// The dataset could not be made.
     #[error(transparent)]
     Making(#[from] making::Error),
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
-    /// Somebody asked the program to end.
+    /// The program was interrupted.
     #[error("interrupted; nothing was written, start it again")]
     Interrupted,
-    /// Standard output failed.
+    /// Standard output could not be written.
     #[error("cannot write to standard output")]
     Output(#[source] io::Error),
 }
@@ -71,5 +71,5 @@ impl Error {
     }
 }
 
-/// What milling gives.
+/// Result of the program's steps.
 pub type Result<T> = std::result::Result<T, Error>;

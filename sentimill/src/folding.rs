@@ -1,4 +1,4 @@
-//! A partition's reviews → rows: one for each distinct text, in order, its words counted.
+//! Folds the reviews of a partition into rows: one per distinct text, in order, with counts of all words.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -22,27 +22,27 @@ use crate::locked;
 use crate::partitions::{PARTITIONS, Partition, partition_start};
 use crate::scratch::{Scratch, Stored};
 
-/// What all threads that fold have in common.
+/// Shared by all threads that fold.
 pub struct Folding<'a> {
     /// The codes of words.
     pub codebook: &'a Codebook,
-    /// What decides a row.
+    /// Settings of rows.
     pub settings: &'a Settings,
-    /// A dataset whose texts are left out.
+    /// A dataset whose texts are excluded.
     pub without: Option<&'a DatasetReader>,
-    /// Where rows wait.
+    /// Storage of the rows.
     pub scratch: &'a Scratch,
-    /// Where the counts of words without a code wait.
+    /// Storage of the counts of words without a code.
     pub spool: &'a Mutex<Spool>,
-    /// The memory that one thread has, each for reviews and for words without a code.
+    /// Memory of one thread, once for reviews and once for words without a code.
     pub memory_bytes: usize,
 }
 
-/// One thread's folding.
+/// The folding of one thread.
 pub struct Folder<'a> {
     folding: &'a Folding<'a>,
     without: Option<Hashes>,
-    /// The words by their codes, behind them for a moment those of a text without one.
+    /// The words by code, temporarily followed by the words without a code of one text.
     words: KeptWords,
     folded: Folded,
     bytes: Vec<u8>,
@@ -52,23 +52,23 @@ pub struct Folder<'a> {
     digester: RowDigester,
 }
 
-/// What a thread's rows add up to.
+/// Totals of a thread's rows.
 pub struct Folded {
-    /// What became of the texts.
+    /// The counts of texts.
     pub counts: ReducerCounts,
-    /// Rows that another dataset holds.
+    /// Number of rows that another dataset has.
     pub left_out: u64,
-    /// Kept words of the rows that remain.
+    /// Number of kept tokens of the remaining rows.
     pub kept_words: u64,
-    /// The digest of all rows, those that are left out too.
+    /// Digest of all rows, including excluded ones.
     pub row_digest: Digest,
-    /// The digest of the rows that are left out.
+    /// Digest of the excluded rows.
     pub left_out_digest: Digest,
-    /// How often each word with a code occurs.
+    /// Count of each word with a code.
     pub coded: Vec<u64>,
-    /// Words without a code, counted.
+    /// Words without a code, with counts.
     pub spelt: Dictionary,
-    /// More of them, in byte order.
+    /// Spilled words without a code, in byte order.
     pub spelt_runs: Vec<Run>,
 }
 
@@ -100,9 +100,9 @@ struct Entry {
 /// The words of one text.
 #[derive(Default)]
 struct RowWords {
-    /// Their places among all words.
+    /// Their indexes among all words.
     places: Vec<u32>,
-    /// Where each begins among the text's bytes.
+    /// The start of each word in the bytes of the text.
     starts: Vec<u32>,
     /// Those without a code.
     spelt: Vec<Span>,
@@ -111,7 +111,7 @@ struct RowWords {
 }
 
 impl<'a> Folder<'a> {
-    /// Has folded nothing.
+    /// Creates an empty folder.
     pub fn new(folding: &'a Folding<'a>) -> Self {
         Self {
             folding,
@@ -135,12 +135,12 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// What all its partitions add up to.
+    /// Totals of all its partitions.
     pub fn finish(self) -> Folded {
         self.folded
     }
 
-    /// Folds what all threads have read of the partition of this number; gives its rows, in order.
+    /// Folds the reviews of this partition from all threads. Returns its rows, in order.
     pub fn fold(&mut self, partition: usize, parts: Vec<Partition>) -> Result<Vec<Stored>> {
         let scratch = self.folding.scratch;
         let bytes: usize = parts.iter().map(Partition::bytes).sum();
@@ -166,7 +166,7 @@ impl<'a> Folder<'a> {
         Ok(stored)
     }
 
-    /// Lists the reviews that are in memory.
+    /// Lists the reviews in memory.
     fn list(&mut self) {
         let mut rest = &self.bytes[..];
         while !rest.is_empty() {
@@ -177,7 +177,8 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Loads and lists the reviews whose hashes are in one of so many parts of the partition, each text once.
+    /// Loads and lists the reviews whose hashes are in one of `passes` parts of the partition, each text
+    /// once.
     fn load(&mut self, parts: &[Partition], pass: u64, passes: u64) -> Result<()> {
         self.bytes.clear();
         self.entries.clear();
@@ -205,7 +206,7 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Makes rows of the reviews that are listed.
+    /// Converts the listed reviews into rows.
     fn rows(&mut self) -> Result<Stored> {
         let mut entries = std::mem::take(&mut self.entries);
         self.folded.counts.reviews += entries.iter().map(|entry| entry.votes.total()).sum::<u64>();
@@ -233,7 +234,7 @@ impl<'a> Folder<'a> {
         self.folding.scratch.keep(&self.rows)
     }
 
-    /// Puts different texts of one hash into the order of their kept words, then of their votes.
+    /// Sorts different texts of one hash by their kept tokens, then by votes.
     #[cold]
     fn put_in_order(&mut self, entries: &mut [Entry]) {
         entries.sort_by_cached_key(|entry| {
@@ -242,7 +243,7 @@ impl<'a> Folder<'a> {
         });
     }
 
-    /// Reads the words of a text and puts the kept ones together; gives how many these are, and where they lie.
+    /// Reads the words of a text and joins the kept ones. Returns their number and their positions.
     fn join(&mut self, entry: &Entry) -> (usize, [Range<usize>; 2]) {
         let Self { folding, words, bytes, row, .. } = self;
         let (from, to) = (entry.words_from as usize, entry.words_to as usize);
@@ -258,7 +259,7 @@ impl<'a> Folder<'a> {
         (front.len() + back.len(), kept)
     }
 
-    /// Makes a row of a text.
+    /// Converts a text into a row.
     fn row(&mut self, entry: &Entry) -> Result<()> {
         let Entry { hash, votes, .. } = *entry;
         self.folded.counts.distinct += 1;
@@ -284,7 +285,7 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Counts all words of the text that was read last.
+    /// Counts all words of the last text read.
     fn count(&mut self, entry: &Entry) -> Result<()> {
         for &place in &self.row.places {
             if let Some(count) = self.folded.coded.get_mut(place as usize) {
@@ -311,7 +312,7 @@ fn sum(hash: u64, one: Votes, other: Votes) -> Result<Votes> {
 }
 
 impl RowWords {
-    /// Reads words; those without a code get places behind all others.
+    /// Reads words. Those without a code get indexes after all others.
     fn read(&mut self, bytes: &[u8], words: &mut KeptWords) {
         self.places.clear();
         self.starts.clear();
@@ -335,7 +336,7 @@ impl RowWords {
         });
     }
 
-    /// Where a word begins among so many bytes; behind the last word, these.
+    /// The start of a word among `bytes` bytes; after the last word, `bytes`.
     fn start(&self, word: usize, bytes: usize) -> usize {
         if self.starts.is_empty() {
             return 2 * word;
@@ -355,11 +356,11 @@ mod tests {
     use crate::encoded::{REVIEW_BYTES, read_row, words_bytes, write_review};
     use crate::partitions::{Partitions, partition_of};
 
-    /// A hash, a check, stars and a text.
+    /// A hash, a check, a rating and a text.
     type Given<'a> = (u64, u64, u8, &'a str);
 
-    /// Hash, votes and words of the rows that these reviews make, which are all of one partition; where only some words
-    /// have codes and so much memory is there.
+    /// Hash, votes and words of the rows made from these reviews, which belong to one partition. Only the
+    /// words in `coded` have codes, and the memory is `memory_bytes`.
     fn rows(given: &[Given<'_>], coded: &str, memory_bytes: usize) -> Result<Vec<(u64, Votes, String)>> {
         let spans = |text: &str| {
             let mut words = vec![Span::default(); room(text.len())];
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn different_texts_of_one_hash_are_rows_in_the_order_of_their_words_then_of_their_votes() {
+    fn rows_of_one_hash_are_sorted_by_words_then_votes() {
         let given = [
             (7, 1, 5, "fit b"),
             (7, 2, 1, "fit a"),
@@ -432,10 +433,10 @@ mod tests {
     }
 
     #[test]
-    fn rows_depend_neither_on_memory_nor_on_which_words_have_codes() {
+    fn rows_do_not_depend_on_memory_or_codes() {
         let texts: Vec<String> =
             (0..300).map(|n| format!("notwithstandingness number{n} of {}", n % 7)).collect();
-        // Hashes all over the first partition, each of them twice.
+        // Hashes distributed over the first partition, each of them twice.
         let given = (0..600)
             .map(|n| (n % 300 * 0x6123_4567_89ab, 1, (n % 5) as u8 + 1, &texts[n as usize % 300][..]));
         let given: Vec<Given<'_>> = given.collect();

@@ -1,10 +1,11 @@
-//! Raw reviews → a dataset, on one machine: what mappers, a sort, reducers and a merge make together, byte for byte.
+//! Makes a dataset from raw reviews on one machine: the same bytes as mappers, a sort, reducers and a merge.
 //!
-//! Nothing is sorted by text. All threads read lines, clean their texts and put each into the partition of its hash,
-//! its words as codes (`mapping.rs`). Then each partition is folded by itself: reviews of one text become one row, rows
-//! are put into the order of their hashes, words are counted (`folding.rs`). Partitions in order are the dataset, whose
-//! vocabulary is known by then (`content.rs`). Memory is bounded whatever the input: what does not fit waits on disk
-//! (`scratch.rs`). What a line is, a text, a row and a dataset, is said by the crates that the other programs use too.
+//! Texts are not sorted. All threads read lines, clean texts and put each text into the partition of its
+//! hash, with codes in place of words (`mapping.rs`). Then each partition is folded separately: reviews of
+//! one text become one row, rows are sorted by hash, and words are counted (`folding.rs`). The partitions in
+//! order are the dataset, whose vocabulary is known by then (`content.rs`). Memory is bounded for every
+//! input: data that does not fit is spilled to disk (`scratch.rs`). The definitions of line, text, row and
+//! dataset come from the crates that the other programs use too.
 
 pub mod arguments;
 pub mod codebook;
@@ -46,50 +47,50 @@ use crate::partitions::{PARTITIONS, Partition};
 use crate::reading::{InputPlace, Reading};
 use crate::scratch::{Scratch, Stored};
 
-/// What to do with reviews.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How a line holds a review.
+    /// The format of lines.
     pub format: Format,
-    /// The share of lines, blank ones aside, that may be bad.
+    /// Maximum share of bad lines among the lines that are not blank.
     pub bad_lines_max: Share,
-    /// What decides a row.
+    /// Settings of rows.
     pub settings: Settings,
-    /// Which dataset to make.
+    /// The dataset to make.
     pub dataset: DatasetOptions,
-    /// About how much memory to take.
+    /// Approximate memory use.
     pub memory_bytes: usize,
-    /// How many threads work.
+    /// Number of worker threads.
     pub threads: NonZeroUsize,
-    /// Where temporary files go.
+    /// Folder for temporary files.
     pub scratch: PathBuf,
 }
 
-/// A dataset that was made, and its card.
+/// A new dataset and its card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// What lies beside it.
+    /// Its manifest.
     pub manifest: DatasetManifest,
     /// Its card.
     pub card: String,
 }
 
-/// A bar moves, and a wish to end is seen, this often.
+/// Interval at which bars are updated and an interruption is detected.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Of memory, the eighths that reviews and rows may wait in.
+/// Eighths of the memory for waiting reviews and rows.
 const WAITING_EIGHTHS: usize = 3;
-/// The part of all threads' texts for the codebook.
+/// Fraction of the memory for all threads' sample of texts for the codebook.
 const SAMPLE_PART: usize = 16;
-/// More of them make no better codebook.
+/// A larger sample does not improve the codebook.
 const SAMPLE_BYTES_MAX: usize = 48 << 20;
-/// The part of partitions that are being folded, and that of words without a code.
+/// Fraction of the memory for partitions being folded, and for words without a code.
 const FOLDING_PART: usize = 8;
-/// Places in a partition are numbers of 32 bits.
+/// Offsets in a partition are 32-bit integers.
 const FOLDING_BYTES_MAX: usize = 1 << 30;
 
-/// Makes a dataset of all lines that are read; tells the places of bad ones to `log`. The program may be asked to end by
-/// setting `interrupt`.
+/// Makes a dataset of all lines. Reports the positions of bad ones to `log`. Setting `interrupt` stops the
+/// work.
 pub fn run(
     reading: &Reading,
     options: &Options,
@@ -145,14 +146,14 @@ pub fn run(
     Ok(Made { manifest, card })
 }
 
-/// What stands in a manifest in place of a run's folder: there are no shards.
+/// In the manifest in place of a run's folder, because there are no shards.
 const RUN: &str = "sentimill";
 
 struct Job<'a> {
     reading: &'a Reading,
     options: &'a Options,
     interrupt: &'a AtomicBool,
-    /// What was begun is to be ended.
+    /// All threads are to stop.
     stopped: AtomicBool,
     scratch: &'a Scratch,
 }
@@ -188,7 +189,7 @@ impl Job<'_> {
         mapped
     }
 
-    /// Sums up what became of all lines, and judges it.
+    /// Sums the counts of all lines, and accepts or refuses the input.
     fn judged(&self, mapped: &[Mapped], mut log: impl Write) -> Result<MapperCounts> {
         let (mut counts, mut told) = (MapperCounts::default(), Told::default());
         let mut beginning: Option<&(InputPlace, Vec<u8>)> = None;
@@ -211,7 +212,7 @@ impl Job<'_> {
         Ok(counts)
     }
 
-    /// The sources with lines of which none is a review.
+    /// The sources that have lines but no review.
     fn without_review(&self, mapped: &[Mapped]) -> WithoutReview {
         let mut without = WithoutReview::default();
         for (number, source) in self.reading.sources().iter().enumerate() {
@@ -223,7 +224,7 @@ impl Job<'_> {
         without
     }
 
-    /// Folds all partitions; gives their rows, in order.
+    /// Folds all partitions. Returns their rows, in order.
     fn fold(
         &self,
         mapped: Vec<Mapped>,
@@ -266,7 +267,7 @@ impl Job<'_> {
         bar.finish_and_clear();
         let mut folded = folded?;
         if folded.iter().any(|part| !part.spelt_runs.is_empty()) {
-            // What is on disk in part is there in whole.
+            // If part of the words are on disk, all of them are written there.
             folded.iter_mut().try_for_each(|part| part.spill(spool))?;
         }
         let rows =
@@ -274,7 +275,8 @@ impl Job<'_> {
         Ok((folded, rows.collect()))
     }
 
-    /// Lets all threads do the same, and calls `tick` now and then; gives what each has done, or the first error.
+    /// Runs `work` on all threads and calls `tick` at intervals. Returns the results of all threads, or the
+    /// first error.
     fn in_threads<T: Send>(
         &self,
         work: impl Fn() -> Result<T> + Sync,
@@ -286,7 +288,7 @@ impl Job<'_> {
             for _ in 0..self.options.threads.get() {
                 let (done, stop) = (done.clone(), StopIfLost(self));
                 let work = move || {
-                    // Whoever waits for it waits for all.
+                    // The receiver waits for all threads.
                     let _ = done.send(work());
                     drop(stop);
                 };
@@ -321,7 +323,7 @@ impl Job<'_> {
     }
 }
 
-/// Stops all threads where one of them panics: the others may be waiting for it.
+/// Stops all threads if one of them panics, because the others may be waiting for it.
 struct StopIfLost<'a>(&'a Job<'a>);
 
 impl Drop for StopIfLost<'_> {
@@ -332,7 +334,7 @@ impl Drop for StopIfLost<'_> {
     }
 }
 
-/// Nothing here is left half changed by a thread that panics, so that the others may go on.
+/// A thread that panicked while it held the lock left no inconsistent state, so the others may continue.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

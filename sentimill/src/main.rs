@@ -1,4 +1,4 @@
-//! The program `sentimill`: arguments in, a dataset and its card out.
+//! The program `sentimill`: makes a dataset and prints its card.
 
 use std::env;
 use std::io;
@@ -19,10 +19,10 @@ use sentimill::{Error, Options, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// The dataset of several inputs that no --out names.
+/// Default of --out for several inputs.
 const DEFAULT_OUT: &str = "reviews.h5";
 
-/// What a thread takes for lines, and a part of what it writes to.
+/// Memory of a thread for lines, and its share of the output buffers.
 const THREAD_BYTES: usize = 24 << 20;
 
 fn main() -> ExitCode {
@@ -89,14 +89,14 @@ fn default_out(inputs: &[String]) -> PathBuf {
         _ => None,
     };
     let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // A dot in front does not begin an extension.
+    // A leading dot does not start an extension.
     match name.char_indices().find(|&(at, c)| at > 0 && c == '.').map_or(&name[..], |(at, _)| &name[..at]) {
         "" => PathBuf::from(DEFAULT_OUT),
         stem => PathBuf::from(format!("{stem}.h5")),
     }
 }
 
-/// The settings of rows: those of the dataset whose vocabulary is taken, where one is.
+/// The settings of rows: those of the dataset whose vocabulary is reused, if any.
 fn row_settings(arguments: &Arguments) -> Result<Settings, (Exit, String)> {
     let Some(path) = &arguments.dataset.vocabulary else { return arguments.rows.settings() };
     let dataset = DatasetReader::open(path).map_err(|error| (error.exit(), chain(&error)))?;
@@ -109,7 +109,7 @@ fn threads(arguments: &Arguments) -> NonZeroUsize {
     asked.unwrap_or_else(|| dataset::threads(most))
 }
 
-/// A flag that the first SIGINT or SIGTERM sets; the second SIGINT ends the program at once.
+/// A flag that the first SIGINT or SIGTERM sets. The second SIGINT ends the program at once.
 fn interrupt() -> io::Result<Arc<AtomicBool>> {
     let interrupt = Arc::new(AtomicBool::new(false));
     flag::register_conditional_default(SIGINT, Arc::clone(&interrupt))?;

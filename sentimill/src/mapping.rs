@@ -1,4 +1,4 @@
-//! Lines → encoded reviews in partitions, by one of several threads.
+//! Converts lines into encoded reviews in partitions, on several threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,48 +19,48 @@ use crate::partitions::{Partition, Partitions};
 use crate::reading::{InputEntry, InputPlace, Reading, What};
 use crate::scratch::Scratch;
 
-/// What all threads that map have in common.
+/// Shared by all threads that map.
 pub struct Mapping<'a> {
     /// The input.
     pub reading: &'a Reading,
-    /// How its lines hold reviews.
+    /// The format of its lines.
     pub format: &'a Format,
-    /// Words that are left out.
+    /// Words that are excluded.
     pub stop_words: &'a [String],
-    /// How the threads come to a codebook.
+    /// How the threads agree on a codebook.
     pub agreement: &'a Agreement<'a>,
-    /// So many bytes of texts a thread looks at for it; their words are counted in as many.
+    /// Size in bytes of a thread's sample of texts, and of the memory for counting its words.
     pub sample_bytes: usize,
-    /// Where reviews wait.
+    /// Storage of reviews.
     pub scratch: &'a Scratch,
-    /// How many threads there are.
+    /// Number of threads.
     pub threads: usize,
-    /// Reviews read so far, for a bar.
+    /// Number of reviews read so far, for a progress bar.
     pub reviews: AtomicU64,
     /// The seed of the check.
     pub seed: u64,
 }
 
-/// Each thread tells of so many reviews at once.
+/// Number of reviews between two updates of the progress by a thread.
 const REVIEWS_SHOWN: u64 = 1 << 12;
 
-/// What one thread has read.
+/// The result of one thread.
 pub struct Mapped {
     /// Its reviews.
     pub partitions: Vec<Partition>,
-    /// What became of its lines.
+    /// The counts of its lines.
     pub counts: MapperCounts,
     /// The first bad lines of each reason.
     pub told: Told,
-    /// What its lines of each source were, by the numbers of the sources.
+    /// What the thread has found in each source, by source number.
     pub held: Vec<Held>,
-    /// How its first line begins, and where that is.
+    /// The beginning of its first line, and its position.
     pub beginning: Option<(InputPlace, Vec<u8>)>,
     /// The codebook of all threads.
     pub codebook: Arc<Codebook>,
 }
 
-/// What a source holds, as far as it was read.
+/// What was found in a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Whether there is a line that is not blank.
@@ -73,17 +73,17 @@ pub struct Held {
 #[derive(Clone, Debug, Default)]
 pub struct Told(Vec<(&'static str, BadLine)>);
 
-/// Where a bad line is, or row.
+/// The position of a bad line or row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BadLine {
-    /// Where.
+    /// The position.
     pub place: InputPlace,
-    /// What is counted there: bytes or rows.
+    /// The unit of the position: bytes or rows.
     pub counted: &'static str,
 }
 
 impl Told {
-    /// Adds a line, and forgets what is no longer among the first.
+    /// Adds a line, and drops those that are no longer among the first.
     fn add(&mut self, reason: &'static str, line: BadLine) {
         self.0.push((reason, line));
         self.0.sort_unstable();
@@ -94,7 +94,7 @@ impl Told {
         });
     }
 
-    /// Adds another thread's.
+    /// Adds those of another thread.
     pub fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|&(reason, line)| self.add(reason, line));
     }
@@ -107,7 +107,7 @@ impl Told {
 }
 
 impl Mapping<'_> {
-    /// What one thread does.
+    /// Runs the work of one thread.
     pub fn run(&self) -> Result<Mapped> {
         let mut mapper = Mapper {
             reviews: CleanedReviews::of(self.format.clone()),
@@ -126,7 +126,7 @@ impl Mapping<'_> {
             }
             Ok(())
         });
-        // The others wait for this thread, even where it fails.
+        // The others wait for this thread, even if it fails.
         let encoder = state.encoding(self);
         read?;
         let encoder = encoder?;
@@ -137,7 +137,7 @@ impl Mapping<'_> {
     }
 }
 
-/// Lines to texts, each line counted once.
+/// Converts lines to texts, and counts each line once.
 struct Mapper {
     reviews: CleanedReviews,
     counts: MapperCounts,
@@ -188,7 +188,7 @@ fn refuse(counts: &mut MapperCounts, told: &mut Told, fate: Fate, entry: &InputE
     }
 }
 
-/// What becomes of texts: the first ones wait for the codebook.
+/// State of a thread: the first texts wait for the codebook.
 enum State<'a> {
     Sampling(Sample),
     Encoding(Encoder<'a>),
@@ -218,10 +218,10 @@ impl<'a> State<'a> {
     }
 }
 
-/// The first texts of a thread, and their words counted.
+/// The first texts of a thread, and the counts of their words.
 struct Sample {
     texts: Vec<u8>,
-    /// Where each ends, and its stars.
+    /// The end and the rating of each text.
     entries: Vec<(usize, u8)>,
     dictionary: Dictionary,
     words: Vec<Span>,
@@ -261,7 +261,7 @@ impl Sample {
     }
 }
 
-/// Texts to encoded reviews.
+/// Encodes texts as reviews.
 struct Encoder<'a> {
     codebook: Arc<Codebook>,
     partitions: Partitions<'a>,
@@ -284,7 +284,7 @@ impl Encoder<'_> {
     }
 }
 
-/// Finds the words of a text; gives their number.
+/// Finds the words of a text. Returns their number.
 #[inline]
 fn words_of(text: &[u8], words: &mut Vec<Span>) -> usize {
     if words.len() < room(text.len()) {
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_lines_of_each_reason_are_told_in_order() {
+    fn the_first_bad_lines_of_each_reason_are_reported_in_order() {
         let line = |offset| BadLine { place: InputPlace::at(0, offset), counted: "byte" };
         let (mut told, mut other) = (Told::default(), Told::default());
         [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", line(at)));

@@ -1,20 +1,22 @@
-//! Reviews by the first bits of their hashes, so that all reviews of one text are found together.
+//! Reviews partitioned by the first bits of their hashes, so that all reviews of one text are in one
+//! partition.
 //!
-//! Each thread has partitions of its own, in blocks of memory; when these pass its share, all of them go to disk.
+//! Each thread has its own partitions in blocks of memory. When they exceed its share of memory, all of them
+//! are written to disk.
 
 use crate::encoded::{Review, read_review};
 use crate::error::Result;
 use crate::scratch::{Extent, Scratch};
 
-/// The bits that a partition is known by.
+/// Number of hash bits that determine the partition.
 const PARTITION_BITS: u32 = 9;
-/// The number of partitions.
+/// Number of partitions.
 pub const PARTITIONS: usize = 1 << PARTITION_BITS;
 
-/// A block is not larger than this: half of the last block of each partition is empty.
+/// Maximum size of a block. On average half of the last block of each partition is unused.
 const BLOCK_BYTES_MAX: usize = 16 << 10;
 const BLOCK_BYTES_MIN: usize = 512;
-/// Blocks go to disk in pieces of this size.
+/// Size of one write of blocks to disk.
 const WRITE_BYTES: usize = 1 << 20;
 
 /// The partition of a hash.
@@ -27,7 +29,7 @@ pub fn partition_start(partition: usize) -> u64 {
     (partition as u64) << (u64::BITS - PARTITION_BITS)
 }
 
-/// One thread's reviews.
+/// The reviews of one thread.
 pub struct Partitions<'a> {
     scratch: &'a Scratch,
     partitions: Vec<Partition>,
@@ -44,7 +46,7 @@ pub struct Partition {
 }
 
 impl<'a> Partitions<'a> {
-    /// Empty ones, for one of so many threads.
+    /// Empty partitions, for one of this number of threads.
     pub fn of_thread(scratch: &'a Scratch, threads: usize) -> Self {
         let held_max = scratch.held_max() / threads;
         let block_bytes = (held_max / PARTITIONS / 4).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
@@ -52,7 +54,7 @@ impl<'a> Partitions<'a> {
         Self { scratch, partitions, block_bytes, held: 0, held_max }
     }
 
-    /// A place for so many bytes of a review with this hash, to be appended there.
+    /// Returns a block with capacity for `bytes` bytes of a review with this hash, to which it is appended.
     #[inline]
     pub fn room(&mut self, hash: u64, bytes: usize) -> Result<&mut Vec<u8>> {
         let blocks = &self.partitions[partition_of(hash)].blocks;
@@ -76,7 +78,7 @@ impl<'a> Partitions<'a> {
         Ok(())
     }
 
-    /// Writes all that is in memory to the file.
+    /// Writes all blocks to the file.
     fn spill(&mut self) -> Result<()> {
         let length = |partition: &Partition| partition.blocks.iter().map(Vec::len).sum::<usize>();
         let bytes = self.partitions.iter().map(length).sum();
@@ -110,13 +112,13 @@ impl<'a> Partitions<'a> {
 }
 
 impl Partition {
-    /// The bytes of its reviews.
+    /// Size of its reviews in bytes.
     pub fn bytes(&self) -> usize {
         let blocks = self.blocks.iter().map(Vec::len).sum::<usize>();
         blocks + self.extents.iter().map(|extent| extent.bytes).sum::<usize>()
     }
 
-    /// Appends all its reviews to `bytes`; they are no longer held.
+    /// Appends all its reviews to `bytes` and releases their memory.
     pub fn take(self, scratch: &Scratch, bytes: &mut Vec<u8>) -> Result<()> {
         for extent in self.extents {
             let from = bytes.len();
@@ -130,7 +132,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Visits all its reviews, a part of them in memory at a time; they stay where they are.
+    /// Visits all its reviews, with a part of them in memory at a time. They stay stored.
     pub fn each(&self, scratch: &Scratch, mut visit: impl FnMut(Review<'_>) -> Result<()>) -> Result<()> {
         let mut bytes = Vec::new();
         for extent in &self.extents {
@@ -141,7 +143,7 @@ impl Partition {
                 scratch.read_at(&mut bytes, at)?;
                 let whole = each_whole(&bytes, &mut visit)?;
                 at += whole as u64;
-                // A review longer than what was read.
+                // A review longer than the bytes read.
                 wanted = if whole == 0 { 2 * wanted } else { WRITE_BYTES };
             }
         }
@@ -151,13 +153,13 @@ impl Partition {
         Ok(())
     }
 
-    /// Says that what it has in memory is held no longer.
+    /// Releases its memory.
     pub fn forget(self, scratch: &Scratch) {
         self.blocks.iter().for_each(|block| scratch.release(block.capacity()));
     }
 }
 
-/// Visits the reviews that are whole; gives their bytes.
+/// Visits the complete reviews. Returns their size in bytes.
 fn each_whole(bytes: &[u8], visit: &mut impl FnMut(Review<'_>) -> Result<()>) -> Result<usize> {
     let mut rest = bytes;
     while Review::is_whole(rest) {

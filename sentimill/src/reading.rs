@@ -1,19 +1,19 @@
-//! Many inputs → lines and rows, read by many threads, each of which is given its own.
+//! Reads many inputs with many threads, and passes each line or row to exactly one of them.
 //!
-//! What lies in a plain file is cut into ranges, a compressed file into groups of its members where these can be told
-//! apart, and a Parquet file into its row groups: a thread takes one after the other and reads it itself. What can only be
-//! read from its beginning to its end, other compressed files, standard input and pipes, and the objects of a bucket, is
-//! inflated and cut into lines by threads of this module, as many at most as ask for lines, which pass them on in batches.
-//! Each line of all inputs is given to exactly one thread; which one, and in which order, is left open.
+//! A plain file is split into ranges, a compressed file into groups of its members if their ends can be
+//! found, and a Parquet file into its row groups. Each thread takes and reads these pieces itself. Inputs
+//! that can only be read sequentially (other compressed files, standard input, pipes and objects of a bucket)
+//! are inflated and split into lines by threads of this module, at most one per consumer, which pass the
+//! lines on in batches. Which thread gets a line, and in which order, is not defined.
 //!
-//! Memory is bounded whatever the inputs hold. For each thread that asks it is a reader's buffer and a longest line (see
-//! [`ReadingOptions::line_bytes_max`]); three batches of lines, each of 1 MiB, a longest line and a table of 2 MiB; a
-//! decoder of its own and one of a stream (zstd's holds up to 128 MiB, if a file asks for it), and of an object three parts
-//! of 8 MiB; and the pages of two Parquet columns that some hundred rows lie in, as large as their writer made them. What
-//! grows with the inputs is a list of their names, of their ranges (24 bytes for 16 MiB), of their groups of members
-//! (8 bytes) and of their row groups (about 2 KiB for each).
+//! Memory is bounded for every input. Per consumer thread it consists of a reader's buffer and one line of
+//! maximum length (see [`ReadingOptions::line_bytes_max`]); three batches of lines, each with 1 MiB, one line
+//! of maximum length and a table of 2 MiB; a decoder for the thread and one for a stream (a zstd file may
+//! require 128 MiB), and three parts of 8 MiB for an object; and the pages of two Parquet columns with some
+//! hundred rows, in the size chosen by their writer. The lists of names, of ranges (24 bytes per 16 MiB), of
+//! groups of members (8 bytes each) and of row groups (about 2 KiB each) grow with the inputs.
 //!
-//! Nothing is known of what a line says.
+//! The content of lines is not interpreted.
 
 mod error;
 mod members;
@@ -43,82 +43,84 @@ use rows::RowGroup;
 use source::Kind;
 use streams::Streams;
 
-/// How to read.
+/// Options of reading.
 #[derive(Clone, Debug)]
 pub struct ReadingOptions {
-    /// How a line holds a review. Of Parquet files, which go by the format `json`, its fields name the columns.
+    /// The format of lines. For Parquet files, which are read with the format `json`, its fields name the
+    /// columns.
     pub format: Format,
-    /// The longest line, or text of a row, that is held.
+    /// Maximum length of a line, or of the text of a row.
     pub line_bytes_max: usize,
-    /// How many threads will call [`Reading::each`]; and how many, at most, read streams for them.
+    /// Number of threads that will call [`Reading::each`], and maximum number of threads that read streams
+    /// for them.
     pub threads: NonZeroUsize,
 }
 
-/// A line or a row, and where it was.
+/// A line or a row, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InputEntry<'a> {
-    /// Where it was.
+    /// Its position.
     pub place: InputPlace,
-    /// What it is.
+    /// Its content.
     pub what: What<'a>,
 }
 
-/// Where something is. Of two places the lesser one comes first.
+/// A position in the inputs. Positions are ordered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct InputPlace {
-    /// The number of its source in [`Reading::sources`].
+    /// Index of its source in [`Reading::sources`].
     pub source: usize,
-    /// The number of the group of members; 0 where the source is not cut into any.
+    /// Number of the group of members; 0 if the source is not split into groups.
     group: usize,
-    /// What lies before it in the source or group.
+    /// Offset in the source or group.
     offset: u64,
 }
 
-/// What there is to be visited.
+/// The content of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
-    /// A line of any format; or a row whose text is longer than a line may be, which is not held either.
+    /// A line of any format, or a row whose text exceeds the maximum length and is not stored either.
     Line(LineContent<'a>),
     /// A row of a Parquet file.
     Row {
-        /// Its text, where it is not null. It may not be UTF-8.
+        /// Its text, if it is not null. It may not be UTF-8.
         text: Option<&'a [u8]>,
-        /// Its rating, where it is one.
+        /// Its rating, if it is valid.
         rating: Option<Rating>,
     },
 }
 
-/// All sources, being read.
+/// All sources, while they are read.
 #[derive(Debug)]
 pub struct Reading {
     sources: Arc<[Source]>,
     bytes: Option<u64>,
     line_bytes_max: usize,
-    /// What any thread may read at any time, with the number of its source.
+    /// Pieces that any thread may read at any time, with the index of their source.
     pieces: Vec<(usize, Piece)>,
     next_piece: AtomicUsize,
-    /// What is cut into such while it is read.
+    /// Files that are split into groups while they are read.
     member_files: Vec<MemberFile>,
     next_member_file: AtomicUsize,
     streams: Streams,
     state: Arc<State>,
 }
 
-/// What all threads look at.
+/// State shared by all threads.
 #[derive(Debug, Default)]
 struct State {
     is_stopped: AtomicBool,
     bytes_read: AtomicU64,
 }
 
-/// A part of a file that is read without the others.
+/// A part of a file that is read independently of the others.
 #[derive(Debug)]
 enum Piece {
     Range(Range),
     RowGroup(Box<RowGroup>),
 }
 
-/// What is known wherever a part of a source is read.
+/// Context for reading a part of a source.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     source: &'a Source,
@@ -127,8 +129,8 @@ struct Part<'a> {
 }
 
 impl Reading {
-    /// Looks how each source begins, and starts the threads that read streams. What cannot be read, or not as the format
-    /// says, is an error here if its beginning tells.
+    /// Detects the kind of each source and starts the threads that read streams. Returns an error if the
+    /// beginning of a source shows that it cannot be read in this format.
     pub fn start(sources: Vec<Source>, options: &ReadingOptions) -> Result<Self, Error> {
         let threads = options.threads.get();
         let bytes_of_files = sources.iter().filter_map(|source| source.bytes).sum();
@@ -149,7 +151,7 @@ impl Reading {
                 Manner::Plain { bytes } => {
                     pieces.extend(ranges::cut(bytes, range_bytes).map(|range| (number, Piece::Range(range))));
                 }
-                // One reader is faster with a thread beside it that inflates.
+                // With one consumer, a separate thread that inflates is faster.
                 Manner::Compressed(_) if options.threads.get() == 1 => streams.push(number),
                 Manner::Compressed(by) => {
                     let cut = MemberFile::of(number, &file, by, range_bytes).map_err(unreadable)?;
@@ -183,23 +185,25 @@ impl Reading {
         })
     }
 
-    /// What is read, by the numbers of entries.
+    /// The sources, by the indexes of entries.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// Visits what one thread reads, on the thread that calls it, and returns when everything has been given to one or
-    /// another. As many threads as were announced call it, once each and at the same time.
+    /// Visits the entries that one thread reads, on the calling thread, and returns when all entries have
+    /// been passed to some thread. Exactly as many threads as announced must call this, once each and
+    /// concurrently.
     ///
-    /// What cannot be read is an error of one of them. An error, of this or of the visitor, and a panic end the reading
-    /// of the others too, which then return without one.
+    /// An input that cannot be read is an error of one of them. An error, of this method or of the visitor,
+    /// and a panic stop the other threads too, which then return without an error.
     pub fn each<E: From<Error>>(
         &self,
         mut visit: impl FnMut(InputEntry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let stop = StopUnlessDone(self);
         let mut opened = None;
-        // Who reads streams waits for its batches to be taken, pieces wait for nobody.
+        // Batches first: threads that read streams wait until their batches are taken; pieces wait for no
+        // thread.
         while !self.state.is_stopped() {
             let batch = if let Some(batch) = self.streams.take_waiting()? {
                 batch
@@ -253,7 +257,7 @@ impl Reading {
         }
     }
 
-    /// Files of members are cut one after the other, each by all threads.
+    /// Files with members are split one after the other, each by all threads.
     fn take_group(&self) -> Result<Option<(&MemberFile, MemberGroup)>, Error> {
         loop {
             let at = self.next_member_file.load(Ordering::Relaxed);
@@ -286,39 +290,39 @@ impl Reading {
         Part { source, line_bytes_max: self.line_bytes_max, state: &self.state }
     }
 
-    /// The bytes before a place in its source, inflated ones where it is compressed; of a Parquet file, the rows. It can
-    /// be told when all has been read.
+    /// The offset of a position in its source: inflated bytes for a compressed source, rows for a Parquet
+    /// file. It is known when everything has been read.
     pub fn offset(&self, place: InputPlace) -> u64 {
         let file = self.member_files.iter().find(|file| file.source == place.source);
         file.map_or(0, |file| file.bytes_before(place.group)) + place.offset
     }
 
-    /// How much has been read, of compressed sources as they lie there. A piece of a file counts when it has been read.
+    /// Number of bytes read, compressed if the source is. A piece of a file counts once it has been read.
     pub fn bytes_read(&self) -> u64 {
         self.state.bytes_read.load(Ordering::Relaxed)
     }
 
-    /// How much there is to be read, unless a source does not tell its size.
+    /// Total number of bytes to read, if all sources have a known size.
     pub fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// Ends all reading early, from any thread: each [`Reading::each`] returns when it has visited a line, row or batch
-    /// that it is at, those that wait return at once.
+    /// Stops all reading early, from any thread. Each [`Reading::each`] returns after its current line, row
+    /// or batch; threads that wait return at once.
     pub fn stop(&self) {
         self.streams.stop();
     }
 }
 
-/// Threads that read streams end when their next read returns; one that waits for standard input may wait on, and holds
-/// nobody up.
+/// Threads that read streams end when their next read returns. A thread that waits for standard input may
+/// keep waiting, and blocks no other thread.
 impl Drop for Reading {
     fn drop(&mut self) {
         self.stop();
     }
 }
 
-/// Stops all threads where one breaks off, by an error or a panic.
+/// Stops all threads if one ends early, with an error or a panic.
 struct StopUnlessDone<'a>(&'a Reading);
 
 impl Drop for StopUnlessDone<'_> {
@@ -328,7 +332,7 @@ impl Drop for StopUnlessDone<'_> {
 }
 
 impl InputPlace {
-    /// A place in a source that is not cut into groups.
+    /// A position in a source that is not split into groups.
     pub(crate) fn at(source: usize, offset: u64) -> Self {
         Self { source, group: 0, offset }
     }
@@ -369,7 +373,7 @@ enum Manner {
         bytes: u64,
     },
     Compressed(Compression),
-    /// It is decoded from its beginning on.
+    /// It is decoded sequentially.
     Utf16,
     Parquet,
 }
@@ -390,8 +394,8 @@ impl Manner {
     }
 }
 
-/// Whether a compressed file's content is lines in UTF-8, which may be cut anywhere. What is wrong with one that cannot be
-/// read is told by who reads it.
+/// Whether the content of a compressed file is lines in UTF-8, which can be split anywhere. If the file
+/// cannot be read, the thread that reads it reports the error.
 fn is_utf8_inside(mut file: &File) -> bool {
     file.rewind().and_then(|()| input::of(file)).is_ok_and(|content| !content.is_utf16())
 }

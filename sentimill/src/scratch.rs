@@ -1,5 +1,5 @@
-//! What does not fit in memory: pieces of one file without a name, which the system removes when the program ends,
-//! however it ends.
+//! Storage for data that does not fit in memory: parts of one unnamed file. The system removes it when the
+//! program ends, even if it is killed.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,56 +9,56 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::{Error, Result};
 
-/// Memory that several threads share, and a file for what passes it.
+/// Memory that several threads share, and a file for the excess.
 pub struct Scratch {
     folder: PathBuf,
     file: OnceLock<File>,
     end: AtomicU64,
-    /// Bytes that are held in memory.
+    /// Number of bytes in memory.
     held: AtomicUsize,
     held_max: usize,
 }
 
-/// Bytes that wait: in memory, or in the file.
+/// Stored bytes: in memory, or in the file.
 pub enum Stored {
-    /// Here.
+    /// In memory.
     Memory(Vec<u8>),
-    /// There.
+    /// In the file.
     File(Extent),
 }
 
 /// A part of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Its first byte.
+    /// Offset of its first byte.
     pub from: u64,
-    /// Its bytes.
+    /// Number of bytes.
     pub bytes: usize,
 }
 
 impl Scratch {
-    /// For a file in this folder, which is made when so many bytes of memory are held.
+    /// Creates storage for a file in this folder, which is created once `held_max` bytes of memory are used.
     pub fn new(folder: &Path, held_max: usize) -> Self {
         let (file, end, held) = (OnceLock::new(), AtomicU64::new(0), AtomicUsize::new(0));
         Self { folder: folder.to_owned(), file, end, held, held_max }
     }
 
-    /// The most memory that is held here.
+    /// Maximum memory in bytes.
     pub fn held_max(&self) -> usize {
         self.held_max
     }
 
-    /// Says that so many bytes are held elsewhere in memory.
+    /// Accounts for bytes in memory elsewhere.
     pub fn hold(&self, bytes: usize) {
         self.held.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Says that so many bytes are held no longer.
+    /// Releases bytes in memory elsewhere.
     pub fn release(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Keeps a copy of these bytes, in memory while there is room.
+    /// Stores a copy of these bytes, in memory if they fit.
     pub fn keep(&self, bytes: &[u8]) -> Result<Stored> {
         let held = self.held.fetch_add(bytes.len(), Ordering::Relaxed);
         if held + bytes.len() <= self.held_max {
@@ -70,7 +70,7 @@ impl Scratch {
         Ok(Stored::File(extent))
     }
 
-    /// Reads what was kept into `bytes`, in place of what was there, and forgets it.
+    /// Reads stored bytes into `bytes`, replacing its content, and releases them.
     pub fn take(&self, stored: Stored, bytes: &mut Vec<u8>) -> Result<()> {
         match stored {
             Stored::Memory(kept) => {
@@ -85,7 +85,7 @@ impl Scratch {
         }
     }
 
-    /// A part of the file that nobody else writes to.
+    /// Reserves a part of the file for one writer.
     pub fn reserve(&self, bytes: usize) -> Extent {
         Extent { from: self.end.fetch_add(bytes as u64, Ordering::Relaxed), bytes }
     }
@@ -104,7 +104,7 @@ impl Scratch {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        // Of two threads that come here at once, one makes a file that goes again at once.
+        // If two threads create the file at the same time, one of them is dropped at once.
         let file = tempfile::tempfile_in(&self.folder).map_err(|source| self.failed(source))?;
         Ok(self.file.get_or_init(|| file))
     }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_memory_goes_to_disk_and_comes_back() {
+    fn bytes_beyond_the_memory_limit_are_written_to_disk_and_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(folder.path(), 10);
         let stored = [b"12345678", b"abcdefgh", b"ABCDEFGH"].map(|bytes| scratch.keep(bytes).unwrap());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_none_is_named() {
+    fn a_missing_folder_is_reported_by_name() {
         let error = Scratch::new(Path::new("/no/such"), 0).keep(b"x").err().unwrap();
         assert!(error.to_string().starts_with("/no/such: cannot keep reviews there"), "{error}");
     }

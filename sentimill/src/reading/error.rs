@@ -1,4 +1,4 @@
-//! Why reviews could not be read, and the exit code that a program owes for it.
+//! Errors of reading inputs, and the exit code for each.
 
 use std::io;
 
@@ -6,24 +6,24 @@ use corpus::format::FormatName;
 use program::exit::Exit;
 use thiserror::Error;
 
-/// An input that cannot be found or read.
+/// Why an input could not be found or read.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// Nothing has the name.
+    /// The input does not exist.
     #[error("{input}: found no such file or folder; check the name")]
     Missing {
-        /// As it was given.
+        /// The input, as passed.
         input: String,
     },
-    /// A pattern fits nothing.
+    /// No file matches a pattern.
     #[error(
         "{pattern}: found no file that fits the pattern; check it, and quote it so that no shell reads it first"
     )]
     NoMatch {
-        /// As it was given.
+        /// The pattern, as passed.
         pattern: String,
     },
-    /// A folder without files.
+    /// A folder has no files.
     #[error(
         "{folder}: found no file in the folder, expected at least one whose name does not begin with . or _; check the name"
     )]
@@ -31,113 +31,113 @@ pub enum Error {
         /// Its name.
         folder: String,
     },
-    /// Something that is no pattern.
+    /// A pattern is invalid.
     #[error(
         "{pattern}: found {found} at character {at}, expected a pattern of *, ?, [...] and **; correct it"
     )]
     BadPattern {
-        /// As it was given.
+        /// The pattern, as passed.
         pattern: String,
-        /// Where it goes wrong.
+        /// Position of the error.
         at: usize,
         /// What is wrong there.
         found: &'static str,
     },
-    /// A URL of a kind that is not read.
+    /// A URL with an unsupported scheme.
     #[error(
         "{input}: found the scheme {scheme}, expected a file, a folder, a pattern or -; copy the data to this machine"
     )]
     NoSuchPlace {
-        /// As it was given.
+        /// The URL, as passed.
         input: String,
-        /// What stands before `://`.
+        /// Its scheme.
         scheme: String,
     },
-    /// The same file under two names.
+    /// The same file was passed under two names.
     #[error(
         "{second}: found the same file or folder as {first}, and its reviews would count twice; name it once"
     )]
     Twice {
-        /// The name that was met first.
+        /// The first name.
         first: String,
-        /// The other.
+        /// The second name.
         second: String,
     },
-    /// The operating system, or a decoder, failed.
+    /// The operating system or a decoder returned an error.
     #[error("{input}: cannot {doing}")]
     Read {
-        /// Its name.
+        /// Name of the input.
         input: String,
-        /// What was being done.
+        /// The failed action.
         doing: &'static str,
-        /// What it said.
+        /// The error.
         source: io::Error,
     },
     /// A bucket could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// Parquet where it cannot be read.
+    /// A Parquet file was passed as a stream, in which it cannot be read.
     #[error("{input}: found Parquet, which can only be read from a file; copy it to this machine")]
     NoFile {
-        /// Its name.
+        /// Name of the input.
         input: String,
     },
-    /// Parquet where lines were announced.
+    /// A Parquet file was passed with a format of lines.
     #[error(
         "{input}: found a file of Parquet, expected lines of the format {format}; leave --format {format} out"
     )]
     NotLines {
-        /// The file's name.
+        /// Name of the file.
         input: String,
-        /// What its lines were to be.
+        /// The format.
         format: FormatName,
     },
-    /// A Parquet file that is not whole.
+    /// A Parquet file is damaged.
     #[error("{input}: the file of Parquet is damaged ({found}); fetch the file again")]
     Damaged {
-        /// The file's name.
+        /// Name of the file.
         input: String,
-        /// What its decoder says.
+        /// The error of the decoder.
         found: String,
     },
-    /// A Parquet file without a column that is needed.
+    /// A Parquet file lacks a required column.
     #[error("{input}: found no column {column:?} among {found}; name the right one by {option}")]
     NoColumn {
-        /// The file's name.
+        /// Name of the file.
         input: String,
-        /// The column that was looked for.
+        /// The required column.
         column: String,
-        /// The columns that are there.
+        /// The existing columns.
         found: String,
-        /// The option that names it.
+        /// The option that names the column.
         option: &'static str,
     },
-    /// A column of values that are no texts, or no ratings.
+    /// The values of a column are not texts or ratings.
     #[error(
         "{input}: found {found} in the column {column:?}, expected {expected}; name the right one by {option}"
     )]
     BadColumn {
-        /// The file's name.
+        /// Name of the file.
         input: String,
-        /// The column's.
+        /// Name of the column.
         column: String,
-        /// What it holds.
+        /// The type found.
         found: String,
-        /// What it should hold.
+        /// The expected types.
         expected: &'static str,
-        /// The option that names it.
+        /// The option that names the column.
         option: &'static str,
     },
-    /// A thread that read a stream broke off by a fault of this program.
+    /// A thread that read a stream panicked.
     #[error("{input}: the thread that read it panicked, as is told above; report this")]
     Panicked {
-        /// The stream's name.
+        /// Name of the stream.
         input: String,
     },
 }
 
 impl Error {
-    /// The exit code of a program that ends because of this.
+    /// The exit code for this error.
     pub fn exit(&self) -> Exit {
         match self {
             Self::BadPattern { .. }

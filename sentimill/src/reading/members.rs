@@ -1,11 +1,11 @@
-//! A compressed file of several members, cut into groups of them that are inflated independently of each other.
+//! A compressed file of several members, split into groups that are inflated independently.
 //!
-//! That takes members whose ends can be told without inflating them: BGZF, frames of zstd, and streams of bzip2 as
-//! `pbzip2` makes them ([`input::end_of_member`]). The file is cut while it is read, so that it is not read twice. From
-//! the first member on whose end is not told, or is not there, the rest of the file is one group: if it is damaged, or no
-//! member, who inflates it says so, as of any other file.
+//! This requires members whose ends can be found without inflating them: BGZF, zstd frames, and bzip2 streams
+//! as written by `pbzip2` ([`input::end_of_member`]). The file is split while it is read, so that it is not
+//! read twice. From the first member whose end cannot be found, the rest of the file is one group. If the
+//! rest is damaged or not a member, inflating it reports the error, as for any other file.
 //!
-//! How many bytes the groups before a line have is known when these have been read, and not before.
+//! The number of bytes in the groups before a line is known only after these groups have been read.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,10 +20,10 @@ use super::stretch::{End, each_line};
 use super::{Error, Part, Source};
 use crate::locked;
 
-/// A file, being cut.
+/// A file while it is split.
 #[derive(Debug)]
 pub(super) struct MemberFile {
-    /// The number of its source.
+    /// Index of its source.
     pub source: usize,
     by: Compression,
     file_bytes: u64,
@@ -33,28 +33,28 @@ pub(super) struct MemberFile {
 
 #[derive(Debug, Default)]
 struct Cutting {
-    /// While there is more to be cut.
+    /// Open while there are more groups.
     file: Option<Arc<File>>,
-    /// Where the next group begins.
+    /// Offset of the next group.
     at: u64,
     is_over: bool,
-    /// The inflated bytes of the groups that were read, by their numbers.
+    /// Inflated size of the groups that were read, by number.
     inflated: Vec<u64>,
 }
 
-/// Members that stand one behind the other.
+/// Consecutive members.
 #[derive(Debug)]
 pub(super) struct MemberGroup {
-    /// How many groups stand before it.
+    /// Number of groups before it.
     pub number: usize,
     file: Arc<File>,
     start: u64,
-    /// Where its last member ends; `None` where that is the end of the file, if it is whole.
+    /// End of its last member; `None` if that is the end of the file.
     end: Option<u64>,
 }
 
 impl MemberFile {
-    /// Looks whether there is more than one group of so many bytes in a file.
+    /// Returns a file if it has more than one group of this size.
     pub(super) fn of(
         source: usize,
         file: &File,
@@ -66,7 +66,7 @@ impl MemberFile {
         Ok(this.end_of_group(file, 0)?.map(|_| this))
     }
 
-    /// The next group; `None` where all are taken.
+    /// The next group; `None` after the last.
     pub(super) fn next_group(&self, source: &Source) -> Result<Option<MemberGroup>, Error> {
         let mut cutting = locked(&self.cutting);
         if cutting.is_over {
@@ -91,7 +91,7 @@ impl MemberFile {
         Ok(Some(MemberGroup { number, file, start, end }))
     }
 
-    /// Where the group ends that begins here, if another one follows.
+    /// The end of the group that starts here, if another one follows.
     fn end_of_group(&self, file: &File, start: u64) -> io::Result<Option<u64>> {
         let mut at = start;
         while at - start < self.group_bytes {
@@ -103,12 +103,12 @@ impl MemberFile {
         Ok(Some(at))
     }
 
-    /// The inflated bytes before a group, once the groups before it have been read.
+    /// Inflated size of all groups before this one, after they have been read.
     pub(super) fn bytes_before(&self, group: usize) -> u64 {
         locked(&self.cutting).inflated[..group].iter().sum()
     }
 
-    /// Reads the lines of a group of this file, with their offsets in the group's bytes.
+    /// Reads the lines of a group, with their offsets in the group.
     pub(super) fn each_line<E: From<Error>>(
         &self,
         group: &MemberGroup,
@@ -121,7 +121,7 @@ impl MemberFile {
         members.pause_at(group.end);
         let window = Window { members, inflated: 0, end: &end };
         each_line(window, (&end, group.number == 0), part, visit)?;
-        // Unless the reading was stopped.
+        // Not set if the reading was stopped.
         if let Some(inflated) = end.at() {
             locked(&self.cutting).inflated[group.number] = inflated;
         }
@@ -130,7 +130,7 @@ impl MemberFile {
     }
 }
 
-/// The inflated bytes of a file from a group's beginning on.
+/// The inflated bytes of a file from the start of a group.
 struct Window<'a> {
     members: Members<FileFrom<'a>>,
     inflated: u64,
@@ -159,7 +159,7 @@ impl Read for Window<'_> {
     }
 }
 
-/// The bytes of a file from one place on.
+/// The bytes of a file from an offset.
 struct FileFrom<'a> {
     file: &'a File,
     at: u64,

@@ -1,4 +1,4 @@
-//! A plain file, cut into ranges that are read independently of each other.
+//! A plain file, split into ranges that are read independently.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,29 +9,30 @@ use corpus::lines::Line;
 use super::stretch::{End, each_line};
 use super::{Error, Part};
 
-/// Large enough that what is done once a range costs nothing, small enough that all threads end at about the same time.
+/// Large enough that the cost per range is negligible, small enough that all threads end at about the same
+/// time.
 const RANGE_BYTES_MAX: u64 = 16 << 20;
-/// With less, threads would be busier with taking ranges than with reading them.
+/// With smaller ranges, threads would spend more time on taking ranges than on reading them.
 const RANGE_BYTES_MIN: u64 = 256 << 10;
-/// So many ranges a thread are enough to even out their speeds.
+/// Number of ranges per thread, sufficient to balance different speeds.
 const RANGES_A_THREAD: u64 = 8;
 
-/// Some bytes of a file.
+/// A byte range of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub start: u64,
-    /// Behind the last one.
+    /// Exclusive end.
     pub end: u64,
-    /// The size of the file when it was cut; what is appended later is not read.
+    /// Size of the file when it was split. Bytes appended later are not read.
     pub file_bytes: u64,
 }
 
-/// How large ranges are, if there are so many bytes for so many threads.
+/// Size of ranges for this number of bytes and threads.
 pub(super) fn range_bytes(bytes: u64, threads: u64) -> u64 {
     (bytes / (threads * RANGES_A_THREAD)).clamp(RANGE_BYTES_MIN, RANGE_BYTES_MAX)
 }
 
-/// Cuts a file.
+/// Splits a file.
 pub(super) fn cut(file_bytes: u64, range_bytes: u64) -> impl Iterator<Item = Range> {
     (0..file_bytes.div_ceil(range_bytes)).map(move |number| {
         let start = number * range_bytes;
@@ -56,7 +57,7 @@ impl Range {
     }
 }
 
-/// The bytes of a file from a range's beginning on.
+/// The bytes of a file from the start of a range.
 struct Window<'a> {
     range: Range,
     file: &'a File,

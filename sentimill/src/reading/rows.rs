@@ -1,7 +1,7 @@
-//! A Parquet file → its rows, as far as they are reviews: two columns, read side by side, row group by row group.
+//! Reads the rows of a Parquet file as reviews: two columns, read in parallel, row group by row group.
 //!
-//! The text is a column of bytes. The rating is one of numbers, or of bytes that spell it by the same rule as a string of
-//! JSON does. Both stand at the top of the file's schema, and may be null.
+//! The text is a column of bytes. The rating is a column of numbers, or of bytes that are parsed like a JSON
+//! string. Both are at the top level of the file's schema and may be null.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -24,27 +24,27 @@ use parquet::schema::types::SchemaDescriptor;
 
 use super::{Error, Part, Source, What};
 
-/// What such a file begins with, and no review of any format.
+/// Magic bytes of such a file. No review of any format starts with them.
 pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Whether a first line is the beginning of such a file, which nothing could be read of line by line.
+/// Whether a first line is the beginning of such a file, which cannot be read line by line.
 pub(super) fn is_beginning(line: LineContent<'_>) -> bool {
     matches!(line, LineContent::Bytes(line) if line.starts_with(MAGIC))
 }
 
-/// So many rows are read at once, unless their texts are long.
+/// Maximum number of rows read at once, unless their texts are long.
 const ROWS_MAX: usize = 1024;
-/// Texts of rows that are read at once are to hold no more; what was too much makes the next rows fewer.
+/// Target size of texts read at once. If it is exceeded, fewer rows are read next time.
 const BATCH_BYTES: usize = 1 << 20;
-/// So many columns an error lists at most.
+/// Maximum number of columns listed in an error.
 const SHOWN_COLUMNS_MAX: usize = 30;
 
-/// Some rows of a file, and where their two columns lie.
+/// A row group of a file, and the metadata of its two columns.
 #[derive(Debug)]
 pub(super) struct RowGroup {
     text: ColumnChunkMetaData,
     rating: ColumnChunkMetaData,
-    /// Rows of the file before these.
+    /// Number of rows in the file before this group.
     first_row: u64,
     n_rows: usize,
     /// Its share of the file's size.
@@ -65,7 +65,7 @@ pub(super) fn row_groups(source: &Source, file: File, format: &Format) -> Result
     with_columns(&metadata, chunks.bytes, text, rating).map_err(damaged)
 }
 
-/// What is kept of the metadata, which may be large.
+/// Keeps only the needed parts of the metadata, which may be large.
 fn with_columns(
     metadata: &ParquetMetaData,
     file_bytes: u64,
@@ -141,15 +141,15 @@ fn visit_row<E>(
     visit(number, What::Row { text: Some(text), rating })
 }
 
-/// The two columns of a row group, being read.
+/// The two columns of a row group, while they are read.
 struct Columns {
     text: Column<ByteArrayType>,
     rating: RatingColumn,
-    /// Those of the rows that were read last.
+    /// The ratings of the last rows read.
     ratings: Vec<Option<Rating>>,
 }
 
-/// A column of ratings, by what they are written as.
+/// A column of ratings, by physical type.
 enum RatingColumn {
     Int32(Column<Int32Type>),
     Int64(Column<Int64Type>),
@@ -181,7 +181,7 @@ impl Columns {
         Ok(Self { text, rating, ratings: Vec::new() })
     }
 
-    /// Reads so many rows, which are there unless the file is damaged.
+    /// Reads this number of rows, which exist unless the file is damaged.
     fn read(&mut self, rows: usize) -> ParquetResult<()> {
         let whole = |stars: i64| u8::try_from(stars).ok().and_then(Rating::new);
         let spelled = |text: &ByteArray| str::from_utf8(text.data()).ok().and_then(Rating::from_text);
@@ -202,15 +202,15 @@ impl Columns {
     }
 }
 
-/// A column whose row groups are not all of one type.
+/// The error for a column whose row groups have different types.
 fn unexpected(chunk: &ColumnChunkMetaData) -> ParquetError {
     ParquetError::General(format!("a row group has values of the type {}", chunk.column_type()))
 }
 
-/// A column, and the values that were read last.
+/// A column, and its last values read.
 struct Column<T: DataType> {
     reader: ColumnReaderImpl<T>,
-    /// The level of a value that is there; each other is null. Without nulls there are no levels.
+    /// The definition level of a non-null value. A column without nulls has no levels.
     full_level: i16,
     levels: Vec<i16>,
     values: Vec<T::T>,
@@ -240,7 +240,7 @@ impl<T: DataType> Column<T> {
         }
     }
 
-    /// One for each row.
+    /// One value per row.
     fn values(&self) -> impl Iterator<Item = Option<&T::T>> {
         let mut values = self.values.iter();
         self.levels.iter().map(move |&level| if level == self.full_level { values.next() } else { None })
@@ -264,16 +264,16 @@ impl Column<ByteArrayType> {
     }
 }
 
-/// A column that is looked for.
+/// A required column.
 struct Wanted<'a> {
     source: &'a Source,
     name: &'a str,
-    /// What names it.
+    /// The option that names it.
     option: &'static str,
 }
 
 impl Wanted<'_> {
-    /// The number of the column of texts.
+    /// Index of the column of texts.
     fn text(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
         let number = self.number(schema)?;
         match schema.column(number).physical_type() {
@@ -282,7 +282,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// The number of the column of ratings.
+    /// Index of the column of ratings.
     fn rating(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
         let expected = "numbers or texts";
         let number = self.number(schema)?;
@@ -296,7 +296,7 @@ impl Wanted<'_> {
         }
     }
 
-    /// The number of the column of this name, which must be neither a list nor a structure.
+    /// Index of the column with this name, which must be neither a list nor a structure.
     fn number(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
         let is_it = |parts: &[String]| parts.len() == 1 && parts[0] == self.name;
         let found = schema.columns().iter().position(|column| is_it(column.path().parts()));
@@ -332,7 +332,7 @@ impl Wanted<'_> {
     }
 }
 
-/// A file that many read at the same time, each at its own place.
+/// A file that several threads read concurrently, each at its own offset.
 struct Chunks {
     file: Arc<File>,
     bytes: u64,
@@ -359,7 +359,7 @@ impl ChunkReader for Chunks {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        // Before memory is asked for: a damaged file may name any length.
+        // Checked before memory is allocated, because a damaged file may contain any length.
         if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             let found = format!(
                 "{length} bytes from byte {start} on, expected a file of more than {} bytes",
@@ -373,7 +373,7 @@ impl ChunkReader for Chunks {
     }
 }
 
-/// A file from a place on.
+/// A file from an offset.
 struct Onward {
     file: Arc<File>,
     at: u64,
@@ -387,7 +387,7 @@ impl Read for Onward {
     }
 }
 
-/// Calls the decoder, which panics at some of the damage that a file can have.
+/// Calls the decoder, which panics on some damaged files.
 fn guarded<T>(decode: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
     catch_unwind(AssertUnwindSafe(decode))
         .unwrap_or_else(|_| Err(ParquetError::General("its decoder panicked, as is told above".to_owned())))
@@ -396,7 +396,7 @@ fn guarded<T>(decode: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
 fn damaged(source: &Source, error: ParquetError) -> Error {
     let found = match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
-            // That of the system, not one that the decoder has made up.
+            // An error of the system, not one created by the decoder.
             Ok(error) if error.raw_os_error().is_some() => return source.unreadable("read it", *error),
             Ok(error) => error.to_string(),
             Err(error) => error.to_string(),

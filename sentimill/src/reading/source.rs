@@ -1,4 +1,4 @@
-//! What a user names by `--input` → the sources that are read, in an order that depends on their names alone.
+//! Resolves the values of `--input` into sources, in an order that depends only on their names.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, Metadata};
@@ -12,12 +12,12 @@ use store::{Object, S3Options};
 
 use super::Error;
 
-/// One thing that holds reviews.
+/// A source of reviews.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// As messages show it; `-` is standard input.
+    /// Name for messages; `-` is standard input.
     pub name: String,
-    /// Its size, compressed where it is, if that can be known before it is read.
+    /// Size in bytes, compressed if the source is, if it is known in advance.
     pub bytes: Option<u64>,
     pub(super) kind: Kind,
 }
@@ -25,24 +25,25 @@ pub struct Source {
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     StandardInput,
-    /// A regular file, which can be read anywhere.
+    /// A regular file, which can be read at any offset.
     File(PathBuf),
-    /// A named pipe or a device, which can be read once, from its beginning.
+    /// A named pipe or a device, which can be read once, sequentially.
     Pipe(PathBuf),
     Object(Box<Object>),
 }
 
-/// Shells match so: a star stops at a slash and leaves out names that begin with a dot.
+/// As in shells: a star does not match a slash or a leading dot.
 const AS_SHELLS_DO: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-/// Finds the sources that inputs name, in their order. Each input is one of these:
-/// * a file, also one whose name could be a pattern;
-/// * a pattern of `*`, `?`, `[...]` and `**`, which stands for what fits it, sorted by name;
-/// * a folder: all regular files in it and in its folders, sorted by name, but for those whose name, or folder's name,
-///   begins with `.` or `_` (what other programs leave beside their data);
-/// * `-`, standard input;
-/// * `s3://bucket/name`: the object of this name, or all below it as below a folder, with the same ones left out.
+/// Finds the sources of inputs, in their order. Each input is one of these:
+/// - a file, also if its name looks like a pattern;
+/// - a pattern of `*`, `?`, `[...]` and `**`: all matches, sorted by name;
+/// - a folder: all regular files in it and in its subfolders, sorted by name, except those whose name, or
+///   whose folder's name, starts with `.` or `_` (metadata files of other programs);
+/// - `-`, standard input;
+/// - `s3://bucket/name`: the object with this name, or all objects below it as in a folder, with the same
+///   exceptions.
 ///
 /// The same file, folder or object under two names is an error.
 pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
@@ -51,7 +52,7 @@ pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
         if input == "-" {
             found.standard_input()?;
         } else if found.named(Path::new(input))? {
-            // It is there under this very name.
+            // A file with this exact name exists.
         } else if let Some((scheme, _)) = input.split_once("://") {
             if ["s3", "s3a", "s3n"].contains(&scheme) {
                 found.objects(input, s3)?;
@@ -67,11 +68,11 @@ pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
     Ok(found.sources)
 }
 
-/// What was found so far.
+/// Sources found so far.
 #[derive(Default)]
 struct Found {
     sources: Vec<Source>,
-    /// Device and inode of files and folders, and the name by which each was met.
+    /// Device and inode of files and folders, with the name under which each was found.
     names: HashMap<(u64, u64), String>,
     /// The URLs of objects.
     objects: HashSet<String>,
@@ -136,7 +137,7 @@ impl Found {
         Ok(())
     }
 
-    /// Takes what has this name; whether there is something of it.
+    /// Adds the file or folder at this path. Returns whether it exists.
     fn named(&mut self, path: &Path) -> Result<bool, Error> {
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
@@ -175,7 +176,7 @@ impl Found {
         for path in paths {
             let metadata = fs::metadata(&path).map_err(|error| cannot("look it up", &path, error))?;
             if metadata.is_dir() {
-                // A link that leads back up is met here a second time, so this ends.
+                // A link to a parent folder is found here as a duplicate, so the recursion ends.
                 self.meet(&path, &metadata)?;
                 self.folder(&path)?;
             } else if metadata.is_file() {
@@ -186,7 +187,7 @@ impl Found {
         Ok(())
     }
 
-    /// Remembers a file or folder; one that was met before is an error.
+    /// Records a file or folder. A duplicate is an error.
     fn meet(&mut self, path: &Path, metadata: &Metadata) -> Result<(), Error> {
         let name = path.display().to_string();
         match self.names.insert((metadata.dev(), metadata.ino()), name.clone()) {
@@ -196,7 +197,7 @@ impl Found {
     }
 }
 
-/// By bytes, as no language's rules would have it.
+/// By bytes, independent of the locale.
 fn sort(paths: &mut [PathBuf]) {
     paths.sort_unstable_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
 }
@@ -209,7 +210,7 @@ fn is_hidden_name(name: &str) -> bool {
     name.starts_with(['.', '_'])
 }
 
-/// Nothing lies below a regular file, so it is as good as missing.
+/// Nothing can exist below a regular file, so the error means that the input is missing.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,8 +1,8 @@
-//! Sources that can only be read from beginning to end → batches of lines, through a queue of limited length.
+//! Reads sequential sources into batches of lines, through a queue of limited length.
 //!
-//! A thread of this module inflates a source and cuts it into lines, one source after the other; the threads that visit
-//! lines take whole batches and give them back, so that their memory is used again. A slow source's lines are seen when
-//! a batch of them is full, or the source ends.
+//! A thread of this module inflates sources and splits them into lines, one source after the other. The
+//! consumer threads take whole batches and return them for reuse. Lines of a slow source become visible when
+//! a batch is full or the source ends.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,9 +17,9 @@ use super::source::Kind;
 use super::{Error, InputEntry, InputPlace, ReadingOptions, Source, State, What, rows};
 use crate::locked;
 
-/// A batch is passed on when it holds so much: enough that the queue costs nothing.
+/// A batch of this size is passed on. It is large enough that the cost of the queue is negligible.
 const BATCH_BYTES: usize = 1 << 20;
-/// Or so many lines, which may be empty.
+/// Maximum number of lines in a batch, since lines may be empty.
 const BATCH_LINES: usize = 64 << 10;
 
 /// The sources that are read as streams.
@@ -33,25 +33,25 @@ struct Shared {
     sources: Arc<[Source]>,
     line_bytes_max: usize,
     queue: Mutex<Queue>,
-    /// Something happened that those who visit lines wait for.
+    /// Signals threads that wait for lines.
     filled: Condvar,
-    /// Something happened that those who read sources wait for.
+    /// Signals threads that read sources.
     emptied: Condvar,
     state: Arc<State>,
 }
 
-/// What passes between those who read and those who visit.
+/// Shared between threads that read and threads that visit.
 #[derive(Debug)]
 struct Queue {
-    /// The numbers of sources that nobody reads yet.
+    /// Indexes of sources that no thread reads yet.
     unread: VecDeque<usize>,
     /// Batches to be visited.
     full: VecDeque<Batch>,
     /// Batches to be filled again.
     spent: Vec<Batch>,
-    /// How many more may be made.
+    /// Number of batches that may still be created.
     n_unmade: usize,
-    /// Threads that read.
+    /// Number of threads that read.
     n_readers: usize,
     failure: Option<Error>,
 }
@@ -72,7 +72,7 @@ struct BatchLine {
 
 #[derive(Debug)]
 enum BatchContent {
-    /// So many of the batch's bytes, behind those of the line before.
+    /// This number of bytes of the batch, after those of the previous line.
     Bytes(usize),
     TooLong {
         bytes: u64,
@@ -81,7 +81,7 @@ enum BatchContent {
 }
 
 impl Streams {
-    /// Starts to read the sources of these numbers.
+    /// Starts to read the sources with these indexes.
     pub(super) fn start(
         sources: &Arc<[Source]>,
         numbers: Vec<usize>,
@@ -94,7 +94,7 @@ impl Streams {
             unread: numbers.into(),
             full: VecDeque::new(),
             spent: Vec::new(),
-            // One to be filled and one that waits for each that reads, one for each that visits.
+            // Per reading thread one batch to fill and one in the queue, and one per visiting thread.
             n_unmade: 2 * n_readers + options.threads.get(),
             n_readers,
             failure: None,
@@ -119,12 +119,12 @@ impl Streams {
         Ok(streams)
     }
 
-    /// A batch, if there is one now.
+    /// A batch, if one is available.
     pub(super) fn take_waiting(&self) -> Result<Option<Batch>, Error> {
         self.shared.lock().take()
     }
 
-    /// The next batch; waits for it, and is `None` when there will be no more.
+    /// Waits for the next batch. Returns `None` when there will be no more.
     pub(super) fn take(&self) -> Result<Option<Batch>, Error> {
         let mut queue = self.shared.lock();
         loop {
@@ -136,15 +136,15 @@ impl Streams {
         }
     }
 
-    /// Takes back a batch that has been visited.
+    /// Returns a batch that has been visited.
     pub(super) fn give_back(&self, batch: Batch) {
         self.shared.lock().spent.push(batch);
         self.shared.emptied.notify_one();
     }
 
-    /// Ends all waiting, and all reading at its next step.
+    /// Stops all waiting, and all reading at its next step.
     pub(super) fn stop(&self) {
-        // Under the lock, so that nobody is between a look at the flag and its wait.
+        // Set under the lock, so that no thread is between its check of the flag and its wait.
         let queue = self.shared.lock();
         self.shared.state.is_stopped.store(true, Ordering::Relaxed);
         drop(queue);
@@ -163,12 +163,12 @@ impl Queue {
 }
 
 impl Shared {
-    /// Nothing is done under the lock that could leave the queue half changed.
+    /// A panic under the lock cannot leave the queue inconsistent.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         locked(&self.queue)
     }
 
-    /// What a thread does: read one source after the other.
+    /// The work of a thread: reads one source after the other.
     fn read(&self) {
         loop {
             let number = {
@@ -192,13 +192,13 @@ impl Shared {
         }
     }
 
-    /// Ends a thread that reads, with an error.
+    /// Ends a reading thread with an error.
     fn fail(&self, error: Error) {
         let mut queue = self.lock();
         queue.n_readers -= 1;
-        // The first is told.
+        // Only the first error is reported.
         queue.failure.get_or_insert(error);
-        // Of what was read behind that no more is visited.
+        // Lines read after the error are not visited.
         queue.unread.clear();
         self.filled.notify_all();
     }
@@ -231,7 +231,7 @@ impl Shared {
         self.filled.notify_one();
     }
 
-    /// A batch to be filled; waits for it, and is `None` when no more is to be read.
+    /// Waits for a batch to fill. Returns `None` when nothing more is to be read.
     fn spent(&self) -> Option<Batch> {
         let mut queue = self.lock();
         loop {
@@ -250,7 +250,7 @@ impl Shared {
     }
 }
 
-/// A thread that panics is missed by nobody unless it says so.
+/// Reports a panic of a thread, which the others would otherwise not detect.
 struct LeaveOnPanic<'a> {
     shared: &'a Shared,
     number: usize,
@@ -272,7 +272,7 @@ impl Batch {
     fn push(&mut self, line: Line<'_>) {
         let content = match line.content {
             LineContent::Bytes(bytes) => {
-                // No more than is needed, where doubling would hold a longest line twice.
+                // Exact, because doubling would use twice the memory of the longest line.
                 self.bytes.reserve_exact(bytes.len());
                 self.bytes.extend_from_slice(bytes);
                 BatchContent::Bytes(bytes.len())
@@ -308,18 +308,18 @@ impl Batch {
 }
 
 impl Source {
-    /// Its bytes from the beginning on.
+    /// Its bytes from the start.
     fn stream(&self) -> io::Result<Box<dyn Read>> {
         Ok(match &self.kind {
             Kind::StandardInput => Box::new(program::stdin()?),
-            // To open a pipe waits for who writes to it.
+            // Opening a pipe blocks until a process opens it for writing.
             Kind::Object(object) => Box::new(object.reader()?),
             Kind::File(path) | Kind::Pipe(path) => Box::new(File::open(path)?),
         })
     }
 }
 
-/// A stream whose bytes are counted as they are read.
+/// A stream that counts the bytes read.
 struct Counted<'a> {
     stream: Box<dyn Read>,
     state: &'a State,

@@ -1,8 +1,8 @@
-//! A stretch of a source's bytes, read by one who does not know those before it → the lines that are read with it.
+//! Reads the lines of a stretch of a source without its preceding bytes.
 //!
-//! A line is read with the stretch that the byte before it lies in, and a source's first line with its first stretch: so
-//! who reads a stretch passes over everything up to its first line end, and reads on behind its end until the line is
-//! whole that begins there, or before.
+//! A line belongs to the stretch that contains the byte before the line. The first line of a source belongs
+//! to its first stretch. The reader of a stretch therefore skips everything up to the first line end, and
+//! reads past the end of the stretch until the line that starts at or before that end is complete.
 
 use std::cell::Cell;
 use std::io::Read;
@@ -11,31 +11,32 @@ use corpus::lines::{Line, LineReader};
 
 use super::{Error, Part};
 
-/// So much is read first behind the end of a stretch: most lines are shorter.
+/// Size of the first read past the end of a stretch. Most lines are shorter.
 const BEYOND_BYTES: u64 = 16 << 10;
 
-/// What a reader of lines and the stretch it reads from say to each other.
+/// Shared between a reader of lines and the stretch it reads from.
 #[derive(Debug, Default)]
 pub(super) struct End {
-    /// Whether the stretch is to give what lies behind it, too.
+    /// Whether the stretch should also return the bytes after its end.
     is_passed: Cell<bool>,
-    /// Where the stretch ends, once that was met: so many bytes behind its beginning.
+    /// Length of the stretch, once its end was reached.
     at: Cell<Option<u64>>,
 }
 
 impl End {
-    /// Says that the stretch ends after so many bytes; whether it is to give more.
+    /// Records that the stretch ends after this number of bytes. Returns whether it should return more.
     pub(super) fn meet(&self, at: u64) -> bool {
         self.at.set(Some(at));
         self.is_passed.get()
     }
 
-    /// Where it was met.
+    /// The recorded end.
     pub(super) fn at(&self) -> Option<u64> {
         self.at.get()
     }
 
-    /// How much to read at once so many bytes behind it: a line that goes far beyond is read in ever larger pieces.
+    /// Size of the next read, this number of bytes past the end. A line that extends far is read in ever
+    /// larger blocks.
     pub(super) fn bytes_beyond(behind: u64) -> u64 {
         behind.max(BEYOND_BYTES)
     }
@@ -45,7 +46,7 @@ impl End {
     }
 }
 
-/// Visits the lines of a stretch, with their offsets from its beginning.
+/// Visits the lines of a stretch, with their offsets from its start.
 pub(super) fn each_line<E: From<Error>>(
     stretch: impl Read,
     (end, is_first): (&End, bool),
@@ -57,12 +58,12 @@ pub(super) fn each_line<E: From<Error>>(
     if !is_first {
         lines.next_line().map_err(unreadable)?;
         if end.at().is_some() {
-            // No line ends in it.
+            // No line ends in the stretch.
             return Ok(());
         }
     }
     end.is_passed.set(true);
-    // Both are asked: a line end that is yet to be passed over, CR's LF, may stand before the next line.
+    // Both checks are needed: the LF of a CRLF, still to be skipped, may precede the next line.
     while !end.is_before(lines.offset()) {
         let Some(line) = lines.next_line().map_err(unreadable)? else { break };
         if end.is_before(line.offset) || part.state.is_stopped() {

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Source, offset and content of a line, or of a row.
+/// Source, offset and content of a line or of a row.
 type Owned = (usize, u64, OwnedWhat);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ fn options(threads: usize) -> ReadingOptions {
     }
 }
 
-/// What a folder's files are, by their names.
+/// A folder with these files.
 fn folder(files: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
@@ -67,7 +67,7 @@ fn all_of(folder: &TempDir) -> Vec<Source> {
     found(&[folder.path().to_owned()]).unwrap()
 }
 
-/// What all threads visit, in order; or the errors that they had.
+/// The entries visited by all threads, in order; or their errors.
 fn read(reading: &Reading, threads: usize) -> Result<Vec<Owned>, Vec<Error>> {
     let (all, errors) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     thread::scope(|scope| {
@@ -91,7 +91,7 @@ fn read(reading: &Reading, threads: usize) -> Result<Vec<Owned>, Vec<Error>> {
     Ok(all.into_iter().map(|(place, what)| (place.source, reading.offset(place), what)).collect())
 }
 
-/// The one error that one of three threads has.
+/// The one error among three threads.
 fn refused(sources: Vec<Source>, options: &ReadingOptions) -> Error {
     let reading = match Reading::start(sources, options) {
         Ok(reading) => reading,
@@ -102,7 +102,7 @@ fn refused(sources: Vec<Source>, options: &ReadingOptions) -> Error {
     errors.remove(0)
 }
 
-/// One reader over the whole of each content.
+/// The entries of one sequential reader per content.
 fn naive(contents: &[&[u8]], line_bytes_max: usize) -> Vec<Owned> {
     let mut all = Vec::new();
     for (source, content) in contents.iter().enumerate() {

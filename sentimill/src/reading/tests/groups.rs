@@ -1,4 +1,4 @@
-//! Compressed files that are read in groups of their members.
+//! Compressed files that are read in groups of members.
 
 use std::sync::Mutex;
 
@@ -8,17 +8,17 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What has members whose ends can be told.
+/// Content in members whose ends can be found.
 fn of_members(by: usize, content: &[u8], bytes: usize) -> Vec<u8> {
     let members = [bgzf, zstd, bzip2][by];
-    // One more, so that there is one for no content; and one that is passed over.
+    // With an additional empty member, so that empty content has a member, and empty members are tested.
     in_members(content, bytes, members).into_iter().chain(members(b"")).collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn groups_of_members_give_the_lines_of_one_reader_over_the_whole_file(
+    fn groups_of_members_give_the_lines_of_a_sequential_reader(
         contents in prop::collection::vec((0..3_usize, texts(), 1..20_usize), 1..4),
         member_bytes in 1..40_usize,
         group_bytes in 1..400_u64,
@@ -61,7 +61,7 @@ fn large_members_are_read_in_groups() {
 }
 
 #[test]
-fn a_line_over_many_groups_is_read_by_one() {
+fn a_line_over_many_groups_is_read_once() {
     let content = [b"a\n".repeat(100), b"x".repeat(100_000), b"\nb\r\n".repeat(100)].concat();
     for by in 0..3 {
         let folder = folder(&[("a", &of_members(by, &content, 500))]);
@@ -73,21 +73,21 @@ fn a_line_over_many_groups_is_read_by_one() {
     }
 }
 
-/// What one reader from the beginning to the end says of a file.
+/// The error of a sequential reader of the whole file.
 fn refused_in_one(path: &std::path::Path) -> String {
     let read = input::open(path).and_then(|mut input| io::copy(&mut input, &mut io::sink()));
     read.unwrap_err().to_string()
 }
 
 #[test]
-fn damage_is_told_in_groups_as_it_is_in_one() {
+fn damage_is_reported_as_by_a_sequential_reader() {
     let content = b"some reviews, and some more reviews\n".repeat(3000);
     for by in 0..3 {
         let whole = of_members(by, &content, 700);
         let folder = folder(&[("a", b"")]);
         let path = folder.path().join("a");
         let mut flipped = whole.clone();
-        // Within the data of a member, whatever its format.
+        // Within the data of a member in every format.
         flipped[whole.len() / 2 / 700 * 700 + 40] ^= 0x10;
         let (middle, garbage) = (whole.len() / 2, [&whole[..], b"{\"a\": 1}\n"].concat());
         for damaged in [&whole[..middle], &whole[..whole.len() - 1], &garbage, &flipped] {
@@ -105,13 +105,13 @@ fn damage_is_told_in_groups_as_it_is_in_one() {
 }
 
 #[test]
-fn a_member_that_ends_elsewhere_than_it_says_is_an_error() {
+fn a_member_with_a_wrong_size_is_an_error() {
     let mut lying = in_members(&b"a review\n".repeat(3000), 9000, bgzf);
-    // The size of the first member is that of two.
+    // The recorded size of the first member is that of two.
     let size = |at: usize| usize::from(u16::from_le_bytes([lying[at + 16], lying[at + 17]])) + 1;
     let second = size(0);
     let both = second + size(second) - 1;
-    // So long that it reaches into what is said to be another one.
+    // So long that it ends within the next recorded member.
     lying[16..18].copy_from_slice(&u16::try_from(second - 10).unwrap().to_le_bytes());
     let folder = folder(&[("short", &lying)]);
     let errors = read(&Reading::start_with(all_of(&folder), &options(2), 1).unwrap(), 2).unwrap_err();

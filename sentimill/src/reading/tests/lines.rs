@@ -1,4 +1,4 @@
-//! Ranges of plain files, streams, and how a reading ends.
+//! Ranges of plain files, streams, and the end of a reading.
 
 use std::mem;
 use std::process::Command;
@@ -14,7 +14,7 @@ use super::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
-    fn ranges_give_the_lines_of_one_reader_over_the_whole_file(
+    fn ranges_give_the_lines_of_a_sequential_reader(
         contents in prop::collection::vec(texts(), 1..4),
         range_bytes in 1..40_u64,
         line_bytes_max in 0..12_usize,
@@ -54,7 +54,7 @@ proptest! {
 }
 
 #[test]
-fn a_line_over_many_ranges_is_read_by_one() {
+fn a_line_over_many_ranges_is_read_once() {
     let content = [b"a\n".repeat(100), b"x".repeat(100_000), b"\nb\r\n".repeat(100)].concat();
     let folder = folder(&[("a", &content)]);
     for line_bytes_max in [1000, 1_000_000] {
@@ -66,14 +66,14 @@ fn a_line_over_many_ranges_is_read_by_one() {
 }
 
 #[test]
-fn ranges_have_work_for_all_threads_and_none_is_tiny() {
+fn ranges_are_numerous_enough_for_all_threads_and_not_tiny() {
     assert_eq!(ranges::range_bytes(1 << 40, 8), 16 << 20);
     assert_eq!(ranges::range_bytes(64 << 20, 8), 1 << 20);
     assert_eq!(ranges::range_bytes(0, 8), 256 << 10);
 }
 
 #[test]
-fn more_batches_than_the_queue_holds_come_through_it() {
+fn more_batches_than_the_queue_holds_are_passed_on() {
     let line = [b"x".repeat(99), b"\n".to_vec()].concat();
     let (content, blank) = (line.repeat(200_000), b"\n".repeat(1_000_000));
     let folder = folder(&[("a", &gzip(&content)), ("b", &zstd(&blank))]);
@@ -82,7 +82,7 @@ fn more_batches_than_the_queue_holds_come_through_it() {
 }
 
 #[test]
-fn a_damaged_stream_is_one_error_that_names_it_and_ends_all() {
+fn a_damaged_stream_is_one_error_that_stops_all_threads() {
     let good = gzip(&b"good\n".repeat(1_000_000));
     let folder =
         folder(&[("a.gz", &good), ("b.gz", &good[..good.len() - 9]), ("c.gz", &good), ("d", b"x\n")]);
@@ -104,7 +104,7 @@ fn a_file_that_shrinks_while_it_is_read_is_an_error() {
 }
 
 #[test]
-fn an_error_of_a_visitor_ends_all_and_is_given_back() {
+fn an_error_of_a_visitor_stops_all_threads_and_is_returned() {
     #[derive(Debug)]
     struct Enough;
     impl From<Error> for Enough {
@@ -114,7 +114,7 @@ fn an_error_of_a_visitor_ends_all_and_is_given_back() {
     }
     let folder = folder(&[("a", &b"line\n".repeat(200_000)), ("b", &gzip(&b"line\n".repeat(2_000_000)))]);
     let reading = Reading::start(all_of(&folder), &options(2)).unwrap();
-    // Both have a line before either goes on: one alone could read them all before the other begins.
+    // Both have a line before either continues; otherwise one could read all lines before the other starts.
     let both = Barrier::new(2);
     thread::scope(|scope| {
         let other = scope.spawn(|| {
@@ -137,7 +137,7 @@ fn an_error_of_a_visitor_ends_all_and_is_given_back() {
 }
 
 #[test]
-fn a_panic_of_a_visitor_ends_all() {
+fn a_panic_of_a_visitor_stops_all_threads() {
     let folder = folder(&[("b", &gzip(&b"line\n".repeat(2_000_000)))]);
     let reading = Reading::start(all_of(&folder), &options(2)).unwrap();
     thread::scope(|scope| {
@@ -148,7 +148,7 @@ fn a_panic_of_a_visitor_ends_all() {
 }
 
 #[test]
-fn reading_that_is_stopped_returns_though_a_pipe_gives_nothing() {
+fn stopped_reading_returns_while_a_pipe_is_silent() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -174,12 +174,12 @@ fn a_pipe_is_read_and_inflated() {
 }
 
 #[test]
-fn dropped_readers_end() {
+fn dropping_a_reading_ends_its_threads() {
     let folder = folder(&[("a", &zstd(&b"line\n".repeat(10_000_000))), ("b", &zstd(b""))]);
     let reading = Reading::start(all_of(&folder), &options(2)).unwrap();
     let state = Arc::clone(&reading.state);
     drop(reading);
-    // It is theirs and the test's own until they have ended; this waits for them, and for ever if they do not.
+    // The threads share the state until they have ended. This loop would never end if they did not.
     while Arc::strong_count(&state) > 1 {
         thread::yield_now();
     }

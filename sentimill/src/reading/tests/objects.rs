@@ -10,7 +10,7 @@ use store::{Key, PART_BYTES_MIN, S3Options, Store};
 
 use super::*;
 
-/// Runs one of the ignored tests in a process of its own, whose environment says where S3 is: a process has one.
+/// Runs an ignored test in a separate process, because its environment variables define where S3 is.
 fn succeeds_in_s3(test: &str, proxy: &FaultProxy) {
     let ended = with_s3(Command::new(std::env::current_exe().unwrap()), &proxy.url())
         .args(["--exact", &format!("reading::tests::objects::{test}"), "--ignored", "--nocapture"])
@@ -22,13 +22,13 @@ fn succeeds_in_s3(test: &str, proxy: &FaultProxy) {
     assert!(ended.status.success() && said.contains("1 passed"), "{said}");
 }
 
-/// Whether a process is one that [`succeeds_in_s3`] started.
+/// Whether [`succeeds_in_s3`] started this process.
 fn is_in_s3() -> bool {
     std::env::var_os("READING_IN_S3").is_some()
 }
 
 #[test]
-fn objects_come_whole_through_a_network_that_cuts_every_answer_once() {
+fn objects_are_complete_if_every_answer_is_cut_once() {
     for server in S3Server::each() {
         let cut = |request: &Request| {
             let is_read = request.method == "GET" && !request.target.contains("list-type=");

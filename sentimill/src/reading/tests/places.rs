@@ -1,4 +1,4 @@
-//! What an input names.
+//! Names of inputs.
 
 use program::exit::Exit;
 use store::S3Options;
@@ -6,7 +6,7 @@ use store::S3Options;
 use super::*;
 
 #[test]
-fn a_folder_is_all_its_files_sorted_but_hidden_ones() {
+fn a_folder_gives_its_files_sorted_without_hidden_ones() {
     let folder = folder(&[
         ("b/part-1.json", b""),
         ("b/part-0.json", b""),
@@ -30,7 +30,7 @@ fn a_folder_is_all_its_files_sorted_but_hidden_ones() {
 }
 
 #[test]
-fn a_file_whose_name_could_be_a_pattern_is_that_file() {
+fn a_file_whose_name_looks_like_a_pattern_is_read_as_a_file() {
     let folder = folder(&[("[a].json", b""), ("a.json", b"")]);
     let sources = found(&[folder.path().join("[a].json")]).unwrap();
     assert!(sources.len() == 1 && sources[0].name.ends_with("/[a].json"));
@@ -55,7 +55,7 @@ fn the_same_file_under_two_names_is_an_error() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn a_missing_input_is_refused_by_name() {
     let folder = folder(&[("empty/_SUCCESS", b""), ("file", b"")]);
     for (name, expected, exit) in [
         ("absent", "absent: found no such file or folder; check the name", Exit::MissingInput),

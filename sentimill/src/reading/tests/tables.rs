@@ -17,7 +17,8 @@ use super::*;
 /// The texts and the ratings of a row group.
 type Rows<'a, R> = (&'a [Option<&'a [u8]>], &'a [Option<R>]);
 
-/// A Parquet file of one row group for each slice of rows, by a schema whose first two columns are text and rating.
+/// A Parquet file with one row group per slice of rows, and a schema whose first two columns are text and
+/// rating.
 fn parquet<R: DataType>(schema: &str, groups: &[Rows<'_, R::T>]) -> Vec<u8> {
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let properties = WriterProperties::builder().set_data_page_row_count_limit(100).set_write_batch_size(10);
@@ -69,7 +70,7 @@ fn rows_of_all_row_groups_are_read_with_their_numbers() {
 }
 
 #[test]
-fn a_row_is_read_as_a_line_with_the_same_content_would_be() {
+fn a_row_is_read_as_a_line_with_the_same_content() {
     let long = b"x".repeat(101);
     let texts: [Option<&[u8]>; 6] =
         [None, Some(b""), Some(b"a\xFFb\xC3"), Some(b"ok"), Some(&long), Some(b"ok")];
@@ -94,7 +95,7 @@ fn a_row_is_read_as_a_line_with_the_same_content_would_be() {
 }
 
 #[test]
-fn whole_numbers_are_ratings_too() {
+fn integers_are_read_as_ratings() {
     let schema = "message m { optional binary reviewText; optional int64 overall; }";
     let ratings = [Some(1), Some(5), Some(6), Some(-1), Some(257), None];
     let texts = [Some(&b"ok"[..]); 6];
@@ -120,7 +121,7 @@ fn texts_longer_than_a_batch_are_read_few_at_a_time() {
 }
 
 #[test]
-fn a_parquet_file_without_the_columns_tells_those_it_has() {
+fn a_parquet_file_without_the_columns_is_refused_with_a_list_of_its_columns() {
     let file = |schema: &str| parquet::<DoubleType>(schema, &[(&[Some(b"ok")], &[Some(4.0)])]);
     let other = file("message m { optional binary body (STRING); optional double stars; }");
     let empty = |schema: &str| {
@@ -162,7 +163,7 @@ fn a_parquet_file_without_the_columns_tells_those_it_has() {
 }
 
 #[test]
-fn parquet_is_no_file_of_lines() {
+fn parquet_is_refused_as_a_file_of_lines() {
     let folder = folder(&[("a", &parquet::<DoubleType>(NUMBERS, &[(&[Some(b"ok")], &[Some(4.0)])]))]);
     let format = Format::FastText { ratings: ClassRatings::default() };
     let error = refused(all_of(&folder), &ReadingOptions { format, ..options(1) });
@@ -176,7 +177,7 @@ fn parquet_is_no_file_of_lines() {
 }
 
 #[test]
-fn a_parquet_file_that_is_cut_off_is_an_error() {
+fn a_truncated_parquet_file_is_an_error() {
     let whole = parquet::<DoubleType>(NUMBERS, &[(&[Some(b"ok")], &[Some(4.0)])]);
     for end in rows::MAGIC.len()..whole.len() {
         let folder = folder(&[("a", &whole[..end])]);
@@ -186,9 +187,10 @@ fn a_parquet_file_that_is_cut_off_is_an_error() {
     }
 }
 
-// Which bytes a flip gives is known only where pages have checksums, and the crate for these tests writes none.
+// Only pages with checksums reveal which bytes a flip changes, and the crate that these tests use writes
+// none.
 #[test]
-fn a_flipped_bit_of_a_parquet_file_never_breaks_the_reading() {
+fn a_flipped_bit_of_a_parquet_file_never_causes_a_panic() {
     let texts: Vec<_> =
         (0..40).map(|row| (row % 9 != 0).then(|| format!("text {row}").into_bytes())).collect();
     let texts: Vec<_> = texts.iter().map(|text| text.as_deref()).collect();
@@ -209,8 +211,8 @@ fn a_flipped_bit_of_a_parquet_file_never_breaks_the_reading() {
     }
 }
 
-/// What `numbered_rows` has, by the library that most files come from: each codec, both kinds of pages, checksums, and
-/// ratings of each type.
+/// The content of `numbered_rows`, written by the library of most files: each codec, both kinds of pages,
+/// checksums, and ratings of each type.
 const PYARROW: &str = r#"
 import pyarrow as pa, pyarrow.parquet as pq
 n = range(3000)
@@ -235,7 +237,7 @@ fn numbered_rows(source: usize) -> Vec<Owned> {
     rows.collect()
 }
 
-/// Files that Python writes; `None` where it is not installed, which only a developer's machine may do.
+/// Files written by Python; `None` if it is not installed, which is allowed only on a developer's machine.
 fn written_by_pyarrow() -> Option<TempDir> {
     let python = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name(".deps").join("test/bin/python");
     if !python.is_file() {
@@ -251,7 +253,7 @@ fn written_by_pyarrow() -> Option<TempDir> {
 }
 
 #[test]
-fn rows_that_pyarrow_wrote_are_read() {
+fn rows_written_by_pyarrow_are_read() {
     let Some(folder) = written_by_pyarrow() else { return };
     let reading = Reading::start(all_of(&folder), &options(3)).unwrap();
     let expected: Vec<_> = (0..6).flat_map(numbered_rows).collect();
@@ -259,7 +261,7 @@ fn rows_that_pyarrow_wrote_are_read() {
 }
 
 #[test]
-fn a_flipped_bit_is_noticed_where_pages_have_checksums() {
+fn a_flipped_bit_is_detected_if_pages_have_checksums() {
     let Some(folder) = written_by_pyarrow() else { return };
     let path = folder.path().join("0");
     let whole = std::fs::read(&path).unwrap();
@@ -272,7 +274,7 @@ fn a_flipped_bit_is_noticed_where_pages_have_checksums() {
 }
 
 #[test]
-fn parquet_in_a_stream_is_named() {
+fn parquet_in_a_stream_is_refused() {
     let folder = folder(&[("a.gz", &gzip(b"PAR1\x15\x04\nb"))]);
     let error = refused(all_of(&folder), &options(1));
     assert!(
