@@ -1,14 +1,14 @@
-//! The command line → a program's arguments.
+//! Parses the command line into a program's arguments.
 
 use clap::{Command, CommandFactory, FromArgMatches};
 use corpus::clean::UNICODE_VERSION;
 use program::version::{long, short};
 
-/// Help fits a terminal of this width, also where it goes into a file or a pipe.
+/// Width of help, also if it is redirected to a file or a pipe.
 const HELP_COLUMNS: usize = 80;
 
-/// Parses the arguments that a program was started with. `commit` is the `option_env!("SENTIMILL_COMMIT")` of its `main.rs`;
-/// `libraries` are names and versions for `--version`, besides that of Unicode.
+/// Parses the arguments of the process. `commit` is the `option_env!("SENTIMILL_COMMIT")` of its `main.rs`;
+/// `libraries` are names and versions for `--version`, in addition to that of Unicode.
 pub fn parse<A: CommandFactory + FromArgMatches>(
     commit: Option<&str>,
     libraries: &[(&str, &str)],

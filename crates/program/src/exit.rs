@@ -55,7 +55,7 @@ pub fn usage(program: &str, said: &impl Display, is_refusal: bool) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints an informational line on standard error, in one write so that no other program's line gets into it. If standard
+/// Prints an informational line on standard error, in one write, so that lines of other programs cannot interrupt it. If standard
 /// error cannot be written, the work continues.
 pub fn notice(program: &str, text: &str) {
     let _ = io::stderr().write_all(format!("{program}: {}\n", one_line(text)).as_bytes());
@@ -96,7 +96,7 @@ fn bad_value(refusal: &str) -> Option<String> {
     Some(format!("--{flag} {value}: {why}"))
 }
 
-/// What a flag expects, where the standard parsers of numbers state only what is wrong.
+/// Replaces the message of a standard number parser, which states only the error, with the expected value.
 fn expected(why: &str) -> String {
     if why.contains("digit found in string") || why == "cannot parse integer from empty string" {
         return "expected a whole number".to_owned();

@@ -1,4 +1,4 @@
-//! The programs without flags: the shortest pipe, where its files go, and what refuses it.
+//! The programs without flags: the shortest pipe, the default paths, and refused runs.
 
 use std::fs;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn quiet_programs_print_no_notice_and_no_progress() {
     let again = run(reducer(folder.path()).arg("-q"), &records).succeeded();
     assert_eq!((again.stderr.as_str(), again.said()), ("", reduced.said()));
     let merged = run(program("merge").current_dir(folder.path()).arg("-q"), b"").succeeded();
-    // A warning remains.
+    // -q does not suppress warnings.
     assert!(merged.stderr.lines().all(|line| line.starts_with("merge: warning: ")), "{}", merged.stderr);
     assert_eq!(merged.stderr.lines().count(), 1, "{}", merged.stderr);
 }
@@ -114,7 +114,7 @@ fn records_sorted_by_the_rules_of_a_language_are_refused_with_the_command_to_use
         .arg(locales.join("en_US.UTF-8"))
         .output();
     match made {
-        // A warning of localedef is an exit code, too; what counts is the locale.
+        // localedef also fails with only a warning, so the locale itself is checked.
         Ok(_) if locales.join("en_US.UTF-8/LC_COLLATE").is_file() => {}
         Ok(output) => {
             tests::skipped(&format!(

@@ -1,4 +1,4 @@
-//! `sentimill` without flags: where the dataset goes, and what is printed.
+//! `sentimill` without flags: the default path of the dataset, and the output.
 
 use std::process::Command;
 
