@@ -94,7 +94,8 @@ fn run_and_out(arguments: &MergeArguments) -> Result<(String, PathBuf), Error> {
     Ok((run, out))
 }
 
-/// A mapper that failed has written part of its records, which the shards do not reveal.
+/// Warns if there are no counts. Only counts reveal a mapper that failed after it had written part of its
+/// records.
 fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
     if options.mapper.is_none() && manifest.seal.ledger.mapper.is_none() {
         // If standard error is closed, the ledger on standard output still shows that counts are missing.

@@ -132,7 +132,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Visits all its reviews, with a part of them in memory at a time. They stay stored.
+    /// Visits all its reviews without removing them, with only a part of them in memory at a time.
     pub fn each(&self, scratch: &Scratch, mut visit: impl FnMut(Review<'_>) -> Result<()>) -> Result<()> {
         let mut bytes = Vec::new();
         for extent in &self.extents {

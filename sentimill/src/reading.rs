@@ -202,8 +202,8 @@ impl Reading {
     ) -> Result<(), E> {
         let stop = StopUnlessDone(self);
         let mut opened = None;
-        // Batches first: threads that read streams wait until their batches are taken; pieces wait for no
-        // thread.
+        // Takes batches before pieces, because the threads that read streams wait until their batches are
+        // taken.
         while !self.state.is_stopped() {
             let batch = if let Some(batch) = self.streams.take_waiting()? {
                 batch

@@ -37,7 +37,8 @@ pub struct Extent {
 }
 
 impl Scratch {
-    /// Creates storage for a file in this folder, which is created once `held_max` bytes of memory are used.
+    /// Creates storage with `held_max` bytes of memory. Its file is created in `folder` once the memory is
+    /// used up.
     pub fn new(folder: &Path, held_max: usize) -> Self {
         let (file, end, held) = (OnceLock::new(), AtomicU64::new(0), AtomicUsize::new(0));
         Self { folder: folder.to_owned(), file, end, held, held_max }

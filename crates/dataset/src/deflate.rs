@@ -26,7 +26,7 @@ const STORED_BYTES_MAX: usize = u16::MAX as usize;
 /// 256 literals, the end of a block, and the lengths of matches.
 const SYMBOLS: usize = 286;
 const END_OF_BLOCK: usize = 256;
-/// Chosen so that four codes and the rest of a byte fit in 64 bits.
+/// Chosen so that four codes and up to seven pending bits fit in 64 bits.
 const LITERAL_BITS_MAX: u8 = 14;
 const DISTANCE_BITS: u32 = 1;
 

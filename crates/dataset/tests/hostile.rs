@@ -55,8 +55,8 @@ impl Altered {
 /// A pipe without a writer: opening it blocks forever.
 fn pipe_in(folder: &Path) -> PathBuf {
     let pipe = folder.join("pipe");
-    // Not with `mkfifo` as a program: a child process would inherit the locks of files that other tests have
-    // open.
+    // A system call, because the program `mkfifo` would be a child process, which inherits the locks of files
+    // that other tests have open.
     mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
     pipe
 }

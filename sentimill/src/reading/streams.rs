@@ -94,7 +94,8 @@ impl Streams {
             unread: numbers.into(),
             full: VecDeque::new(),
             spent: Vec::new(),
-            // Per reading thread one batch to fill and one in the queue, and one per visiting thread.
+            // Two batches per reading thread (one being filled, one in the queue), and one per visiting
+            // thread.
             n_unmade: 2 * n_readers + options.threads.get(),
             n_readers,
             failure: None,

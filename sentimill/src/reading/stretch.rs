@@ -1,4 +1,4 @@
-//! Reads the lines of a stretch of a source without its preceding bytes.
+//! Reads the lines of a stretch of a source (a range, or a group of members) without the bytes before it.
 //!
 //! A line belongs to the stretch that contains the byte before the line. The first line of a source belongs
 //! to its first stretch. The reader of a stretch therefore skips everything up to the first line end, and

@@ -154,13 +154,14 @@ impl Job {
         Ended {
             code: output.status.code().unwrap(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: self.without_chance(&String::from_utf8(output.stderr).unwrap()),
+            stderr: self.with_placeholders(&String::from_utf8(output.stderr).unwrap()),
             bytes: output.stdout,
         }
     }
 
-    /// Replaces the parts of a message that differ between test runs with names.
-    fn without_chance(&self, message: &str) -> String {
+    /// Replaces paths, host names and digests in a message, which differ between test runs, with
+    /// placeholders.
+    fn with_placeholders(&self, message: &str) -> String {
         let message = message.replace(self.folder.path().to_str().unwrap(), "JOB");
         let host = hostname();
         let message = message.replace(&format!(".{host}.attempt"), ".HOST.attempt");

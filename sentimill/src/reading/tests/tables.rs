@@ -187,8 +187,8 @@ fn a_truncated_parquet_file_is_an_error() {
     }
 }
 
-// Only pages with checksums reveal which bytes a flip changes, and the crate that these tests use writes
-// none.
+// A flipped bit may change values: only pages with checksums detect it, and the crate that these tests use
+// writes none.
 #[test]
 fn a_flipped_bit_of_a_parquet_file_never_causes_a_panic() {
     let texts: Vec<_> =
