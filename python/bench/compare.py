@@ -33,11 +33,11 @@ def main() -> None:
         n_rows, n_tokens = len(dataset), dataset.n_tokens
     numbers = np.random.default_rng(1).integers(0, n_rows, N_RANDOM_ROWS).tolist()
     tasks = {
-        "open": (lambda: h5py_open(path), lambda: ours_open(path)),
-        "all tokens": (lambda: h5py_columns(path, ["tokens"]), lambda: ours_columns(path, ["tokens"])),
-        "all columns": (lambda: h5py_columns(path, COLUMNS), lambda: ours_columns(path, COLUMNS)),
-        "iterate rows": (lambda: h5py_iterate(path), lambda: ours_iterate(path)),
-        f"{N_RANDOM_ROWS} random rows": (lambda: h5py_rows(path, numbers), lambda: ours_rows(path, numbers)),
+        "open": (lambda: h5py_open(path), lambda: sentimill_open(path)),
+        "all tokens": (lambda: h5py_columns(path, ["tokens"]), lambda: sentimill_columns(path, ["tokens"])),
+        "all columns": (lambda: h5py_columns(path, COLUMNS), lambda: sentimill_columns(path, COLUMNS)),
+        "iterate rows": (lambda: h5py_iterate(path), lambda: sentimill_iterate(path)),
+        f"{N_RANDOM_ROWS} random rows": (lambda: h5py_rows(path, numbers), lambda: sentimill_rows(path, numbers)),
     }
     print(f"{path}: {n_rows} rows, {n_tokens} tokens, {os.path.getsize(path) / 1e6:.1f} MB")
     print(f"{rounds} rounds on {os.cpu_count()} cores, h5py {h5py.__version__}, NumPy {np.__version__}, milliseconds")
@@ -68,7 +68,7 @@ def h5py_open(path: str) -> int:
         return int(file["label"].shape[0])
 
 
-def ours_open(path: str) -> int:
+def sentimill_open(path: str) -> int:
     with sentimill.open_dataset(path) as dataset:
         return len(dataset)
 
@@ -78,7 +78,7 @@ def h5py_columns(path: str, names: list[str] | tuple[str, ...]) -> int:
         return sum(file[name][:].nbytes for name in names)
 
 
-def ours_columns(path: str, names: list[str] | tuple[str, ...]) -> int:
+def sentimill_columns(path: str, names: list[str] | tuple[str, ...]) -> int:
     with sentimill.open_dataset(path) as dataset:
         return sum(dataset.column(name).nbytes for name in names)
 
@@ -96,7 +96,7 @@ def h5py_iterate(path: str) -> tuple[int, int]:
     return n_tokens, n_positive
 
 
-def ours_iterate(path: str) -> tuple[int, int]:
+def sentimill_iterate(path: str) -> tuple[int, int]:
     n_tokens = n_positive = 0
     with sentimill.open_dataset(path) as dataset:
         for row in dataset:
@@ -118,7 +118,7 @@ def h5py_rows(path: str, numbers: list[int]) -> tuple[int, int]:
     return n_tokens, hashes
 
 
-def ours_rows(path: str, numbers: list[int]) -> tuple[int, int]:
+def sentimill_rows(path: str, numbers: list[int]) -> tuple[int, int]:
     n_tokens = hashes = 0
     with sentimill.open_dataset(path) as dataset:
         for at in numbers:

@@ -143,13 +143,13 @@ class Dataset:
         """Returns a whole column: ``tokens``, ``offsets``, ``label``, ``votes``, ``hash`` or ``split``."""
         if name not in COLUMNS:
             raise KeyError(f"{name}: no such column; expected one of {', '.join(COLUMNS)}")
-        return self._whole(name)
+        return self._read_all(name)
 
     @cached_property
     def vocabulary(self) -> list[str]:
         """Words by descending count; word ``i`` has the id ``i + 2``."""
-        spelled = self._whole("vocabulary/bytes").tobytes()
-        ends = self._whole("vocabulary/offsets").tolist()
+        spelled = self._read_all("vocabulary/bytes").tobytes()
+        ends = self._read_all("vocabulary/offsets").tolist()
         if ends[0] != 0 or ends[-1] != len(spelled) or any(end <= begin for begin, end in pairwise(ends)):
             raise self._inconsistent("vocabulary/offsets")
         return [spelled[begin:end].decode("utf-8") for begin, end in pairwise(ends)]
@@ -157,7 +157,7 @@ class Dataset:
     @property
     def vocabulary_count(self) -> npt.NDArray[np.uint64]:
         """Occurrences of each word in all distinct texts, [words]."""
-        return self._whole("vocabulary/count")
+        return self._read_all("vocabulary/count")
 
     @overload
     def __getitem__(self, index: int) -> Row: ...
@@ -212,7 +212,7 @@ class Dataset:
         """Returns consecutive rows, whose arrays are views of one block in memory."""
         if not 0 <= start <= stop <= len(self):
             raise IndexError(f"rows {start} to {stop}, expected a range in 0 to {len(self)}")
-        return list(self._made(start, stop)) if start < stop else []
+        return list(self._read_rows(start, stop)) if start < stop else []
 
     def to_torch(
         self,
@@ -278,24 +278,24 @@ class Dataset:
     def _words(self) -> list[str]:
         return ["(padding)", "(unknown)", *self.vocabulary]
 
-    def _whole(self, name: str) -> npt.NDArray[Any]:
-        return self._own(name, 0, self._columns[name].n_rows)
+    def _read_all(self, name: str) -> npt.NDArray[Any]:
+        return self._read(name, 0, self._columns[name].n_rows)
 
-    def _own(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
+    def _read(self, name: str, start: int, stop: int) -> npt.NDArray[Any]:
         """Returns rows of a column in an array that the caller may change."""
         elements = self._reader.read(name, start, stop)
         return elements if elements.flags.writeable else elements.copy()
 
     def _blocks(self, start: int, stop: int) -> Iterator[Iterator[Row]]:
         for begin in range(start, stop, _BLOCK_ROWS):
-            yield self._made(begin, min(begin + _BLOCK_ROWS, stop))
+            yield self._read_rows(begin, min(begin + _BLOCK_ROWS, stop))
 
-    def _made(self, start: int, stop: int) -> Iterator[Row]:
+    def _read_rows(self, start: int, stop: int) -> Iterator[Row]:
         """Reads one or more rows, and makes them one by one without a Python call per row."""
         bounds = self._bounds(start, stop)
         first = int(bounds[0])
-        ids = self._own("tokens", first, int(bounds[-1]))
-        label, votes, hashes, split = (self._own(name, start, stop) for name in ("label", "votes", "hash", "split"))
+        ids = self._read("tokens", first, int(bounds[-1]))
+        label, votes, hashes, split = (self._read(name, start, stop) for name in ("label", "votes", "hash", "split"))
         ends = (bounds - first).tolist()
         slices = map(ids.__getitem__, map(slice, ends, ends[1:]))
         fields = zip(slices, label.tolist(), votes, hashes.tolist(), split.tolist(), strict=True)

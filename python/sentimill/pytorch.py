@@ -89,9 +89,9 @@ class RowStream(IterableDataset):  # type: ignore[misc]
         # Equal for all shares, so that each block is in one of them.
         np.random.default_rng((self._seed, self._epoch)).shuffle(blocks)
         random = np.random.default_rng((self._seed, self._epoch, share))
-        mine = blocks[share::n_shares].tolist()
-        for begin in range(0, len(mine), _POOL_BLOCKS):
-            pool = [row for block in mine[begin : begin + _POOL_BLOCKS] for row in self._read(block, block_rows)]
+        of_share = blocks[share::n_shares].tolist()
+        for begin in range(0, len(of_share), _POOL_BLOCKS):
+            pool = [row for block in of_share[begin : begin + _POOL_BLOCKS] for row in self._read(block, block_rows)]
             for at in random.permutation(len(pool)).tolist():
                 yield pool[at]
 

@@ -13,6 +13,9 @@ class Arrow(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         support.require(support.HAS_DATASETS, "datasets")
+        import datasets
+
+        datasets.disable_progress_bars()
 
     def test_rows_and_types_are_those_of_the_dataset(self):
         for path, element in ((support.demo(), "uint16"), (support.many_words(), "uint32")):
