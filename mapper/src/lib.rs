@@ -310,7 +310,7 @@ mod tests {
     const GOOD: &str = "{\"reviewText\": \"ok\", \"overall\": 4}\n";
 
     #[test]
-    fn a_few_bad_lines_are_refused_if_there_are_no_others() {
+    fn the_share_of_bad_lines_is_checked_from_20_bad_lines_on() {
         let input = |good, bad| format!("{}{}", GOOD.repeat(good), "x\n".repeat(bad));
         assert_eq!(mapped(&input(1, 19)).0.unwrap().bad(), 19);
         let message = mapped(&input(1, 20)).0.unwrap_err().to_string();

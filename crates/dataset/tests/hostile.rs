@@ -151,7 +151,7 @@ fn other_filters_and_impossible_sizes_are_refused() {
 }
 
 #[test]
-fn external_and_huge_attributes_are_refused() {
+fn variable_length_and_huge_attributes_are_refused() {
     let of_any_length = Altered::by(|file, _| {
         let text: VarLenUnicode =
             file.attr("format").unwrap().read_scalar::<FixedUnicode<32>>().unwrap().parse().unwrap();

@@ -79,7 +79,7 @@ fn compressed_and_utf16_standard_input_is_decoded_as_a_file() {
     let whole = gzip(&DEMO.raw);
     let cut = run(&mut program("mapper"), &whole[..whole.len() - 1]).with_code(65);
     assert!(cut.stderr.ends_with("the end of the file; fetch the file again\n"), "{}", cut.stderr);
-    // A Hadoop task gets inflated lines, so input that looks compressed is an error.
+    // A Hadoop task gets inflated lines, so input that looks compressed is read as lines.
     let mapped = run(as_task(&mut program("mapper")), &gzip(b"{}")).succeeded();
     assert!(
         mapped.stderr.contains("mapper: no line is a review; the input is compressed"),
@@ -118,7 +118,7 @@ fn a_tab_after_every_record_changes_no_byte() {
 }
 
 #[test]
-fn damaged_records_are_refused_by_the_reducer() {
+fn invalid_records_are_refused_by_the_reducer() {
     let unsorted = b"b\t0,0,0,0,1\na\t0,0,0,0,1\n";
     let refused: [(&[u8], &str); 7] = [
         (unsorted, "sort the records by `LC_ALL=C sort`"),
