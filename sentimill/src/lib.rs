@@ -80,11 +80,12 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Eighths of the memory for waiting reviews and rows.
 const WAITING_EIGHTHS: usize = 3;
-/// Fraction of the memory for all threads' sample of texts for the codebook.
+/// The sample of texts for the codebook takes one part in this number of the memory, for all threads
+/// together.
 const SAMPLE_PART: usize = 16;
 /// A larger sample does not improve the codebook.
 const SAMPLE_BYTES_MAX: usize = 48 << 20;
-/// Fraction of the memory for partitions being folded, and for words without a code.
+/// Partitions being folded take one part in this number of the memory, and so do words without a code.
 const FOLDING_PART: usize = 8;
 /// Offsets in a partition are 32-bit integers.
 const FOLDING_BYTES_MAX: usize = 1 << 30;

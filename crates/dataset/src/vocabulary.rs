@@ -60,8 +60,8 @@ impl Vocabulary {
         })
     }
 
-    /// The fault in a vocabulary of this data, in which every word occurs, and the most frequent words come
-    /// first.
+    /// Checks a vocabulary built from this data: every word occurs, and words descend by count. Returns the
+    /// rule broken.
     fn order_fault(&self) -> Option<Fault> {
         let thing = |at: usize| format!("the count of word {at} of the vocabulary");
         if let Some(at) = self.counts.iter().position(|&count| count == 0) {

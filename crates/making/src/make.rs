@@ -327,8 +327,8 @@ fn verified(
     go_on: impl FnMut(u64) -> Result<()>,
 ) -> Result<String> {
     let unverified = |found| Error::Unverified { path: file.to_owned(), found };
-    // Only the part of the message that describes the error, because the remedy for a foreign file does not
-    // apply here.
+    // Keeps only the description of the error, because the remedy for a foreign file does not apply to this
+    // one.
     let said = |error: dataset::Error| match error {
         dataset::Error::Damaged { part, .. } => unverified(format!("{part} does not match its digest")),
         dataset::Error::Broken { thing, found, expected, .. } => {

@@ -86,7 +86,8 @@ fn a_put_whose_answer_was_lost_is_recognized_by_its_mark() {
             if is_last && request.earlier == 0 { Fault::LoseAnswer } else { Fault::None }
         });
         succeeds_in_s3("puts_are_stored", &proxy, "s3://bucket/lost-answers");
-        // The small put, the large one, and the second large one, which finds an object that is not its own.
+        // Three answers are lost: those of the small put, of the large put, and of a second large put, which
+        // finds the object of the first.
         let lost = proxy.seen().into_iter().filter(|(_, fault)| *fault == Fault::LoseAnswer).count();
         assert_eq!(lost, 3);
     }
