@@ -42,11 +42,10 @@ build demo hadoop-demo bench hadoop-bench dist: export SENTIMILL_COMMIT := $(she
 
 build: ## build the programs into target/release/
 	@bootstrap/laptop.sh build $(TORCH_SET)
-	cargo build --release $(LOCKED) $(WORKSPACE) --bins
+	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus
 	$(EXCLUDED)
 
 demo: build ## run all stages on 20,000 synthetic reviews
-	cargo build --release $(LOCKED) $(WORKSPACE) --example demo-corpus
 	tests/demo.sh $(TARGET)/release
 
 # TORCH=no: the group `test` would download PyTorch.

@@ -1,0 +1,160 @@
+//! A page's blocks, run one after the other in a new folder, as a reader runs them.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use tests::programs::{folder_of_programs, without_hadoop};
+use tests::s3_server::{S3Server, with_s3};
+use tests::skipped;
+
+use crate::agreement::{Figures, agree};
+use crate::blocks::{Block, blocks, shell, steps};
+use crate::{project, relative, renews};
+
+/// What came of a page.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// Descriptions of what is not as the page shows it.
+    pub wrong: Vec<String>,
+    /// The files and folders that are in the reader's folder at the end.
+    pub names: BTreeSet<String>,
+}
+
+struct Reader {
+    folder: tempfile::TempDir,
+    tools: tempfile::TempDir,
+    s3: Option<S3Server>,
+    /// Near from the page's first training on.
+    figures: Cell<Figures>,
+}
+
+/// Follows a page from top to bottom.
+pub fn follow(path: &Path) -> Followed {
+    let page = fs::read_to_string(path).unwrap();
+    let reader = Reader::new(&page);
+    let mut followed = Followed::default();
+    let mut renewed = page.clone();
+    for block in blocks(&page).iter().filter(|block| block.not_run.is_none()) {
+        let at = format!("{}:{}", relative(path), block.line);
+        if let Some(missing) = missing(block) {
+            skipped(&format!("{at}: {missing}"));
+            continue;
+        }
+        let can_go_on = match (block.language, block.file) {
+            ("console", _) => reader.types(block, &at, &mut renewed, &mut followed.wrong),
+            ("sh", _) => {
+                let (succeeded, printed) = reader.runs(&["-e", "-o", "pipefail"], block.text);
+                if !succeeded {
+                    followed.wrong.push(format!("{at}: the block fails\n{printed}"));
+                }
+                succeeded
+            }
+            (_, Some(file)) => fs::write(reader.folder.path().join(file), block.text).is_ok(),
+            _ => true,
+        };
+        // What follows would fail for want of this block's files.
+        if !can_go_on {
+            break;
+        }
+    }
+    if renewed != page && renews() {
+        fs::write(path, renewed).unwrap();
+    }
+    let entries = fs::read_dir(reader.folder.path()).unwrap();
+    followed.names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    followed
+}
+
+/// Returns what a block needs and is not installed, which only a developer's machine may lack.
+fn missing(block: &Block<'_>) -> Option<&'static str> {
+    let has = |word: &str| {
+        block.text.split(|character: char| !character.is_alphanumeric()).any(|found| found == word)
+    };
+    if has("trainer") && !folder_of_programs().join("trainer").exists() {
+        return Some("the trainer is not built, for want of PyTorch");
+    }
+    if has("python") && !project().join(".deps/torch/bin/python").exists() {
+        return Some("no Python with PyTorch; `make setup` installs it");
+    }
+    None
+}
+
+impl Reader {
+    fn new(page: &str) -> Self {
+        let (folder, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        // The reader's Python has h5py, NumPy and PyTorch; ours are in two environments of one version.
+        let deps = project().join(".deps");
+        let python = format!(
+            "#!/bin/bash\nfor at in {deps}/test/lib/python*/site-packages; do export PYTHONPATH=$at; done\n\
+             exec {deps}/torch/bin/python \"$@\"\n",
+            deps = deps.display()
+        );
+        let path = tools.path().join("python");
+        fs::write(&path, python).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        let s3 = page.contains("s3://bucket/").then(S3Server::start_s3s_fs);
+        if let Some(s3) = &s3 {
+            // Reviews that the reader has in the bucket.
+            for (name, text) in [("one", "Great battery"), ("two", "Broke at once")] {
+                let line = format!("{{\"reviewText\": \"{text}\", \"overall\": 5}}\n");
+                s3.put(&format!("reviews/{name}.json"), line.as_bytes());
+            }
+        }
+        Self { folder, tools, s3, figures: Cell::new(Figures::Exact) }
+    }
+
+    /// Types the commands of a console block, and renews the block in the page; returns whether all succeed.
+    fn types(&self, block: &Block<'_>, at: &str, page: &mut String, wrong: &mut Vec<String>) -> bool {
+        let mut block_printed = String::new();
+        for step in steps(block.text) {
+            let own = step.command.strip_prefix("cat ").map(|file| self.folder.path().join(file));
+            if let Some(file) = own.filter(|file| !step.command.contains(['<', '|']) && !file.exists()) {
+                fs::write(file, step.output).unwrap();
+            }
+            if step.command.contains("trainer fit") {
+                self.figures.set(Figures::Near);
+            }
+            let (succeeded, printed) = self.runs(&[], &shell(step.command));
+            let agrees = succeeded && agree(step.output, &printed, self.figures.get());
+            if !agrees {
+                let fails = if succeeded { "" } else { " (it fails)" };
+                wrong.push(format!(
+                    "{at}: $ {}{fails}\nshown:\n{}printed:\n{printed}",
+                    step.command, step.output
+                ));
+            }
+            if !succeeded {
+                return false;
+            }
+            block_printed += &format!("$ {}\n{}", step.command, if agrees { step.output } else { &printed });
+        }
+        *page = page.replace(block.text, &block_printed);
+        true
+    }
+
+    /// Runs commands by a shell with these options in the reader's folder; returns whether they succeed, and their output.
+    fn runs(&self, options: &[&str], commands: &str) -> (bool, String) {
+        let programs = folder_of_programs();
+        let path = [self.tools.path(), programs, &programs.join("examples")]
+            .map(|folder| folder.display().to_string());
+        let path = format!("{}:{}", path.join(":"), std::env::var("PATH").unwrap());
+        let mut command: Command = without_hadoop(Path::new("bash"));
+        if let Some(s3) = &self.s3 {
+            command = with_s3(command, &format!("http://{}", s3.address()));
+        }
+        let output = command
+            .args(options)
+            .args(["-c", &format!("exec 2>&1\n{commands}")])
+            .env("PATH", path)
+            .env("NO_COLOR", "1")
+            .current_dir(self.folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
