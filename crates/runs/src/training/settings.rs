@@ -13,7 +13,7 @@ pub struct RunSettings {
     pub version: u32,
     /// The version of the program.
     pub sentimill: String,
-    /// The settings with which reviews were made into rows. Older folders do not have it.
+    /// The settings with which reviews were made into rows. `None` for older folders.
     #[serde(default)]
     pub preparation: Option<Settings>,
     /// The training dataset.
