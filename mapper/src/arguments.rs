@@ -34,7 +34,7 @@ Examples:
 pub struct Arguments {
     /// Files to read [default: standard input]
     ///
-    /// Files to read, in this order. Without a file, or for -, standard input is read.
+    /// Files are read in this order. - is standard input.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The same as [FILE]...
@@ -42,13 +42,12 @@ pub struct Arguments {
     pub input: Vec<PathBuf>,
     /// Maximum length of a line
     ///
-    /// Maximum length of a line, such as 512KiB or 10MB. A longer line is skipped and counted as a bad line.
+    /// A size such as 512KiB or 10MB. A longer line is skipped and counted as a bad line.
     #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = line_bytes, help_heading = "Input")]
     pub line_bytes_max: u64,
     /// Maximum share of bad lines [default: 0.05]
     ///
-    /// Maximum share of bad lines, from 0 to 1. With a greater share the program fails with exit code 65. [default: 0.05; 1
-    /// with --rejects]
+    /// A number from 0 to 1. With a greater share the exit code is 65. The default is 1 with --rejects.
     #[arg(long, value_name = "SHARE", help_heading = "Input")]
     pub bad_lines_max: Option<Share>,
     /// The format of the lines.
@@ -56,12 +55,12 @@ pub struct Arguments {
     pub format: FormatArguments,
     /// Write the bad lines instead of records
     ///
-    /// Write the bad lines as JSON instead of records, each with its reason and its position.
+    /// One JSON object per bad line, with its reason and its position.
     #[arg(long, help_heading = "Output")]
     pub rejects: bool,
     /// Write the counts of lines to a file
     ///
-    /// Write the counts of lines and reviews to a file as JSON, for `merge --counts`.
+    /// The file is JSON, for `merge --counts`.
     #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path),
         help_heading = "Output")]
     pub counts: Option<PathBuf>,

@@ -45,23 +45,22 @@ pub struct Arguments {
 pub struct MergeArguments {
     /// Folder of the run [default: run]
     ///
-    /// Folder of the run that the reducers wrote: a path, file:///path or s3://bucket/prefix. [default: run]
+    /// A path, file:///path or s3://bucket/prefix: the --run of the reducers.
     #[arg(long, value_name = "URL", help_heading = "Input")]
     pub run: Option<String>,
     /// Counts written by mapper --counts
     ///
-    /// The files written by mapper --counts, or the saved output of Hadoop's job client. With them merge verifies that no
-    /// line was lost.
+    /// Or the saved output of Hadoop's job client. With the counts, merge verifies that no line was lost.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
     pub counts: Vec<PathBuf>,
     /// Maximum share of bad lines [default: 0.05]
     ///
-    /// Maximum share of bad lines in all --counts, from 0 to 1. A run with a greater share is not merged. [default: 0.05]
+    /// A number from 0 to 1, for all --counts together. A run with a greater share is not merged.
     #[arg(long, value_name = "SHARE", requires = "counts", help_heading = "Input")]
     pub bad_lines_max: Option<Share>,
     /// Dataset to write [default: reviews.h5]
     ///
-    /// Dataset to write. Its manifest is written beside it as NAME.manifest.json. [default: reviews.h5]
+    /// The manifest is written beside it as NAME.manifest.json.
     #[arg(short, long, value_name = "FILE", help_heading = "Output",
         value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: Option<PathBuf>,
@@ -76,15 +75,15 @@ pub struct MergeArguments {
     pub s3: Option<S3Options>,
     /// Check all bytes of a dataset
     ///
-    /// Read a dataset and check all of it: digests, order of rows and, if its manifest is beside it, the SHA-256.
+    /// Checks digests, rows and, if the manifest is beside the dataset, the SHA-256.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
-        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "s3"])]
+        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "force", "s3"])]
     pub check: Option<PathBuf>,
     /// Print the data card of a dataset
     ///
-    /// Read a dataset and print its data card: rows, labels, ratings, lengths, vocabulary and digests.
+    /// The card lists rows, labels, ratings, lengths, vocabulary and digests.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
-        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "s3"])]
+        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "force", "s3"])]
     pub describe: Option<PathBuf>,
 }
 
@@ -104,14 +103,19 @@ pub enum Command {
 pub struct GcArguments {
     /// Folder of the run
     ///
-    /// Folder of the run: a path, file:///path or s3://bucket/prefix.
+    /// A path, file:///path or s3://bucket/prefix.
     #[arg(long, value_name = "URL")]
     pub run: String,
     /// Delete the objects
     ///
-    /// Delete the objects. Refused unless all partitions are committed.
+    /// Refused unless all partitions are committed.
     #[arg(long)]
     pub delete: bool,
+    /// Print the list as JSON
+    ///
+    /// One JSON document on standard output.
+    #[arg(long)]
+    pub json: bool,
     /// Options for S3.
     #[arg(long, value_name = "LIST", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
     pub s3: Option<S3Options>,

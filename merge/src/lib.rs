@@ -13,12 +13,14 @@ mod vocabulary;
 pub mod arguments;
 pub mod counts;
 pub mod gc;
+pub mod report;
 
 use std::path::PathBuf;
 
 use corpus::digest::Digest;
 use corpus::ledger::{MapperCounts, Share, check_run};
 use dataset::Row;
+use dataset::card::Card;
 use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
@@ -53,10 +55,10 @@ pub struct Options {
 }
 
 /// Result of a merge.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// A dataset was made. The text is its card.
-    Made(Box<DatasetManifest>, String),
+    /// A dataset was made, with this card.
+    Made(Box<DatasetManifest>, Box<Card>),
     /// The dataset already exists, complete and with the same settings.
     Unchanged(Box<DatasetManifest>),
 }
@@ -74,11 +76,12 @@ pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<
     let making = Making::open(&options.dataset, &seal.settings)?;
     if let Some(manifest) = making.look()? {
         if manifest.seal.shards != seal.shards {
-            return Ok(making.refused("a dataset of other shards", "one of this run")?);
-        }
-        making.check_settings(&manifest)?;
-        if making.is_complete(&manifest)? {
-            return Ok(Outcome::Unchanged(manifest));
+            making.refused_unless_replaced("a dataset of other shards", "one of this run")?;
+        } else {
+            making.check_settings(&manifest)?;
+            if making.is_complete(&manifest)? {
+                return Ok(Outcome::Unchanged(manifest));
+            }
         }
     }
     making.check_place()?;
@@ -91,7 +94,7 @@ pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<
         progress,
     };
     let (manifest, card) = making.make(&mut shards, seal, progress, |seal| put_seal(store, seal))?;
-    Ok(Outcome::Made(Box::new(manifest), card))
+    Ok(Outcome::Made(Box::new(manifest), Box::new(card)))
 }
 
 fn check_ledger(ledger: &Ledger, options: &Options) -> Result<()> {

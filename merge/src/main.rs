@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use corpus::ledger::Share;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::DatasetManifest;
-use making::{DatasetOptions, ProgressBars, VocabularyFrom, ledger_lines};
+use making::{DatasetOptions, Existing, ProgressBars, Report, VocabularyFrom, json, ledger_lines};
 use merge::arguments::{Arguments, Command, GcArguments, MergeArguments};
 use merge::gc::Garbage;
-use merge::{Error, Options, Outcome, counts, gc};
+use merge::{Error, Options, Outcome, counts, gc, report};
 use program::exit::{self, Exit, chain, usage};
-use store::Store;
+use store::{Listed, Store};
 
 /// Default of --run.
 const DEFAULT_RUN: &str = "run";
@@ -33,8 +33,8 @@ fn main() -> ExitCode {
     };
     let result = match (&arguments.command, &arguments.merge) {
         (Some(Command::Gc(gc)), _) => collect_garbage(gc),
-        (None, MergeArguments { check: Some(file), .. }) => check(file),
-        (None, MergeArguments { describe: Some(file), .. }) => describe(file),
+        (None, MergeArguments { check: Some(file), report, .. }) => check(file, report.json),
+        (None, MergeArguments { describe: Some(file), report, .. }) => describe(file, report.json),
         (None, arguments) => merge(arguments),
     };
     match result {
@@ -55,6 +55,7 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
             vocabulary: VocabularyFrom::asked(dataset.vocabulary.clone(), dataset.vocabulary_size),
             without: dataset.without.clone(),
             padded: dataset.padded,
+            existing: Existing::replaced_if(dataset.force),
         },
         mapper: counts::sum(&arguments.counts)?,
         bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
@@ -63,13 +64,21 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
     match merge::run(&store, &options, &progress)? {
         Outcome::Made(manifest, card) => {
             warn_without_counts(&options, &manifest);
-            print(&(ledger_lines(&manifest) + &card))
+            match report.json {
+                true => print(&json(&Report::written(&out, &manifest, &card))),
+                false => print(&(ledger_lines(&manifest) + &card.text())),
+            }
         }
         Outcome::Unchanged(manifest) => {
             warn_without_counts(&options, &manifest);
-            let there = format!("{} is there already, whole and of these settings", out.display());
-            print(&format!("{there}: nothing to do\n{}", ledger_lines(&manifest)))?;
-            describe(&out)
+            let card = making::describe(&DatasetReader::open(&out)?)?;
+            match report.json {
+                true => print(&json(&Report::unchanged(&out, &manifest, &card))),
+                false => {
+                    let there = format!("{} is there already, whole and of these settings", out.display());
+                    print(&format!("{there}: nothing to do\n{}{}", ledger_lines(&manifest), card.text()))
+                }
+            }
         }
     }
 }
@@ -107,8 +116,13 @@ fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
     }
 }
 
-fn check(file: &Path) -> Result<(), Error> {
+fn check(file: &Path, is_json: bool) -> Result<(), Error> {
     let checked = making::check(file)?;
+    if is_json {
+        let dataset = file.display().to_string();
+        let (rows, digests) = (checked.dataset.n_rows(), checked.dataset.digests());
+        return print(&json(&report::Checked { dataset, rows, manifest: checked.manifest, digests }));
+    }
     let (digests, rows) = (checked.dataset.digests(), checked.dataset.n_rows());
     let bytes = match checked.manifest {
         true => "its bytes are those of its manifest",
@@ -122,13 +136,33 @@ fn check(file: &Path) -> Result<(), Error> {
     ))
 }
 
-fn describe(file: &Path) -> Result<(), Error> {
-    print(&making::describe(&DatasetReader::open(file)?)?)
+fn describe(file: &Path, is_json: bool) -> Result<(), Error> {
+    let card = making::describe(&DatasetReader::open(file)?)?;
+    print(&if is_json { json(&card) } else { card.text() })
 }
 
 fn collect_garbage(arguments: &GcArguments) -> Result<(), Error> {
     let store = Store::open_with(&arguments.run, &arguments.s3.clone().unwrap_or_default())?;
     let Garbage { orphans, strangers, refusal } = gc::find(&store)?;
+    if arguments.json {
+        let refused = refusal.as_ref().map(|error| chain(error));
+        if let (Some(refusal), true) = (refusal, arguments.delete) {
+            return Err(refusal);
+        }
+        let listed = |objects: &[Listed]| objects.iter().map(report::Object::of).collect();
+        let (run, deleted) = (store.url(), arguments.delete);
+        let document = report::Garbage {
+            run,
+            deleted,
+            refused,
+            orphans: listed(&orphans),
+            strangers: listed(&strangers),
+        };
+        if arguments.delete {
+            orphans.iter().try_for_each(|orphan| store.delete(&orphan.key))?;
+        }
+        return print(&json(&document));
+    }
     for orphan in &orphans {
         print(&format!("{} {} bytes\n", orphan.key, orphan.bytes))?;
     }

@@ -24,14 +24,12 @@ Examples:
 pub struct Arguments {
     /// Folder of the run [default: run; Hadoop: none]
     ///
-    /// Folder of the run: a path, file:///path or s3://bucket/prefix. All reducers of a run and merge use the same one.
-    /// [default: run; required under Hadoop]
+    /// A path, file:///path or s3://bucket/prefix, the same for all reducers of the run. Required under Hadoop.
     #[arg(long, value_name = "URL", help_heading = "Output")]
     pub run: Option<String>,
     /// Print no progress, only warnings and errors
     ///
-    /// Print neither progress nor informational lines on standard error. Warnings and errors remain. It has no effect in a
-    /// Hadoop task.
+    /// It has no effect in a Hadoop task.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
     /// The partition.
@@ -44,12 +42,12 @@ pub struct Arguments {
     pub partitions: Option<u32>,
     /// Read all records, use those of this partition
     ///
-    /// Read the records of all partitions and use those of this one, when the input was not split by Hadoop.
+    /// For input that was not split into partitions.
     #[arg(long, conflicts_with = "any_partitioner", help_heading = "Input")]
     pub select: bool,
     /// Accept records of other partitions
     ///
-    /// Accept every record, when the input was split by another partitioner than Hadoop's default.
+    /// For input that was split by another partitioner than Hadoop's default.
     #[arg(long, help_heading = "Input")]
     pub any_partitioner: bool,
     /// The attempt.
@@ -64,7 +62,7 @@ pub struct Arguments {
     pub s3: Option<S3Options>,
     /// Memory for rows
     ///
-    /// Memory for rows, such as 512MiB or 2GB. Rows that do not fit are sorted in files in TMPDIR.
+    /// A size such as 512MiB or 2GB. Rows that do not fit are sorted in files in TMPDIR.
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_memory, help_heading = "Resources")]
     pub memory: usize,
 }

@@ -27,7 +27,7 @@ Examples:
 pub struct Arguments {
     /// Files, folders, patterns, s3:// URLs, or -
     ///
-    /// Files, folders, quoted patterns such as 'reviews-*.gz', s3://bucket/prefix, or - for standard input.
+    /// A pattern is quoted, as in 'reviews-*.gz'. - is standard input.
     #[arg(value_name = "PLACE", required_unless_present = "input")]
     pub places: Vec<String>,
     /// The same as [PLACE]...
@@ -35,7 +35,7 @@ pub struct Arguments {
     pub input: Vec<String>,
     /// Maximum share of bad lines
     ///
-    /// Maximum share of bad lines, from 0 to 1. With a greater share no dataset is written, and the exit code is 65.
+    /// A number from 0 to 1. With a greater share no dataset is written, and the exit code is 65.
     #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES, help_heading = "Input")]
     pub bad_lines_max: Share,
     /// The format of the lines.
@@ -46,8 +46,8 @@ pub struct Arguments {
     pub rows: RowArguments,
     /// Dataset to write [default: PLACE's name + .h5]
     ///
-    /// Dataset to write. Its manifest is written beside it as NAME.manifest.json. [default: in the current folder, for one
-    /// file its name without extensions and with .h5, else reviews.h5]
+    /// The default for reviews.json.gz is reviews.h5 in the current folder, and the same for several files. The manifest is
+    /// written beside it as NAME.manifest.json.
     #[arg(short, long, value_name = "FILE", help_heading = "Output",
         value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: Option<PathBuf>,
@@ -62,12 +62,12 @@ pub struct Arguments {
     pub s3: Option<S3Options>,
     /// Maximum memory
     ///
-    /// Maximum memory, such as 512MiB or 2GB. Data that does not fit is written to files in TMPDIR.
+    /// A size such as 512MiB or 2GB. Data that does not fit is written to files in TMPDIR.
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_memory, help_heading = "Resources")]
     pub memory: usize,
     /// Number of threads [default: one per core]
     ///
-    /// Number of threads. [default: one per core, fewer with little memory]
+    /// With little --memory the default is lower.
     #[arg(short = 'j', long, value_name = "N", help_heading = "Resources",
         value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,

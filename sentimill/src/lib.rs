@@ -34,6 +34,7 @@ use corpus::format::Format;
 use corpus::judgement::{WithoutReview, invalid_utf8, judge};
 use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
 use corpus::settings::Settings;
+use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
@@ -67,12 +68,12 @@ pub struct Options {
 }
 
 /// A new dataset and its card.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Made {
     /// Its manifest.
     pub manifest: DatasetManifest,
     /// Its card.
-    pub card: String,
+    pub card: Card,
 }
 
 /// Interval at which bars are updated and an interruption is detected.

@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use arguments::ReportArguments;
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
 use dataset::dataset_file::DatasetReader;
-use making::{DatasetOptions, ProgressBars, VocabularyFrom, ledger_lines};
+use making::{DatasetOptions, Existing, ProgressBars, Report, VocabularyFrom, json, ledger_lines};
 use program::exit::{self, Exit, chain, print, usage};
 use sentimill::arguments::Arguments;
 use sentimill::reading::{self, Reading, ReadingOptions};
@@ -47,7 +48,7 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let threads = threads(&arguments);
     let settings = row_settings(&arguments)?;
     let inputs = [arguments.places, arguments.input].concat();
-    let is_quiet = arguments.report.quiet;
+    let ReportArguments { json: is_json, quiet: is_quiet } = arguments.report;
     let out = arguments.out.unwrap_or_else(|| {
         let out = default_out(&inputs);
         if !is_quiet {
@@ -65,6 +66,7 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
             vocabulary: VocabularyFrom::asked(dataset.vocabulary, dataset.vocabulary_size),
             without: dataset.without,
             padded: dataset.padded,
+            existing: Existing::replaced_if(dataset.force),
         },
         memory_bytes: arguments.memory,
         threads,
@@ -79,7 +81,11 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot listen to signals: {error}")))?;
     let progress = if is_quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("sentimill") };
     let made = run(&reading, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
-    print(&(ledger_lines(&made.manifest) + &made.card)).map_err(|error| failed(Error::Output(error)))
+    let text = match is_json {
+        true => json(&Report::written(&options.dataset.out, &made.manifest, &made.card)),
+        false => ledger_lines(&made.manifest) + &made.card.text(),
+    };
+    print(&text).map_err(|error| failed(Error::Output(error)))
 }
 
 /// The name of one file without its extensions, in the current folder; for other inputs a fixed name.

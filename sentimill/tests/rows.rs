@@ -124,6 +124,7 @@ fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: u
             vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE as u64),
             without,
             padded: None,
+            existing: making::Existing::Keep,
         },
         memory_bytes,
         threads,

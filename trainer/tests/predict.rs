@@ -70,6 +70,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
             vocabulary: VocabularyFrom::Frequency(vocabulary_size),
             without: None,
             padded: None,
+            existing: making::Existing::Keep,
         },
         mapper: None,
         bad_lines_max: Share::OF_BAD_LINES,

@@ -9,37 +9,45 @@ use clap::Args;
 pub struct DatasetArguments {
     /// Maximum number of words [default: 10000]
     ///
-    /// Maximum number of words in the vocabulary, which are the most frequent ones. All other words are read as unknown.
-    /// [default: 10000]
+    /// The vocabulary contains the most frequent words. All other words are unknown tokens.
     #[arg(long, value_name = "N", conflicts_with = "vocabulary", help_heading = "Vocabulary",
         value_parser = clap::value_parser!(u64).range(1..=4_000_000_000))]
     pub vocabulary_size: Option<u64>,
     /// Vocabulary of another dataset
     ///
-    /// Use the vocabulary of another dataset, as for a test set with the words of its training set. The settings of rows must
-    /// be those of that dataset.
+    /// For a test set that needs the token ids of its training set. The settings of rows must be those of that dataset.
     #[arg(long, value_name = "FILE", help_heading = "Vocabulary")]
     pub vocabulary: Option<PathBuf>,
     /// Omit the texts of another dataset
     ///
-    /// Omit the texts that another dataset contains, so that a test set and a training set share none.
+    /// For a test set that shares no text with its training set.
     #[arg(long, value_name = "FILE", help_heading = "Vocabulary")]
     pub without: Option<PathBuf>,
     /// Also write a copy with N ids per row
     ///
-    /// Also write a copy for other programs, beside the dataset as NAME.padded.h5: each row has the label and exactly N ids,
-    /// cut or filled with 0.
+    /// The copy, NAME.padded.h5, is for other programs: each row has the label and exactly N ids, cut or filled with 0.
     #[arg(long, value_name = "N", help_heading = "Output",
         value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub padded: Option<u64>,
+    /// Replace an existing dataset
+    ///
+    /// Its manifest and its padded copy are replaced, too. A file is replaced only if its SHA-256 is the one in the manifest
+    /// beside it, so that no other file is lost.
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
 }
 
 /// How a result is reported.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ReportArguments {
+    /// Print the result as JSON
+    ///
+    /// One JSON document on standard output, with the facts of the text.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
     /// Print no progress, only warnings and errors
     ///
-    /// Print neither progress nor informational lines on standard error. Warnings and errors remain.
+    /// Standard output is the same.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
 }

@@ -16,8 +16,7 @@ pub struct FormatArguments {
     format: FormatName,
     /// json: fields of amazon2014, 2018, 2023 or yelp
     ///
-    /// json: the field names of a known source: amazon2014, amazon2018, amazon2023 or yelp. Shorthand for --text-field and
-    /// --rating-field.
+    /// Shorthand for --text-field and --rating-field: amazon2014, amazon2018, amazon2023 or yelp.
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
     /// json: field of the text [default: reviewText]
@@ -25,18 +24,17 @@ pub struct FormatArguments {
     text_field: Option<String>,
     /// json: field of the rating [default: overall]
     ///
-    /// json: field of the rating, which is a number of stars from 1 to 5. [default: overall]
+    /// The field holds a number of stars from 1 to 5.
     #[arg(long, value_name = "NAME")]
     rating_field: Option<String>,
     /// Other formats: stars per class [default: 1=1,2=5]
     ///
-    /// polarity-csv and fasttext: the number of stars per class, as in 1=1,2=5. A line of another class is a bad line.
-    /// [default: 1=1,2=5]
+    /// For polarity-csv and fasttext. A line of another class is a bad line.
     #[arg(long, value_name = "LIST")]
     class_ratings: Option<ClassRatings>,
     /// polarity-csv: prepend the title to the text
     ///
-    /// polarity-csv: prepend the column before the text, which is the title in the Amazon files, to the text.
+    /// The title is the column before the text.
     #[arg(long)]
     with_title: bool,
 }

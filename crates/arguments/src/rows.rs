@@ -13,29 +13,29 @@ use program::exit::Exit;
 pub struct RowArguments {
     /// Preset: modern or original [default: modern]
     ///
-    /// Preset of the flags below. original is shorthand for --stopwords nltk --max-tokens 100 --keep first, the settings of
-    /// the original system. A flag overrides its preset. [default: modern]
+    /// original is shorthand for --stopwords nltk --max-tokens 100 --keep first, the settings of the original system. Other
+    /// flags override the preset.
     #[arg(long, value_name = "NAME", value_parser = ["modern", "original"], hide_possible_values = true)]
     profile: Option<String>,
     /// Stop words: nltk, nltk-negations, none or FILE
     ///
-    /// Words to remove from every text: nltk, nltk-negations (nltk without "not" and its like), none, or a file of one word
+    /// Stop words are removed from every text. nltk-negations is nltk without negations such as "not". A file has one word
     /// per line. [default: none]
     #[arg(long, value_name = "LIST")]
     stopwords: Option<String>,
     /// Maximum tokens per row, 0 for all [default: 400]
     ///
-    /// Maximum number of tokens per row; 0 keeps all. A longer text is cut as --keep states. [default: 400]
+    /// A longer row is cut to the part that --keep names.
     #[arg(long, value_name = "N")]
     max_tokens: Option<u32>,
     /// Kept part: first, last or ends [default: ends]
     ///
-    /// The tokens that a longer text keeps: the first, the last, or both ends in equal numbers. [default: ends]
+    /// The part of a row that is kept if it has more than --max-tokens: the first tokens, the last, or half of both.
     #[arg(long, value_name = "PART")]
     keep: Option<Keep>,
     /// Lowest rating with label 1 [default: 4]
     ///
-    /// Lowest rating whose label is 1, positive; lower ratings have label 0. [default: 4]
+    /// Rows with a lower rating have label 0.
     #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
     positive_from: Option<u8>,
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use corpus::digest::Digest;
 use corpus::settings::{Difference, Settings};
-use dataset::card::{Summary, card};
+use dataset::card::{Card, Summary};
 use dataset::dataset_file::{DatasetReader, DatasetSettings};
 use dataset::vocabulary::Vocabulary;
 use dataset::{Row, WordList};
@@ -147,7 +147,7 @@ impl Rows {
             Source::Blocks(Arc::new(Blocks::new(reader, *reading, sizes)))
         };
         let Findings { census, summary, smallest, known } = findings;
-        let card = card(&settings, &digests, &vocabulary, &summary);
+        let card = Card::of(&settings, &digests, &vocabulary, &summary).lines();
         Ok(Self {
             path: path.to_owned(),
             settings,

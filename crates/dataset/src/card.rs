@@ -1,7 +1,10 @@
 //! The data card: a summary of a dataset on one screen. `merge` prints it, and a training keeps the card of
 //! its dataset.
 
+use std::fmt;
+
 use corpus::settings::Keep;
+use serde::Serialize;
 
 use crate::dataset_file::DatasetSettings;
 use crate::header::Digests;
@@ -57,82 +60,171 @@ fn add_each(sums: &mut [u64], numbers: impl IntoIterator<Item = u64>) {
     sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
 }
 
-/// The lines of the card: names and values.
-pub fn card(
-    settings: &DatasetSettings,
-    digests: &Digests,
-    vocabulary: &Vocabulary,
-    summary: &Summary,
-) -> Vec<(&'static str, String)> {
-    let reviews: u64 = summary.votes.iter().sum();
-    let negative = summary.rows - summary.positive;
-    let mut card = Vec::new();
-    let mut line = |name, text: String| card.push((name, text));
-    line("rows", format!("{} distinct texts of {reviews} reviews", summary.rows));
-    let from = settings.rows.positive_from;
-    line("label 1", format!("{} (rating {from} and more)", share(summary.positive, summary.rows)));
-    line("label 0", share(negative, summary.rows));
-    let stars = (1..).zip(summary.votes).map(|(rating, n)| format!("{rating}: {}", share(n, reviews)));
-    line("ratings", stars.collect::<Vec<_>>().join("  "));
-    line(
-        "tokens",
-        format!("{}, of which {} unknown", summary.tokens, share(summary.unknown, summary.tokens)),
-    );
-    line("row length", lengths(summary));
-    let kept = match settings.rows.max_tokens {
-        0 => "all words of a row kept".to_owned(),
-        most => format!("{} of a row kept", kept_words(settings.rows.keep, most)),
-    };
-    line("settings", format!("{} stop words, {kept}", settings.rows.stop_words.len()));
-    line("vocabulary", format!("{} words", vocabulary.words.len()));
-    line("most often", frequent_words(vocabulary));
-    line("row digest", digests.row_digest.to_string());
-    line("id digest", digests.id_digest.to_string());
-    line("vocabulary digest", digests.vocabulary_digest.to_string());
-    card
+/// The data card of a dataset: [`Card::text`] for people, as JSON for programs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Card {
+    /// Rows, which are distinct texts.
+    pub rows: u64,
+    /// Reviews with these texts.
+    pub reviews: u64,
+    /// Rows with label 1.
+    pub label_1: u64,
+    /// Rows with label 0.
+    pub label_0: u64,
+    /// Lowest rating with label 1.
+    pub positive_from: u8,
+    /// Reviews with one, two, … five stars.
+    pub ratings: [u64; 5],
+    /// Tokens of all rows.
+    pub tokens: u64,
+    /// Tokens whose word is not in the vocabulary.
+    pub unknown_tokens: u64,
+    /// Tokens per row, if there are rows.
+    pub row_length: Option<RowLength>,
+    /// Number of stop words.
+    pub stop_words: usize,
+    /// Maximum number of tokens per row; 0 keeps all.
+    pub max_tokens: u32,
+    /// Part of a longer row that is kept.
+    pub keep: Keep,
+    /// Words of the vocabulary.
+    pub vocabulary: usize,
+    /// The most frequent words, in descending order.
+    pub most_often: Vec<Frequent>,
+    /// Digests of rows, ids and vocabulary.
+    pub digests: Digests,
 }
 
-fn kept_words(keep: Keep, most: u32) -> String {
-    match keep {
-        Keep::First => format!("the first {most} words"),
-        Keep::Last => format!("the last {most} words"),
-        Keep::Ends => format!("{most} words from both ends"),
+/// Numbers of tokens per row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RowLength {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub median: usize,
+    /// The 90th percentile.
+    pub percentile_90: usize,
+    /// The 99th percentile.
+    pub percentile_99: usize,
+    /// The maximum.
+    pub longest: usize,
+}
+
+/// A word and its number of occurrences.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Frequent {
+    /// The word.
+    pub word: String,
+    /// Its occurrences.
+    pub count: u64,
+}
+
+impl Card {
+    /// Returns the card of a dataset with these parts.
+    pub fn of(
+        settings: &DatasetSettings,
+        digests: &Digests,
+        vocabulary: &Vocabulary,
+        summary: &Summary,
+    ) -> Self {
+        let words = vocabulary.words.iter().zip(&vocabulary.counts).take(WORDS_SHOWN);
+        let frequent = |(word, &count): (&[u8], &u64)| Frequent {
+            word: String::from_utf8_lossy(word).into_owned(),
+            count,
+        };
+        Self {
+            rows: summary.rows,
+            reviews: summary.votes.iter().sum(),
+            label_1: summary.positive,
+            label_0: summary.rows - summary.positive,
+            positive_from: settings.rows.positive_from,
+            ratings: summary.votes,
+            tokens: summary.tokens,
+            unknown_tokens: summary.unknown,
+            row_length: RowLength::of(summary),
+            stop_words: settings.rows.stop_words.len(),
+            max_tokens: settings.rows.max_tokens,
+            keep: settings.rows.keep,
+            vocabulary: vocabulary.words.len(),
+            most_often: words.map(frequent).collect(),
+            digests: *digests,
+        }
+    }
+
+    /// The lines of the card: names and values.
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let stars =
+            (1..).zip(self.ratings).map(|(rating, n)| format!("{rating}: {}", share(n, self.reviews)));
+        // These are cleaned words, so they contain no control characters and are safe on a terminal.
+        let words = self.most_often.iter().map(|Frequent { word, count }| format!("{word} {count}"));
+        let kept = match (self.max_tokens, self.keep) {
+            (0, _) => "all words of a row kept".to_owned(),
+            (most, Keep::First) => format!("the first {most} words of a row kept"),
+            (most, Keep::Last) => format!("the last {most} words of a row kept"),
+            (most, Keep::Ends) => format!("{most} words from both ends of a row kept"),
+        };
+        let unknown = share(self.unknown_tokens, self.tokens);
+        let Digests { row_digest, id_digest, vocabulary_digest } = self.digests;
+        vec![
+            ("rows", format!("{} distinct texts of {} reviews", self.rows, self.reviews)),
+            (
+                "label 1",
+                format!("{} (rating {} and more)", share(self.label_1, self.rows), self.positive_from),
+            ),
+            ("label 0", share(self.label_0, self.rows)),
+            ("ratings", stars.collect::<Vec<_>>().join("  ")),
+            ("tokens", format!("{}, of which {unknown} unknown", self.tokens)),
+            ("row length", self.row_length.map_or_else(|| "no rows".to_owned(), |length| length.to_string())),
+            ("settings", format!("{} stop words, {kept}", self.stop_words)),
+            ("vocabulary", format!("{} words", self.vocabulary)),
+            ("most often", words.collect::<Vec<_>>().join(", ")),
+            ("row digest", row_digest.to_string()),
+            ("id digest", id_digest.to_string()),
+            ("vocabulary digest", vocabulary_digest.to_string()),
+        ]
+    }
+
+    /// The lines as text.
+    pub fn text(&self) -> String {
+        self.lines().into_iter().map(|(name, value)| format!("{name:<17} {value}\n")).collect()
+    }
+}
+
+impl RowLength {
+    fn of(summary: &Summary) -> Option<Self> {
+        if summary.rows == 0 {
+            return None;
+        }
+        let percentile = |percent: u64| {
+            let rank = (summary.rows * percent).div_ceil(100).max(1);
+            let mut below = 0;
+            let length = summary.lengths.iter().position(|n| {
+                below += n;
+                below >= rank
+            });
+            length.unwrap_or(0)
+        };
+        Some(Self {
+            mean: summary.tokens as f64 / summary.rows as f64,
+            median: percentile(50),
+            percentile_90: percentile(90),
+            percentile_99: percentile(99),
+            longest: percentile(100),
+        })
+    }
+}
+
+impl fmt::Display for RowLength {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mean, median, percentile_90, percentile_99, longest } = self;
+        write!(
+            out,
+            "mean {mean:.1}, median {median}, 90 % up to {percentile_90}, 99 % up to {percentile_99}, longest {longest}"
+        )
     }
 }
 
 /// A number and its share of the whole.
 fn share(n: u64, whole: u64) -> String {
     if whole == 0 { n.to_string() } else { format!("{n} ({:.1} %)", 100.0 * n as f64 / whole as f64) }
-}
-
-fn lengths(summary: &Summary) -> String {
-    if summary.rows == 0 {
-        return "no rows".to_owned();
-    }
-    let mean = summary.tokens as f64 / summary.rows as f64;
-    let percentile = |percent: u64| {
-        let rank = (summary.rows * percent).div_ceil(100).max(1);
-        let mut below = 0;
-        summary.lengths.iter().position(|n| {
-            below += n;
-            below >= rank
-        })
-    };
-    let at = |percent| percentile(percent).map_or(0, |length| length);
-    format!(
-        "mean {mean:.1}, median {}, 90 % up to {}, 99 % up to {}, longest {}",
-        at(50),
-        at(90),
-        at(99),
-        at(100)
-    )
-}
-
-/// These are cleaned words, so they contain no control characters and are safe on a terminal.
-fn frequent_words(vocabulary: &Vocabulary) -> String {
-    let words = vocabulary.words.iter().zip(&vocabulary.counts).take(WORDS_SHOWN);
-    words
-        .map(|(word, count)| format!("{} {count}", String::from_utf8_lossy(word)))
-        .collect::<Vec<_>>()
-        .join(", ")
 }

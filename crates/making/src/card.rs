@@ -1,16 +1,14 @@
 //! The data card of a dataset as text.
 
-use std::fmt::Write;
-
 use dataset::Row;
-use dataset::card::{Summary, card};
+use dataset::card::{Card, Summary};
 use dataset::dataset_file::DatasetReader;
 
 use crate::THREADS_MAX;
 use crate::error::Result;
 
 /// Reads and checks a whole dataset, and returns its card.
-pub fn describe(dataset: &DatasetReader) -> Result<String> {
+pub fn describe(dataset: &DatasetReader) -> Result<Card> {
     describe_while(dataset, |_| Ok(()))
 }
 
@@ -18,17 +16,12 @@ pub fn describe(dataset: &DatasetReader) -> Result<String> {
 pub(crate) fn describe_while(
     dataset: &DatasetReader,
     mut go_on: impl FnMut(u64) -> Result<()>,
-) -> Result<String> {
+) -> Result<Card> {
     let mut summary = Summary::default();
     let count = |block: &mut Summary, _, row: &Row| block.count(row);
     dataset.try_verify_blocks(dataset::threads(THREADS_MAX), Summary::default, count, |block| {
         summary.add(block);
         go_on(summary.rows())
     })?;
-    let lines = card(dataset.settings(), &dataset.digests(), dataset.vocabulary(), &summary);
-    let mut text = String::new();
-    for (name, line) in lines {
-        writeln!(text, "{name:<17} {line}").expect("a String takes all");
-    }
-    Ok(text)
+    Ok(Card::of(dataset.settings(), &dataset.digests(), dataset.vocabulary(), &summary))
 }

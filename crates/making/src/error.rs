@@ -93,7 +93,7 @@ pub enum Error {
     #[error("the ledger does not balance")]
     Ledger(#[from] Unbalanced),
     /// Another file has the path of the dataset.
-    #[error("{} is there already and is {found}, expected {expected}; nothing was changed: move it away or name another --out", path.display())]
+    #[error("{}: already exists and is {found}, expected {expected}; nothing was changed: move it away, choose another --out, or replace a dataset by --force", path.display())]
     OtherFile {
         /// The file.
         path: PathBuf,
@@ -101,6 +101,18 @@ pub enum Error {
         found: String,
         /// What was expected.
         expected: String,
+    },
+    /// An existing file that `--force` does not replace.
+    #[error(
+        "{}: already exists and is not replaced: {why}; --force replaces only datasets of merge and sentimill: move it away \
+         or choose another --out",
+        path.display()
+    )]
+    NotReplaced {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: &'static str,
     },
     /// A shard or dataset could not be written or read.
     #[error(transparent)]
@@ -135,7 +147,7 @@ impl Error {
             Self::Record { .. } | Self::OtherThanManifest { .. } => Exit::MissingInput,
             Self::OtherCleaning { .. } | Self::OtherRows { .. } => Exit::Settings,
             Self::Ledger(_) | Self::NoRows { .. } => Exit::BadInput,
-            Self::OtherFile { .. } | Self::NoFolder(_) => Exit::Usage,
+            Self::OtherFile { .. } | Self::NotReplaced { .. } | Self::NoFolder(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::File { .. } | Self::Unverified { .. } => Exit::Io,

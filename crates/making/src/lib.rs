@@ -15,6 +15,7 @@ mod make;
 mod progress;
 mod publish;
 mod record;
+mod report;
 mod vocabulary;
 
 use std::num::NonZeroUsize;
@@ -26,9 +27,10 @@ pub use error::{Error, Result, at};
 pub use hashes::Hashes;
 pub use ids::Ids;
 pub use ledger::ledger_lines;
-pub use make::{DatasetOptions, Making, VocabularyFrom};
+pub use make::{DatasetOptions, Existing, Making, VocabularyFrom};
 pub use progress::ProgressBars;
 pub use record::{check_version, parsed_record};
+pub use report::{Report, json};
 
 /// Maximum number of threads that read a shard or a dataset. Each holds a chunk of every column.
 pub const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("8 is more than 0");

@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use dataset::Digests;
+use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
+use dataset::sha256;
 use program::exit::chain;
 use tempfile::TempPath;
 
@@ -18,11 +20,14 @@ use crate::content::{DatasetContent, Size};
 use crate::error::{Error, Result, at};
 use crate::ids::Ids;
 use crate::progress::ProgressBars;
-use crate::publish::{Finished, Places, same_file};
+use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced, same_file};
 use crate::vocabulary::{most_frequent, recounted};
 
 /// Number of rows between two updates of a progress bar.
 const ROWS_SHOWN: u64 = 1 << 10;
+
+/// Why an existing file without a manifest is not replaced.
+const NO_MANIFEST: &str = "no manifest beside it records it";
 
 /// Options of the dataset to make.
 #[derive(Clone, Debug)]
@@ -35,6 +40,24 @@ pub struct DatasetOptions {
     pub without: Option<PathBuf>,
     /// Number of ids per row of a padded copy, if one is to be made.
     pub padded: Option<u64>,
+    /// What happens to an existing dataset that differs.
+    pub existing: Existing,
+}
+
+/// What happens to an existing dataset that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is kept, and the new one is refused.
+    Keep,
+    /// It is replaced, if its SHA-256 is the one in the manifest beside it.
+    Replace,
+}
+
+impl Existing {
+    /// What a flag such as --force requests.
+    pub fn replaced_if(force: bool) -> Self {
+        if force { Self::Replace } else { Self::Keep }
+    }
 }
 
 /// The source of a vocabulary.
@@ -101,7 +124,8 @@ impl<'a> Making<'a> {
     }
 
     /// Returns the manifest of the existing dataset, if there is one. An existing file without a manifest is
-    /// refused before any work is done, unless it is a complete dataset with the same settings.
+    /// refused before any work is done, unless it is a complete dataset with the same settings. With
+    /// [`Existing::Replace`] a file that is not the one of its manifest is refused, too.
     pub fn look(&self) -> Result<Option<Box<DatasetManifest>>> {
         // Read in any case, because a file with this name that is not a manifest must not be overwritten.
         let manifest = self.places.read_manifest()?;
@@ -113,12 +137,16 @@ impl<'a> Making<'a> {
             return self.refused("a folder or a special file", "a dataset or nothing");
         }
         if let Some(manifest) = manifest {
+            self.check_recorded(&manifest)?;
             return Ok(Some(Box::new(manifest)));
         }
         // A program was killed between writing the dataset and its manifest. The new dataset will be compared
         // with this file.
         match DatasetReader::open(&self.places.dataset) {
             Ok(dataset) if dataset.settings() == &self.settings => Ok(None),
+            _ if self.options.existing == Existing::Replace => {
+                Err(not_replaced(&self.places.dataset, NO_MANIFEST))
+            }
             Ok(_) => self.refused("a dataset of other settings", "one of these"),
             Err(_) => self.refused("no whole dataset", "this one or nothing"),
         }
@@ -134,7 +162,48 @@ impl<'a> Making<'a> {
         if manifest.settings == self.settings {
             return Ok(());
         }
-        self.refused("a dataset of other settings", "one of these")
+        self.refused_unless_replaced("a dataset of other settings", "one of these")
+    }
+
+    /// Refuses an existing dataset that differs, unless it is to be replaced.
+    pub fn refused_unless_replaced(&self, found: &str, expected: &str) -> Result<()> {
+        match self.options.existing {
+            Existing::Keep => self.refused(found, expected),
+            Existing::Replace => Ok(()),
+        }
+    }
+
+    /// With [`Existing::Replace`], checks that the existing files are those of their manifest. A dataset with the same
+    /// settings may be the new one, of a program that was killed before it wrote the manifest: it will be compared.
+    fn check_recorded(&self, manifest: &DatasetManifest) -> Result<()> {
+        if self.options.existing == Existing::Keep {
+            return Ok(());
+        }
+        let Places { dataset, padded, .. } = &self.places;
+        if at(dataset, "read what is there", sha256::of_file(dataset))? != manifest.sha256 {
+            return match DatasetReader::open(dataset) {
+                Ok(there) if there.settings() == &self.settings => Ok(()),
+                _ => Err(not_replaced(dataset, OTHER_SHA256)),
+            };
+        }
+        if self.options.padded.is_some() && at(padded, "look it up", padded.try_exists())? {
+            let there = at(padded, "read what is there", sha256::of_file(padded))?;
+            if manifest.padded_sha256.as_ref() != Some(&there) {
+                return Err(not_replaced(padded, OTHER_SHA256));
+            }
+        }
+        Ok(())
+    }
+
+    /// The existing files that may be replaced: dataset and padded copy.
+    fn replaceable(&self) -> Result<[Replaceable; 2]> {
+        if self.options.existing == Existing::Keep {
+            return Ok([Replaceable::Nothing, Replaceable::Nothing]);
+        }
+        let manifest = self.places.read_manifest()?;
+        let padded = manifest.as_ref().and_then(|manifest| manifest.padded_sha256.clone());
+        let dataset = manifest.map(|manifest| manifest.sha256);
+        Ok([dataset, padded].map(Replaceable::Recorded))
     }
 
     /// The error for an existing file that differs from the dataset.
@@ -146,6 +215,14 @@ impl<'a> Making<'a> {
     /// Whether the files of a manifest exist, are complete, and include all requested ones. Returns an error
     /// if one differs.
     pub fn is_complete(&self, manifest: &DatasetManifest) -> Result<bool> {
+        match (self.has_all_files(manifest), self.options.existing) {
+            (Err(Error::OtherFile { .. }), Existing::Replace) => Ok(false),
+            (Ok(_), Existing::Replace) if manifest.settings != self.settings => Ok(false),
+            (found, _) => found,
+        }
+    }
+
+    fn has_all_files(&self, manifest: &DatasetManifest) -> Result<bool> {
         same_file(&self.places.dataset, &manifest.sha256)?;
         let padded = &self.places.padded;
         if self.options.padded.is_some() {
@@ -173,7 +250,7 @@ impl<'a> Making<'a> {
         seal: Seal,
         progress: &ProgressBars,
         put_seal: impl FnOnce(&Seal) -> Result<(), C::Error>,
-    ) -> Result<(DatasetManifest, String), C::Error> {
+    ) -> Result<(DatasetManifest, Card), C::Error> {
         let (built, card) = self.build(content, seal.ledger.reducer, progress)?;
         let manifest = self.publish(built, seal, progress, || go_on(content), put_seal)?;
         Ok((manifest, card))
@@ -184,7 +261,7 @@ impl<'a> Making<'a> {
         content: &mut C,
         reducer: ReducerCounts,
         progress: &ProgressBars,
-    ) -> Result<(Built, String), C::Error> {
+    ) -> Result<(Built, Card), C::Error> {
         let vocabulary = match &self.vocabulary {
             None => most_frequent(content, self.settings.vocabulary_size)?,
             Some(other) => recounted(other.vocabulary().words.clone(), content)?,
@@ -231,7 +308,8 @@ impl<'a> Making<'a> {
         let padded = options.padded.map(|length| self.padded_copy(&built, length, progress, &go_on));
         let padded = padded.transpose()?;
         let dataset = Finished::of(built.file)?;
-        dataset.check_place(&places.dataset)?;
+        let [old_dataset, old_padded] = self.replaceable()?;
+        dataset.check_place(&places.dataset, &old_dataset)?;
         go_on()?;
         put_seal(&seal)?;
         let manifest = DatasetManifest {
@@ -246,8 +324,13 @@ impl<'a> Making<'a> {
             left_out: built.size.left_out,
             digests: built.digests,
         };
-        dataset.publish(&places.dataset)?;
-        padded.map_or(Ok(()), |padded| padded.publish(&places.padded))?;
+        // The manifest is last: until then it names the files that may be replaced, so that a program that was killed
+        // between two of them can be run again.
+        dataset.publish(&places.dataset, &old_dataset)?;
+        match padded {
+            Some(padded) => padded.publish(&places.padded, &old_padded)?,
+            None => old_padded.remove(&places.padded)?,
+        }
         // An existing manifest that differs only in the run's manifest is kept: it may list the shards of the first run.
         let there =
             places.read_manifest()?.map(|there| DatasetManifest { seal: manifest.seal.clone(), ..there });
@@ -275,7 +358,8 @@ impl<'a> Making<'a> {
         })?;
         bar.finish_and_clear();
         let file = Finished::of(file)?;
-        file.check_place(&self.places.padded)?;
+        let [_, old_padded] = self.replaceable()?;
+        file.check_place(&self.places.padded, &old_padded)?;
         Ok(file)
     }
 }
@@ -325,7 +409,7 @@ fn verified(
     settings: &DatasetSettings,
     n_rows: u64,
     go_on: impl FnMut(u64) -> Result<()>,
-) -> Result<String> {
+) -> Result<Card> {
     let unverified = |found| Error::Unverified { path: file.to_owned(), found };
     // Keeps only the description of the error, because the remedy for a foreign file does not apply to this
     // one.

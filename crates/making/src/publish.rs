@@ -123,22 +123,79 @@ impl Finished {
         Ok(Self { file, bytes, sha256 })
     }
 
-    /// Checks that the path is free or holds an equal file.
-    pub(crate) fn check_place(&self, place: &Path) -> Result<()> {
+    /// Checks that the path is free, or holds an equal file or one that may be replaced.
+    pub(crate) fn check_place(&self, place: &Path, replaceable: &Replaceable) -> Result<()> {
         match at(place, "look it up", place.try_exists())? {
-            true => same_file(place, &self.sha256),
+            true => replaceable.check(place, &self.sha256).map(|_| ()),
             false => Ok(()),
         }
     }
 
-    /// Moves the file to its path. An existing file is not overwritten; it is accepted only if it is equal.
-    pub(crate) fn publish(self, place: &Path) -> Result<()> {
-        match give_name(&self.file, place) {
-            Ok(()) => sync(folder_of(place)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => same_file(place, &self.sha256),
-            failed => at(place, "give the dataset its name", failed),
+    /// Moves the file to its path. An existing file is accepted if it is equal, and replaced if it may be; another one is not
+    /// overwritten.
+    pub(crate) fn publish(self, place: &Path, replaceable: &Replaceable) -> Result<()> {
+        let named = match give_name(&self.file, place) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                match replaceable.check(place, &self.sha256)? {
+                    There::Equal => return Ok(()),
+                    There::Old => self.file.persist(place).map_err(|error| error.error),
+                }
+            }
+            named => named,
+        };
+        at(place, "give the dataset its name", named)?;
+        sync(folder_of(place))
+    }
+}
+
+/// The existing file that may be replaced.
+#[derive(Clone, Debug)]
+pub(crate) enum Replaceable {
+    /// None.
+    Nothing,
+    /// The file with the SHA-256 in its manifest, if a manifest names one.
+    Recorded(Option<String>),
+}
+
+/// An existing file, compared with the new one.
+enum There {
+    Equal,
+    /// It may be replaced.
+    Old,
+}
+
+impl Replaceable {
+    fn check(&self, place: &Path, new_sha256: &str) -> Result<There> {
+        let Self::Recorded(recorded) = self else {
+            return same_file(place, new_sha256).map(|()| There::Equal);
+        };
+        let there = at(place, "read what is there", sha256::of_file(place))?;
+        match recorded {
+            _ if there == new_sha256 => Ok(There::Equal),
+            Some(recorded) if there == *recorded => Ok(There::Old),
+            _ => Err(not_replaced(place, OTHER_SHA256)),
         }
     }
+
+    /// Deletes the padded copy of a dataset that was replaced by one without a copy. Any other file is kept.
+    pub(crate) fn remove(&self, place: &Path) -> Result<()> {
+        let Self::Recorded(Some(recorded)) = self else { return Ok(()) };
+        if !at(place, "look it up", place.try_exists())?
+            || at(place, "read what is there", sha256::of_file(place))? != *recorded
+        {
+            return Ok(());
+        }
+        at(place, "remove it", fs::remove_file(place))?;
+        sync(folder_of(place))
+    }
+}
+
+/// Why an existing file is not replaced that differs from its manifest.
+pub(crate) const OTHER_SHA256: &str = "its SHA-256 is not the one in the manifest beside it";
+
+/// The error for an existing file that --force does not replace.
+pub(crate) fn not_replaced(place: &Path, why: &'static str) -> Error {
+    Error::NotReplaced { path: place.to_owned(), why }
 }
 
 /// Checks that the existing file has this SHA-256.

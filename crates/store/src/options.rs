@@ -35,10 +35,10 @@ and from the role of the machine.
   endpoint=URL        server of a compatible store; implies path-style
   profile=NAME        profile in ~/.aws
   path-style          bucket name in the path, not in the host name
-  kms-key=KEY         key of SSE-KMS that written objects are encrypted with
+  kms-key=KEY         SSE-KMS key to encrypt written objects with
   bucket-owner=ID     account that the bucket must belong to
-  part-mib=5 to 1024  size of a part of a large object in MiB [default: 8]
-  parts=1 to 64       number of parts in transfer, each held in memory [default: 4]";
+  part-mib=5 to 1024  MiB per part of a large object [default: 8]
+  parts=1 to 64       parts in transfer at once [default: 4]";
 
 /// Minimum size of a part other than the last, set by S3.
 pub const PART_BYTES_MIN: u64 = 5 << 20;

@@ -104,6 +104,7 @@ pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -
             vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE),
             without: None,
             padded: None,
+            existing: making::Existing::Keep,
         },
         mapper: Some(counts),
         bad_lines_max: corpus::ledger::Share::ALL,

@@ -97,7 +97,7 @@ fn other_settings_for_the_same_file_are_refused() {
     ];
     for arguments in settings {
         let refused = merged.again(arguments).with_code(64);
-        assert!(refused.stderr.contains("is there already and is"), "{}", refused.stderr);
+        assert!(refused.stderr.contains(": already exists and is"), "{}", refused.stderr);
     }
 
     assert!(snapshot(merged.folder.path()) == before, "nothing was touched");

@@ -23,8 +23,8 @@ fn an_output_that_cannot_be_written_is_refused() {
         &job,
         &["--run", "run", "--out", "folder.h5"],
         64,
-        "folder.h5 is there already and is a folder or a special file, expected a dataset or nothing; nothing was \
-         changed: move it away or name another --out",
+        "folder.h5: already exists and is a folder or a special file, expected a dataset or nothing; nothing was \
+         changed: move it away, choose another --out, or replace a dataset by --force",
     );
     job.merges();
 }
@@ -127,8 +127,8 @@ fn another_file_is_never_overwritten() {
         &job,
         &["--run", "run", "--out", "reviews.json"],
         64,
-        "reviews.json is there already and is no whole dataset, expected this one or nothing; nothing was changed: move \
-         it away or name another --out",
+        "reviews.json: already exists and is no whole dataset, expected this one or nothing; nothing was changed: move \
+         it away, choose another --out, or replace a dataset by --force",
     );
     job.write("out.manifest.json", "{\"main\": \"index.js\"}\n");
     refused(
@@ -145,8 +145,8 @@ fn another_file_is_never_overwritten() {
         &job,
         &["--run", "run", "--out", "out.h5", "--padded", "8"],
         64,
-        "out.padded.h5 is there already and is no HDF5 file, expected a copy of this dataset or nothing; nothing was \
-         changed: move it away or name another --out",
+        "out.padded.h5: already exists and is no HDF5 file, expected a copy of this dataset or nothing; nothing was \
+         changed: move it away, choose another --out, or replace a dataset by --force",
     );
     job.merges();
 }
@@ -156,12 +156,12 @@ fn a_dataset_of_other_shards_or_settings_is_never_overwritten() {
     let job = Job::done(2);
     (0..2).for_each(|partition| job.reduce("other", partition, &["--max-tokens", "3"]));
     assert_eq!(job.merge(&[]).code, 0);
-    let changed = "nothing was changed: move it away or name another --out";
+    let changed = "nothing was changed: move it away, choose another --out, or replace a dataset by --force";
     let shards = format!(
-        "out.h5 is there already and is a dataset of other shards, expected one of this run; {changed}"
+        "out.h5: already exists and is a dataset of other shards, expected one of this run; {changed}"
     );
     let settings = format!(
-        "out.h5 is there already and is a dataset of other settings, expected one of these; {changed}"
+        "out.h5: already exists and is a dataset of other settings, expected one of these; {changed}"
     );
     refused(&job, &["--run", "other", "--out", "out.h5"], 64, &shards);
     refused(&job, &["--run", "run", "--out", "out.h5", "--vocabulary-size", "5"], 64, &settings);
@@ -185,8 +185,8 @@ fn a_dataset_altered_on_disk_is_refused() {
                 || job.merge(&padded),
                 64,
                 &format!(
-                    "merge: {file} is there already and is another file (sha256 DIGEST), expected this dataset (sha256 \
-                     DIGEST); nothing was changed: move it away or name another --out"
+                    "merge: {file}: already exists and is another file (sha256 DIGEST), expected this dataset (sha256 \
+                     DIGEST); nothing was changed: move it away, choose another --out, or replace a dataset by --force"
                 ),
             );
         });
@@ -194,8 +194,8 @@ fn a_dataset_altered_on_disk_is_refused() {
     job.refuses(
         || job.merge(&["--padded", "9"]),
         64,
-        "merge: out.padded.h5 is there already and is another file, expected a copy of this many ids a row, or nothing; \
-         nothing was changed: move it away or name another --out",
+        "merge: out.padded.h5: already exists and is another file, expected a copy of this many ids a row, or nothing; \
+         nothing was changed: move it away, choose another --out, or replace a dataset by --force",
     );
     // The remedies work: missing files are written again with the same bytes.
     let whole = job.read("out.h5");

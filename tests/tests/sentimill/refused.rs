@@ -28,7 +28,8 @@ fn room() -> Room {
     room
 }
 
-const NOT_CHANGED: &str = "nothing was changed: move it away or name another --out";
+const NOT_CHANGED: &str =
+    "nothing was changed: move it away, choose another --out, or replace a dataset by --force";
 
 #[test]
 fn another_file_is_refused_before_any_work_and_kept() {
@@ -36,7 +37,7 @@ fn another_file_is_refused_before_any_work_and_kept() {
     room.write("out/reviews.h5", "my notes");
     // If these were read, the error would be another one.
     room.write("reviews.json", "nonsense\n".repeat(2_000));
-    let there = "out/reviews.h5 is there already and is no whole dataset, expected this one or nothing";
+    let there = "out/reviews.h5: already exists and is no whole dataset, expected this one or nothing";
     refuses(&room, (&[], &["reviews.json"]), 64, &format!("{there}; {NOT_CHANGED}"));
 }
 
@@ -59,7 +60,7 @@ fn a_dataset_of_other_settings_or_reviews_is_kept() {
     let room = room();
     run(&mut room.sentimill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
     let other = format!(
-        "out/reviews.h5 is there already and is a dataset of other settings, expected one of these; {NOT_CHANGED}"
+        "out/reviews.h5: already exists and is a dataset of other settings, expected one of these; {NOT_CHANGED}"
     );
     refuses(&room, (&["--vocabulary-size", "50"], &["reviews.json"]), 64, &other);
     room.write("other.json", json_line("Lovely soap", 5));
@@ -69,7 +70,7 @@ fn a_dataset_of_other_settings_or_reviews_is_kept() {
         let refused = run(&mut room.sentimill(MANNER, &settings, &["other.json"]), b"").with_code(64);
         let last = refused.stderr.lines().last().unwrap();
         assert!(
-            last.starts_with("sentimill: out/reviews.h5 is there already and is another file (sha256 "),
+            last.starts_with("sentimill: out/reviews.h5: already exists and is another file (sha256 "),
             "{last}"
         );
         assert!(last.ends_with(NOT_CHANGED), "{last}");

@@ -1,0 +1,57 @@
+//! A dataset that was written → the JSON document of `--json`.
+
+use std::path::Path;
+
+use dataset::card::Card;
+use dataset::manifest::{DatasetManifest, Ledger};
+use serde::Serialize;
+
+/// The result of merge and sentimill: the facts of the ledger and of the data card.
+#[derive(Debug, Serialize)]
+pub struct Report<'a> {
+    /// Path of the dataset, as its user named it.
+    pub dataset: String,
+    /// Whether the dataset was written now. Otherwise it existed with the same content.
+    pub written: bool,
+    /// Size of its file.
+    pub bytes: u64,
+    /// SHA-256 of its file.
+    pub sha256: &'a str,
+    /// Number of ids per row of the padded copy, if there is one.
+    pub padded: Option<u64>,
+    /// SHA-256 of the padded copy, if there is one.
+    pub padded_sha256: Option<&'a str>,
+    /// Rows excluded because another dataset contains their texts.
+    pub left_out: u64,
+    /// Counts of lines and texts. The mappers' part is null if it is unknown.
+    pub ledger: Ledger,
+    /// The data card.
+    pub card: &'a Card,
+}
+
+impl<'a> Report<'a> {
+    /// Returns the report of a dataset that was written now.
+    pub fn written(out: &Path, manifest: &'a DatasetManifest, card: &'a Card) -> Self {
+        Self {
+            dataset: out.display().to_string(),
+            written: true,
+            bytes: manifest.bytes,
+            sha256: &manifest.sha256,
+            padded: manifest.padded,
+            padded_sha256: manifest.padded_sha256.as_deref(),
+            left_out: manifest.left_out,
+            ledger: manifest.seal.ledger,
+            card,
+        }
+    }
+
+    /// Returns the report of a dataset that already existed.
+    pub fn unchanged(out: &Path, manifest: &'a DatasetManifest, card: &'a Card) -> Self {
+        Self { written: false, ..Self::written(out, manifest, card) }
+    }
+}
+
+/// Returns a JSON document for standard output.
+pub fn json(document: &impl Serialize) -> String {
+    serde_json::to_string_pretty(document).expect("a document of plain values is JSON") + "\n"
+}
