@@ -11,6 +11,7 @@ use std::io::{self, Read, Write};
 use corpus::group::{GroupError, Groups, Order};
 use corpus::record::{ReadError, write_record};
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 /// Approximate size of one write.
@@ -23,7 +24,7 @@ pub enum Error {
     #[error(transparent)]
     Group(#[from] GroupError),
     /// The output could not be written. A closed pipe is a failure too, because records are lost.
-    #[error("cannot write records")]
+    #[error("standard output: {}", Failure::writing("write records", .0, "redirect it to another disk"))]
     Write(#[source] io::Error),
 }
 

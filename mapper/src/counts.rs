@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use corpus::ledger::MapperCounts;
 use program::exit::Exit;
 use program::place::{NoFolder, check_folder, folder_of};
+use program::system::Failure;
 use thiserror::Error;
 
 /// Maximum size of an existing file of counts, far above the actual size.
@@ -19,16 +20,17 @@ const COUNTS_BYTES_MAX: u64 = 64 << 10;
 pub enum Error {
     /// The existing file is not a file of counts.
     #[error(
-        "--counts {}: found a file that holds no counts, expected none or an earlier run's; it stays as it is: give \
-         another name",
+        "--counts {}: {found}, expected no file or one written by --counts; nothing was changed: choose another --counts",
         path.display()
     )]
     Occupied {
         /// Path of the file.
         path: PathBuf,
+        /// What it is.
+        found: &'static str,
     },
     /// The existing file is an input or an output of this run.
-    #[error("--counts {}: found the file that is {used}, expected one of its own; give another name", path.display())]
+    #[error("--counts {}: is {used} of this run, expected another file; choose another --counts", path.display())]
     InUse {
         /// Path of the file.
         path: PathBuf,
@@ -40,8 +42,9 @@ pub enum Error {
     NoFolder(#[from] NoFolder),
     /// The operating system returned an error.
     #[error(
-        "{}: cannot write the counts; check the path, its permissions and the free space",
-        path.display()
+        "--counts {}: {}",
+        path.display(),
+        Failure::writing("write the counts", source, "choose another --counts")
     )]
     Write {
         /// Path of the file.
@@ -82,8 +85,7 @@ impl CountsFile {
         }
         let folder = folder_of(&target).to_owned();
         check_folder(&folder, "--counts")?;
-        // The error contains a random file name, so only its kind is used.
-        tempfile::tempfile_in(&folder).map_err(|error| failed(error.kind().into()))?;
+        tempfile::tempfile_in(&folder).map_err(failed)?;
         Ok(Self { path: target, folder })
     }
 
@@ -121,11 +123,13 @@ fn check_there(path: &Path, there: &Metadata, inputs: &[PathBuf]) -> Result<(), 
     if let Some(used) = used {
         return Err(Error::InUse { path: path.to_owned(), used });
     }
-    if there.is_file() && holds_counts(path) {
-        Ok(())
-    } else {
-        Err(Error::Occupied { path: path.to_owned() })
-    }
+    let found = match there.file_type() {
+        kind if kind.is_dir() => "is a folder",
+        kind if !kind.is_file() => "is a device or a pipe",
+        _ if holds_counts(path) => return Ok(()),
+        _ => "exists and holds no counts",
+    };
+    Err(Error::Occupied { path: path.to_owned(), found })
 }
 
 fn holds_counts(path: &Path) -> bool {

@@ -18,6 +18,7 @@ use corpus::lines::{Line, LineReader};
 use corpus::record::{Votes, write_record};
 use hadoop::{Runner, report_counters};
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 use crate::rejects::write_reject;
@@ -61,7 +62,7 @@ pub struct InputSplit {
 #[derive(Debug, Error)]
 pub enum Error {
     /// The input could not be read.
-    #[error("{file}: cannot read lines")]
+    #[error("{file}: {}", Failure::reading("read lines", source).given_as("--input"))]
     Read {
         /// Name of the input.
         file: String,
@@ -69,10 +70,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The output could not be written. A closed pipe is a failure too, because records are lost.
-    #[error("cannot write records")]
+    #[error("standard output: {}", Failure::writing("write records", .0, "redirect it to another disk"))]
     Write(#[source] io::Error),
     /// Standard error could not be written.
-    #[error("cannot write to standard error")]
+    #[error("standard error: {}", Failure::writing("write messages", .0, "redirect it to another disk"))]
     Log(#[source] io::Error),
     /// Too many lines are bad, or none is a review.
     #[error(transparent)]

@@ -5,8 +5,6 @@ use std::path::PathBuf;
 
 use corpus::ledger::MapperCounts;
 
-use making::at;
-
 use crate::error::{Error, Result};
 
 /// Sums the files written by `mapper --counts`. Any other file is parsed as the saved output of Hadoop's job
@@ -14,7 +12,8 @@ use crate::error::{Error, Result};
 pub fn sum(files: &[PathBuf]) -> Result<Option<MapperCounts>> {
     let mut sum = None;
     for path in files {
-        let text = String::from_utf8_lossy(&at(path, "read the counts", fs::read(path))?).into_owned();
+        let text = fs::read(path).map_err(|source| Error::Counts { path: path.clone(), source })?;
+        let text = String::from_utf8_lossy(&text).into_owned();
         let counts = serde_json::from_str(&text).ok().or_else(|| MapperCounts::from_job_output(&text));
         let counts: MapperCounts = counts.ok_or_else(|| Error::NoCounts { path: path.clone() })?;
         *sum.get_or_insert_with(MapperCounts::default) += counts;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use corpus::ledger::TooManyBad;
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 /// Why there is no dataset.
@@ -147,8 +148,16 @@ pub enum Error {
     /// The whole run has too many bad lines.
     #[error("{0}; the mappers' logs say where, or raise --bad-lines-max")]
     BadLines(TooManyBad),
-    /// A file of counts contains none.
-    #[error("{}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop job client", path.display())]
+    /// A file of counts that cannot be read.
+    #[error("--counts {}: {}", path.display(), Failure::reading("read the counts", source))]
+    Counts {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// A file of counts that holds none.
+    #[error("--counts {}: holds no counts, expected a mapper's --counts file or the saved output of the Hadoop job client", path.display())]
     NoCounts {
         /// The file.
         path: PathBuf,
@@ -163,7 +172,7 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// Standard output could not be written.
-    #[error("cannot write to standard output")]
+    #[error("standard output: {}", Failure::writing("write the result", .0, "redirect it to another disk"))]
     Output(#[source] io::Error),
     /// Garbage collection in a run that lacks shards.
     #[error(
@@ -212,7 +221,8 @@ impl Error {
             Self::Making(error) => error.exit(),
             Self::Dataset(error) => error.exit(),
             Self::Store(error) => error.exit(),
-            Self::Output(_) => Exit::Io,
+            Self::Counts { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
+            Self::Counts { .. } | Self::Output(_) => Exit::Io,
             Self::StillRunning { .. } => Exit::TryAgain,
         }
     }

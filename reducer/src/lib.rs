@@ -27,6 +27,7 @@ use dataset::shard::{ShardReader, ShardWriter};
 use hadoop::Runner;
 use program::exit::Exit;
 use program::progress::Progress;
+use program::system::Failure;
 use store::Store;
 use thiserror::Error;
 
@@ -81,7 +82,11 @@ pub enum Error {
     #[error("the shard does not read back as written ({0}); is the disk of TMPDIR sound?")]
     Unverified(String),
     /// A temporary file could not be written or read.
-    #[error("{}: cannot keep the shard there for a while; set TMPDIR to a folder with room", path.display())]
+    #[error(
+        "{}: {}",
+        path.display(),
+        Failure::writing("write the temporary shard", source, "set TMPDIR to a folder on another disk")
+    )]
     Scratch {
         /// The file or its folder.
         path: PathBuf,
@@ -140,10 +145,10 @@ pub enum Error {
     #[error("found no record, expected at least one; check that what writes them has not failed")]
     NoRecord,
     /// A thread could not be started.
-    #[error("cannot start a thread")]
+    #[error("{}", Failure::reading("start a thread", .0))]
     Thread(#[source] io::Error),
     /// Standard output or standard error could not be written.
-    #[error("cannot write the result")]
+    #[error("standard output: {}", Failure::writing("write the result", .0, "redirect it to another disk"))]
     Output(#[source] io::Error),
 }
 
@@ -214,11 +219,12 @@ fn commit(said: &mut Said<impl Write>, store: &Store, task: &Task, collection: C
     let (totals, unplaced) = (collection.totals, unplaced(store, task, &collection));
     said.status(&format!("writing a shard of {} rows", totals.counts.rows))?;
     let folder = tempfile::Builder::new().prefix("reducer-").tempdir_in(&task.scratch);
-    // The error of tempfile contains a random name, so only its kind is used.
-    let folder =
-        folder.map_err(|error| Error::Scratch { path: task.scratch.clone(), source: error.kind().into() })?;
+    let folder = folder.map_err(|source| Error::Scratch { path: task.scratch.clone(), source })?;
     let path = folder.path().join("shard.h5");
-    write_shard(&path, task, collection, store.progress())?;
+    write_shard(&path, task, collection, store.progress()).map_err(|error| match error {
+        Error::Dataset(error) => Error::Dataset(error.in_tmpdir()),
+        other => other,
+    })?;
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
     let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(unreadable)?;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use corpus::judgement::Refusal;
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 use crate::reading;
@@ -19,7 +20,7 @@ pub enum Error {
     #[error(transparent)]
     Lines(#[from] Refusal),
     /// Standard error could not be written.
-    #[error("cannot write to standard error")]
+    #[error("standard error: {}", Failure::writing("write messages", .0, "redirect it to another disk"))]
     Log(#[source] io::Error),
     /// The number of votes does not fit in 32 bits.
     #[error(
@@ -31,8 +32,13 @@ pub enum Error {
     },
     /// A temporary file could not be written or read.
     #[error(
-        "{}: cannot keep reviews there for a while; set TMPDIR to a folder with room, or raise --memory",
-        path.display()
+        "{}: {}",
+        path.display(),
+        Failure::writing(
+            "write a temporary file",
+            source,
+            "set TMPDIR to a folder on another disk, or raise --memory"
+        )
     )]
     Scratch {
         /// Its folder.
@@ -47,13 +53,13 @@ pub enum Error {
     #[error(transparent)]
     Making(#[from] making::Error),
     /// A thread could not be started.
-    #[error("cannot start a thread")]
+    #[error("{}; or choose fewer --threads", Failure::reading("start a thread", .0))]
     Thread(#[source] io::Error),
     /// The program was interrupted.
     #[error("interrupted; nothing was written, start it again")]
     Interrupted,
     /// Standard output could not be written.
-    #[error("cannot write to standard output")]
+    #[error("standard output: {}", Failure::writing("write the data card", .0, "redirect it to another disk"))]
     Output(#[source] io::Error),
 }
 

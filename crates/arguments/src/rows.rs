@@ -1,11 +1,14 @@
 //! Flags for the content of a row, shared by all programs that write rows.
 
+use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use corpus::settings::{Difference, Keep, Settings};
 use corpus::stop_words;
 use program::exit::Exit;
+use program::system::Failure;
 
 /// The settings of rows.
 #[derive(Args, Clone, Debug)]
@@ -89,10 +92,14 @@ impl RowArguments {
 }
 
 fn listed_stop_words(file: &Path) -> Result<Vec<String>, (Exit, String)> {
+    let refused = |exit, found: &dyn fmt::Display| (exit, format!("--stopwords {}: {found}", file.display()));
     let lines = std::fs::read_to_string(file).map_err(|error| {
-        let lists = "expected nltk, nltk-negations, none, or a readable file of one word a line";
-        (Exit::MissingInput, format!("--stopwords {}: {error}; {lists}", file.display()))
+        if error.kind() == io::ErrorKind::InvalidData {
+            return refused(Exit::MissingInput, &"is not UTF-8; convert it by iconv -t UTF-8");
+        }
+        let expected = "expected nltk, nltk-negations, none, or a file of one word per line";
+        let failure = Failure::reading("read the file", &error);
+        refused(Exit::MissingInput, &format!("{failure}; {expected}"))
     })?;
-    stop_words::listed(&lines)
-        .map_err(|error| (Exit::Settings, format!("--stopwords {}: {error}", file.display())))
+    stop_words::listed(&lines).map_err(|error| refused(Exit::Settings, &error))
 }

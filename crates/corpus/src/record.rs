@@ -162,7 +162,7 @@ pub struct RecordReader<R> {
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// Reading the stream failed.
-    #[error("cannot read records")]
+    #[error("standard input: cannot read records")]
     Io(#[from] io::Error),
     /// A line is not a record.
     #[error("line {line} is no record: {reason}; feed this program the output of mapper or combiner")]

@@ -4,19 +4,20 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 /// Why a file could not be written or read.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The file does not exist.
-    #[error("{}: no such file, expected a shard or a dataset; check the name", path.display())]
+    #[error("{}: no such file, expected a shard or a dataset; check the path", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
     },
     /// The operating system returned an error.
-    #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
+    #[error("{}: {}", path.display(), Failure::writing(action, source, "choose another path"))]
     Io {
         /// The file.
         path: PathBuf,
@@ -26,7 +27,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The operating system returned an error for a temporary file.
-    #[error("{}: cannot {action}; set TMPDIR to a folder with room", path.display())]
+    #[error("{}: {}", path.display(), Failure::writing(action, source, "set TMPDIR to a folder on another disk"))]
     Temporary {
         /// Its folder.
         path: PathBuf,
@@ -36,14 +37,14 @@ pub enum Error {
         source: io::Error,
     },
     /// The HDF5 library returned an error.
-    #[error("{}: HDF5 cannot {action}; check the permissions and the free space", path.display())]
+    #[error("{}: the HDF5 library cannot {action} ({found}); check that no other program changes the file", path.display())]
     Hdf5 {
         /// The file.
         path: PathBuf,
         /// The failed action.
         action: &'static str,
         /// The error of the library.
-        source: hdf5::Error,
+        found: String,
     },
     /// The file is something else, or of another version.
     #[error("{}: {thing} is {found}, expected {expected}; {remedy}", path.display())]
@@ -96,6 +97,24 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same error of a file in the folder for temporary files: its remedy is another TMPDIR.
+    pub fn in_tmpdir(self) -> Self {
+        match self {
+            Self::Io { path, action, source } => Self::Temporary { path, action, source },
+            other => other,
+        }
+    }
+
+    /// The same error of a file that is being written under another name than the one it will have.
+    pub fn named(self, name: &Path) -> Self {
+        let path = name.to_owned();
+        match self {
+            Self::Io { action, source, .. } => Self::Io { path, action, source },
+            Self::Hdf5 { action, found, .. } => Self::Hdf5 { path, action, found },
+            other => other,
+        }
+    }
+
     /// The exit code for this error.
     pub fn exit(&self) -> Exit {
         match self {
@@ -155,6 +174,57 @@ impl<T> At<T> for io::Result<T> {
 
 impl<T> At<T> for hdf5::Result<T> {
     fn at(self, path: &Path, action: &'static str) -> Result<T> {
-        self.map_err(|source| Error::Hdf5 { path: path.to_owned(), action, source })
+        self.map_err(|error| {
+            let (path, found) = (path.to_owned(), error.to_string());
+            match errno_in(&found) {
+                Some(code) => Error::Io { path, action, source: io::Error::from_raw_os_error(code) },
+                // The library's addresses, times and names of calls help nobody.
+                None => {
+                    let found = found.rsplit(": ").next().unwrap_or_default().to_lowercase();
+                    Error::Hdf5 { path, action, found }
+                }
+            }
+        })
+    }
+}
+
+/// The system's number that a text of the HDF5 library holds: `... errno = 28, error message = ...`.
+fn errno_in(text: &str) -> Option<i32> {
+    let (_, after) = text.split_once("errno = ")?;
+    after.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_in_place_of_the_librarys_texts() {
+        let text = "H5Dwrite_chunk(): can't write unprocessed chunk data: file write failed: time = Mon Nov 23 01:28:02 \
+                    2026, filename = '/x/.merge-a.h5', file descriptor = 4, errno = 28, error message = 'No space left on \
+                    device', buf = 0x558d6fb6b150, total write size = 4191, offset = 8575";
+        let failed: hdf5::Result<()> = Err(hdf5::Error::Internal(text.to_owned()));
+        let error =
+            failed.at(Path::new("/x/.merge-a.h5"), "write a chunk").unwrap_err().named(Path::new("/x/a.h5"));
+        assert_eq!(
+            error.to_string(),
+            "/x/a.h5: disk full while writing; free space there or choose another path"
+        );
+        assert_eq!(
+            error.in_tmpdir().to_string(),
+            "/x/a.h5: disk full while writing; free space there or set TMPDIR to a folder on another disk"
+        );
+    }
+
+    #[test]
+    fn another_failure_of_the_library_is_named_without_its_calls() {
+        let failed: hdf5::Result<()> =
+            Err(hdf5::Error::Internal("H5Fcreate(): unable to create file".to_owned()));
+        let error = failed.at(Path::new("a.h5"), "create the file").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a.h5: the HDF5 library cannot create the file (unable to create file); check that no other program changes \
+             the file"
+        );
     }
 }

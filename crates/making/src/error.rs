@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use corpus::ledger::{ReducerCounts, Unbalanced};
 use program::exit::Exit;
 use program::place::NoFolder;
+use program::system::Failure;
 use thiserror::Error;
 
 /// Why no dataset was made.
@@ -118,7 +119,7 @@ pub enum Error {
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
     /// A file could not be written or read.
-    #[error("{}: cannot {action}; check the path, its permissions and the free space", path.display())]
+    #[error("{}: {}", path.display(), Failure::writing(action, source, "choose another --out"))]
     File {
         /// The file.
         path: PathBuf,

@@ -272,8 +272,10 @@ impl<'a> Making<'a> {
             return Err(Error::NoRows { path, reducer, left_out }.into());
         }
         let file = self.places.temporary()?;
+        // Messages name the dataset, not the file that it is written to.
+        let named = |error: dataset::Error| Error::from(error.named(&self.places.dataset));
         let mut dataset = DatasetWriter::create(&file, &self.settings, &vocabulary, size.rows, size.tokens)
-            .map_err(Error::from)?;
+            .map_err(named)?;
         let bar = progress.stage("writing rows", size.rows);
         let mut n_written = 0;
         content.each_row(&Ids::of(&vocabulary.words), &mut |row| {
@@ -281,9 +283,9 @@ impl<'a> Making<'a> {
             if n_written % ROWS_SHOWN == 0 {
                 bar.set_position(n_written);
             }
-            Ok(dataset.row(row)?)
+            dataset.row(row).map_err(named)
         })?;
-        let digests = dataset.finish(size.row_digest).map_err(Error::from)?;
+        let digests = dataset.finish(size.row_digest).map_err(named)?;
         bar.finish_and_clear();
         let bar = progress.stage("reading them back", size.rows);
         let card = verified(&file, digests, &self.settings, size.rows, |rows| {
@@ -352,9 +354,13 @@ impl<'a> Making<'a> {
     ) -> Result<Finished> {
         let file = self.places.temporary()?;
         let bar = progress.stage("copying rows", built.size.rows);
-        write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
+        let copied = write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
             bar.set_position(rows);
             go_on()
+        });
+        copied.map_err(|error| match error {
+            Error::Dataset(error) => Error::from(error.named(&self.places.padded)),
+            other => other,
         })?;
         bar.finish_and_clear();
         let file = Finished::of(file)?;

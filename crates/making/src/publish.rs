@@ -65,7 +65,7 @@ impl Places {
         check_folder(folder, "--out")?;
         let written = tempfile::tempfile_in(folder)
             .and_then(|mut probe| probe.write_all(&[0; PROBE_BYTES]).and_then(|()| probe.sync_data()));
-        at(folder, "write a file", written)?;
+        at(&self.dataset, "write a file", written)?;
         if is_padded && at(&self.padded, "look it up", self.padded.try_exists())? && !is_hdf5(&self.padded)? {
             return Err(Error::OtherFile {
                 path: self.padded.clone(),
@@ -87,7 +87,7 @@ impl Places {
         let folder = folder_of(&self.dataset);
         at(folder, "make the folder", make_folder(folder))?;
         let named = tempfile::Builder::new().prefix(".merge-").suffix(".h5").tempfile_in(folder);
-        let path = at(folder, "write a file", named)?.into_temp_path();
+        let path = at(&self.dataset, "write a file", named)?.into_temp_path();
         at(&path, "remove it", fs::remove_file(&path))?;
         Ok(path)
     }
@@ -100,7 +100,7 @@ impl Places {
         let readable = Permissions::from_mode(0o666);
         let folder = folder_of(&self.manifest);
         let named = tempfile::Builder::new().prefix(".merge-").permissions(readable).tempfile_in(folder);
-        let mut file = at(folder, "write a file", named)?;
+        let mut file = at(&self.manifest, "write the manifest", named)?;
         let written = file.write_all(&json).and_then(|()| file.as_file().sync_all());
         at(&self.manifest, "write the manifest", written)?;
         let named = file.persist(&self.manifest).map_err(|error| error.error);

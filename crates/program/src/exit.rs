@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::place::masked;
+use crate::system;
 
 /// Exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,14 +111,19 @@ fn expected(why: &str) -> String {
     }
 }
 
-/// The message of an error with all its causes.
-pub fn chain(error: &dyn Error) -> String {
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(": ");
-        message.push_str(&error.to_string());
-        cause = error.source();
+/// An error with all its causes, those of the operating system in the words of [`system`]. A cause that a message
+/// contains already is not repeated.
+pub fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut message = String::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let said = error.downcast_ref::<io::Error>().map_or_else(|| error.to_string(), system::cause);
+        if message.is_empty() {
+            message = said;
+        } else if !message.contains(&said) {
+            message = format!("{message}: {said}");
+        }
+        next = error.source();
     }
     message
 }

@@ -8,6 +8,7 @@ pub mod place;
 pub mod progress;
 pub mod size;
 mod streams;
+pub mod system;
 pub mod version;
 
 pub use streams::{Stream, UnusableStream, check_streams, stdin};

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use program::exit::Exit;
+use program::system::Failure;
 
 use crate::key::{KEY_BYTES_MAX, SEGMENT_BYTES_MAX};
 
@@ -119,7 +120,9 @@ pub enum Error {
     },
 
     /// The file system can neither rename without overwriting nor link, so objects cannot be put atomically.
-    #[error("{object}: this file system cannot create a name exclusively; keep the run on another one")]
+    #[error(
+        "{object}: the file system cannot create a file exclusively; choose a --run on another file system"
+    )]
     NoExclusiveCreate {
         /// Its URL.
         object: String,
@@ -171,11 +174,11 @@ pub enum Error {
     },
 
     /// The async runtime could not be started.
-    #[error("cannot talk to the store")]
+    #[error("{}", Failure::reading("start the S3 client", .0))]
     Runtime(#[source] io::Error),
 
     /// The local file to upload could not be read.
-    #[error("{}: cannot read the file to store as {object}", file.display())]
+    #[error("{}: {} (it is to be stored as {object})", file.display(), Failure::reading("read the file", source))]
     Source {
         /// The local file.
         file: PathBuf,
@@ -186,7 +189,7 @@ pub enum Error {
     },
 
     /// The storage failed.
-    #[error("{object}: cannot {doing}; check the folder's permissions, free space and mount")]
+    #[error("{object}: {}", Failure::writing(doing, source, "choose another --run"))]
     Io {
         /// The URL of the object or the run.
         object: String,

@@ -4,6 +4,7 @@ use std::io;
 
 use corpus::format::FormatName;
 use program::exit::Exit;
+use program::system::Failure;
 use thiserror::Error;
 
 /// Why an input could not be found or read.
@@ -64,7 +65,7 @@ pub enum Error {
         second: String,
     },
     /// The operating system or a decoder returned an error.
-    #[error("{input}: cannot {doing}")]
+    #[error("{input}: {}", Failure::reading(doing, source))]
     Read {
         /// Name of the input.
         input: String,

@@ -30,7 +30,11 @@ fn unread(command: &mut Command, input: &[u8]) -> Finished {
 fn a_closed_pipe_is_a_failure() {
     for (name, input) in [("mapper", &DEMO.raw), ("combiner", &DEMO.records)] {
         let failed = unread(&mut program(name), input).with_code(74);
-        assert!(failed.stderr.contains(&format!("{name}: cannot write records")), "{}", failed.stderr);
+        assert!(
+            failed.stderr.contains(&format!("{name}: standard output: cannot write records: broken pipe")),
+            "{}",
+            failed.stderr
+        );
     }
 }
 

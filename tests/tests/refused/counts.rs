@@ -79,16 +79,15 @@ fn a_file_without_counts_is_refused() {
             || job.merge(&["--counts", file]),
             66,
             &format!(
-                "merge: {file}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop job \
-                 client"
+                "merge: --counts {file}: holds no counts, expected a mapper's --counts file or the saved output of the Hadoop \
+                 job client"
             ),
         );
     }
     job.refuses(
         || job.merge(&["--counts", "absent.json"]),
         66,
-        "merge: absent.json: cannot read the counts; check the path, its permissions and the free space: No such file or \
-         directory (os error 2)",
+        "merge: --counts absent.json: cannot read the counts: no such file or folder; check the path",
     );
     job.merges();
 }

@@ -117,20 +117,25 @@ fn a_tar_archive_is_refused_with_a_remedy() {
 #[test]
 fn counts_overwrite_only_counts() {
     let job = Job::mapped(1);
-    let occupied = |file: &str| {
+    let occupied = |file: &str, found: &str| {
         format!(
-            "mapper: --counts {file}: found a file that holds no counts, expected none or an earlier run's; it stays as \
-             it is: give another name"
+            "mapper: --counts {file}: {found}, expected no file or one written by --counts; nothing was changed: choose \
+             another --counts"
         )
     };
     let in_use = |file: &str, used: &str| {
         format!(
-            "mapper: --counts {file}: found the file that is {used}, expected one of its own; give another name"
+            "mapper: --counts {file}: is {used} of this run, expected another file; choose another --counts"
         )
     };
     job.write("other.json", "{\"lines\": 1}");
-    for file in ["other.json", "sorted", "tmp"] {
-        job.refuses(|| job.program("mapper", &["--counts", file], REVIEWS), 64, &occupied(file));
+    for (file, found) in [
+        ("other.json", "exists and holds no counts"),
+        ("sorted", "exists and holds no counts"),
+        ("tmp", "is a folder"),
+        ("/dev/full", "is a device or a pipe"),
+    ] {
+        job.refuses(|| job.program("mapper", &["--counts", file], REVIEWS), 64, &occupied(file, found));
     }
     let link = job.path("link.json");
     std::os::unix::fs::symlink("reviews.json", &link).unwrap();
@@ -156,7 +161,8 @@ fn counts_overwrite_only_counts() {
 #[test]
 fn a_failing_mapper_keeps_the_counts_of_an_earlier_run() {
     let job = Job::mapped(1);
-    let failed = "mapper: none.json: cannot read lines: No such file or directory (os error 2)";
+    let failed =
+        "mapper: none.json: cannot read lines: no such file or folder; check the path given as --input";
     job.refuses(
         || job.program("mapper", &["--input", "none.json", "--counts", "counts.json"], ""),
         66,
@@ -174,12 +180,12 @@ fn a_missing_or_truncated_file_is_refused_by_name() {
     job.refuses(
         || job.program("mapper", &["--input", "none.json"], ""),
         66,
-        "mapper: none.json: cannot read lines: No such file or directory (os error 2)",
+        "mapper: none.json: cannot read lines: no such file or folder; check the path given as --input",
     );
     job.refuses(
         || job.program("mapper", &["--input", "reviews.json", "tmp"], ""),
         74,
-        "mapper: tmp: cannot read lines: Is a directory (os error 21)",
+        "mapper: tmp: cannot read lines: it is a folder, expected a file; check the path given as --input",
     );
     let gzip = gzip(REVIEWS.as_bytes());
     job.write("cut.json.gz", &gzip[..gzip.len() - 1]);
@@ -210,8 +216,14 @@ fn a_path_for_counts_that_cannot_be_written_is_refused_by_name() {
     job.refuses(
         || job.program("mapper", &["--counts", "reviews.json/counts.json"], REVIEWS),
         74,
-        "mapper: reviews.json/counts.json: cannot write the counts; check the path, its permissions and the free space: \
-         Not a directory (os error 20)",
+        "mapper: --counts reviews.json/counts.json: cannot write the counts: a part of the path is a file, expected a \
+         folder; check the path or choose another --counts",
+    );
+    job.refuses(
+        || job.program("mapper", &["--counts", "/proc/counts.json"], REVIEWS),
+        74,
+        "mapper: --counts /proc/counts.json: cannot write the counts: no such file or folder; check the path or choose \
+         another --counts",
     );
     job.refuses(
         || job.program("mapper", &["--counts", "none/counts.json"], REVIEWS),

@@ -15,8 +15,8 @@ fn an_output_that_cannot_be_written_is_refused() {
         &job,
         &["--run", "run", "--out", "reviews.json/out.h5"],
         74,
-        "reviews.json/out.manifest.json: cannot look it up; check the path, its permissions and the free space: Not a \
-         directory (os error 20)",
+        "reviews.json/out.manifest.json: cannot look it up: a part of the path is a file, expected a folder; check the path \
+         or choose another --out",
     );
     fs::create_dir(job.path("folder.h5")).unwrap();
     refused(
@@ -40,11 +40,10 @@ fn a_folder_in_a_missing_parent_is_not_created() {
             64,
             "a: no such folder, expected one to write into; make it by mkdir -p, or check --out",
         );
-        let begin = "cannot write a file; check the path, its permissions and the free space";
         job.refuses(
             || job.program_with_room(1, "merge", &["--run", "run", "--out", "out.h5"], ""),
             74,
-            &format!("merge: .: {begin}: File too large (os error 27)"),
+            "merge: out.h5: file size limit exceeded while writing; raise the limit with ulimit -f or choose another --out",
         );
     });
     let made = job.program("merge", &["--run", "run", "--out", "a/out.h5"], "");
@@ -214,8 +213,8 @@ fn a_missing_temporary_folder_is_refused_by_name() {
     job.refuses(
         || job.program_with("merge", &merge, "", &[("TMPDIR", "/nowhere")]),
         74,
-        "merge: /nowhere: cannot create a temporary file; set TMPDIR to a folder with room: No such file or directory \
-         (os error 2)",
+        "merge: /nowhere: cannot create a temporary file: no such file or folder; check the path or set TMPDIR to a folder \
+         on another disk",
     );
     job.merges();
 }
@@ -230,12 +229,10 @@ fn a_full_disk_leaves_nothing_behind() {
     job.reduce("run", 0, &[]);
     let before = job.files();
     let ended = job.program_on_a_full_disk("merge", &["--run", "run", "--out", "out.h5"], "");
-    // The library's message after this contains a time.
-    let expected = "merge: JOB/./.merge-";
     let last = ended.stderr.lines().last().unwrap();
-    assert!(
-        last.starts_with(expected) && last.contains(".h5: HDF5 cannot write a chunk; check the"),
-        "{last}"
+    assert_eq!(
+        last,
+        "merge: out.h5: file size limit exceeded while writing; raise the limit with ulimit -f or choose another --out"
     );
     assert_eq!(ended.code, 74, "{last}");
     assert_eq!(job.files(), before);
@@ -276,7 +273,7 @@ fn a_missing_or_invalid_other_dataset_is_refused() {
             &job,
             &merge("absent.h5"),
             66,
-            "absent.h5: no such file, expected a shard or a dataset; check the name",
+            "absent.h5: no such file, expected a shard or a dataset; check the path",
         );
         refused(
             &job,
@@ -297,7 +294,7 @@ fn a_full_disk_behind_standard_output_is_an_error() {
         job.program("/bin/sh", &["-c", "exec \"$0\" --describe out.h5 >/dev/full", &built_merge()], "");
     assert_eq!(
         ended.stderr,
-        "merge: cannot write to standard output: No space left on device (os error 28)\n"
+        "merge: standard output: disk full while writing; free space there or redirect it to another disk\n"
     );
     assert_eq!(ended.code, 74);
 }

@@ -122,7 +122,7 @@ fn invalid_settings_are_refused() {
     let job = Job::mapped(1);
     job.write("two.txt", "the\n\nof course\n");
     job.write("latin1.txt", b"caf\xe9\n");
-    let lists = "expected nltk, nltk-negations, none, or a readable file of one word a line";
+    let lists = "expected nltk, nltk-negations, none, or a file of one word per line";
     for (options, code, message) in [
         (
             ["--keep", "middle"],
@@ -157,12 +157,12 @@ fn invalid_settings_are_refused() {
         (
             ["--stopwords", "absent.txt"],
             66,
-            format!("--stopwords absent.txt: No such file or directory (os error 2); {lists}"),
+            format!("--stopwords absent.txt: cannot read the file: no such file or folder; check the path; {lists}"),
         ),
         (
             ["--stopwords", "latin1.txt"],
             66,
-            format!("--stopwords latin1.txt: stream did not contain valid UTF-8; {lists}"),
+            "--stopwords latin1.txt: is not UTF-8; convert it by iconv -t UTF-8".to_owned(),
         ),
         (
             ["--stopwords", "two.txt"],
@@ -214,15 +214,16 @@ fn a_missing_temporary_folder_is_refused_by_name() {
     job.refuses(
         || job.program_with("reducer", &arguments, job.read("sorted"), &nowhere),
         74,
-        "reducer: /nowhere: cannot keep the shard there for a while; set TMPDIR to a folder with room: entity not found",
+        "reducer: /nowhere: cannot write the temporary shard: no such file or folder; check the path or set TMPDIR to a \
+         folder on another disk",
     );
     // More rows than the minimum memory holds.
     let many: String = (0..60_000).map(|n| format!("word{n:05} good\t1,0,0,0,0\n")).collect();
     job.refuses(
         || job.program_with("reducer", &[&arguments[..], &["--memory", "1MiB"]].concat(), many, &nowhere),
         74,
-        "reducer: /nowhere: cannot create a temporary file; set TMPDIR to a folder with room: No such file or directory \
-         (os error 2)",
+        "reducer: /nowhere: cannot create a temporary file: no such file or folder; check the path or set TMPDIR to a \
+         folder on another disk",
     );
     job.reduce("run", 0, &[]);
     job.merges();
@@ -236,7 +237,8 @@ fn a_full_disk_leaves_nothing_behind() {
     job.refuses(
         || job.program_on_a_full_disk("reducer", &arguments, &many),
         74,
-        "reducer: JOB/tmp: cannot write a temporary file; set TMPDIR to a folder with room: File too large (os error 27)",
+        "reducer: JOB/tmp: file size limit exceeded while writing; raise the limit with ulimit -f or set TMPDIR to a folder \
+         on another disk",
     );
     job.reduce("run", 0, &[]);
     job.merges();

@@ -209,8 +209,8 @@ fn a_full_disk_is_reported_before_the_input_is_read() {
     let refused = run(&mut limited, b"").with_code(74);
     assert_eq!(
         refused.stderr,
-        "sentimill: .: cannot write a file; check the path, its permissions and the free space: File too large (os error \
-         27)\n"
+        "sentimill: reviews.h5: file size limit exceeded while writing; raise the limit with ulimit -f or choose another \
+         --out\n"
     );
     assert_eq!(room.files(), ["reviews.json"]);
 }
@@ -223,14 +223,14 @@ fn paths_that_cannot_be_written_are_refused_by_name() {
         &room,
         (&[], &["reviews.json"]),
         74,
-        "out/reviews.manifest.json: cannot look it up; check the path, its permissions and the free space: Not a \
-         directory (os error 20)",
+        "out/reviews.manifest.json: cannot look it up: a part of the path is a file, expected a folder; check the path or \
+         choose another --out",
     );
     fs::remove_file(room.path("out")).unwrap();
     fs::remove_dir(room.path("tmp")).unwrap();
     let settings = Settings::default();
     let refused = run(&mut room.sentimill(Manner::SPARING, &settings, &["reviews.json"]), b"").with_code(74);
     let last = refused.stderr.lines().last().unwrap();
-    assert!(last.contains("tmp: cannot ") && last.contains("No such file or directory"), "{last}");
+    assert!(last.contains("tmp: cannot ") && last.contains("no such file or folder"), "{last}");
     assert_eq!(room.files(), ["reviews.json"]);
 }

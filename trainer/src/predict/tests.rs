@@ -208,7 +208,7 @@ fn a_reader_that_went_away_is_an_error() {
     let (answers, output) = pipe().unwrap();
     drop(answers);
     let error = run(&b"good\n"[..], output, &mut tokenizer(), &texts(), count).unwrap_err();
-    assert!(chain(&error).starts_with("cannot write predictions: Broken pipe"), "{error}");
+    assert!(chain(&error).starts_with("cannot write predictions: broken pipe"), "{error}");
     assert_eq!(error.exit() as u8, 74);
 }
 

@@ -1,0 +1,261 @@
+//! An error of the operating system → its cause in words and the remedy, without error numbers and library texts.
+//!
+//! The one place that decides this, so that a full disk has the same words in all programs. A disk is named as full only
+//! where the system says so.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::io::{self, ErrorKind};
+
+use rustix::process::{Resource, getrlimit};
+
+/// A failed action: `cannot read the counts: permission denied; check the permissions`. Where a disk has no room it is
+/// `disk full while writing; free space there or choose another --out`.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure<'a> {
+    /// An infinitive with its object: `read the counts`.
+    action: &'a str,
+    error: &'a io::Error,
+    /// How to use another disk or folder; `None` for what is only read.
+    elsewhere: Option<&'a str>,
+    /// The flag that names the path.
+    flag: Option<&'a str>,
+}
+
+impl<'a> Failure<'a> {
+    /// A failed action that writes; `elsewhere` is how to use another disk or folder: `choose another --out`.
+    pub fn writing(action: &'a str, error: &'a io::Error, elsewhere: &'a str) -> Self {
+        Self { action, error, elsewhere: Some(elsewhere), flag: None }
+    }
+
+    /// A failed action that only reads.
+    pub fn reading(action: &'a str, error: &'a io::Error) -> Self {
+        Self { action, error, elsewhere: None, flag: None }
+    }
+
+    /// The same of a path that this flag names.
+    pub fn given_as(self, flag: &'a str) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+}
+
+impl fmt::Display for Failure<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, error, elsewhere, flag } = *self;
+        let cause = Cause::of(error);
+        match cause {
+            Cause::DiskFull | Cause::QuotaExceeded | Cause::FileTooLarge => {
+                write!(out, "{cause} while writing; {}", cause.remedy())?;
+            }
+            // The error's text ends in a remedy of its own.
+            Cause::Explained(text) => return write!(out, "cannot {action}: {text}"),
+            _ => write!(out, "cannot {action}: {cause}; {}", cause.remedy())?,
+        }
+        match flag {
+            Some(flag) if cause.is_of_the_place() => write!(out, " given as {flag}")?,
+            _ => {}
+        }
+        match elsewhere {
+            Some(elsewhere) if cause.is_of_the_place() => write!(out, " or {elsewhere}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The cause in words: `no such file or folder`, `disk full`.
+pub fn cause(error: &io::Error) -> String {
+    Cause::of(error).to_string()
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Cause<'a> {
+    DiskFull,
+    QuotaExceeded,
+    FileTooLarge,
+    ReadOnly,
+    TooManyFiles,
+    TooManyFilesInAll,
+    NotFound,
+    Denied,
+    NotAFolder,
+    IsAFolder,
+    BrokenPipe,
+    NoMemory,
+    BadDisk,
+    /// An error of this project inside of an [`io::Error`].
+    Explained(String),
+    Other(Cow<'a, str>),
+}
+
+impl Cause<'_> {
+    fn of(error: &io::Error) -> Self {
+        match code_of(error) {
+            Some(libc::ENOSPC) => Self::DiskFull,
+            Some(libc::EDQUOT) => Self::QuotaExceeded,
+            Some(libc::EFBIG) => Self::FileTooLarge,
+            Some(libc::EROFS) => Self::ReadOnly,
+            Some(libc::EMFILE) => Self::TooManyFiles,
+            Some(libc::ENFILE) => Self::TooManyFilesInAll,
+            Some(libc::ENOENT) => Self::NotFound,
+            Some(libc::EACCES | libc::EPERM) => Self::Denied,
+            Some(libc::ENOTDIR) => Self::NotAFolder,
+            Some(libc::EISDIR) => Self::IsAFolder,
+            Some(libc::EPIPE) => Self::BrokenPipe,
+            Some(libc::ENOMEM | libc::EAGAIN) => Self::NoMemory,
+            Some(libc::EIO) => Self::BadDisk,
+            Some(code) => {
+                let text = io::Error::from_raw_os_error(code).to_string();
+                let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+                Self::Other(text.into())
+            }
+            None => Self::of_kind(error),
+        }
+    }
+
+    /// The cause of an error without the system's number.
+    fn of_kind(error: &io::Error) -> Self {
+        if let Some(inner) = error.get_ref() {
+            return Self::Explained(inner.to_string());
+        }
+        match error.kind() {
+            ErrorKind::StorageFull => Self::DiskFull,
+            ErrorKind::QuotaExceeded => Self::QuotaExceeded,
+            ErrorKind::FileTooLarge => Self::FileTooLarge,
+            ErrorKind::ReadOnlyFilesystem => Self::ReadOnly,
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::PermissionDenied => Self::Denied,
+            ErrorKind::NotADirectory => Self::NotAFolder,
+            ErrorKind::IsADirectory => Self::IsAFolder,
+            ErrorKind::BrokenPipe => Self::BrokenPipe,
+            ErrorKind::OutOfMemory => Self::NoMemory,
+            ErrorKind::UnexpectedEof => Self::Other("the file is shorter than expected".into()),
+            _ => Self::Other(error.to_string().into()),
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::DiskFull | Self::QuotaExceeded => "free space there",
+            Self::FileTooLarge => "raise the limit with ulimit -f",
+            Self::ReadOnly => "mount it writable",
+            Self::TooManyFiles => "raise the limit with ulimit -n",
+            Self::TooManyFilesInAll => "raise fs.file-max or stop other programs",
+            Self::NotFound | Self::NotAFolder | Self::IsAFolder | Self::Explained(_) => "check the path",
+            Self::Denied => "check the permissions",
+            Self::BrokenPipe => "check why that program exited",
+            Self::NoMemory => "free memory, or raise the limits of memory and processes (ulimit -a)",
+            Self::BadDisk => "check the disk and the kernel log",
+            Self::Other(_) => "check the path and the mount",
+        }
+    }
+
+    /// Whether another disk or folder helps.
+    fn is_of_the_place(&self) -> bool {
+        !matches!(self, Self::TooManyFiles | Self::TooManyFilesInAll | Self::NoMemory | Self::BrokenPipe)
+    }
+}
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::DiskFull => "disk full",
+            Self::QuotaExceeded => "disk quota exceeded",
+            Self::FileTooLarge => "file size limit exceeded",
+            Self::ReadOnly => "read-only file system",
+            Self::TooManyFiles => {
+                return match getrlimit(Resource::Nofile).current {
+                    Some(limit) => write!(out, "too many open files (limit {limit})"),
+                    None => out.write_str("too many open files"),
+                };
+            }
+            Self::TooManyFilesInAll => "too many open files on this machine",
+            Self::NotFound => "no such file or folder",
+            Self::Denied => "permission denied",
+            Self::NotAFolder => "a part of the path is a file, expected a folder",
+            Self::IsAFolder => "it is a folder, expected a file",
+            Self::BrokenPipe => "broken pipe, the program that reads it exited",
+            Self::NoMemory => "not enough memory, or too many threads",
+            Self::BadDisk => "input/output error of the disk",
+            Self::Explained(text) => text,
+            Self::Other(text) => text,
+        })
+    }
+}
+
+/// The system's number, also of an error that wraps the system's with a path, as tempfile makes them.
+fn code_of(error: &io::Error) -> Option<i32> {
+    let wrapped = || error.get_ref()?.source()?.downcast_ref::<io::Error>().and_then(code_of);
+    error.raw_os_error().or_else(wrapped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(code: i32) -> String {
+        let error = io::Error::from_raw_os_error(code);
+        Failure::writing("write the rows", &error, "choose another --out").to_string()
+    }
+
+    #[test]
+    fn a_disk_without_room_is_named_with_what_to_do() {
+        for (code, expected) in [
+            (libc::ENOSPC, "disk full while writing; free space there or choose another --out"),
+            (libc::EDQUOT, "disk quota exceeded while writing; free space there or choose another --out"),
+            (
+                libc::EFBIG,
+                "file size limit exceeded while writing; raise the limit with ulimit -f or choose another --out",
+            ),
+            (
+                libc::EROFS,
+                "cannot write the rows: read-only file system; mount it writable or choose another --out",
+            ),
+        ] {
+            assert_eq!(written(code), expected);
+        }
+    }
+
+    #[test]
+    fn space_is_named_only_where_there_is_none() {
+        for code in (1..=133).filter(|code| ![libc::ENOSPC, libc::EDQUOT].contains(code)) {
+            let message = written(code);
+            assert!(!message.contains("space"), "{code}: {message}");
+            assert!(message.contains("; "), "{code}: no remedy: {message}");
+        }
+    }
+
+    #[test]
+    fn too_many_open_files_name_their_limit_and_no_disk() {
+        let limit = getrlimit(Resource::Nofile).current.unwrap();
+        let expected = format!(
+            "cannot write the rows: too many open files (limit {limit}); raise the limit with ulimit -n"
+        );
+        assert_eq!(written(libc::EMFILE), expected);
+    }
+
+    #[test]
+    fn no_number_of_the_system_and_no_word_of_a_library_is_shown() {
+        for error in [
+            io::Error::from_raw_os_error(libc::ENOENT),
+            io::ErrorKind::NotFound.into(),
+            tempfile::tempfile_in("/no/such/folder").unwrap_err(),
+            tempfile::NamedTempFile::new_in("/no/such/folder").unwrap_err(),
+        ] {
+            assert_eq!(
+                Failure::reading("read it", &error).to_string(),
+                "cannot read it: no such file or folder; check the path",
+                "{error:?}"
+            );
+        }
+        assert!((1..=133).all(|code| !written(code).contains("os error")));
+    }
+
+    #[test]
+    fn an_error_that_explains_itself_keeps_its_words() {
+        let error = io::Error::other("the gzip member at byte 0 is cut off; fetch the file again");
+        assert_eq!(
+            Failure::reading("read lines", &error).to_string(),
+            "cannot read lines: the gzip member at byte 0 is cut off; fetch the file again"
+        );
+    }
+}
