@@ -8,6 +8,7 @@ pub mod arguments;
 mod rejects;
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 
 use corpus::cause;
 use corpus::cleaned::CleanedReviews;
@@ -18,6 +19,7 @@ use corpus::lines::{Line, LineReader};
 use corpus::record::{Votes, write_record};
 use hadoop::{Runner, report_counters};
 use program::exit::Exit;
+use program::place::local_path;
 use program::system::Failure;
 use thiserror::Error;
 
@@ -75,6 +77,15 @@ pub enum Error {
     /// Standard error could not be written.
     #[error("standard error: {}", Failure::writing("write messages", .0, "redirect it to another disk"))]
     Log(#[source] io::Error),
+    /// A URL where a local file is expected.
+    #[error(
+        "{url}: the mapper reads local files and standard input; pass the URL to sentimill --input, which reads S3, or \
+         to Hadoop as -input, which feeds the mapper"
+    )]
+    NotLocal {
+        /// The URL as given.
+        url: String,
+    },
     /// Too many lines are bad, or none is a review.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -88,12 +99,21 @@ impl Error {
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Read { .. } | Self::Write(_) | Self::Log(_) => Exit::Io,
             Self::Refused(_) => Exit::BadInput,
+            Self::NotLocal { .. } => Exit::Usage,
         }
     }
 }
 
-/// Reads lines, one input after the other. Writes records or bad lines to `output`, and counters and notices
-/// to `log`.
+/// Refuses URLs among the files to read.
+pub fn check_inputs(inputs: &[PathBuf]) -> Result<(), Error> {
+    match inputs.iter().find(|input| local_path((*input).clone()).is_err()) {
+        None => Ok(()),
+        Some(url) => Err(Error::NotLocal { url: url.display().to_string() }),
+    }
+}
+
+/// Reads lines, one input after the other; writes a record for each review to `output`, or its bad lines, and counters
+/// and notices to `log`.
 #[derive(Debug)]
 pub struct Mapper<W, L> {
     options: Options,
@@ -140,7 +160,10 @@ impl<W: Write, L: Write> Mapper<W, L> {
                         write_record(&mut self.written, text, Votes::one(rating.stars()));
                     }
                 }
-                Err(fate) => self.refuse(fate, line, split)?,
+                Err(fate) => {
+                    let number = self.counts.lines - before.lines;
+                    self.refuse(fate, line, number, split)?;
+                }
             }
             if self.written.len() >= WRITE_BYTES {
                 self.output.write_all(&self.written).map_err(Error::Write)?;
@@ -148,7 +171,9 @@ impl<W: Write, L: Write> Mapper<W, L> {
             }
         }
         let has_lines = self.counts.filled_lines() > before.filled_lines();
-        if has_lines && self.counts.reviews == before.reviews {
+        if self.counts.lines == before.lines {
+            self.without_review.add_empty(&split.file);
+        } else if has_lines && self.counts.reviews == before.reviews {
             self.without_review.add(&split.file);
         }
         Ok(())
@@ -168,11 +193,16 @@ impl<W: Write, L: Write> Mapper<W, L> {
     /// Prints the counts of all lines for a user, and accepts or refuses the input.
     fn judge_all(&mut self) -> Result<(), Error> {
         let counts = self.counts;
+        let judged = judge(&counts, self.options.bad_lines_max, || self.cause());
+        let dropped = match self.options.format.class_ratings() {
+            Some(ratings) if judged.is_ok() => self.reviews.unrated_classes().described(ratings),
+            _ => None,
+        };
         let notices = self.without_review.notices(&counts).into_iter().chain(invalid_utf8(&counts));
-        for notice in notices.chain([counts.to_string()]) {
+        for notice in notices.chain(dropped).chain([counts.to_string()]) {
             self.say(&notice)?;
         }
-        match judge(&counts, self.options.bad_lines_max, || self.cause()) {
+        match judged {
             // Bad lines were requested, and there are some.
             Err(Refusal::NoReview { .. }) if self.options.output == Output::Rejects => Ok(()),
             judged => Ok(judged?),
@@ -198,7 +228,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
 
     /// The probable cause of many bad lines, and the remedy.
     fn cause(&self) -> String {
-        let of_lines = || cause::likely(&self.counts, &self.beginning, &self.options.format);
+        let classes = self.reviews.unrated_classes();
+        let of_lines = || cause::likely(&self.counts, &self.beginning, &self.options.format, &classes);
         input::remedy(&self.beginning).unwrap_or_else(of_lines)
     }
 
@@ -207,7 +238,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
     }
 
     #[cold]
-    fn refuse(&mut self, fate: Fate, line: Line<'_>, split: &InputSplit) -> Result<(), Error> {
+    fn refuse(&mut self, fate: Fate, line: Line<'_>, number: u64, split: &InputSplit) -> Result<(), Error> {
         let so_far = self.counts.count(fate);
         if !fate.is_bad() {
             return Ok(());
@@ -215,14 +246,25 @@ impl<W: Write, L: Write> Mapper<W, L> {
         if self.options.output == Output::Rejects {
             write_reject(&mut self.written, fate, line, split);
         }
-        if so_far <= TOLD { self.tell(fate, so_far, line.offset, split) } else { Ok(()) }
+        if so_far <= TOLD { self.tell(fate, so_far, (number, line.offset), split) } else { Ok(()) }
     }
 
-    /// Reports the position of one of the first bad lines. The message does not contain the line, because
-    /// people without access to reviews may read logs.
-    fn tell(&mut self, fate: Fate, so_far: u64, offset: u64, split: &InputSplit) -> Result<(), Error> {
-        let more = if so_far == TOLD { " (further ones are counted only)" } else { "" };
-        self.say(&format!("{} at byte {offset} of {}{more}", fate.counter(), split.file))
+    /// Tells the place of one of the first few bad lines. The line itself stays out of the log: logs are kept by
+    /// others than those who may read reviews.
+    fn tell(
+        &mut self,
+        fate: Fate,
+        so_far: u64,
+        (number, offset): (u64, u64),
+        split: &InputSplit,
+    ) -> Result<(), Error> {
+        let more = if so_far == TOLD { "; further ones are only counted" } else { "" };
+        // A task of Hadoop does not know how many lines of the file precede its split.
+        let line = match self.options.runner {
+            Runner::User => format!(":{number}"),
+            Runner::Hadoop => String::new(),
+        };
+        self.say(&format!("{}{line}: {} (byte {offset}){more}", split.file, fate.counter()))
     }
 }
 
@@ -277,7 +319,7 @@ mod tests {
         };
         assert_eq!(counts.unwrap(), expected);
         assert_eq!(output, "great fit feel\t0,0,0,0,1\nit's old\t0,1,0,0,0\n");
-        assert!(log.contains("mapper: no_text at byte 67 of -\n"), "{log}");
+        assert!(log.contains("mapper: -:4: no_text (byte 67)\n"), "{log}");
         let ledger =
             "mapper: 8 lines = 2 blank + 1 bad_line + 1 no_text + 1 bad_rating + 1 empty_text + 2 reviews\n";
         assert!(log.ends_with(ledger), "{log}");
@@ -288,8 +330,8 @@ mod tests {
     #[test]
     fn three_bad_lines_per_reason_are_reported() {
         let (_, _, log) = mapped(&"x\n".repeat(10));
-        assert_eq!(log.matches("bad_line at byte").count(), 3);
-        assert!(log.contains("at byte 4 of - (further ones are counted only)\n"), "{log}");
+        assert_eq!(log.matches(": bad_line (byte").count(), 3);
+        assert!(log.contains("mapper: -:3: bad_line (byte 4); further ones are only counted\n"), "{log}");
     }
 
     #[test]
@@ -304,7 +346,10 @@ mod tests {
             message.starts_with("51 of 1000 lines are bad (no_text 51), expected at most 0.05"),
             "{message}"
         );
-        assert!(message.contains("--text-field"), "{message}");
+        assert!(
+            message.ends_with("; print them with mapper --rejects, or raise --bad-lines-max"),
+            "{message}"
+        );
         assert_eq!(output.lines().count(), 949);
     }
 
@@ -320,11 +365,39 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_of_zero_accepts_no_bad_line() {
+        let none = Options { bad_lines_max: "0".parse().unwrap(), ..options() };
+        for runner in [Runner::User, Runner::Hadoop] {
+            let strict = Options { runner, ..none.clone() };
+            let input = format!("{}x\n", GOOD.repeat(20));
+            let message = mapped_by(strict.clone(), input.as_bytes()).0.unwrap_err().to_string();
+            assert!(
+                message.starts_with("1 of 21 lines are bad (bad_line 1), expected at most 0 of them; "),
+                "{message}"
+            );
+            assert_eq!(mapped_by(strict, GOOD.as_bytes()).0.unwrap().reviews, 1);
+        }
+    }
+
+    #[test]
+    fn a_higher_limit_is_advised_only_where_few_lines_are_bad() {
+        let message = |good, bad| {
+            mapped(&format!("{}{}", GOOD.repeat(good), "x\n".repeat(bad))).0.unwrap_err().to_string()
+        };
+        let advice = ", or raise --bad-lines-max";
+        assert!(message(920, 80).ends_with(advice));
+        for (good, bad) in [(800, 200), (400, 600), (0, 1000)] {
+            assert!(!message(good, bad).contains("raise"), "{}", message(good, bad));
+        }
+        assert!(!message(800, 200).contains("most"));
+    }
+
+    #[test]
     fn input_without_a_review_is_refused() {
         for (input, expected) in [
             (
                 "",
-                "found no review and no line, expected at least one; check that what writes it has not failed",
+                "found no review and no line, expected at least one; check that the program that writes it succeeded",
             ),
             (
                 "\n{\"reviewText\": \"5/5\", \"overall\": 4}\n",
@@ -333,8 +406,8 @@ mod tests {
             ),
             (
                 "x\n",
-                "found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not in the \
-                 format json: does each line hold one JSON object?",
+                "found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not \
+                 JSON objects; write one object per line, or pass --format",
             ),
         ] {
             let error = mapped(input).0.unwrap_err();
@@ -350,7 +423,7 @@ mod tests {
         let (counts, _, log) = task(&"x\n".repeat(999));
         assert_eq!(counts.unwrap().bad_line, 999);
         assert!(log.contains("reporter:counter:mapper,bad_line,999\n"), "{log}");
-        assert!(log.ends_with("mapper: no line is a review; most lines are not in the format json: does each line hold one JSON object?\n"), "{log}");
+        assert!(log.ends_with("mapper: no line is a review; most lines are not JSON objects; write one object per line, or pass --format\n"), "{log}");
         assert!(task(&"x\n".repeat(1000)).0.is_err());
         assert_eq!(task("").0.unwrap(), MapperCounts::default());
     }
@@ -372,15 +445,22 @@ mod tests {
         let (mut output, mut log) = (Vec::new(), Vec::new());
         let mut mapper = Mapper::new(&mut output, &mut log, options());
         for (file, lines) in
-            [("a", "x\n"), ("b", GOOD), ("c", "\n"), ("d", "x\n"), ("e", "x\n"), ("f", "x\n")]
+            [("a", "x\n"), ("b", GOOD), ("c", "\n"), ("d", "x\n"), ("e", "x\n"), ("f", "x\n"), ("g", "")]
         {
             mapper.read(lines.as_bytes(), &InputSplit { file: file.to_owned(), split_start: None }).unwrap();
         }
         mapper.finish().unwrap();
         let log = String::from_utf8(log).unwrap();
         let warned: Vec<_> = log.lines().filter_map(|line| line.strip_prefix("mapper: warning: ")).collect();
-        let one = |file: &str| format!("{file}: no line is a review; is it of another format?");
-        let expected = [one("a"), one("d"), one("e"), "no line is a review in 1 more files".to_owned()];
+        let one = |file: &str| format!("{file}: no line is a review; check its format");
+        let empty = "g: the file is empty; check that it was written completely".to_owned();
+        let expected = [
+            one("a"),
+            one("d"),
+            one("e"),
+            "1 more files: no line is a review; check its format".to_owned(),
+            empty,
+        ];
         assert_eq!(warned, expected);
     }
 
@@ -415,7 +495,7 @@ mod tests {
         assert_eq!((counts.lines, counts.bad_line, counts.reviews), (4, 2, 2));
         let log = String::from_utf8(log).unwrap();
         assert!(
-            log.starts_with("mapper: bad_line at byte 35 of a\nmapper: bad_line at byte 35 of b\n"),
+            log.starts_with("mapper: a:2: bad_line (byte 35)\nmapper: b:2: bad_line (byte 35)\n"),
             "{log}"
         );
     }

@@ -11,7 +11,7 @@ use corpus::ledger::{MapperCounts, Share};
 use counts::CountsFile;
 use hadoop::{Runner, Variable};
 use mapper::arguments::Arguments;
-use mapper::{Error, InputSplit, Mapper, Options, Output};
+use mapper::{Error, InputSplit, Mapper, Options, Output, check_inputs};
 use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
 
@@ -58,6 +58,7 @@ fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
 }
 
 fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
+    check_inputs(inputs)?;
     widen(io::stdin());
     widen(io::stdout());
     let runner = options.runner;

@@ -146,7 +146,7 @@ pub enum Error {
         other: String,
     },
     /// The whole run has too many bad lines.
-    #[error("{0}; the mappers' logs say where, or raise --bad-lines-max")]
+    #[error("{}; the logs of the mappers list the first ones{}", .0, .0.advice())]
     BadLines(TooManyBad),
     /// A file of counts that cannot be read.
     #[error("--counts {}: {}", path.display(), Failure::reading("read the counts", source))]

@@ -75,11 +75,14 @@ pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<
     check_ledger(&seal.ledger, options)?;
     let making = Making::open(&options.dataset, &seal.settings)?;
     if let Some(manifest) = making.look()? {
-        if manifest.seal.shards != seal.shards {
+        // A dataset written by sentimill has no shards. With the same rows it is the same file: it is made again, compared,
+        // and its manifest gets the shards.
+        let is_of_sentimill = manifest.seal.shards.is_empty() && manifest.seal.row_digest == seal.row_digest;
+        if manifest.seal.shards != seal.shards && !is_of_sentimill {
             making.refused_unless_replaced("a dataset of other shards", "one of this run")?;
         } else {
             making.check_settings(&manifest)?;
-            if making.is_complete(&manifest)? {
+            if !is_of_sentimill && making.is_complete(&manifest)? {
                 return Ok(Outcome::Unchanged(manifest));
             }
         }

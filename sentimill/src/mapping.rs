@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use corpus::cause;
+use corpus::classes::UnratedClasses;
 use corpus::cleaned::CleanedReviews;
 use corpus::digest::text_hash;
 use corpus::format::Format;
@@ -52,7 +53,9 @@ pub struct Mapped {
     pub counts: MapperCounts,
     /// The first bad lines of each reason.
     pub told: Told,
-    /// What the thread has found in each source, by source number.
+    /// The classes without a rating.
+    pub unrated: UnratedClasses,
+    /// What its lines of each source were, by the numbers of the sources.
     pub held: Vec<Held>,
     /// The beginning of its first line, and its position.
     pub beginning: Option<(InputPlace, Vec<u8>)>,
@@ -63,6 +66,8 @@ pub struct Mapped {
 /// What was found in a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
+    /// Whether there is a line or row.
+    pub any: bool,
     /// Whether there is a line that is not blank.
     pub lines: bool,
     /// Whether there is a review.
@@ -131,9 +136,10 @@ impl Mapping<'_> {
         read?;
         let encoder = encoder?;
         let Mapper { reviews, mut counts, told, held, beginning } = mapper;
+        let unrated = reviews.unrated_classes();
         counts.invalid_utf8 = reviews.invalid_utf8();
         let Encoder { partitions, codebook, .. } = encoder;
-        Ok(Mapped { partitions: partitions.finish(), counts, told, held, beginning, codebook })
+        Ok(Mapped { partitions: partitions.finish(), counts, told, unrated, held, beginning, codebook })
     }
 }
 
@@ -164,11 +170,13 @@ impl Mapper {
         match read {
             Ok((text, rating)) => {
                 self.counts.reviews += 1;
-                self.held[entry.place.source].reviews = true;
+                self.held[entry.place.source] = Held { any: true, lines: true, reviews: true };
                 Some((text, rating.stars()))
             }
             Err(fate) => {
-                self.held[entry.place.source].lines |= fate != Fate::Blank;
+                let held = &mut self.held[entry.place.source];
+                held.any = true;
+                held.lines |= fate != Fate::Blank;
                 refuse(&mut self.counts, &mut self.told, fate, entry);
                 None
             }

@@ -16,6 +16,7 @@
 //! The content of lines is not interpreted.
 
 mod error;
+mod line_numbers;
 mod members;
 mod ranges;
 mod rows;
@@ -32,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use corpus::format::Format;
 use corpus::lines::{Line, LineContent};
 use corpus::review::Rating;
-use input::{Compression, Fault, Form};
+use input::{Compression, Fault, Form, Packed};
 
 pub use error::Error;
 pub use source::{Source, find};
@@ -297,7 +298,14 @@ impl Reading {
         file.map_or(0, |file| file.bytes_before(place.group)) + place.offset
     }
 
-    /// Number of bytes read, compressed if the source is. A piece of a file counts once it has been read.
+    /// The line numbers of lines at these ascending offsets of a source; `None` where the source cannot be read again, or
+    /// only slowly.
+    pub fn line_numbers(&self, source: usize, offsets: &[u64]) -> Option<Vec<u64>> {
+        let Kind::File(path) = &self.sources[source].kind else { return None };
+        line_numbers::line_numbers(path, self.line_bytes_max, offsets).ok().flatten()
+    }
+
+    /// How much has been read, of compressed sources as they lie there. A piece of a file counts when it has been read.
     pub fn bytes_read(&self) -> u64 {
         self.state.bytes_read.load(Ordering::Relaxed)
     }
@@ -362,6 +370,16 @@ impl Source {
     fn unreadable(&self, doing: &'static str, source: io::Error) -> Error {
         match source.downcast() {
             Ok(error) => Error::Store(error),
+            Err(source)
+                if matches!(input::fault(&source), Some(Fault::Packed { packed: Packed::Parquet, .. })) =>
+            {
+                Error::NoFile { input: self.name.clone() }
+            }
+            Err(source) if let Some(&Fault::Packed { packed, .. }) = input::fault(&source) => {
+                let file = self.name.clone();
+                let source = Fault::Packed { packed, file }.into();
+                Error::Read { input: self.name.clone(), doing, source }
+            }
             Err(source) => Error::Read { input: self.name.clone(), doing, source },
         }
     }
@@ -385,8 +403,11 @@ impl Manner {
         if let Some(by) = Compression::of(&beginning) {
             return Ok(Self::Compressed(by));
         }
+        if beginning.starts_with(rows::MAGIC) {
+            return Ok(Self::Parquet);
+        }
+        input::check_lines(&beginning)?;
         match Form::of(&beginning) {
-            _ if beginning.starts_with(rows::MAGIC) => Ok(Self::Parquet),
             Form::Utf8 => Ok(Self::Plain { bytes: file.metadata()?.len() }),
             Form::Utf16(_) => Ok(Self::Utf16),
             Form::Tar => Err(Fault::Tar.into()),

@@ -7,34 +7,28 @@ pub fn too_many() -> Vec<(String, String)> {
         (
             many("{\"text\": \"ok\", \"overall\": 5}\n"),
             "no_text 1000",
-            "most lines have no text in the field \"reviewText\": name it by --text-field",
+            "most lines have no text in the field \"reviewText\"; name the field by --text-field",
         ),
         (
             many("{\"reviewText\": \"ok\", \"rating\": 5}\n"),
             "bad_rating 1000",
-            "most lines have no rating from 1 to 5 in the field \"overall\": name it by --rating-field",
+            "most lines have no rating from 1 to 5 in the field \"overall\"; name the field by --rating-field",
         ),
         (
             many("great,5\n"),
             "bad_line 1000",
-            "most lines are not in the format json: does each line hold one JSON object?",
+            "most lines are not JSON objects; write one object per line, or pass --format",
         ),
         (
             format!("[\n{}", many("{\"reviewText\": \"ok\", \"overall\": 5},\n")),
             "bad_line 1001",
-            "the input looks like one JSON array: write one object a line",
+            "the input looks like one JSON array; write one object per line, as by jq -c .[]",
         ),
-        (
-            many("__label__1 ok\n"),
-            "bad_line 1000",
-            "the input looks like fasttext: say so by --format fasttext",
-        ),
+        (many("__label__1 ok\n"), "bad_line 1000", "the input looks like fasttext; pass --format fasttext"),
     ];
     let refusal = |reasons: &str, cause: &str| {
         let (_, bad) = reasons.split_once(' ').expect("a reason and a number");
-        format!(
-            "{bad} of {bad} lines are bad ({reasons}), expected at most 0.05 of them; {cause}, or raise --bad-lines-max"
-        )
+        format!("{bad} of {bad} lines are bad ({reasons}), expected at most 0.05 of them; {cause}")
     };
     cases.into_iter().map(|(lines, reasons, cause)| (lines, refusal(reasons, cause))).collect()
 }

@@ -85,9 +85,9 @@ pub fn error_line<'a>(program: &str, ended: &'a Ended, how: &str) -> &'a str {
     let mut lines = ended.stderr.lines().rev();
     let last = lines.next().unwrap_or_default();
     // Hadoop's counters and states; merge's stages if there is no terminal (`merge: checking shards (2)`);
-    // positions of bad lines (`sentimill: bad_line at 17 of reviews.json`); notices about lines that are not
+    // positions of bad lines (`sentimill: reviews.json:3: bad_line (byte 17)`); notices about lines that are not
     // UTF-8 and about earlier work.
-    let notices = [" at ", ": invalid_utf8 in ", " with the same rows"];
+    let notices = [": invalid_utf8 in ", " with the same rows"];
     let is_notice = |line: &str| line.ends_with(')') || notices.iter().any(|notice| line.contains(notice));
     let told = |line: &str| line.starts_with("reporter:") || (line.starts_with(program) && is_notice(line));
     let is_one_line = last.starts_with(&format!("{program}: ")) && lines.all(told);

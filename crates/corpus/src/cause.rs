@@ -1,5 +1,6 @@
 //! Suggests the probable cause of many bad lines, and a remedy.
 
+use crate::classes::UnratedClasses;
 use crate::format::{Format, FormatName};
 use crate::ledger::MapperCounts;
 use crate::lines::LineContent;
@@ -15,34 +16,37 @@ pub fn beginning(line: LineContent<'_>) -> &[u8] {
     }
 }
 
-/// Guesses the cause from the beginning of the first line and from the most frequent reason for rejection.
-pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format) -> String {
+/// The probable cause of many bad lines and the remedy. A cause is stated of most lines only where it is the cause of more
+/// than half of the lines that are not blank.
+pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format, classes: &UnratedClasses) -> String {
     if counts.lines == 0 {
-        return "check that what writes it has not failed".to_owned();
+        return "check that the program that writes it succeeded".to_owned();
     }
     if counts.bad() == 0 {
         return "check that it is the right input".to_owned();
     }
-    let most = counts.bad_line.max(counts.line_too_long).max(counts.no_text).max(counts.bad_rating);
-    if counts.bad_line == most && counts.no_text < most && counts.bad_rating < most {
-        return of_another_format(beginning, format);
+    let is_most = |n: u64| n > counts.filled_lines() / 2;
+    if counts.bad_rating > 0
+        && let Some(ratings) = format.class_ratings()
+        && let Some(classes) = classes.described(ratings)
+    {
+        return classes;
     }
     match format {
-        Format::Json(fields) if counts.no_text == most => {
-            format!("most lines have no text in the field {:?}: name it by --text-field", fields.text)
+        _ if is_most(counts.bad_line) => of_another_format(beginning, format),
+        Format::Json(fields) if is_most(counts.no_text) => {
+            format!("most lines have no text in the field {:?}; name the field by --text-field", fields.text)
         }
-        Format::Json(fields) if counts.bad_rating == most => {
+        Format::Json(fields) if is_most(counts.bad_rating) => {
             format!(
-                "most lines have no rating from 1 to 5 in the field {:?}: name it by --rating-field",
+                "most lines have no rating from 1 to 5 in the field {:?}; name the field by --rating-field",
                 fields.rating
             )
         }
-        Format::PolarityCsv { ratings, .. } | Format::FastText { ratings } if counts.bad_rating == most => {
-            format!(
-                "most lines are of classes without a rating (those of {ratings} have one): name them by --class-ratings"
-            )
+        _ if is_most(counts.line_too_long) => {
+            "most lines exceed the length limit; write one review per line".to_owned()
         }
-        _ => "most lines are too long: does each line hold one review?".to_owned(),
+        _ => "print them with mapper --rejects".to_owned(),
     }
 }
 
@@ -57,21 +61,21 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
     };
     match (other, name) {
         (Some(other), _) if other != name => {
-            format!("the input looks like {other}: say so by --format {other}")
+            format!("the input looks like {other}; pass --format {other}")
         }
         (_, FormatName::Json) if beginning.starts_with(b"[") => {
-            "the input looks like one JSON array: write one object a line".to_owned()
+            "the input looks like one JSON array; write one object per line, as by jq -c .[]".to_owned()
         }
         (_, FormatName::Json) => {
-            "most lines are not in the format json: does each line hold one JSON object?".to_owned()
+            "most lines are not JSON objects; write one object per line, or pass --format".to_owned()
         }
         (_, FormatName::PolarityCsv) => {
-            "most lines are not in the format polarity-csv: does each line hold a class, a \
-            comma and a text, quoted where it holds a comma or a quote?"
+            "most lines are not polarity-csv; write a class, a comma and a text per line, \
+            quoted where it holds a comma or a quote"
                 .to_owned()
         }
         (_, FormatName::FastText) => {
-            "most lines are not in the format fasttext: does each line begin with __label__?".to_owned()
+            "most lines are not fasttext; start each line with __label__CLASS and a space".to_owned()
         }
     }
 }
@@ -81,32 +85,51 @@ mod tests {
     use super::*;
 
     fn likely_for(counts: MapperCounts, beginning: &[u8]) -> String {
-        likely(&counts, beginning, &Format::default())
+        likely(&counts, beginning, &Format::default(), &UnratedClasses::default())
     }
 
     #[test]
     fn the_cause_is_named_from_what_is_seen() {
         let bad_lines = MapperCounts { lines: 10, bad_line: 9, ..MapperCounts::default() };
         assert!(likely_for(bad_lines, b" [{\"a\"").contains("JSON array"));
-        assert!(likely_for(bad_lines, b"a,b").contains("format json"));
+        assert!(likely_for(bad_lines, b"a,b").contains("most lines are not JSON objects"));
         assert!(likely_for(bad_lines, b"\"1\",\"ok\"").contains("--format polarity-csv"));
         assert!(likely_for(bad_lines, b"__label__1 ok").contains("--format fasttext"));
-        let no_text = MapperCounts { no_text: 9, ..bad_lines };
+        let no_text = MapperCounts { bad_line: 0, no_text: 9, ..bad_lines };
         assert!(likely_for(no_text, b"{").contains("\"reviewText\""));
-        let bad_rating = MapperCounts { bad_rating: 10, ..no_text };
+        let bad_rating = MapperCounts { bad_rating: 9, no_text: 0, ..no_text };
         assert!(likely_for(bad_rating, b"{").contains("\"overall\""));
+        let too_long = MapperCounts { line_too_long: 9, bad_rating: 0, ..bad_rating };
+        assert!(likely_for(too_long, b"").contains("most lines exceed the length limit"));
         let blank = MapperCounts { lines: 2, blank: 1, empty_text: 1, ..MapperCounts::default() };
         assert!(likely_for(blank, b"").contains("right input"));
-        assert!(likely_for(MapperCounts::default(), b"").contains("what writes it"));
+        assert!(likely_for(MapperCounts::default(), b"").contains("program that writes it"));
     }
 
     #[test]
-    fn classes_without_a_rating_are_the_cause_where_there_are_classes() {
+    fn a_reason_of_half_the_lines_or_fewer_is_not_stated_of_most() {
+        for counts in [
+            MapperCounts { lines: 100, bad_line: 50, reviews: 50, ..MapperCounts::default() },
+            MapperCounts { lines: 100, bad_line: 30, no_text: 40, bad_rating: 30, ..MapperCounts::default() },
+            MapperCounts { lines: 1000, no_text: 60, reviews: 940, ..MapperCounts::default() },
+        ] {
+            assert_eq!(likely_for(counts, b"["), "print them with mapper --rejects");
+        }
+    }
+
+    #[test]
+    fn classes_without_a_rating_are_listed_as_the_cause() {
         let format = Format::FastText { ratings: "a=1,b=5".parse().unwrap() };
-        let bad_rating = MapperCounts { lines: 9, bad_rating: 9, ..MapperCounts::default() };
-        assert!(likely(&bad_rating, b"__label__1", &format).contains("those of a=1,b=5 have one"));
+        let mut classes = UnratedClasses::default();
+        classes.count("good");
+        let bad_rating = MapperCounts { lines: 9, bad_rating: 1, reviews: 8, ..MapperCounts::default() };
+        assert_eq!(
+            likely(&bad_rating, b"__label__1", &format, &classes),
+            "classes without a rating: \"good\" 1; set their stars by --class-ratings a=1,b=5,good=STARS"
+        );
         let bad_line = MapperCounts { lines: 9, bad_line: 9, ..MapperCounts::default() };
-        assert!(likely(&bad_line, b"{\"a", &format).contains("--format json"));
-        assert!(likely(&bad_line, b"label", &format).contains("__label__"));
+        let none = UnratedClasses::default();
+        assert!(likely(&bad_line, b"{\"a", &format, &none).contains("--format json"));
+        assert!(likely(&bad_line, b"label", &format, &none).contains("__label__"));
     }
 }

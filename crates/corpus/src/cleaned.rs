@@ -1,5 +1,6 @@
 //! Converts a raw line into the cleaned text and rating of its review, or into the reason why there is none.
 
+use crate::classes::UnratedClasses;
 use crate::clean::Cleaner;
 use crate::format::Format;
 use crate::ledger::Fate;
@@ -30,6 +31,11 @@ impl CleanedReviews {
     pub fn read_row(&mut self, text: Option<&[u8]>, rating: Option<Rating>) -> Result<(&[u8], Rating), Fate> {
         let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
         cleaned(&mut self.cleaner, review, &mut self.text)
+    }
+
+    /// The classes without a rating of the lines read so far.
+    pub fn unrated_classes(&self) -> UnratedClasses {
+        self.parser.unrated_classes()
     }
 
     /// Number of lines and rows so far with bytes that are not UTF-8.

@@ -3,6 +3,7 @@
 //! Labels are at the start of the line, each followed by one space or tab. Of several labels the first
 //! counts. A label further on is text.
 
+use crate::classes::UnratedClasses;
 use crate::format::ClassRatings;
 use crate::review::{Entry, Reject};
 
@@ -12,16 +13,21 @@ const LABEL: &str = "__label__";
 #[derive(Debug)]
 pub(crate) struct FastTextParser {
     pub ratings: ClassRatings,
+    pub unrated: UnratedClasses,
 }
 
 impl FastTextParser {
     /// Parses one line, passed without its line end.
-    pub fn parse<'a>(&self, line: &'a str) -> Result<Entry<'a>, Reject> {
+    pub fn parse<'a>(&mut self, line: &'a str) -> Result<Entry<'a>, Reject> {
         let (class, mut text) = split_label(line).ok_or(Reject::BadLine)?;
         while let Some((_, after)) = split_label(text) {
             text = after;
         }
-        Ok(Entry { text, rating: self.ratings.rating(class) })
+        let rating = self.ratings.rating(class);
+        if rating.is_none() {
+            self.unrated.count(class);
+        }
+        Ok(Entry { text, rating })
     }
 }
 
@@ -37,8 +43,9 @@ mod tests {
 
     #[test]
     fn the_first_of_several_labels_at_the_start_counts() {
-        let parser = FastTextParser { ratings: ClassRatings::default() };
-        let read =
+        let mut parser =
+            FastTextParser { ratings: ClassRatings::default(), unrated: UnratedClasses::default() };
+        let mut read =
             |line| parser.parse(line).map(|entry| (entry.text, entry.rating.map(|rating| rating.stars())));
         for (line, expected) in [
             ("__label__1 not good", ("not good", Some(1))),

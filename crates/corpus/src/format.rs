@@ -37,6 +37,16 @@ impl Format {
     }
 }
 
+impl Format {
+    /// The ratings of classes, for a format that has classes.
+    pub fn class_ratings(&self) -> Option<&ClassRatings> {
+        match self {
+            Self::Json(_) => None,
+            Self::PolarityCsv { ratings, .. } | Self::FastText { ratings } => Some(ratings),
+        }
+    }
+}
+
 impl Default for Format {
     fn default() -> Self {
         Self::Json(Fields::default())

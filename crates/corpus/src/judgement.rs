@@ -11,7 +11,7 @@ pub const TOLD: u64 = 3;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Refusal {
     /// Too many bad lines.
-    #[error("{found}; {cause}, or raise --bad-lines-max")]
+    #[error("{found}; {cause}{}", found.advice())]
     BadLines {
         /// The number of bad lines.
         found: TooManyBad,
@@ -54,27 +54,51 @@ pub fn invalid_utf8(counts: &MapperCounts) -> Option<String> {
 /// Files that have lines but no review, with the names of the first ones.
 #[derive(Clone, Debug, Default)]
 pub struct WithoutReview {
+    without_review: Names,
+    empty: Names,
+}
+
+/// The first names of files, and the number of all.
+#[derive(Clone, Debug, Default)]
+struct Names {
     names: Vec<String>,
     n_files: u64,
 }
 
 impl WithoutReview {
-    /// Adds a file.
+    /// Adds a file with lines.
     pub fn add(&mut self, file: &str) {
+        self.without_review.add(file);
+    }
+
+    /// Adds a file without a line.
+    pub fn add_empty(&mut self, file: &str) {
+        self.empty.add(file);
+    }
+
+    /// The warnings; none for an input without any review, which is an error.
+    pub fn notices(&self, counts: &MapperCounts) -> Vec<String> {
+        if counts.reviews == 0 {
+            return Vec::new();
+        }
+        let without_review = self.without_review.notices("no line is a review; check its format");
+        let empty = self.empty.notices("the file is empty; check that it was written completely");
+        without_review.chain(empty).collect()
+    }
+}
+
+impl Names {
+    fn add(&mut self, file: &str) {
         self.n_files += 1;
         if self.n_files <= TOLD {
             self.names.push(file.to_owned());
         }
     }
 
-    /// The notices about these files. Empty if the input has no review at all, which is a separate error.
-    pub fn notices(&self, counts: &MapperCounts) -> Vec<String> {
-        if counts.reviews == 0 {
-            return Vec::new();
-        }
-        let one = |name: &String| format!("warning: {name}: no line is a review; is it of another format?");
+    fn notices(&self, found: &str) -> impl Iterator<Item = String> {
+        let one = move |name: &String| format!("warning: {name}: {found}");
         let more = self.n_files - self.names.len() as u64;
-        let more = (more > 0).then(|| format!("warning: no line is a review in {more} more files"));
-        self.names.iter().map(one).chain(more).collect()
+        let more = (more > 0).then(|| format!("warning: {more} more files: {found}"));
+        self.names.iter().map(one).chain(more)
     }
 }

@@ -143,13 +143,21 @@ impl MapperCounts {
     /// Checks that the share of bad lines does not exceed `bad_lines_max`, for the counts of the whole input.
     /// Blank lines are excluded. With fewer than [`BAD_LINES_MIN`] bad lines the check passes.
     pub fn judge(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
-        if self.bad() < BAD_LINES_MIN { Ok(()) } else { self.judge_share(bad_lines_max) }
+        if self.bad() < BAD_LINES_MIN && bad_lines_max.0 > 0.0 {
+            Ok(())
+        } else {
+            self.judge_share(bad_lines_max)
+        }
     }
 
     /// The same check for the counts of one Hadoop task, which reads only part of the input. With fewer than
     /// [`TASK_LINES_MIN`] lines the check passes.
     pub fn judge_task(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
-        if self.filled_lines() < TASK_LINES_MIN { Ok(()) } else { self.judge_share(bad_lines_max) }
+        if self.filled_lines() < TASK_LINES_MIN && bad_lines_max.0 > 0.0 {
+            Ok(())
+        } else {
+            self.judge_share(bad_lines_max)
+        }
     }
 
     fn judge_share(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
@@ -216,6 +224,17 @@ impl AddAssign for MapperCounts {
 pub const BAD_LINES_MIN: u64 = 20;
 /// Minimum number of lines for which a Hadoop task checks the share of bad lines.
 pub const TASK_LINES_MIN: u64 = 1000;
+
+/// A greater share of bad lines has a cause that a higher limit would only hide.
+const RAISED_SHARE_MAX: f64 = 0.1;
+
+impl TooManyBad {
+    /// Advice to raise the limit, only where a few per cent of the lines are bad.
+    pub fn advice(&self) -> &'static str {
+        let is_few = self.bad as f64 <= RAISED_SHARE_MAX * self.lines as f64;
+        if is_few { ", or raise --bad-lines-max" } else { "" }
+    }
+}
 
 /// The counters of bad lines.
 const BAD: [&str; 4] = ["line_too_long", "bad_line", "no_text", "bad_rating"];

@@ -4,6 +4,7 @@
 //! and the reducer call the same functions, so they cannot disagree.
 
 pub mod cause;
+pub mod classes;
 pub mod clean;
 pub mod cleaned;
 pub mod digest;

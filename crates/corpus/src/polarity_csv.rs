@@ -5,6 +5,7 @@
 //! `\\` is a backslash, and any other backslash is literal. An unquoted column contains no quote and no comma
 //! and has no escapes.
 
+use crate::classes::UnratedClasses;
 use crate::format::ClassRatings;
 use crate::review::{Entry, Reject};
 
@@ -12,6 +13,7 @@ use crate::review::{Entry, Reject};
 #[derive(Debug)]
 pub(crate) struct PolarityCsvParser {
     ratings: ClassRatings,
+    pub unrated: UnratedClasses,
     with_title: bool,
     class: String,
     text: String,
@@ -19,7 +21,8 @@ pub(crate) struct PolarityCsvParser {
 
 impl PolarityCsvParser {
     pub fn new(ratings: ClassRatings, with_title: bool) -> Self {
-        Self { ratings, with_title, class: String::new(), text: String::new() }
+        let unrated = UnratedClasses::default();
+        Self { ratings, unrated, with_title, class: String::new(), text: String::new() }
     }
 
     /// Parses one line, passed without its line end.
@@ -33,7 +36,11 @@ impl PolarityCsvParser {
         }
         let text = text.ok_or(Reject::BadLine)?;
         self.class.clear();
-        let rating = self.ratings.rating(class.content(&mut self.class));
+        let class = class.content(&mut self.class);
+        let rating = self.ratings.rating(class);
+        if rating.is_none() {
+            self.unrated.count(class);
+        }
         self.text.clear();
         if !self.with_title {
             return Ok(Entry { text: text.content(&mut self.text), rating });

@@ -4,6 +4,7 @@
 //! not cleaned, but it is valid Unicode: each lone UTF-16 surrogate in an escape and each invalid UTF-8
 //! sequence has become U+FFFD.
 
+use crate::classes::UnratedClasses;
 use crate::fasttext::FastTextParser;
 use crate::format::Format;
 use crate::json::JsonParser;
@@ -103,7 +104,9 @@ impl ReviewParser {
             Format::PolarityCsv { ratings, with_title } => {
                 Parser::PolarityCsv(PolarityCsvParser::new(ratings, with_title))
             }
-            Format::FastText { ratings } => Parser::FastText(FastTextParser { ratings }),
+            Format::FastText { ratings } => {
+                Parser::FastText(FastTextParser { ratings, unrated: UnratedClasses::default() })
+            }
         };
         Self { parser, decoder: Decoder::default() }
     }
@@ -131,6 +134,15 @@ impl ReviewParser {
     /// Number of lines and rows so far with bytes that are not UTF-8.
     pub fn invalid_utf8(&self) -> u64 {
         self.decoder.n_repaired
+    }
+
+    /// The classes without a rating of the lines read so far.
+    pub fn unrated_classes(&self) -> UnratedClasses {
+        match &self.parser {
+            Parser::Json { .. } => UnratedClasses::default(),
+            Parser::PolarityCsv(parser) => parser.unrated.clone(),
+            Parser::FastText(parser) => parser.unrated.clone(),
+        }
     }
 
     fn entry<'a>(&'a mut self, line: &'a [u8]) -> Result<Entry<'a>, Reject> {

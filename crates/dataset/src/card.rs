@@ -127,7 +127,11 @@ impl Card {
         vocabulary: &Vocabulary,
         summary: &Summary,
     ) -> Self {
-        let words = vocabulary.words.iter().zip(&vocabulary.counts).take(WORDS_SHOWN);
+        // Another dataset may give the vocabulary and its order. The sort is stable: words of equal count stay in the order
+        // of ids.
+        let mut words: Vec<_> = vocabulary.words.iter().zip(&vocabulary.counts).collect();
+        words.sort_by_key(|&(_, &count)| std::cmp::Reverse(count));
+        let words = words.into_iter().filter(|&(_, &count)| count > 0).take(WORDS_SHOWN);
         let frequent = |(word, &count): (&[u8], &u64)| Frequent {
             word: String::from_utf8_lossy(word).into_owned(),
             count,
@@ -165,7 +169,7 @@ impl Card {
         };
         let unknown = share(self.unknown_tokens, self.tokens);
         let Digests { row_digest, id_digest, vocabulary_digest } = self.digests;
-        vec![
+        let mut lines = vec![
             ("rows", format!("{} distinct texts of {} reviews", self.rows, self.reviews)),
             (
                 "label 1",
@@ -181,7 +185,13 @@ impl Card {
             ("row digest", row_digest.to_string()),
             ("id digest", id_digest.to_string()),
             ("vocabulary digest", vocabulary_digest.to_string()),
-        ]
+        ];
+        if self.rows > 0 && (self.label_0 == 0 || self.label_1 == 0) {
+            let label = u8::from(self.label_0 == 0);
+            let purpose = "pretraining and word vectors; a classifier needs rows of both labels";
+            lines.insert(3, ("use", format!("{purpose} (all have {label})")));
+        }
+        lines
     }
 
     /// The lines as text.
@@ -227,4 +237,28 @@ impl fmt::Display for RowLength {
 /// A number and its share of the whole.
 fn share(n: u64, whole: u64) -> String {
     if whole == 0 { n.to_string() } else { format!("{n} ({:.1} %)", 100.0 * n as f64 / whole as f64) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::WordList;
+
+    #[test]
+    fn the_most_frequent_words_are_those_of_this_dataset_whatever_the_order_of_ids() {
+        let mut words = WordList::default();
+        [&b"the"[..], b"gift", b"card", b"film"].iter().for_each(|word| words.push(word));
+        let vocabulary = Vocabulary { words, counts: vec![2, 9, 2, 0] };
+        let settings = DatasetSettings {
+            rows: Default::default(),
+            vocabulary_size: 4,
+            vocabulary_of: None,
+            without: None,
+        };
+        let digests =
+            Digests { row_digest: Default::default(), id_digest: Default::default(), vocabulary_digest: Default::default() };
+        let card = Card::of(&settings, &digests, &vocabulary, &Summary { rows: 2, ..Summary::default() });
+        assert!(card.text().contains("gift 9, the 2, card 2\n"), "{}", card.text());
+        assert!(card.text().contains("both labels (all have 0)\n"), "{}", card.text());
+    }
 }

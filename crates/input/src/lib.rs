@@ -31,7 +31,7 @@ use utf16::Utf16Reader;
 pub use ends::end_of_member;
 pub use form::{FORM_BYTES, Form};
 pub use members::Members;
-pub use packed::remedy;
+pub use packed::{Packed, remedy};
 pub use utf16::ByteOrder;
 
 /// A compression format.
@@ -127,6 +127,14 @@ pub enum Fault {
         "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO"
     )]
     Tar,
+    /// The content is a file of another kind that holds no lines.
+    #[error("found {packed}, expected lines; {}", .packed.remedy(file))]
+    Packed {
+        /// The kind.
+        packed: Packed,
+        /// The name of the file.
+        file: String,
+    },
     /// The content is UTF-16 where it cannot be decoded.
     #[error("found UTF-16, expected UTF-8; convert the file by iconv -f UTF-16 -t UTF-8")]
     Utf16,
@@ -170,7 +178,12 @@ enum Inflated<R: Read> {
 
 /// Opens a file and detects its compression and form.
 pub fn open(path: &Path) -> io::Result<Input> {
-    of(File::open(path)?)
+    of(File::open(path)?).map_err(|error| match fault(&error) {
+        Some(&Fault::Packed { packed, .. }) => {
+            Fault::Packed { packed, file: path.display().to_string() }.into()
+        }
+        _ => error,
+    })
 }
 
 /// Detects the compression and form of a stream, inflates and decodes it. A tar archive is refused.
@@ -182,6 +195,7 @@ pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
         Some(compression) => Inflated::Compressed(Members::of(source, compression)),
     };
     let begun = beginning(&mut content)?;
+    check_lines(&begun)?;
     let form = Form::of(&begun);
     let content = Cursor::new(begun).chain(content);
     Ok(Input(match form {
@@ -195,10 +209,19 @@ pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
 /// refused.
 pub fn as_it_comes<R: Read>(mut bytes: R) -> io::Result<impl Read> {
     let begun = beginning(&mut bytes)?;
+    check_lines(&begun)?;
     match Form::of(&begun) {
         Form::Utf8 => Ok(Cursor::new(begun).chain(bytes)),
         Form::Utf16(_) => Err(Fault::Utf16.into()),
         Form::Tar => Err(Fault::Tar.into()),
+    }
+}
+
+/// Refuses content that begins like a file without lines.
+pub fn check_lines(beginning: &[u8]) -> io::Result<()> {
+    match Packed::of(beginning) {
+        None => Ok(()),
+        Some(packed) => Err(Fault::Packed { packed, file: "FILE".to_owned() }.into()),
     }
 }
 

@@ -1,22 +1,74 @@
-//! Recognizes packed input that has no lines, by its first bytes, and returns a remedy.
+//! Recognizes files that hold no lines by their first bytes, and names what unpacks or reads them.
+
+use std::fmt;
 
 use crate::Compression;
 
-/// The magic bytes of formats without lines, their names and remedies.
-const PACKED: [(&[u8], &str, &str); 3] = [
-    (b"\xfd7zXZ", "xz", "unpack it before the mapper"),
-    (b"PK\x03\x04", "zip", "unpack it before the mapper"),
-    (b"PAR1", "Parquet", "sentimill reads it, the mapper reads lines"),
+/// A kind of file that holds no lines as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packed {
+    /// A zip archive.
+    Zip,
+    /// A 7z archive.
+    SevenZip,
+    /// A file compressed by xz.
+    Xz,
+    /// A file compressed by lz4.
+    Lz4,
+    /// A Parquet file.
+    Parquet,
+    /// An HDF5 file, as a dataset is one.
+    Hdf5,
+}
+
+/// How each kind begins.
+const MAGIC: [(&[u8], Packed); 6] = [
+    (b"PK\x03\x04", Packed::Zip),
+    (b"7z\xbc\xaf\x27\x1c", Packed::SevenZip),
+    (b"\xfd7zXZ\0", Packed::Xz),
+    (b"\x04\x22\x4d\x18", Packed::Lz4),
+    (b"PAR1", Packed::Parquet),
+    (b"\x89HDF\r\n\x1a\n", Packed::Hdf5),
 ];
 
-/// The problem with an input that starts like this, and the remedy; `None` if it may contain lines.
-pub fn remedy(beginning: &[u8]) -> Option<String> {
-    if Compression::of(beginning).is_some() {
-        let remedy = "the input is compressed: give it as a file, by --input, or unpack it before the mapper";
-        return Some(remedy.to_owned());
+impl Packed {
+    /// The kind of what begins like this; `None` for what may hold lines.
+    pub fn of(beginning: &[u8]) -> Option<Self> {
+        MAGIC.iter().find(|(magic, _)| beginning.starts_with(magic)).map(|&(_, packed)| packed)
     }
-    let (_, name, remedy) = PACKED.iter().find(|(magic, ..)| beginning.starts_with(magic))?;
-    Some(format!("the input is a file of {name}: {remedy}"))
+
+    /// What to do with a file of this name.
+    pub(crate) fn remedy(self, file: &str) -> String {
+        let unpack =
+            |command: &str| format!("unpack it into standard input, as by {command} {file} | mapper");
+        match self {
+            Self::Zip => unpack("unzip -p"),
+            Self::SevenZip => unpack("7z x -so"),
+            Self::Xz => unpack("xz -dc"),
+            Self::Lz4 => unpack("lz4 -dc"),
+            Self::Parquet => "pass the file to sentimill, which reads Parquet".to_owned(),
+            Self::Hdf5 => format!("pass reviews; merge --describe {file} prints what a dataset holds"),
+        }
+    }
+}
+
+impl fmt::Display for Packed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Zip => "a zip archive",
+            Self::SevenZip => "a 7z archive",
+            Self::Xz => "a file compressed by xz",
+            Self::Lz4 => "a file compressed by lz4",
+            Self::Parquet => "a Parquet file",
+            Self::Hdf5 => "an HDF5 file",
+        })
+    }
+}
+
+/// The remedy for a Hadoop task whose input is compressed; `None` for what may hold lines.
+pub fn remedy(beginning: &[u8]) -> Option<String> {
+    let remedy = "the input is compressed; pass it as a file by --input, or decompress it before the mapper";
+    Compression::of(beginning).map(|_| remedy.to_owned())
 }
 
 #[cfg(test)]
@@ -24,9 +76,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn input_without_lines_is_recognized() {
+    fn files_without_lines_are_recognized() {
         assert!(remedy(b"\x1f\x8b\x08").unwrap().contains("--input"));
-        assert!(remedy(b"PK\x03\x04").unwrap().contains("zip"));
         assert_eq!(remedy(b"{\"a"), None);
+        for (magic, packed) in MAGIC {
+            assert_eq!(Packed::of(&[magic, b"..."].concat()), Some(packed));
+            assert_eq!(Packed::of(&magic[1..]), None);
+        }
     }
 }

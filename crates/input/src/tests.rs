@@ -147,6 +147,31 @@ fn tar(name: &str, magic: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn files_without_lines_are_refused_with_what_unpacks_them() {
+    for (magic, found, command) in [
+        (&b"PK\x03\x04\x14\0"[..], "a zip archive", "unzip -p"),
+        (b"7z\xbc\xaf\x27\x1c\0", "a 7z archive", "7z x -so"),
+        (b"\xfd7zXZ\0", "a file compressed by xz", "xz -dc"),
+        (b"\x04\x22\x4d\x18", "a file compressed by lz4", "lz4 -dc"),
+    ] {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(magic).unwrap();
+        let error = open(file.path()).unwrap_err();
+        let expected = format!(
+            "found {found}, expected lines; unpack it into standard input, as by {command} {} | mapper",
+            file.path().display()
+        );
+        assert_eq!(fault(&error).unwrap().to_string(), expected);
+        assert!(
+            refused(&compressed(Compression::Gzip, magic))
+                .starts_with(&format!("found {found}, expected lines; "))
+        );
+    }
+    assert!(refused(b"\x89HDF\r\n\x1a\n\0").contains("merge --describe"));
+    assert!(refused(b"PAR1\x15\x04").contains("sentimill"));
+}
+
+#[test]
 fn a_tar_archive_is_refused_compressed_or_not() {
     let expected = "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO";
     for archive in [tar("reviews.json", b"ustar\x0000"), tar("reviews.json", b"ustar  \0")] {

@@ -232,7 +232,8 @@ impl<'a> Making<'a> {
             match &manifest.padded_sha256 {
                 Some(expected) if manifest.padded == self.options.padded => same_file(padded, expected)?,
                 _ => {
-                    let (found, expected) = ("another file", "a copy of this many ids a row, or nothing");
+                    let (found, expected) =
+                        ("another file", "a copy of this many ids a row, or nothing");
                     let (found, expected) = (found.to_owned(), expected.to_owned());
                     return Err(Error::OtherFile { path: padded.clone(), found, expected });
                 }
@@ -326,6 +327,15 @@ impl<'a> Making<'a> {
             left_out: built.size.left_out,
             digests: built.digests,
         };
+        // It is the same, or `check_place` would have refused it.
+        if matches!(old_dataset, Replaceable::Nothing)
+            && at(&places.dataset, "look it up", places.dataset.try_exists())?
+        {
+            progress.notice(&format!(
+                "{}: already exists with the same content; nothing to write",
+                places.dataset.display()
+            ));
+        }
         // The manifest is last: until then it names the files that may be replaced, so that a program that was killed
         // between two of them can be run again.
         dataset.publish(&places.dataset, &old_dataset)?;

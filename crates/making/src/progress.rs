@@ -44,6 +44,14 @@ impl ProgressBars {
         self.bar(bytes, &doing, template)
     }
 
+    /// Prints a notice that is not about progress.
+    pub fn notice(&self, notice: &str) {
+        if !matches!(self.shown, Shown::Nothing) {
+            // The work continues where nobody reads standard error.
+            let _ = writeln!(stderr(), "{}: {notice}", self.program);
+        }
+    }
+
     fn bar(&self, units: Option<u64>, doing: &str, template: &str) -> ProgressBar {
         match self.shown {
             Shown::Bars => {}

@@ -109,7 +109,7 @@ fn a_bad_line_is_reported_with_the_input_file_of_the_task() {
         let finished =
             run(as_task(&mut mapper).env(name, "hdfs://reviews/part-1"), b"nonsense\n").succeeded();
         assert!(
-            finished.stderr.contains("bad_line at byte 0 of hdfs://reviews/part-1\n"),
+            finished.stderr.contains("mapper: hdfs://reviews/part-1: bad_line (byte 0)\n"),
             "{}",
             finished.stderr
         );

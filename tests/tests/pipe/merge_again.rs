@@ -44,7 +44,7 @@ fn merging_again_changes_nothing_and_reports_it() {
 
     for arguments in [&["--padded", "20"][..], &[], &["--vocabulary-size", "10000"]] {
         let again = merged.again(arguments).succeeded();
-        assert!(again.said().contains("is there already, whole and of these settings: nothing to do"));
+        assert!(again.said().contains("already exists, complete and with these settings; nothing to do"));
     }
 
     assert!(snapshot(merged.folder.path()) == before, "no inode, no time and no byte changed");
@@ -127,7 +127,7 @@ fn a_dataset_of_another_run_is_not_overwritten() {
     let [one, other] = [Merged::new(&[]), Merged::new(&[])];
     let before = snapshot(one.folder.path());
     let refused = run(&mut merge(&other.run, &one.dataset), b"").with_code(64);
-    assert!(refused.stderr.contains("a dataset of other shards"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("exists and is the dataset of another run"), "{}", refused.stderr);
     assert!(snapshot(one.folder.path()) == before, "nothing was touched");
 }
 

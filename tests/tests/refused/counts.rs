@@ -131,8 +131,8 @@ fn too_many_bad_lines_in_the_sum_of_counts_are_refused() {
     job.refuses(
         || job.merge(&merge),
         65,
-        "merge: 20 of 29 lines are bad (no_text 20), expected at most 0.05 of them; the mappers' logs say where, or \
-         raise --bad-lines-max",
+        "merge: 20 of 29 lines are bad (no_text 20), expected at most 0.05 of them; the logs of the mappers list \
+         the first ones",
     );
     let merged = job.merge(&[&merge[..], &["--bad-lines-max", "1"]].concat());
     assert_eq!(merged.code, 0, "{}", merged.stderr);

@@ -275,9 +275,7 @@ fn is_notice(line: &str) -> bool {
     line.starts_with("reporter:")
         || is_ledger && !line.contains("found no review")
         || line == "sentimill: reading"
-        || reasons.iter().any(|reason| {
-            ["mapper", "sentimill"].iter().any(|name| line.starts_with(&format!("{name}: {reason} at byte ")))
-        })
+        || reasons.iter().any(|reason| line.contains(&format!(": {reason} (byte ")))
         || stages.iter().any(|stage| line.starts_with(&format!("merge: {stage} (")))
 }
 

@@ -20,8 +20,8 @@ fn too_many_bad_lines_fail_with_the_likely_cause() {
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv"], "\"3\",\"ok\"\n".repeat(1000)),
         65,
-        "mapper: 1000 of 1000 lines are bad (bad_rating 1000), expected at most 0.05 of them; most lines are of classes \
-         without a rating (those of 1=1,2=5 have one): name them by --class-ratings, or raise --bad-lines-max",
+        "mapper: 1000 of 1000 lines are bad (bad_rating 1000), expected at most 0.05 of them; classes without a \
+         rating: \"3\" 1000; set their stars by --class-ratings 1=1,2=2,3=3,4=4,5=5",
     );
 }
 
@@ -30,7 +30,7 @@ fn compressed_bytes_that_hadoop_did_not_inflate_are_refused() {
     let compressed = [&b"\x1f\x8b\x08"[..], &b"\n\x01".repeat(1000)].concat();
     let refused = run(as_task(&mut program("mapper")), &compressed).with_code(65);
     let expected = "mapper: 1001 of 1001 lines are bad (bad_line 1001), expected at most 0.05 of them; the input is \
-                    compressed: give it as a file, by --input, or unpack it before the mapper, or raise --bad-lines-max\n";
+                    compressed; pass it as a file by --input, or decompress it before the mapper\n";
     assert!(refused.stderr.ends_with(expected), "{}", refused.stderr);
 }
 
@@ -40,19 +40,19 @@ fn input_without_a_review_is_refused() {
     job.refuses(
         || job.program("mapper", &["--counts", "new.json"], ""),
         65,
-        "mapper: found no review and no line, expected at least one; check that what writes it has not failed",
+        "mapper: found no review and no line, expected at least one; check that the program that writes it succeeded",
     );
     job.refuses(
         || job.program("mapper", &["--counts", "new.json"], "{\"overall\": 5}\n\n"),
         65,
         "mapper: found no review (2 lines = 1 blank + 1 no_text + 0 reviews), expected at least one; most lines have \
-         no text in the field \"reviewText\": name it by --text-field",
+         no text in the field \"reviewText\"; name the field by --text-field",
     );
     job.refuses(
         || job.program("sentimill", &["--input", "-", "--out", "out.h5"], "nonsense\n"),
         65,
-        "sentimill: found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not in \
-         the format json: does each line hold one JSON object?",
+        "sentimill: found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not \
+         JSON objects; write one object per line, or pass --format",
     );
 }
 
@@ -60,8 +60,8 @@ fn input_without_a_review_is_refused() {
 fn the_share_of_bad_lines_is_checked_from_20_bad_lines() {
     let job = Job::mapped(1);
     let lines = |bad: usize| format!("{}{}", "x\n".repeat(bad), REVIEWS);
-    let refusal = "20 of 29 lines are bad (bad_line 20), expected at most 0.05 of them; most lines are not in the format \
-                   json: does each line hold one JSON object?, or raise --bad-lines-max";
+    let refusal = "20 of 29 lines are bad (bad_line 20), expected at most 0.05 of them; most lines are not JSON \
+                   objects; write one object per line, or pass --format";
     job.refuses(
         || job.program("mapper", &["--counts", "new.json"], lines(20)),
         65,
@@ -79,7 +79,7 @@ fn a_file_without_a_review_is_reported() {
     job.write("other.csv", "1,great\n");
     job.write("blank.json", "\n\n");
     let input = ["--input", "reviews.json", "other.csv", "blank.json"];
-    let warning = "warning: other.csv: no line is a review; is it of another format?\n";
+    let warning = "warning: other.csv: no line is a review; check its format\n";
     let mapped = job.program("mapper", &input, "");
     assert!(mapped.code == 0 && mapped.stderr.contains(&format!("mapper: {warning}")), "{}", mapped.stderr);
     let milled = job.program("sentimill", &[&input[..], &["--out", "out.h5"]].concat(), "");
@@ -115,7 +115,95 @@ fn a_tar_archive_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn counts_overwrite_only_counts() {
+fn a_file_without_lines_is_refused_with_what_unpacks_it() {
+    let job = Job::mapped(1);
+    for (file, magic, found, command) in [
+        ("reviews.zip", &b"PK\x03\x04\x14\0\0\0"[..], "a zip archive", "unzip -p"),
+        ("reviews.7z", b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive", "7z x -so"),
+        ("reviews.xz", b"\xfd7zXZ\0\0\x04", "a file compressed by xz", "xz -dc"),
+        ("reviews.lz4", b"\x04\x22\x4d\x18\x64\x40", "a file compressed by lz4", "lz4 -dc"),
+    ] {
+        job.write(file, magic);
+        let refusal = format!(
+            "found {found}, expected lines; unpack it into standard input, as by {command} {file} | mapper"
+        );
+        let message = format!("mapper: {file}: cannot read lines: {refusal}");
+        job.refuses(|| job.program("mapper", &["--input", file], ""), 65, &message);
+        job.refuses(
+            || job.program("mapper", &[], magic),
+            65,
+            &message.replace(&format!("{file}:"), "-:").replace(file, "FILE"),
+        );
+        let milled = job.program("sentimill", &["--input", file, "--out", "out.h5"], "");
+        assert!(milled.code == 65 && milled.stderr.ends_with(&format!("{refusal}\n")), "{}", milled.stderr);
+    }
+    assert_eq!(job.program("sentimill", &["--input", "reviews.json", "--out", "own.h5"], "").code, 0);
+    job.refuses(
+        || job.program("mapper", &["--input", "own.h5"], ""),
+        65,
+        "mapper: own.h5: cannot read lines: found an HDF5 file, expected lines; pass reviews; merge --describe own.h5 \
+         prints what a dataset holds",
+    );
+}
+
+#[test]
+fn a_url_is_refused_by_the_mapper_with_the_programs_that_read_it() {
+    let job = Job::mapped(1);
+    job.refuses(
+        || job.program("mapper", &["--input", "s3://bucket/reviews/"], ""),
+        64,
+        "mapper: s3://bucket/reviews/: the mapper reads local files and standard input; pass the URL to sentimill --input, \
+         which reads S3, or to Hadoop as -input, which feeds the mapper",
+    );
+}
+
+#[test]
+fn a_limit_of_zero_accepts_no_bad_line() {
+    let job = Job::mapped(1);
+    let refusal = "1 of 10 lines are bad (bad_line 1), expected at most 0 of them; print them with mapper --rejects, or raise \
+                   --bad-lines-max";
+    let input = format!("{REVIEWS}x\n");
+    job.refuses(
+        || job.program("mapper", &["--bad-lines-max", "0"], &input),
+        65,
+        &format!("mapper: {refusal}"),
+    );
+    let sentimill = ["--input", "-", "--out", "out.h5", "--bad-lines-max", "0"];
+    job.refuses(|| job.program("sentimill", &sentimill, &input), 65, &format!("sentimill: {refusal}"));
+}
+
+#[test]
+fn an_empty_file_among_others_is_named() {
+    let job = Job::mapped(1);
+    job.write("empty.json", "");
+    let input = ["--input", "reviews.json", "empty.json"];
+    let warning = "warning: empty.json: the file is empty; check that it was written completely\n";
+    let mapped = job.program("mapper", &input, "");
+    assert!(mapped.code == 0 && mapped.stderr.contains(&format!("mapper: {warning}")), "{}", mapped.stderr);
+    let milled = job.program("sentimill", &[&input[..], &["--out", "out.h5"]].concat(), "");
+    assert!(
+        milled.code == 0 && milled.stderr.contains(&format!("sentimill: {warning}")),
+        "{}",
+        milled.stderr
+    );
+}
+
+#[test]
+fn bad_lines_are_named_by_file_and_line_number() {
+    let job = Job::mapped(1);
+    job.write("bad.json", format!("{REVIEWS}\nx\n"));
+    let expected = format!("bad.json:11: bad_line (byte {})\n", REVIEWS.len() + 1);
+    let mapped = job.program("mapper", &["--input", "bad.json"], "");
+    assert!(mapped.stderr.contains(&format!("mapper: {expected}")), "{}", mapped.stderr);
+    let milled = job.program("sentimill", &["--input", "bad.json", "--out", "out.h5"], "");
+    assert!(milled.stderr.contains(&format!("sentimill: {expected}")), "{}", milled.stderr);
+    job.write("bad.json.gz", gzip(&job.read("bad.json")));
+    let milled = job.program("sentimill", &["--input", "bad.json.gz", "--out", "other.h5"], "");
+    assert!(milled.stderr.contains("sentimill: bad.json.gz:11: bad_line (byte "), "{}", milled.stderr);
+}
+
+#[test]
+fn counts_replace_nothing_but_counts() {
     let job = Job::mapped(1);
     let occupied = |file: &str, found: &str| {
         format!(

@@ -52,7 +52,56 @@ fn a_folder_in_a_missing_parent_is_not_created() {
 }
 
 #[test]
-fn without_counts_merge_warns_that_it_cannot_detect_a_failed_mapper() {
+fn too_many_open_files_are_not_blamed_on_the_disk() {
+    let job = Job::done(2);
+    let script = "ulimit -n 4; exec \"$0\" \"$@\"";
+    for (program, arguments) in [
+        ("sentimill", &["--input", "reviews.json", "--out", "out.h5"][..]),
+        ("merge", &["--run", "run", "--out", "out.h5"]),
+    ] {
+        let program = crate::job::built(program);
+        let command = [&["-c", script, program.to_str().unwrap()], arguments].concat();
+        let ended = job.program("/bin/sh", &command, "");
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(
+            last.ends_with("too many open files (limit 4); raise the limit with ulimit -n"),
+            "{}",
+            ended.stderr
+        );
+        assert!(!last.contains("space"), "{last}");
+        assert_eq!(ended.code, 74, "{last}");
+    }
+}
+
+#[test]
+fn an_identical_dataset_of_the_other_program_is_accepted() {
+    let job = Job::done(2);
+    let sentimill = |out: &str| {
+        job.program("sentimill", &["--input", "reviews.json", "--out", out, "--profile", "original"], "")
+    };
+    let merge =
+        |out: &str| job.program("merge", &["--run", "run", "--out", out, "--counts", "counts.json"], "");
+    for (out, first, second) in [
+        (
+            "a.h5",
+            &sentimill as &dyn Fn(&str) -> crate::job::Ended,
+            &merge as &dyn Fn(&str) -> crate::job::Ended,
+        ),
+        ("b.h5", &merge, &sentimill),
+    ] {
+        assert_eq!(first(out).code, 0);
+        let before = job.read(out);
+        let again = second(out);
+        assert_eq!(again.code, 0, "{}", again.stderr);
+        let notice = format!("{out}: already exists with the same content; nothing to write\n");
+        assert!(again.stderr.contains(&notice), "{}", again.stderr);
+        assert!(job.read(out) == before);
+    }
+    assert!(job.read("a.manifest.json") == job.read("b.manifest.json"), "both know the shards");
+}
+
+#[test]
+fn without_counts_merge_warns_that_it_cannot_know_of_a_failed_mapper() {
     let job = Job::done(1);
     let warnings = |merged: crate::job::Ended| {
         assert_eq!(merged.code, 0, "{}", merged.stderr);

@@ -154,8 +154,8 @@ impl Room {
 /// The bad lines of a file that a program reports.
 pub fn told_by(program: &str, stderr: &str, file: &str) -> Vec<String> {
     let places = stderr.lines().filter_map(|line| line.strip_prefix(&format!("{program}: ")));
-    let places = places.filter(|line| line.contains(&format!(" of {file}")));
-    places.map(|line| line.trim_end_matches(" (further ones are counted only)").to_owned()).collect()
+    let places = places.filter(|line| line.starts_with(&format!("{file}:")));
+    places.map(|line| line.trim_end_matches("; further ones are only counted").to_owned()).collect()
 }
 
 /// The bad lines that the mapper reports.

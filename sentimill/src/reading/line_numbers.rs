@@ -1,0 +1,51 @@
+//! Finds the line numbers of a few bad lines of a file, by reading the file again up to the last of them.
+//!
+//! Threads read parts of files, so that no thread knows how many lines precede its own.
+
+use std::io;
+use std::path::Path;
+
+use corpus::lines::LineReader;
+
+/// No line number is worth reading more bytes again.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// The number, from 1, of the line at each of these offsets, which ascend; `None` where that takes too long. Offsets count
+/// the bytes before a line, of a compressed file those after decompression.
+pub(super) fn line_numbers(
+    path: &Path,
+    line_bytes_max: usize,
+    offsets: &[u64],
+) -> io::Result<Option<Vec<u64>>> {
+    if offsets.last().is_none_or(|&last| last > BYTES_MAX) {
+        return Ok(None);
+    }
+    let mut lines = LineReader::new(input::open(path)?, line_bytes_max);
+    let (mut numbers, mut n_lines) = (Vec::new(), 0);
+    while numbers.len() < offsets.len() {
+        let Some(line) = lines.next_line()? else { return Ok(None) };
+        n_lines += 1;
+        if line.offset >= offsets[numbers.len()] {
+            numbers.push(n_lines);
+        }
+    }
+    Ok(Some(numbers))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_by_their_offsets_whatever_ends_them() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"a\r\nb\rc\n\nd").unwrap();
+        let numbers = |offsets: &[u64]| line_numbers(file.path(), 100, offsets).unwrap();
+        assert_eq!(numbers(&[0, 3, 5, 7, 8]), Some(vec![1, 2, 3, 4, 5]));
+        assert_eq!(numbers(&[8]), Some(vec![5]));
+        assert_eq!(numbers(&[9]), None, "the file became shorter");
+        assert_eq!(numbers(&[BYTES_MAX + 1]), None);
+    }
+}
