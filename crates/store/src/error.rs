@@ -161,12 +161,14 @@ pub enum Error {
     },
 
     /// The service gave no usable answer.
-    #[error("{object}: cannot {doing}: {found}; {}", why.remedy())]
+    #[error("{object}: cannot {doing} at {endpoint}: {found}; {}", why.remedy())]
     S3 {
         /// The URL of the object or the run.
         object: String,
         /// The failed action.
         doing: &'static str,
+        /// The host and port of the service.
+        endpoint: String,
         /// The message of the service or the client.
         found: String,
         /// The kind of failure.
@@ -217,17 +219,27 @@ impl S3Failure {
     fn remedy(self) -> &'static str {
         match self {
             S3Failure::Refused => {
-                "check the credentials, what their policy and the bucket's allow, and the account of bucket-owner= if it \
-                 is given"
+                "check the credentials, the policies of user and bucket, the account of bucket-owner= if it is set, the \
+                 region and the clock of this machine"
             }
-            S3Failure::NoBucket => "check the name of the bucket, its region and the endpoint",
-            S3Failure::Unavailable => "check the network and the endpoint, or try again later",
-            S3Failure::Other => "check the bucket and the endpoint",
+            S3Failure::NoBucket => "check the bucket, region= and endpoint=",
+            S3Failure::Unavailable => "check endpoint= and the network, or try again later",
+            S3Failure::Other => "check the bucket, region= and endpoint=",
         }
     }
 }
 
 impl Error {
+    /// The same error with the endpoint that the request was sent to.
+    pub(crate) fn at(self, endpoint: &str) -> Self {
+        match self {
+            Self::S3 { object, doing, found, why, .. } => {
+                Self::S3 { object, doing, endpoint: endpoint.to_owned(), found, why }
+            }
+            other => other,
+        }
+    }
+
     /// The exit code for this error.
     pub fn exit(&self) -> Exit {
         match self {

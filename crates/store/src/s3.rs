@@ -40,6 +40,8 @@ const PROBE: &str = ".conditional-put";
 #[derive(Debug, Clone)]
 pub(crate) struct S3Store {
     client: Client,
+    /// Host and port, for messages.
+    endpoint: String,
     /// Driven only by the calling thread.
     runtime: Arc<Runtime>,
     place: BucketPlace,
@@ -71,7 +73,7 @@ impl Backend for S3Store {
         let content = Bytes::from_static(content);
         for _ in 0..2 {
             let put = self.put_bytes(&object, &name, content.clone());
-            if self.runtime.block_on(put)? == Put::AlreadyThere {
+            if self.wait(put)? == Put::AlreadyThere {
                 return Ok(());
             }
         }
@@ -80,7 +82,7 @@ impl Backend for S3Store {
 
     fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         let (object, name) = (self.object(key), self.name(key));
-        self.runtime.block_on(async {
+        self.wait(async {
             match content {
                 ObjectContent::Bytes(bytes) => {
                     self.put_bytes(&object, &name, Bytes::copy_from_slice(bytes)).await
@@ -91,21 +93,21 @@ impl Backend for S3Store {
     }
 
     fn get_small(&self, key: &Key, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
-        self.runtime.block_on(self.read_small(&self.object(key), &self.name(key), limit_bytes))
+        self.wait(self.read_small(&self.object(key), &self.name(key), limit_bytes))
     }
 
     fn local_copy(&self, key: &Key, folder: &Path) -> Result<LocalObject, Error> {
-        self.runtime.block_on(self.download(&self.object(key), &self.name(key), folder))
+        self.wait(self.download(&self.object(key), &self.name(key), folder))
     }
 
     fn head(&self, key: &Key) -> Result<Option<ObjectInfo>, Error> {
-        let found = self.runtime.block_on(self.look_up(&self.object(key), &self.name(key)))?;
+        let found = self.wait(self.look_up(&self.object(key), &self.name(key)))?;
         Ok(found.map(|found| found.info))
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
         folder_of_prefix(prefix)?;
-        self.runtime.block_on(self.list_all(prefix))
+        self.wait(self.list_all(prefix))
     }
 
     fn delete(&self, key: &Key) -> Result<(), Error> {
@@ -115,7 +117,7 @@ impl Backend for S3Store {
         match self.runtime.block_on(owned.send()) {
             Ok(_) => Ok(()),
             Err(error) if failure::is_absence(&error) => Ok(()),
-            Err(error) => Err(failure::explain(object, "delete it", &error)),
+            Err(error) => Err(failure::explain(object, "delete it", &error).at(&self.endpoint)),
         }
     }
 }
@@ -123,9 +125,14 @@ impl Backend for S3Store {
 impl S3Store {
     pub(crate) fn open(place: BucketPlace, options: &S3Options) -> Result<S3Store, Error> {
         let runtime = connect::runtime()?;
-        let client = runtime.block_on(connect::client(&place, options))?;
+        let (client, endpoint) = runtime.block_on(connect::client(&place, options))?;
         let (runtime, options) = (Arc::new(runtime), options.clone());
-        Ok(S3Store { client, runtime, place, options, progress: Progress::default() })
+        Ok(S3Store { client, endpoint, runtime, place, options, progress: Progress::default() })
+    }
+
+    /// Runs requests to their end. An error names the endpoint.
+    fn wait<T>(&self, requests: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        self.runtime.block_on(requests).map_err(|error| error.at(&self.endpoint))
     }
 
     /// The full name of an object in its bucket.

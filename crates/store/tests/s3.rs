@@ -291,9 +291,13 @@ fn failures_are_named() {
         (
             "s3://bucket/refused/run",
             Exit::Settings,
-            "cannot put it: AccessDenied: said the proxy; check the credentials",
+            ": AccessDenied (status 403): said the proxy; check the credentials",
         ),
-        ("s3://bucket/away/run", Exit::Unavailable, "SlowDown: said the proxy; check the network"),
+        (
+            "s3://bucket/away/run",
+            Exit::Unavailable,
+            "SlowDown (status 503): said the proxy; check endpoint= and the network",
+        ),
     ];
     for (run, exit, expected) in cases {
         let begin = Instant::now();

@@ -123,10 +123,30 @@ fn a_bucket_of_another_owner_is_refused_before_any_record_is_read() {
     let mut reducer = reducer(&proxy.url(), 0, "first");
     reducer.args(["--s3", "bucket-owner=999999999999"]);
     let refused = run(&mut reducer, b"not sorted, not even records").with_code(78);
+    let endpoint = proxy.url().replace("http://", "");
     assert_eq!(
         refused.stderr,
-        "reducer: s3://bucket/runs/one/.conditional-put: cannot put it: AccessDenied: said the proxy; check the \
-         credentials, what their policy and the bucket's allow, and the account of bucket-owner= if it is given\n"
+        format!(
+            "reducer: s3://bucket/runs/one/.conditional-put: cannot put it at {endpoint}: AccessDenied (status 403): said \
+             the proxy; check the credentials, the policies of user and bucket, the account of bucket-owner= if it is set, \
+             the region and the clock of this machine\n"
+        )
+    );
+}
+
+#[test]
+fn an_endpoint_that_cannot_be_reached_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sentimill = program("sentimill");
+    sentimill.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "secret-of-the-test");
+    sentimill.args(["--input", "s3://bucket/reviews", "--s3", "endpoint=http://127.0.0.1:9"]);
+    sentimill.arg("--out").arg(folder.path().join("reviews.h5"));
+    let refused = run(&mut sentimill, b"").with_code(69);
+    let last = refused.stderr.lines().last().unwrap();
+    assert_eq!(
+        last,
+        "sentimill: s3://bucket/reviews: cannot list at 127.0.0.1:9: the endpoint is unreachable (connection refused); \
+         check endpoint= and the network, or try again later"
     );
 }
 

@@ -26,6 +26,8 @@ const READ_LIMIT: Duration = Duration::from_secs(60);
 const BYTES_IN_READ_LIMIT: u64 = 4 << 20;
 /// Default region of AWS. Compatible stores mostly ignore it.
 const REGION: &str = "us-east-1";
+/// Variables of AWS tools that name an endpoint.
+const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
 pub(super) fn runtime() -> Result<Runtime, Error> {
     runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)
@@ -33,7 +35,7 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
 
 /// Creates the client for a bucket. Region, profile, endpoint and credentials come from the sources that all
 /// AWS tools use: the environment, `~/.aws`, the role of the instance or container.
-pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<Client, Error> {
+pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<(Client, String), Error> {
     let retries = RetryConfig::standard()
         .with_max_attempts(ATTEMPTS)
         .with_initial_backoff(FIRST_PAUSE)
@@ -68,7 +70,18 @@ pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<C
         // Requests that need a checksum get CRC-64/NVME from this crate.
         .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
         .region(shared.region().cloned().or_else(|| Some(Region::from_static(REGION))));
-    Ok(Client::from_conf(config.build()))
+    Ok((Client::from_conf(config.build()), endpoint(&shared)))
+}
+
+/// The host and port of the service, without user information that a URL may hold.
+fn endpoint(shared: &aws_config::SdkConfig) -> String {
+    let named = shared.endpoint_url().map(str::to_owned);
+    let named = named.or_else(|| ENDPOINT_VARIABLES.iter().find_map(|name| std::env::var(name).ok()));
+    let region = || shared.region().map_or(REGION, |region| region.as_ref());
+    let url = named.unwrap_or_else(|| format!("s3.{}.amazonaws.com", region()));
+    let host = url.split_once("://").map_or(&url[..], |(_, rest)| rest);
+    let host = host.split('/').next().unwrap_or_default();
+    host.rsplit('@').next().unwrap_or_default().to_owned()
 }
 
 /// Configuration of a request with a body of this number of bytes.
@@ -86,6 +99,5 @@ fn timeouts(bytes: u64) -> TimeoutConfig {
 
 /// Whether an endpoint is set, by an option or in the environment of AWS tools.
 fn is_elsewhere(shared: &aws_config::SdkConfig) -> bool {
-    let named = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
-    shared.endpoint_url().is_some() || named.iter().any(|name| std::env::var_os(name).is_some())
+    shared.endpoint_url().is_some() || ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
 }

@@ -184,5 +184,11 @@ impl S3Store {
 
 /// The error for answers that were damaged in all tries.
 pub(super) fn unavailable(object: &str, doing: &'static str, found: String) -> Error {
-    Error::S3 { object: object.to_owned(), doing, found, why: S3Failure::Unavailable }
+    Error::S3 {
+        object: object.to_owned(),
+        doing,
+        endpoint: String::new(),
+        found,
+        why: S3Failure::Unavailable,
+    }
 }

@@ -49,21 +49,39 @@ where
         Some(429 | 500..) | None => S3Failure::Unavailable,
         Some(_) => S3Failure::Other,
     };
-    let found = match (error.code(), error.message()) {
-        (Some(code), Some(message)) => format!("{code}: {message}"),
-        (Some(code), None) => code.to_owned(),
-        _ => match status(error) {
-            Some(status) => format!("status {status}"),
-            None => chain_of(error),
+    let found = match (status(error), error.code(), error.message()) {
+        (Some(status), Some(code), Some(message)) => format!("{code} (status {status}): {message}"),
+        (Some(status), Some(code), None) => format!("{code} (status {status})"),
+        (Some(status), ..) => format!("status {status}"),
+        (None, ..) => match error {
+            SdkError::DispatchFailure(_) => format!("the endpoint is unreachable ({})", innermost(error)),
+            SdkError::TimeoutError(_) => "no answer in time".to_owned(),
+            _ => chain_of(error),
         },
     };
     let request = error.request_id().map(|id| format!(", request {id}")).unwrap_or_default();
-    Error::S3 { object, doing, found: format!("{found}{request}"), why }
+    Error::S3 { object, doing, endpoint: String::new(), found: format!("{found}{request}"), why }
 }
 
 /// An answer that violates the protocol.
 pub(super) fn nonsense(object: &str, doing: &'static str, found: &str) -> Error {
-    Error::S3 { object: object.to_owned(), doing, found: found.to_owned(), why: S3Failure::Other }
+    Error::S3 {
+        object: object.to_owned(),
+        doing,
+        endpoint: String::new(),
+        found: found.to_owned(),
+        why: S3Failure::Other,
+    }
+}
+
+/// The last cause in the chain, without the number of the operating system.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    let text = last.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
 /// The chain of causes, without the debug output of the error.

@@ -15,10 +15,10 @@ impl S3Store {
     pub(crate) fn objects(&self, name: &str) -> Result<Vec<Object>, Error> {
         let folder =
             if name.is_empty() || name.ends_with('/') { name.to_owned() } else { format!("{name}/") };
-        let found = self.runtime.block_on(self.listed_as(name, |listed| listed == name))?;
+        let found = self.wait(self.listed_as(name, |listed| listed == name))?;
         let mut found = if found.is_empty() {
             let is_marker = |listed: &str| listed.ends_with('/');
-            self.runtime.block_on(self.listed_as(&folder, |listed| !is_marker(listed)))?
+            self.wait(self.listed_as(&folder, |listed| !is_marker(listed)))?
         } else {
             found
         };
@@ -41,7 +41,7 @@ impl S3Store {
         if bytes == 0 {
             return Ok(Vec::new());
         }
-        self.runtime.block_on(self.fetch(object, offset, bytes))
+        self.wait(self.fetch(object, offset, bytes))
     }
 
     async fn listed_as(&self, prefix: &str, is_one: impl Fn(&str) -> bool) -> Result<Vec<Object>, Error> {
