@@ -20,7 +20,7 @@ pub enum Error {
         run: String,
     },
     /// The run has no commit record.
-    #[error("{run} has no committed partition, expected all of them; is this the reducers' --run?")]
+    #[error("{run}: found no committed partition, expected all; check --run, or run the reducers first")]
     NoCommits {
         /// The run.
         run: String,
@@ -176,8 +176,7 @@ pub enum Error {
     Output(#[source] io::Error),
     /// Garbage collection in a run that lacks shards.
     #[error(
-        "{run}: {found} of the {expected} objects that commits name are there, expected all; nothing was deleted: find \
-         out what altered the run"
+        "{run}: {found} of the {expected} objects that commits name are there, expected all; nothing was deleted: restore the missing objects"
     )]
     ObjectsMissing {
         /// The run.

@@ -79,7 +79,7 @@ pub enum Error {
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
     /// The shard does not contain what was written.
-    #[error("the shard does not read back as written ({0}); is the disk of TMPDIR sound?")]
+    #[error("the shard does not read back as written ({0}); check the disk of TMPDIR")]
     Unverified(String),
     /// A temporary file could not be written or read.
     #[error(
@@ -118,7 +118,7 @@ pub enum Error {
     },
     /// Another shard has the name of this attempt's.
     #[error(
-        "{object} is there with other content, expected this attempt's; give each attempt a name of its own"
+        "{object}: exists with other content, expected the shard of this attempt; pass another --attempt"
     )]
     NameTaken {
         /// The object.
@@ -142,7 +142,7 @@ pub enum Error {
         theirs: String,
     },
     /// A run of one partition has no records.
-    #[error("found no record, expected at least one; check that what writes them has not failed")]
+    #[error("found no record, expected at least one; check that the program that writes them succeeded")]
     NoRecord,
     /// A thread could not be started.
     #[error("{}", Failure::reading("start a thread", .0))]

@@ -24,7 +24,7 @@ pub enum Error {
     Log(#[source] io::Error),
     /// The number of votes does not fit in 32 bits.
     #[error(
-        "the votes of the text with hash {hash:016x} pass 4294967295 for one rating; is the input read more than once?"
+        "the votes of the text with hash {hash:016x} exceed 4294967295 for one rating; check that no input is read twice"
     )]
     TooManyVotes {
         /// Hash of the text.
@@ -56,7 +56,7 @@ pub enum Error {
     #[error("{}; or choose fewer --threads", Failure::reading("start a thread", .0))]
     Thread(#[source] io::Error),
     /// The program was interrupted.
-    #[error("interrupted; nothing was written, start it again")]
+    #[error("interrupted; no dataset was written: run it again")]
     Interrupted,
     /// Standard output could not be written.
     #[error("standard output: {}", Failure::writing("write the data card", .0, "redirect it to another disk"))]

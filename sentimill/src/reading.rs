@@ -146,7 +146,7 @@ impl Reading {
                 streams.push(number);
                 continue;
             };
-            let unreadable = |error| source.unreadable("look how it begins", error);
+            let unreadable = |error| source.unreadable("read its first bytes", error);
             let file = File::open(path).map_err(unreadable)?;
             match Manner::of(&file).map_err(unreadable)? {
                 Manner::Plain { bytes } => {

@@ -21,5 +21,10 @@ pub fn parse<A: CommandFactory + FromArgMatches>(
 /// A program's command with its versions and the width of its help.
 pub fn described(command: Command, commit: Option<&str>, libraries: &[(&str, &str)]) -> Command {
     let libraries = [&[("Unicode", UNICODE_VERSION)], libraries].concat();
+    // A negative number is a wrong value of its flag, not an unknown flag.
+    let command = command.mut_args(|arg| {
+        let takes_number = arg.get_long().is_some() && arg.get_action().takes_values();
+        if takes_number { arg.allow_negative_numbers(true) } else { arg }
+    });
     command.version(short(commit)).long_version(long(commit, &libraries)).max_term_width(HELP_COLUMNS)
 }

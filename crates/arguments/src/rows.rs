@@ -60,8 +60,7 @@ impl RowArguments {
             Some(Difference { setting, ours, theirs }) => Err((
                 Exit::Settings,
                 format!(
-                    "--vocabulary {}: its {setting} is {theirs}, the flags say {ours}; leave out the flags that differ: \
-                     the dataset's are taken over",
+                    "--vocabulary {}: its {setting} is {theirs}, the flags say {ours}; remove the flags that differ: the settings of the dataset are used",
                     dataset.display()
                 ),
             )),

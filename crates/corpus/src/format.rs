@@ -119,7 +119,7 @@ impl fmt::Display for ClassRatings {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NoClassRatings {
     /// A pair is not a class and a number of stars.
-    #[error("{0:?} is no class and its stars, 1 to 5, expected as in 1=1,2=5")]
+    #[error("{0:?} is not CLASS=STARS, expected classes with 1 to 5 stars, as in 1=1,2=5")]
     Pair(String),
     /// A class has two ratings.
     #[error("the class {0:?} has two ratings, expected one")]
@@ -277,7 +277,7 @@ impl Asked {
 /// An option that the format does not have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{option} is of no use for the format {found}, expected {expected}; leave it out or give another --format"
+    "{option} is not used by the format {found}, only by {expected}; remove it or choose another --format"
 )]
 pub struct Misplaced {
     /// The option.
@@ -332,7 +332,7 @@ mod tests {
         let titles = Asked { with_title: true, ..Asked::default() };
         assert_eq!(
             titles.format().unwrap_err().to_string(),
-            "--with-title is of no use for the format json, expected polarity-csv; leave it out or give another --format"
+            "--with-title is not used by the format json, only by polarity-csv; remove it or choose another --format"
         );
         let name = FormatName::FastText;
         let fields = Asked { name, text_field: Some("text".to_owned()), ..Asked::default() };

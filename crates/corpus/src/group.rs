@@ -47,7 +47,7 @@ pub enum GroupError {
     },
     /// The number of votes does not fit in 32 bits.
     #[error(
-        "line {line}: the votes of one text pass 4294967295 for one rating; is the input read more than once?"
+        "line {line}: the votes of one text exceed 4294967295 for one rating; check that no input is read twice"
     )]
     TooManyVotes {
         /// The line number, from 1.

@@ -358,8 +358,7 @@ pub enum Unbalanced {
     },
     /// Between mappers and reducers.
     #[error(
-        "the mappers wrote {mapped} reviews and the shards hold {reduced}; give --counts of this run, of every \
-         mapper once"
+        "the mappers wrote {mapped} reviews and the shards hold {reduced}; pass --counts of this run, with the file of each mapper once"
     )]
     Reviews {
         /// Number of reviews of the mappers.

@@ -23,7 +23,7 @@ pub fn nltk_negations() -> Vec<String> {
 /// A line of a list is not one word.
 #[derive(Debug, Error, PartialEq, Eq)]
 // The message does not show the line, because the file may be a file of reviews passed by mistake.
-#[error("line {line}: {words} words are left after cleaning, expected one; write one stop word a line")]
+#[error("line {line}: {words} words are left after cleaning, expected one; write one stop word per line")]
 pub struct NotOneWord {
     /// The line number, from 1.
     pub line: usize,

@@ -105,11 +105,10 @@ impl Error {
         }
     }
 
-    /// The same error of a file that is being written under another name than the one it will have.
+    /// The same error of the HDF5 library with another name of the file, which is written under a temporary one.
     pub fn named(self, name: &Path) -> Self {
         let path = name.to_owned();
         match self {
-            Self::Io { action, source, .. } => Self::Io { path, action, source },
             Self::Hdf5 { action, found, .. } => Self::Hdf5 { path, action, found },
             other => other,
         }
@@ -176,8 +175,8 @@ impl<T> At<T> for hdf5::Result<T> {
     fn at(self, path: &Path, action: &'static str) -> Result<T> {
         self.map_err(|error| {
             let (path, found) = (path.to_owned(), error.to_string());
-            match errno_in(&found) {
-                Some(code) => Error::Io { path, action, source: io::Error::from_raw_os_error(code) },
+            match system_error(&error) {
+                Some(source) => Error::Io { path, action, source },
                 // The library's addresses, times and names of calls help nobody.
                 None => {
                     let found = found.rsplit(": ").next().unwrap_or_default().to_lowercase();
@@ -188,10 +187,12 @@ impl<T> At<T> for hdf5::Result<T> {
     }
 }
 
-/// The system's number that a text of the HDF5 library holds: `... errno = 28, error message = ...`.
-fn errno_in(text: &str) -> Option<i32> {
+/// The error of the system that an error of the HDF5 library holds: `... errno = 28, error message = ...`.
+pub(crate) fn system_error(error: &hdf5::Error) -> Option<io::Error> {
+    let text = error.to_string();
     let (_, after) = text.split_once("errno = ")?;
-    after.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    let code = after.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+    Some(io::Error::from_raw_os_error(code))
 }
 
 #[cfg(test)]
@@ -204,15 +205,14 @@ mod tests {
                     2026, filename = '/x/.merge-a.h5', file descriptor = 4, errno = 28, error message = 'No space left on \
                     device', buf = 0x558d6fb6b150, total write size = 4191, offset = 8575";
         let failed: hdf5::Result<()> = Err(hdf5::Error::Internal(text.to_owned()));
-        let error =
-            failed.at(Path::new("/x/.merge-a.h5"), "write a chunk").unwrap_err().named(Path::new("/x/a.h5"));
+        let error = failed.at(Path::new("/x/.merge-a.h5"), "write a chunk").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "/x/a.h5: disk full while writing; free space there or choose another path"
+            "/x/.merge-a.h5: disk full while writing; free space there or choose another path"
         );
         assert_eq!(
             error.in_tmpdir().to_string(),
-            "/x/a.h5: disk full while writing; free space there or set TMPDIR to a folder on another disk"
+            "/x/.merge-a.h5: disk full while writing; free space there or set TMPDIR to a folder on another disk"
         );
     }
 

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use std::os::unix::fs::FileExt;
 
-use crate::error::{At, Error, Fault, Result};
+use program::system;
+
+use crate::error::{At, Error, Fault, Result, system_error};
 use crate::ffi;
 
 /// A file that the HDF5 library could open. Its bytes are read through the library's descriptor, so they are
@@ -26,14 +28,30 @@ impl StoredFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(Error::Missing { path: path.to_owned() });
             }
-            opened => opened.at(path, "open the file")?,
-        };
-        let (library, descriptor) = ffi::open(path).map_err(|_| Error::Unexpected {
-            path: path.to_owned(),
-            thing: "the file".to_owned(),
-            found: "not readable as HDF5".to_owned(),
-            expected: "a whole HDF5 file of this project".to_owned(),
-            remedy: "it is another file, or was cut or damaged; fetch or make it again",
+            opened => {
+                let kind = opened.and_then(|file| file.metadata()).at(path, "open the file")?;
+                if kind.is_dir() {
+                    return Err(Error::Unexpected {
+                        path: path.to_owned(),
+                        thing: "the path".to_owned(),
+                        found: "a folder".to_owned(),
+                        expected: "a dataset or a shard".to_owned(),
+                        remedy: "check the path",
+                    });
+                }
+            }
+        }
+        let (library, descriptor) = ffi::open(path).map_err(|error| match system_error(&error) {
+            Some(source) if system::is_too_many_files(&source) => {
+                Error::Io { path: path.to_owned(), action: "open the file", source }
+            }
+            _ => Error::Unexpected {
+                path: path.to_owned(),
+                thing: "the file".to_owned(),
+                found: "not readable as HDF5".to_owned(),
+                expected: "a whole HDF5 file of this project".to_owned(),
+                remedy: "it is another file, or was cut or damaged; fetch or make it again",
+            },
         })?;
         let file = descriptor.map(fs::File::from).at(path, "open the file a second time")?;
         let bytes = file.metadata().at(path, "look up the file")?.len();

@@ -115,7 +115,7 @@ pub enum Fault {
         found: io::Error,
     },
     /// The bytes after the last member are not a member.
-    #[error("bytes that are no {} stand behind its members, from byte {at} on; take them off", .by.name())]
+    #[error("bytes that are not {} follow its members from byte {at} on; remove them", .by.name())]
     TrailingGarbage {
         /// The compression of the file.
         by: Compression,
@@ -124,7 +124,7 @@ pub enum Fault {
     },
     /// The content is a tar archive.
     #[error(
-        "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO"
+        "found a tar archive, expected lines; unpack it by tar -x and pass its files, or pipe them by tar -xO"
     )]
     Tar,
     /// The content is a file of another kind that holds no lines.

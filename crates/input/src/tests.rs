@@ -173,7 +173,7 @@ fn files_without_lines_are_refused_with_what_unpacks_them() {
 
 #[test]
 fn a_tar_archive_is_refused_compressed_or_not() {
-    let expected = "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO";
+    let expected = "found a tar archive, expected lines; unpack it by tar -x and pass its files, or pipe them by tar -xO";
     for archive in [tar("reviews.json", b"ustar\x0000"), tar("reviews.json", b"ustar  \0")] {
         assert_eq!(refused(&archive), expected);
         for by in ALL {

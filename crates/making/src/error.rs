@@ -129,10 +129,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The work was interrupted.
-    #[error("interrupted; nothing was written, start it again")]
+    #[error("interrupted; no dataset was written: run it again")]
     Interrupted,
     /// A dataset does not contain what was written.
-    #[error("{} does not read back as written ({found}); is the disk sound, and has it room?", path.display())]
+    #[error("{} does not read back as written ({found}); check the disk of --out", path.display())]
     Unverified {
         /// The file.
         path: PathBuf,
@@ -142,6 +142,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same error of a file that is written under a temporary name: it names the file that is to be made.
+    pub(crate) fn named(self, name: &Path) -> Self {
+        match self {
+            Self::Dataset(dataset::Error::Io { action, source, .. }) => {
+                Self::File { path: name.to_owned(), action, source }
+            }
+            Self::Dataset(error) => Self::Dataset(error.named(name)),
+            other => other,
+        }
+    }
+
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {

@@ -274,7 +274,7 @@ impl<'a> Making<'a> {
         }
         let file = self.places.temporary()?;
         // Messages name the dataset, not the file that it is written to.
-        let named = |error: dataset::Error| Error::from(error.named(&self.places.dataset));
+        let named = |error: dataset::Error| Error::from(error).named(&self.places.dataset);
         let mut dataset = DatasetWriter::create(&file, &self.settings, &vocabulary, size.rows, size.tokens)
             .map_err(named)?;
         let bar = progress.stage("writing rows", size.rows);
@@ -368,10 +368,7 @@ impl<'a> Making<'a> {
             bar.set_position(rows);
             go_on()
         });
-        copied.map_err(|error| match error {
-            Error::Dataset(error) => Error::from(error.named(&self.places.padded)),
-            other => other,
-        })?;
+        copied.map_err(|error: Error| error.named(&self.places.padded))?;
         bar.finish_and_clear();
         let file = Finished::of(file)?;
         let [_, old_padded] = self.replaceable()?;

@@ -100,7 +100,7 @@ fn bad_value(refusal: &str) -> Option<String> {
 /// Replaces the message of a standard number parser, which states only the error, with the expected value.
 fn expected(why: &str) -> String {
     if why.contains("digit found in string") || why == "cannot parse integer from empty string" {
-        return "expected a whole number".to_owned();
+        return "expected a whole number of 0 or more, such as 100".to_owned();
     }
     if why.contains("too large to fit") {
         return "expected a smaller number".to_owned();

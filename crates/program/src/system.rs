@@ -67,6 +67,11 @@ pub fn cause(error: &io::Error) -> String {
     Cause::of(error).to_string()
 }
 
+/// Whether the limit of open files is the cause, of this process or of the machine.
+pub fn is_too_many_files(error: &io::Error) -> bool {
+    matches!(Cause::of(error), Cause::TooManyFiles | Cause::TooManyFilesInAll)
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cause<'a> {
     DiskFull,
@@ -184,7 +189,11 @@ impl fmt::Display for Cause<'_> {
 
 /// The system's number, also of an error that wraps the system's with a path, as tempfile makes them.
 fn code_of(error: &io::Error) -> Option<i32> {
-    let wrapped = || error.get_ref()?.source()?.downcast_ref::<io::Error>().and_then(code_of);
+    let wrapped = || {
+        let text = error.get_ref()?.to_string();
+        let (_, code) = text.split_once("(os error ")?;
+        code.split_once(')')?.0.parse().ok()
+    };
     error.raw_os_error().or_else(wrapped)
 }
 
@@ -231,6 +240,13 @@ mod tests {
             "cannot write the rows: too many open files (limit {limit}); raise the limit with ulimit -n"
         );
         assert_eq!(written(libc::EMFILE), expected);
+    }
+
+    #[test]
+    fn too_many_open_files_are_seen_through_the_path_that_tempfile_adds() {
+        let inner = io::Error::from_raw_os_error(libc::EMFILE);
+        let error = io::Error::other(format!("{inner} at path \"/x/.merge-a.h5\""));
+        assert!(cause(&error).starts_with("too many open files (limit "), "{}", cause(&error));
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub enum Error {
     },
 
     /// `--run` names a kind of storage that this build does not support.
-    #[error("{run:?}: no store for {scheme}:// is built in, only file:// and s3://; name a run there")]
+    #[error("{run:?}: {scheme}:// is not supported, expected a path, file:// or s3://; choose another --run")]
     NoSuchStore {
         /// The value of `--run`.
         run: String,
@@ -33,7 +33,7 @@ pub enum Error {
     /// A URL contains credentials.
     #[error(
         "{place:?}: found a user name or key before the bucket, expected none; keys come from AWS_PROFILE, ~/.aws or \
-         the machine's role: take it out, and replace it, since shells and logs keep it"
+         the machine's role; remove it from the URL, and replace the key, since shells and logs keep it"
     )]
     UserInfo {
         /// The URL without the credentials.
@@ -59,7 +59,7 @@ pub enum Error {
     },
 
     /// An object has changed since it was listed.
-    #[error("{object}: found another version than when the reading began; leave it alone while it is read")]
+    #[error("{object}: was replaced while it was read; run again when no program writes to it")]
     Changed {
         /// Its URL.
         object: String,
@@ -85,7 +85,7 @@ pub enum Error {
     },
 
     /// The object existed and then did not.
-    #[error("{object} was there and is gone; does somebody clean up this run while it is written?")]
+    #[error("{object}: was deleted while it was in use; stop the program that deletes objects of this run")]
     Vanished {
         /// Its URL.
         object: String,
@@ -93,8 +93,7 @@ pub enum Error {
 
     /// A record differs from what was put when it is read back.
     #[error(
-        "{object}: found {found} on reading it back, expected the record that was put; the store damaged it and no put \
-         overwrites it: start again with a new --run, in a store that keeps what it is sent"
+        "{object}: found {found} on reading it back, expected the record that was put; the store damaged it, and no put overwrites it: run again with a new --run in another store"
     )]
     Damaged {
         /// Its URL.
@@ -111,7 +110,7 @@ pub enum Error {
     },
 
     /// A record or manifest exceeds the limit of the caller.
-    #[error("{object}: more than {limit_bytes} bytes, expected a small record; is this the right run?")]
+    #[error("{object}: more than {limit_bytes} bytes, expected a small record; check --run")]
     TooLarge {
         /// Its URL.
         object: String,
@@ -132,8 +131,7 @@ pub enum Error {
 
     /// The service accepts a second put of a name despite the condition.
     #[error(
-        "{run}: the store ignores If-None-Match, so it would let attempts overwrite each other; use one that knows \
-         conditional puts"
+        "{run}: the store ignores If-None-Match, so that attempts could overwrite each other; use a store with conditional puts"
     )]
     IgnoresCondition {
         /// The URL of the run.
@@ -152,7 +150,7 @@ pub enum Error {
     },
 
     /// Other puts of the same name kept conflicting.
-    #[error("{object}: {tries} puts met another put of this name; try again")]
+    #[error("{object}: {tries} puts conflicted with other puts of this name; run again")]
     Conflicts {
         /// Its URL.
         object: String,

@@ -11,14 +11,14 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The input does not exist.
-    #[error("{input}: found no such file or folder; check the name")]
+    #[error("{input}: no such file or folder; check the path given as --input")]
     Missing {
         /// The input, as passed.
         input: String,
     },
     /// No file matches a pattern.
     #[error(
-        "{pattern}: found no file that fits the pattern; check it, and quote it so that no shell reads it first"
+        "{pattern}: found no file that matches the pattern; check it, and quote it so that the shell does not expand it"
     )]
     NoMatch {
         /// The pattern, as passed.
@@ -130,7 +130,7 @@ pub enum Error {
         option: &'static str,
     },
     /// A thread that read a stream panicked.
-    #[error("{input}: the thread that read it panicked, as is told above; report this")]
+    #[error("{input}: the thread that read it panicked, see the message above; please report this defect")]
     Panicked {
         /// Name of the stream.
         input: String,

@@ -389,8 +389,9 @@ impl Read for Onward {
 
 /// Calls the decoder, which panics on some damaged files.
 fn guarded<T>(decode: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
-    catch_unwind(AssertUnwindSafe(decode))
-        .unwrap_or_else(|_| Err(ParquetError::General("its decoder panicked, as is told above".to_owned())))
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
+        Err(ParquetError::General("its decoder panicked, see the message above".to_owned()))
+    })
 }
 
 fn damaged(source: &Source, error: ParquetError) -> Error {

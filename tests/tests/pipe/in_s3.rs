@@ -82,8 +82,7 @@ fn a_store_without_conditional_puts_is_refused_before_any_record_is_read() {
     let refused = run(&mut reducer(&proxy.url(), 0, "first"), b"not sorted, not even records").with_code(78);
     assert_eq!(
         refused.stderr,
-        "reducer: s3://bucket/runs/one: the store ignores If-None-Match, so it would let attempts overwrite each other; \
-         use one that knows conditional puts\n"
+        "reducer: s3://bucket/runs/one: the store ignores If-None-Match, so that attempts could overwrite each other; use a store with conditional puts\n"
     );
 }
 
@@ -101,8 +100,7 @@ fn a_damaged_commit_record_in_s3_is_reported_as_a_failure() {
     assert_eq!(
         refused.stderr.lines().last().unwrap(),
         format!(
-            "{record}: found other bytes on reading it back, expected the record that was put; the store damaged it and \
-             no put overwrites it: start again with a new --run, in a store that keeps what it is sent"
+            "{record}: found other bytes on reading it back, expected the record that was put; the store damaged it, and no put overwrites it: run again with a new --run in another store"
         )
     );
     // The damaged record of the first attempt does not count as success either.

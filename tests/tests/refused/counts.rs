@@ -11,7 +11,7 @@ fn of_two_mappers() -> Job {
     job
 }
 
-const REVIEWS_DIFFER: &str = "; give --counts of this run, of every mapper once";
+const REVIEWS_DIFFER: &str = "; pass --counts of this run, with the file of each mapper once";
 
 #[test]
 fn counts_of_a_mapper_missing_or_passed_twice_do_not_balance() {

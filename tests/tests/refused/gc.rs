@@ -36,8 +36,7 @@ fn nothing_is_deleted_if_a_commit_names_another_object() {
         job.refuses(
             || job.program("merge", &DELETE, ""),
             66,
-            "merge: file://JOB/run: 1 of the 2 objects that commits name are there, expected all; nothing was deleted: \
-             find out what altered the run",
+            "merge: file://JOB/run: 1 of the 2 objects that commits name are there, expected all; nothing was deleted: restore the missing objects",
         );
     });
     job.merges();
@@ -49,7 +48,7 @@ fn a_run_without_commits_has_no_garbage() {
     job.refuses(
         || job.program("merge", &DELETE, ""),
         66,
-        "merge: file://JOB/run has no committed partition, expected all of them; is this the reducers' --run?",
+        "merge: file://JOB/run: found no committed partition, expected all; check --run, or run the reducers first",
     );
 }
 

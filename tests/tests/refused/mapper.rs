@@ -100,7 +100,7 @@ fn a_tar_archive_is_refused_with_a_remedy() {
     archive.extend_from_slice(REVIEWS.as_bytes());
     job.write("reviews.tar", &archive);
     job.write("reviews.tar.gz", gzip(&archive));
-    let refusal = "found a tar archive, expected lines; unpack it by tar -x and give its files, or pass them on by tar -xO";
+    let refusal = "found a tar archive, expected lines; unpack it by tar -x and pass its files, or pipe them by tar -xO";
     for file in ["reviews.tar", "reviews.tar.gz"] {
         let message = format!("mapper: {file}: cannot read lines: {refusal}");
         job.refuses(|| job.program("mapper", &["--input", file], ""), 65, &message);
@@ -336,12 +336,12 @@ fn invalid_options_are_refused() {
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv", "--class-ratings", "1=1,2=6"], ""),
         64,
-        "mapper: --class-ratings 1=1,2=6: \"2=6\" is no class and its stars, 1 to 5, expected as in 1=1,2=5; --help tells more",
+        "mapper: --class-ratings 1=1,2=6: \"2=6\" is not CLASS=STARS, expected classes with 1 to 5 stars, as in 1=1,2=5; --help tells more",
     );
     job.refuses(
         || job.program("mapper", &["--format", "fasttext", "--preset", "yelp"], ""),
         64,
-        "mapper: --preset is of no use for the format fasttext, expected json; leave it out or give another --format; \
+        "mapper: --preset is not used by the format fasttext, only by json; remove it or choose another --format; \
          --help tells more",
     );
     job.refuses(

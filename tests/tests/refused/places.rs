@@ -141,7 +141,7 @@ fn a_url_is_refused_as_output() {
 fn credentials_in_a_url_are_refused_and_not_shown() {
     let job = Job::done(1);
     let remedy = "found a user name or key before the bucket, expected none; keys come from AWS_PROFILE, ~/.aws or the \
-                  machine's role: take it out, and replace it, since shells and logs keep it";
+                  machine's role; remove it from the URL, and replace the key, since shells and logs keep it";
     for (place, shown) in [
         ("s3://AKIA:c2V/jcm+V0@bucket/x", "\"s3://***@bucket/x\""),
         ("s3a://c2VjcmV0@bucket/x", "\"s3a://***@bucket/x\""),
@@ -305,7 +305,7 @@ fn invalid_arguments_are_refused() {
         ),
         (
             &["--run", "hdfs://name/run", "--out", "out.h5"],
-            "\"hdfs://name/run\": no store for hdfs:// is built in, only file:// and s3://; name a run there",
+            "\"hdfs://name/run\": hdfs:// is not supported, expected a path, file:// or s3://; choose another --run",
         ),
     ] {
         refused(&job, arguments, 64, message);

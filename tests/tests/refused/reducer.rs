@@ -70,7 +70,7 @@ fn too_many_votes_are_refused_with_the_line() {
     refused(
         "a\t4294967295,0,0,0,0\na\t1,0,0,0,0\n",
         65,
-        "reducer: line 2: the votes of one text pass 4294967295 for one rating; is the input read more than once?",
+        "reducer: line 2: the votes of one text exceed 4294967295 for one rating; check that no input is read twice",
     );
 }
 
@@ -137,7 +137,12 @@ fn invalid_settings_are_refused() {
         (
             ["--max-tokens", "ten"],
             64,
-            "--max-tokens ten: expected a whole number; --help tells more".to_owned(),
+            "--max-tokens ten: expected a whole number of 0 or more, such as 100; --help tells more".to_owned(),
+        ),
+        (
+            ["--max-tokens", "-5"],
+            64,
+            "--max-tokens -5: expected a whole number of 0 or more, such as 100; --help tells more".to_owned(),
         ),
         (
             ["--memory", "5XB"],
@@ -167,13 +172,13 @@ fn invalid_settings_are_refused() {
         (
             ["--stopwords", "two.txt"],
             78,
-            "--stopwords two.txt: line 3: 2 words are left after cleaning, expected one; write one stop word a line"
+            "--stopwords two.txt: line 3: 2 words are left after cleaning, expected one; write one stop word per line"
                 .to_owned(),
         ),
         (
             ["--stopwords", "reviews.json"],
             78,
-            "--stopwords reviews.json: line 1: 6 words are left after cleaning, expected one; write one stop word a line"
+            "--stopwords reviews.json: line 1: 6 words are left after cleaning, expected one; write one stop word per line"
                 .to_owned(),
         ),
     ] {
@@ -189,7 +194,7 @@ fn a_run_that_cannot_be_written_is_refused() {
     job.refuses(
         || job.reducer("gs://bucket/run", 0, &[], job.read("sorted")),
         64,
-        "reducer: \"gs://bucket/run\": no store for gs:// is built in, only file:// and s3://; name a run there",
+        "reducer: \"gs://bucket/run\": gs:// is not supported, expected a path, file:// or s3://; choose another --run",
     );
     job.refuses(
         || job.reducer("../run", 0, &[], job.read("sorted")),
@@ -370,13 +375,13 @@ fn a_run_of_one_empty_partition_is_refused() {
     job.refuses(
         || job.reducer("new", 0, &[], ""),
         65,
-        "reducer: found no record, expected at least one; check that what writes them has not failed",
+        "reducer: found no record, expected at least one; check that the program that writes them succeeded",
     );
     job.reduce("run", 0, &[]);
     job.refuses(
         || job.reducer("run", 0, &[], ""),
         65,
-        "reducer: found no record, expected at least one; check that what writes them has not failed",
+        "reducer: found no record, expected at least one; check that the program that writes them succeeded",
     );
     job.merges();
     let job = Job::mapped(2);

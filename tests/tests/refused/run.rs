@@ -10,7 +10,7 @@ fn a_run_without_a_commit_is_refused() {
     job.refuses(
         || job.merge(&[]),
         66,
-        "merge: file://JOB/run has no committed partition, expected all of them; is this the reducers' --run?",
+        "merge: file://JOB/run: found no committed partition, expected all; check --run, or run the reducers first",
     );
 }
 
