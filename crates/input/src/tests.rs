@@ -67,11 +67,8 @@ fn bytes_after_the_last_member_are_refused() {
         let whole = compressed(by, b"good\n");
         for garbage in [&b"\0"[..], b"{\"a\": 1}\n", &whole[..1]] {
             let message = refused(&[&whole, garbage].concat());
-            let place = format!(
-                "bytes that are no {} stand behind its members, from byte {}",
-                by.name(),
-                whole.len()
-            );
+            let place =
+                format!("bytes that are not {} follow its members from byte {}", by.name(), whole.len());
             assert!(message.starts_with(&place), "{message}");
         }
     }

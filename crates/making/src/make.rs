@@ -344,9 +344,11 @@ impl<'a> Making<'a> {
             None => old_padded.remove(&places.padded)?,
         }
         // An existing manifest that differs only in the run's manifest is kept: it may list the shards of the first run.
-        let there =
-            places.read_manifest()?.map(|there| DatasetManifest { seal: manifest.seal.clone(), ..there });
-        if there.as_ref() == Some(&manifest) {
+        let is_kept = places.read_manifest()?.is_some_and(|there| {
+            let knows_shards = !there.seal.shards.is_empty() || manifest.seal.shards.is_empty();
+            knows_shards && DatasetManifest { seal: manifest.seal.clone(), ..there } == manifest
+        });
+        if is_kept {
             places.sync()?;
         } else {
             places.write_manifest(&manifest)?;

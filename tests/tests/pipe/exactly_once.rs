@@ -152,7 +152,7 @@ fn a_restarted_attempt_with_the_same_name_reuses_its_object() {
     let other_rows = run(&mut attempt(folder.path(), "first"), &one_less(&sorted)).with_code(70);
     run(&mut attempt(folder.path(), "first"), &sorted).succeeded();
 
-    assert!(other_rows.stderr.contains("is there with other content"), "{}", other_rows.stderr);
+    assert!(other_rows.stderr.contains("exists with other content"), "{}", other_rows.stderr);
     assert_eq!((commits(folder.path()).len(), objects(folder.path()).len()), (1, 1));
 }
 

@@ -21,7 +21,7 @@ const NO_HDF5: &str = "the file is not readable as HDF5, expected a whole HDF5 f
 #[test]
 fn a_file_that_is_not_a_dataset_is_refused() {
     let job = merged();
-    refused(&job, "absent.h5", "no such file, expected a shard or a dataset; check the name");
+    refused(&job, "absent.h5", "no such file, expected a shard or a dataset; check the path");
     refused(&job, "reviews.json", NO_HDF5);
     job.write("empty.h5", "");
     refused(&job, "empty.h5", NO_HDF5);

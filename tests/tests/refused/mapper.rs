@@ -291,8 +291,7 @@ fn a_missing_or_truncated_file_is_refused_by_name() {
         || job.program("mapper", &["--input", "more.json.gz"], ""),
         65,
         &format!(
-            "mapper: more.json.gz: cannot read lines: bytes that are no gzip stand behind its members, from byte {} on; \
-             take them off",
+            "mapper: more.json.gz: cannot read lines: bytes that are not gzip follow its members from byte {} on; remove them",
             gzip.len()
         ),
     );

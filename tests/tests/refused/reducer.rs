@@ -142,7 +142,7 @@ fn invalid_settings_are_refused() {
         (
             ["--max-tokens", "-5"],
             64,
-            "--max-tokens -5: expected a whole number of 0 or more, such as 100; --help tells more".to_owned(),
+            "--max-tokens -5: expected a number from 0 to 4294967295; --help tells more".to_owned(),
         ),
         (
             ["--memory", "5XB"],
@@ -204,8 +204,7 @@ fn a_run_that_cannot_be_written_is_refused() {
     job.refuses(
         || job.reducer("reviews.json/run", 0, &[], job.read("sorted")),
         74,
-        "reducer: file://JOB/reviews.json/run/data/part-00000.HOST.attempt0.h5: cannot make its folder; check the \
-         folder's permissions, free space and mount: not a directory",
+        "reducer: file://JOB/reviews.json/run/data/part-00000.HOST.attempt0.h5: cannot make its folder: a part of the path is a file, expected a folder; check the path or choose another --run",
     );
     job.reduce("run", 0, &[]);
     job.merges();
@@ -257,8 +256,7 @@ fn another_shard_with_the_name_of_an_attempt_is_never_overwritten() {
         job.refuses(
             || job.reducer("run", 0, &[], "other words\t0,0,0,0,1\n"),
             70,
-            "reducer: file://JOB/run/data/part-00000.HOST.attempt0.h5 is there with other content, expected this \
-             attempt's; give each attempt a name of its own",
+            "reducer: file://JOB/run/data/part-00000.HOST.attempt0.h5: exists with other content, expected the shard of this attempt; pass another --attempt",
         );
     });
     job.merges();

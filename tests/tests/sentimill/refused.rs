@@ -136,7 +136,7 @@ fn missing_and_duplicate_inputs_are_refused_by_name() {
         &room,
         (&["--vocabulary", "none.h5"], &["reviews.json"]),
         66,
-        "none.h5: no such file, expected a shard or a dataset; check the name",
+        "none.h5: no such file, expected a shard or a dataset; check the path",
     );
 }
 

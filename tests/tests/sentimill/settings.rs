@@ -95,7 +95,7 @@ fn flags_that_contradict_the_dataset_of_the_vocabulary_are_refused() {
         let refused = run(&mut room.sentimill(MANNERS[0], &settings, &["reviews.json"]), b"").with_code(78);
         let begin = format!("sentimill: --vocabulary train.h5: its {difference}");
         assert!(refused.stderr.starts_with(&begin), "{rows:?}: {}", refused.stderr);
-        let remedy = "leave out the flags that differ: the dataset's are taken over\n";
+        let remedy = "remove the flags that differ: the settings of the dataset are used\n";
         assert!(refused.stderr.ends_with(remedy), "{}", refused.stderr);
         assert!(!room.path("out").exists());
     }
