@@ -75,7 +75,8 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
             match report.json {
                 true => print(&json(&Report::unchanged(&out, &manifest, &card))),
                 false => {
-                    let there = format!("{}: already exists, complete and with these settings", out.display());
+                    let there =
+                        format!("{}: already exists, complete and with these settings", out.display());
                     print(&format!("{there}; nothing to do\n{}{}", ledger_lines(&manifest), card.text()))
                 }
             }

@@ -255,8 +255,11 @@ mod tests {
             vocabulary_of: None,
             without: None,
         };
-        let digests =
-            Digests { row_digest: Default::default(), id_digest: Default::default(), vocabulary_digest: Default::default() };
+        let digests = Digests {
+            row_digest: Default::default(),
+            id_digest: Default::default(),
+            vocabulary_digest: Default::default(),
+        };
         let card = Card::of(&settings, &digests, &vocabulary, &Summary { rows: 2, ..Summary::default() });
         assert!(card.text().contains("gift 9, the 2, card 2\n"), "{}", card.text());
         assert!(card.text().contains("both labels (all have 0)\n"), "{}", card.text());

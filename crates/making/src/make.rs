@@ -232,8 +232,7 @@ impl<'a> Making<'a> {
             match &manifest.padded_sha256 {
                 Some(expected) if manifest.padded == self.options.padded => same_file(padded, expected)?,
                 _ => {
-                    let (found, expected) =
-                        ("another file", "a copy of this many ids a row, or nothing");
+                    let (found, expected) = ("another file", "a copy of this many ids a row, or nothing");
                     let (found, expected) = (found.to_owned(), expected.to_owned());
                     return Err(Error::OtherFile { path: padded.clone(), found, expected });
                 }

@@ -127,7 +127,7 @@ fn a_dataset_of_another_run_is_not_overwritten() {
     let [one, other] = [Merged::new(&[]), Merged::new(&[])];
     let before = snapshot(one.folder.path());
     let refused = run(&mut merge(&other.run, &one.dataset), b"").with_code(64);
-    assert!(refused.stderr.contains("exists and is the dataset of another run"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("a dataset of other shards"), "{}", refused.stderr);
     assert!(snapshot(one.folder.path()) == before, "nothing was touched");
 }
 
