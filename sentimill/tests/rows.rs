@@ -1,5 +1,6 @@
 //! The job in this process, compared with a naive version of it: rows, counts, vocabulary and digests of generated
 //! reviews, with ample memory and with so little that every partition takes several passes and words go to disk.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;

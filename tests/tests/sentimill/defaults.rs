@@ -70,6 +70,6 @@ fn a_quiet_program_prints_warnings_alone() {
             .iter()
             .any(|word| line.starts_with(&format!("sentimill: {word}")))
     };
-    assert!(!warnings.iter().any(|line| is_progress(line)), "{}", quiet.stderr);
+    assert!(!warnings.iter().any(is_progress), "{}", quiet.stderr);
     assert!(warnings.iter().all(|line| loud.stderr.contains(line)), "{}", quiet.stderr);
 }
