@@ -1,34 +1,95 @@
-//! What a user may ask of the program `trainer`: a command with its own flags, and groups of flags that several have.
+//! Arguments of the program `trainer`: commands with their flags, and groups of flags that commands share.
 
 mod groups;
+mod names;
+mod numbers;
 
 use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
-use corpus::format::{FormatName, Preset};
-use corpus::lines::LINE_BYTES_MAX;
+use clap::{Args, Parser, Subcommand};
+use corpus::format::Preset;
 use program::place::local_path;
-use thiserror::Error;
-
-pub use self::groups::{Computing, LstmFlags, Optimisation, Running, TrainingFlags};
-
-use batches::RowWeight;
+use program::size::parse_size;
 use runs::recipe::limits::{BATCH, CANDIDATES, SIZE};
-use runs::recipe::{Pool, Precision};
 
-/// Trains a sentiment model on a dataset, evaluates it, and predicts with it.
+pub use self::groups::{
+    ClassifierCompute, Computing, LstmFlags, Optimisation, PretrainingCompute, Running, TrainingFlags,
+};
+pub use self::names::{
+    ComputeName, DecayName, DeviceName, LineFormat, LossName, OptimizerName, PoolName, PosWeight,
+    PrecisionName, RecipeName, RowWeightName,
+};
+use self::numbers::{share, whole};
+
+const MORE: &str = "--help shows all options and examples.";
+
+const EXAMPLES: &str = "\
+Examples:
+  Train a classifier, classify new reviews, and write a report:
+    trainer fit reviews.h5
+    trainer predict reviews.model new.json.gz
+    trainer report reviews.model
+  Train on two processes of this machine:
+    trainer launch --nproc 2 -- fit reviews.h5";
+
+const FIT_EXAMPLES: &str = "\
+Examples:
+  Train on a dataset; the training folder is reviews.model:
+    trainer fit reviews.h5
+  Train on train.h5 and test on test.h5, with a lower learning rate:
+    trainer fit train.h5 --test test.h5 --lr 0.001 -o sentiment";
+
+const PRETRAIN_EXAMPLES: &str = "\
+Examples:
+  Pretrain on all reviews, then train a classifier from the result:
+    trainer pretrain reviews.h5
+    trainer fit reviews.h5 --init-from reviews.pretrained
+  Pretrain for two epochs on larger layers:
+    trainer pretrain reviews.h5 --epochs 2 --hidden 128 -o large";
+
+const EVALUATE_EXAMPLES: &str = "\
+Examples:
+  Evaluate a model on two datasets that have its vocabulary:
+    trainer evaluate reviews.model test.h5 other.h5
+  Evaluate it on the test split of its own dataset:
+    trainer evaluate reviews.model reviews.h5 --test-fraction 0.1";
+
+const PREDICT_EXAMPLES: &str = "\
+Examples:
+  Classify reviews in compressed files:
+    trainer predict reviews.model new.json.gz > answers.jsonl
+  Classify one text per line from standard input:
+    echo 'a good book' | trainer predict reviews.model --format text";
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  Write the model with predict.py and a copy for PyTorch:
+    trainer export reviews.model
+  Write it to another folder:
+    trainer export reviews.model --out /models/sentiment";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  Write report.html about one training:
+    trainer report reviews.model
+  Compare three trainings:
+    trainer report small large deep --out compared.html";
+
+const LAUNCH_EXAMPLES: &str = "\
+Examples:
+  Train on four processes:
+    trainer launch --nproc 4 -- fit reviews.h5
+  Evaluate on two processes, with one log file per process:
+    trainer launch --nproc 2 --log-dir logs -- evaluate reviews.model test.h5";
+
+/// Train a sentiment classifier on a dataset, and classify reviews with it.
 #[derive(Debug, Parser)]
-#[command(name = "trainer", version, disable_help_flag = true)]
+#[command(name = "trainer", version, arg_required_else_help = true, after_help = MORE, after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Print help
-    // One line an option, as far as they fit; clap's `--help` has five.
-    #[arg(short, long, global = true, action = ArgAction::HelpShort)]
-    pub help: Option<bool>,
-    /// What to do.
+    /// Command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -36,356 +97,365 @@ pub struct Arguments {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Train a classifier
+    /// Train a classifier on a dataset
+    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = FIT_EXAMPLES)]
     Fit(Box<Fit>),
-    /// Learn each next word of all rows, whatever their ratings; fit --init-from begins with what came of it
+    /// Pretrain embeddings and LSTM layers to predict the next word
+    ///
+    /// Ratings are not used. `trainer fit --init-from` starts from the result.
+    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = PRETRAIN_EXAMPLES)]
     Pretrain(Box<Pretrain>),
-    /// Print a model's metrics on datasets' rows, one JSON object a dataset
+    /// Print the metrics of a model, one JSON object per dataset
+    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = EVALUATE_EXAMPLES)]
     Evaluate(Evaluate),
-    /// Read lines of files or standard input and print what a model thinks of each, one JSON object a line
+    /// Classify lines of files or standard input, one JSON object per line
+    ///
+    /// Compressed files are decompressed. A line that cannot be classified has `error` in its object.
+    #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = PREDICT_EXAMPLES)]
     Predict(Predict),
-    /// Write a saved model again elsewhere, with what other programs use it by
+    /// Write a model folder with files for other programs
+    ///
+    /// The folder contains weights under the parameter names of PyTorch, the vocabulary, and predict.py.
+    #[command(after_help = MORE, after_long_help = EXPORT_EXAMPLES)]
     Export(Export),
-    /// Write one HTML page about trainings, side by side
+    /// Write one HTML page that describes and compares trainings
+    #[command(after_help = MORE, after_long_help = REPORT_EXAMPLES)]
     Report(Report),
-    /// Run a command as several ranks on this machine: trainer launch --nproc 2 -- fit reviews.h5 --out run
+    /// Run a command on several processes of this machine
+    ///
+    /// Each process is one rank of a distributed training or evaluation. If one fails, all are stopped.
+    #[command(after_help = MORE, after_long_help = LAUNCH_EXAMPLES)]
     Launch(Launch),
 }
 
-/// What decides a classifier's training.
+impl Command {
+    /// Whether only errors are printed.
+    pub fn is_quiet(&self) -> bool {
+        match self {
+            Self::Fit(fit) => fit.training.quiet,
+            Self::Pretrain(pretrain) => pretrain.training.quiet,
+            Self::Evaluate(Evaluate { quiet, .. })
+            | Self::Predict(Predict { quiet, .. })
+            | Self::Export(Export { quiet, .. })
+            | Self::Report(Report { quiet, .. }) => *quiet,
+            Self::Launch(_) => false,
+        }
+    }
+}
+
+/// Flags of a classifier's training.
 #[derive(Debug, Args)]
 pub struct Fit {
-    /// The dataset, of merge
+    /// Dataset written by sentimill or merge
     pub dataset: PathBuf,
-    /// The folder for the model, checkpoints and metrics
-    #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: PathBuf,
-    /// Train on all rows of DATASET and test on all of this one, which has its vocabulary
-    #[arg(long, value_name = "FILE", conflicts_with = "test_fraction")]
+    /// Training folder [default: DATASET as .model]
+    ///
+    /// It receives the model, checkpoints and metrics. The default is the file name of DATASET with .model, in the
+    /// current folder: reviews.model for data/reviews.h5.
+    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub out: Option<PathBuf>,
+    /// Test dataset with the vocabulary of DATASET
+    ///
+    /// `sentimill --vocabulary DATASET` makes one. All rows of DATASET are used for training and validation.
+    #[arg(long, value_name = "FILE", conflicts_with = "test_fraction", help_heading = "Data")]
     pub test: Option<PathBuf>,
-    /// The share of rows that is for testing
-    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    /// Test split [default: 0.1]
+    ///
+    /// Share of rows that are used for the final test only.
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0.1",
+        value_parser = share,
+        hide_default_value = true,
+        help_heading = "Data"
+    )]
     pub test_fraction: f64,
-    /// Share of rows for validation, by whose loss the best epoch is kept; 0 keeps the last [default: 0.05; original: 0]
-    #[arg(long, value_name = "SHARE")]
+    /// Validation split [default: 0.05]
+    ///
+    /// Share of rows that are evaluated after each epoch. The weights of the epoch with the lowest validation loss are
+    /// saved; with 0, those of the last epoch. The default with --recipe original is 0.
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Data")]
     pub validation_fraction: Option<f64>,
-    /// Sizes of the LSTM.
+    /// Sizes and inputs of the LSTM.
     #[command(flatten)]
     pub lstm: LstmFlags,
     /// Width of the linear layer before the output [default: 32]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = whole::<i64>(SIZE),
+        hide_short_help = true,
+        help_heading = "Model"
+    )]
     pub linear: Option<i64>,
-    /// Pooling of hidden states into one vector [default: mean-max; original: last]
-    #[arg(long, value_enum, help_heading = "Model")]
+    /// Pooling of hidden states [default: mean-max]
+    ///
+    /// last: the hidden state at the last token. mean-max: the mean and the maximum of all hidden states, concatenated.
+    /// The default with --recipe original is last.
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub pool: Option<PoolName>,
-    /// Each layer also reads a row from its end
+    /// Bidirectional LSTM layers
+    ///
+    /// The built-in kernels do not support it; the training is computed by PyTorch, which is slower.
     #[arg(long, help_heading = "Model")]
     pub bidirectional: bool,
-    /// What is learned: the label, the rating as a number, or one of five ratings
-    #[arg(long, value_enum, default_value_t = LossName::Label, help_heading = "Loss")]
+    /// Training objective [default: label]
+    ///
+    /// label: binary cross-entropy on the label. rating: squared error on the rating. five-ratings: cross-entropy on the
+    /// five ratings. Metrics are computed on the label in all cases.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = LossName::Label,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Model"
+    )]
     pub loss: LossName,
-    /// Weight of a positive row's loss: a number, or `balanced` [default: 1; original: 0.2]
-    #[arg(long, value_name = "WEIGHT", help_heading = "Loss")]
+    /// Loss weight of positive rows [default: 1]
+    ///
+    /// A number above 0, or `balanced`: the number of negative rows divided by the number of positive rows. The default with --recipe
+    /// original is 0.2. Requires --loss label.
+    #[arg(long, value_name = "WEIGHT", help_heading = "Model")]
     pub pos_weight: Option<PosWeight>,
-    /// Share of words that training reads as unknown [default: by the number of training rows; original: 0]
-    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
-    pub dropout_words: Option<f64>,
-    /// Dropout before the output [default: 0.3; original: 0]
-    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
-    pub dropout_head: Option<f64>,
-    /// End after so many epochs without a better validation loss; the best weights are kept
-    #[arg(long, value_name = "EPOCHS", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
-    pub patience: Option<u32>,
-    /// How gradients change weights.
+    /// Optimizer and learning rate.
     #[command(flatten)]
     pub optimisation: Optimisation,
-    /// How it runs.
+    /// Token dropout [default: by rows]
+    ///
+    /// Share of tokens that training reads as unknown words. The default is 0.3 for up to 100,000 training rows and 0.1 for more. With --recipe
+    /// original it is 0.
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Optimisation")]
+    pub dropout_words: Option<f64>,
+    /// Dropout before the output layer [default: 0.3]
+    ///
+    /// The default with --recipe original is 0.
+    #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Optimisation")]
+    pub dropout_head: Option<f64>,
+    /// Early stopping after N epochs without progress
+    ///
+    /// Progress is a lower loss of the validation split, which must not be empty. The best weights are saved. Also accepted as
+    /// --early-stopping.
+    #[arg(
+        long,
+        alias = "early-stopping",
+        value_name = "N",
+        value_parser = whole::<u32>(1..=u32::MAX as i64),
+        help_heading = "Optimisation"
+    )]
+    pub patience: Option<u32>,
+    /// Checkpoints, logs and the training folder.
     #[command(flatten)]
     pub training: TrainingFlags,
+    /// Backend.
+    #[command(flatten)]
+    pub backend: ClassifierCompute,
 }
 
-/// What decides a pretraining.
+/// Flags of a pretraining.
 #[derive(Debug, Args)]
 pub struct Pretrain {
-    /// The dataset, of merge
+    /// Dataset written by sentimill or merge
     pub dataset: PathBuf,
-    /// The folder for the model, checkpoints and metrics
-    #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: PathBuf,
-    /// Sizes of the LSTM.
+    /// Training folder [default: DATASET as .pretrained]
+    ///
+    /// It receives the model, checkpoints and metrics. The default is the file name of DATASET with .pretrained, in the
+    /// current folder: reviews.pretrained for data/reviews.h5.
+    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub out: Option<PathBuf>,
+    /// Sizes and inputs of the LSTM.
     #[command(flatten)]
     pub lstm: LstmFlags,
-    /// Words drawn in each step, from which the next ones are told
-    #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(CANDIDATES), help_heading = "Loss")]
+    /// Number of candidate words per step
+    ///
+    /// The sampled softmax compares each next word with this number of words, which are drawn in each step.
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "2048",
+        value_parser = whole::<u32>(CANDIDATES),
+        help_heading = "Model"
+    )]
     pub candidates: u32,
-    /// Share of words that training reads as unknown
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
-    pub dropout_words: f64,
-    /// Dropout before the output
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
-    pub dropout_head: f64,
-    /// How gradients change weights.
+    /// Optimizer and learning rate.
     #[command(flatten)]
     pub optimisation: Optimisation,
-    /// How it runs.
+    /// Token dropout
+    ///
+    /// Share of tokens that training reads as unknown words.
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, help_heading = "Optimisation")]
+    pub dropout_words: f64,
+    /// Dropout before the output layer
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, help_heading = "Optimisation")]
+    pub dropout_head: f64,
+    /// Checkpoints, logs and the training folder.
     #[command(flatten)]
     pub training: TrainingFlags,
+    /// Backend.
+    #[command(flatten)]
+    pub backend: PretrainingCompute,
 }
 
-/// What is evaluated.
+/// Flags of an evaluation.
 #[derive(Debug, Args)]
 pub struct Evaluate {
-    /// Folder of a saved model, or of the training that left it
+    /// Model folder, or the training folder that contains it
     pub model: PathBuf,
-    /// Datasets with the model's vocabulary
+    /// Datasets with the vocabulary of the model
     #[arg(required = true, value_name = "DATASET")]
     pub datasets: Vec<PathBuf>,
-    /// Only the share of rows that is for testing, as fit divides them; all of them otherwise
-    #[arg(long, value_name = "SHARE")]
+    /// Evaluate the test split only [default: all rows]
+    ///
+    /// Pass the --test-fraction of fit: the split is the same.
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     pub test_fraction: Option<f64>,
-    /// Rows that are computed at once
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(BATCH))]
+    /// Number of rows per batch
+    #[arg(
+        long,
+        alias = "batch-size",
+        value_name = "N",
+        default_value = "512",
+        value_parser = whole::<u32>(BATCH),
+        help_heading = "Running"
+    )]
     pub batch: u32,
-    /// What runs and reads.
+    /// Print errors only
+    ///
+    /// Metrics are printed; warnings are not.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Threads, memory and device.
     #[command(flatten)]
     pub running: Running,
+    /// Backend.
+    #[command(flatten)]
+    pub backend: ClassifierCompute,
 }
 
-/// What is predicted, and by which model.
+/// Flags of predictions.
 #[derive(Clone, Debug, Args)]
 pub struct Predict {
-    /// Folder of a saved model, or of the training that left it
+    /// Model folder, or the training folder that contains it
     pub model: PathBuf,
-    /// Files of lines, inflated where they are compressed; - is standard input, which is read where there are none
+    /// Files of lines [default: standard input, also -]
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Format of the lines: json, polarity-csv, fasttext as the mapper has them, or text, a text and nothing else
-    #[arg(long, value_name = "NAME", default_value = "json")]
+    /// Format of lines
+    ///
+    /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a rating.
+    #[arg(long, value_name = "NAME", default_value = "json", help_heading = "Input")]
     pub format: LineFormat,
-    /// json: the field of the text in amazon2014, amazon2018, amazon2023 or yelp
-    #[arg(long, value_name = "NAME")]
+    /// Field names of a known JSON source
+    ///
+    /// amazon2014, amazon2018, amazon2023 or yelp.
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub preset: Option<Preset>,
-    /// json: field of the text [default: reviewText]
-    #[arg(long, value_name = "NAME")]
+    /// JSON field of the text [default: reviewText]
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub text_field: Option<String>,
-    /// polarity-csv: put the column before the text in front of it
-    #[arg(long)]
+    /// polarity-csv: also read the title column
+    ///
+    /// The title is prepended to the text.
+    #[arg(long, help_heading = "Input")]
     pub with_title: bool,
-    /// Longest line that is read
-    #[arg(long, value_name = "BYTES", default_value_t = LINE_BYTES_MAX)]
-    pub line_bytes_max: usize,
-    /// Texts that are computed at once
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 16))]
+    /// Maximum line length [default: 4MiB]
+    ///
+    /// A longer line has the answer `line_too_long`.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "4MiB",
+        hide_default_value = true,
+        value_parser = parse_size,
+        help_heading = "Input"
+    )]
+    pub line_bytes_max: u64,
+    /// Number of texts per batch
+    #[arg(
+        long,
+        alias = "batch-size",
+        value_name = "N",
+        default_value = "256",
+        value_parser = whole::<u32>(1..=1 << 16),
+        help_heading = "Running"
+    )]
     pub batch: u32,
-    /// What computes.
+    /// Print errors only
+    ///
+    /// Answers are printed; warnings are not.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Device.
     #[command(flatten)]
     pub computing: Computing,
+    /// Backend.
+    #[command(flatten)]
+    pub backend: ClassifierCompute,
 }
 
-/// What is exported.
+/// Flags of an export.
 #[derive(Debug, Args)]
 pub struct Export {
-    /// Folder of a saved model, or of the training that left it
+    /// Model folder, or the training folder that contains it
     pub model: PathBuf,
-    /// The folder to write, which must not exist
-    #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: PathBuf,
+    /// Folder to write [default: MODEL as .export]
+    ///
+    /// The default is the name of the training folder with .export, in the current folder: reviews.export for
+    /// data/reviews.model.
+    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub out: Option<PathBuf>,
+    /// Replace an existing exported model
+    ///
+    /// Only a model folder written by trainer is replaced, and only if its files are unchanged. Anything else is
+    /// refused.
+    #[arg(long)]
+    pub force: bool,
+    /// Print errors only
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
-/// What is reported.
+/// Flags of a report.
 #[derive(Debug, Args)]
 pub struct Report {
-    /// The --out folders of fit and pretrain
-    #[arg(required = true, value_name = "RUN")]
+    /// Training folders of fit and pretrain
+    #[arg(required = true, value_name = "TRAINING")]
     pub runs: Vec<PathBuf>,
-    /// The page to write; one that is there is replaced
-    #[arg(long, value_name = "FILE", default_value = "report.html", value_parser = PathBufValueParser::new().try_map(local_path))]
+    /// HTML file to write
+    ///
+    /// An existing report is replaced. Any other file is refused.
+    #[arg(long, short, value_name = "FILE", default_value = "report.html", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: PathBuf,
+    /// Print errors only
+    #[arg(long, short)]
+    pub quiet: bool,
 }
 
-/// What is launched.
+/// Flags of a launch.
 #[derive(Debug, Args)]
 pub struct Launch {
-    /// Ranks
-    #[arg(long, value_name = "N")]
+    /// Number of ranks (processes)
+    ///
+    /// Also accepted as --nproc-per-node.
+    #[arg(long, aliases = ["nproc-per-node", "nproc_per_node"], value_name = "N", value_parser = processes)]
     pub nproc: NonZeroUsize,
-    /// Also write each rank's output to FOLDER/rank-0.log and so on
+    /// Also write each rank's output to FOLDER/rank-N.log
     #[arg(long, value_name = "FOLDER")]
     pub log_dir: Option<PathBuf>,
-    /// The port at which ranks meet [default: a free one]
-    #[arg(long, value_name = "PORT")]
+    /// Port of the rendezvous [default: a free port]
+    #[arg(long, value_name = "PORT", value_parser = port)]
     pub master_port: Option<NonZeroU16>,
-    /// The command of each rank, with its arguments
+    /// Command of trainer and its arguments, after --
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
-/// `--format`.
-#[derive(Clone, Copy, Debug)]
-pub enum LineFormat {
-    /// A review, in a format of the mapper.
-    Review(FormatName),
-    /// A text and nothing else.
-    Text,
+fn processes(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a whole number of at least 1".to_owned())
 }
 
-impl FromStr for LineFormat {
-    type Err = UnknownLineFormat;
-
-    fn from_str(name: &str) -> Result<Self, UnknownLineFormat> {
-        match name {
-            "text" => Ok(Self::Text),
-            _ => name.parse().map(Self::Review).map_err(|_| UnknownLineFormat),
-        }
-    }
-}
-
-/// A name of no format.
-#[derive(Clone, Debug, Error)]
-#[error("expected json, polarity-csv, fasttext or text")]
-pub struct UnknownLineFormat;
-
-/// `--recipe`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RecipeName {
-    /// Chosen on three sets of reviews; batch size and epochs by the number of rows
-    Modern,
-    /// The earlier system's
-    Original,
-}
-
-/// `--pool`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PoolName {
-    /// The state at the last token
-    Last,
-    /// The mean and the maximum of all states
-    MeanMax,
-}
-
-impl From<PoolName> for Pool {
-    fn from(name: PoolName) -> Self {
-        match name {
-            PoolName::Last => Self::Last,
-            PoolName::MeanMax => Self::MeanMax,
-        }
-    }
-}
-
-/// `--loss`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum LossName {
-    /// Binary cross-entropy on the label
-    Label,
-    /// Squared error on the rating
-    Rating,
-    /// Cross-entropy on the five ratings
-    FiveRatings,
-}
-
-/// `--pos-weight`.
-#[derive(Clone, Copy, Debug)]
-pub enum PosWeight {
-    /// Negative rows / positive rows of the training part.
-    Balanced,
-    /// As given.
-    Number(f64),
-}
-
-impl std::str::FromStr for PosWeight {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse::<f64>() {
-            _ if text == "balanced" => Ok(Self::Balanced),
-            Ok(number) if number.is_finite() && number > 0.0 => Ok(Self::Number(number)),
-            _ => Err("expected a number above 0, or balanced".to_owned()),
-        }
-    }
-}
-
-/// `--row-weight`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum RowWeightName {
-    /// 1
-    One,
-    /// 1 + the logarithm of its reviews
-    Log,
-    /// The number of its reviews
-    Count,
-}
-
-impl From<RowWeightName> for RowWeight {
-    fn from(name: RowWeightName) -> Self {
-        match name {
-            RowWeightName::One => Self::One,
-            RowWeightName::Log => Self::Log,
-            RowWeightName::Count => Self::Count,
-        }
-    }
-}
-
-/// `--optimizer`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OptimizerName {
-    /// With momentum
-    Sgd,
-    /// Weight decay as part of the gradient
-    Adam,
-    /// Weight decay beside it
-    Adamw,
-}
-
-/// `--decay`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DecayName {
-    /// Stays
-    Constant,
-    /// Falls by a factor every so many epochs
-    Step,
-    /// Falls in a straight line to 0 at the end
-    Linear,
-    /// Falls along half a cosine to 0 at the end
-    Cosine,
-}
-
-/// `--precision`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum PrecisionName {
-    /// 32 bits
-    F32,
-    /// 64 bits
-    F64,
-    /// bfloat16 where it is enough, on a GPU
-    Bf16,
-}
-
-impl From<PrecisionName> for Precision {
-    fn from(name: PrecisionName) -> Self {
-        match name {
-            PrecisionName::F32 => Self::F32,
-            PrecisionName::F64 => Self::F64,
-            PrecisionName::Bf16 => Self::Bf16,
-        }
-    }
-}
-
-/// `--device`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DeviceName {
-    /// A GPU where there is one
-    Auto,
-    /// The processor
-    Cpu,
-    /// The GPU of this rank
-    Cuda,
-}
-
-/// `--compute`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ComputeName {
-    /// Own kernels where there are some.
-    Auto,
-    /// PyTorch.
-    Pytorch,
+fn port(text: &str) -> Result<NonZeroU16, String> {
+    text.parse().map_err(|_| "expected a port from 1 to 65535".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The commands of the program: each takes its arguments and does the work.
+//! The commands of the program, from their arguments on.
 
 mod device;
 mod evaluate;
@@ -15,6 +15,7 @@ mod progress;
 mod recipe;
 mod report;
 mod rows;
+mod summary;
 mod training;
 
 pub use evaluate::evaluate;

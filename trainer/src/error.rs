@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use program::exit::Exit;
 use thiserror::Error;
 
-/// Errors of the trainer's commands.
+/// Standard output in the place of a path.
+pub(crate) const STANDARD_OUTPUT: &str = "standard output";
+
+/// Why a command ends early.
 #[derive(Debug, Error)]
 pub enum Error {
     /// A dataset could not be read.
@@ -25,16 +28,16 @@ pub enum Error {
         /// The valid values.
         expected: String,
     },
-    /// An option belongs to another line format.
-    #[error("{0}; --help tells more")]
+    /// An option is of another format of lines.
+    #[error("{0}; see --help")]
     Misplaced(#[from] corpus::format::Misplaced),
     /// Metrics could not be computed.
     #[error(transparent)]
     Scoring(#[from] scoring::Error),
     /// The loss is not finite.
     #[error(
-        "step {step}: the loss is no finite number; the training diverged: lower the learning rate, clip gradients, or \
-         resume from a checkpoint with other settings"
+        "step {step}: the training diverged: the loss is not a finite number; lower --rate, or limit the gradients with \
+         --clip"
     )]
     Diverged {
         /// Number of completed steps.
@@ -50,9 +53,19 @@ pub enum Error {
         /// What the model requires.
         expected: String,
     },
-    /// The model predicts next words, not labels.
+    /// A path leads to something else than the command needs.
+    #[error("{}: {found}, expected {expected}", path.display())]
+    Unexpected {
+        /// The path.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected, and the remedy.
+        expected: String,
+    },
+    /// A saved model answers nothing about a row.
     #[error(
-        "{}: a model that tells next words, expected one that tells what a row says; train one by fit --init-from {}",
+        "{}: a next-word model, expected a classifier; train one with `trainer fit DATASET --init-from {}`",
         path.display(),
         path.display()
     )]
@@ -82,10 +95,16 @@ pub enum Error {
         /// What is wrong.
         found: String,
     },
-    /// The training in the folder is complete, but has other settings.
+    /// A file of word vectors has no word of the vocabulary.
+    #[error("{}: --init-from has no vector for any word of the dataset; check that it is a .vec text file of the same language", path.display())]
+    NoVectors {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The training in the folder is complete, and is to go on with other settings.
     #[error(
-        "{}: found a complete training with {what} {found}, expected {expected}; begin another with its weights by \
-         --init-from {}, and another --out", path.display(), model.display()
+        "{}: found a complete training with {what} {found}, expected {expected}; choose another --out, and start from its \
+         weights with --init-from {}", path.display(), model.display()
     )]
     Finished {
         /// The folder.
@@ -99,14 +118,14 @@ pub enum Error {
         /// The existing model.
         model: PathBuf,
     },
-    /// The training was stopped by a signal after a checkpoint.
-    #[error("interrupted; a checkpoint is in {}: go on by --resume", resume.display())]
+    /// Somebody ended the training, which has been saved.
+    #[error("interrupted; a checkpoint is in {}; resume with --resume", resume.display())]
     Interrupted {
         /// The folder of checkpoints.
         resume: PathBuf,
     },
-    /// Rank 0 failed.
-    #[error("rank 0 could not go on: {message}")]
+    /// Rank 0 could not go on.
+    #[error("rank 0 failed: {message}")]
     Elsewhere {
         /// Its error message.
         message: String,
@@ -119,8 +138,8 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// Signal handlers could not be installed.
-    #[error("cannot listen to signals")]
+    /// The operating system would not pass on signals.
+    #[error("cannot handle signals")]
     Signals(#[source] io::Error),
     /// The ranks' key could not be read.
     #[error(transparent)]
@@ -151,9 +170,9 @@ impl Error {
             Self::Runs(error) => error.exit(),
             Self::Saved(error) => error.exit(),
             Self::Predict(error) => error.exit(),
-            Self::Weights { .. } => Exit::MissingInput,
+            Self::Weights { .. } | Self::Unexpected { .. } => Exit::MissingInput,
             Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,
-            Self::Vectors { .. } => Exit::BadInput,
+            Self::Vectors { .. } | Self::NoVectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. } | Self::Interrupted { .. } => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,
             Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
@@ -161,6 +180,16 @@ impl Error {
             Self::Ranks(error) if error.is_worth_retrying() => Exit::TryAgain,
             Self::Ranks(_) => Exit::Settings,
             Self::Torch(_) | Self::Internal { .. } => Exit::Internal,
+        }
+    }
+
+    /// Whether the reader of standard output closed it, as `head` does. It needs no message.
+    pub fn is_closed_output(&self) -> bool {
+        let closed = |source: &io::Error| source.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Predict(crate::predict::Error::Write(source)) => closed(source),
+            Self::Io { path, source } => path.as_os_str() == STANDARD_OUTPUT && closed(source),
+            _ => false,
         }
     }
 

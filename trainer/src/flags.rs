@@ -1,6 +1,8 @@
-//! Refuses flags that have no effect together with other flags.
+//! Parsing of the arguments. A flag without an effect is refused; a flag of another command is named with that command.
 
-use clap::error::ErrorKind;
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
@@ -10,15 +12,69 @@ use crate::arguments::{
 };
 use crate::defaults::Defaults;
 
-/// Parses the program's arguments. Errors of the parser include flags without effect.
-pub fn parse() -> Result<Arguments, clap::Error> {
-    let matches = Arguments::command().try_get_matches()?;
+/// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
+///
+/// `commit` and `libraries` are for `--version`, as in [`arguments::described`].
+pub fn parse(commit: Option<&str>, libraries: &[(&str, &str)]) -> Result<Arguments, clap::Error> {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let mut command = arguments::described(Arguments::command(), commit, libraries);
+    let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
     let arguments = Arguments::from_arg_matches(&matches)?;
     check(&arguments, &matches)?;
     Ok(arguments)
 }
 
-/// Refuses a flag that was set and has no effect.
+/// Replaces the parser's error about an unknown argument by one that names the right command, where there is one.
+fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
+    let mut command = Arguments::command();
+    let names: Vec<String> = command.get_subcommands().map(|known| known.get_name().to_owned()).collect();
+    let of_user = words.iter().skip(1).filter_map(|word| word.to_str());
+    let Some(here) = of_user.clone().find(|word| names.iter().any(|name| name == word)) else { return error };
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.as_str(),
+        _ => "",
+    };
+    let unknown = context(ContextKind::InvalidArg);
+    let message = match error.kind() {
+        ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument
+            if here == "launch" && !words.iter().any(|word| word == "--") =>
+        {
+            "trainer launch requires -- before the command, as in: trainer launch --nproc 2 -- fit reviews.h5"
+                .to_owned()
+        }
+        ErrorKind::UnknownArgument if matches!(unknown, "--pretrain" | "--model") => format!(
+            "unexpected argument '{unknown}' found; run `trainer pretrain DATASET --out FOLDER`, then `trainer fit \
+             DATASET --init-from FOLDER`"
+        ),
+        ErrorKind::UnknownArgument => match owners(&command, unknown, here).as_slice() {
+            [] => return error,
+            owners => {
+                let owners: Vec<String> = owners.iter().map(|name| format!("`trainer {name}`")).collect();
+                let owners = owners.join(", ");
+                format!(
+                    "unexpected argument '{unknown}' found; it is a flag of {owners}, not of `trainer {here}`"
+                )
+            }
+        },
+        _ => return error,
+    };
+    command.error(error.kind(), message)
+}
+
+/// The commands other than `here` that have a flag.
+fn owners(command: &clap::Command, flag: &str, here: &str) -> Vec<String> {
+    let Some(name) = flag.strip_prefix("--") else { return Vec::new() };
+    let has = |known: &&clap::Command| {
+        known.get_arguments().any(|argument| {
+            let aliases = argument.get_all_aliases().unwrap_or_default();
+            argument.get_long() == Some(name) || aliases.contains(&name)
+        })
+    };
+    let others = command.get_subcommands().filter(|known| known.get_name() != here);
+    others.filter(has).map(|known| known.get_name().to_owned()).collect()
+}
+
+/// Refuses a flag that was passed and has no effect.
 fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
     let idle = match &arguments.command {
@@ -38,18 +94,18 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         None => Ok(()),
         Some(Idle { id, needs, .. }) => {
             let flag = id.replace('_', "-");
-            let message = format!("--{flag} does nothing without {needs}; leave it out, or add that");
+            let message = format!("--{flag} has no effect without {needs}; omit it, or add that");
             Err(Arguments::command().error(ErrorKind::ArgumentConflict, message))
         }
     }
 }
 
-/// A flag, and whether other flags make it ineffective.
+/// A flag, and whether it has no effect because of other flags.
 #[derive(Clone, Copy)]
 struct Idle {
     id: &'static str,
     is_idle: bool,
-    /// The setting with which it has an effect.
+    /// What it has an effect with.
     needs: &'static str,
 }
 
@@ -84,9 +140,11 @@ fn of_computing(computing: &Computing) -> Vec<Idle> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
-    fn told(arguments: &str) -> Option<String> {
+    fn refusal(arguments: &str) -> Option<String> {
         let words = ["trainer"].into_iter().chain(arguments.split(' '));
         let matches = Arguments::command().try_get_matches_from(words).unwrap();
         let arguments = Arguments::from_arg_matches(&matches).unwrap();
@@ -110,14 +168,14 @@ mod tests {
             ),
             ("--dropout-layers 0.5", "--dropout-layers", "--layers 2 or more"),
             ("--layers 1 --dropout-layers 0.5", "--dropout-layers", "--layers 2 or more"),
-            ("--device cpu --device-memory 100", "--device-memory", "a GPU"),
+            ("--device cpu --device-memory 100MiB", "--device-memory", "a GPU"),
             ("--device cuda --compute pytorch", "--compute", "--device cpu or auto"),
         ] {
-            let told = told(&format!("fit a.h5 --out b {flags}")).unwrap_or_default();
-            assert!(told.contains(&format!("{flag} does nothing without {needs};")), "{flags}: {told}");
+            let told = refusal(&format!("fit a.h5 --out b {flags}")).unwrap_or_default();
+            assert!(told.contains(&format!("{flag} has no effect without {needs};")), "{flags}: {told}");
         }
-        let told = told("evaluate m a.h5 --device cuda --compute auto").unwrap_or_default();
-        assert!(told.contains("--compute does nothing without "), "{told}");
+        let told = refusal("evaluate m a.h5 --device cuda --compute auto").unwrap_or_default();
+        assert!(told.contains("--compute has no effect without "), "{told}");
     }
 
     #[test]
@@ -131,10 +189,64 @@ mod tests {
             "--warm-up 100 --batch 32 --accumulate 2 --base-batch 32",
             "--layers 2 --dropout-layers 0.5",
             "--recipe original --dropout-layers 0.2 --momentum 0.5",
-            "--device auto --device-memory 100 --compute pytorch",
+            "--device auto --device-memory 100MiB --compute pytorch",
         ] {
             let arguments = format!("fit a.h5 --out b {flags}");
-            assert_eq!(told(arguments.trim_end()), None, "{flags}");
+            assert_eq!(refusal(arguments.trim_end()), None, "{flags}");
+        }
+    }
+
+    fn hinted(arguments: &str) -> String {
+        let words: Vec<OsString> =
+            ["trainer"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
+        let error = Arguments::command().try_get_matches_from(&words).unwrap_err();
+        hint(&words, error).to_string()
+    }
+
+    #[test]
+    fn a_flag_of_another_command_is_named_with_that_command() {
+        for (arguments, expected) in [
+            (
+                "fit a.h5 --candidates 9",
+                "'--candidates' found; it is a flag of `trainer pretrain`, not of `trainer fit`",
+            ),
+            ("pretrain a.h5 --pos-weight 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
+            ("pretrain a.h5 --early-stopping 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
+            ("fit a.h5 --format text", "it is a flag of `trainer predict`, not of `trainer fit`"),
+            (
+                "fit a.h5 --pretrain",
+                "run `trainer pretrain DATASET --out FOLDER`, then `trainer fit DATASET --init-from",
+            ),
+            ("launch --nproc 2 fit a.h5", "requires -- before the command"),
+            ("launch --nproc 2", "requires -- before the command"),
+        ] {
+            let found = hinted(arguments);
+            assert!(found.contains(expected), "{arguments}: {found}");
+        }
+    }
+
+    #[test]
+    fn usual_names_of_flags_are_accepted() {
+        for (usual, ours) in [
+            ("--lr 0.1", "--rate 0.1"),
+            ("--learning-rate 0.1", "--rate 0.1"),
+            ("--batch-size 8", "--batch 8"),
+            ("--hidden-size 16", "--hidden 16"),
+            ("--num-layers 2", "--layers 2"),
+            ("--embedding-dim 8", "--embedding 8"),
+            ("--warmup-steps 5 --base-batch 1", "--warm-up 5 --base-batch 1"),
+            ("--warmup 5 --base-batch 1", "--warm-up 5 --base-batch 1"),
+            ("--grad-clip 1", "--clip 1"),
+            ("--max-grad-norm 1", "--clip 1"),
+            ("--early-stopping 3", "--patience 3"),
+            ("--num-workers 2", "--loaders 2"),
+            ("-o b", "--out b"),
+        ] {
+            let parsed = |flags: &str| {
+                let words = format!("trainer fit a.h5 {flags}");
+                format!("{:?}", Arguments::try_parse_from(words.split(' ')).unwrap())
+            };
+            assert_eq!(parsed(usual), parsed(ours), "{usual}");
         }
     }
 
@@ -147,7 +259,7 @@ mod tests {
             .flat_map(|name| command.find_subcommand(name).unwrap().get_arguments())
             .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
             .collect();
-        for (place, name) in report::SETTING_NAMES {
+        for (place, name) in runs::recipe::SETTING_NAMES {
             let flag = name.split(',').next().unwrap_or(name);
             assert!(!name.starts_with("--") || flags.iter().any(|known| known == flag), "{place}: {name}");
         }

@@ -30,3 +30,4 @@ pub mod times;
 pub mod train;
 
 pub use error::{Error, Result};
+pub use tell::set_quiet;

@@ -1,19 +1,27 @@
-//! The program `trainer`: trains, evaluates and predicts.
+//! The program `trainer`: arguments into a model, metrics or predictions.
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use program::exit::{Exit, chain, usage};
 use trainer::arguments::Command;
-use trainer::{commands, flags};
+use trainer::{commands, flags, set_quiet};
 
 fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {
         return Exit::Io.end("trainer", &error.to_string());
     }
-    let arguments = match flags::parse() {
+    let libraries = [("HDF5", &*dataset::hdf5_version()), ("PyTorch", c10d::compiled_version())];
+    let arguments = match flags::parse(option_env!("SENTIMILL_COMMIT"), &libraries) {
         Ok(arguments) => arguments,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // Without a command: the help is the message. Without a reader, the exit code remains.
+            let _ = error.print();
+            return Exit::Usage.into();
+        }
         Err(error) => return usage("trainer", &error.render(), error.use_stderr()),
     };
+    set_quiet(arguments.command.is_quiet());
     let done = match &arguments.command {
         Command::Fit(arguments) => commands::fit(arguments),
         Command::Pretrain(arguments) => commands::pretrain(arguments),
@@ -25,11 +33,12 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is_closed_output() => error.exit().into(),
         Err(error) => end(&error),
     }
 }
 
-/// Reports the error to torchrun or `launch`, and on standard error.
+/// Reports an error to torchrun or `launch`, and on standard error.
 fn end(error: &trainer::Error) -> ExitCode {
     let message = chain(error);
     if let Err(unwritten) = launch::failure::report(error.exit(), &message) {

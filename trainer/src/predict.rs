@@ -1,6 +1,5 @@
-//! Predicts lines: one JSON line of output per input line, in order. It contains the prediction for the text or the
-//! reason why there is none. For named files, each output line also contains the file name, and line numbers restart
-//! in each file.
+//! Lines into one JSON line per line, in their order: the prediction for a text, or why there is none. Lines of named files
+//! have the name of their file, and line numbers start at 1 in each file.
 //!
 //! ```text
 //! {"line":1,"label":1,"score":2.5,"probability":0.9241418}
@@ -116,8 +115,8 @@ pub struct Counts {
 /// Errors that end a prediction.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An input does not exist or is not readable.
-    #[error("{place}: cannot be opened, expected a file of lines; check its name and permissions")]
+    /// An input is not there, or not to be read by this user.
+    #[error("{place}: cannot be opened, expected a file of lines; check the path and its permissions")]
     Open {
         /// The file.
         place: String,
@@ -132,7 +131,19 @@ pub enum Error {
         /// The error of the operating system, or the damage.
         source: io::Error,
     },
-    /// The output could not be written. A closed pipe is an error, because output is lost.
+    /// No line could be read in the format.
+    #[error(
+        "{place}: no line could be read (bad_line {bad_line}, no_text {no_text}); check --format, --preset and --text-field"
+    )]
+    OtherFormat {
+        /// The file, or standard input.
+        place: String,
+        /// Lines that are not in the format.
+        bad_line: u64,
+        /// Lines without the field of the text.
+        no_text: u64,
+    },
+    /// The output could not be written. A reader that closed the pipe counts as lost output.
     #[error("cannot write predictions")]
     Write(#[source] io::Error),
     /// The model's texts were cleaned with other rules.
@@ -158,6 +169,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Open { .. } => Exit::MissingInput,
+            Self::OtherFormat { .. } => Exit::BadInput,
             Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
             Self::Read { .. } | Self::Write(_) => Exit::Io,
             Self::OtherCleaning { .. } => Exit::Settings,

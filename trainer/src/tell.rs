@@ -1,9 +1,25 @@
-//! Messages for the user.
+//! Lines for the user on standard error.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Prints a line on standard error.
+/// Whether `--quiet` was passed.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// With `true`, only errors are printed from now on.
+pub fn set_quiet(quiet: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+}
+
+/// Whether only errors are printed.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Prints a line unless only errors are printed.
 pub(crate) fn tell(text: &str) {
-    // Errors are ignored: the metrics file contains the same information.
-    let _ = writeln!(io::stderr(), "trainer: {text}");
+    if !is_quiet() {
+        // Without a reader, the metrics file has the same facts.
+        let _ = writeln!(io::stderr(), "trainer: {text}");
+    }
 }

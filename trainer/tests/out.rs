@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use command::{ended, trainer};
+use command::{ended, run, trainer};
 use fixtures::reviews;
 use ranks::{Rank, free_port, placed};
 use rustix::process::Signal;
@@ -75,7 +75,7 @@ fn a_second_training_in_a_folder_that_is_held_is_refused_and_the_first_goes_on()
     assert!(out.join("lock").exists());
     trained(&dataset, &out.with_file_name("other"), &[]);
     let mut second = Rank::start(0, fit(&dataset, &out, &["--epochs", "100000", "--resume"]));
-    second.wait_for("there is no checkpoint yet: begins anew");
+    second.wait_for("no checkpoint to resume from: starting from the first step");
     second.wait_for(" step 5: ");
     second.signal(Signal::TERM);
     assert_eq!(second.end().0, Some(75));
@@ -115,10 +115,10 @@ fn an_occupied_folder_is_refused_and_left_as_it_is() {
     fs::create_dir(&other).unwrap();
     fs::write(other.join("notes.txt"), "mine").unwrap();
 
-    let training = "a training is there already, expected a free name or an empty folder; go on with it by --resume, \
-                    or choose another --out";
+    let training = "already exists: found a training, expected a new name or an empty folder; resume it with --resume, \
+                    replace it with --force, or choose another --out";
     let model =
-        "a saved model is there already, expected a free name or an empty folder; choose another --out";
+        "already exists: found a model folder, expected a new name or an empty folder; choose another --out";
     for (folder, more, expected) in [
         (out.clone(), &[][..], training),
         (stopped, &[], training),
@@ -128,9 +128,9 @@ fn an_occupied_folder_is_refused_and_left_as_it_is() {
         (
             other.clone(),
             &[],
-            "notes.txt is there already, expected a free name or an empty folder; choose another",
+            "already exists: found notes.txt, expected a new name or an empty folder; choose another",
         ),
-        (other, &["--resume"], "notes.txt is there already"),
+        (other, &["--resume"], "already exists: found notes.txt"),
     ] {
         let before = content(&folder);
         let (code, told) = ended(fit(&dataset, &folder, more));
@@ -146,7 +146,7 @@ fn an_occupied_folder_is_refused_and_left_as_it_is() {
         trainer.arg("--out").arg(out.join(if command == "export" { "model" } else { "settings.json" }));
         let (code, told) = ended(trainer);
         assert_eq!((code, told.lines().count()), (Some(64), 1), "{told}");
-        assert!(told.contains(" is there already"), "{told}");
+        assert!(told.contains("already exists"), "{told}");
     }
     assert!(content(&out) == before);
 }
@@ -182,7 +182,7 @@ fn a_complete_training_is_not_said_to_have_had_other_settings() {
     trained(&dataset, &out, &[]);
     let (code, told) = ended(fit(&dataset, &out, &["--epochs", "2", "--resume"]));
     assert_eq!(code, Some(78), "{told}");
-    assert!(told.contains("found a complete training with epochs 1, expected 2; "), "{told}");
+    assert!(told.contains("found a complete training with --epochs 1, expected 2; "), "{told}");
     assert!(told.contains("--init-from "), "{told}");
 }
 
@@ -232,8 +232,122 @@ fn a_file_is_no_folder_for_a_training() {
     let (code, told) = ended(trainer);
     assert_eq!(code, Some(64), "{told}");
     assert!(
-        told.contains("file: a file is there already, expected a free name or an empty folder; "),
+        told.contains("file: already exists: found a file, expected a new name or an empty folder; "),
         "{told}"
     );
     assert_eq!(fs::read_to_string(within.path().join("file")).unwrap(), "kept");
+}
+
+#[test]
+fn without_out_a_training_has_the_name_of_its_dataset_and_quiet_prints_only_the_summary() {
+    let (data, dataset) = reviews(300);
+    let within = data.path().join("within");
+    fs::create_dir(&within).unwrap();
+    let mut fit = trainer();
+    fit.arg("fit").arg(&dataset).args(["--device", "cpu", "--epochs", "1", "--quiet", "--json"]);
+    fit.args(["--embedding", "8", "--hidden", "16", "--linear", "5"]).current_dir(&within);
+    let (code, said, told) = run(fit);
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    let stem = dataset.file_stem().unwrap().to_string_lossy().into_owned();
+    let name = format!("{stem}.model");
+    assert_eq!(names(&within), [name.clone()]);
+    let summary: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(summary["training"], name.as_str());
+    assert_eq!(summary["epochs"], 1);
+    assert!(summary["evaluation"]["accuracy"].is_number(), "{summary}");
+
+    let mut export = trainer();
+    export.args(["export", &name]).current_dir(&within);
+    let (code, told) = ended(export);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(told.contains(&format!("wrote {stem}.export: ")), "{told}");
+    assert!(within.join(format!("{stem}.export/predict.py")).exists());
+}
+
+#[test]
+fn force_replaces_a_training_and_an_export_of_ours_and_nothing_else() {
+    let (data, dataset, out) = data_and_out();
+    trained(&dataset, &out, &["--checkpoint-steps", "10"]);
+    let weights = || fs::read(out.join("model/model.safetensors")).unwrap();
+    let first = weights();
+
+    trained(&dataset, &out, &["--seed", "2", "--force"]);
+    assert!(weights() != first);
+    assert!(!names(&out).iter().any(|name| name == "checkpoints"), "{:?}", names(&out));
+
+    let exported = data.path().join("exported");
+    let export = |more: &[&str]| {
+        let mut export = trainer();
+        export.arg("export").arg(&out).arg("--out").arg(&exported).args(more);
+        ended(export)
+    };
+    assert_eq!(export(&[]).0, Some(0));
+    let (code, told) = export(&[]);
+    assert_eq!(code, Some(64), "{told}");
+    assert!(
+        told.contains("already exists: found a model folder, expected a new name; replace it with --force"),
+        "{told}"
+    );
+    assert_eq!(export(&["--force"]).0, Some(0));
+
+    // A file of the user, or a changed one, is never deleted.
+    for (folder, name) in [(&out, "notes.txt"), (&out, "model/notes.txt"), (&exported, "notes.txt")] {
+        fs::write(folder.join(name), "mine").unwrap();
+        let before = content(folder);
+        let (code, told) = match folder == &out {
+            true => ended(fit(&dataset, &out, &["--force"])),
+            false => export(&["--force"]),
+        };
+        assert_eq!(code, Some(64), "{told}");
+        assert!(told.contains("notes.txt") && told.contains("nothing was changed"), "{told}");
+        assert!(content(folder) == before);
+        fs::remove_file(folder.join(name)).unwrap();
+    }
+    fs::write(out.join("model/vocabulary.txt"), "changed").unwrap();
+    let (code, told) = ended(fit(&dataset, &out, &["--force"]));
+    assert_eq!(code, Some(64), "{told}");
+    assert!(told.contains("vocabulary.txt"), "{told}");
+    assert!(names(data.path()).iter().all(|name| !name.starts_with('.')), "{:?}", names(data.path()));
+}
+
+#[test]
+fn an_unfinished_training_is_no_model_and_a_training_folder_no_checkpoint() {
+    let (_data, dataset, out) = data_and_out();
+    trained(&dataset, &out, &["--checkpoint-steps", "10"]);
+    fs::remove_dir_all(out.join("model")).unwrap();
+    let (code, told) = ended(fit(&dataset, &out, &["--resume", out.to_str().unwrap()]));
+    assert_eq!(code, Some(66), "{told}");
+    assert!(told.contains("--resume is a training folder, expected a checkpoint; pass --out"), "{told}");
+
+    let mut evaluate = trainer();
+    evaluate.arg("evaluate").arg(&out).arg(&dataset);
+    let (code, told) = ended(evaluate);
+    assert_eq!(code, Some(66), "{told}");
+    assert!(told.contains("the training is not finished") && told.contains("--resume`"), "{told}");
+    let mut report = trainer();
+    report.arg("report").arg(&dataset).arg("--out").arg(out.with_file_name("page.html"));
+    let (code, told) = ended(report);
+    assert_eq!(code, Some(66), "{told}");
+    assert!(told.contains("a file, expected a training folder"), "{told}");
+}
+
+#[test]
+fn raw_lines_are_refused_with_the_program_that_reads_them() {
+    let within = tempfile::tempdir().unwrap();
+    for (name, bytes, kind) in [
+        ("reviews.json", &b"{\"reviewText\": \"good\"}\n"[..], "a JSON file"),
+        ("reviews.json.gz", b"\x1f\x8b\x08\0", "a gzip-compressed file"),
+        ("reviews.csv", b"\"1\",\"good\"\n", "a text file"),
+    ] {
+        fs::write(within.path().join(name), bytes).unwrap();
+        let mut fit = trainer();
+        fit.args(["fit", name, "--out", "out"]).current_dir(within.path());
+        let (code, told) = ended(fit);
+        assert_eq!(code, Some(66), "{told}");
+        let expected = format!(
+            "{name}: {kind}, expected a dataset written by sentimill or merge; make one with \
+                                `sentimill {name} --out reviews.h5`"
+        );
+        assert!(told.contains(&expected), "{told}");
+    }
 }

@@ -380,7 +380,7 @@ fn a_loss_that_is_no_number_ends_the_training() {
     let (_data, path) = reviews(300);
     let (code, told, left) = refused(&path, &["--optimizer", "sgd", "--rate", "1e30", "--loss", "rating"]);
     assert_eq!(code, Some(78), "{told}");
-    assert!(told.contains("the loss is no finite number; the training diverged"), "{told}");
+    assert!(told.contains("the training diverged: the loss is not a finite number; lower --rate"), "{told}");
     let kept = ["model", "checkpoints", "evaluation.json", "scores.npy"];
     assert!(!left.iter().any(|path| kept.iter().any(|name| path.ends_with(name))), "{left:?}");
 }
@@ -389,23 +389,23 @@ fn a_loss_that_is_no_number_ends_the_training() {
 fn invalid_settings_are_refused() {
     let (_data, path) = reviews(60);
     for (arguments, code, told) in [
-        (&["--batch", "0"][..], 64, "--batch"),
-        (&["--dropout-head", "1"], 78, "--dropout-head is 1, expected 0 or more, and less than 1"),
+        (&["--batch", "0"][..], 64, "--batch 0: expected a whole number from 1 to 16777216"),
+        (&["--dropout-head", "1"], 64, "--dropout-head 1: expected a number from 0 to less than 1"),
         (
             &["--patience", "2", "--validation-fraction", "0"],
             78,
-            "--validation-fraction is 0, expected more than 0, for --patience",
+            "--validation-fraction is 0, expected more than 0 with --patience",
         ),
-        (&["--precision", "bf16"], 78, "--precision is bf16, expected f32 or f64 on a processor"),
-        (&["--rate", "-1"], 64, "-1"),
+        (&["--precision", "bf16"], 78, "--precision is bf16, expected f32 or f64 on a CPU"),
+        (&["--rate", "-1"], 64, "--rate -1: expected a number above 0"),
         (&["--pos-weight", "none"], 64, "expected a number above 0, or balanced"),
-        (&["--loss", "rating", "--pos-weight", "2"], 64, "--pos-weight does nothing without --loss label"),
+        (&["--loss", "rating", "--pos-weight", "2"], 64, "--pos-weight has no effect without --loss label"),
         (
             &["--optimizer", "adam", "--momentum", "0.5"],
             64,
-            "--momentum does nothing without --optimizer sgd",
+            "--momentum has no effect without --optimizer sgd",
         ),
-        (&["--test-fraction", "1.5"], 78, "1.5"),
+        (&["--test-fraction", "1.5"], 64, "--test-fraction 1.5: expected a number from 0 to less than 1"),
     ] {
         let (found, last, left) = refused(&path, arguments);
         assert_eq!((found, left.len()), (Some(code), 0), "{arguments:?}: {last}");
@@ -463,7 +463,10 @@ fn a_checkpoint_of_another_training_is_refused() {
     assert_eq!(code, Some(78), "{told}");
     assert!(
         told.trim_end()
-            .ends_with("settings.json: seed 1, expected 2; resume with the settings it was begun with"),
+            .ends_with(
+                "settings.json: --seed is 1 in the training and 2 in this command; resume with the flags that it was started \
+                 with"
+            ),
         "{told}"
     );
 
@@ -472,7 +475,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     let newest = job.out("out").join("checkpoints").join(newest);
     let (code, told) = ended(job.fit("other", &["--resume", newest.to_str().unwrap(), "--seed", "2"]));
     assert_eq!(code, Some(78), "{told}");
-    assert!(told.contains("training.json: seed 1, expected 2; "), "{told}");
+    assert!(told.contains("training.json: --seed is 1 in the training and 2 in this command; "), "{told}");
 }
 
 #[test]
@@ -492,7 +495,7 @@ fn a_damaged_newest_checkpoint_is_passed_over_with_a_message() {
     let (code, told) = ended(job.fit("out", &["--checkpoint-steps", "10", "--resume"]));
 
     assert_eq!(code, Some(0), "{told}");
-    assert!(told.contains("passed over: ") && told.contains("model.safetensors"), "{told}");
+    assert!(told.contains("skipped a damaged checkpoint: ") && told.contains("model.safetensors"), "{told}");
     assert!(job.weights("out") == job.weights("whole"));
 }
 
@@ -534,7 +537,7 @@ fn torchrun_restarts_a_job_that_lost_a_rank_and_it_ends_with_the_same_weights() 
     let (code, output) = torchrun.end();
     let output = output.join("\n");
     assert_eq!(code, Some(0), "{output}");
-    assert!(output.contains("resumes after step "), "{output}");
+    assert!(output.contains("resuming after step "), "{output}");
     assert!(job.weights("out") == job.weights("whole"));
 }
 
@@ -596,8 +599,9 @@ fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     assert!(job.weights("second") == job.weights("first"));
 
     let (code, told) = ended(job.fit("more", &["--init-from", model.to_str().unwrap(), "--layers", "3"]));
-    assert_eq!(code, Some(66), "{told}");
-    assert!(told.contains("no such tensor, expected lstm.weight_ih_l2"), "{told}");
+    assert_eq!(code, Some(78), "{told}");
+    let expected = format!("--layers is 3, expected 2 as in {} (--init-from)", model.display());
+    assert!(told.contains(&expected), "{told}");
 
     let vectors = job.out("words.vec");
     fs::write(&vectors, format!("2 8\n{} 1 2 3 4 5 6 7 8\nelsewhere 0 0 0 0 0 0 0 0\n", word(3))).unwrap();
@@ -607,10 +611,13 @@ fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     fs::write(&vectors, format!("{} 1 2 3\n", word(3))).unwrap();
     let (code, told) = ended(job.fit("fourth", &["--init-from", "nowhere"]));
     assert_eq!(code, Some(66), "{told}");
-    assert!(told.contains("nowhere: no such file or folder, expected a saved model's folder"), "{told}");
+    assert!(
+        told.contains("nowhere: --init-from is missing: no such file or folder, expected a model folder"),
+        "{told}"
+    );
     let (code, told) = ended(job.fit("fourth", &["--init-from", vectors.to_str().unwrap()]));
     assert_eq!(code, Some(65), "{told}");
-    assert!(told.contains("words.vec: line 1: 3 numbers, expected 8"), "{told}");
+    assert!(told.contains("words.vec: line 1: 3 values, expected 8, the size of --embedding"), "{told}");
 }
 
 #[test]
@@ -669,18 +676,23 @@ fn a_model_predicts_line_by_line_and_is_exported_whole() {
 }
 
 #[test]
-fn lines_of_another_format_are_told_once() {
+fn lines_of_another_format_are_bad_input_and_reported_once() {
     let job = Job::new();
     job.train("out", 1, &["--epochs", "1"]);
     fs::write(job.out("plain"), "one\ntwo\n").unwrap();
     let mut predict = trainer();
     predict.arg("predict").arg(job.out("out")).arg(job.out("plain")).args(["--device", "cpu"]);
-    let Output { status, stderr, .. } = predict.output().unwrap();
+    let Output { status, stdout, stderr } = predict.output().unwrap();
     let told = String::from_utf8(stderr).unwrap();
-    assert!(status.success(), "{told}");
-    assert!(told.ends_with(
-        ": no line has a prediction (bad_line 2, no_text 0); check --format, --preset and --text-field\n"
-    ));
+    assert_eq!(status.code(), Some(65), "{told}");
+    assert!(
+        told.ends_with(
+            ": no line could be read (bad_line 2, no_text 0); check --format, --preset and --text-field\n"
+        ),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert_eq!(String::from_utf8(stdout).unwrap().lines().count(), 2, "each line has its answer");
 }
 
 #[test]
@@ -752,7 +764,7 @@ fn files_are_predicted_inflated_each_line_with_its_file() {
     fs::write(&plain, b"w1\nw\xff\xfe2\n").unwrap();
     let (code, _, told) = predict(&[&plain]);
     assert_eq!(code, Some(0));
-    assert!(told.contains("plain: invalid_utf8 in 1 of 2 lines, read as spaces"), "{told}");
+    assert!(told.contains("plain: invalid UTF-8 in 1 of 2 lines (read as spaces)"), "{told}");
 }
 
 #[test]

@@ -281,9 +281,9 @@ fn owned<T>(pointer: *mut T) -> NonNull<T> {
     NonNull::new(pointer).expect("a call that succeeds sets its result")
 }
 
-/// The version of PyTorch's headers at compile time.
-pub(crate) fn compiled_version() -> &'static str {
-    // SAFETY: a string literal of the shim.
+/// The PyTorch whose headers the shim was compiled with.
+pub fn compiled_version() -> &'static str {
+    // SAFETY: a literal of the shim.
     unsafe { CStr::from_ptr(c10d_compiled_version()) }.to_str().expect("a version is ASCII")
 }
 

@@ -27,6 +27,7 @@ mod watch;
 
 pub use cuda::{has_nccl_part, load_cuda};
 pub use error::{Cause, Error, Loss, Result};
+pub use ffi::compiled_version;
 pub use group::{ProcessGroup, Work};
 pub use key::Key;
 pub use launch::Launch;

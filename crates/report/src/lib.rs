@@ -14,4 +14,3 @@ mod sections;
 pub use self::numbers::whole;
 pub use self::page::{BEGIN as PAGE_BEGIN, page};
 pub use self::run::Run;
-pub use self::sections::SETTING_NAMES;

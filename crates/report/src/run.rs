@@ -88,8 +88,8 @@ impl Run {
         if !folder.join(METRICS).is_file() && !folder.join(SETTINGS).is_file() {
             return Err(Error::Report {
                 path: folder.to_owned(),
-                found: format!("it has no {METRICS}"),
-                expected: "the --out folder of trainer fit".to_owned(),
+                found: format!("no {METRICS}"),
+                expected: "a training folder of trainer fit or pretrain".to_owned(),
             });
         }
         run.settings = run.document(folder, SETTINGS, "the settings and the data card")?;
@@ -254,21 +254,23 @@ impl Run {
         };
         if record.step < self.last_step {
             let step = record.step;
-            self.notes.push(format!("{EVALUATION} is of step {step}; the training has gone on since."));
+            self.notes.push(format!("{EVALUATION} is from step {step}; the training has continued since."));
             return Ok(());
         }
         self.tested = Some((record.part, record.metrics));
         let path = folder.join(SCORES);
         if !path.exists() {
-            self.notes.push(format!("{SCORES} is missing, so there is no ROC curve and no calibration."));
+            self.notes
+                .push(format!("{SCORES} is missing, so there is no ROC curve and no calibration plot."));
         } else if sha256::of_file(&path).is_ok_and(|found| found == record.scores_sha256) {
             match read_scores(&path, record.metrics.rows) {
                 Ok(scores) => self.scores = Some(scores),
                 Err(error) => self.notes.push(format!("No ROC curve and no calibration: {error}.")),
             }
         } else {
-            let note =
-                format!("{SCORES} is not as it was written, so there is no ROC curve and no calibration.");
+            let note = format!(
+                "{SCORES} was changed after it was written, so there is no ROC curve and no calibration plot."
+            );
             self.notes.push(note);
         }
         self.evaluation = Some(record);
@@ -279,28 +281,33 @@ impl Run {
         if !self.is_complete {
             let newest = fs::read_to_string(folder.join(CHECKPOINTS).join("latest")).ok();
             let next = match newest {
-                Some(name) => format!("its newest checkpoint is {}: go on by --resume", name.trim()),
+                Some(name) => format!("its newest checkpoint is {}; resume with --resume", name.trim()),
                 None => "it has no checkpoint yet".to_owned(),
             };
             self.notes.push(format!(
-                "There is no model: the training still goes on, or was interrupted after step {}; {next}.",
+                "There is no model: the training is running, or was interrupted after step {}; {next}.",
                 self.last_step
             ));
         } else if self.tested.is_none() {
             self.notes.push(
-                "No rows were held back for a test (--test-fraction 0), and none for validation: how good the model is \
-                 is not known."
-                    .to_owned(),
+                match self.is_of_words() {
+                    true => "A pretraining has no test split: its quality shows in the classifier that starts from it.",
+                    false => {
+                        "There is no test split (--test-fraction 0) and no validation split, so the quality of the model \
+                         is unknown."
+                    }
+                }
+                .to_owned(),
             );
         }
         if let Some((Part::Validation, _)) = self.tested {
             self.notes
-                .push("There is no test part: the figures are those of the validation rows.".to_owned());
+                .push("There is no test split: the metrics are those of the validation split.".to_owned());
         }
         if self.settings.is_none() && !self.notes.iter().any(|note| note.starts_with(SETTINGS)) {
             self.notes.push(format!(
-                "There is no {SETTINGS}: a version of trainer before this one wrote the folder, so settings and data card \
-                 are not here."
+                "There is no {SETTINGS}: an older version of trainer wrote the folder, so settings and data card are \
+                 missing."
             ));
         }
         if self.is_complete && self.evaluation.is_none() && self.tested.is_some() {
@@ -309,15 +316,15 @@ impl Run {
         }
         if self.starts > 1 {
             self.notes.push(format!(
-                "The training was started or resumed {} times; of what was done twice the last counts.",
+                "The training was started or resumed {} times; for steps that were repeated, the last results are shown.",
                 self.starts
             ));
         }
         match self.epochs.len() {
-            0 => self.notes.push("No epoch is over yet.".to_owned()),
-            _ if self.epochs.iter().all(|epoch| epoch.validation.is_none()) => self.notes.push(
-                "No rows are for validation, so accuracy and F1 are known at the end alone; --validation-fraction 0.1 \
-                 shows them after every epoch."
+            0 => self.notes.push("No epoch is finished.".to_owned()),
+            _ if !self.is_of_words() && self.epochs.iter().all(|epoch| epoch.validation.is_none()) => self.notes.push(
+                "There is no validation split, so accuracy and F1 are computed at the end only; --validation-fraction 0.1 \
+                 computes them after each epoch."
                     .to_owned(),
             ),
             _ => {}

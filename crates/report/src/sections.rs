@@ -18,7 +18,7 @@ pub use self::glance::glance;
 pub use self::held_back::held_back;
 pub use self::lead::lead;
 pub use self::notes::notes;
-pub use self::settings::{SETTING_NAMES, settings};
+pub use self::settings::settings;
 pub use self::speed::speed;
 pub use self::wrong::wrong;
 use crate::chart::{Chart, Series, Style, UNLIMITED};

@@ -22,11 +22,11 @@ use std::path::{Path, PathBuf};
 use corpus::settings::{Difference, Settings};
 use dataset::WordList;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::json;
-use crate::recipe::{Position, Recipe};
+use crate::recipe::{Position, Recipe, first_difference};
 use crate::saved;
 use crate::saved::folder::{Unfinished, read_bounded, verify};
 
@@ -252,15 +252,10 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     Ok(state)
 }
 
-/// Returns the first setting in which a stored recipe differs from another: its name and both values.
+/// The first setting in which a recipe that was written differs from another: its flag, and both values.
 pub fn differing(found: &Value, expected: &Recipe) -> Result<Option<(String, String, String)>> {
-    // Both sides go through text: a parsed float may differ from the original in the last bit.
+    // Both are compared as they were written: a number that is read can differ from it in its last bit.
     let text = serde_json::to_vec(expected).map_err(|error| Error::internal(&error))?;
-    let expected: Map<String, Value> =
-        serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
-    let differing = expected.iter().find(|(name, value)| found.get(*name) != Some(value));
-    Ok(differing.map(|(name, value)| {
-        let found = found.get(name).map_or_else(|| "missing".to_owned(), ToString::to_string);
-        (name.clone(), found, value.to_string())
-    }))
+    let expected: Value = serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
+    Ok(first_difference(found, &expected))
 }

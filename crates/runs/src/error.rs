@@ -12,8 +12,8 @@ pub enum Error {
     /// A dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// The output path is occupied.
-    #[error("{}: {found} is there already, expected {expected}; {remedy}", path.display())]
+    /// Something is where a result should go.
+    #[error("{}: already exists: found {found}, expected {expected}; {remedy}", path.display())]
     Occupied {
         /// The folder or file.
         path: PathBuf,
@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// Another process is training in this folder.
     #[error(
-        "{}: {holder} is training there, expected no other; wait for its end, or choose another --out",
+        "{}: {holder} is training there; wait for its end, or choose another --out",
         path.display()
     )]
     Held {
@@ -35,16 +35,20 @@ pub enum Error {
         /// The other process.
         holder: String,
     },
-    /// A checkpoint's file cannot be parsed or is inconsistent.
-    #[error("{}: {found}, expected a training of this program; resume from an older checkpoint", path.display())]
+    /// A checkpoint cannot be understood.
+    #[error("{}: {found}, expected a checkpoint of this version; resume from another checkpoint", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         found: String,
     },
-    /// A checkpoint belongs to another training.
-    #[error("{}: {what} {found}, expected {expected}; resume with the settings it was begun with", path.display())]
+    /// A checkpoint is of another training.
+    #[error(
+        "{}: {what} is {found} in the training and {expected} in this command; resume with the flags that it was \
+         started with",
+        path.display()
+    )]
     OtherTraining {
         /// The file.
         path: PathBuf,

@@ -4,6 +4,7 @@
 
 pub mod limits;
 mod lstm;
+mod names;
 mod position;
 mod schedule;
 
@@ -11,6 +12,7 @@ use batches::{Plan, RowWeight};
 use serde::{Deserialize, Serialize};
 
 pub use self::lstm::{ClassifierSettings, Dropout, Family, LstmSettings, NextWordSettings, Objective, Pool};
+pub use self::names::{SETTING_NAMES, first_difference, setting_name};
 pub use self::position::Position;
 pub use self::schedule::{Decay, Schedule};
 

@@ -118,12 +118,12 @@ pub fn write(
     vocabulary: &WordList,
     weights: impl FnOnce(&Path) -> io::Result<()>,
 ) -> Result<()> {
-    write_with(folder, config, vocabulary, weights, &[])
+    write_with(Unfinished::begin(folder)?, config, vocabulary, weights, &[])
 }
 
-/// The same, with additional files.
+/// The same into a folder that was begun, with more files beside the model's own.
 pub fn write_with(
-    folder: &Path,
+    mut unfinished: Unfinished,
     config: &Config,
     vocabulary: &WordList,
     weights: impl FnOnce(&Path) -> io::Result<()>,
@@ -133,7 +133,6 @@ pub fn write_with(
         return Err(Error::Internal { promise: format!("positive_from is {found}, not {expected}") });
     }
     let vocabulary_lines = lines(vocabulary)?;
-    let mut unfinished = Unfinished::begin(folder)?;
     let sha256 = unfinished.put(VOCABULARY, |path| fs::write(path, &vocabulary_lines))?;
     let document = Document {
         format_version: FORMAT_VERSION,

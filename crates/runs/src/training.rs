@@ -27,6 +27,7 @@
 mod evaluation;
 mod hold;
 mod lines;
+mod replace;
 mod scores;
 mod settings;
 mod times;
@@ -41,6 +42,7 @@ use tempfile::NamedTempFile;
 pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
 pub use self::hold::{Hold, PATIENCE};
 pub use self::lines::Line;
+pub use self::replace::{NAMES, check_replaceable, clear, names};
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings};
 pub use self::times::RankTimes;

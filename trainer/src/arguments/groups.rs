@@ -1,147 +1,390 @@
-//! Flags that several commands have in common, each with what it is for.
+//! Flags that several commands share, in groups.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use program::size::{parse_memory, parse_size};
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
 
+use super::numbers::{at_least, factor, not_negative, positive, share, whole};
 use super::{ComputeName, DecayName, DeviceName, OptimizerName, PrecisionName, RecipeName, RowWeightName};
 
-/// Sizes of an LSTM, and what it reads.
+/// Sizes and inputs of the LSTM.
 #[derive(Debug, Args)]
 pub struct LstmFlags {
-    /// Read the first N words of a row; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Model")]
+    /// Tokens read per row; 0 for all
+    #[arg(long, value_name = "N", default_value = "0", value_parser = at_least::<u32>(0), help_heading = "Data")]
     pub tokens: u32,
     /// Embedding dimension [default: 100]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
+    ///
+    /// Also accepted as --embedding-dim.
+    #[arg(long, alias = "embedding-dim", value_name = "N", value_parser = whole::<i64>(SIZE), help_heading = "Model")]
     pub embedding: Option<i64>,
-    /// Hidden size of an LSTM layer [default: 64; original: 32]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(SIZE), help_heading = "Model")]
+    /// Hidden size of each LSTM layer [default: 64]
+    ///
+    /// The default with --recipe original is 32. The built-in kernels support multiples of 16 only; other sizes are
+    /// computed by PyTorch, which is slower. Also accepted as --hidden-size.
+    #[arg(long, aliases = ["hidden-size", "hidden-dim"], value_name = "N", value_parser = whole::<i64>(SIZE), help_heading = "Model")]
     pub hidden: Option<i64>,
-    /// Number of LSTM layers [default: 1; original: 2]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(LAYERS), help_heading = "Model")]
+    /// Number of LSTM layers [default: 1]
+    ///
+    /// The default with --recipe original is 2. Also accepted as --num-layers.
+    #[arg(long, alias = "num-layers", value_name = "N", value_parser = whole::<u8>(LAYERS), help_heading = "Model")]
     pub layers: Option<u8>,
-    /// Begin with the weights of a saved model, of `pretrain` too, or with word vectors in .vec text
+    /// Initial weights: model folder or word vectors
+    ///
+    /// A model folder must have the vocabulary of DATASET and the same sizes. From a model of `trainer pretrain`, the
+    /// embeddings and LSTM layers are read. A file of word vectors (.vec) is text: one word per line, followed by its values;
+    /// their number must be equal to --embedding.
     #[arg(long, value_name = "PATH", help_heading = "Model")]
     pub init_from: Option<PathBuf>,
 }
 
-/// How gradients change weights.
+/// Optimizer and learning rate.
 #[derive(Debug, Args)]
 pub struct Optimisation {
-    /// Defaults of the options below; an option that is given overrides them
-    #[arg(long, value_enum, value_name = "NAME", default_value_t = RecipeName::Modern)]
+    /// Defaults: modern or original [default: modern]
+    ///
+    /// modern: batch size, epochs and token dropout depend on the number of training rows. original: the settings of
+    /// the original system. A flag that is passed overrides the default of either.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = RecipeName::Modern,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Optimisation"
+    )]
     pub recipe: RecipeName,
-    /// What a text weighs that several reviews have
-    #[arg(long, value_enum, default_value_t = RowWeightName::One, help_heading = "Loss")]
+    /// Weight of a row in the loss [default: one]
+    ///
+    /// A row is a distinct text; several reviews can have it. one: each row has weight 1. log: 1 + the logarithm of its
+    /// number of reviews. count: its number of reviews.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = RowWeightName::One,
+        hide_short_help = true,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Model"
+    )]
     pub row_weight: RowWeightName,
-    /// Number of epochs [default: by the number of training rows; original: 10]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Optimisation")]
+    /// Number of epochs [default: by rows, 2 to 10]
+    ///
+    /// The default is 10 for up to 10,000 training rows, 6 for up to 100,000, 4 for up to 1,000,000 and 2 for more. With
+    /// --recipe original it is 10.
+    #[arg(long, alias = "num-epochs", value_name = "N", value_parser = at_least::<u32>(1), help_heading = "Optimisation")]
     pub epochs: Option<u32>,
-    /// Batch size in rows, over all ranks [default: by the number of training rows; original: 128]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(BATCH), help_heading = "Optimisation")]
+    /// Batch size over all ranks [default: by rows]
+    ///
+    /// The default is 16 for up to 10,000 training rows, 64 for up to 100,000, 128 for up to 1,000,000 and 512 for more.
+    /// With --recipe original it is 128. Also accepted as --batch-size.
+    #[arg(long, alias = "batch-size", value_name = "N", value_parser = whole::<u32>(BATCH), help_heading = "Optimisation")]
     pub batch: Option<u32>,
-    /// Batches whose gradients make one step
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(ACCUMULATE), help_heading = "Optimisation")]
+    /// Number of batches per optimizer step
+    ///
+    /// Gradients of this number of batches are summed before each step.
+    #[arg(
+        long,
+        alias = "gradient-accumulation-steps",
+        value_name = "N",
+        default_value = "1",
+        value_parser = whole::<u32>(ACCUMULATE),
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
     pub accumulate: u32,
-    /// Optimizer [default: adam; original: sgd]
-    #[arg(long, value_enum, help_heading = "Optimisation")]
+    /// Optimizer: sgd, adam or adamw [default: adam]
+    ///
+    /// sgd has momentum. adam adds weight decay to the gradient; adamw decouples it. The default with --recipe original
+    /// is sgd.
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Optimisation")]
     pub optimizer: Option<OptimizerName>,
-    /// Learning rate for a batch of --base-batch rows [default: 0.002, of sgd 0.1]
-    #[arg(long, value_name = "RATE", help_heading = "Optimisation")]
+    /// Learning rate [default: 0.002; sgd: 0.1]
+    ///
+    /// With --base-batch, it is the learning rate of that batch size. Also accepted as --lr and --learning-rate.
+    #[arg(long, aliases = ["lr", "learning-rate"], value_name = "RATE", value_parser = positive, help_heading = "Optimisation")]
     pub rate: Option<f64>,
-    /// Rows for which --rate is right: it grows in proportion [default: those of a step]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Optimisation")]
+    /// Batch size at which --rate applies [default: the batch size]
+    ///
+    /// The learning rate grows in proportion to the batch size: with --base-batch 64, a batch of 256 rows has four times
+    /// the --rate.
+    #[arg(long, value_name = "N", value_parser = at_least::<u64>(1), hide_short_help = true, help_heading = "Optimisation")]
     pub base_batch: Option<u64>,
-    /// Steps in which the rate climbs from that of the base batch to its own
-    #[arg(long, value_name = "STEPS", default_value_t = 0, help_heading = "Optimisation")]
+    /// Number of warm-up steps
+    ///
+    /// The learning rate increases from --rate to its value for the batch size. Requires --base-batch. Also accepted as
+    /// --warmup and --warmup-steps.
+    #[arg(
+        long,
+        aliases = ["warmup", "warmup-steps"],
+        value_name = "STEPS",
+        default_value = "0",
+        value_parser = at_least::<u64>(0),
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
     pub warm_up: u64,
-    /// Learning rate schedule after the warm-up [default: linear; original: constant]
-    #[arg(long, value_enum, help_heading = "Optimisation")]
+    /// Learning rate schedule [default: linear]
+    ///
+    /// constant: no change. step: multiplied by --decay-factor every --decay-epochs. linear, cosine:
+    /// decreases to 0 at the last step. It begins after the warm-up. The default with --recipe original is constant.
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Optimisation")]
     pub decay: Option<DecayName>,
-    /// For --decay step: epochs of one rate
-    #[arg(long, value_name = "EPOCHS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Optimisation")]
+    /// Epochs per learning rate, with --decay step
+    #[arg(
+        long,
+        value_name = "EPOCHS",
+        default_value = "1",
+        value_parser = at_least::<u64>(1),
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
     pub decay_epochs: u64,
-    /// For --decay step: what each rate is of the one before
-    #[arg(long, value_name = "FACTOR", default_value_t = 0.1, help_heading = "Optimisation")]
+    /// Factor of the learning rate, with --decay step
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        default_value = "0.1",
+        value_parser = factor,
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
     pub decay_factor: f64,
-    /// For sgd
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9, help_heading = "Optimisation")]
+    /// Momentum, with --optimizer sgd
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0.9",
+        value_parser = share,
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
     pub momentum: f64,
     /// Weight decay
-    #[arg(long, value_name = "RATE", default_value_t = 0.0, help_heading = "Optimisation")]
+    #[arg(long, value_name = "RATE", default_value = "0", value_parser = not_negative, help_heading = "Optimisation")]
     pub weight_decay: f64,
-    /// Maximum norm of a step's gradients
-    #[arg(long, value_name = "NORM", help_heading = "Optimisation")]
+    /// Maximum gradient norm [default: no limit]
+    ///
+    /// The gradients of a step are scaled down to this norm. Also accepted as --grad-clip and --max-grad-norm.
+    #[arg(
+        long,
+        aliases = ["grad-clip", "max-grad-norm", "clip-grad-norm"],
+        value_name = "NORM",
+        value_parser = positive,
+        help_heading = "Optimisation"
+    )]
     pub clip: Option<f64>,
-    /// Dropout of embedded words
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, help_heading = "Optimisation")]
+    /// Dropout of embeddings
+    ///
+    /// The built-in kernels do not support it; the training is computed by PyTorch, which is slower.
+    #[arg(
+        long,
+        value_name = "SHARE",
+        default_value = "0",
+        value_parser = share,
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
     pub dropout_embedding: f64,
-    /// Dropout between LSTM layers [default: 0; original: 0.5]
-    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
+    /// Dropout between LSTM layers [default: 0]
+    ///
+    /// The default with --recipe original is 0.5. Requires --layers 2 or more.
+    #[arg(long, value_name = "SHARE", value_parser = share, hide_short_help = true, help_heading = "Optimisation")]
     pub dropout_layers: Option<f64>,
-    /// Numeric precision
-    #[arg(long, value_enum, default_value_t = PrecisionName::F32, help_heading = "Optimisation")]
+    /// Numeric precision: f32, f64 or bf16 [default: f32]
+    ///
+    /// bf16 is bfloat16 autocast; it requires a GPU. f64 is slow; use it to compare results.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = PrecisionName::F32,
+        hide_short_help = true,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Optimisation"
+    )]
     pub precision: PrecisionName,
-    /// Decides the first weights, the order of rows and what is dropped
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Optimisation")]
+    /// Random seed
+    ///
+    /// It determines the initial weights, the order of rows and dropout.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = at_least::<u64>(0), help_heading = "Optimisation")]
     pub seed: u64,
-    /// End when an epoch's loss is no more than this
-    #[arg(long, value_name = "LOSS", help_heading = "Optimisation")]
+    /// Stop when the training loss of an epoch is at most this
+    #[arg(
+        long,
+        value_name = "LOSS",
+        value_parser = not_negative,
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
     pub stop_loss: Option<f64>,
 }
 
-/// How a training runs.
+/// Checkpoints, logs and the training folder.
 #[derive(Debug, Args)]
 pub struct TrainingFlags {
-    /// Go on from a checkpoint: its folder, or the newest of --out
-    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "latest", help_heading = "Running")]
+    /// Resume the training in --out
+    ///
+    /// It continues from its newest checkpoint. Pass the flags of the interrupted training again. With FOLDER, the training starts from that checkpoint. A
+    /// training without a checkpoint starts from the first step.
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "latest")]
     pub resume: Option<PathBuf>,
-    /// Save a checkpoint every so many steps
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Running")]
+    /// Replace an existing training in --out
+    ///
+    /// Only a training folder written by trainer is replaced, and only if its files are unchanged. It is deleted before
+    /// the first step, after all inputs and flags are checked. Anything else is refused.
+    #[arg(long, conflicts_with = "resume")]
+    pub force: bool,
+    /// Print the final summary as JSON on standard output
+    #[arg(long)]
+    pub json: bool,
+    /// Print errors only
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Save a checkpoint every N steps
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = at_least::<u64>(1),
+        hide_short_help = true,
+        help_heading = "Checkpoints and logs"
+    )]
     pub checkpoint_steps: Option<u64>,
-    /// Save a checkpoint every so many minutes
-    #[arg(long, value_name = "N", default_value_t = 10.0, help_heading = "Running")]
+    /// Save a checkpoint every N minutes
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "10",
+        value_parser = not_negative,
+        hide_short_help = true,
+        help_heading = "Checkpoints and logs"
+    )]
     pub checkpoint_minutes: f64,
-    /// Checkpoints that stay
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Running")]
-    pub keep: usize,
-    /// MiB that the tokens of the training rows may take on a GPU; where they take more, batches are copied to it
-    #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
-    pub device_memory: u64,
-    /// Write a line of metrics every so many steps [default: every 5 seconds]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Running")]
+    /// Number of checkpoints to keep
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "3",
+        value_parser = at_least::<usize>(1),
+        hide_short_help = true,
+        help_heading = "Checkpoints and logs"
+    )]
+    pub keep_checkpoints: usize,
+    /// Write metrics every N steps [default: every 5 seconds]
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = at_least::<u64>(1),
+        hide_short_help = true,
+        help_heading = "Checkpoints and logs"
+    )]
     pub log_steps: Option<u64>,
-    /// What runs and reads.
+    /// GPU memory for the tokens of all training rows
+    ///
+    /// If they need more, each batch is copied to the GPU. A size such as 512MiB or 4GiB; 0 copies every batch.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "4GiB",
+        value_parser = parse_size,
+        hide_short_help = true,
+        help_heading = "Running"
+    )]
+    pub device_memory: u64,
+    /// Threads, memory and device.
     #[command(flatten)]
     pub running: Running,
 }
 
-/// How a command computes.
+/// Device.
 #[derive(Clone, Debug, Args)]
 pub struct Computing {
-    /// Where to compute: auto takes a GPU where there is one
-    #[arg(long, value_enum, default_value_t = DeviceName::Auto, help_heading = "Running")]
+    /// Device: auto, cpu or cuda [default: auto]
+    ///
+    /// auto: a GPU if one is available, otherwise the CPU. On a CPU, OMP_NUM_THREADS sets the number of threads.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = DeviceName::Auto,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Running"
+    )]
     pub device: DeviceName,
-    /// On a processor: auto computes by own kernels what there are some for, pytorch everything by PyTorch
-    #[arg(long, value_enum, default_value_t = ComputeName::Auto, help_heading = "Running")]
-    pub compute: ComputeName,
-    /// Of torchrun's older versions; LOCAL_RANK says it
+    /// Set by old versions of torchrun; the environment variable LOCAL_RANK has the same value.
     #[arg(long, alias = "local_rank", hide = true)]
     pub local_rank: Option<u32>,
 }
 
-/// How a command reads a dataset and computes.
+/// `--compute` of a classifier.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ClassifierCompute {
+    /// CPU backend: auto or pytorch [default: auto]
+    ///
+    /// auto: the built-in kernels if they support the model, otherwise PyTorch. The kernels support hidden sizes that
+    /// are multiples of 16, --precision f32, and neither --bidirectional nor --dropout-embedding. pytorch: PyTorch
+    /// only. On a GPU, PyTorch computes everything.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = ComputeName::Auto,
+        hide_short_help = true,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Running"
+    )]
+    pub compute: ComputeName,
+}
+
+/// `--compute` of a pretraining.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct PretrainingCompute {
+    /// Backend of optimizer steps on a CPU: auto or pytorch [default: auto]
+    ///
+    /// auto: the built-in kernels update the weights. pytorch: PyTorch updates them. PyTorch computes the gradients of a
+    /// pretraining in both cases.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = ComputeName::Auto,
+        hide_short_help = true,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Running"
+    )]
+    pub compute: ComputeName,
+}
+
+/// Threads, memory and device of a command that reads a dataset.
 #[derive(Clone, Debug, Args)]
 pub struct Running {
-    /// Where, and by what.
+    /// Device.
     #[command(flatten)]
     pub computing: Computing,
-    /// Threads that make batches
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64), help_heading = "Running")]
+    /// Number of threads that prepare batches
+    ///
+    /// Also accepted as --num-workers.
+    #[arg(
+        long,
+        alias = "num-workers",
+        value_name = "N",
+        default_value = "1",
+        value_parser = whole::<u8>(1..=64),
+        hide_short_help = true,
+        help_heading = "Running"
+    )]
     pub loaders: u8,
-    /// MiB that rows may take in memory; more are read in blocks
-    #[arg(long, value_name = "MIB", default_value_t = 4096, help_heading = "Running")]
-    pub memory: u64,
+    /// Memory for rows
+    ///
+    /// A larger dataset is read in shuffled blocks. A size such as 512MiB or 4GiB.
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_memory, help_heading = "Running")]
+    pub memory: usize,
 }

@@ -1,4 +1,4 @@
-//! Selects the compute backend.
+//! Device and backend of a command.
 
 use tch::Device;
 
@@ -7,16 +7,16 @@ use crate::compute::Compute;
 use crate::error::{Error, Result};
 use crate::ffi::keep_memory;
 
-/// The compute backend of this rank.
-pub fn choose(computing: &Computing) -> Result<Compute> {
+/// Returns the device and backend of this rank.
+pub fn choose(computing: &Computing, backend: ComputeName) -> Result<Compute> {
     keep_memory();
-    match (device(computing)?, computing.compute) {
+    match (device(computing)?, backend) {
         (Device::Cpu, ComputeName::Auto) => Compute::kernels(),
         (device, _) => Ok(Compute::pytorch(device)),
     }
 }
 
-/// CUDA must be loaded before the first use of PyTorch.
+/// A GPU must be detected before PyTorch is used for anything else.
 fn device(computing: &Computing) -> Result<Device> {
     match computing.device {
         DeviceName::Cpu => Ok(Device::Cpu),
@@ -31,7 +31,7 @@ fn device(computing: &Computing) -> Result<Device> {
     }
 }
 
-/// The GPU of this rank on its machine.
+/// Returns the GPU of this rank.
 fn own_gpu() -> Result<Device> {
     let own = std::env::var("LOCAL_RANK").ok().and_then(|rank| rank.parse().ok()).unwrap_or(0);
     let n_gpus = tch::Cuda::device_count();
@@ -40,7 +40,7 @@ fn own_gpu() -> Result<Device> {
     }
     Err(Error::Setting {
         setting: "--device",
-        found: format!("a GPU for rank {own} of this machine"),
-        expected: format!("cpu, or no more ranks than GPUs: PyTorch finds {n_gpus} with a driver"),
+        found: format!("cuda, which needs a GPU for rank {own} of this machine"),
+        expected: format!("cpu, or at most one rank per GPU: PyTorch finds {n_gpus} GPUs with a driver"),
     })
 }

@@ -10,7 +10,7 @@ use super::rows::{open, trained_on_warning};
 use super::{device, model};
 use crate::arguments::Evaluate;
 use crate::compute::Compute;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, STANDARD_OUTPUT};
 use crate::families::classifier::{self, Evaluation};
 use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
@@ -32,9 +32,9 @@ struct Evaluated<'a> {
 
 /// Prints one JSON object per dataset.
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
-    let compute = device::choose(&arguments.running.computing)?;
+    let compute = device::choose(&arguments.running.computing, arguments.backend.compute)?;
     let ranks = Ranks::join(compute.device())?;
-    let classifier = read_classifier(&model::folder(&arguments.model), compute.device())?;
+    let classifier = read_classifier(&model::folder(&arguments.model, "MODEL")?, compute.device())?;
     let division = match arguments.test_fraction {
         Some(fraction) => Division::by_fractions(fraction, 0.0)?,
         None => Division::all_test(),
@@ -85,5 +85,5 @@ fn metrics_of(
 
 fn print(evaluated: &Evaluated<'_>) -> Result<()> {
     let json = serde_json::to_string(evaluated).map_err(|error| Error::internal(&error))?;
-    writeln!(io::stdout(), "{json}").map_err(|source| Error::io("standard output".as_ref(), source))
+    writeln!(io::stdout(), "{json}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
 }

@@ -1,9 +1,10 @@
-//! `trainer fit`: trains and saves a classifier.
+//! `trainer fit`: arguments into a saved classifier.
 
 use std::path::Path;
 
 use batches::{Division, Part, Rows, Smallest};
 
+use super::out::default_of;
 use super::recipe;
 use super::rows::{cut, open, trained_on_warning};
 use super::training::{Job, Session};
@@ -13,16 +14,22 @@ use crate::error::Result;
 /// Trains a classifier. Every rank calls it with the same arguments; rank 0 writes.
 pub fn fit(arguments: &Fit) -> Result<()> {
     let Fit { lstm, training, .. } = arguments;
-    let session = Session::begin(&arguments.out, training)?;
+    let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "model"));
+    let session = Session::begin(&out, training, arguments.backend.compute)?;
     let division = recipe::division(arguments)?;
     let rows = open(&arguments.dataset, division, lstm.tokens, &training.running, &Smallest::default())?;
     rows.check_classes(Part::Training)?;
     let test = arguments.test.as_deref().map(|path| open_test(path, &rows, arguments)).transpose()?;
     let recipe = recipe::of_fit(arguments, &rows, session.device())?;
     let warning = test.as_ref().and_then(|test| trained_on_warning(test.path(), test.known(Part::Test)));
-    let said = [recipe::chosen_of_fit(arguments, &recipe, &rows), cut(&rows, lstm.tokens), warning];
+    let notes = [
+        recipe::chosen_of_fit(arguments, &recipe, &rows),
+        recipe::without_kernels(&recipe, session.compute()),
+        cut(&rows, lstm.tokens),
+        warning,
+    ];
     let job = Job { session: &session, recipe: &recipe, rows: &rows, test: test.as_ref(), lstm, training };
-    job.run(said.into_iter().flatten())
+    job.run(notes.into_iter().flatten())
 }
 
 fn open_test(path: &Path, rows: &Rows, arguments: &Fit) -> Result<Rows> {

@@ -1,10 +1,11 @@
-//! Initial weights from a saved model or from word vectors.
+//! Initial weights of `--init-from`: those of a model folder, or word vectors.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use batches::Rows;
 use dataset::vocabulary::{FIRST_WORD, Vocabulary};
 use tch::Tensor;
 
@@ -12,30 +13,37 @@ use crate::error::{Error, Result};
 use crate::families::{Model, begin_with};
 use runs::saved;
 
-/// Initializes a model from `path`: the folder of a saved model, or a .vec text file.
-pub(crate) fn from(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Result<()> {
+/// Reads initial weights from `path`: a model folder, a training folder, or a text file of word vectors.
+pub(crate) fn from(path: &Path, model: &mut Model, rows: &Rows) -> Result<()> {
     if !path.exists() {
-        return Err(Error::Weights {
+        return Err(Error::Unexpected {
             path: path.to_owned(),
-            found: "no such file or folder".to_owned(),
-            expected: "a saved model's folder, or word vectors as .vec text; check --init-from".to_owned(),
+            found: "--init-from is missing: no such file or folder".to_owned(),
+            expected: "a model folder, a training folder, or a file of word vectors (.vec)".to_owned(),
         });
     }
     if path.is_dir() {
-        let path = &super::model::folder(path);
+        let path = &super::model::folder(path, "--init-from")?;
         let saved = saved::read(path)?;
-        if saved.vocabulary != vocabulary.words {
-            let (path, of) = (path.to_owned(), "the dataset".into());
-            return Err(batches::Error::OtherVocabulary { path, of }.into());
+        if saved.vocabulary != rows.vocabulary().words {
+            let (theirs, ours) = (saved.vocabulary.len(), rows.vocabulary().words.len());
+            let dataset = rows.path().display();
+            return Err(Error::Setting {
+                setting: "--init-from",
+                found: format!("{}, a model with another vocabulary ({theirs} words)", path.display()),
+                expected: format!(
+                    "a model with the vocabulary of {dataset} ({ours} words); make {dataset} with `sentimill \
+                     --vocabulary` and the dataset of that model"
+                ),
+            });
         }
         return begin_with(&saved, path, model);
     }
-    from_vectors(path, model, vocabulary)
+    from_vectors(path, model, rows.vocabulary())
 }
 
-/// Reads word vectors, one per line: a word and its values, separated by spaces. A first line with two numbers (words
-/// and dimension) is skipped. Words that are not in the vocabulary are skipped. Words that are not in the file keep
-/// their random values.
+/// Reads word vectors, one per line: the word and its values, separated by spaces. A first line of two numbers (words and
+/// dimension) is skipped. Words outside the vocabulary are skipped; words without a vector keep random embeddings.
 fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Result<()> {
     let failed = |source| Error::io(path, source);
     let wrong = |line: usize, found: String| Error::Vectors { path: path.to_owned(), line, found };
@@ -52,7 +60,11 @@ fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Resu
             continue;
         }
         if numbers.len() != width {
-            return Err(wrong(at + 1, format!("{} numbers, expected {width}", numbers.len())));
+            let n_values = numbers.len();
+            return Err(wrong(
+                at + 1,
+                format!("{n_values} values, expected {width}, the size of --embedding"),
+            ));
         }
         if let Some(&id) = ids.get(word.as_bytes()) {
             rows.push(id);
@@ -63,7 +75,7 @@ fn from_vectors(path: &Path, model: &mut Model, vocabulary: &Vocabulary) -> Resu
         }
     }
     if rows.is_empty() {
-        return Err(wrong(0, "none of the vocabulary's words".to_owned()));
+        return Err(Error::NoVectors { path: path.to_owned() });
     }
     let embedding = model.lstm().embedding();
     let values = Tensor::from_slice(&values)

@@ -1,35 +1,93 @@
-//! Resolves a path to a model folder: the path itself, or `model/` in a training folder.
+//! The model folder that a path means: the path itself, or the model of a training folder.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use runs::saved::CONFIG;
-use runs::training::MODEL;
+use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS};
 
-/// The folder of a saved model, from its path or from that of a training folder.
-pub(super) fn folder(path: &Path) -> PathBuf {
+use crate::error::{Error, Result};
+
+/// Returns the model folder for the path of a model folder or of a finished training. `flag` is the argument that
+/// contained the path.
+pub(super) fn folder(path: &Path, flag: &str) -> Result<PathBuf> {
+    let refused = |found: &str, expected: String| {
+        Err(Error::Unexpected { path: path.to_owned(), found: format!("{flag} is {found}"), expected })
+    };
     let of_training = path.join(MODEL);
-    if !path.join(CONFIG).exists() && of_training.is_dir() { of_training } else { path.to_owned() }
+    if path.join(CONFIG).exists() {
+        return Ok(path.to_owned());
+    }
+    if of_training.is_dir() {
+        return Ok(of_training);
+    }
+    if !path.exists() {
+        let expected = "a model folder, or the training folder that contains it".to_owned();
+        return refused("missing: no such folder", expected);
+    }
+    if !path.is_dir() {
+        return refused(
+            "a file",
+            "a model folder or a training folder; pass MODEL before other files".to_owned(),
+        );
+    }
+    if [SETTINGS, METRICS, CHECKPOINTS].iter().any(|name| path.join(name).exists()) {
+        let resume = resume_command(path);
+        return refused(
+            "a training folder without a model: the training is not finished",
+            format!("a finished training; resume it with `{resume}`"),
+        );
+    }
+    Ok(path.to_owned())
+}
+
+/// The command that resumes the training in a folder.
+fn resume_command(folder: &Path) -> String {
+    let json = fs::read(folder.join(SETTINGS)).unwrap_or_default();
+    let settings = serde_json::from_slice::<RunSettings>(&json).ok();
+    let command = if settings.as_ref().is_some_and(RunSettings::is_of_words) { "pretrain" } else { "fit" };
+    let dataset = settings.map_or_else(|| "DATASET".to_owned(), |settings| settings.dataset.path);
+    format!("trainer {command} {dataset} --out {} --resume", folder.display())
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use std::fs;
-
     use super::*;
 
     #[test]
-    fn a_training_stands_for_its_model_and_a_model_for_itself() {
+    fn a_training_folder_means_its_model_and_a_model_folder_itself() {
         let folder_of_all = tempfile::tempdir().unwrap();
         let training = folder_of_all.path().join("training");
         let model = training.join(MODEL);
         fs::create_dir_all(&model).unwrap();
         fs::write(model.join("config.json"), "{}").unwrap();
 
-        assert_eq!(folder(&training), model);
-        assert_eq!(folder(&model), model);
-        // A folder that is neither is returned unchanged.
-        assert_eq!(folder(folder_of_all.path()), folder_of_all.path());
+        assert_eq!(folder(&training, "MODEL").unwrap(), model);
+        assert_eq!(folder(&model, "MODEL").unwrap(), model);
+        // Any other folder is named as it was passed.
+        assert_eq!(folder(folder_of_all.path(), "MODEL").unwrap(), folder_of_all.path());
+    }
+
+    #[test]
+    fn an_unfinished_training_is_refused_with_the_command_that_resumes_it() {
+        let training = tempfile::tempdir().unwrap();
+        fs::create_dir(training.path().join(CHECKPOINTS)).unwrap();
+        let told = folder(training.path(), "MODEL").unwrap_err().to_string();
+        assert!(told.contains("the training is not finished"), "{told}");
+        let resume = format!("`trainer fit DATASET --out {} --resume`", training.path().display());
+        assert!(told.ends_with(&resume), "{told}");
+    }
+
+    #[test]
+    fn a_missing_folder_and_a_file_are_named_with_their_argument() {
+        let within = tempfile::tempdir().unwrap();
+        let told = folder(&within.path().join("x"), "MODEL").unwrap_err().to_string();
+        assert!(told.contains("x: MODEL is missing: no such folder, expected a model folder"), "{told}");
+        let file = within.path().join("reviews.h5");
+        fs::write(&file, "").unwrap();
+        let told = folder(&file, "MODEL").unwrap_err().to_string();
+        assert!(told.contains("reviews.h5: MODEL is a file, expected a model folder"), "{told}");
     }
 }

@@ -1,7 +1,7 @@
-//! The output path of a command. It is checked before anything is read, so that no computation is wasted.
+//! The folder or file that a command writes: checked before anything is read, so that nothing is computed in vain.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use corpus::settings::{Difference, Settings};
@@ -14,34 +14,50 @@ use runs::checkpoints::{Checkpoints, differing};
 use runs::recipe::Recipe;
 use runs::saved;
 use runs::training::{
-    CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Hold, LOCK, METRICS, MODEL, PATIENCE,
-    RunSettings, SCORES, SETTINGS, TENSORBOARD, put_json, write_scores,
+    self, CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Hold, MODEL, PATIENCE, RunSettings,
+    SCORES, SETTINGS, put_json, write_scores,
 };
 use scoring::RowScore;
 
-/// The files of a training folder.
-const OF_A_TRAINING: [&str; 7] = [SETTINGS, METRICS, EVALUATION, SCORES, TENSORBOARD, MODEL, CHECKPOINTS];
+/// What happens to an existing training in the folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is refused.
+    Refuse,
+    /// It is resumed: `--resume`.
+    Resume,
+    /// It is replaced: `--force`.
+    Replace,
+}
 
 /// The training folder.
 pub struct Out {
     folder: PathBuf,
     checkpoints: Checkpoints,
-    /// The lock, on rank 0.
+    existing: Existing,
+    /// On rank 0.
     _hold: Option<Hold>,
 }
 
+/// Returns the default of `--out`: the input's file name with another extension, in the current folder.
+pub fn default_of(input: &Path, extension: &str) -> PathBuf {
+    let stem = input.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = if stem.is_empty() { "training".into() } else { stem };
+    PathBuf::from(format!("{stem}.{extension}"))
+}
+
 impl Out {
-    /// Locks the folder on rank 0. The folder must be free or, if `resumes`, that of a training. The newest `keep`
+    /// Locks the folder on rank 0. It must be new, empty or, as `existing` allows, a training folder. The newest `keep`
     /// checkpoints are kept.
-    pub fn take(folder: &Path, keep: usize, resumes: bool, ranks: &Ranks) -> Result<Self> {
+    pub fn take(folder: &Path, keep: usize, existing: Existing, ranks: &Ranks) -> Result<Self> {
         let mut hold = None;
         ranks.told(|| {
             check_place(folder)?;
             hold = Some(Hold::take(folder, PATIENCE)?);
-            check_occupant(folder, resumes)
+            check_occupant(folder, existing)
         })?;
         let checkpoints = Checkpoints::new(folder.join(CHECKPOINTS), keep);
-        Ok(Self { folder: folder.to_owned(), checkpoints, _hold: hold })
+        Ok(Self { folder: folder.to_owned(), checkpoints, existing, _hold: hold })
     }
 
     /// The folder.
@@ -59,8 +75,19 @@ impl Out {
         self.folder.join(MODEL)
     }
 
-    /// Whether the training is complete. Errors: the existing training has another recipe.
+    /// Deletes the training that is replaced, if any. On rank 0, before the first file is written.
+    pub fn clear(&self) -> Result<()> {
+        match self.existing {
+            Existing::Replace => Ok(training::clear(&self.folder)?),
+            Existing::Refuse | Existing::Resume => Ok(()),
+        }
+    }
+
+    /// Returns whether the training is complete. Errors: the existing training has other settings.
     pub fn is_complete(&self, recipe: &Recipe, preparation: &Settings) -> Result<bool> {
+        if self.existing == Existing::Replace {
+            return Ok(false);
+        }
         let is_complete = self.model().is_dir();
         let path = self.folder.join(SETTINGS);
         let json = match fs::read(&path) {
@@ -91,7 +118,7 @@ impl Out {
         Err(runs::Error::OtherTraining { path, what, found, expected }.into())
     }
 
-    /// Writes the scores first, because the record contains their digest.
+    /// Writes the scores, then the record that contains their SHA-256.
     pub fn keep_evaluation(&self, mut record: EvaluationRecord, scores: &[RowScore]) -> Result<()> {
         let path = self.folder.join(SCORES);
         write_scores(&path, scores)?;
@@ -100,49 +127,54 @@ impl Out {
     }
 }
 
-/// Refuses a path whose parent folder does not exist: only the last folder is created.
+/// Refuses an output in a folder that does not exist: only the last folder of a path is created.
 pub fn check_place(out: &Path) -> Result<()> {
     Ok(check_folder(folder_of(out), "--out")?)
 }
 
-/// Refuses a folder with files that a training would be mixed with.
-fn check_occupant(folder: &Path, resumes: bool) -> Result<()> {
-    let names = names(folder).map_err(|source| Error::io(folder, source))?;
+/// Refuses a folder with other content than `existing` allows.
+fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
+    if existing == Existing::Replace {
+        return Ok(training::check_replaceable(folder)?);
+    }
+    let names = training::names(folder)?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
-    let is_training = OF_A_TRAINING.into_iter().any(has);
+    let is_training = training::NAMES.into_iter().any(has);
     let Some(first) = names.first() else { return Ok(()) };
     let refused = |found: &str, remedy: &str| {
         let (found, remedy) = (found.to_owned(), remedy.to_owned());
-        Err(runs::Error::Occupied {
-            path: folder.to_owned(),
-            found,
-            expected: "a free name or an empty folder",
-            remedy,
-        }
-        .into())
+        let expected = "a new name or an empty folder";
+        Err(runs::Error::Occupied { path: folder.to_owned(), found, expected, remedy }.into())
     };
-    if is_training && !resumes {
-        return refused("a training", "go on with it by --resume, or choose another --out");
+    if is_training && existing == Existing::Refuse {
+        return refused(
+            "a training",
+            "resume it with --resume, replace it with --force, or choose another --out",
+        );
     }
     if saved::is_listed(folder) {
         return refused(
-            "a saved model",
-            "choose another --out; --init-from begins a training with its weights",
+            "a model folder",
+            "choose another --out; --init-from starts a training with its weights",
         );
     }
-    if is_training { Ok(()) } else { refused(&first.clone(), "choose another --out") }
+    if is_training { Ok(()) } else { refused(first, "choose another --out") }
 }
 
-/// The files of a folder, without the lock, logs of `launch`, and hidden files such as those of an interrupted write.
-fn names(folder: &Path) -> io::Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
-        let is_log = name.starts_with("rank-") && name.ends_with(".log");
-        if name != LOCK && !is_log && !name.starts_with('.') {
-            names.push(name);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_output_has_the_name_of_the_input_in_the_current_folder() {
+        for (input, expected) in [
+            ("reviews.h5", "reviews.model"),
+            ("data/reviews.h5", "reviews.model"),
+            ("reviews", "reviews.model"),
+            ("data/reviews.2024.h5", "reviews.2024.model"),
+            ("..", "training.model"),
+        ] {
+            assert_eq!(default_of(Path::new(input), "model"), Path::new(expected), "{input}");
         }
     }
-    names.sort();
-    Ok(names)
 }

@@ -1,4 +1,4 @@
-//! `trainer predict`: predicts lines of files or standard input, and writes to standard output.
+//! `trainer predict`: lines of files or standard input into one prediction per line on standard output.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -20,17 +20,17 @@ use kernels::TokenRows;
 pub fn predict(arguments: &Predict) -> Result<()> {
     let format = format(arguments)?;
     let inputs = inputs(&arguments.files);
-    // Checks all inputs before the first prediction.
+    // All inputs are checked before the first line is read.
     inputs.iter().try_for_each(|input| input.check())?;
-    let compute = device::choose(&arguments.computing)?;
+    let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, .. } =
-        read_classifier(&model::folder(&arguments.model), compute.device())?;
+        read_classifier(&model::folder(&arguments.model, "MODEL")?, compute.device())?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
     let mut options = Options {
         file: None,
         format,
-        line_bytes_max: arguments.line_bytes_max,
+        line_bytes_max: usize::try_from(arguments.line_bytes_max).unwrap_or(usize::MAX),
         batch_rows: arguments.batch as usize,
         scoring: model.settings().objective.scoring(config.preparation.positive_from),
     };
@@ -39,32 +39,65 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         let outputs = answers.outputs(texts)?;
         Ok(Vec::try_from(&outputs.to_kind(Kind::Double).to_device(Device::Cpu))?)
     };
+    let n_inputs = inputs.len();
+    let mut unread = Unread::default();
     for input in inputs {
         options.file = input.name();
         let lines = input.open()?;
         let counts = run(lines, io::stdout().lock(), &mut tokenizer, &options, &mut answer)?;
         if counts.invalid_utf8 > 0 {
             tell(&format!(
-                "{}: invalid_utf8 in {} of {} lines, read as spaces; convert input of another encoding by iconv",
+                "{}: invalid UTF-8 in {} of {} lines (read as spaces); convert files of another encoding with iconv",
                 options.place(),
                 counts.invalid_utf8,
                 counts.lines
             ));
         }
-        let unread = ["bad_line", "no_text"].map(|reason| counts.refused.get(reason).copied().unwrap_or(0));
-        if counts.predicted == 0 && unread != [0, 0] {
-            tell(&format!(
-                "{}: no line has a prediction (bad_line {}, no_text {}); check --format, --preset and --text-field",
-                options.place(),
-                unread[0],
-                unread[1]
-            ));
+        let of_input = Unread::of(&counts);
+        if n_inputs > 1 && of_input.is_all() {
+            tell(&format!("warning: {}", of_input.error(options.place())));
         }
+        unread.add(&of_input);
     }
-    Ok(())
+    match unread.is_all() {
+        true if n_inputs > 1 => Err(unread.error("all files".to_owned()).into()),
+        true => Err(unread.error(options.place()).into()),
+        false => Ok(()),
+    }
 }
 
-/// The source of lines.
+/// Lines that could not be read in the format, and predictions.
+#[derive(Default)]
+struct Unread {
+    bad_line: u64,
+    no_text: u64,
+    predicted: u64,
+}
+
+impl Unread {
+    fn of(counts: &predict::Counts) -> Self {
+        let of = |reason| counts.refused.get(reason).copied().unwrap_or(0);
+        Self { bad_line: of("bad_line"), no_text: of("no_text"), predicted: counts.predicted }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.bad_line += other.bad_line;
+        self.no_text += other.no_text;
+        self.predicted += other.predicted;
+    }
+
+    /// Whether lines are in another format: none has a prediction.
+    fn is_all(&self) -> bool {
+        self.predicted == 0 && self.bad_line + self.no_text > 0
+    }
+
+    fn error(&self, place: String) -> predict::Error {
+        let Self { bad_line, no_text, .. } = *self;
+        predict::Error::OtherFormat { place, bad_line, no_text }
+    }
+}
+
+/// Source of lines.
 #[derive(Clone, Copy)]
 enum Input<'a> {
     Standard,
@@ -89,11 +122,11 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Refuses an input that cannot be read.
+    /// Refuses a file that cannot be read.
     fn check(self) -> predict::Result<()> {
         match self {
             Self::Standard => program::stdin().map(drop).map_err(|source| self.unread(source)),
-            // A pipe is not opened twice, because closing it ends its writer.
+            // A named pipe must not be opened twice: closing it stops its writer.
             Self::File(path) => fs::metadata(path)
                 .and_then(|there| match there.is_dir() {
                     true => Err(io::ErrorKind::IsADirectory.into()),
@@ -104,7 +137,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Opens the input; decompresses and decodes it.
+    /// Opens it; compressed input is decompressed and UTF-16 decoded.
     fn open(self) -> predict::Result<Box<dyn Read + 'a>> {
         let opened: io::Result<Box<dyn Read + 'a>> = match self {
             Self::Standard => {
@@ -120,7 +153,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The line format, checked before anything is read. The rating and the class of a line have no effect.
+/// The format of lines. Ratings and classes are not read.
 fn format(arguments: &Predict) -> Result<Format> {
     let Predict { preset, text_field, with_title, .. } = arguments.clone();
     let asked = Asked { preset, text_field, with_title, ..Asked::default() };

@@ -1,21 +1,23 @@
-//! `trainer pretrain`: trains and saves a model that predicts next words. It holds no rows back.
+//! `trainer pretrain`: arguments into a saved next-word model. All rows are training rows.
 
 use batches::{Division, Smallest};
 
+use super::out::default_of;
 use super::recipe;
 use super::rows::{cut, open};
 use super::training::{Job, Session};
 use crate::arguments::Pretrain;
 use crate::error::Result;
 
-/// Trains a model that predicts next words. Every rank calls it with the same arguments; rank 0 writes.
+/// Trains a next-word model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let Pretrain { lstm, optimisation, training, .. } = arguments;
-    let session = Session::begin(&arguments.out, training)?;
+    let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "pretrained"));
+    let session = Session::begin(&out, training, arguments.backend.compute)?;
     let division = Division::by_fractions(0.0, 0.0)?;
     let rows = open(&arguments.dataset, division, lstm.tokens, &training.running, &Smallest::default())?;
     let recipe = recipe::of_pretrain(arguments, &rows, session.device())?;
-    let said = [recipe::chosen(optimisation, &recipe, &rows, None), cut(&rows, lstm.tokens)];
+    let notes = [recipe::chosen(optimisation, &recipe, &rows, None), cut(&rows, lstm.tokens)];
     let job = Job { session: &session, recipe: &recipe, rows: &rows, test: None, lstm, training };
-    job.run(said.into_iter().flatten())
+    job.run(notes.into_iter().flatten())
 }

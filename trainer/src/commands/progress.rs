@@ -1,33 +1,33 @@
-//! The progress of a training: a bar on a terminal, otherwise plain lines, and the lines of `metrics.jsonl`.
+//! Progress of a training: a bar on a terminal, lines elsewhere, nothing with --quiet, and the metrics in its folder.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::error::{Error, Result};
-use crate::tell::tell;
+use crate::tell::{is_quiet, tell};
 use crate::train::Event;
 use runs::tensorboard::EventFile;
 use runs::training::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
 
-/// Interval between two plain lines or two lines of the file.
+/// Between two lines on standard error, or two lines of the file.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The lines of `metrics.jsonl`, and the same for TensorBoard; on rank 0.
+/// Metrics in the training folder: `metrics.jsonl`, and the same for TensorBoard; on rank 0.
 pub struct Log {
     metrics: PathBuf,
     file: File,
     events: EventFile,
     begin: Instant,
-    /// The first error. It does not interrupt the training.
+    /// The first error. It is reported at the end: a training is not stopped for it.
     failed: Option<Error>,
 }
 
 impl Log {
-    /// Appends to the lines of a folder, for the steps after `step`.
+    /// Appends to the metrics of a folder, from this number of steps on.
     pub fn begin(folder: &Path, step: u64, world_size: usize, device: String) -> Result<Self> {
         let metrics = folder.join(METRICS);
         let file = open_lines(&metrics).map_err(|source| Error::io(&metrics, source))?;
@@ -57,7 +57,7 @@ impl Log {
     }
 }
 
-/// Opens a file to append lines. If the last line is incomplete because a process was killed, starts a new line.
+/// Opens a file of lines to append to it. A half line of a process that was killed is ended first.
 fn open_lines(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
     if file.metadata()?.len() > 0 {
@@ -75,15 +75,16 @@ fn open_lines(path: &Path) -> io::Result<File> {
 pub struct Progress {
     bar: ProgressBar,
     log: Log,
-    /// Steps per epoch. Each epoch ends with a line.
+    /// Steps per epoch; there is a line after each epoch.
     steps_of_epoch: u64,
-    /// Steps between two lines, if set.
+    /// Steps between two lines (`--log-steps`).
     log_steps: Option<u64>,
     since: Window,
     epoch: EpochTime,
+    left: TimeLeft,
 }
 
-/// Start of this process's part of an epoch, and end of its last step.
+/// When the part of an epoch that this process computes began, and when its last step ended.
 struct EpochTime {
     from_step: u64,
     begin: Instant,
@@ -112,10 +113,24 @@ impl Window {
     }
 }
 
+/// Estimates the time left from the steps of this process.
+struct TimeLeft {
+    steps: u64,
+    from_step: u64,
+    begin: Instant,
+}
+
+impl TimeLeft {
+    fn after(&self, step: u64) -> Option<Duration> {
+        let (done, left) = (step.checked_sub(self.from_step)?, self.steps.checked_sub(step)?);
+        (done > 0 && left > 0).then(|| self.begin.elapsed().mul_f64(left as f64 / done as f64))
+    }
+}
+
 impl Progress {
-    /// Shows a training of `steps` steps, `done` of which are completed.
+    /// Shows a training of `steps` steps, of which `done` are done.
     pub fn new(steps: u64, done: u64, steps_of_epoch: u64, log_steps: Option<u64>, log: Log) -> Result<Self> {
-        let bar = if io::stderr().is_terminal() {
+        let bar = if io::stderr().is_terminal() && !is_quiet() {
             let template = "{msg} {wide_bar} {pos}/{len} steps, {eta} left";
             let style = ProgressStyle::with_template(template).map_err(|error| Error::internal(&error))?;
             ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr()).with_style(style)
@@ -124,10 +139,11 @@ impl Progress {
         };
         bar.set_position(done);
         let (since, epoch) = (Window::new(), EpochTime::from(done));
-        Ok(Self { bar, log, steps_of_epoch, log_steps, since, epoch })
+        let left = TimeLeft { steps, from_step: done, begin: Instant::now() };
+        Ok(Self { bar, log, steps_of_epoch, log_steps, since, epoch, left })
     }
 
-    /// Handles an event.
+    /// Shows and logs an event.
     pub fn note(&mut self, event: &Event<'_>) {
         match *event {
             Event::Step { position, loss, rate, norm, rows, waited, .. } => {
@@ -145,11 +161,12 @@ impl Progress {
                 }
                 let mean = self.since.loss / self.since.steps as f64;
                 let speed = self.since.rows as f64 / took.as_secs_f64();
-                self.say(&format!(
-                    "epoch {} step {}: loss {mean:.4}, {speed:.0} reviews/s",
+                let text = format!(
+                    "epoch {} step {}: loss {mean:.4}, {speed:.0} rows/s",
                     position.epoch + 1,
                     position.steps
-                ));
+                );
+                self.show(&text, self.left.after(position.steps));
                 self.log.write(&Line::Steps {
                     epoch: position.epoch + 1,
                     step: position.steps,
@@ -166,9 +183,11 @@ impl Progress {
                 let shown = validation.map_or_else(String::new, |metrics| {
                     format!(", validation loss {:.4}, accuracy {:.4}", metrics.loss, metrics.accuracy)
                 });
-                self.bar.println(format!("epoch {} is over: loss {loss:.4}{shown}", position.epoch));
+                let text = format!("epoch {} finished: training loss {loss:.4}{shown}", position.epoch);
                 if self.bar.is_hidden() {
-                    tell(&format!("epoch {} is over: loss {loss:.4}{shown}", position.epoch));
+                    tell(&text);
+                } else {
+                    self.bar.println(format!("trainer: {text}"));
                 }
                 self.log.write(&Line::Epoch {
                     epoch: position.epoch,
@@ -191,9 +210,11 @@ impl Progress {
         self.log
     }
 
-    fn say(&self, text: &str) {
+    /// Shows a line with the time left, which a bar shows by itself.
+    fn show(&self, text: &str, left: Option<Duration>) {
         if self.bar.is_hidden() {
-            tell(text);
+            let left = left.map_or_else(String::new, |left| format!(", {} left", HumanDuration(left)));
+            tell(&format!("{text}{left}"));
         } else {
             self.bar.set_message(text.to_owned());
         }

@@ -11,8 +11,10 @@ use tch::Device;
 use crate::arguments::{
     DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight, Pretrain,
 };
+use crate::compute::Compute;
 use crate::defaults::{Defaults, rate};
 use crate::error::{Error, Result};
+use crate::families::classifier::unsupported;
 
 /// The division of a dataset into splits.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
@@ -82,7 +84,7 @@ fn recipe(
     schedule.check().map_err(|(name, found, expected)| setting(name, &found, &expected))?;
     let precision = Precision::from(arguments.precision);
     if precision == Precision::Bf16 && device == Device::Cpu {
-        return Err(setting("--precision", "bf16", "f32 or f64 on a processor; bf16 is for GPUs"));
+        return Err(setting("--precision", "bf16", "f32 or f64 on a CPU; bf16 requires a GPU"));
     }
     Ok(Recipe {
         dataset: rows.id_digest().to_string(),
@@ -97,18 +99,18 @@ fn recipe(
         accumulate,
         epochs,
         rule: match optimizer {
-            OptimizerName::Sgd => Rule::Sgd { momentum: share("--momentum", arguments.momentum)? },
+            OptimizerName::Sgd => Rule::Sgd { momentum: arguments.momentum },
             OptimizerName::Adam => Rule::Adam,
             OptimizerName::Adamw => Rule::AdamW,
         },
-        weight_decay: not_negative("--weight-decay", arguments.weight_decay)?,
+        weight_decay: arguments.weight_decay,
         schedule,
-        clip: arguments.clip.map(|norm| positive("--clip", norm)).transpose()?,
+        clip: arguments.clip,
         dropout: Dropout {
-            words: share("--dropout-words", dropout_words)?,
-            embedding: share("--dropout-embedding", arguments.dropout_embedding)?,
-            layers: share("--dropout-layers", arguments.dropout_layers.unwrap_or(defaults.dropout_layers))?,
-            head: share("--dropout-head", dropout_head)?,
+            words: dropout_words,
+            embedding: arguments.dropout_embedding,
+            layers: arguments.dropout_layers.unwrap_or(defaults.dropout_layers),
+            head: dropout_head,
         },
         precision,
         seed: arguments.seed,
@@ -140,6 +142,15 @@ pub(super) fn chosen(
     (!chosen.is_empty()).then(|| format!("{}: chosen for {rows} training rows", chosen.join(", ")))
 }
 
+/// A note if the training is computed by PyTorch because the built-in kernels do not support it.
+pub(super) fn without_kernels(recipe: &Recipe, compute: &Compute) -> Option<String> {
+    compute.team()?;
+    let (found, support) = unsupported(recipe)?;
+    Some(format!(
+        "computing with PyTorch, which is slower: {found}, and the built-in kernels support {support}"
+    ))
+}
+
 /// Optimizer steps per epoch.
 pub(super) fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) -> u64 {
     rows.div_ceil(batch_rows as u64).div_ceil(accumulate as u64)
@@ -149,7 +160,7 @@ pub(super) fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) ->
 fn checked_validation_fraction(arguments: &Fit, rows: &Rows) -> Result<f64> {
     let fraction = validation_fraction(arguments);
     if fraction == 0.0 && arguments.patience.is_some() {
-        return Err(setting("--validation-fraction", "0", "more than 0, for --patience"));
+        return Err(setting("--validation-fraction", "0", "more than 0 with --patience"));
     }
     if arguments.validation_fraction.is_none() && arguments.patience.is_none() {
         return Ok(if rows.census(Part::Validation).rows == 0 { 0.0 } else { fraction });
@@ -207,28 +218,4 @@ fn number(pos_weight: PosWeight, rows: &Rows) -> f64 {
 
 fn setting(setting: &'static str, found: &str, expected: &str) -> Error {
     Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }
-}
-
-fn share(name: &'static str, value: f64) -> Result<f64> {
-    if (0.0..1.0).contains(&value) {
-        Ok(value)
-    } else {
-        Err(setting(name, &value.to_string(), "0 or more, and less than 1"))
-    }
-}
-
-fn positive(name: &'static str, value: f64) -> Result<f64> {
-    if value.is_finite() && value > 0.0 {
-        Ok(value)
-    } else {
-        Err(setting(name, &value.to_string(), "more than 0"))
-    }
-}
-
-fn not_negative(name: &'static str, value: f64) -> Result<f64> {
-    if value.is_finite() && value >= 0.0 {
-        Ok(value)
-    } else {
-        Err(setting(name, &value.to_string(), "0 or more"))
-    }
 }

@@ -1,11 +1,18 @@
-//! Opens datasets for the commands, and formats messages about their rows.
+//! Datasets as the commands open them, and notes about their rows.
 
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use batches::{Division, Reading, Rows, Smallest};
+use runs::saved::CONFIG;
+use runs::training::SETTINGS;
 
 use crate::arguments::Running;
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+/// Bytes at the beginning of a file that show what it is.
+const HEAD_BYTES: u64 = 512;
 
 /// Opens a dataset for a command.
 pub(super) fn open(
@@ -15,27 +22,106 @@ pub(super) fn open(
     running: &Running,
     known: &Smallest,
 ) -> Result<Rows> {
-    let reading = Reading { division, tokens_max: tokens, memory_bytes: running.memory << 20 };
+    check_dataset(path)?;
+    let reading = Reading { division, tokens_max: tokens, memory_bytes: running.memory as u64 };
     Ok(Rows::open_knowing(path, &reading, known)?)
 }
 
-/// A warning if `known` evaluated rows were in the model's training split.
+/// Refuses what is obviously no dataset, by its first bytes, with the command that makes one.
+fn check_dataset(path: &Path) -> Result<()> {
+    let refused = |found: &str, expected: String| {
+        Err(Error::Unexpected { path: path.to_owned(), found: found.to_owned(), expected })
+    };
+    let dataset = "a dataset written by sentimill or merge";
+    if path.is_dir() {
+        let hint = if path.join(SETTINGS).exists() || path.join(CONFIG).exists() {
+            format!("{dataset}; pass the dataset first, and a model by --init-from")
+        } else {
+            dataset.to_owned()
+        };
+        return refused("a folder", hint);
+    }
+    let mut begin = Vec::new();
+    match File::open(path).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut begin)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return refused("no such file", format!("{dataset}; check the path"));
+        }
+        // Other errors are reported by the reader of datasets.
+        Err(_) => return Ok(()),
+        Ok(_) => {}
+    }
+    match kind_of_lines(&begin) {
+        None => Ok(()),
+        Some(kind) => {
+            let make = format!("sentimill {} --out reviews.h5", path.display());
+            refused(kind, format!("{dataset}; make one with `{make}`"))
+        }
+    }
+}
+
+/// What a file of raw lines begins with; `None` for HDF5 and for bytes that are no lines.
+fn kind_of_lines(begin: &[u8]) -> Option<&'static str> {
+    const PACKED: [(&[u8], &str); 4] = [
+        (b"\x1f\x8b", "a gzip-compressed file"),
+        (b"BZh", "a bzip2-compressed file"),
+        (b"\x28\xb5\x2f\xfd", "a zstd-compressed file"),
+        (b"\xfd7zXZ\0", "an xz-compressed file"),
+    ];
+    if begin.is_empty() {
+        return Some("an empty file");
+    }
+    if let Some((_, kind)) = PACKED.iter().find(|(magic, _)| begin.starts_with(magic)) {
+        return Some(kind);
+    }
+    let is_text = !begin.contains(&0) && begin[0] < 0x80;
+    match begin.trim_ascii_start().first()? {
+        b'{' | b'[' if is_text => Some("a JSON file"),
+        _ if is_text => Some("a text file"),
+        _ => None,
+    }
+}
+
+/// A warning about an evaluation on training rows, of which this number is known.
 pub(super) fn trained_on_warning(evaluated: &Path, known: u64) -> Option<String> {
     (known > 0).then(|| {
         format!(
-            "warning: {}: at least {known} of the rows that are evaluated were for training; what comes out is better than \
-             for new reviews: evaluate rows that were held back, as by --test-fraction of fit",
+            "warning: {}: at least {known} of these rows are training rows of the model, so its metrics are too high; \
+             evaluate the test split (--test-fraction, as passed to fit) or another dataset",
             evaluated.display()
         )
     })
 }
 
-/// A message if rows may be longer than the model's maximum.
+/// A note if rows can be longer than --tokens.
 pub(super) fn cut(rows: &Rows, tokens: u32) -> Option<String> {
     let kept = rows.settings().rows.max_tokens;
     let is_cut = tokens > 0 && (kept == 0 || kept > tokens);
     let kept = if kept == 0 { "all".to_owned() } else { format!("up to {kept}") };
     is_cut.then(|| {
-        format!("reads the first {tokens} words of a row; the dataset has {kept}, and --tokens 0 reads them")
+        format!(
+            "reading the first {tokens} tokens of each row; rows have {kept} tokens, and --tokens 0 reads all"
+        )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_lines_are_told_from_datasets_by_their_first_bytes() {
+        for (begin, expected) in [
+            (&b"\x89HDF\r\n\x1a\n"[..], None),
+            (b"\0\0\0\0", None),
+            (b"", Some("an empty file")),
+            (b"\x1f\x8b\x08\0", Some("a gzip-compressed file")),
+            (b"BZh9", Some("a bzip2-compressed file")),
+            (b"\x28\xb5\x2f\xfd", Some("a zstd-compressed file")),
+            (b"{\"reviewText\": 1}", Some("a JSON file")),
+            (b"\n[1]", Some("a JSON file")),
+            (b"\"1\",\"title\",\"text\"", Some("a text file")),
+        ] {
+            assert_eq!(kind_of_lines(begin), expected, "{begin:?}");
+        }
+    }
 }

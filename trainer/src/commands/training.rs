@@ -1,4 +1,4 @@
-//! The common part of `fit` and `pretrain`: trains from the first step or from a checkpoint, and saves the model.
+//! What `fit` and `pretrain` share: a training from its first step, or from a checkpoint, to a saved model.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,16 +8,18 @@ use launch::interrupt::{Asked, Interrupts};
 use runs::recipe::{Position, Recipe};
 use runs::saved::TrainedOn;
 use runs::training::{
-    DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong, put_json,
+    CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong,
+    put_json,
 };
 use scoring::RowScore;
 use tch::Device;
 
-use super::out::Out;
+use super::out::{Existing, Out};
 use super::progress::{Log, Progress};
 use super::recipe::steps_of_epoch;
+use super::summary::{Summary, print};
 use super::{device, init, outcome};
-use crate::arguments::{LstmFlags, TrainingFlags};
+use crate::arguments::{ComputeName, LstmFlags, TrainingFlags};
 use crate::checkpoint::{restore, save};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
@@ -37,12 +39,22 @@ pub(super) struct Session {
 
 impl Session {
     /// Joins the other ranks and locks the training folder.
-    pub(super) fn begin(out: &Path, training: &TrainingFlags) -> Result<Self> {
+    pub(super) fn begin(out: &Path, training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
-        let compute = device::choose(&training.running.computing)?;
+        let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
-        let out = Out::take(out, training.keep, training.resume.is_some(), &ranks)?;
+        let existing = match (training.resume.is_some(), training.force) {
+            (true, _) => Existing::Resume,
+            (false, true) => Existing::Replace,
+            (false, false) => Existing::Refuse,
+        };
+        let out = Out::take(out, training.keep_checkpoints, existing, &ranks)?;
         Ok(Self { interrupts, compute, ranks, out })
+    }
+
+    /// Device and backend.
+    pub(super) fn compute(&self) -> &Compute {
+        &self.compute
     }
 
     /// The device.
@@ -58,29 +70,30 @@ impl Session {
     }
 }
 
-/// Everything that a training requires, except its state.
+/// A training without its state.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) session: &'a Session,
     pub(super) recipe: &'a Recipe,
     pub(super) rows: &'a Rows,
-    /// The test split, if it is another dataset.
+    /// The test dataset, if it is not a split of `rows`.
     pub(super) test: Option<&'a Rows>,
     pub(super) lstm: &'a LstmFlags,
     pub(super) training: &'a TrainingFlags,
 }
 
 impl Job<'_> {
-    /// Trains until the end and saves the model. `said`: messages to print before the first step.
-    pub(super) fn run(self, said: impl Iterator<Item = String>) -> Result<()> {
+    /// Trains to the end and saves the model. `notes` are printed before the first step.
+    pub(super) fn run(self, notes: impl Iterator<Item = String>) -> Result<()> {
         let Self { session, recipe, rows, .. } = self;
         let out = &session.out;
         if session.ranks.told(|| out.is_complete(recipe, &rows.settings().rows))? {
             session.tell(&format!("already complete: the model is in {}", out.model().display()));
-            return Ok(());
+            let summary = Summary::of_complete(out.folder());
+            return if self.is_summary_printed() { print(&summary) } else { Ok(()) };
         }
         let mut training = self.begin()?;
-        said.for_each(|line| session.tell(&line));
+        notes.for_each(|line| session.tell(&line));
         let (end, log) = self.train(&mut training)?;
         if end == End::Stopped {
             log.map_or(Ok(()), Log::finish)?;
@@ -95,30 +108,38 @@ impl Job<'_> {
         self.finish(&training, log)
     }
 
-    /// A new training, or one resumed from a checkpoint.
+    /// Whether this rank prints the summary.
+    fn is_summary_printed(self) -> bool {
+        self.training.json && self.session.ranks.is_first()
+    }
+
+    /// A new training, or one that is resumed from a checkpoint.
     fn begin(self) -> Result<Training> {
         let Self { session: Session { ranks, compute, out, .. }, recipe, rows, training, .. } = self;
         let Some(wanted) = &training.resume else { return self.begin_anew() };
-        // Other ranks may not have access to the folder.
+        // Other ranks may not see the folder.
         let mut folder = wanted.clone();
         let has_checkpoint = wanted.as_os_str() != "latest"
             || ranks.told(|| {
-                let newest = out.checkpoints().newest(|error| tell(&format!("passed over: {error}")))?;
+                let newest = out
+                    .checkpoints()
+                    .newest(|error| tell(&format!("skipped a damaged checkpoint: {error}")))?;
                 Ok(newest.map(|newest| folder = newest).is_some())
             })?;
         if !has_checkpoint {
-            // A job that restarts before its first checkpoint.
+            // A job that is restarted before its first checkpoint.
             let training = self.begin_anew()?;
             if ranks.is_first() {
-                tell("there is no checkpoint yet: begins anew");
+                tell("no checkpoint to resume from: starting from the first step");
             }
             return Ok(training);
         }
+        ranks.told(|| check_checkpoint(&folder))?;
         let mut training = Training::new(recipe, compute.device());
         restore(&folder, recipe, rows, &mut training, ranks)?;
         if ranks.is_first() {
             tell(&format!(
-                "resumes after step {}, in epoch {}",
+                "resuming after step {}, in epoch {}",
                 training.position.steps,
                 training.position.epoch + 1
             ));
@@ -130,14 +151,14 @@ impl Job<'_> {
         let Self { session: Session { ranks, compute, .. }, recipe, rows, lstm, .. } = self;
         let mut training = Training::new(recipe, compute.device());
         if let Some(path) = &lstm.init_from {
-            init::from(path, &mut training.model, rows.vocabulary())?;
+            init::from(path, &mut training.model, rows)?;
         }
-        // All ranks start from rank 0's random weights, whatever their libraries.
+        // All ranks start from the weights of rank 0, whatever their libraries.
         ranks.broadcast(training.model.parameters().tensors())?;
         Ok(training)
     }
 
-    /// Trains, shows the progress and saves checkpoints. Rank 0 writes the log.
+    /// Trains, shows progress, and saves checkpoints. Returns the log on rank 0.
     fn train(self, training: &mut Training) -> Result<(End, Option<Log>)> {
         let Self { session, recipe, rows, training: flags, .. } = self;
         let Session { interrupts, ranks, compute, out } = session;
@@ -165,14 +186,14 @@ impl Job<'_> {
         let mut hooks = Hooks { on_event: &mut on_event, asked: &mut asked, save: &mut save_here };
         let options = Options {
             compute: compute.clone(),
-            device_bytes: flags.device_memory << 20,
+            device_bytes: flags.device_memory,
             loaders: usize::from(flags.running.loaders),
         };
         let end = train(recipe, rows, ranks, &options, training, &mut hooks)?;
         Ok((end, progress.map(Progress::finish)))
     }
 
-    /// Writes the settings and starts the progress lines.
+    /// Writes the settings, then the first line of metrics.
     fn show(self, training: &Training) -> Result<Progress> {
         let Self {
             session: Session { ranks, compute, out, .. }, recipe, rows, test, training: flags, ..
@@ -180,12 +201,15 @@ impl Job<'_> {
         let steps_of_epoch =
             steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
         let device = described(compute.device());
+        let init_from = self.init_from();
+        out.clear()?;
         let settings = RunSettings {
             version: FORMAT_VERSION,
             sentimill: env!("CARGO_PKG_VERSION").to_owned(),
             preparation: Some(rows.settings().rows.clone()),
             dataset: DatasetRecord::of(rows),
             test: test.map(DatasetRecord::of),
+            init_from,
             recipe: serde_json::to_value(recipe).map_err(|error| Error::internal(&error))?,
             parameters: training.model.parameters().n_numbers() as u64,
             steps_of_epoch,
@@ -199,29 +223,46 @@ impl Job<'_> {
         Progress::new(steps, done, steps_of_epoch, flags.log_steps, log)
     }
 
-    /// Evaluates the model and saves it.
+    /// The absolute path of the initial weights. A training that is resumed without the flag keeps its own.
+    fn init_from(self) -> Option<String> {
+        let Self { session: Session { out, .. }, lstm, training, .. } = self;
+        if let Some(path) = &lstm.init_from {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            return Some(path.to_string_lossy().into_owned());
+        }
+        training.resume.as_ref()?;
+        let json = std::fs::read(out.folder().join(SETTINGS)).ok()?;
+        serde_json::from_slice::<RunSettings>(&json).ok()?.init_from
+    }
+
+    /// Tests the model, and saves it.
     fn finish(self, training: &Training, log: Option<Log>) -> Result<()> {
         let Self { session: Session { out, .. }, recipe, rows, test, .. } = self;
         let evaluated = self.evaluate(training)?;
         let Some(mut log) = log else { return Ok(()) };
+        let mut summary = Summary::of(out.folder(), &training.position);
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
+            summary.evaluation = Some((&record).into());
             outcome::lines(record.part, &metrics).iter().for_each(|line| tell(line));
             if record.part == Part::Test {
                 log.write(&Line::Test { step: record.step, metrics });
             }
             out.keep_evaluation(record, &scores)?;
         }
-        // The model is written last: if it exists, the training is complete.
+        // The model is written last: it marks the training as complete.
         let division = [recipe.test_fraction, recipe.validation_fraction];
         let n_rows = rows.census(Part::Training).rows;
         let trained_on = TrainedOn::new(division, test.is_some(), n_rows, rows.smallest().clone());
         save_model(&out.model(), &training.model, recipe, rows, &trained_on)?;
         tell(&format!("the model is in {}", out.model().display()));
+        if self.is_summary_printed() {
+            print(&summary)?;
+        }
         log.finish()
     }
 
-    /// Evaluates the test split, or the validation split if there is no test split.
+    /// Evaluates the test split, or the validation split if the test split is empty.
     fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Vec<RowScore>)>> {
         let Self { session: Session { ranks, compute, .. }, recipe, rows, test, training: flags, .. } = self;
         let Some(model) = training.model.classifier() else { return Ok(None) };
@@ -252,7 +293,23 @@ impl Job<'_> {
     }
 }
 
-/// Name of a device.
+/// Refuses a folder for `--resume` that is no checkpoint.
+fn check_checkpoint(folder: &Path) -> Result<()> {
+    let refused = |found: &str, expected: String| {
+        let found = format!("--resume is {found}");
+        Err(Error::Unexpected { path: folder.to_owned(), found, expected })
+    };
+    if !folder.exists() {
+        return refused("missing: no such folder", "a checkpoint, or --resume without a folder".to_owned());
+    }
+    if folder.join(CHECKPOINTS).is_dir() {
+        let expected = format!("a checkpoint; pass --out {} --resume", folder.display());
+        return refused("a training folder", expected);
+    }
+    Ok(())
+}
+
+/// The name of a device.
 fn described(device: Device) -> String {
     match device {
         Device::Cuda(number) => format!("cuda:{number}"),
@@ -260,7 +317,7 @@ fn described(device: Device) -> String {
     }
 }
 
-/// A message about the epoch whose weights are kept.
+/// The epoch whose weights are saved.
 fn kept(position: &Position) -> Option<String> {
     let (loss, epoch) = position.best?;
     Some(format!("kept epoch {epoch} of {}: validation loss {loss:.4}", position.epoch))

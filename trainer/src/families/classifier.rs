@@ -14,6 +14,7 @@ use tch::{Device, Kind, Tensor};
 
 pub use self::answers::Answers;
 pub use self::evaluate::{Evaluation, evaluate, evaluate_rows};
+pub use self::kernels::unsupported;
 use self::loss::row_losses;
 use super::lstm::{Layout, Lstm, drop};
 use super::share::{Share, Weighed, in_precision, kind_of};

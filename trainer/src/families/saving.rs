@@ -8,6 +8,7 @@ use dataset::vocabulary::FIRST_WORD;
 use runs::recipe::{
     ClassifierSettings, Family, Fault, LstmSettings, NextWordSettings, Objective, Pool, Precision, Recipe,
 };
+use runs::saved::folder::Unfinished;
 use runs::saved::{self, CONFIG, Config, Saved, TrainedOn};
 use serde::{Deserialize, Serialize};
 use tch::Device;
@@ -127,7 +128,7 @@ pub fn save_model(
     };
     let weights = |path: &Path| model.parameters().write(path);
     let words = &rows.vocabulary().words;
-    Ok(saved::write_with(folder, &config, words, weights, &[trained_on.file()])?)
+    Ok(saved::write_with(Unfinished::begin(folder)?, &config, words, weights, &[trained_on.file()])?)
 }
 
 /// Reads a saved classifier onto a device.
@@ -147,6 +148,7 @@ pub fn read_classifier(folder: &Path, device: Device) -> Result<SavedClassifier>
 pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()> {
     let (lstm, family, precision) = settings(folder, saved)?;
     let other = Model::read(&lstm, family, (kind_of(precision), Device::Cpu), &saved.weights)?;
+    check_sizes(folder, &other, model)?;
     let is_of_words = matches!(other, Model::NextWord(_));
     let (other, own) = (other.parameters(), model.parameters_mut());
     if is_of_words {
@@ -162,7 +164,60 @@ pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()>
     }
 }
 
-/// The settings that only models read, after checking that they are consistent.
+/// Refuses initial weights of other sizes than the model's, by the flag that sets them.
+fn check_sizes(folder: &Path, saved: &Model, model: &Model) -> Result<()> {
+    let differs = |setting: &'static str, found: String, expected: String| {
+        let expected = format!("{expected} as in {} (--init-from)", folder.display());
+        Err(Error::Setting { setting, found, expected })
+    };
+    let (ours, theirs) = (model.lstm().settings(), saved.lstm().settings());
+    for (flag, ours, theirs) in
+        [("--embedding", ours.embedding, theirs.embedding), ("--hidden", ours.hidden, theirs.hidden)]
+    {
+        if ours != theirs {
+            return differs(flag, ours.to_string(), theirs.to_string());
+        }
+    }
+    let is_set = |is_set: bool| if is_set { "set" } else { "not set" }.to_owned();
+    if ours.bidirectional != theirs.bidirectional {
+        return differs("--bidirectional", is_set(ours.bidirectional), is_set(theirs.bidirectional));
+    }
+    // A pretrained model can have fewer layers: the others keep their random weights.
+    let can_have_fewer = saved.classifier().is_none();
+    if theirs.layers > ours.layers || (theirs.layers < ours.layers && !can_have_fewer) {
+        return differs("--layers", ours.layers.to_string(), theirs.layers.to_string());
+    }
+    match (model.family(), saved.family()) {
+        (Family::NextWord(_), Family::Classifier(_)) => Err(Error::Setting {
+            setting: "--init-from",
+            found: format!("{}, a classifier", folder.display()),
+            expected: "a model of `trainer pretrain`, or word vectors".to_owned(),
+        }),
+        (Family::Classifier(ours), Family::Classifier(theirs)) if ours.linear != theirs.linear => {
+            differs("--linear", ours.linear.to_string(), theirs.linear.to_string())
+        }
+        (Family::Classifier(ours), Family::Classifier(theirs)) if ours.pool != theirs.pool => {
+            differs("--pool", name_of(&ours.pool), name_of(&theirs.pool))
+        }
+        (Family::Classifier(ours), Family::Classifier(theirs))
+            if ours.objective.n_outputs() != theirs.objective.n_outputs() =>
+        {
+            differs("--loss", name_of(&ours.objective), name_of(&theirs.objective))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The name of a setting as flags and documents have it.
+fn name_of(setting: &impl Serialize) -> String {
+    match serde_json::to_value(setting) {
+        Ok(serde_json::Value::String(name)) => name,
+        Ok(serde_json::Value::Object(kinds)) => kinds.keys().next().cloned().unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+/// The configuration that only models know, if all of it fits together.
 fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Precision)> {
     let path = folder.join(CONFIG);
     let no_model = |found: String, expected: String| Error::Weights {

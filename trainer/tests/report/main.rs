@@ -162,7 +162,14 @@ fn a_pretraining_lies_beside_the_training_that_begins_with_it() {
     ] {
         assert!(page.contains(text), "{text}");
     }
-    assert!(report(&[&words]).contains("no row is right or wrong"));
+    let page = report(&[&words]);
+    assert!(page.contains("no row is right or wrong"));
+    for flag in ["--test-fraction", "--validation-fraction 0.1"] {
+        assert!(!page.contains(&format!("({flag}")) && !page.contains(&format!("{flag} computes")), "{flag}");
+    }
+    // Initial weights are a setting of the training that starts from them.
+    let page = report(&[&begun]);
+    assert!(page.contains("--init-from") && page.contains(&*words.join("model").to_string_lossy()));
 }
 
 #[test]
@@ -221,11 +228,11 @@ fn what_a_folder_lacks_is_said_and_nothing_fails() {
     };
     for (folder, told) in [
         (untested.clone(), "<p class=\"facts\">1 epoch, "),
-        (untested.clone(), "how good the model is is not known"),
-        (validated, "There is no test part: the figures are those of the validation rows."),
+        (untested.clone(), "so the quality of the model is unknown"),
+        (validated, "There is no test split: the metrics are those of the validation split."),
         (older.clone(), "There is no settings.json"),
         (older, "1 line of metrics.jsonl cannot be read"),
-        (begun, "No epoch is over yet."),
+        (begun, "No epoch is finished."),
         (without("settings.json"), "none of these folders has settings.json"),
         (without("evaluation.json"), "There is no evaluation.json"),
         (without("scores.npy"), "scores.npy is missing"),
@@ -304,7 +311,10 @@ fn a_folder_of_no_training_and_a_file_of_no_report_are_refused() {
     let page = data.path().join("page.html");
     let (code, told) = refused(&[data.path()], &page);
     assert_eq!(code, Some(66), "{told}");
-    assert!(told.ends_with("it has no metrics.jsonl, expected the --out folder of trainer fit\n"), "{told}");
+    assert!(
+        told.ends_with("no metrics.jsonl, expected a training folder of trainer fit or pretrain\n"),
+        "{told}"
+    );
     assert!(!page.exists());
 
     fs::write(&page, "<!doctype html>\nmy own page, which is longer than what reports begin with").unwrap();

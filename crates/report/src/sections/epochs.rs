@@ -25,7 +25,7 @@ pub fn epochs(runs: &[Run], html: &mut Html) {
 
 fn epoch_table(run: &Run, html: &mut Html) {
     if run.epochs.is_empty() && run.tested.is_none() {
-        html.paragraph("quiet", "No epoch is over yet.");
+        html.paragraph("quiet", "No epoch is finished.");
         return;
     }
     table(&format!("Epochs of {}", run.name), html, |html| {

@@ -34,7 +34,7 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             (None, Some(epoch)) if run.is_of_words() => {
                 html.class("dl", "figures", |html| figure("loss of a next word", &measure(epoch.loss), html));
             }
-            (None, None) if run.is_of_words() => html.paragraph("quiet", "No epoch is over yet."),
+            (None, None) if run.is_of_words() => html.paragraph("quiet", "No epoch is finished."),
             (None, _) => {
                 html.paragraph("quiet", "No rows were held back, or they have not been looked at yet.");
             }

@@ -6,6 +6,7 @@ use super::{cell, columns_of_runs, row_of, section, table};
 use crate::html::Html;
 use crate::numbers::{counted, json};
 use crate::run::Run;
+use runs::recipe::setting_name as name_of;
 
 /// Settings; different ones come first.
 pub fn settings(runs: &[Run], html: &mut Html) {
@@ -68,6 +69,9 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
         if let Some(test) = &settings.test {
             all.push(("test rows from".to_owned(), test.path.clone()));
         }
+        if let Some(path) = &settings.init_from {
+            all.push(("--init-from".to_owned(), path.clone()));
+        }
         all.push(("ranks".to_owned(), settings.world_size.to_string()));
         all.push(("device".to_owned(), settings.device.clone()));
         flattened("", &settings.recipe, &mut all);
@@ -76,56 +80,7 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
     all
 }
 
-/// Path of a setting in the recipe, and its flag, or a description if it has none. A setting with subsettings, such
-/// as the optimizer with its momentum, is shown by name.
-pub const SETTING_NAMES: [(&str, &str); 39] = [
-    ("dataset", "id digest of the dataset"),
-    ("plan", "read in blocks"),
-    ("test_fraction", "--test-fraction"),
-    ("validation_fraction", "--validation-fraction"),
-    ("tokens_max", "--tokens"),
-    ("model.ids", "ids of the vocabulary"),
-    ("model.embedding", "--embedding"),
-    ("model.hidden", "--hidden"),
-    ("model.layers", "--layers"),
-    ("model.bidirectional", "--bidirectional"),
-    ("family", "model"),
-    ("family.classifier.objective", "--loss"),
-    ("family.classifier.objective.label.pos_weight", "--pos-weight"),
-    ("family.classifier.pool", "--pool"),
-    ("family.classifier.linear", "--linear"),
-    ("family.next-word.candidates", "--candidates"),
-    ("row_weight", "--row-weight"),
-    ("batch_rows", "--batch"),
-    ("accumulate", "--accumulate"),
-    ("epochs", "--epochs"),
-    ("rule", "--optimizer"),
-    ("rule.sgd.momentum", "--momentum"),
-    ("weight_decay", "--weight-decay"),
-    ("schedule.base_rate", "--rate"),
-    ("schedule.base_batch_rows", "--base-batch"),
-    ("schedule.batch_rows", "rows of a step"),
-    ("schedule.warm_up_steps", "--warm-up"),
-    ("schedule.decay", "--decay"),
-    ("schedule.decay.step.every_steps", "--decay-epochs, in steps"),
-    ("schedule.decay.step.factor", "--decay-factor"),
-    ("dropout.words", "--dropout-words"),
-    ("dropout.embedding", "--dropout-embedding"),
-    ("dropout.layers", "--dropout-layers"),
-    ("dropout.head", "--dropout-head"),
-    ("clip", "--clip"),
-    ("precision", "--precision"),
-    ("seed", "--seed"),
-    ("patience", "--patience"),
-    ("stop_loss", "--stop-loss"),
-];
-
-fn name_of(place: &str) -> String {
-    let known = SETTING_NAMES.iter().find(|(at, _)| *at == place).map(|(_, name)| (*name).to_owned());
-    known.unwrap_or_else(|| place.replace('.', " › ").replace('_', " "))
-}
-
-/// Collects the settings below a path of the recipe, with their names.
+/// The settings below a place of the recipe, under their names.
 fn flattened(place: &str, value: &serde_json::Value, into: &mut Vec<(String, String)>) {
     let serde_json::Value::Object(fields) = value else {
         into.push((name_of(place), json(value)));

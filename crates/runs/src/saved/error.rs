@@ -60,7 +60,7 @@ pub enum Error {
     },
     /// The path for the model is occupied.
     #[error(
-        "{} is there already and is {found}, expected {expected}; nothing was changed: move it away or name another \
+        "{}: already exists: found {found}, expected {expected}; nothing was changed; move it away, or choose another \
          folder",
         path.display()
     )]

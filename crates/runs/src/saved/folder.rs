@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use dataset::sha256;
 use program::place::folder_of;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
 use super::error::{Error, Result};
@@ -24,6 +25,8 @@ const SUMS_BYTES_MAX: u64 = 1 << 20;
 pub struct Unfinished {
     temporary: TempDir,
     folder: PathBuf,
+    /// Whether a model folder at this path is replaced.
+    replaces: bool,
     /// Names and digests.
     files: Vec<(&'static str, String)>,
 }
@@ -32,19 +35,45 @@ impl Unfinished {
     /// Refuses an occupied path before anything is written.
     pub fn begin(folder: &Path) -> Result<Self> {
         if let Some(found) = occupant(folder).at(folder, "look it up")? {
-            return Err(Error::Occupied { path: folder.to_owned(), found, expected: "a free name" });
+            return Err(Error::Occupied { path: folder.to_owned(), found, expected: "a new name" });
         }
         let parent = folder_of(folder);
         match fs::create_dir(parent) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             made => made.at(parent, "make the folder")?,
         }
-        // The user's umask applies, as for any new folder.
+        Self::beside(folder)
+    }
+
+    /// The same, but an existing model folder is replaced if its files are unchanged and there are no others.
+    pub fn replacing(folder: &Path) -> Result<Self> {
+        if occupant(folder).at(folder, "look it up")?.is_none() {
+            return Self::begin(folder);
+        }
+        let refused = |found: String| Error::Occupied {
+            path: folder.to_owned(),
+            found,
+            expected: "a model folder with unchanged files, which --force replaces",
+        };
+        if !folder.is_dir() {
+            return Err(refused("a file".to_owned()));
+        }
+        let listed = verify(folder).map_err(|error| refused(error.to_string()))?;
+        listed.require(CONFIG).map_err(|error| refused(error.to_string()))?;
+        if let Some(other) = listed.unlisted()? {
+            return Err(refused(format!("a folder with {other}")));
+        }
+        Ok(Self { folder: folder.to_owned(), replaces: true, ..Self::beside(folder)? })
+    }
+
+    fn beside(folder: &Path) -> Result<Self> {
+        let parent = folder_of(folder);
+        // As readable as any new folder is, by the user's umask.
         let readable = Permissions::from_mode(0o777);
         let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempdir_in(parent);
-        // tempfile's message contains a random folder name, so only the kind of the error is used.
+        // tempfile's own error names a random folder; the kind of the error is enough.
         let temporary = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
-        Ok(Self { temporary, folder: folder.to_owned(), files: Vec::new() })
+        Ok(Self { temporary, folder: folder.to_owned(), replaces: false, files: Vec::new() })
     }
 
     /// Writes a file with `write`, makes it durable and returns its SHA-256.
@@ -64,15 +93,35 @@ impl Unfinished {
         let sums: String = self.files.iter().map(|(name, sha256)| format!("{sha256}  {name}\n")).collect();
         self.put(SUMS, |path| fs::write(path, &sums))?;
         sync_folder(self.temporary.path()).at(&self.folder, "write it")?;
-        // At this point, the path holds at most an empty folder, which rename replaces.
-        fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
-        // The temporary path no longer exists, so there is nothing to delete.
-        let _ = self.temporary.keep();
+        if !(self.replaces && exchange(self.temporary.path(), &self.folder)) {
+            // Without an exchange of names, the old folder is moved aside for a moment.
+            let aside = self.replaces.then(|| move_aside(&self.folder)).transpose()?;
+            // At most an empty folder can be at this place by now, which may be replaced.
+            fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
+            // There is nothing to remove under its former name.
+            let _ = self.temporary.keep();
+            drop(aside);
+        }
         sync_folder(folder_of(&self.folder)).at(folder_of(&self.folder), "sync the folder")
     }
 }
 
-/// Describes what exists at a path.
+/// Exchanges the names of two folders, so that the old one is deleted with the temporary folder. Returns whether the file
+/// system supports it.
+fn exchange(new: &Path, old: &Path) -> bool {
+    renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE).is_ok()
+}
+
+/// Moves a folder into a temporary one beside it, with which it is deleted.
+fn move_aside(folder: &Path) -> Result<TempDir> {
+    let parent = folder_of(folder);
+    let made = tempfile::Builder::new().prefix(".replaced-").tempdir_in(parent);
+    let aside = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
+    fs::rename(folder, aside.path().join("old")).at(folder, "move it aside")?;
+    Ok(aside)
+}
+
+/// What is at a place, as a message names it.
 fn occupant(folder: &Path) -> io::Result<Option<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -86,7 +135,7 @@ fn occupant(folder: &Path) -> io::Result<Option<String>> {
     }
     Ok(Some(match expected.iter().find(|expected| !names.iter().any(|name| name == *expected)) {
         Some(missing) => format!("a folder without {missing}"),
-        None => "a saved model".to_owned(),
+        None => "a model folder".to_owned(),
     }))
 }
 
@@ -101,6 +150,17 @@ impl Listed<'_> {
     /// Whether the folder lists this file.
     pub fn has(&self, name: &str) -> bool {
         self.sums.contains_key(name)
+    }
+
+    /// Returns the name of a file that the folder contains and does not list, if any.
+    pub fn unlisted(&self) -> Result<Option<String>> {
+        for entry in fs::read_dir(self.folder).at(self.folder, "list it")? {
+            let name = entry.at(self.folder, "list it")?.file_name().to_string_lossy().into_owned();
+            if name != SUMS && !self.has(&name) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
     }
 
     /// Refuses a folder that does not list this file.

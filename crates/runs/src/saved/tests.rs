@@ -289,7 +289,7 @@ fn an_existing_folder_is_refused_and_unchanged() {
     let error = save(&folder).unwrap_err();
     assert_eq!(
         message(&error, &folder),
-        "model is there already and is a saved model, expected a free name; nothing was changed: move it away or name \
+        "model: already exists: found a model folder, expected a new name; nothing was changed; move it away, or choose \
          another folder"
     );
     assert_eq!(error.exit() as u8, 64);
@@ -297,7 +297,7 @@ fn an_existing_folder_is_refused_and_unchanged() {
     let file = within.path().join("file");
     fs::write(&file, "mine").unwrap();
     let error = save(&file).unwrap_err();
-    assert!(error.to_string().contains("is there already and is a file, expected "), "{error}");
+    assert!(error.to_string().contains("already exists: found a file, expected "), "{error}");
     assert_eq!(names(within.path()), ["file", "model"]);
 }
 

@@ -96,7 +96,7 @@ fn make(folder: &Path) -> Result<bool> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(Error::Occupied {
             path: folder.to_owned(),
             found: "a file".to_owned(),
-            expected: "a free name or an empty folder",
+            expected: "a new name or an empty folder",
             remedy: "choose another --out".to_owned(),
         }),
         Err(error) => Err(Error::io(folder, error)),

@@ -20,7 +20,10 @@ pub struct RunSettings {
     pub dataset: DatasetRecord,
     /// The test dataset, if it is another one.
     pub test: Option<DatasetRecord>,
-    /// The recipe, keyed by the names of its settings.
+    /// Path of the initial weights (`--init-from`), if they were not random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init_from: Option<String>,
+    /// The recipe, by the names of its settings.
     pub recipe: serde_json::Value,
     /// Number of trained parameters.
     pub parameters: u64,
@@ -105,6 +108,7 @@ mod tests {
             preparation: None,
             dataset: DatasetRecord { path: String::new(), rows: [0; 3], positive: [0; 3], card: Vec::new() },
             test: None,
+            init_from: None,
             recipe,
             parameters: 0,
             steps_of_epoch: 0,

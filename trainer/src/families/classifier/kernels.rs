@@ -2,7 +2,7 @@
 
 use batches::Batch;
 use kernels::{Engine, Share};
-use runs::recipe::{Dropout, LstmSettings, Pool};
+use runs::recipe::{Dropout, LstmSettings, Pool, Precision, Recipe};
 use tch::{Kind, Tensor};
 
 use super::loss::row_loss;
@@ -24,7 +24,23 @@ pub(crate) fn engine(classifier: &Classifier, compute: &Compute, dropout: Dropou
     compute.shared_team().filter(|_| is_supported).map(|team| Engine::new(sizes, team))
 }
 
-/// Adds the gradients of a share's rows and returns the weighted sum of their losses.
+/// Returns what the kernels do not support in a recipe, and what they support, if anything.
+pub fn unsupported(recipe: &Recipe) -> Option<(String, &'static str)> {
+    let LstmSettings { hidden, bidirectional, .. } = recipe.model;
+    if bidirectional {
+        Some(("--bidirectional is set".to_owned(), "one direction"))
+    } else if !(hidden as usize).is_multiple_of(kernels::Sizes::HIDDEN_MULTIPLE) {
+        Some((format!("--hidden is {hidden}"), "multiples of 16"))
+    } else if recipe.dropout.embedding > 0.0 {
+        Some((format!("--dropout-embedding is {}", recipe.dropout.embedding), "0"))
+    } else if recipe.precision != Precision::F32 {
+        Some(("--precision is not f32".to_owned(), "f32"))
+    } else {
+        None
+    }
+}
+
+/// Adds the gradients of a share's rows; the weighted sum of their losses.
 pub(crate) fn add_gradients(
     engine: &mut Engine,
     gradients: &mut [Tensor],

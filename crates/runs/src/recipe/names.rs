@@ -1,0 +1,121 @@
+//! Fields of a recipe → the flags that set them, for messages and reports.
+
+use serde_json::Value;
+
+/// Fields of a recipe, by their path, and the flag of each, or what it is if no flag sets it. A value that is one of
+/// several kinds, as the optimizer, has the name of its kind.
+pub const SETTING_NAMES: [(&str, &str); 39] = [
+    ("dataset", "id digest of the dataset"),
+    ("plan", "read in blocks"),
+    ("test_fraction", "--test-fraction"),
+    ("validation_fraction", "--validation-fraction"),
+    ("tokens_max", "--tokens"),
+    ("model.ids", "ids of the vocabulary"),
+    ("model.embedding", "--embedding"),
+    ("model.hidden", "--hidden"),
+    ("model.layers", "--layers"),
+    ("model.bidirectional", "--bidirectional"),
+    ("family", "model"),
+    ("family.classifier.objective", "--loss"),
+    ("family.classifier.objective.label.pos_weight", "--pos-weight"),
+    ("family.classifier.pool", "--pool"),
+    ("family.classifier.linear", "--linear"),
+    ("family.next-word.candidates", "--candidates"),
+    ("row_weight", "--row-weight"),
+    ("batch_rows", "--batch"),
+    ("accumulate", "--accumulate"),
+    ("epochs", "--epochs"),
+    ("rule", "--optimizer"),
+    ("rule.sgd.momentum", "--momentum"),
+    ("weight_decay", "--weight-decay"),
+    ("schedule.base_rate", "--rate"),
+    ("schedule.base_batch_rows", "--base-batch"),
+    ("schedule.batch_rows", "rows of a step"),
+    ("schedule.warm_up_steps", "--warm-up"),
+    ("schedule.decay", "--decay"),
+    ("schedule.decay.step.every_steps", "--decay-epochs, in steps"),
+    ("schedule.decay.step.factor", "--decay-factor"),
+    ("dropout.words", "--dropout-words"),
+    ("dropout.embedding", "--dropout-embedding"),
+    ("dropout.layers", "--dropout-layers"),
+    ("dropout.head", "--dropout-head"),
+    ("clip", "--clip"),
+    ("precision", "--precision"),
+    ("seed", "--seed"),
+    ("patience", "--patience"),
+    ("stop_loss", "--stop-loss"),
+];
+
+/// The flag that sets a field of a recipe, or the name of the field.
+pub fn setting_name(place: &str) -> String {
+    let known = SETTING_NAMES.iter().find(|(at, _)| *at == place).map(|(_, name)| (*name).to_owned());
+    known.unwrap_or_else(|| place.replace('.', " › ").replace('_', " "))
+}
+
+/// The first setting in which two recipes differ: its flag, and both values.
+pub fn first_difference(found: &Value, expected: &Value) -> Option<(String, String, String)> {
+    difference_at("", found, expected)
+}
+
+fn difference_at(place: &str, found: &Value, expected: &Value) -> Option<(String, String, String)> {
+    if found == expected {
+        return None;
+    }
+    if let (Value::Object(found), Value::Object(expected)) = (found, expected)
+        && found.keys().eq(expected.keys())
+    {
+        return expected.iter().find_map(|(name, expected)| {
+            let below = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+            difference_at(&below, &found[name], expected)
+        });
+    }
+    if let (Value::Object(found), Value::Object(expected)) = (found, expected)
+        && place.is_empty()
+    {
+        let (name, expected) = expected.iter().find(|(name, value)| found.get(*name) != Some(value))?;
+        let found = found.get(name).map_or_else(|| "missing".to_owned(), shown);
+        return Some((setting_name(name), found, shown(expected)));
+    }
+    Some((setting_name(place), shown(found), shown(expected)))
+}
+
+/// A value as a flag has it; a value with settings of its own by its kind.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "not set".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Object(kinds) if kinds.len() == 1 => kinds.keys().cloned().collect(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_difference_is_named_by_its_flag() {
+        let differs = |found: Value, expected: Value| {
+            let (name, found, expected) = first_difference(&found, &expected).unwrap();
+            format!("{name} {found} {expected}")
+        };
+        assert_eq!(differs(json!({"seed": 1}), json!({"seed": 2})), "--seed 1 2");
+        assert_eq!(
+            differs(json!({"model": {"ids": 5, "hidden": 16}}), json!({"model": {"ids": 5, "hidden": 32}})),
+            "--hidden 16 32"
+        );
+        assert_eq!(
+            differs(json!({"rule": {"sgd": {"momentum": 0.9}}}), json!({"rule": "adam"})),
+            "--optimizer sgd adam"
+        );
+        assert_eq!(
+            differs(json!({"rule": {"sgd": {"momentum": 0.9}}}), json!({"rule": {"sgd": {"momentum": 0.5}}})),
+            "--momentum 0.9 0.5"
+        );
+        assert_eq!(differs(json!({"clip": null}), json!({"clip": 1.0})), "--clip not set 1.0");
+        assert_eq!(differs(json!({}), json!({"seed": 2})), "--seed missing 2");
+        assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1})), None);
+    }
+}

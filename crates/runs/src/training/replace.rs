@@ -1,0 +1,116 @@
+//! Replacing the training in a folder: only one that a command of ours wrote, with unchanged files and no others.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::{
+    CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, RunSettings, SCORES, SETTINGS,
+    TENSORBOARD,
+};
+use crate::error::{Error, Result};
+use crate::saved::folder::verify;
+
+/// Names in a training folder. The settings are last: a folder that was cleared halfway is still known as a training.
+pub const NAMES: [&str; 7] = [MODEL, CHECKPOINTS, EVALUATION, SCORES, METRICS, TENSORBOARD, SETTINGS];
+
+/// Names in a folder, without the lock, the logs of `launch`, and hidden files, which an interrupted write leaves.
+pub fn names(folder: &Path) -> Result<Vec<String>> {
+    let mut names = all_names(folder)?;
+    names.retain(|name| {
+        let is_log = name.starts_with("rank-") && name.ends_with(".log");
+        name != LOCK && !is_log && !name.starts_with('.')
+    });
+    Ok(names)
+}
+
+/// Refuses to replace a folder that is neither empty nor a training folder with unchanged files and no others.
+pub fn check_replaceable(folder: &Path) -> Result<()> {
+    let names = names(folder)?;
+    if names.is_empty() {
+        return Ok(());
+    }
+    let refused = |found: String| {
+        Err(Error::Occupied {
+            path: folder.to_owned(),
+            found,
+            expected: "a training folder with unchanged files, which --force replaces",
+            remedy: "nothing was changed; move the folder away, or choose another --out".to_owned(),
+        })
+    };
+    if let Some(other) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        return refused(other.clone());
+    }
+    if !is_document::<RunSettings>(&folder.join(SETTINGS)) {
+        return refused(format!("no {SETTINGS} of a training"));
+    }
+    let mut folders = Vec::new();
+    if folder.join(MODEL).exists() {
+        folders.push(folder.join(MODEL));
+    }
+    if folder.join(CHECKPOINTS).exists() {
+        for name in all_names(&folder.join(CHECKPOINTS))? {
+            let is_temporary = name.starts_with('.');
+            if name.starts_with("step-") {
+                folders.push(folder.join(CHECKPOINTS).join(name));
+            } else if name != "latest" && !is_temporary {
+                return refused(format!("{CHECKPOINTS}/{name}"));
+            }
+        }
+    }
+    for listed in &folders {
+        let changed = match verify(listed) {
+            Err(error) => Some(error.to_string()),
+            Ok(files) => files.unlisted()?.map(|name| listed.join(name).display().to_string()),
+        };
+        if let Some(changed) = changed {
+            return refused(changed);
+        }
+    }
+    if let Some(other) = all_names_if_any(&folder.join(TENSORBOARD))?
+        .into_iter()
+        .find(|name| !name.starts_with("events.out.tfevents"))
+    {
+        return refused(format!("{TENSORBOARD}/{other}"));
+    }
+    let evaluation = folder.join(EVALUATION);
+    if evaluation.exists() && !is_document::<EvaluationRecord>(&evaluation) {
+        return refused(format!("no {EVALUATION} of a training"));
+    }
+    Ok(())
+}
+
+/// Deletes the training in a folder. It disappears by renames first, so that no half of it is left under its names.
+pub fn clear(folder: &Path) -> Result<()> {
+    let aside = tempfile::Builder::new()
+        .prefix(".replaced-")
+        .tempdir_in(folder)
+        .map_err(|error| Error::io(folder, error.kind().into()))?;
+    for name in NAMES {
+        match fs::rename(folder.join(name), aside.path().join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io(&folder.join(name), error));
+            }
+            _ => {}
+        }
+    }
+    aside.close().map_err(|source| Error::io(folder, source))
+}
+
+fn is_document<T: serde::de::DeserializeOwned>(path: &Path) -> bool {
+    fs::read(path).is_ok_and(|json| serde_json::from_slice::<T>(&json).is_ok())
+}
+
+fn all_names_if_any(folder: &Path) -> Result<Vec<String>> {
+    if folder.exists() { all_names(folder) } else { Ok(Vec::new()) }
+}
+
+fn all_names(folder: &Path) -> Result<Vec<String>> {
+    let failed = |source| Error::io(folder, source);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        names.push(entry.map_err(failed)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,179 @@
+//! Values of flags that are one of several names.
+
+use std::str::FromStr;
+
+use batches::RowWeight;
+use clap::ValueEnum;
+use corpus::format::FormatName;
+use runs::recipe::{Pool, Precision};
+use thiserror::Error;
+
+/// `--format`.
+#[derive(Clone, Copy, Debug)]
+pub enum LineFormat {
+    /// A review, in a format of the mapper.
+    Review(FormatName),
+    /// A text without a rating.
+    Text,
+}
+
+impl FromStr for LineFormat {
+    type Err = UnknownLineFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLineFormat> {
+        match name {
+            "text" => Ok(Self::Text),
+            _ => name.parse().map(Self::Review).map_err(|_| UnknownLineFormat),
+        }
+    }
+}
+
+/// An unknown name of a format.
+#[derive(Clone, Debug, Error)]
+#[error("expected json, polarity-csv, fasttext or text")]
+pub struct UnknownLineFormat;
+
+/// `--recipe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RecipeName {
+    /// Measured on three review corpora; batch size and epochs depend on the number of rows.
+    Modern,
+    /// The original system's.
+    Original,
+}
+
+/// `--pool`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PoolName {
+    /// The hidden state at the last token.
+    Last,
+    /// The mean and the maximum of all hidden states, concatenated.
+    MeanMax,
+}
+
+impl From<PoolName> for Pool {
+    fn from(name: PoolName) -> Self {
+        match name {
+            PoolName::Last => Self::Last,
+            PoolName::MeanMax => Self::MeanMax,
+        }
+    }
+}
+
+/// `--loss`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LossName {
+    /// Binary cross-entropy on the label.
+    Label,
+    /// Squared error on the rating.
+    Rating,
+    /// Cross-entropy on the five ratings.
+    FiveRatings,
+}
+
+/// `--pos-weight`.
+#[derive(Clone, Copy, Debug)]
+pub enum PosWeight {
+    /// Negative rows / positive rows of the training split.
+    Balanced,
+    /// A fixed weight.
+    Number(f64),
+}
+
+impl std::str::FromStr for PosWeight {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<f64>() {
+            _ if text == "balanced" => Ok(Self::Balanced),
+            Ok(number) if number.is_finite() && number > 0.0 => Ok(Self::Number(number)),
+            _ => Err("expected a number above 0, or balanced".to_owned()),
+        }
+    }
+}
+
+/// `--row-weight`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum RowWeightName {
+    /// 1.
+    One,
+    /// 1 + the logarithm of its number of reviews.
+    Log,
+    /// Its number of reviews.
+    Count,
+}
+
+impl From<RowWeightName> for RowWeight {
+    fn from(name: RowWeightName) -> Self {
+        match name {
+            RowWeightName::One => Self::One,
+            RowWeightName::Log => Self::Log,
+            RowWeightName::Count => Self::Count,
+        }
+    }
+}
+
+/// `--optimizer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OptimizerName {
+    /// Stochastic gradient descent with momentum.
+    Sgd,
+    /// Adam; weight decay is part of the gradient.
+    Adam,
+    /// Adam with decoupled weight decay.
+    Adamw,
+}
+
+/// `--decay`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DecayName {
+    /// Constant.
+    Constant,
+    /// Multiplied by a factor every N epochs.
+    Step,
+    /// Decreases linearly to 0 at the last step.
+    Linear,
+    /// Decreases along half a cosine to 0 at the last step.
+    Cosine,
+}
+
+/// `--precision`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum PrecisionName {
+    /// 32 bits.
+    F32,
+    /// 64 bits.
+    F64,
+    /// bfloat16 autocast; on GPUs.
+    Bf16,
+}
+
+impl From<PrecisionName> for Precision {
+    fn from(name: PrecisionName) -> Self {
+        match name {
+            PrecisionName::F32 => Self::F32,
+            PrecisionName::F64 => Self::F64,
+            PrecisionName::Bf16 => Self::Bf16,
+        }
+    }
+}
+
+/// `--device`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceName {
+    /// A GPU if one is available, otherwise the CPU.
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The GPU of this rank.
+    Cuda,
+}
+
+/// `--compute`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ComputeName {
+    /// The built-in kernels if they support the model, otherwise PyTorch.
+    Auto,
+    /// PyTorch.
+    Pytorch,
+}

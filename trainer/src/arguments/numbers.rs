@@ -1,0 +1,79 @@
+//! Numbers as users write them → values in a range; messages name the range.
+
+use std::ops::RangeInclusive;
+
+/// Parses a whole number within `range`.
+pub(super) fn whole<T: TryFrom<i64>>(
+    range: RangeInclusive<i64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
+    move |text| {
+        let number = text.parse::<i64>().ok().filter(|number| range.contains(number));
+        let expected = || format!("expected a whole number from {} to {}", range.start(), range.end());
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(expected)
+    }
+}
+
+/// Parses a whole number of `least` or more.
+pub(super) fn at_least<T: TryFrom<u64>>(
+    least: u64,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
+    move |text| {
+        let number = text.parse::<u64>().ok().filter(|&number| number >= least);
+        let expected = || format!("expected a whole number of at least {least}");
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(expected)
+    }
+}
+
+/// Parses a number from 0 to less than 1.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    number(text, |value| (0.0..1.0).contains(&value), "from 0 to less than 1")
+}
+
+/// Parses a number above 0 and at most 1.
+pub(super) fn factor(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0 && value <= 1.0, "above 0 and at most 1")
+}
+
+/// Parses a number above 0.
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0, "above 0")
+}
+
+/// Parses a number of 0 or more.
+pub(super) fn not_negative(text: &str) -> Result<f64, String> {
+    number(text, |value| value >= 0.0, "of 0 or more")
+}
+
+fn number(text: &str, is_valid: impl Fn(f64) -> bool, range: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && is_valid(*value));
+    value.ok_or_else(|| format!("expected a number {range}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_outside_its_range_is_refused_with_the_range() {
+        assert_eq!(whole::<i64>(1..=16)("16"), Ok(16));
+        for text in ["0", "17", "-1", "1.5", "many", ""] {
+            let expected = Err("expected a whole number from 1 to 16".to_owned());
+            assert_eq!(whole::<i64>(1..=16)(text), expected, "{text}");
+        }
+        assert_eq!(at_least::<u32>(1)("1"), Ok(1));
+        for text in ["0", "-1", "4294967296"] {
+            let expected = Err("expected a whole number of at least 1".to_owned());
+            assert_eq!(at_least::<u32>(1)(text), expected, "{text}");
+        }
+        assert_eq!(share("0"), Ok(0.0));
+        assert_eq!(share("1"), Err("expected a number from 0 to less than 1".to_owned()));
+        assert_eq!(factor("1"), Ok(1.0));
+        assert_eq!(factor("0"), Err("expected a number above 0 and at most 1".to_owned()));
+        assert_eq!(positive("1e-30"), Ok(1e-30));
+        assert_eq!(positive("0"), Err("expected a number above 0".to_owned()));
+        assert_eq!(not_negative("-1"), Err("expected a number of 0 or more".to_owned()));
+        for text in ["NaN", "inf", "much"] {
+            assert!(not_negative(text).is_err(), "{text}");
+        }
+    }
+}

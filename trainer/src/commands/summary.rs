@@ -1,0 +1,90 @@
+//! The result of a training as one JSON document, for `--json`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use batches::Part;
+use runs::recipe::Position;
+use runs::training::{EVALUATION, EvaluationRecord, MODEL};
+use scoring::Metrics;
+use serde::Serialize;
+
+use crate::error::{Error, Result, STANDARD_OUTPUT};
+
+/// The summary that `fit --json` and `pretrain --json` print.
+#[derive(Debug, Serialize)]
+pub(super) struct Summary {
+    /// The training folder.
+    training: PathBuf,
+    /// The model folder.
+    model: PathBuf,
+    /// Whether `--resume` found the training complete, so that nothing was computed.
+    was_complete: bool,
+    /// Number of epochs.
+    epochs: Option<u32>,
+    /// Number of steps.
+    steps: Option<u64>,
+    /// The epoch whose weights were saved and its validation loss, if there is a validation split.
+    kept: Option<Kept>,
+    /// The final evaluation; `null` if no rows were held back.
+    pub(super) evaluation: Option<Evaluated>,
+}
+
+#[derive(Debug, Serialize)]
+struct Kept {
+    epoch: u32,
+    validation_loss: f64,
+}
+
+/// Metrics of the split that was evaluated.
+#[derive(Debug, Serialize)]
+pub(super) struct Evaluated {
+    part: Part,
+    dataset: String,
+    #[serde(flatten)]
+    metrics: Metrics,
+}
+
+impl From<&EvaluationRecord> for Evaluated {
+    fn from(record: &EvaluationRecord) -> Self {
+        Self { part: record.part, dataset: record.dataset.clone(), metrics: record.metrics }
+    }
+}
+
+impl Summary {
+    /// Of a training that ended at this position.
+    pub(super) fn of(folder: &Path, position: &Position) -> Self {
+        let kept = position.best.map(|(validation_loss, epoch)| Kept { epoch, validation_loss });
+        Self {
+            training: folder.to_owned(),
+            model: folder.join(MODEL),
+            was_complete: false,
+            epochs: Some(position.epoch),
+            steps: Some(position.steps),
+            kept,
+            evaluation: None,
+        }
+    }
+
+    /// Of a training that was complete: what its folder contains.
+    pub(super) fn of_complete(folder: &Path) -> Self {
+        let json = fs::read(folder.join(EVALUATION)).unwrap_or_default();
+        let record = serde_json::from_slice::<EvaluationRecord>(&json).ok();
+        Self {
+            training: folder.to_owned(),
+            model: folder.join(MODEL),
+            was_complete: true,
+            epochs: None,
+            steps: record.as_ref().map(|record| record.step),
+            kept: None,
+            evaluation: record.as_ref().map(Evaluated::from),
+        }
+    }
+}
+
+/// Prints a summary on standard output.
+pub(super) fn print(summary: &Summary) -> Result<()> {
+    let json = serde_json::to_string(summary).map_err(|error| Error::internal(&error))?;
+    writeln!(io::stdout(), "{json}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
+}
