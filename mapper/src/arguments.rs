@@ -37,7 +37,7 @@ pub struct Arguments {
     /// Files are read in this order. - is standard input.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The same as [FILE]...
+    /// The same as FILE
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "files", help_heading = "Input")]
     pub input: Vec<PathBuf>,
     /// Maximum length of a line

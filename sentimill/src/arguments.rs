@@ -30,7 +30,7 @@ pub struct Arguments {
     /// A pattern is quoted, as in 'reviews-*.gz'. - is standard input.
     #[arg(value_name = "PLACE", required_unless_present = "input")]
     pub places: Vec<String>,
-    /// The same as [PLACE]...
+    /// The same as PLACE
     #[arg(long, value_name = "PLACE", num_args = 1.., conflicts_with = "places", help_heading = "Input")]
     pub input: Vec<String>,
     /// Maximum share of bad lines

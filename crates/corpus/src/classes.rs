@@ -58,7 +58,7 @@ impl UnratedClasses {
         ))
     }
 
-    /// Stars for numbered classes as most datasets number them; for any other class the place where its stars go.
+    /// Example stars for numbered classes, as most datasets number them; for any other class a placeholder.
     fn suggested(&self, ratings: &ClassRatings) -> String {
         let numbers: Option<Vec<i64>> = self.lines.keys().map(|class| class.parse().ok()).collect();
         match numbers.as_deref() {

@@ -177,7 +177,7 @@ impl<T> At<T> for hdf5::Result<T> {
             let (path, found) = (path.to_owned(), error.to_string());
             match system_error(&error) {
                 Some(source) => Error::Io { path, action, source },
-                // The library's addresses, times and names of calls help nobody.
+                // Drops addresses, times and call names of the library, which do not help a user.
                 None => {
                     let found = found.rsplit(": ").next().unwrap_or_default().to_lowercase();
                     Error::Hdf5 { path, action, found }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Compression;
 
-/// A kind of file that holds no lines as it is.
+/// A kind of file without lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
     /// A zip archive.
@@ -21,7 +21,7 @@ pub enum Packed {
     Hdf5,
 }
 
-/// How each kind begins.
+/// The magic bytes of each kind.
 const MAGIC: [(&[u8], Packed); 6] = [
     (b"PK\x03\x04", Packed::Zip),
     (b"7z\xbc\xaf\x27\x1c", Packed::SevenZip),
@@ -32,12 +32,12 @@ const MAGIC: [(&[u8], Packed); 6] = [
 ];
 
 impl Packed {
-    /// The kind of what begins like this; `None` for what may hold lines.
+    /// The kind of input with this beginning; `None` if it may contain lines.
     pub fn of(beginning: &[u8]) -> Option<Self> {
         MAGIC.iter().find(|(magic, _)| beginning.starts_with(magic)).map(|&(_, packed)| packed)
     }
 
-    /// What to do with a file of this name.
+    /// The remedy for a file with this name.
     pub(crate) fn remedy(self, file: &str) -> String {
         let unpack =
             |command: &str| format!("unpack it into standard input, as by {command} {file} | mapper");

@@ -203,7 +203,7 @@ fn bad_lines_are_named_by_file_and_line_number() {
 }
 
 #[test]
-fn counts_replace_nothing_but_counts() {
+fn counts_overwrite_only_counts() {
     let job = Job::mapped(1);
     let occupied = |file: &str, found: &str| {
         format!(

@@ -101,7 +101,7 @@ fn an_identical_dataset_of_the_other_program_is_accepted() {
 }
 
 #[test]
-fn without_counts_merge_warns_that_it_cannot_know_of_a_failed_mapper() {
+fn without_counts_merge_warns_that_it_cannot_detect_a_failed_mapper() {
     let job = Job::done(1);
     let warnings = |merged: crate::job::Ended| {
         assert_eq!(merged.code, 0, "{}", merged.stderr);
