@@ -223,7 +223,7 @@ fn merge_requires_every_partition_and_no_other() {
 
     let missing = run(&mut merge(&run_folder, &dataset), b"").with_code(66);
 
-    assert!(none.stderr.contains("has no committed partition"), "{}", none.stderr);
+    assert!(none.stderr.contains("found no committed partition"), "{}", none.stderr);
     assert!(missing.stderr.contains("3 of 4 partitions: missing 2;"), "{}", missing.stderr);
     assert!(!dataset.exists() && !run_folder.join("manifest.json").exists());
 }
