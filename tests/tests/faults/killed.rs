@@ -109,6 +109,50 @@ fn a_merge_killed_at_any_step_and_restarted_makes_the_same_files() {
 }
 
 #[test]
+fn a_replacing_merge_killed_at_any_step_leaves_whole_files_and_can_run_again() {
+    if !permitted() {
+        return;
+    }
+    let room = Room::new();
+    room.reduce_all(&JOB);
+    let out = room.path().join("out");
+    let files_of = |more: &[&str]| {
+        room.unmerge();
+        run(room.merge(&JOB).args(more), b"").succeeded();
+        visible(&out)
+    };
+    let old = files_of(&["--vocabulary-size", "5"]);
+    let new = files_of(&[]);
+    assert!(new.keys().eq(&MERGED) && old.keys().eq(&MERGED), "{:?}", new.keys());
+    let replacing = || {
+        let mut merge = room.merge(&JOB);
+        merge.arg("--force");
+        merge
+    };
+
+    each_step("replacing merge killed", 3, Ways::Each(&[Naming::Rename]), |at, naming| {
+        for (name, bytes) in &old {
+            fs::write(out.join(name), bytes).unwrap();
+        }
+
+        let call = kill_at(&replacing(), b"", at, naming);
+
+        let how = described("merge --force", at, call.as_ref(), &format!("{naming:?}"));
+        for (name, bytes) in visible(&out) {
+            let is_whole = old.get(&name) == Some(&bytes) || new.get(&name) == Some(&bytes);
+            assert!(is_whole, "{how}: {name} is neither the old one nor the new one");
+        }
+        assert!(visible(&out).keys().eq(&MERGED), "{how}: {:?}", visible(&out).keys());
+
+        let again = run(&mut replacing(), b"");
+
+        assert_eq!(again.code, 0, "{how}: {}", again.stderr);
+        assert!(visible(&out) == new, "{how}: other files");
+        call
+    });
+}
+
+#[test]
 fn sentimill_killed_at_any_step_and_restarted_makes_the_same_files() {
     if !permitted() {
         return;
