@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use hadoop::{Heartbeat, Runner, Variable, silence};
 use program::exit::{self, Exit, chain, usage};
 use program::pipe::widen;
+use progress::ProgressBars;
 use reducer::arguments::Arguments;
 use reducer::task::{Others, Task, host, in_names, random_attempt};
 use store::Store;
@@ -47,11 +48,12 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     widen(&stdin);
     // Blocks larger than the buffer of standard input bypass it.
     // What a user's reducer logs is informational; Hadoop reads counters and states in the log of a task.
-    let log: Box<dyn Write> = match task.runner {
-        Runner::User if arguments.quiet => Box::new(io::sink()),
-        _ => Box::new(io::stderr()),
+    let (log, progress): (Box<dyn Write>, _) = match task.runner {
+        Runner::User if arguments.quiet => (Box::new(io::sink()), ProgressBars::to_nobody()),
+        Runner::User => (Box::new(io::stderr()), ProgressBars::to_stderr("reducer")),
+        Runner::Hadoop => (Box::new(io::stderr()), ProgressBars::to_nobody()),
     };
-    reducer::run(stdin, io::stdout().lock(), log, &store, &task).map_err(failed)?;
+    reducer::run(progress.counting(stdin), io::stdout().lock(), log, &store, &task).map_err(failed)?;
     drop(heartbeat);
     Ok(())
 }

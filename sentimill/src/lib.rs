@@ -184,7 +184,7 @@ impl Job<'_> {
             || {
                 let reviews_per_s =
                     mapping.reviews.load(Ordering::Relaxed) as f64 / begin.elapsed().as_secs_f64();
-                bar.set_message(format!("{reviews_per_s:.0} reviews/s"));
+                bar.set_message(format!("reading, {reviews_per_s:.0} reviews/s"));
                 bar.set_position(self.reading.bytes_read());
             },
         );

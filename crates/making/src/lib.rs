@@ -12,7 +12,6 @@ mod hashes;
 mod ids;
 mod ledger;
 mod make;
-mod progress;
 mod publish;
 mod record;
 mod report;
@@ -20,6 +19,7 @@ mod vocabulary;
 
 use std::num::NonZeroUsize;
 
+pub use ::progress::ProgressBars;
 pub use card::describe;
 pub use check::{Checked, check};
 pub use content::{DatasetContent, Size};
@@ -28,7 +28,6 @@ pub use hashes::Hashes;
 pub use ids::Ids;
 pub use ledger::ledger_lines;
 pub use make::{DatasetOptions, Existing, Making, VocabularyFrom};
-pub use progress::ProgressBars;
 pub use record::{check_version, parsed_record};
 pub use report::{Report, json};
 

@@ -13,13 +13,13 @@ use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write
 use dataset::manifest::{DatasetManifest, Seal};
 use dataset::sha256;
 use program::exit::chain;
+use progress::ProgressBars;
 use tempfile::TempPath;
 
 use crate::card::describe_while;
 use crate::content::{DatasetContent, Size};
 use crate::error::{Error, Result, at};
 use crate::ids::Ids;
-use crate::progress::ProgressBars;
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced, same_file};
 use crate::vocabulary::{most_frequent, recounted};
 
