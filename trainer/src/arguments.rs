@@ -28,62 +28,67 @@ const MORE: &str = "--help shows all options and examples.";
 
 const EXAMPLES: &str = "\
 Examples:
-  Train a classifier, classify new reviews, and write a report:
-    trainer fit reviews.h5
-    trainer predict reviews.model new.json.gz
-    trainer report reviews.model
-  Train on two processes of this machine:
-    trainer launch --nproc 2 -- fit reviews.h5";
+  trainer fit reviews.h5
+      Train a classifier; the training folder is reviews.model
+
+  trainer predict reviews.model new.json.gz
+      Classify new reviews with it";
 
 const FIT_EXAMPLES: &str = "\
 Examples:
-  Train on a dataset; the training folder is reviews.model:
-    trainer fit reviews.h5
-  Train on train.h5 and test on test.h5, with a lower learning rate:
-    trainer fit train.h5 --test test.h5 --lr 0.001 -o sentiment";
+  trainer fit reviews.h5
+      Train on a dataset; the training folder is reviews.model
+
+  trainer fit train.h5 --test test.h5 --lr 0.001 -o sentiment
+      Train on train.h5 and test on test.h5, with a lower learning rate";
 
 const PRETRAIN_EXAMPLES: &str = "\
 Examples:
-  Pretrain on all reviews, then train a classifier from the result:
-    trainer pretrain reviews.h5
-    trainer fit reviews.h5 --init-from reviews.pretrained
-  Pretrain for two epochs on larger layers:
-    trainer pretrain reviews.h5 --epochs 2 --hidden 128 -o large";
+  trainer pretrain reviews.h5
+      Pretrain on all reviews, for `fit --init-from reviews.pretrained`
+
+  trainer pretrain reviews.h5 --epochs 2 --hidden 128 -o large
+      Pretrain for two epochs on larger layers";
 
 const EVALUATE_EXAMPLES: &str = "\
 Examples:
-  Evaluate a model on two datasets that have its vocabulary:
-    trainer evaluate reviews.model test.h5 other.h5
-  Evaluate it on the test split of its own dataset:
-    trainer evaluate reviews.model reviews.h5 --test-fraction 0.1";
+  trainer evaluate reviews.model test.h5 other.h5
+      Evaluate a model on two datasets that have its vocabulary
+
+  trainer evaluate reviews.model reviews.h5 --test-fraction 0.1
+      Evaluate it on the test split of its own dataset";
 
 const PREDICT_EXAMPLES: &str = "\
 Examples:
-  Classify reviews in compressed files:
-    trainer predict reviews.model new.json.gz > answers.jsonl
-  Classify one text per line from standard input:
-    echo 'a good book' | trainer predict reviews.model --format text";
+  trainer predict reviews.model new.json.gz > answers.jsonl
+      Classify reviews in compressed files
+
+  echo 'a good book' | trainer predict reviews.model --format text
+      Classify one text per line from standard input";
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
-  Write the model with predict.py and a copy for PyTorch:
-    trainer export reviews.model
-  Write it to another folder:
-    trainer export reviews.model --out /models/sentiment";
+  trainer export reviews.model
+      Write the model with predict.py and tokenizer.json
+
+  trainer export reviews.model --out /models/sentiment
+      Write it to another folder";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:
-  Write report.html about one training:
-    trainer report reviews.model
-  Compare three trainings:
-    trainer report small large deep --out compared.html";
+  trainer report reviews.model
+      Write report.html about one training
+
+  trainer report small large deep --out compared.html
+      Compare three trainings";
 
 const LAUNCH_EXAMPLES: &str = "\
 Examples:
-  Train on four processes:
-    trainer launch --nproc 4 -- fit reviews.h5
-  Evaluate on two processes, with one log file per process:
-    trainer launch --nproc 2 --log-dir logs -- evaluate reviews.model test.h5";
+  trainer launch --nproc 4 -- fit reviews.h5
+      Train on four processes
+
+  trainer launch --nproc 2 --log-dir logs -- evaluate reviews.model test.h5
+      Evaluate on two processes, with one log file per process";
 
 /// Train a sentiment classifier on a dataset, and classify reviews with it.
 #[derive(Debug, Parser)]

@@ -155,7 +155,7 @@ fn a_plain_training_is_resumed_with_the_same_defaults() {
     fit(&dataset, &resumed, &["--checkpoint-steps", "70"]);
     fs::remove_dir_all(resumed.join("model")).unwrap();
     let said = fit(&dataset, &resumed, &["--resume"]);
-    assert!(said.contains("resumes after step 280, in epoch "), "{said}");
+    assert!(said.contains("resuming after step 280, in epoch "), "{said}");
     assert!(weights(&resumed) == weights(&whole));
 }
 

@@ -31,10 +31,10 @@ fn the_long_help_of_every_command_ends_with_two_examples() {
     for command in COMMANDS {
         let help = help(command, "--help");
         let (_, examples) = help.split_once("\nExamples:\n").unwrap();
-        let commands = examples.lines().filter(|line| line.starts_with("    ")).collect::<Vec<_>>();
-        let titles = examples.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-        assert_eq!(titles.count(), 2, "{command:?}:\n{examples}");
-        assert!(commands.len() >= 2 && commands.iter().all(|line| line.contains("trainer ")), "{examples}");
+        let runs = |line: &&str| line.strip_prefix("  ").is_some_and(|line| !line.starts_with(' '));
+        let commands = examples.lines().filter(runs).collect::<Vec<_>>();
+        assert_eq!(commands.len(), 2, "{command:?}:\n{examples}");
+        assert!(commands.iter().all(|line| line.contains("trainer ")), "{command:?}:\n{examples}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{command:?}:\n{help}");
     }
 }

@@ -175,7 +175,7 @@ impl Run {
         let value = match read(file) {
             Ok(value) => value,
             Err(error) => {
-                self.notes.push(format!("{name} cannot be read, so {what} are not here: {error}."));
+                self.notes.push(format!("{name} cannot be read, so {what} are missing: {error}."));
                 return Ok(None);
             }
         };
@@ -183,7 +183,9 @@ impl Run {
         match serde_json::from_value(value) {
             Ok(document) => Ok(Some(document)),
             Err(error) => {
-                self.notes.push(format!("{name} is not as it was written, so {what} are not here: {error}."));
+                self.notes.push(format!(
+                    "{name} was changed after it was written, so {what} are missing: {error}."
+                ));
                 Ok(None)
             }
         }
@@ -211,7 +213,7 @@ impl Run {
         if n_unread > 0 {
             let lines = counted(n_unread as u64, "line");
             self.notes.push(format!(
-                "{lines} of {METRICS} cannot be read: a killed training may leave half a line."
+                "{lines} of {METRICS} cannot be read: a killed training can leave half a line."
             ));
         }
         Ok(())

@@ -111,15 +111,15 @@ fn the_page_says_what_a_training_was_and_how_it_went() {
     for text in [
         "<title>careful · sentimill</title>",
         "<h2 id=\"epochs-name\">Epochs</h2>",
-        "Loss over epoch. training, as it goes: from ",
-        "called negative",
+        "Loss over epoch. training, by step: from ",
+        "predicted negative",
         "AUC ",
         "Calibration",
         "waits for batches",
         "<th scope=\"row\">--hidden</th>",
         "<th scope=\"row\">--pos-weight</th>",
         "600 distinct texts of 1500 reviews",
-        "called with the greatest certainty",
+        "Wrong predictions with the highest confidence",
     ] {
         assert!(page.contains(text), "{text}");
     }
@@ -156,14 +156,14 @@ fn a_pretraining_lies_beside_the_training_that_begins_with_it() {
     let loss = lines(&words).into_iter().rfind(is_epoch).unwrap()["loss"].as_f64().unwrap();
     for text in [
         &format!("<dt>loss of a next word</dt><dd>{loss:.4}</dd>"),
-        "Loss of a next word over epoch. words, training, as it goes: from ",
-        "Loss over epoch. begun, training, as it goes: from ",
-        " accuracy; no other has figures of held-back rows.",
+        "Loss of a next word over epoch. words, training, by step: from ",
+        "Loss over epoch. begun, training, by step: from ",
+        " accuracy; no other training has metrics of held-back rows.",
     ] {
         assert!(page.contains(text), "{text}");
     }
     let page = report(&[&words]);
-    assert!(page.contains("no row is right or wrong"));
+    assert!(page.contains("it has no accuracy"));
     for flag in ["--test-fraction", "--validation-fraction 0.1"] {
         assert!(!page.contains(&format!("({flag}")) && !page.contains(&format!("{flag} computes")), "{flag}");
     }
@@ -295,7 +295,7 @@ fn what_a_resumed_training_did_twice_counts_once() {
     assert_eq!(read[1].starts, 2);
     assert_eq!(read[1].epochs[1].from_step, Some(step));
     let page = report(&[&resumed]);
-    assert!(page.contains(" and more</td>"), "the time of the second epoch is that of its rest");
+    assert!(page.contains(" (partial)</td>"), "the time of the second epoch is that of its rest");
     assert!(page.contains("started or resumed 2 times") && page.contains("1 line of metrics.jsonl"));
 }
 

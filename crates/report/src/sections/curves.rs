@@ -17,12 +17,12 @@ pub fn curves(runs: &[Run], html: &mut Html) {
         }
         html.class("div", "charts", |html| {
             // The losses of words and of rows are not comparable.
-            let note = "of a row, while the weights changed";
+            let note = "mean over rows, during training";
             positive(over_epoch_axis("Loss", note, short, losses(runs, |run| !run.is_of_words()))).draw(html);
-            let note = "told from a step's candidates, while the weights changed";
+            let note = "sampled softmax, during training";
             positive(over_epoch_axis("Loss of a next word", note, short, losses(runs, Run::is_of_words)))
                 .draw(html);
-            let note = "of rows held back";
+            let note = "held-back rows";
             share(over_epoch_axis("Accuracy", note, percent, held_back(runs, |of| of.accuracy))).draw(html);
             share(over_epoch_axis("F1", note, short, held_back(runs, |of| of.f1))).draw(html);
             let is_constant = |run: &Run| run.steps.windows(2).all(|at| at[0].rate == at[1].rate);
@@ -49,7 +49,7 @@ fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {
         }
         let validation = over_epochs(run, |epoch| epoch.validation.map(|of| of.loss));
         vec![
-            ("training, as it goes", Style::Faint, over_steps(run, |line| line.loss)),
+            ("training, by step", Style::Faint, over_steps(run, |line| line.loss)),
             ("training", Style::Dots, over_epochs(run, |epoch| Some(epoch.loss))),
             ("validation", Style::Dashes, validation),
         ]

@@ -25,7 +25,7 @@ pub fn cards(runs: &[Run], html: &mut Html) {
             }
         }
         if told.is_empty() {
-            html.paragraph("quiet", "Not known: none of these folders has settings.json.");
+            html.paragraph("quiet", "Unknown: none of these folders has settings.json.");
             return;
         }
         html.class("div", "pairs", |html| {

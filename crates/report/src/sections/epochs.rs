@@ -33,7 +33,7 @@ fn epoch_table(run: &Run, html: &mut Html) {
         html.element("tbody", &[], |html| {
             for epoch in &run.epochs {
                 row_of(&epoch.epoch.to_string(), html, |html| {
-                    let more = if run.is_partial(epoch) { " and more" } else { "" };
+                    let more = if run.is_partial(epoch) { " (partial)" } else { "" };
                     cell(&epoch.seconds.map_or_else(|| "–".to_owned(), |time| duration(time) + more), html);
                     cell(&measure(epoch.loss), html);
                     let of = |of: fn(&Metrics) -> f64| {
@@ -60,7 +60,7 @@ fn epoch_table(run: &Run, html: &mut Html) {
     if run.epochs.iter().any(|epoch| run.is_partial(epoch)) {
         html.paragraph(
             "quiet",
-            "\u{201c}and more\u{201d}: the training was gone on with within that epoch, and the time is that of the rest.",
+            "\u{201c}partial\u{201d}: the training was resumed within that epoch; the time is that of the part after it.",
         );
     }
 }

@@ -36,7 +36,7 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             }
             (None, None) if run.is_of_words() => html.paragraph("quiet", "No epoch is finished."),
             (None, _) => {
-                html.paragraph("quiet", "No rows were held back, or they have not been looked at yet.");
+                html.paragraph("quiet", "No rows were held back, or they are not evaluated yet.");
             }
             (Some((part, metrics)), _) => {
                 html.class("dl", "figures", |html| {
@@ -53,7 +53,7 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             counted(run.last_step, "step")
         )];
         if let Some((seconds, is_partial)) = run.training_seconds() {
-            facts.push(format!("{}{}", duration(seconds), if is_partial { " and more" } else { "" }));
+            facts.push(format!("{}{}", duration(seconds), if is_partial { " (partial)" } else { "" }));
         }
         if let Some(speed) = run.reviews_per_s() {
             facts.push(format!("{} reviews/s", short(speed)));

@@ -13,7 +13,7 @@ use scoring::{Calibration, calibration, roc};
 pub fn held_back(runs: &[Run], html: &mut Html) {
     section("held-back", html, |html| {
         if runs.iter().all(|run| run.tested.is_none()) {
-            html.paragraph("quiet", "No rows were held back, or they have not been looked at yet.");
+            html.paragraph("quiet", "No rows were held back, or they are not evaluated yet.");
             return;
         }
         html.class("div", "charts", |html| {
@@ -42,11 +42,11 @@ fn confusion(at: usize, run: &Run, part: Part, metrics: &Metrics, html: &mut Htm
             );
         });
         html.element("table", &[], |html| {
-            columns(&["", "called negative", "called positive"], html);
+            columns(&["", "predicted negative", "predicted positive"], html);
             html.element("tbody", &[], |html| {
                 let rows = [
-                    ("is negative", [found.true_negative, found.false_positive]),
-                    ("is positive", [found.false_negative, found.true_positive]),
+                    ("label negative", [found.true_negative, found.false_positive]),
+                    ("label positive", [found.false_negative, found.true_positive]),
                 ];
                 for (is, (name, counts)) in rows.into_iter().enumerate() {
                     let all = counts[0].saturating_add(counts[1]).max(1);
@@ -82,8 +82,8 @@ fn roc_chart(runs: &[Run], html: &mut Html) {
     }
     let chart = Chart {
         title: "ROC",
-        note: "positive rows called positive, by negative rows called so",
-        x_label: "negative called positive",
+        note: "true positive rate over false positive rate",
+        x_label: "false positive rate",
         diagonal: Some("chance"),
         ..of_shares(lines)
     };
@@ -120,15 +120,14 @@ fn calibration_chart(runs: &[Run], html: &mut Html) {
         let Some(calibration) = calibration(record.scoring, scores) else {
             html.class("figure", "chart", |html| {
                 html.element("figcaption", &[], |html| html.leaf("strong", &[], "Calibration"));
-                let why =
-                    format!("{} was trained for the rating as a number, which is no probability.", run.name);
+                let why = format!("{} predicts the rating, not a probability.", run.name);
                 html.paragraph("quiet", &why);
             });
             continue;
         };
         let points =
             calibration.bins.iter().filter(|bin| bin.rows > 0).map(|bin| (bin.probability, bin.positive));
-        let what = format!("off by {} on average", percent(calibration.error));
+        let what = format!("mean calibration error {}", percent(calibration.error));
         lines.push(Series {
             run: at,
             of: line_of(runs, run),
@@ -140,9 +139,9 @@ fn calibration_chart(runs: &[Run], html: &mut Html) {
     }
     let chart = Chart {
         title: "Calibration",
-        note: "rows that are positive, by the probability that was given",
+        note: "share of positive rows over predicted probability",
         x_label: "probability",
-        diagonal: Some("as told"),
+        diagonal: Some("perfect"),
         ..of_shares(lines)
     };
     chart.draw(html);
@@ -156,7 +155,7 @@ fn certainty(found: &[(usize, &Run, Calibration)], html: &mut Html) {
     html.class("figure", "chart", |html| {
         html.element("figcaption", &[], |html| {
             html.leaf("strong", &[], "Certainty");
-            html.leaf("span", &[], "rows by the probability that was given");
+            html.leaf("span", &[], "rows by predicted probability");
         });
         for (at, run, calibration) in found {
             let most = calibration.bins.iter().map(|bin| bin.rows).max().unwrap_or(0).max(1);
@@ -165,7 +164,7 @@ fn certainty(found: &[(usize, &Run, Calibration)], html: &mut Html) {
             let all: u64 = calibration.bins.iter().map(|bin| bin.rows).sum();
             let sure = percent((ends[0] + ends[1]) as f64 / all.max(1) as f64);
             let label =
-                format!("{}: {sure} of the rows got a probability below 10 % or above 90 %", run.name);
+                format!("{}: {sure} of the rows have a probability below 10 % or above 90 %", run.name);
             html.element(
                 "div",
                 &[("class", &format!("bars {}", color(*at))), ("role", "img"), ("aria-label", &label)],

@@ -15,19 +15,19 @@ pub fn lead(runs: &[Run]) -> String {
         ([run], [(_, metrics)]) => {
             let part = run.tested.map_or("test", |(part, _)| part_name(part));
             format!(
-                "{} of {} {part} reviews are called what they are. {}",
+                "{} of {} {part} rows are predicted correctly. {}",
                 percent(metrics.accuracy),
                 whole(metrics.rows),
                 majority(metrics)
             )
         }
         ([run], _) if run.is_of_words() => {
-            "Next words are learned, for others to begin with; no row is right or wrong.".to_owned()
+            "A next-word model, for the initial weights of other trainings; it has no accuracy.".to_owned()
         }
-        ([_], _) => "No figures of held-back rows yet.".to_owned(),
-        (_, []) => "None of these trainings has figures of held-back rows.".to_owned(),
+        ([_], _) => "No metrics of held-back rows yet.".to_owned(),
+        (_, []) => "None of these trainings has metrics of held-back rows.".to_owned(),
         (_, [(run, metrics)]) => format!(
-            "{} has {} accuracy; no other has figures of held-back rows.",
+            "{} has {} accuracy; no other training has metrics of held-back rows.",
             run.name,
             percent(metrics.accuracy)
         ),
@@ -41,7 +41,7 @@ pub fn lead(runs: &[Run]) -> String {
             let same = if rows.is_some() && order.iter().all(|(run, _)| rows_of(run) == rows) {
                 "."
             } else {
-                ". They were not tested on the same rows, so compare with care."
+                ". They were tested on different rows: compare with care."
             };
             format!(
                 "{} is ahead, with {} accuracy, {points:.1} points before {}{same}",

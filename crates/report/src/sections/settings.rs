@@ -20,7 +20,7 @@ pub fn settings(runs: &[Run], html: &mut Html) {
             }
         }
         if names.is_empty() {
-            html.paragraph("quiet", "Not known: none of these folders has settings.json.");
+            html.paragraph("quiet", "Unknown: none of these folders has settings.json.");
             return;
         }
         let value = |run: usize, name: &str| {
@@ -45,7 +45,7 @@ pub fn settings(runs: &[Run], html: &mut Html) {
             return;
         }
         if other.is_empty() {
-            html.paragraph("quiet", "The trainings were told the same.");
+            html.paragraph("quiet", "All settings are the same.");
         } else {
             write(&other, "Settings that differ", html);
         }
@@ -54,7 +54,7 @@ pub fn settings(runs: &[Run], html: &mut Html) {
                 html.leaf(
                     "summary",
                     &[],
-                    &format!("{} that all have alike", counted(same.len() as u64, "setting")),
+                    &format!("{} that are the same", counted(same.len() as u64, "setting")),
                 );
                 write(&same, "Settings that are the same", html);
             });

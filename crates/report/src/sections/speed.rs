@@ -14,7 +14,7 @@ pub fn speed(runs: &[Run], html: &mut Html) {
             let speeds = series(runs, |run| {
                 vec![("all ranks", Style::Line, over_steps(run, |line| line.reviews_per_s))]
             });
-            Chart { from_zero: true, ..over_epoch_axis("Throughput", "reviews a second", short, speeds) }
+            Chart { from_zero: true, ..over_epoch_axis("Throughput", "reviews per second", short, speeds) }
                 .draw(html);
             let waits =
                 series(runs, |run| vec![("rank 0", Style::Line, over_steps(run, |line| line.waited_share))]);
@@ -34,7 +34,7 @@ fn by_rank(at: usize, run: &Run, with_name: bool, html: &mut Html) {
     }
     let ranks = run.ranks();
     if ranks.is_empty() {
-        html.paragraph("quiet", "By rank: known from the first epoch on that is over.");
+        html.paragraph("quiet", "Figures per rank are available after the first epoch.");
         return;
     }
     table(&format!("Ranks of {}", run.name), html, |html| {

@@ -17,8 +17,8 @@ pub fn wrong(runs: &[Run], html: &mut Html) {
     section("wrong", html, |html| {
         html.paragraph(
             "lede",
-            "Reviews that were called with the greatest certainty what they are not, as cleaned. A box is a word that the \
-             vocabulary lacks; what is grey was not read.",
+            "Wrong predictions with the highest confidence, as cleaned texts. A box is a word outside the vocabulary; grey \
+             words were not read.",
         );
         for (at, run) in runs.iter().enumerate() {
             if runs.len() > 1 {
@@ -26,10 +26,10 @@ pub fn wrong(runs: &[Run], html: &mut Html) {
             }
             match &run.evaluation {
                 None => {
-                    html.paragraph("quiet", "Not known: this folder has no evaluation of held-back rows.");
+                    html.paragraph("quiet", "Unknown: this folder has no evaluation of held-back rows.");
                 }
                 Some(record) if record.wrong.is_empty() => {
-                    html.paragraph("quiet", "None: every row was called what it is.");
+                    html.paragraph("quiet", "None: every row was predicted correctly.");
                 }
                 Some(record) => wrong_rows(at, record, WRONG_SHOWN / runs.len().min(2), html),
             }
@@ -57,7 +57,7 @@ fn wrong_row(record: &EvaluationRecord, row: &WrongRow, html: &mut Html) {
     let word = |label: bool| if label { "positive" } else { "negative" };
     html.element("li", &[], |html| {
         html.class("p", "verdict", |html| {
-            html.text("called ");
+            html.text("predicted ");
             html.leaf("b", &[], word(record.scoring.is_positive(row.score)));
             let sure = match (record.scoring.probability(row.score), record.scoring) {
                 (Some(probability), _) => format!(" with {}", percent(probability.max(1.0 - probability))),
@@ -92,7 +92,7 @@ fn words(record: &EvaluationRecord, row: &WrongRow, html: &mut Html) {
             match word {
                 Some(word) => html.text(word),
                 None => {
-                    html.markup("<span class=\"unknown\" title=\"a word that the vocabulary lacks\"></span>");
+                    html.markup("<span class=\"unknown\" title=\"a word outside the vocabulary\"></span>");
                 }
             }
             html.text(" ");
