@@ -250,7 +250,7 @@ fn without_out_a_training_has_the_name_of_its_dataset_and_quiet_prints_only_the_
     assert_eq!((code, told.as_str()), (Some(0), ""));
     let stem = dataset.file_stem().unwrap().to_string_lossy().into_owned();
     let name = format!("{stem}.model");
-    assert_eq!(names(&within), [name.clone()]);
+    assert_eq!(names(&within), std::slice::from_ref(&name));
     let summary: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(summary["training"], name.as_str());
     assert_eq!(summary["epochs"], 1);
