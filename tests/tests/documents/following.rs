@@ -86,12 +86,13 @@ fn missing(block: &Block<'_>) -> Option<&'static str> {
 impl Reader {
     fn new(page: &str) -> Self {
         let (folder, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        // The reader's Python has h5py, NumPy and PyTorch; ours are in two environments of one version.
+        // The reader's Python has our package, h5py and PyTorch; the tests have these in two environments of one version.
         let deps = project().join(".deps");
         let python = format!(
-            "#!/bin/bash\nfor at in {deps}/test/lib/python*/site-packages; do export PYTHONPATH=$at; done\n\
-             exec {deps}/torch/bin/python \"$@\"\n",
-            deps = deps.display()
+            "#!/bin/bash\nfor at in {deps}/test/lib/python*/site-packages; do export PYTHONPATH=$at:{package}; done\n\
+             exec {deps}/torch/bin/python -B \"$@\"\n",
+            deps = deps.display(),
+            package = project().join("python").display()
         );
         let path = tools.path().join("python");
         fs::write(&path, python).unwrap();
