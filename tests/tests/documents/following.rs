@@ -15,7 +15,10 @@ use crate::agreement::{Figures, agree};
 use crate::blocks::{Block, blocks, shell, steps};
 use crate::{project, relative, renews};
 
-/// What came of a page.
+/// Python with h5py and PyTorch.
+const PYTHON: &str = ".deps/test/bin/python";
+
+/// The result of a page.
 #[derive(Debug, Default)]
 pub struct Followed {
     /// Descriptions of what is not as the page shows it.
@@ -77,8 +80,8 @@ fn missing(block: &Block<'_>) -> Option<&'static str> {
     if has("trainer") && !folder_of_programs().join("trainer").exists() {
         return Some("the trainer is not built, for want of PyTorch");
     }
-    if has("python") && !project().join(".deps/torch/bin/python").exists() {
-        return Some("no Python with PyTorch; `make setup` installs it");
+    if has("python") && !project().join(PYTHON).exists() {
+        return Some("no Python with h5py and PyTorch; `make setup` installs it");
     }
     None
 }
@@ -86,13 +89,11 @@ fn missing(block: &Block<'_>) -> Option<&'static str> {
 impl Reader {
     fn new(page: &str) -> Self {
         let (folder, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        // The reader's Python has our package, h5py and PyTorch; the tests have these in two environments of one version.
-        let deps = project().join(".deps");
+        // The reader's Python has this project's package.
         let python = format!(
-            "#!/bin/bash\nfor at in {deps}/test/lib/python*/site-packages; do export PYTHONPATH=$at:{package}; done\n\
-             exec {deps}/torch/bin/python -B \"$@\"\n",
-            deps = deps.display(),
-            package = project().join("python").display()
+            "#!/bin/sh\nPYTHONPATH={} exec {} -B \"$@\"\n",
+            project().join("python").display(),
+            project().join(PYTHON).display()
         );
         let path = tools.path().join("python");
         fs::write(&path, python).unwrap();
