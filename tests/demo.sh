@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the whole job on 20,000 synthetic reviews, on one machine and as a pipe, and shows input and output of each stage.
+# Runs the job on 20,000 synthetic reviews twice, by sentimill and by the pipe, and shows input and output of each stage.
 #
 # usage: tests/demo.sh PROGRAMS   (folder of the programs; all other files are in a temporary folder)
 # shellcheck disable=SC2016 # Commands are printed as typed, and expanded when they run.

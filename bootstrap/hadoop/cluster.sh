@@ -22,7 +22,7 @@ OPENS=()
 for package in lang lang.reflect net nio io util util.concurrent; do
     OPENS+=("--add-opens=java.base/java.$package=ALL-UNNAMED")
 done
-# For short-lived processes on few cores, the simple compiler and collector are faster.
+# For short-lived JVMs on few cores, the C1 compiler and the serial garbage collector are faster.
 SMALL=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k)
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -261,7 +261,7 @@ pub(crate) fn verify(
         |sum, row| *sum += row.votes.total(),
         |sum| votes += sum,
     )?;
-    // Texts of stop words only have at least one vote each and are in no shard.
+    // Texts that consist of stop words have at least one vote each and are not in any shard.
     let (reviews, dropped) = (commit.counts.reviews, commit.counts.only_stopwords);
     if reviews.saturating_sub(dropped) < votes || (dropped == 0 && reviews != votes) {
         let found = format!("{votes} and {dropped} texts of stop words only");

@@ -46,8 +46,8 @@ pub struct Arguments {
     pub rows: RowArguments,
     /// Dataset to write [default: PLACE's name + .h5]
     ///
-    /// The default for reviews.json.gz is reviews.h5 in the current folder, and the same for several files. The manifest is
-    /// written beside it as NAME.manifest.json.
+    /// For one file the default is its name with the extension .h5, in the current folder; otherwise it is reviews.h5. The
+    /// manifest is written next to the dataset: reviews.manifest.json.
     #[arg(short, long, value_name = "FILE", help_heading = "Output",
         value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: Option<PathBuf>,

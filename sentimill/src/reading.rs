@@ -152,7 +152,7 @@ impl Reading {
                 Manner::Plain { bytes } => {
                     pieces.extend(ranges::cut(bytes, range_bytes).map(|range| (number, Piece::Range(range))));
                 }
-                // With one consumer, a separate thread that inflates is faster.
+                // With one consumer it is faster to decompress in a separate thread than in the consumer.
                 Manner::Compressed(_) if options.threads.get() == 1 => streams.push(number),
                 Manner::Compressed(by) => {
                     let cut = MemberFile::of(number, &file, by, range_bytes).map_err(unreadable)?;

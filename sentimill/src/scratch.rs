@@ -71,7 +71,7 @@ impl Scratch {
         Ok(Stored::File(extent))
     }
 
-    /// Reads stored bytes into `bytes`, replacing its content, and releases them.
+    /// Reads stored bytes into `bytes`, replacing its content, and frees their space in memory or on disk.
     pub fn take(&self, stored: Stored, bytes: &mut Vec<u8>) -> Result<()> {
         match stored {
             Stored::Memory(kept) => {

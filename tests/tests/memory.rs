@@ -37,7 +37,7 @@ fn limited(command: &Command, mib: u64) -> Command {
     bash
 }
 
-/// Runs a limited command from one file to another, and prints its time.
+/// Runs a command under a memory limit, with standard input and output redirected to files. Prints the run time.
 fn stream(name: &str, command: &Command, mib: u64, input: &Path, output: &Path) -> Finished {
     let begin = Instant::now();
     let mut command = limited(command, mib);

@@ -313,7 +313,7 @@ pub struct Evaluate {
     pub datasets: Vec<PathBuf>,
     /// Evaluate the test split only [default: all rows]
     ///
-    /// Pass the --test-fraction of fit: the split is the same.
+    /// Pass the value that fit was run with, to evaluate the same test split.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub test_fraction: Option<f64>,
     /// Number of rows per batch
@@ -328,7 +328,7 @@ pub struct Evaluate {
     pub batch: u32,
     /// Print errors only
     ///
-    /// Metrics are printed; warnings are not.
+    /// The metrics are printed; warnings and progress are not.
     #[arg(long, short)]
     pub quiet: bool,
     /// Threads, memory and device.
@@ -389,7 +389,7 @@ pub struct Predict {
     pub batch: u32,
     /// Print errors only
     ///
-    /// Answers are printed; warnings are not.
+    /// The predictions are printed; warnings and progress are not.
     #[arg(long, short)]
     pub quiet: bool,
     /// Device.

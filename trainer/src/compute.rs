@@ -20,7 +20,7 @@ impl Compute {
         Self { device, team: None }
     }
 
-    /// The built-in kernels on the CPU, with PyTorch's number of threads. PyTorch computes what has no kernel.
+    /// The built-in kernels on the CPU, with PyTorch's number of threads. Operations without a kernel are computed by PyTorch.
     pub fn kernels() -> Result<Self> {
         let n_threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
         let team = Team::new(n_threads, Processor::best()).map_err(|error| Error::internal(&error))?;

@@ -323,7 +323,7 @@ fn an_unfinished_training_is_no_model_and_a_training_folder_no_checkpoint() {
     evaluate.arg("evaluate").arg(&out).arg(&dataset);
     let (code, told) = ended(evaluate);
     assert_eq!(code, Some(66), "{told}");
-    assert!(told.contains("the training is not finished") && told.contains("--resume`"), "{told}");
+    assert!(told.contains("without a model") && told.contains("--resume`"), "{told}");
     let mut report = trainer();
     report.arg("report").arg(&dataset).arg("--out").arg(out.with_file_name("page.html"));
     let (code, told) = ended(report);

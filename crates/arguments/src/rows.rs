@@ -33,7 +33,8 @@ pub struct RowArguments {
     max_tokens: Option<u32>,
     /// Kept part: first, last or ends [default: ends]
     ///
-    /// The part of a row that is kept if it has more than --max-tokens: the first tokens, the last, or half of both.
+    /// Which tokens are kept of a row with more than --max-tokens: the first ones (first), the last ones (last), or half
+    /// of them from each end (ends).
     #[arg(long, value_name = "PART")]
     keep: Option<Keep>,
     /// Lowest rating with label 1 [default: 4]

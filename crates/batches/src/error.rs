@@ -76,7 +76,8 @@ pub enum Error {
     },
     /// The datasets have different vocabularies: the same ids mean different words.
     #[error(
-        "{}: its vocabulary is not that of {}; create the dataset with merge --vocabulary and the model's dataset",
+        "{}: its vocabulary is not that of {}; create the dataset with `--vocabulary` of sentimill or merge and the \
+         dataset of the model",
         path.display(), of.display()
     )]
     OtherVocabulary {
@@ -87,8 +88,8 @@ pub enum Error {
     },
     /// Texts of the two datasets were prepared with different settings.
     #[error(
-        "{}: {setting} {found}, expected {expected} as in {}; create the dataset with sentimill \
-         --vocabulary and the model's dataset, which also adopts its settings",
+        "{}: {setting} {found}, expected {expected} as in {}; create the dataset with `sentimill --vocabulary` and \
+         the dataset of the model, which also adopts its settings",
         path.display(), of.display()
     )]
     OtherPreparation {

@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Reads a chunk that the library compressed, and compares its checksum with that of this crate.
+    /// Reads a chunk that the HDF5 library compressed, and compares its checksum with the one computed by this crate.
     fn as_the_library<T: Scalar + PartialEq + std::fmt::Debug>(elements: &[T]) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file.h5");

@@ -73,7 +73,9 @@ impl Vocabulary {
         };
         (1..self.counts.len()).find(is_behind).map(|at| {
             let (found, before) = (self.counts[at], self.counts[at - 1]);
-            let expected = format!("at most {before}, that of the word before, and less where bytes are");
+            let expected = format!(
+                "at most {before}, the count of the previous word; words of equal count in byte order"
+            );
             Fault::new("F21", thing(at), found.to_string(), expected)
         })
     }

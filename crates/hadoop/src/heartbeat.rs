@@ -50,7 +50,10 @@ impl Heartbeat {
                 }
                 said = steps;
                 // A log that cannot be written is no reason to stop.
-                let _ = report_status(&mut log, &format!("at work: {steps} rows, words and bytes so far"));
+                let _ = report_status(
+                    &mut log,
+                    &format!("running: progress counter {steps} (rows + words + bytes)"),
+                );
             }
         })?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
@@ -114,7 +117,7 @@ mod tests {
             progress.advance(1);
             assert_eq!(
                 said.recv_timeout(LIMIT).unwrap(),
-                format!("reporter:status:at work: {steps} rows, words and bytes so far\n")
+                format!("reporter:status:running: progress counter {steps} (rows + words + bytes)\n")
             );
         }
         drop(heartbeat);

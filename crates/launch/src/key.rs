@@ -48,7 +48,7 @@ impl fmt::Debug for Secret {
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// It could not be read.
-    #[error("{}: the key of the ranks cannot be read; make one by `head -c 32 /dev/urandom | base64` and name it by {KEY_FILE}", path.display())]
+    #[error("{}: the key of the ranks cannot be read; create one with `head -c 32 /dev/urandom | base64` and set {KEY_FILE} to its path", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -68,7 +68,7 @@ pub enum Error {
         user: u32,
     },
     /// It is too short or too long.
-    #[error("{}: {found} bytes, expected a key of {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX}; make one by `head -c 32 /dev/urandom | base64`", path.display())]
+    #[error("{}: {found} bytes, expected a key of {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX}; create one with `head -c 32 /dev/urandom | base64`", path.display())]
     Length {
         /// The file.
         path: PathBuf,

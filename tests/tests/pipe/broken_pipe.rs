@@ -80,6 +80,6 @@ fn unknown_arguments_are_a_usage_error_and_help_is_not() {
     for name in ["mapper", "combiner", "reducer", "merge"] {
         run(program(name).arg("--no-such-option"), b"").with_code(64);
         let help = run(program(name).arg("--help"), b"").succeeded().said();
-        assert!((3..=24).contains(&help.lines().count()), "{help}");
+        assert!(help.contains(&format!("Usage: {name}")), "{help}");
     }
 }

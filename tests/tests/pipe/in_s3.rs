@@ -65,7 +65,7 @@ fn a_slow_upload_keeps_reporting_progress() {
 
     let heard = Heard::of(&reduced.stderr);
     let put = heard.statuses.iter().position(|status| status.starts_with("putting ")).unwrap();
-    let signs = heard.statuses[put..].iter().filter(|status| status.starts_with("at work: ")).count();
+    let signs = heard.statuses[put..].iter().filter(|status| status.starts_with("running: ")).count();
     assert!(signs >= 3, "{:?}", heard.statuses);
 }
 

@@ -130,11 +130,11 @@ pub struct Optimisation {
     pub warm_up: u64,
     /// Learning rate schedule [default: linear]
     ///
-    /// constant: no change. step: multiplied by --decay-factor every --decay-epochs. linear, cosine:
-    /// decreases to 0 at the last step. It begins after the warm-up. The default with --recipe original is constant.
+    /// After the warm-up: constant: the rate does not change. step: it is multiplied by --decay-factor every
+    /// --decay-epochs. linear, cosine: it decreases to 0 at the last step. The default with --recipe original is constant.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Optimisation")]
     pub decay: Option<DecayName>,
-    /// Epochs per learning rate, with --decay step
+    /// Epochs per learning rate, for --decay step
     #[arg(
         long,
         value_name = "EPOCHS",
@@ -144,7 +144,7 @@ pub struct Optimisation {
         help_heading = "Optimisation"
     )]
     pub decay_epochs: u64,
-    /// Factor of the learning rate, with --decay step
+    /// Learning rate multiplier, for --decay step
     #[arg(
         long,
         value_name = "FACTOR",

@@ -34,8 +34,8 @@ pub(super) fn folder(path: &Path, flag: &str) -> Result<PathBuf> {
     if [SETTINGS, METRICS, CHECKPOINTS].iter().any(|name| path.join(name).exists()) {
         let resume = resume_command(path);
         return refused(
-            "a training folder without a model: the training is not finished",
-            format!("a finished training; resume it with `{resume}`"),
+            "a training folder without a model",
+            format!("a finished training; finish this one with `{resume}`"),
         );
     }
     Ok(path.to_owned())
@@ -75,7 +75,7 @@ mod tests {
         let training = tempfile::tempdir().unwrap();
         fs::create_dir(training.path().join(CHECKPOINTS)).unwrap();
         let told = folder(training.path(), "MODEL").unwrap_err().to_string();
-        assert!(told.contains("the training is not finished"), "{told}");
+        assert!(told.contains("without a model"), "{told}");
         let resume = format!("`trainer fit DATASET --out {} --resume`", training.path().display());
         assert!(told.ends_with(&resume), "{told}");
     }

@@ -32,7 +32,7 @@ pub(super) fn check_place(rank: usize, world_size: usize, options: &Options) -> 
     Ok(())
 }
 
-/// The prefix of torch.distributed's default group in the store, without the device's name.
+/// The key prefix of torch.distributed's default group in the store, without the device name.
 fn store_path(name: &str) -> String {
     format!("default_pg/{name}/")
 }

@@ -89,8 +89,8 @@ impl S3Store {
         }
     }
 
-    /// Whether the existing object is from this put, whose first answer was lost. `None` if the object does
-    /// not exist.
+    /// Whether the existing object was written by this put, that is, the first request succeeded and its response was
+    /// lost. `None` if the object does not exist.
     async fn whose(&self, object: &str, name: &str, mark: &str) -> Result<Option<Put>, Error> {
         let found = self.look_up(object, name).await?;
         Ok(found.map(|found| {
