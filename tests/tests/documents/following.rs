@@ -44,8 +44,9 @@ pub fn follow(path: &Path) -> Followed {
     for block in blocks(&page).iter().filter(|block| block.not_run.is_none()) {
         let at = format!("{}:{}", relative(path), block.line);
         if let Some(missing) = missing(block) {
-            skipped(&format!("{at}: {missing}"));
-            continue;
+            // Later blocks may need the files of this one.
+            skipped(&format!("{at} and the rest of the page: {missing}"));
+            break;
         }
         let can_go_on = match (block.language, block.file) {
             ("console", _) => reader.types(block, &at, &mut renewed, &mut followed.wrong),
