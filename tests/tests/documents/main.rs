@@ -25,7 +25,7 @@ use blocks::blocks;
 const THREADS: usize = 2;
 const README_LINES_MAX: usize = 130;
 /// Blocks that need a cluster, several machines, a GPU or an account.
-const NOT_RUN_MAX: usize = 14;
+const NOT_RUN_MAX: usize = 8;
 /// Colours of the drawings, light and dark.
 const DARK: [(&str, &str); 6] = [
     ("#1f2328", "#f0f6fc"),
