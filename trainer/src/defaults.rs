@@ -148,13 +148,14 @@ mod tests {
         assert!(table.is_sorted_by(|one, next| one.0 < next.0 && one.1 > next.1), "{table:?}");
     }
 
-    /// The default that `fit --help` prints for an option.
-    fn told(option: &str) -> String {
+    /// The default that `fit -h` prints for an option, and the whole text of `fit --help`.
+    fn printed(option: &str) -> (String, String) {
         let arguments = Arguments::command();
         let fit = arguments.find_subcommand("fit").unwrap();
         let argument = fit.get_arguments().find(|argument| argument.get_long() == Some(option)).unwrap();
         let help = argument.get_help().unwrap().to_string();
-        help.split("[default: ").nth(1).unwrap().trim_end_matches(']').to_owned()
+        let default = help.split("[default: ").nth(1).unwrap().trim_end_matches(']').to_owned();
+        (default, argument.get_long_help().map(ToString::to_string).unwrap_or_default())
     }
 
     fn name(value: &impl ValueEnum) -> String {
@@ -182,17 +183,34 @@ mod tests {
         for ((option, modern), (_, original)) in
             by_option(RecipeName::Modern).into_iter().zip(by_option(RecipeName::Original))
         {
-            let expected =
-                if modern == original { modern } else { format!("{modern}; original: {original}") };
-            assert_eq!(told(option), expected, "--{option}");
+            let (default, text) = printed(option);
+            assert_eq!(default, modern, "--{option}");
+            if modern != original {
+                let expected = format!("The default with --recipe original is {original}.");
+                assert!(text.contains(&expected), "--{option}: {text}");
+            }
         }
         let Defaults { batch, epochs, dropout_words, .. } = Defaults::original();
-        assert_eq!(told("batch"), format!("by the number of training rows; original: {batch}"));
-        assert_eq!(told("epochs"), format!("by the number of training rows; original: {epochs}"));
-        assert_eq!(
-            told("dropout-words"),
-            format!("by the number of training rows; original: {dropout_words}")
-        );
-        assert_eq!(told("rate"), format!("{ADAM_RATE}, of sgd {SGD_RATE}"));
+        for (option, default, original) in [
+            ("batch", "by rows", batch.to_string()),
+            ("epochs", "by rows, 2 to 10", epochs.to_string()),
+            ("dropout-words", "by rows", dropout_words.to_string()),
+        ] {
+            let (found, text) = printed(option);
+            assert_eq!(found, default, "--{option}");
+            let expected = format!("With --recipe original it is {original}.");
+            assert!(text.contains(&expected), "--{option}: {text}");
+        }
+        let by_rows = |value: fn(&ByRows) -> u32| BY_ROWS.each_ref().map(value);
+        let [batch, epochs] = [by_rows(|line| line.batch), by_rows(|line| line.epochs)];
+        for (option, [first, second, third, last]) in [("batch", batch), ("epochs", epochs)] {
+            let expected = format!(
+                "The default is {first} for up to 10,000 training rows, {second} for up to 100,000, {third} for up to \
+                 1,000,000 and {last} for more."
+            );
+            let (_, text) = printed(option);
+            assert!(text.contains(&expected), "--{option}: {text}");
+        }
+        assert_eq!(printed("rate").0, format!("{ADAM_RATE}; sgd: {SGD_RATE}"));
     }
 }

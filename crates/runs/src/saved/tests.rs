@@ -312,8 +312,8 @@ fn a_failed_write_of_weights_leaves_no_files() {
     let error = failed.unwrap_err();
     assert_eq!(
         message(&error, &folder),
-        "model/model.safetensors: cannot write it; check the path, its permissions and the free space: no storage \
-         space"
+        "model/model.safetensors: cannot write it; check the path, its permissions and the free space: disk \
+         full"
     );
     assert_eq!(error.exit() as u8, 74);
     assert_eq!(names(within.path()), [""; 0]);
