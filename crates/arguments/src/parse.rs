@@ -8,7 +8,7 @@ use program::version::{long, short};
 const HELP_COLUMNS: usize = 80;
 
 /// Parses the arguments of the process. `commit` is the `option_env!("SENTIMILL_COMMIT")` of its `main.rs`;
-/// `libraries` are names and versions for `--version`, in addition to that of Unicode.
+/// `libraries` are names and versions that `--version` prints in addition to the Unicode version.
 pub fn parse<A: CommandFactory + FromArgMatches>(
     commit: Option<&str>,
     libraries: &[(&str, &str)],

@@ -3,9 +3,9 @@
 //! A block is 16,384 rows of the dataset, one chunk of its widest column. Each epoch shuffles the blocks, splits
 //! their list into windows of `blocks_at_once` blocks, and reads one window after the other. Blocks of a window are
 //! read in file order; its rows are arranged as in [`crate::order`]. The dataset is sorted by text hash, so a block
-//! is a random sample of it. Every row occurs exactly once per epoch, as with rows in memory. The difference: two
-//! rows can share a batch only if their blocks share a window. A plan with a single window gives the same order as
-//! rows in memory.
+//! is a random sample of it. Every row occurs exactly once per epoch, as with rows in memory. Unlike with rows in
+//! memory, two rows can be in one batch only if their blocks are in one window. A plan with a single window gives
+//! the same order as rows in memory.
 //!
 //! At most two windows exist at a time: the current and the next one. Together with the rows carried over between
 //! them, they stay within the memory limit. A resumed training reads the window in which it was interrupted. If that
@@ -112,7 +112,7 @@ impl Blocks {
             let (path, expected_bytes) = (path.to_owned(), bytes_of(fewest_blocks));
             return Err(Error::Memory { path, found_bytes: memory_bytes, expected_bytes });
         }
-        // A window carries over less than one batch, and these rows must be its own.
+        // A window carries over less than one batch of rows, all of which must be from the window itself.
         let mut rows: Vec<u64> = sizes.iter().map(|size| size.rows).collect();
         rows.sort_unstable();
         let fewest: u64 = rows.iter().take(blocks_at_once).sum();

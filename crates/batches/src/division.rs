@@ -1,5 +1,5 @@
-//! Divides rows into training, validation and test split. A row's split number, 0 to 999, decides. Texts that look
-//! alike to a model have the same split number, so they are in the same split in every run and on every rank.
+//! Divides rows into training, validation and test split by their split numbers, 0 to 999. Texts with equal kept
+//! tokens have the same split number. They are therefore in the same split, in every run and on every rank.
 
 use std::fmt;
 
@@ -35,8 +35,8 @@ impl fmt::Display for Part {
     }
 }
 
-/// Ranges of split numbers: the first are the test split, the next the validation split, all others the training
-/// split.
+/// Ranges of split numbers. The lowest numbers are the test split, the next ones the validation split, all
+/// others the training split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Division {
     test_splits: u16,

@@ -2,7 +2,8 @@
 //!
 //! One thread determines the rows of each batch. If rows are read in blocks, it also reads the next window ahead.
 //! Loader i makes the batches i, i + `loaders`, i + 2 · `loaders`, … and puts them into its queue. The consumer reads
-//! the queues in turn, so the order of batches and errors does not depend on thread timing.
+//! the queues in the order of the loaders, one batch from each, so the order of batches and errors does not depend on
+//! thread timing.
 //!
 //! Each queue holds [`QUEUE_BATCHES`] batches.
 
@@ -76,7 +77,7 @@ impl RowWeight {
     }
 }
 
-/// Which rows of which batches a rank processes.
+/// How rows and batches are assigned to a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dealing {
     /// For training: a share of each batch.
@@ -88,8 +89,8 @@ pub enum Dealing {
         /// Shares of all ranks.
         schedule: ShareSchedule,
     },
-    /// For evaluation: every `world_size`-th batch, whole. The last bit of a row's output can depend on the shape of
-    /// the batch, so the shape must not depend on the number of ranks.
+    /// For evaluation: every `world_size`-th batch, undivided. The last bit of a row's output can depend on the
+    /// shape of the batch, so the shape must not depend on the number of ranks.
     Whole {
         /// The rank, and the index of its first batch.
         rank: usize,
@@ -141,7 +142,7 @@ impl Dealing {
     }
 }
 
-/// What a loader loads.
+/// Settings of a loader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loading {
     /// The split.

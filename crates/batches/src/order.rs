@@ -2,12 +2,12 @@
 //! size B.
 //!
 //! 1. Permute the rows.
-//! 2. Take the first rows, as many as fill whole batches, and split them into pools of 64·B rows. Sort each pool by
-//!    length; rows of equal length stay in permuted order. Split each pool into batches of B rows.
+//! 2. Take the first rows, up to the largest multiple of B, and split them into pools of 64·B rows. Sort each pool
+//!    by length; rows of equal length stay in permuted order. Split each pool into batches of B rows.
 //! 3. Shuffle the batches of all pools.
 //! 4. Sort the remaining rows, fewer than B, by length. They are the last batch of the epoch and the only short one.
-//!    They are taken before the pools are sorted, so they are a random sample. The end of a sorted pool would be its
-//!    longest rows, in a small dataset the same ones in every epoch.
+//!    They are taken before the pools are sorted, so they are a random sample. If they were the end of a sorted
+//!    pool, they would be its longest rows. In a small dataset, these would be the same rows in every epoch.
 //!
 //! Batch k is rows k·B to (k+1)·B of this order, whatever the number of ranks.
 //!
@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::{Purpose, Random};
 
-/// Number of batches per pool. Rows of a pool are sorted by length: large enough to avoid most padding, small enough
-/// for different batches in each epoch.
+/// Number of batches per pool. Rows of a pool are sorted by length. The number is large enough to avoid most
+/// padding, and small enough that each epoch has different batches.
 pub const POOL_BATCHES: usize = 64;
 
 /// How rows are ordered.

@@ -2,8 +2,9 @@
 //! to the model's maximum length. Rows are kept in memory if they fit, and read in blocks otherwise. Several threads
 //! read and verify.
 //!
-//! The decision is made from the dataset's header: the size of all rows with all their tokens, or with the maximum
-//! number of tokens per row, whichever is less. Ranks with the same settings therefore decide the same.
+//! The decision depends only on the settings and on the dataset's header. The header determines the size of all
+//! rows with all their tokens, and with the maximum number of tokens per row. The smaller size counts. All ranks
+//! with the same settings therefore make the same decision.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -90,9 +91,9 @@ pub struct Rows {
 struct Findings {
     census: [Census; 3],
     summary: Summary,
-    /// Of the training split.
+    /// The smallest hashes of the training split.
     smallest: Smallest,
-    /// Rows per split that are among the known hashes.
+    /// Number of rows per split whose hash is known.
     known: [u64; 3],
 }
 
@@ -130,7 +131,7 @@ impl Rows {
         Self::open_knowing(path, reading, &Smallest::default())
     }
 
-    /// The same; also counts the rows whose hash is in `known`.
+    /// Opens a dataset as [`Rows::open`] does, and counts the rows whose hash is in `known`.
     pub fn open_knowing(path: &Path, reading: &Reading, known: &Smallest) -> Result<Self> {
         let reader = DatasetReader::open(path)?;
         if u32::try_from(reader.n_rows()).is_err() {
@@ -294,7 +295,7 @@ fn measure_blocks(
 ) -> Result<Vec<[BlockSize; 3]>> {
     let block_rows = Blocks::rows_of_a_block() as u32;
     let mut sizes = Vec::new();
-    // A reader's block starts at one of our blocks and may span several.
+    // A block of the reader starts where a block of this module starts, and may contain several of them.
     let count = |sizes: &mut Vec<[BlockSize; 3]>, at: u32, _: &Row, part, tokens: &[u32]| {
         if at.is_multiple_of(block_rows) {
             sizes.push(<[BlockSize; 3]>::default());

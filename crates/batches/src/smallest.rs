@@ -1,4 +1,5 @@
-//! The smallest hashes of many rows: enough to estimate how many rows of another dataset are among them.
+//! The smallest hashes of a set of rows. They are sufficient to estimate how many rows of another dataset are
+//! in the set.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use dataset::{Row, TokenType};
 
-/// Rows of one split: all of them, or those of one window.
+/// The rows of one split, either of the whole dataset or of one window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     rows: Vec<u32>,

@@ -16,8 +16,8 @@ pub fn beginning(line: LineContent<'_>) -> &[u8] {
     }
 }
 
-/// The probable cause of many bad lines and the remedy. A cause is stated of most lines only where it is the cause of more
-/// than half of the lines that are not blank.
+/// The probable cause of many bad lines, and the remedy. A cause is stated only if it applies to more than half of
+/// the lines that are not blank.
 pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format, classes: &UnratedClasses) -> String {
     if counts.lines == 0 {
         return "check that the program that writes it succeeded".to_owned();

@@ -1,4 +1,5 @@
-//! Counts the classes without a rating that polarity-csv and fastText lines have, and suggests `--class-ratings` for them.
+//! Counts the lines of polarity-csv and fastText whose class has no rating, and suggests `--class-ratings` for these
+//! classes.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +59,8 @@ impl UnratedClasses {
         ))
     }
 
-    /// Example stars for numbered classes, as most datasets number them; for any other class a placeholder.
+    /// Example ratings. Numbered classes get the stars that most datasets give to these numbers; any other
+    /// class gets a placeholder.
     fn suggested(&self, ratings: &ClassRatings) -> String {
         let numbers: Option<Vec<i64>> = self.lines.keys().map(|class| class.parse().ok()).collect();
         match numbers.as_deref() {

@@ -27,7 +27,8 @@ impl CleanedReviews {
         cleaned(&mut self.cleaner, review, &mut self.text)
     }
 
-    /// The same for a review from the columns of a table instead of a line.
+    /// Returns the cleaned text and the rating of a review from the columns of a table, or the reason why it
+    /// has none.
     pub fn read_row(&mut self, text: Option<&[u8]>, rating: Option<Rating>) -> Result<(&[u8], Rating), Fate> {
         let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
         cleaned(&mut self.cleaner, review, &mut self.text)

@@ -79,9 +79,9 @@ impl<'de> Deserialize<'de> for Digest {
 
 /// Computes the digests of rows one by one and reuses its buffer.
 ///
-/// Both digests of a row cover, little-endian: hash u64, label u8, votes 5 × u32, number of kept tokens u32.
-/// The row digest then covers each kept token in UTF-8 followed by LF, and the id digest covers the id of
-/// each token as u32.
+/// Both digests of a row cover these values, little-endian: hash u64, label u8, votes 5 × u32, number of kept
+/// tokens u32. In addition, the row digest covers each kept token in UTF-8 followed by LF, and the id digest
+/// covers the id of each kept token as u32.
 #[derive(Default)]
 pub struct RowDigester {
     buffer: Vec<u8>,

@@ -1,7 +1,7 @@
 //! Parses a line of a fastText file into a review: `__label__2 great fit`.
 //!
-//! Labels are at the start of the line, each followed by one space or tab. Of several labels the first
-//! counts. A label further on is text.
+//! Labels are at the start of the line, each followed by one space or tab. If there are several labels, the
+//! first one is the class. A label after the first word of the text is part of the text.
 
 use crate::classes::UnratedClasses;
 use crate::format::ClassRatings;

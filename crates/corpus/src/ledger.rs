@@ -1,4 +1,5 @@
-//! The ledger: every line of the input is counted once, and the counts of all stages balance.
+//! The ledger: the counts of all lines and texts. Every line of the input is counted once, and the counts of
+//! all stages must balance.
 //!
 //! The counts are also Hadoop counters. Their names are a closed list, and Hadoop reads them from stderr.
 
@@ -150,8 +151,8 @@ impl MapperCounts {
         }
     }
 
-    /// The same check for the counts of one Hadoop task, which reads only part of the input. With fewer than
-    /// [`TASK_LINES_MIN`] lines the check passes.
+    /// Checks the share of bad lines as [`Self::judge`] does, for one Hadoop task, which reads only part of
+    /// the input. With fewer than [`TASK_LINES_MIN`] lines the check passes.
     pub fn judge_task(&self, bad_lines_max: Share) -> Result<(), TooManyBad> {
         if self.filled_lines() < TASK_LINES_MIN && bad_lines_max.0 > 0.0 {
             Ok(())
@@ -225,11 +226,12 @@ pub const BAD_LINES_MIN: u64 = 20;
 /// Minimum number of lines for which a Hadoop task checks the share of bad lines.
 pub const TASK_LINES_MIN: u64 = 1000;
 
-/// A greater share of bad lines has a cause that a higher limit would only hide.
+/// Maximum share of bad lines for which a higher limit is advised. A greater share has a cause that a higher
+/// limit would only hide.
 const RAISED_SHARE_MAX: f64 = 0.1;
 
 impl TooManyBad {
-    /// Advice to raise the limit, only where a few per cent of the lines are bad.
+    /// Advice to raise the limit; empty unless only a few percent of the lines are bad.
     pub fn advice(&self) -> &'static str {
         let is_few = self.bad as f64 <= RAISED_SHARE_MAX * self.lines as f64;
         if is_few { ", or raise --bad-lines-max" } else { "" }
@@ -246,7 +248,7 @@ pub struct Share(f64);
 impl Share {
     /// The default limit of the share of bad lines.
     pub const OF_BAD_LINES: Self = Self(0.05);
-    /// The whole.
+    /// The share 1.
     pub const ALL: Self = Self(1.0);
 }
 
@@ -264,7 +266,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// A text is not a share.
+/// The error for a text that is not a number from 0 to 1.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("expected a number from 0 to 1")]
 pub struct NoShare;
@@ -287,7 +289,7 @@ pub struct TooManyBad {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct ReducerCounts {
-    /// All votes.
+    /// Number of reviews: the sum of all votes.
     pub reviews: u64,
     /// Distinct texts.
     pub distinct: u64,
@@ -336,7 +338,7 @@ impl AddAssign for ReducerCounts {
 /// A ledger that does not balance: data was lost or counted twice.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unbalanced {
-    /// Within the mappers.
+    /// The mappers' counts do not balance.
     #[error(
         "the mappers read {lines} lines and account for {sum}; a file of --counts was cut or altered, restore it"
     )]
@@ -346,7 +348,7 @@ pub enum Unbalanced {
         /// Sum of the other counters.
         sum: u64,
     },
-    /// Within the reducers.
+    /// The reducers' counts do not balance.
     #[error(
         "the reducers saw {distinct} distinct texts and account for {sum}; a commit record was altered, restore it"
     )]
@@ -356,7 +358,7 @@ pub enum Unbalanced {
         /// Sum of the other counters.
         sum: u64,
     },
-    /// Between mappers and reducers.
+    /// The mappers' and the reducers' counts differ.
     #[error(
         "the mappers wrote {mapped} reviews and the shards hold {reduced}; pass --counts of this run, with the file of each mapper once"
     )]

@@ -1,7 +1,7 @@
 //! Parses raw lines into reviews, cleans their texts, and reads, writes and groups records.
 //!
 //! All functions are pure: bytes to bytes, without files, clocks or the environment. The mapper, the combiner
-//! and the reducer call the same functions, so they cannot disagree.
+//! and the reducer call the same functions, so their results are consistent.
 
 pub mod cause;
 pub mod classes;

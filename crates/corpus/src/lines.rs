@@ -31,7 +31,7 @@ pub enum LineContent<'a> {
     Bytes(&'a [u8]),
     /// A line beyond the limit. Its bytes are skipped, not stored.
     TooLong {
-        /// Length of the line, measured as the limit is.
+        /// Length of the line, without its line end and without a byte-order mark.
         bytes: u64,
         /// Whether the line is only spaces and tabs.
         blank: bool,
@@ -70,7 +70,7 @@ impl<R: Read> LineReader<R> {
         Self::with_buffer_bytes(source, line_bytes_max, BUFFER_BYTES)
     }
 
-    /// The same with this initial buffer size. The buffer grows for longer lines.
+    /// Reads from `source` with this initial buffer size. The buffer grows for longer lines.
     pub fn with_buffer_bytes(source: R, line_bytes_max: usize, buffer_bytes: usize) -> Self {
         Self {
             source,
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Offset, then the bytes or the length of a line that is too long.
+    /// The offset of a line, and its bytes. If the line is too long: its length, and whether it is blank.
     type Owned = (u64, Result<Vec<u8>, (u64, bool)>);
 
     #[test]

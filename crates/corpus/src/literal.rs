@@ -31,7 +31,7 @@ enum Value {
     SignedNumber(f64),
     /// `True`, `False`, `None`, or a tuple that can be a key.
     Other,
-    /// A list, a dict, or a tuple that contains one. It cannot be a key.
+    /// A list, a dict, or a tuple that contains a list or a dict. It cannot be a key.
     Unhashable,
 }
 

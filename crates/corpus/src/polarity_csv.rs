@@ -1,5 +1,5 @@
 //! Parses a line of a polarity file into a review: `"2","Great fit","He said \"wow\".\nTwice."`. The class is
-//! the first column, the text the last.
+//! the first column, and the text is the last column.
 //!
 //! A quoted column may contain any character. Inside quotes, `""` and `\"` are a quote, `\n` is a line break,
 //! `\\` is a backslash, and any other backslash is literal. An unquoted column contains no quote and no comma

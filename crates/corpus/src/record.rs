@@ -35,7 +35,7 @@ impl Votes {
         self.0.iter().map(|&n| u64::from(n)).sum()
     }
 
-    /// The most frequent rating; of equally frequent ratings the smaller.
+    /// The most frequent rating. If several ratings are equally frequent, the smallest of them.
     pub fn mode(self) -> u8 {
         let mut best = 0;
         for rating in 1..5 {
@@ -188,7 +188,8 @@ impl<R: Read> RecordReader<R> {
         Self::with_buffer_bytes(input, READ_BYTES)
     }
 
-    /// The same with this initial buffer size, which is not 0. The buffer grows for longer lines.
+    /// Reads from `input` with this initial buffer size, which must not be 0. The buffer grows for longer
+    /// lines.
     pub fn with_buffer_bytes(input: R, buffer_bytes: usize) -> Self {
         Self { input, buffer: vec![0; buffer_bytes], start: 0, end: 0, ended: false, lines: 0 }
     }

@@ -131,8 +131,8 @@ impl Settings {
         Ok(())
     }
 
-    /// Whether a text cleaned by these rules can contain this word. For other versions of the rules, checks
-    /// only that the word is UTF-8 without spaces and control characters.
+    /// Whether a text cleaned with these settings can contain this word. If the settings have another version
+    /// of the cleaning rules, only checks that the word is UTF-8 without spaces and control characters.
     pub fn is_word(&self, cleaner: &mut Cleaner, word: &[u8]) -> bool {
         if self.cleaning_version == CLEANING_VERSION && self.unicode_version == UNICODE_VERSION {
             return cleaner.is_word(word);
@@ -142,10 +142,10 @@ impl Settings {
     }
 }
 
-/// Long enough for every version of Unicode.
+/// Maximum length of a Unicode version, long enough for every version.
 const UNICODE_VERSION_BYTES_MAX: usize = 32;
 
-/// A setting that no reducer can have.
+/// A setting whose value no reducer can have.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{setting} is {found}, expected {expected}")]
 pub struct Unsound {

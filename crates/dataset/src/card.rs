@@ -1,5 +1,5 @@
-//! The data card: a summary of a dataset on one screen. `merge` prints it, and a training keeps the card of
-//! its dataset.
+//! The data card: a summary of a dataset on one screen. `merge` and `sentimill` print it, and a training
+//! folder contains the card of its dataset.
 
 use std::fmt;
 
@@ -127,8 +127,8 @@ impl Card {
         vocabulary: &Vocabulary,
         summary: &Summary,
     ) -> Self {
-        // Another dataset may give the vocabulary and its order. The sort is stable: words of equal count stay in the order
-        // of ids.
+        // The vocabulary and its order may come from another dataset. The sort is stable: words of equal count stay
+        // in the order of ids.
         let mut words: Vec<_> = vocabulary.words.iter().zip(&vocabulary.counts).collect();
         words.sort_by_key(|&(_, &count)| std::cmp::Reverse(count));
         let words = words.into_iter().filter(|&(_, &count)| count > 0).take(WORDS_SHOWN);

@@ -1,9 +1,9 @@
 //! Encodes the elements of one chunk into the bytes in the file, and decodes them.
 //!
 //! The filters are HDF5's, in pipeline order: shuffle (the first bytes of all elements, then the second bytes
-//! …), deflate in a zlib frame, and Fletcher's checksum of the compressed bytes after them. Applying them
-//! here instead of in the library has three reasons: the bytes depend only on the elements, the digest table
-//! needs the stored bytes, and no lock is needed. The library and h5py read the result.
+//! …), deflate in a zlib frame, and Fletcher's checksum of the compressed bytes after them. They are applied
+//! here instead of in the library for three reasons: the bytes then depend only on the elements, the digest
+//! table requires the stored bytes, and no lock is required. The library and h5py can read the result.
 
 use std::array;
 
@@ -103,8 +103,8 @@ impl Decoder {
     /// not such a chunk.
     ///
     /// The checksum is for other programs and is not computed again: the caller has already verified all
-    /// stored bytes, including the checksum, against a digest of 128 bits. (The checksum would take a fifth
-    /// of the time of inflating.)
+    /// stored bytes, including the checksum, against a digest of 128 bits. (Computing the checksum would take
+    /// a fifth of the time of decompression.)
     pub fn decode<T: Scalar>(&mut self, stored: &[u8], capacity: usize, elements: &mut [T]) -> Option<()> {
         let compressed = &stored[..stored.len().checked_sub(CHECKSUM_BYTES)?];
         self.shuffled.resize(capacity * T::BYTES, 0);

@@ -1,8 +1,8 @@
 //! The positions of a column's chunks. The HDF5 library reports them once, when a file is opened, and each is
 //! checked.
 //!
-//! Whoever wrote the file, a chunk is read only from inside the file, from bytes that no other chunk uses,
-//! through all filters, and into no more memory than its elements need.
+//! Even in a file from an untrusted source, a chunk is read only if its bytes are inside the file, no other
+//! chunk uses them, and it has all filters. It is decoded into no more memory than its elements require.
 
 use std::ops::Range;
 

@@ -27,7 +27,7 @@ const STACK_BYTES: usize = 256 << 10;
 /// Stores the chunks of all columns of a file.
 pub(crate) struct ChunkWriter {
     path: PathBuf,
-    /// Used in turn.
+    /// Used in rotation, one chunk each.
     compressors: Vec<Compressor>,
     next: usize,
     under_way: VecDeque<Place>,

@@ -1,4 +1,5 @@
-//! A column for reading: any number of threads read it at once, chunk by chunk, without the HDF5 library.
+//! A column for reading. Any number of threads can read it at the same time, chunk by chunk, without the HDF5
+//! library.
 //!
 //! The library has one lock per process. It is used once, to locate the chunks ([`crate::chunk_index`]).
 //! After that each thread reads a chunk from the file, verifies it against its digest, and only then decodes

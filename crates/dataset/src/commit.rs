@@ -5,8 +5,9 @@ use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
 use serde::{Deserialize, Serialize};
 
-/// Describes the shard that a reducer has stored: one small JSON object. It is put only if absent, which
-/// elects one attempt of the partition. An object in the store counts only if a commit record names it.
+/// Describes the shard that a reducer has stored: one small JSON object. It is stored only if no record of
+/// the partition exists, which elects one attempt. An object in the store counts only if a commit record
+/// names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Commit {
@@ -58,7 +59,8 @@ pub const COMMIT_PREFIX: &str = "commit/";
 /// The run's manifest.
 pub const SEAL_KEY: &str = "manifest.json";
 
-/// The name of a shard. It has both host and attempt, because reducers can share a host, and attempts repeat.
+/// The name of a shard. The name contains host and attempt, because several reducers can run on one host, and
+/// names of attempts can repeat on other hosts.
 pub fn shard_key(partition: u32, host: &str, attempt: &str) -> String {
     format!("{DATA_PREFIX}part-{partition:05}.{host}.{attempt}.h5")
 }

@@ -116,8 +116,8 @@ pub struct DatasetReader {
 }
 
 impl DatasetReader {
-    /// Opens a dataset and checks all rules of FORMAT.md except those about the content of rows other than
-    /// lengths and hashes, which are checked when rows are read.
+    /// Opens a dataset and checks the rules of FORMAT.md. Of the rules about the content of rows, only those
+    /// about lengths and hashes are checked here; the others are checked when rows are read.
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = FileReader::open(path)?;
         check_format(&file, DATASET, &DATASET_ATTRIBUTES)?;
@@ -195,9 +195,9 @@ impl DatasetReader {
         self.check_id_digest(all.id_digest)
     }
 
-    /// The same with several threads, in blocks. For each block `empty` creates a value, and `each` adds the
-    /// rows of the block with their indexes to it. `take` receives all values in order. In addition to those
-    /// held by `take`, there is one value per thread.
+    /// Verifies as [`DatasetReader::verify`] does, with several threads, in blocks. For each block `empty`
+    /// creates a value, and `each` adds the rows of the block with their indexes to the value. `take`
+    /// receives all values in order. At most one value per thread exists that `take` has not received.
     pub fn verify_blocks<B: Send>(
         &self,
         threads: NonZeroUsize,
@@ -211,7 +211,7 @@ impl DatasetReader {
         })
     }
 
-    /// The same, but stops at the first error of `take`.
+    /// Verifies as [`DatasetReader::verify_blocks`] does, but stops at the first error of `take`.
     pub fn try_verify_blocks<B: Send, E: From<Error> + Send>(
         &self,
         threads: NonZeroUsize,
@@ -312,7 +312,7 @@ impl DatasetReader {
     }
 }
 
-/// What is known of consecutive rows after verification.
+/// The result of verifying consecutive rows.
 #[derive(Default)]
 struct VerifiedRows {
     id_digest: Digest,
@@ -321,7 +321,7 @@ struct VerifiedRows {
     last: Row,
 }
 
-/// A vocabulary of up to this size is read in any case.
+/// A vocabulary of up to this size in memory is always read.
 const VOCABULARY_BYTES_SURE: u64 = 64 << 20;
 /// Maximum ratio of the size of a larger vocabulary in memory to its size in the file. Distinct words do not
 /// compress further than this; a file crafted to exhaust memory does.

@@ -1,11 +1,11 @@
-//! Deflate (RFC 1951) for shuffled chunks: five times as fast as a general compressor, with an output at
-//! least as small.
+//! A deflate encoder (RFC 1951) for shuffled chunks. It is five times as fast as a general compressor, and
+//! its output is at most as large.
 //!
 //! The first bytes of all elements, then their second bytes and so on, contain no repeated phrases, and a
 //! general compressor searches for them in vain. They contain bytes of uneven frequency, and long runs of one
-//! byte. So a block is one byte position of all elements, with its own code. Its matches are runs, at
-//! distance 1. A block that a code would hardly shrink is stored. Every deflate decoder reads the result, and
-//! its bytes depend only on the input.
+//! byte. A block therefore contains one byte position of all elements, and has its own code. Its matches are
+//! runs, at distance 1. A block that a code would hardly shrink is stored. Every deflate decoder reads the
+//! result, and its bytes depend only on the input.
 
 mod bits;
 mod huffman;
@@ -30,8 +30,8 @@ const END_OF_BLOCK: usize = 256;
 const LITERAL_BITS_MAX: u8 = 14;
 const DISTANCE_BITS: u32 = 1;
 
-/// Encoding of code lengths: 0 to 15 are literal; the others repeat the previous length 3 to 6 times, 3 to 10
-/// zeros, and 11 to 138 zeros.
+/// Number of symbols that encode code lengths. 0 to 15 are literal lengths. 16 repeats the previous length 3
+/// to 6 times, 17 encodes 3 to 10 zeros, and 18 encodes 11 to 138 zeros.
 const LENGTH_SYMBOLS: usize = 19;
 const REPEAT: u8 = 16;
 const ZEROS: u8 = 17;
@@ -102,7 +102,8 @@ impl Deflater {
 
     /// Number of occurrences of each symbol.
     fn frequencies(&self, block: &[u8]) -> [u32; SYMBOLS] {
-        // Four counters per byte: increments of one counter would wait for each other in runs.
+        // Four counters per byte, because in a run each increment of a single counter would wait for the
+        // previous one.
         let mut counts = [[0u32; 256]; 4];
         let mut frequencies = [0; SYMBOLS];
         let mut at = 0;

@@ -46,7 +46,7 @@ pub enum Error {
         /// The error of the library.
         found: String,
     },
-    /// The file is something else, or of another version.
+    /// The file has another format or version than expected.
     #[error("{}: {thing} is {found}, expected {expected}; {remedy}", path.display())]
     Unexpected {
         /// The file.
@@ -97,7 +97,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error of a file in the folder for temporary files: its remedy is another TMPDIR.
+    /// Returns this error for a file in the folder for temporary files; the remedy is then another TMPDIR.
     pub fn in_tmpdir(self) -> Self {
         match self {
             Self::Io { path, action, source } => Self::Temporary { path, action, source },
@@ -105,7 +105,7 @@ impl Error {
         }
     }
 
-    /// The same error of the HDF5 library with another name of the file, which is written under a temporary one.
+    /// Returns this error with the final name of a file that is written under a temporary name.
     pub fn named(self, name: &Path) -> Self {
         let path = name.to_owned();
         match self {
@@ -187,7 +187,8 @@ impl<T> At<T> for hdf5::Result<T> {
     }
 }
 
-/// The error of the system that an error of the HDF5 library holds: `... errno = 28, error message = ...`.
+/// The error of the operating system that an error message of the HDF5 library contains: `... errno = 28,
+/// error message = ...`.
 pub(crate) fn system_error(error: &hdf5::Error) -> Option<io::Error> {
     let text = error.to_string();
     let (_, after) = text.split_once("errno = ")?;

@@ -53,7 +53,8 @@ impl FileWriter {
         Ok(Self { path: path.to_owned(), file, chunks, table: DigestTable::default() })
     }
 
-    /// Creates a column of `rows` rows with `width` elements each; `None` is a column of single elements.
+    /// Creates a column of `rows` rows with `width` elements each; If `width` is `None`, the column has
+    /// single elements.
     pub(crate) fn column<T: Scalar>(
         &mut self,
         name: &str,
@@ -229,8 +230,8 @@ impl Layout {
 }
 
 /// A complete file, opened for reading, while the HDF5 library is used to examine it. Anything that the
-/// library cannot read counts as damage, because read errors of the system are detected through the file next
-/// to it.
+/// library cannot read counts as damage, because read errors of the operating system are detected through the
+/// [`StoredFile`].
 pub(crate) struct FileReader {
     library: hdf5::File,
     file: Arc<StoredFile>,

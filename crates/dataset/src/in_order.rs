@@ -4,14 +4,14 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::sync_channel;
 use std::thread;
 
-/// One thread per core, at most `most`: for input that takes longer to decode than to read.
+/// Number of threads: one per core, at most `most`. For input that takes longer to decode than to read.
 pub fn threads(most: NonZeroUsize) -> NonZeroUsize {
     thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).min(most)
 }
 
 /// Runs `work` for pieces 0 to `n_pieces` - 1, each on one of several threads, and passes the results to
-/// `take` on the calling thread, in the order of the pieces. Stops at the first error in that order. In
-/// addition to those held by `take`, there is one result per thread.
+/// `take` on the calling thread, in the order of the pieces. Stops at the first error in that order. At most
+/// one result per thread exists that `take` has not received.
 pub(crate) fn in_order<R: Send, E: Send>(
     n_pieces: usize,
     threads: NonZeroUsize,

@@ -19,7 +19,7 @@ const WORD_BYTES: usize = 16;
 const SHORT_BYTES: usize = WORD_BYTES - 1;
 const LONG: u8 = 0xff;
 
-/// Number of words fetched together, so that the processor waits for all of them at once.
+/// Number of words fetched together, so that the processor waits for their memory in parallel.
 const TOGETHER: usize = 64;
 
 impl KeptWords {

@@ -9,7 +9,7 @@ use crate::commit::Commit;
 use crate::dataset_file::DatasetSettings;
 use crate::header::Digests;
 
-/// The manifest of a run, which lists its shards for good.
+/// The manifest of a run, which lists its shards. It is never changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
 pub struct Seal {

@@ -43,8 +43,8 @@ impl<T: Ord, I: Iterator<Item = Result<T>>> Iterator for MergeSorted<T, I> {
 }
 
 /// Merges lists of words with counts, each in byte order. Visits each distinct word once, in byte order, with
-/// its number from 0 and the sum of its counts. Before that, calls `met` for each list that contains the
-/// word, with the list's index and the word's number.
+/// its number from 0 and the sum of its counts. Before each visit, calls `met` for every list that contains
+/// the word, with the list's index and the word's number.
 pub fn sum_words<I: Iterator<Item = Result<(Vec<u8>, u64)>>, E: From<Error>>(
     lists: impl IntoIterator<Item = I>,
     mut met: impl FnMut(usize, u64) -> std::result::Result<(), E>,

@@ -1,5 +1,5 @@
-//! Refuses files that refer to other files. HDF5 follows links and lists of external files to any path, even
-//! to a pipe that never ends, when it opens or reads their target.
+//! Refuses files that refer to other files. When HDF5 opens or reads an object, it follows links and lists of
+//! external files to any path, even to a pipe that never ends.
 
 pub(crate) use hdf5::plist::dataset_create::Layout as Storage;
 use hdf5::{IndexType, IterationOrder, LinkType};

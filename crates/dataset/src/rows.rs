@@ -15,8 +15,9 @@ use crate::file::{FileReader, FileWriter};
 use crate::in_order::in_order;
 use crate::schema::{HASH, LABEL, OFFSETS, SPLIT, TOKENS, VOTES};
 
-/// Number of rows that a thread reads at once. Chunks of the larger columns start at the start of a block. So
-/// only small chunks are decoded twice, and the one chunk of tokens at the boundary of two blocks.
+/// Number of rows that a thread reads at once. In the larger columns, a chunk starts at the start of each
+/// block. Therefore only small chunks are decoded twice, and the chunk of tokens at the boundary of two
+/// blocks.
 const BLOCK_ROWS: u64 = 32 << 10;
 
 /// Reads `n_rows` rows with several threads, in blocks. For each block `empty` creates a value, to which
@@ -37,8 +38,8 @@ pub(crate) fn in_blocks<R: Send, B: Send, E: From<Error> + Send>(
     in_order(n_rows.div_ceil(BLOCK_ROWS) as usize, threads, read_block, |(rows, made)| take(rows, made))
 }
 
-/// One row: a distinct text. Rows are ordered by hash; rows with equal hashes by tokens, then by votes. The
-/// order therefore does not depend on which program sorts them.
+/// One row: a distinct text. Rows are ordered by hash. Rows with equal hashes are ordered by tokens, then by
+/// votes. The order therefore does not depend on the program that sorts the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     /// XXH3-64 of the cleaned text.
@@ -68,7 +69,7 @@ impl RowRules {
         if self.settings.max_tokens == 0 { u64::MAX } else { u64::from(self.settings.max_tokens) }
     }
 
-    /// The rule that row `at` breaks if it has this number of tokens.
+    /// The rule that row `at` violates with this number of tokens; `None` for a valid number.
     fn length_fault(&self, at: u64, length: u64) -> Option<Fault> {
         let most = self.length_max();
         ((1..=most).contains(&length)).not().then(|| {
@@ -87,7 +88,7 @@ impl RowRules {
         self.length_fault(at, length).map_or(Ok(length as usize), Err)
     }
 
-    /// The rule that row `at` breaks; `None` for a valid row.
+    /// The rule that row `at` violates; `None` for a valid row.
     fn fault(&self, at: u64, row: &Row) -> Option<Fault> {
         let fault = |rule, thing, found: String, expected: String| {
             Some(Fault::new(rule, format!("the {thing} of row {at}"), found, expected))

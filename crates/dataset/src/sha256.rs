@@ -12,7 +12,7 @@ pub fn of_file(path: &Path) -> io::Result<String> {
     of_file_reporting(path, &Progress::default())
 }
 
-/// The same; each byte is a step of `progress`.
+/// The SHA-256 of a file's bytes, in hexadecimal digits. Each byte is a step of `progress`.
 pub fn of_file_reporting(path: &Path, progress: &Progress) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut hasher = Sha256::new();

@@ -36,7 +36,8 @@ pub struct ShardSize {
     pub word_bytes: u64,
 }
 
-/// Writer of a shard. Words come in byte order and rows in row order, interleaved in any way.
+/// Writer of a shard. Words come in byte order and rows in row order, and the two may be interleaved in any
+/// way.
 pub struct ShardWriter {
     file: FileWriter,
     rows: RowsWriter,
@@ -223,8 +224,8 @@ impl ShardReader {
     /// and the splits are also computed from the words of the rows.
     ///
     /// Several threads work in blocks. For each block `empty` creates a value, and `each` adds the rows of
-    /// the block to it. `take` receives all values in order. In addition to those held by `take`, there is
-    /// one value per thread.
+    /// the block to the value. `take` receives all values in order. At most one value per thread exists that
+    /// `take` has not received.
     pub fn verify_blocks<B: Send>(
         &mut self,
         threads: NonZeroUsize,
@@ -328,7 +329,7 @@ impl ShardReader {
     }
 }
 
-/// What is known of consecutive rows after verification.
+/// The result of verifying consecutive rows.
 #[derive(Default)]
 struct VerifiedRows {
     id_digest: Digest,

@@ -1,8 +1,8 @@
 //! Temporary files for rows, words and numbers: sorted runs of data that does not fit in memory.
 //!
-//! All runs of a spool are in one unnamed file, one after the other. The system removes it when the program
-//! ends, even if it is killed. Each run is read through its own small buffer, so any number of runs can be
-//! merged with one file descriptor. The format is internal and has no version.
+//! All runs of a spool are in one unnamed file, one after the other. The operating system deletes the file
+//! when the program exits, even if the program is killed. Each run is read through its own small buffer, so
+//! any number of runs can be merged with one file descriptor. The format is internal and has no version.
 
 use std::fs;
 use std::io::{self, BufReader, Read};
@@ -42,7 +42,8 @@ impl Spool {
         RunWriter { spool: self, start: pen.position, pen }
     }
 
-    /// Reserves a run of exactly this many numbers, so that several such runs can be written in turn.
+    /// Reserves a run of exactly this number of numbers, so that several such runs can be written
+    /// alternately.
     pub fn reserve_numbers(&mut self, n_numbers: u64) -> NumbersWriter {
         let pen = self.pen(self.end);
         self.end += n_numbers * size_of::<u32>() as u64;

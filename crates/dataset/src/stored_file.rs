@@ -11,8 +11,9 @@ use program::system;
 use crate::error::{At, Error, Fault, Result, system_error};
 use crate::ffi;
 
-/// A file that the HDF5 library could open. Its bytes are read through the library's descriptor, so they are
-/// those of the file whose structure the library reported, even if the path now names another file.
+/// A file that the HDF5 library could open. Its bytes are read through the library's descriptor. They
+/// therefore belong to the file whose structure the library reported, even if the path now names another
+/// file.
 #[derive(Debug)]
 pub(crate) struct StoredFile {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! The vocabulary: the words of token ids.
+//! The vocabulary, which maps token ids to words.
 
 use std::cmp::Reverse;
 

@@ -26,10 +26,10 @@ pub fn end(exit: Exit, program: &str, why: &str) -> ExitCode {
     code
 }
 
-/// The time until a status that is set now has reached the application master of the Hadoop job. At the end
-/// of each interval the framework sends the status as of the end of the previous interval. A status that a
-/// task sets after that and before it exits is never sent. `milliseconds` returns the value of an environment
-/// variable.
+/// The time after which a status that is set now has reached the application master of the Hadoop job. At the
+/// end of each interval, Hadoop sends the status that the task had at the end of the previous interval. A
+/// status that a task sets after that and before it exits is never sent. `milliseconds` returns the value of
+/// an environment variable.
 fn until_reported(milliseconds: impl Fn(&'static str) -> Option<u64>) -> Duration {
     const LONGEST: Duration = Duration::from_secs(30);
     let of = |variable: Variable| variable.names().iter().copied().find_map(&milliseconds);

@@ -49,7 +49,7 @@ impl Variable {
     }
 }
 
-/// What runs a program. It determines who reads the log, and whether the input is complete.
+/// Who or what runs a program. This determines who reads the log, and whether the input is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// A user or a script: the input is complete, and people read standard error.

@@ -19,7 +19,7 @@ const SIGNS_WITHIN_LIMIT: u32 = 6;
 pub fn silence(timeout_ms: Option<&str>) -> Duration {
     let limit = timeout_ms.and_then(|limit| limit.parse().ok()).filter(|&limit: &u64| limit > 0);
     limit.map_or(LONGEST_SILENCE, |limit| {
-        // Slightly less than the share, because the thread has to write after it wakes up.
+        // Slightly less than an equal share of the limit, because the thread has to write after it wakes up.
         LONGEST_SILENCE.min(Duration::from_millis(limit) / SIGNS_WITHIN_LIMIT).mul_f64(0.9)
     })
 }

@@ -1,5 +1,6 @@
 //! Hadoop Streaming's contract with a task: the environment, the lines that Hadoop parses on standard error,
-//! and the partition of a key. All names of Hadoop are in this crate. Reviews are not.
+//! and the partition of a key. All names that Hadoop defines are in this crate. It does not depend on
+//! reviews.
 
 mod end;
 mod environment;

@@ -11,8 +11,8 @@ pub fn report_counters(log: &mut impl Write, group: &str, counters: &[(&str, u64
     log.flush()
 }
 
-/// Writes the status of a task in the form that Hadoop parses on stderr. A status also counts as a sign of
-/// life.
+/// Writes the status of a task in the form that Hadoop parses on stderr. A status also resets Hadoop's
+/// timeout for the task.
 pub fn report_status(log: &mut impl Write, status: &str) -> io::Result<()> {
     log.write_all(format!("reporter:status:{}\n", status.replace(['\r', '\n'], " ")).as_bytes())?;
     log.flush()

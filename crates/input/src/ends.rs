@@ -143,7 +143,7 @@ struct Window<'a> {
 impl Window<'_> {
     /// The bytes from `at`; `None` if the file ends before.
     fn get<const N: usize>(&mut self, at: u64) -> io::Result<Option<[u8; N]>> {
-        /// At least this much is read from disk at once.
+        /// Minimum size of a read from disk.
         const BYTES: usize = 4 << 10;
         let found = |bytes: &[u8], from: u64| {
             bytes.get(usize::try_from(at.checked_sub(from)?).ok()?..)?.first_chunk().copied()

@@ -3,11 +3,11 @@
 //! decoded. A tar archive is refused.
 //!
 //! A compressed file may consist of several members (gzip members, zstd frames, bzip2 streams), as in `cat
-//! a.gz b.gz`. Damaged input is an error that names the member: a cut end, corruption, or bytes after the
-//! last member that start no other. The content of lines is not interpreted.
+//! a.gz b.gz`. Damaged input is an error that names the member: a truncated end, corruption, or bytes after
+//! the last member that are not a member. The content of lines is not interpreted.
 //!
-//! Detection waits for no more than the first line, so a process that writes one line and waits for the
-//! answer gets it.
+//! Detection reads at most the first line, so a process that writes one line and waits for the response
+//! receives one.
 //!
 //! In some files the ends of members can be found without inflating them ([`end_of_member`]). Several threads
 //! can then each inflate some of the members ([`Members::from`]).
@@ -135,7 +135,7 @@ pub enum Fault {
         /// The name of the file.
         file: String,
     },
-    /// The content is UTF-16 where it cannot be decoded.
+    /// The content is UTF-16, in an input that is not decoded.
     #[error("found UTF-16, expected UTF-8; convert the file by iconv -f UTF-16 -t UTF-8")]
     Utf16,
     /// UTF-16 that ends within a unit of two bytes.
@@ -205,8 +205,8 @@ pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
     }))
 }
 
-/// Returns a stream without inflating or decoding it, such as a part of a file. A tar archive and UTF-16 are
-/// refused.
+/// Returns a stream without decompressing or decoding it. For example, the stream is a part of a file. A tar
+/// archive and UTF-16 are refused.
 pub fn as_it_comes<R: Read>(mut bytes: R) -> io::Result<impl Read> {
     let begun = beginning(&mut bytes)?;
     check_lines(&begun)?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::Compression;
 
-/// A kind of file without lines.
+/// A kind of file that contains no lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packed {
     /// A zip archive.
@@ -17,7 +17,7 @@ pub enum Packed {
     Lz4,
     /// A Parquet file.
     Parquet,
-    /// An HDF5 file, as a dataset is one.
+    /// An HDF5 file, such as a dataset.
     Hdf5,
 }
 
@@ -65,7 +65,7 @@ impl fmt::Display for Packed {
     }
 }
 
-/// The remedy for a Hadoop task whose input is compressed; `None` for what may hold lines.
+/// The remedy for a Hadoop task whose input is compressed; `None` if the input may contain lines.
 pub fn remedy(beginning: &[u8]) -> Option<String> {
     let remedy = "the input is compressed; pass it as a file by --input, or decompress it before the mapper";
     Compression::of(beginning).map(|_| remedy.to_owned())

@@ -49,7 +49,8 @@ impl<R: Read> Source<R> {
         Ok(&self.buffer[self.start..self.end.min(self.start + bytes)])
     }
 
-    /// The same, but stops as soon as `is_open` returns false for the bytes so far.
+    /// Returns the next `bytes` bytes without consuming them, or fewer: reading stops as soon as `is_open`
+    /// returns false for the bytes so far.
     pub(crate) fn peek_while(&mut self, bytes: usize, is_open: impl Fn(&[u8]) -> bool) -> io::Result<&[u8]> {
         let mut n = 0;
         loop {

@@ -7,7 +7,7 @@
 include!(concat!(env!("OUT_DIR"), "/characters.rs"));
 
 /// Properties of a character that cleaning uses. A character that does not exist in Unicode 17 is `Other` in
-/// both.
+/// both enums.
 struct Character {
     kind: Kind,
     /// Difference from the code point to that of its lower case.
@@ -15,7 +15,7 @@ struct Character {
     casing: Casing,
 }
 
-/// What step 4 does with a character.
+/// How step 4 treats a character.
 #[derive(PartialEq)]
 enum Kind {
     Letter,
@@ -69,8 +69,8 @@ fn ascii_length(text: &[u8]) -> usize {
     whole + text[whole..].iter().take_while(|byte| byte.is_ascii()).count()
 }
 
-/// Unicode's Final_Sigma condition: after a cased character and not before one. Each search stops at the next
-/// Σ, so a text of many sigmas is still read in linear time.
+/// Unicode's Final_Sigma condition: the sigma follows a cased character and does not precede one. Each search
+/// stops at the next Σ, so a text of many sigmas is still read in linear time.
 fn is_final(before: &str, after: &str) -> bool {
     let casing = |character| &Character::of(character).casing;
     let is_cased = |casing: Option<&Casing>| casing == Some(&Casing::Cased);

@@ -50,7 +50,7 @@ fn by_sse2(block: &[u8]) -> Masks {
 )]
 pub(super) fn by_words(block: &[u8]) -> Masks {
     const LOWEST: u64 = 0x0101_0101_0101_0101;
-    // The product moves the lowest bit of byte i to bit 56 + i, and no two bits collide.
+    // The multiplication moves the lowest bit of byte i to bit 56 + i, and no two bits collide.
     const GATHER: u64 = 0x0102_0408_1020_4080;
     let mut masks = Masks { spaces: 0, apostrophes: 0 };
     for word in block.as_chunks::<8>().0.iter().rev() {
