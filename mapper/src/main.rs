@@ -70,7 +70,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
         let stdin = program::stdin().map_err(unreadable)?.lock();
         match (runner, split.split_start) {
             (Runner::User, _) => mapper.read(input::of(stdin).map_err(unreadable)?, &split)?,
-            // Hadoop inflates the input of a task.
+            // Hadoop decompresses the input of a task.
             (Runner::Hadoop, None | Some(0)) => {
                 mapper.read(input::as_it_comes(stdin).map_err(unreadable)?, &split)?;
             }

@@ -3,7 +3,7 @@
 //! A plain file is split into ranges, a compressed file into groups of its members if their ends can be
 //! found, and a Parquet file into its row groups. Each thread takes and reads these pieces itself. Inputs
 //! that can only be read sequentially (other compressed files, standard input, pipes and objects of a bucket)
-//! are inflated and split into lines by threads of this module, at most one per consumer, which pass the
+//! are decompressed and split into lines by threads of this module, at most one per consumer, which pass the
 //! lines on in batches. Which thread gets a line, and in which order, is not defined.
 //!
 //! Memory is bounded for every input. Per consumer thread it consists of a reader's buffer and one line of
@@ -291,7 +291,7 @@ impl Reading {
         Part { source, line_bytes_max: self.line_bytes_max, state: &self.state }
     }
 
-    /// The offset of a position in its source: inflated bytes for a compressed source, rows for a Parquet
+    /// The offset of a position in its source: decompressed bytes for a compressed source, rows for a Parquet
     /// file. It is known when everything has been read.
     pub fn offset(&self, place: InputPlace) -> u64 {
         let file = self.member_files.iter().find(|file| file.source == place.source);

@@ -1,5 +1,5 @@
-//! An HTTP proxy that injects faults of networks and services into requests and answers: lost answers after
-//! completed work, resets, retry-later statuses, truncated or slow bodies.
+//! An HTTP proxy that injects faults of networks and services into requests and responses: lost responses
+//! after completed work, resets, retry-later statuses, truncated or slow bodies.
 //!
 //! It also serializes conditional puts of one name, which some S3 servers do not. One request per connection;
 //! bodies are held in memory.
@@ -19,13 +19,13 @@ pub enum Fault {
     None,
     /// The connection is closed before the service gets the request.
     Reset,
-    /// The proxy answers with this status, and the service gets nothing.
+    /// The proxy responds with this status, and the service gets nothing.
     Status(u16),
-    /// The service completes the request, and its answer is lost.
+    /// The service completes the request, and its response is lost.
     LoseAnswer,
-    /// The body of the answer ends after this number of bytes.
+    /// The body of the response ends after this number of bytes.
     CutAnswer(usize),
-    /// The answer is sent in pieces of this number of bytes, with a pause after each.
+    /// The response is sent in pieces of this number of bytes, with a pause after each.
     Drip(usize, Duration),
     /// The body of the request is read in pieces of this number of bytes, with a pause before each.
     SlowRead(usize, Duration),
@@ -35,8 +35,8 @@ pub enum Fault {
     DropCondition,
     /// Conditional puts of one name are not serialized.
     Unlocked,
-    /// The last byte of the answer's body is changed, and its headers have no checksum, as in an answer with
-    /// part of an object.
+    /// The last byte of the response's body is changed, and its headers have no checksum, as in a response
+    /// with part of an object.
     DamagedAnswer,
     /// The byte after the first occurrence of these words in the request's body is changed.
     DamagedBehind(&'static str),
@@ -190,7 +190,7 @@ impl Shared {
         Arc::clone(locked(&self.names).entry(name.to_owned()).or_default())
     }
 
-    /// The complete answer of the service.
+    /// The complete response of the service.
     fn ask(&self, head: &[String], body: &[u8], fault: Fault) -> io::Result<Vec<u8>> {
         let own = ["connection", "expect", "content-length", "transfer-encoding"];
         let passed = head.iter().filter(|line| !own.iter().any(|name| is_header(line, name)));
@@ -204,7 +204,7 @@ impl Shared {
         let sent = service.write_all(&asked);
         let mut answer = Vec::new();
         let ended = service.read_to_end(&mut answer).and(sent);
-        // A service that refuses a request by its headers answers and closes the connection before it has
+        // A service that refuses a request by its headers responds and closes the connection before it has
         // read the body.
         if answer.is_empty() {
             ended?;
@@ -271,7 +271,7 @@ pub fn damage_behind(body: &mut [u8], words: &str) {
     *byte.expect("a body with these words and more") ^= 1;
 }
 
-/// An error answer in the format of S3.
+/// An error response in the format of S3.
 fn refuse(client: &TcpStream, status: u16) -> io::Result<()> {
     let code = match status {
         403 => "AccessDenied",

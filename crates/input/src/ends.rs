@@ -1,14 +1,14 @@
-//! Finds the end of a member of a compressed file without inflating it, if the format allows that.
+//! Finds the end of a member of a compressed file without decompressing it, if the format allows that.
 //!
 //! - gzip: BGZF, as written by `bgzip`, has the size of each member in its header (SAMv1, 4.1). Other gzip
-//!   members have no size; only inflating one finds its end.
+//!   members have no size; only decompressing one finds its end.
 //! - zstd: each block of a frame is preceded by its size (RFC 8878, 3.1.1), whichever program wrote the
 //!   frame.
 //! - bzip2: there are no sizes, and blocks start at any bit. But a stream starts at a byte, with ten bytes
 //!   that are constant except for one digit, and the previous stream ends in six constant bytes. These
 //!   patterns find the streams that `pbzip2` writes.
 //!
-//! A crafted BGZF or bzip2 file can mislead this search. Inflating the member then detects that it ends
+//! A crafted BGZF or bzip2 file can mislead this search. Decompressing the member then detects that it ends
 //! elsewhere ([`Members::pause_at`](crate::Members::pause_at)).
 
 use std::fs::File;

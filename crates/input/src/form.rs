@@ -23,7 +23,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form of inflated content with this beginning.
+    /// The form of decompressed content with this beginning.
     pub fn of(beginning: &[u8]) -> Self {
         match beginning {
             [0xff, 0xfe, ..] => Self::Utf16(ByteOrder::LittleEndian),

@@ -1,5 +1,5 @@
 //! Opens a file or another stream of bytes and returns the bytes of its lines. Input that starts with the
-//! magic bytes of gzip, bzip2 or zstd is inflated. Content that starts with a UTF-16 byte-order mark is
+//! magic bytes of gzip, bzip2 or zstd is decompressed. Content that starts with a UTF-16 byte-order mark is
 //! decoded. A tar archive is refused.
 //!
 //! A compressed file may consist of several members (gzip members, zstd frames, bzip2 streams), as in `cat
@@ -9,8 +9,8 @@
 //! Detection reads at most the first line, so a process that writes one line and waits for the response
 //! receives one.
 //!
-//! In some files the ends of members can be found without inflating them ([`end_of_member`]). Several threads
-//! can then each inflate some of the members ([`Members::from`]).
+//! In some files the ends of members can be found without decompressing them ([`end_of_member`]). Several
+//! threads can then each decompress some of the members ([`Members::from`]).
 
 mod ends;
 mod form;
@@ -186,7 +186,7 @@ pub fn open(path: &Path) -> io::Result<Input> {
     })
 }
 
-/// Detects the compression and form of a stream, inflates and decodes it. A tar archive is refused.
+/// Detects the compression and form of a stream, decompresses and decodes it. A tar archive is refused.
 pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
     let mut source = Source::of(bytes);
     let compression = Compression::of(source.peek_while(MAGIC_BYTES, Compression::is_open)?);

@@ -1,5 +1,5 @@
 //! Dropout. Each mask value is a function of seed, row, layer and index. The forward and the backward pass therefore
-//! use the same mask, whichever thread computes it.
+//! use the same mask, and the thread that computes a pass does not affect it.
 
 use crate::tile_row::TileRow;
 
@@ -12,7 +12,7 @@ pub struct Dropout {
     pub head: Share,
     /// Seed of the masks, together with the row's index in the whole batch.
     pub seed: u64,
-    /// Index in the whole batch of the first row of this process.
+    /// Index of this process's first row in the whole batch.
     pub first_row: usize,
 }
 
@@ -37,7 +37,8 @@ impl Share {
     }
 }
 
-/// Index of the head in place of a layer's; LSTM layers have lower indices.
+/// Number of the head, where the mask of an LSTM layer has the layer's number. LSTM layers have lower
+/// numbers.
 const HEAD: usize = 255;
 
 impl Dropout {

@@ -9,7 +9,8 @@ use crate::team::Team;
 use crate::tile::{Sums, Tile};
 use crate::{Loss, Parameters, Sizes, TokenRows, packing, processor};
 
-/// Maximum rows per tile: enough to compute one row's sums while another row's states are loaded.
+/// Maximum rows per tile. It is large enough to compute the sums of one row while the states of another row
+/// are loaded.
 const TILE_ROWS: usize = 24;
 
 /// Maximum memory of a tile. It must fit into a core's private cache, which has 1 to 2 MiB.

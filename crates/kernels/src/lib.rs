@@ -1,17 +1,17 @@
-//! Forward and backward pass of an LSTM classifier on the CPU in 32-bit floats, several times as fast as a tensor
-//! library, and the update rules of the optimizers.
+//! Computes the forward and the backward pass of an LSTM classifier on the CPU, in 32-bit floats, and the update
+//! rules of the optimizers. The passes are several times as fast as those of a tensor library.
 //!
 //! The model is embedding → LSTM layers → pooling → linear → ReLU → linear, each as PyTorch defines it. An [`Engine`]
-//! reads slices of weights and writes slices of gradients. It has no tensors and no dataset; the caller passes the
-//! loss as a function of one row.
+//! reads slices of weights and writes slices of gradients. It does not depend on tensors or datasets. The caller
+//! passes the loss as a function of one row.
 //!
 //! Reasons for the speed:
-//! - The first layer's input product is computed once per distinct token of a batch (`projection`). The result is
-//!   exact apart from rounding.
+//! - The first layer's matrix multiplication of inputs and weights is computed once per distinct token of a batch
+//!   (`projection`). The result differs only in rounding.
 //! - A tile of rows passes through all time steps and layers, forward and backward, in memory that fits the cache
 //!   (`tile`). Rows are sorted by length, so no masks and no padding are needed.
-//! - All sums of a matrix product stay in registers, and the activation follows there (`products`). Larger matrices
-//!   are split (`matrices`).
+//! - All sums of a matrix multiplication stay in registers, where the activation is applied to them (`products`).
+//!   Larger matrices are split (`matrices`).
 //!
 //! The assignment of rows to threads depends only on row lengths and the number of threads. Repeated calls therefore
 //! give identical bits.
@@ -43,7 +43,7 @@ pub use team::Team;
 /// The sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// Number of token ids.
+    /// Number of token ids in the vocabulary.
     pub ids: usize,
     /// E, the embedding dimension.
     pub embedding: usize,

@@ -1,4 +1,4 @@
-//! Products of matrices of any size, computed in blocks that [`crate::products`] keeps in registers.
+//! Multiplies matrices of any size, in blocks that [`crate::products`] keeps in registers.
 //!
 //! H: hidden size; L: lanes. Weights and gradient sums have the layout of [`crate::packing`].
 
@@ -8,7 +8,8 @@ use crate::packing::PANEL;
 use crate::products::{Columns, multiply, outer};
 use crate::vector::Vector;
 
-/// Rows that are multiplied together, because their values are read several times.
+/// Number of rows that are multiplied together. Their values are read several times, so they must stay in the
+/// cache.
 const ROWS_TOGETHER: usize = 64;
 
 /// Turns a number of rows or vectors into a constant for the compiler.
@@ -77,8 +78,8 @@ pub(crate) fn back_through<V: Vector, const R: usize>(
     }
 }
 
-/// Adds the product of `n` rows to packed gradients, `[H / L, n_columns, 4 L]`: `left` has one value per column of
-/// `columns`, `right` the interleaved gate gradients.
+/// Adds the outer products of `n` rows to packed gradients, `[H / L, n_columns, 4 L]`. Each row of `left` has one
+/// value per column of `columns`. `right` contains the interleaved gate gradients.
 #[inline(always)]
 pub(crate) fn add_products<V: Vector>(
     sums: &mut [f32],
@@ -94,7 +95,7 @@ pub(crate) fn add_products<V: Vector>(
     }
 }
 
-/// The same for at most [`ROWS_TOGETHER`] rows.
+/// Does what [`add_products`] does, for at most [`ROWS_TOGETHER`] rows.
 #[inline(always)]
 fn add_together<V: Vector>(
     sums: &mut [f32],

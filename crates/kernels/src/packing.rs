@@ -1,4 +1,4 @@
-//! Converts weights between PyTorch's layout and that of the kernels.
+//! Converts weights between PyTorch's layout and the kernels' layout.
 //!
 //! H: hidden size; I: input size; L: lanes. PyTorch concatenates the four gates of a layer, `[4H]`: i, f, g, o. The
 //! kernels' layout is *interleaved*, `[H / L, 4, L]`: the four gates of L units are adjacent. The gates of one unit

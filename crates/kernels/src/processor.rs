@@ -30,12 +30,12 @@ pub enum Processor {
 pub struct Checked(());
 
 impl Processor {
-    /// The fastest supported one.
+    /// The fastest instruction set that this processor supports.
     pub fn best() -> Self {
         Self::all()[0]
     }
 
-    /// All supported ones, the fastest first.
+    /// All instruction sets that this processor supports, the fastest first.
     pub fn all() -> Vec<Self> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]

@@ -1,6 +1,8 @@
-//! The two matrix products that take most of the time. They take few rows, so that all sums stay in registers.
+//! The two matrix multiplications that take most of the time. They process few rows at a time, so that all
+//! sums stay in registers.
 //!
-//! One side is read one value at a time, the other one vector at a time. Each sum is accumulated in index order.
+//! The left operand is read one value at a time, the right operand one vector at a time. Each sum is accumulated
+//! in index order.
 #![allow(unsafe_code)]
 
 use crate::vector::Vector;

@@ -1,5 +1,5 @@
-//! The product of token embeddings and the first layer's input weights. It does not depend on a token's position, so
-//! it is computed once per distinct token of a batch, forward and backward.
+//! Multiplies token embeddings by the first layer's input weights. The result does not depend on a token's position,
+//! so it is computed once per distinct token of a batch, in the forward and in the backward pass.
 //!
 //! E: embedding dimension; H: hidden size; D: distinct tokens.
 

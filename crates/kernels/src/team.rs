@@ -33,8 +33,8 @@ impl Team {
         self.n_threads
     }
 
-    /// Length of the parts of a slice with `length` values. There is at most one part per thread, and parts are whole
-    /// cache lines.
+    /// Length of the parts into which a slice of `length` values is split. There is at most one part per thread, and
+    /// each part consists of whole cache lines.
     pub(crate) fn part(&self, length: usize) -> usize {
         length.div_ceil(self.n_threads).next_multiple_of(16).max(16)
     }

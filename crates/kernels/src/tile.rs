@@ -5,7 +5,8 @@
 //! cell and state after the token are in the next slot. The gates of a row's last slot are 0. A slot therefore holds
 //! both factors of a weight gradient, whichever row it belongs to.
 //!
-//! Rows are sorted by length, the longest first: rows that still have tokens come first, and no mask is needed.
+//! Rows are sorted by length, the longest first. At each time step, the rows that still have tokens are
+//! therefore the first ones, and no mask is needed.
 
 use crate::activation::{TANH, logistic, tanh};
 use crate::dropout::Dropout;
@@ -38,7 +39,7 @@ pub(crate) struct Tile {
     /// Index of each slot's distinct token.
     places: Vec<u32>,
     layers: Vec<Memory>,
-    /// The gradient of each state from above, that is from pooling or the next layer.
+    /// The gradient of each state that comes from pooling or from the next layer.
     upward: Vec<f32>,
     /// The gradients of each row's state and input at the current token, `[rows, H + I]`.
     flow: Vec<f32>,

@@ -1,9 +1,9 @@
 //! Vectors of floats that a processor computes with in one instruction: 16 with AVX-512, 8 with AVX2, otherwise 4.
 //!
-//! Code generic over [`Vector`] is inlined into one function per instruction set ([`crate::processor`]). Only that
-//! module may name the vector types: then each method compiles to an instruction that the processor supports. The
-//! order of sums does not depend on the number of lanes. Results differ between processors only in rounding, because
-//! a fused multiply-add rounds once.
+//! Code that is generic over [`Vector`] is inlined into one function per instruction set ([`crate::processor`]).
+//! Only `processor` may name the vector types. This ensures that each method compiles to an instruction that the
+//! processor supports. The order of sums does not depend on the number of lanes. Results differ between processors
+//! only in rounding, because a fused multiply-add rounds once.
 
 mod plain;
 #[cfg(target_arch = "x86_64")]

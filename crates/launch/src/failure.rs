@@ -9,10 +9,10 @@
 //!
 //! torchrun prints `py_callstack` as the traceback. It calls the rank with the smallest `timestamp` (whole seconds
 //! since 1970, as text) the root cause. For a rank without a file, such as a killed one, it uses the second in which
-//! it noticed the exit. A rank that exits because it lost a peer therefore must write a file: otherwise it could have
-//! the same second as the killed peer, and on a tie the first rank wins. Its file has a timestamp
-//! [`AFTER_THE_ROOT_CAUSE`] later instead. Such ranks exit with [`Exit::TryAgain`]. If all ranks do, their order does
-//! not matter.
+//! it noticed the exit. A rank that exits because it lost a peer must therefore write a file. Without a file, it
+//! could have the same second as the killed peer, and on a tie torchrun selects the first rank. The timestamp in its
+//! file is [`AFTER_THE_ROOT_CAUSE`] later than its exit. Such ranks exit with [`Exit::TryAgain`]. If all ranks exit
+//! with this code, their order does not matter.
 
 use std::env;
 use std::ffi::OsString;
@@ -31,8 +31,8 @@ pub const ERROR_FILE: &str = "TORCHELASTIC_ERROR_FILE";
 /// notice the exit of a stopped rank, the root cause, that much later than the exit of its peers.
 pub const AFTER_THE_ROOT_CAUSE: Duration = Duration::from_secs(60);
 
-/// Writes the error file if the environment names one. Call it before the exit, with the exit code and the message on
-/// standard error.
+/// Writes the error file if the environment names one. Call it before the process exits, with the exit code and the
+/// message that is printed on standard error.
 pub fn report(exit: Exit, message: &str) -> io::Result<()> {
     match env::var_os(ERROR_FILE) {
         // torchrun sets the variable to an empty value if it does not require a file.

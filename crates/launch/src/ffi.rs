@@ -1,4 +1,4 @@
-//! Settings of a child process between fork and exec, which have no safe wrapper.
+//! Settings of a child process that are applied between fork and exec. They have no safe wrapper.
 //!
 //! This is the only module of the crate with `unsafe`.
 #![allow(unsafe_code)]

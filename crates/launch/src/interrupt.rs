@@ -6,8 +6,8 @@
 //! | SIGUSR1 | write a checkpoint and continue |
 //! | a second SIGINT | none: the default action ends the process |
 //!
-//! A signal reaches ranks at different times and may miss some. Ranks that must stop at the same step have to
-//! exchange their flags.
+//! A signal reaches ranks at different times and may miss some. To stop at the same step, ranks must exchange
+//! their flags.
 
 use std::io;
 use std::sync::Arc;

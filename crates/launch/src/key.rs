@@ -80,8 +80,8 @@ pub enum Error {
 /// Returns the secret of this process's group, if there is one: from `launch`, otherwise from a file.
 pub fn of_this_process() -> Result<Option<Secret>, Error> {
     if let Some(number) = variable(KEY_DESCRIPTOR) {
-        // Opened again through /proc: the number comes from the environment, and this process may use the descriptor
-        // for something else.
+        // The descriptor is opened again through /proc, because its number comes from the environment, and this
+        // process may use the descriptor for something else.
         let path = Path::new("/proc/self/fd").join(number);
         let handed = File::open(&path).map_err(|source| Error::Unreadable { path: path.clone(), source })?;
         return secret_in(handed, &path).map(Some);

@@ -1,18 +1,17 @@
 //! Starts the ranks of a training on this machine and waits for their exit: `trainer launch --nproc 4 -- fit …`.
 //!
 //! Each rank gets torchrun's environment variables. Its output goes to the terminal and, with a log folder, also to a
-//! file (`output`). If one rank fails, all ranks are ended. The error names the rank that is the root cause, and its
-//! message:
+//! file (`output`). If one rank fails, all ranks are ended. The error contains the rank that is the root cause, and
+//! its message. The launcher reacts to events as follows:
 //!
 //! | Event | Action of `launch` |
 //! |---|---|
 //! | a rank exits with code 0 | waits for the others |
-//! | a rank exits with code 75, as after the loss of a peer | waits [`ROOT_CAUSE_WITHIN`] for a rank with another
-//! code, the root cause; then as below |
-//! | a rank exits with another code, or by a signal | SIGTERM to the others, after [`GRACE`] SIGKILL |
+//! | a rank exits with code 75: it lost a peer | waits [`ROOT_CAUSE_WITHIN`] for another code, then as below |
+//! | a rank exits with another code, or a signal kills it | sends SIGTERM to the others, after [`GRACE`] SIGKILL |
 //! | `launch` gets SIGTERM or SIGINT | forwards each as SIGTERM and waits until the ranks have written a checkpoint |
 //! | `launch` gets SIGUSR1 | forwards it |
-//! | `launch` gets a second SIGINT | SIGKILL to all |
+//! | `launch` gets a second SIGINT | sends SIGKILL to all |
 //! | `launch` dies | the kernel kills the ranks |
 //!
 //! SIGINT is forwarded as SIGTERM because a terminal also sends it to the ranks, and a second SIGINT would end them.
@@ -151,7 +150,7 @@ fn after(before: &str, text: &Option<String>) -> String {
 /// Starts the program with these arguments once per rank, and waits until all have exited. Handles SIGTERM, SIGINT,
 /// SIGUSR1 and SIGCHLD of this process.
 pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<()> {
-    // Must precede the exit of the first rank.
+    // Signals must be registered before the first rank exits.
     let signals = Listening::start().map_err(system("listen to signals"))?;
     let error_files = tempfile::tempdir().map_err(system("make a temporary folder"))?;
     if let Some(folder) = &options.log_dir {
@@ -225,9 +224,9 @@ impl Drop for Listening {
 enum Stage {
     /// All run.
     Running,
-    /// A rank exited as after the loss of a peer. At this time, it counts as the root cause.
+    /// A rank exited with the code for a lost peer. At this time, it counts as the root cause.
     Suspecting(Instant),
-    /// SIGTERM was sent. At this time, SIGKILL follows.
+    /// SIGTERM was sent. At this time, SIGKILL is sent.
     Ending(Instant),
     /// SIGKILL was sent.
     Killed,

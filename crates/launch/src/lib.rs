@@ -1,6 +1,6 @@
 //! Runs the ranks of a training as processes: starts and ends them together on one machine ([`run`]), converts
 //! signals into requests ([`interrupt`]), provides a shared secret ([`key`]), and writes error files ([`failure`]).
-//! Does not depend on what ranks compute.
+//! This crate does not depend on what ranks compute.
 
 mod ffi;
 mod launcher;

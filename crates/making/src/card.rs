@@ -12,7 +12,8 @@ pub fn describe(dataset: &DatasetReader) -> Result<Card> {
     describe_while(dataset, |_| Ok(()))
 }
 
-/// The same. Calls `go_on` at intervals with the number of rows read; an error from it stops the reading.
+/// Reads and checks a whole dataset, and returns its card. Calls `go_on` at intervals with the number of rows
+/// read; an error from `go_on` stops the reading.
 pub(crate) fn describe_while(
     dataset: &DatasetReader,
     mut go_on: impl FnMut(u64) -> Result<()>,

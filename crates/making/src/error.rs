@@ -103,7 +103,7 @@ pub enum Error {
         /// What was expected.
         expected: String,
     },
-    /// An existing file that `--force` does not replace.
+    /// There is an existing file that `--force` does not replace.
     #[error(
         "{}: already exists and is not replaced: {why}; --force replaces only datasets of merge and sentimill: move it away \
          or choose another --out",
@@ -142,7 +142,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error of a file that is written under a temporary name: it names the file that is to be made.
+    /// Returns this error with the final name of a file that is written under a temporary name.
     pub(crate) fn named(self, name: &Path) -> Self {
         match self {
             Self::Dataset(dataset::Error::Io { action, source, .. }) => {

@@ -1,5 +1,5 @@
-//! Writes words and rows into one dataset. It appears under its name only when complete, with its manifest in
-//! the same folder.
+//! Writes words and rows into one dataset. The dataset gets its name only when it is complete. Its manifest
+//! is in the same folder.
 //!
 //! Words and rows come from any implementation of [`DatasetContent`]. Raw text, shards and runs are not part
 //! of this crate.

@@ -1,5 +1,5 @@
-//! Writes words and ordered rows into a dataset. It appears under its name only when complete, with its
-//! manifest in the same folder.
+//! Writes words and ordered rows into a dataset. The dataset gets its name only when it is complete. Its
+//! manifest is in the same folder.
 //!
 //! Words and rows may come from the shards of a run or from the memory of one machine.
 
@@ -54,7 +54,7 @@ pub enum Existing {
 }
 
 impl Existing {
-    /// What a flag such as --force requests.
+    /// `Replace` if a flag such as --force was passed, otherwise `Keep`.
     pub fn replaced_if(force: bool) -> Self {
         if force { Self::Replace } else { Self::Keep }
     }
@@ -73,7 +73,7 @@ pub enum VocabularyFrom {
 const VOCABULARY_SIZE: u64 = 10_000;
 
 impl VocabularyFrom {
-    /// The vocabulary of `dataset` if one is passed, else that of the most frequent words.
+    /// The vocabulary of `dataset` if a dataset is passed, otherwise the most frequent words.
     pub fn asked(dataset: Option<PathBuf>, words_max: Option<u64>) -> Self {
         match dataset {
             Some(path) => Self::Dataset(path),
@@ -125,7 +125,7 @@ impl<'a> Making<'a> {
 
     /// Returns the manifest of the existing dataset, if there is one. An existing file without a manifest is
     /// refused before any work is done, unless it is a complete dataset with the same settings. With
-    /// [`Existing::Replace`] a file that is not the one of its manifest is refused, too.
+    /// [`Existing::Replace`], a file that does not match its manifest is refused, too.
     pub fn look(&self) -> Result<Option<Box<DatasetManifest>>> {
         // Read in any case, because a file with this name that is not a manifest must not be overwritten.
         let manifest = self.places.read_manifest()?;
@@ -173,8 +173,9 @@ impl<'a> Making<'a> {
         }
     }
 
-    /// With [`Existing::Replace`], checks that the existing files are those of their manifest. A dataset with the same
-    /// settings may be the new one, of a program that was killed before it wrote the manifest: it will be compared.
+    /// With [`Existing::Replace`], checks that the existing files match their manifest. A dataset with the same
+    /// settings is accepted here and compared later: a program may have written it and may have been killed before it
+    /// wrote the manifest.
     fn check_recorded(&self, manifest: &DatasetManifest) -> Result<()> {
         if self.options.existing == Existing::Keep {
             return Ok(());
@@ -326,7 +327,7 @@ impl<'a> Making<'a> {
             left_out: built.size.left_out,
             digests: built.digests,
         };
-        // It is the same, or `check_place` would have refused it.
+        // The existing file is equal, because `check_place` refuses any other.
         if matches!(old_dataset, Replaceable::Nothing)
             && at(&places.dataset, "look it up", places.dataset.try_exists())?
         {
@@ -425,8 +426,8 @@ fn verified(
     go_on: impl FnMut(u64) -> Result<()>,
 ) -> Result<Card> {
     let unverified = |found| Error::Unverified { path: file.to_owned(), found };
-    // Keeps only the description of the error, because the remedy for a foreign file does not apply to this
-    // one.
+    // Keeps only the description of the error, because the remedy for a file from another program does not
+    // apply to a file that was just written.
     let said = |error: dataset::Error| match error {
         dataset::Error::Damaged { part, .. } => unverified(format!("{part} does not match its digest")),
         dataset::Error::Broken { thing, found, expected, .. } => {

@@ -76,7 +76,8 @@ impl Places {
         Ok(())
     }
 
-    /// Syncs the names of existing files. The process that named them may have been killed before it did.
+    /// Syncs the names of existing files. The process that named the files may have been killed before it
+    /// synced the names.
     pub(crate) fn sync(&self) -> Result<()> {
         sync(folder_of(&self.dataset))
     }
@@ -123,7 +124,7 @@ impl Finished {
         Ok(Self { file, bytes, sha256 })
     }
 
-    /// Checks that the path is free, or holds an equal file or one that may be replaced.
+    /// Checks that there is no file at the path, an equal file, or a file that may be replaced.
     pub(crate) fn check_place(&self, place: &Path, replaceable: &Replaceable) -> Result<()> {
         match at(place, "look it up", place.try_exists())? {
             true => replaceable.check(place, &self.sha256).map(|_| ()),
@@ -190,7 +191,7 @@ impl Replaceable {
     }
 }
 
-/// Why an existing file is not replaced that differs from its manifest.
+/// The reason for which an existing file that differs from its manifest is not replaced.
 pub(crate) const OTHER_SHA256: &str = "its SHA-256 is not the one in the manifest beside it";
 
 /// The error for an existing file that --force does not replace.

@@ -1,4 +1,4 @@
-//! A dataset that was written → the JSON document of `--json`.
+//! Converts the facts of a dataset that was written into the JSON document of `--json`.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ pub struct Report<'a> {
     pub padded_sha256: Option<&'a str>,
     /// Rows excluded because another dataset contains their texts.
     pub left_out: u64,
-    /// Counts of lines and texts. The mappers' part is null if it is unknown.
+    /// Counts of lines and texts. The mappers' counts are null if they are unknown.
     pub ledger: Ledger,
     /// The data card.
     pub card: &'a Card,

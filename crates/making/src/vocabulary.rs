@@ -10,10 +10,10 @@ use crate::content::DatasetContent;
 use crate::error::Result;
 use crate::ids::Ids;
 
-/// The most frequent words; of equally frequent words the smaller by bytes.
+/// The most frequent words. Of equally frequent words, those that come first in byte order are preferred.
 pub(crate) fn most_frequent<C: DatasetContent>(content: &mut C, size: u64) -> Result<Vocabulary, C::Error> {
-    // The heap's greatest entry is dropped next: the rarest word, of equally rare words the greatest by
-    // bytes.
+    // The heap's greatest entry is dropped next. It is the rarest word; of equally rare words, it is the last
+    // one in byte order.
     let mut kept: BinaryHeap<(Reverse<u64>, Vec<u8>)> = BinaryHeap::new();
     content.each_word(&mut |word, count| {
         if (kept.len() as u64) < size {

@@ -1,4 +1,4 @@
-//! A program's command → man pages, one per subcommand, and completions for bash, zsh and fish.
+//! Converts a program's command into man pages, one per subcommand, and completions for bash, zsh and fish.
 //!
 //! For examples and tests only: no program links it.
 

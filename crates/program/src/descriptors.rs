@@ -1,8 +1,8 @@
 //! Records the state of the standard descriptors at process start.
 //!
 //! Only code that runs before Rust's runtime can do this, because the runtime opens `/dev/null` in place of
-//! each closed descriptor. An open `/dev/null` does not prove that the descriptor was closed, since callers
-//! open it themselves.
+//! each closed descriptor. An open `/dev/null` does not prove that the descriptor was closed, because callers
+//! also pass `/dev/null` on purpose.
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -1,4 +1,5 @@
-//! Ends of all programs: an exit code after BSD's sysexits, and one line that states the error, printed once.
+//! How all programs end: with an exit code of BSD's sysexits, and with one line that states the error,
+//! printed once.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -12,7 +13,7 @@ use crate::system;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The arguments are invalid.
+    /// The command line is invalid.
     Usage = 64,
     /// The input is bad beyond its limit.
     BadInput = 65,
@@ -111,8 +112,8 @@ fn expected(why: &str) -> String {
     }
 }
 
-/// An error with all its causes, those of the operating system in the words of [`system`]. A cause that a message
-/// contains already is not repeated.
+/// An error with all its causes. Causes from the operating system are worded by [`system`]. A cause that a
+/// message already contains is not repeated.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut message = String::new();
     let mut next = Some(error);

@@ -1,5 +1,5 @@
-//! Start and end of every program: checks the standard streams, converts arguments into local paths, and
-//! errors into one line and an exit code. Independent of what programs read or write.
+//! Start and end of every program. Checks the standard streams, converts arguments into local paths, and
+//! converts errors into one line and an exit code. This crate does not depend on what programs read or write.
 
 mod descriptors;
 pub mod exit;

@@ -68,9 +68,9 @@ pub fn masked(text: &str) -> String {
 }
 
 /// Number of bytes of user information after the `://` of a URL. The authority, up to the first slash, has
-/// user information if it contains an `@`, or a `:` without a port: in `s3://KEY:SECRET/x` the `@` was
-/// forgotten. A secret may contain a slash, so everything before the last `@` counts, or everything if there
-/// is no `@`.
+/// user information if it contains an `@`, or a `:` without a port after it. The latter is a URL without its
+/// `@`, such as `s3://KEY:SECRET/x`. A secret may contain a slash, so everything before the last `@` counts,
+/// or everything if there is no `@`.
 pub fn user_info(after_scheme: &str) -> usize {
     let (authority, _) = after_scheme.split_once('/').unwrap_or((after_scheme, ""));
     // The colons of an IPv6 address are in brackets.

@@ -17,7 +17,7 @@ const UNITS: [(&str, u64); 11] = [
     ("", 1),
 ];
 
-/// The least memory that a program can be limited to.
+/// The lowest memory limit that a program accepts.
 const MEMORY_MIN: u64 = 1 << 20;
 
 /// Parses a size: a whole number of bytes, or one with KiB, MiB, GiB, kB, MB, GB, K, M or G.

@@ -1,7 +1,8 @@
-//! An error of the operating system → its cause in words and the remedy, without error numbers and library texts.
+//! Converts an error of the operating system into its cause in words and a remedy, without error numbers and
+//! library texts.
 //!
-//! The one place that decides this, so that a full disk has the same words in all programs. A disk is named as full only
-//! where the system says so.
+//! All programs use this module, so that a full disk has the same message everywhere. A disk is reported as full only
+//! if the operating system reports it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,21 +10,22 @@ use std::io::{self, ErrorKind};
 
 use rustix::process::{Resource, getrlimit};
 
-/// A failed action: `cannot read the counts: permission denied; check the permissions`. Where a disk has no room it is
-/// `disk full while writing; free space there or choose another --out`.
+/// A failed action: `cannot read the counts: permission denied; check the permissions`. For a full disk: `disk full
+/// while writing; free space there or choose another --out`.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure<'a> {
     /// An infinitive with its object: `read the counts`.
     action: &'a str,
     error: &'a io::Error,
-    /// How to use another disk or folder; `None` for what is only read.
+    /// How to use another disk or folder; `None` for an action that only reads.
     elsewhere: Option<&'a str>,
     /// The flag that names the path.
     flag: Option<&'a str>,
 }
 
 impl<'a> Failure<'a> {
-    /// A failed action that writes; `elsewhere` is how to use another disk or folder: `choose another --out`.
+    /// A failed action that writes. `elsewhere` states how to use another disk or folder: `choose another
+    /// --out`.
     pub fn writing(action: &'a str, error: &'a io::Error, elsewhere: &'a str) -> Self {
         Self { action, error, elsewhere: Some(elsewhere), flag: None }
     }
@@ -33,7 +35,7 @@ impl<'a> Failure<'a> {
         Self { action, error, elsewhere: None, flag: None }
     }
 
-    /// The same of a path that this flag names.
+    /// Returns this failure for a path that was passed with this flag.
     pub fn given_as(self, flag: &'a str) -> Self {
         Self { flag: Some(flag), ..self }
     }
@@ -47,7 +49,7 @@ impl fmt::Display for Failure<'_> {
             Cause::DiskFull | Cause::QuotaExceeded | Cause::FileTooLarge => {
                 write!(out, "{cause} while writing; {}", cause.remedy())?;
             }
-            // The error's text ends in a remedy of its own.
+            // The error's text already ends with a remedy.
             Cause::Explained(text) => return write!(out, "cannot {action}: {text}"),
             _ => write!(out, "cannot {action}: {cause}; {}", cause.remedy())?,
         }
@@ -154,7 +156,7 @@ impl Cause<'_> {
         }
     }
 
-    /// Whether another disk or folder helps.
+    /// Whether the use of another disk or folder can avoid the cause.
     fn is_of_the_place(&self) -> bool {
         !matches!(self, Self::TooManyFiles | Self::TooManyFilesInAll | Self::NoMemory | Self::BrokenPipe)
     }
@@ -187,7 +189,8 @@ impl fmt::Display for Cause<'_> {
     }
 }
 
-/// The system's number, also of an error that wraps the system's with a path, as tempfile makes them.
+/// The operating system's error number, also of an error that wraps the system's error together with a path,
+/// as in tempfile.
 fn code_of(error: &io::Error) -> Option<i32> {
     let wrapped = || {
         let text = error.get_ref()?.to_string();

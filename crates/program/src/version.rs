@@ -1,4 +1,5 @@
-//! The version of a program, for `-V` on one line and for `--version` with those of its libraries.
+//! The version of a program: on one line for `-V`, and followed by the versions of its libraries for
+//! `--version`.
 
 /// A program's version and the commit that it was built from, on one line: `0.1.0 (commit 1f8a92f)`.
 ///
@@ -11,7 +12,7 @@ pub fn short(commit: Option<&str>) -> String {
     }
 }
 
-/// The same, then one line per library with its name and version.
+/// The line of [`short`], followed by one line per library with its name and version.
 pub fn long(commit: Option<&str>, libraries: &[(&str, &str)]) -> String {
     let libraries = libraries.iter().map(|(name, version)| format!("\n{name} {version}"));
     short(commit) + &libraries.collect::<String>()

@@ -1,4 +1,5 @@
-//! Steps of long work → a bar with rate and time left on a terminal, a line every 30 seconds elsewhere.
+//! Shows the progress of long work. On a terminal, it is a bar with rate and remaining time; elsewhere, it is
+//! a line every 30 seconds.
 
 use std::io::{self, IsTerminal, Read, Write, stderr};
 use std::sync::{Mutex, PoisonError};
@@ -45,7 +46,7 @@ impl ProgressBars {
         self.begin(doing, Unit::Items, Some(items))
     }
 
-    /// Starts reading this number of bytes, if it is known.
+    /// Starts a stage that reads bytes. `bytes` is their number, if it is known.
     pub fn reading(&self, bytes: Option<u64>) -> Stage {
         self.line(&bytes.map_or_else(|| "reading".to_owned(), |bytes| format!("reading ({bytes} bytes)")));
         self.begin("reading", Unit::Bytes, bytes)
@@ -136,7 +137,7 @@ struct Lines {
     unit: Unit,
     total: Option<u64>,
     begin: Instant,
-    /// When the last line was printed, or the stage began.
+    /// Time at which the last line was printed; before the first line, the start of the stage.
     last: Mutex<Instant>,
 }
 
@@ -180,7 +181,8 @@ fn line(doing: &str, unit: Unit, done: u64, total: Option<u64>, elapsed: Duratio
 }
 
 fn print_line(program: &str, text: &str) {
-    // A closed standard error does not stop the work. One write keeps the line whole beside other programs.
+    // A closed standard error does not stop the work. The line is one write, so that lines of other programs
+    // cannot interrupt it.
     let _ = stderr().write_all(format!("{program}: {text}\n").as_bytes());
 }
 

@@ -17,7 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Environment variable with the test's name; set only in a rank's process.
 const TEST: &str = "C10D_TEST";
-/// Longer than any run takes on a slow machine, where Python needs a minute to load PyTorch.
+/// Time limit of a run. It is longer than any run on a slow machine, where Python takes a minute to load
+/// PyTorch.
 const LIMIT: Duration = Duration::from_secs(600);
 /// Ports below the range from which the system assigns ports.
 const PORTS: Range<u16> = 10_000..20_000;
@@ -27,7 +28,7 @@ pub fn on_ranks(test: &str, world_size: usize, body: impl FnOnce(&ProcessGroup))
     on_ranks_with(test, world_size, &options(), body);
 }
 
-/// The same, with other options.
+/// Runs `body` as [`on_ranks`] does, with these options of the group.
 pub fn on_ranks_with(test: &str, world_size: usize, options: &Options, body: impl FnOnce(&ProcessGroup)) {
     if is_rank_of(test) {
         body(&ProcessGroup::from_launch(&Launch::from_env().unwrap(), Backend::Gloo, options).unwrap());
@@ -44,7 +45,8 @@ pub fn on_ranks_with(test: &str, world_size: usize, options: &Options, body: imp
             output.join("\n")
         );
     }
-    // The output of all ranks: the first to fail is seldom the first in rank order.
+    // The report has the output of all ranks, because the rank that failed first is seldom the first in rank
+    // order.
     assert!(!failed, "{report}");
 }
 

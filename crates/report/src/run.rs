@@ -18,7 +18,7 @@ use runs::{Error, Result};
 use scoring::Metrics;
 use scoring::RowScore;
 
-/// Maximum length of a line. A line of a training with thousands of ranks is shorter.
+/// Maximum length of a line. Even with thousands of ranks, lines are shorter.
 const LINE_BYTES_MAX: u64 = 4 << 20;
 /// Maximum size of a document. Stop words, a data card and fifty reviews are much smaller.
 const DOCUMENT_BYTES_MAX: u64 = 256 << 20;

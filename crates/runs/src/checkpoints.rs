@@ -127,8 +127,8 @@ impl Checkpoints {
         self.forget_old()
     }
 
-    /// Returns the newest intact checkpoint. Passes errors of newer ones to `on_damage`. Returns `None` if there is
-    /// no checkpoint.
+    /// Returns the newest intact checkpoint. Passes the errors of newer checkpoints that are damaged to
+    /// `on_damage`. Returns `None` if there is no checkpoint.
     pub fn newest(&self, mut on_damage: impl FnMut(&Error)) -> Result<Option<PathBuf>> {
         let mut last_error = None;
         for folder in self.all()?.into_iter().rev() {
@@ -252,9 +252,10 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     Ok(state)
 }
 
-/// The first setting in which a recipe that was written differs from another: its flag, and both values.
+/// The first setting in which a written recipe differs from the expected one: its flag, and both values.
 pub fn differing(found: &Value, expected: &Recipe) -> Result<Option<(String, String, String)>> {
-    // Both are compared as they were written: a number that is read can differ from it in its last bit.
+    // Both recipes are compared in their written form, because the last bit of a number can change when it is
+    // written and read.
     let text = serde_json::to_vec(expected).map_err(|error| Error::internal(&error))?;
     let expected: Value = serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
     Ok(first_difference(found, &expected))

@@ -12,7 +12,7 @@ pub enum Error {
     /// A dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
-    /// Something is where a result should go.
+    /// The path of a result is occupied.
     #[error("{}: already exists: found {found}, expected {expected}; {remedy}", path.display())]
     Occupied {
         /// The folder or file.
@@ -35,7 +35,7 @@ pub enum Error {
         /// The other process.
         holder: String,
     },
-    /// A checkpoint cannot be understood.
+    /// A checkpoint cannot be parsed.
     #[error("{}: {found}, expected a checkpoint of this version; resume from another checkpoint", path.display())]
     Unreadable {
         /// The file.
@@ -43,7 +43,7 @@ pub enum Error {
         /// What is wrong.
         found: String,
     },
-    /// A checkpoint is of another training.
+    /// A checkpoint belongs to another training.
     #[error(
         "{}: {what} is {found} in the training and {expected} in this command; resume with the flags that it was \
          started with",

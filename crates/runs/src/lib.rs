@@ -1,6 +1,7 @@
 //! Reads and writes the files of trainings, for any model: the folder of a saved model ([`saved`]), checkpoints
 //! ([`checkpoints`]), the training folder with its events ([`training`]), the same events for TensorBoard
-//! ([`tensorboard`]), and the settings of a training ([`recipe`]). Does not depend on how a model computes.
+//! ([`tensorboard`]), and the settings of a training ([`recipe`]). This crate does not depend on how a model
+//! computes.
 
 mod error;
 mod json;

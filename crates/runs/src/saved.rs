@@ -121,7 +121,7 @@ pub fn write(
     write_with(Unfinished::begin(folder)?, config, vocabulary, weights, &[])
 }
 
-/// The same into a folder that was begun, with more files beside the model's own.
+/// Saves a model as [`write`] does, into a folder that was begun, with further files.
 pub fn write_with(
     mut unfinished: Unfinished,
     config: &Config,
@@ -252,8 +252,8 @@ fn read_document(path: &Path) -> Result<Document> {
     }
 }
 
-/// Checks that `positive_from` of the scores is a valid rating and equals that of the labels. Otherwise returns the value
-/// found and the expected one.
+/// Checks that `positive_from` of the scores is a valid rating and equals `positive_from` of the labels. Otherwise
+/// returns the value found and the expected one.
 fn fault(config: &Config) -> Option<(String, String)> {
     let of_labels = config.preparation.positive_from;
     if !(1..=5).contains(&of_labels) {

@@ -4,9 +4,9 @@
 //! length u64 · its masked CRC-32C u32 · the event, `length` bytes · its masked CRC-32C u32      little-endian
 //! ```
 //!
-//! The messages are those fields of TensorFlow's `event.proto` and `summary.proto` that are used here. Each process
-//! writes its own file. TensorBoard joins the files of a folder. If a later file starts at an earlier step, its
-//! values replace those of earlier files.
+//! The messages contain the required fields of TensorFlow's `event.proto` and `summary.proto`. Each process writes
+//! its own file. TensorBoard joins the files of a folder. If a later file starts at an earlier step, its values
+//! replace those of earlier files.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use prost::Message;
 
 use crate::training::Line;
 
-/// TensorFlow adds this to a CRC, so that a record that contains CRCs has a sound CRC.
+/// TensorFlow adds this constant to a CRC, because the CRC of data that contains CRCs is unreliable.
 const MASK: u32 = 0xa282_ead8;
 
 /// A file that events are appended to.

@@ -12,11 +12,11 @@
 //!   lock               the process that is training
 //! ```
 //!
-//! Rank 0 writes all of it. `settings.json` is written before the first step and `model/` last: if it exists, the
-//! training is complete. Each file appears completely or not at all, except `metrics.jsonl`, which grows. A killed
-//! training may leave half a line, and a resumed one starts on a new line. Files with a version above
-//! [`FORMAT_VERSION`] are refused. Training folders of older versions of this program contain only `metrics.jsonl`
-//! and `model/`.
+//! Rank 0 writes all files. `settings.json` is written before the first step and `model/` last. If `model/`
+//! exists, the training is complete. Each file appears completely or not at all, except `metrics.jsonl`, which
+//! grows. A killed training may leave half a line, and a resumed one starts on a new line. Files with a version
+//! above [`FORMAT_VERSION`] are refused. Training folders of older versions of this program contain only
+//! `metrics.jsonl` and `model/`.
 //!
 //! ```
 //! # use runs::training::Line;

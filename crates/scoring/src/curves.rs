@@ -54,7 +54,7 @@ pub struct Calibration {
     pub error: f64,
 }
 
-/// `None` if the scores have no probability.
+/// The calibration of these scores; `None` if scores are not probabilities.
 pub fn calibration(scoring: Scoring, scores: &[RowScore]) -> Option<Calibration> {
     let mut sums = [(0u64, 0.0, 0u64); BINS];
     for row in scores {

@@ -218,7 +218,7 @@ pub struct Metrics {
     pub rows: u64,
 }
 
-/// Metrics of a classifier that predicts the most frequent label for every row.
+/// Metrics of the majority-class baseline: a classifier that predicts the most frequent label for every row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargerClass {
     /// The most frequent label; 1 if both are equally frequent.
@@ -230,7 +230,7 @@ pub struct LargerClass {
 }
 
 impl Metrics {
-    /// The baseline for these rows: always predict the most frequent label.
+    /// The majority-class baseline for these rows.
     pub fn larger_class(&self) -> LargerClass {
         let Confusion { true_negative, false_positive, false_negative, true_positive } = self.confusion;
         // Counts read from a file can be arbitrary.

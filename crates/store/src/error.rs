@@ -84,14 +84,14 @@ pub enum Error {
         object: String,
     },
 
-    /// The object existed and then did not.
+    /// The object existed and was deleted meanwhile.
     #[error("{object}: was deleted while it was in use; stop the program that deletes objects of this run")]
     Vanished {
         /// Its URL.
         object: String,
     },
 
-    /// A record differs from what was put when it is read back.
+    /// When a record is read back, it differs from the record that was put.
     #[error(
         "{object}: found {found} on reading it back, expected the record that was put; the store damaged it, and no put overwrites it: run again with a new --run in another store"
     )]
@@ -129,7 +129,7 @@ pub enum Error {
         source: io::Error,
     },
 
-    /// The service accepts a second put of a name despite the condition.
+    /// The service accepts a second put request for a name despite the condition.
     #[error(
         "{run}: the store ignores If-None-Match, so that attempts could overwrite each other; use a store with conditional puts"
     )]
@@ -149,7 +149,7 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
 
-    /// Other puts of the same name kept conflicting.
+    /// Other put requests for the same name conflicted in all tries.
     #[error("{object}: {tries} puts conflicted with other puts of this name; run again")]
     Conflicts {
         /// Its URL.
@@ -158,7 +158,7 @@ pub enum Error {
         tries: u32,
     },
 
-    /// The service gave no usable answer.
+    /// The service returned no usable response.
     #[error("{object}: cannot {doing} at {endpoint}: {found}; {}", why.remedy())]
     S3 {
         /// The URL of the object or the run.
@@ -207,7 +207,7 @@ pub enum S3Failure {
     Refused,
     /// The bucket does not exist.
     NoBucket,
-    /// No answer after all tries, or only answers that asked to retry later.
+    /// No response after all tries, or only responses that requested a later retry.
     Unavailable,
     /// Anything else.
     Other,
@@ -228,7 +228,7 @@ impl S3Failure {
 }
 
 impl Error {
-    /// The same error with the endpoint that the request was sent to.
+    /// Returns this error with the endpoint to which the request was sent.
     pub(crate) fn at(self, endpoint: &str) -> Self {
         match self {
             Self::S3 { object, doing, found, why, .. } => {

@@ -2,7 +2,7 @@
 //! overwrite.
 //!
 //! A killed writer leaves a hidden `.put-…` file next to the object's name. It is never listed and blocks
-//! nothing. Folders are created by the first put into them and stay.
+//! nothing. A folder is created when the first object is put into it, and is never deleted.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
@@ -57,7 +57,8 @@ impl Backend for FileStore {
             }
             Err(source) => return Err(self.io_error(key, "give it its name", source)),
         };
-        // A writer that lost also syncs, because it may exit successfully before the winner syncs.
+        // A writer whose name was taken also syncs, because it may exit successfully before the other writer
+        // syncs.
         self.sync_folders(key, &path)?;
         Ok(put)
     }

@@ -1,5 +1,5 @@
-//! Names of objects, relative to the run. A [`Key`] always stays inside the run, whatever record its name
-//! comes from.
+//! Names of objects, relative to the run. A [`Key`] cannot refer to anything outside the run, even if its
+//! name comes from an untrusted record.
 
 use std::fmt;
 

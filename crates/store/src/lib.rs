@@ -1,11 +1,12 @@
 //! The storage of one run: named objects that appear whole, at most once, and never change.
 //!
 //! A run is `file:///data/run-7` or `s3://bucket/run-7`. Its objects are `data/part-00007.host.attempt.h5`,
-//! `commit/part-00007.json` and `manifest.json`. Every put is a put-if-absent: of all writers of one name, in any process
-//! and on any machine, exactly one gets [`Put::Stored`], and readers see its content whole or not at all. No put
-//! overwrites. The exactly-once commit of the reducer and the run's manifest depend only on this guarantee.
+//! `commit/part-00007.json` and `manifest.json`. Every put request is a put-if-absent and never overwrites an object.
+//! If several writers put the same name, in any process and on any machine, exactly one of them gets [`Put::Stored`].
+//! Readers see its content completely or not at all. The exactly-once commit of the reducer and the run's manifest
+//! depend only on this guarantee.
 //!
-//! The store is independent of shards, records and digests. Its calls block for as long as the storage does.
+//! The store does not depend on shards, records and digests. Its calls are blocking.
 //!
 //! ```
 //! use store::{Key, ObjectContent, Put, Store};
@@ -76,7 +77,7 @@ pub trait Backend: Debug + Send + Sync {
     fn delete(&self, key: &Key) -> Result<(), Error>;
 }
 
-/// The content of a put.
+/// The content of a put request.
 #[derive(Debug, Clone, Copy)]
 pub enum ObjectContent<'a> {
     /// Bytes in memory: a record, a manifest.
@@ -85,21 +86,21 @@ pub enum ObjectContent<'a> {
     File(&'a Path),
 }
 
-/// Result of a put.
+/// Result of a put request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Put {
     /// This call created the object, complete and synced to the storage.
     Stored(ObjectInfo),
-    /// An object with this name exists: from another writer, or from an earlier try of this one whose answer
-    /// was lost. Read the object to find out which.
+    /// An object with this name exists. Either another writer put it, or an earlier try of this writer, whose
+    /// response was lost. Read the object to check which writer it was.
     AlreadyThere,
 }
 
 /// Result of putting a record, after reading it back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
-    /// The stored record is the one passed: from this call, or from an earlier try of it whose answer was
-    /// lost.
+    /// The stored record is the one that was passed. Either this call put it, or an earlier try, whose
+    /// response was lost.
     AsGiven,
     /// The stored record is another writer's.
     Other(Vec<u8>),
@@ -110,7 +111,7 @@ pub enum Recorded {
 pub struct ObjectInfo {
     /// Size in bytes.
     pub bytes: u64,
-    /// The storage's mark of this content; `None` in a folder.
+    /// The ETag, with which the storage identifies this content; `None` in a folder.
     pub etag: Option<String>,
 }
 
@@ -138,8 +139,8 @@ impl Store {
     /// Opens a run: `file:///folder`, `s3://bucket/prefix`, or a plain path, relative to the working folder.
     ///
     /// Only `file` URLs are percent-decoded. Nothing is created before the first put, so the run need not
-    /// exist. Refused as usage errors: a host, another scheme, `..`, a query or fragment, the root folder, a
-    /// whole bucket.
+    /// exist. These are refused as usage errors: a host, another scheme, `..`, a query or fragment, the root
+    /// folder, a whole bucket.
     pub fn open(run: &str) -> Result<Store, Error> {
         Store::open_with(run, &S3Options::default())
     }
@@ -173,16 +174,17 @@ impl Store {
         self.backend.url()
     }
 
-    /// Stores an object unless one with this name exists. Never overwrites, and decides in one atomic step.
+    /// Stores an object unless one with this name exists. The check and the write are one atomic step, so no
+    /// object is overwritten.
     ///
-    /// After an error the object is either absent or complete. The same put may be retried, and
+    /// After an error the object is either absent or complete. The same put request may be retried, and
     /// [`Put::AlreadyThere`] may then refer to the first try of this writer.
     pub fn put_if_absent(&self, key: &Key, content: ObjectContent<'_>) -> Result<Put, Error> {
         self.backend.put_if_absent(key, content)
     }
 
     /// Stores a small record unless one with this name exists, and reads back the stored one. A store that
-    /// ignores checksums may hold other bytes than it was sent: this is an error, because no put can
+    /// ignores checksums may store other bytes than it received. This is an error, because no put request can
     /// overwrite them. Another writer's record of more than `limit_bytes` is an error too.
     pub fn put_record(&self, key: &Key, record: &[u8], limit_bytes: u64) -> Result<Recorded, Error> {
         let object = || format!("{}/{key}", self.url());

@@ -29,8 +29,8 @@ fn rename_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
 /// For NFS, which has no exclusive rename. The hidden name stays and is deleted by its writer.
 fn link_exclusively(hidden: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(hidden, path) {
-        // If the answer to a link request is lost, the client resends it and finds the name taken by its own
-        // link. Only the number of links distinguishes this case (open(2), O_EXCL).
+        // If the response to a link request is lost, the client resends it and finds the name taken by its
+        // own link. Only the number of links distinguishes this case (open(2), O_EXCL).
         Err(error) if error.kind() == ErrorKind::AlreadyExists && fs::metadata(hidden)?.nlink() == 2 => {
             Ok(())
         }
@@ -91,7 +91,7 @@ impl Hidden {
 
 impl Drop for Hidden {
     fn drop(&mut self) {
-        // The error that led here is the one to report.
+        // An error is ignored here, because an earlier error is reported.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,4 +1,4 @@
-//! Objects of a bucket for reading, with any name. (The objects of a run have names that this project chose.)
+//! Reads objects of a bucket with any name. (The objects of a run have only names that this project defines.)
 //!
 //! An object is read in ranges, all from the listed version. An object that was replaced in the meantime is
 //! an error.
@@ -47,8 +47,8 @@ impl Object {
         self.bytes
     }
 
-    /// Reads this number of bytes from an offset; the range is within the object. An answer that is cut off
-    /// is requested again, a limited number of times.
+    /// Reads this number of bytes from an offset; the range is within the object. If a response is cut off,
+    /// the range is requested again, a limited number of times.
     pub fn read_range(&self, offset: u64, bytes: u64) -> Result<Vec<u8>, Error> {
         self.store.read_range(self, offset, bytes)
     }

@@ -27,7 +27,7 @@ pub struct S3Options {
 /// The help of a flag that takes these options, for `-h`.
 pub const S3_HELP: &str = "Options for S3: region=, endpoint=, … (see --help)";
 
-/// The same, for `--help`.
+/// The help of a flag that takes these options, for `--help`.
 pub const S3_LONG_HELP: &str = "\
 Options for S3, separated by commas. Those that are not set come from the environment (AWS_REGION, AWS_PROFILE), from ~/.aws \
 and from the role of the machine.

@@ -1,8 +1,8 @@
 //! Converts `--run` into a folder or a bucket, and a folder into the URL that records contain.
 //!
 //! URLs are percent-encoded (RFC 3986, RFC 8089). Each folder has one URL that decodes to exactly that
-//! folder, also with spaces, `%` and bytes that are not UTF-8. Symbolic links are not resolved, so the name
-//! stays the one that the user chose.
+//! folder, also with spaces, `%` and bytes that are not UTF-8. Symbolic links are not resolved, so the URL
+//! contains the name that the user passed.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -1,16 +1,16 @@
 //! A run below a prefix of a bucket, in S3 or a compatible store.
 //!
-//! A put has the header `If-None-Match: *`, so that the service decides which put is first. It also has a
-//! random mark in its metadata. If an answer is lost, the client retries and gets status 412; the object then
-//! has this put's mark.
+//! A put request has the header `If-None-Match: *`, so that the service decides which request is first. It
+//! also has a random mark in its metadata. If a response is lost, the client retries and gets status 412. The
+//! client then compares the mark: if the object has the mark of this request, the first try succeeded.
 //!
-//! A large file is put in parts. The last request, `CompleteMultipartUpload`, has the condition too. The
+//! A large file is uploaded in parts. The last request, `CompleteMultipartUpload`, has the condition too. The
 //! probe tests the condition only on `PutObject`. A store that ignores it on the other request would let a
 //! second upload replace an object of several parts. This cannot affect the election of an attempt: commit
 //! records and the run's manifest are single small puts, and the names of data objects contain the attempt.
 //!
-//! All calls are retried if that can help, a limited number of times. The final error states whether the
-//! service was unavailable, refused, or lacks a feature.
+//! All calls are retried a limited number of times, if a retry can succeed. The final error states whether
+//! the service was unavailable, refused, or lacks a feature.
 
 mod at_once;
 mod body;
@@ -208,5 +208,5 @@ impl BucketPlace {
     }
 }
 
-/// An answer of the client.
+/// A response, or the error of the client.
 type Answer<T, E> = Result<T, SdkError<E>>;

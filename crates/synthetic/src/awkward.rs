@@ -33,7 +33,7 @@ pub(super) enum Awkward {
     InvalidUtf8,
 }
 
-/// In the order in which they are used in turn.
+/// All kinds, in the order in which they are used.
 pub(super) const AWKWARD: [Awkward; 23] = {
     use Awkward::*;
     [

@@ -1,5 +1,5 @@
-//! Converts a plain text into the form a web shop stored (references, tags, typographic quotes), and that
-//! into a JSON string or a Python literal. Cleaning restores the same words from all of them.
+//! Converts a plain text into the form in which a web shop stores it (references, tags, typographic quotes),
+//! and this form into a JSON string or a Python literal. Cleaning restores the same words from all forms.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ pub(crate) fn respelled(text: &str, random: &mut Random) -> String {
     }
 }
 
-/// Writes the text in the form a web shop stored.
+/// Writes the text in the form in which a web shop stores it.
 pub(crate) fn write_marked_up(raw: &mut String, text: &str, random: &mut Random) {
     let apostrophe = ["'", "'", "'", "'", "\u{2019}", "&#39;", "&rsquo;"][random.below(7)];
     let quote = ["\"", "\"", "&#34;", "&quot;", "\u{201c}"][random.below(5)];

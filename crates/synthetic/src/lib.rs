@@ -1,9 +1,9 @@
 //! Synthetic product reviews in the layout of the Amazon 2018 dumps, with the irregularities of real ones.
 //!
 //! A corpus is a function of its seed, on every platform. A shorter corpus is a prefix of a longer one. The
-//! words follow the rating closely enough for a linear model to be right nine times in ten. One text in seven
-//! repeats an earlier one, with other spelling or markup and a new rating. One line in a hundred is unusual;
-//! the kinds are used in turn, so 3,000 lines contain all of them.
+//! words depend on the rating so much that a linear model classifies nine of ten texts correctly. One text in
+//! seven repeats an earlier one, with other spelling or markup and a new rating. One line in a hundred is
+//! unusual; the kinds are used one after the other, so 3,000 lines contain all of them.
 //!
 //! [`Facts`] are the counts that a mapper should report. They are computed without the mapper's code.
 

@@ -1,9 +1,9 @@
-//! A compressed file of several members, split into groups that are inflated independently.
+//! A compressed file of several members, split into groups that are decompressed independently.
 //!
-//! This requires members whose ends can be found without inflating them: BGZF, zstd frames, and bzip2 streams
-//! as written by `pbzip2` ([`input::end_of_member`]). The file is split while it is read, so that it is not
-//! read twice. From the first member whose end cannot be found, the rest of the file is one group. If the
-//! rest is damaged or not a member, inflating it reports the error, as for any other file.
+//! This requires members whose ends can be found without decompressing them: BGZF, zstd frames, and bzip2
+//! streams as written by `pbzip2` ([`input::end_of_member`]). The file is split while it is read, so that it
+//! is not read twice. From the first member whose end cannot be found, the rest of the file is one group. If
+//! the rest is damaged or not a member, decompressing it reports the error, as for any other file.
 //!
 //! The number of bytes in the groups before a line is known only after these groups have been read.
 
@@ -38,7 +38,7 @@ struct Cutting {
     /// Offset of the next group.
     at: u64,
     is_over: bool,
-    /// Inflated size of the groups that were read, by number.
+    /// Decompressed size of the groups that were read, by number.
     inflated: Vec<u64>,
 }
 
@@ -103,7 +103,7 @@ impl MemberFile {
         Ok(Some(at))
     }
 
-    /// Inflated size of all groups before this one, after they have been read.
+    /// Decompressed size of all groups before this one, after they have been read.
     pub(super) fn bytes_before(&self, group: usize) -> u64 {
         locked(&self.cutting).inflated[..group].iter().sum()
     }
@@ -130,7 +130,7 @@ impl MemberFile {
     }
 }
 
-/// The inflated bytes of a file from the start of a group.
+/// The decompressed bytes of a file from the start of a group.
 struct Window<'a> {
     members: Members<FileFrom<'a>>,
     inflated: u64,

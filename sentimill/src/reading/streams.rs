@@ -1,6 +1,6 @@
 //! Reads sequential sources into batches of lines, through a queue of limited length.
 //!
-//! A thread of this module inflates sources and splits them into lines, one source after the other. The
+//! A thread of this module decompresses sources and splits them into lines, one source after the other. The
 //! consumer threads take whole batches and return them for reuse. Lines of a slow source become visible when
 //! a batch is full or the source ends.
 

@@ -1,7 +1,7 @@
 //! Vectors of x86-64 processors.
 //!
-//! SAFETY of every call in this file: the processor supports the instruction, because only [`crate::processor`] names
-//! these types, and it checks first.
+//! SAFETY of every call in this file: the processor supports the instruction. Only [`crate::processor`] names these
+//! types, and it first checks whether the processor supports them.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
@@ -70,7 +70,7 @@ impl Vector for Avx512 {
     }
     #[inline(always)]
     fn reciprocal(self) -> Self {
-        // 14 bits; one Newton step doubles them.
+        // The instruction gives 14 correct bits; one Newton step doubles their number.
         unsafe {
             let rough = _mm512_rcp14_ps(self.0);
             let error = _mm512_fnmadd_ps(self.0, rough, _mm512_set1_ps(1.0));

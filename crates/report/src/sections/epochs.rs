@@ -7,7 +7,7 @@ use crate::page::run_name;
 use crate::run::Run;
 use scoring::Metrics;
 
-/// The same columns as in the original system's table.
+/// Writes the tables, with the columns of the original system's table.
 pub fn epochs(runs: &[Run], html: &mut Html) {
     section("epochs", html, |html| {
         html.class("div", "pairs", |html| {

@@ -1,4 +1,4 @@
-//! What is missing in the folders or could not be read.
+//! Lists files and values that are missing in the folders or could not be read.
 
 use super::section;
 use crate::html::Html;

@@ -8,7 +8,7 @@ use crate::numbers::{counted, json};
 use crate::run::Run;
 use runs::recipe::setting_name as name_of;
 
-/// Settings; different ones come first.
+/// Writes the settings. Those that differ between runs come first.
 pub fn settings(runs: &[Run], html: &mut Html) {
     section("settings", html, |html| {
         let of_runs: Vec<Vec<(String, String)>> = runs.iter().map(settings_of).collect();
@@ -80,7 +80,7 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
     all
 }
 
-/// The settings below a place of the recipe, under their names.
+/// Adds the settings below a path of the recipe to `into`, by their names.
 fn flattened(place: &str, value: &serde_json::Value, into: &mut Vec<(String, String)>) {
     let serde_json::Value::Object(fields) = value else {
         into.push((name_of(place), json(value)));

@@ -46,7 +46,7 @@ fn check_size(name: &'static str, size: i64) -> Result<(), Fault> {
     }
 }
 
-/// The purpose of the LSTM's states, with the settings of that purpose.
+/// The task for which the LSTM's states are used, with the settings of that task.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
@@ -65,7 +65,7 @@ impl Family {
         }
     }
 
-    /// The meaning of a row's outputs, if it has some. `positive_from`: the dataset's.
+    /// The meaning of a row's outputs, if a row has outputs. `positive_from`: the dataset's.
     pub fn scoring(self, positive_from: u8) -> Option<Scoring> {
         match self {
             Self::Classifier(settings) => Some(settings.objective.scoring(positive_from)),
@@ -102,7 +102,7 @@ impl ClassifierSettings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NextWordSettings {
-    /// Number of candidate words per step, among which the next words are predicted.
+    /// Number of candidate words per step. Each next word is predicted among these words.
     pub candidates: u32,
 }
 

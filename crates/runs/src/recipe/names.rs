@@ -1,9 +1,9 @@
-//! Fields of a recipe → the flags that set them, for messages and reports.
+//! Maps the fields of a recipe to the flags that set them, for messages and reports.
 
 use serde_json::Value;
 
-/// Fields of a recipe, by their path, and the flag of each, or what it is if no flag sets it. A value that is one of
-/// several kinds, as the optimizer, has the name of its kind.
+/// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
+/// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
 pub const SETTING_NAMES: [(&str, &str); 39] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
@@ -79,7 +79,8 @@ fn difference_at(place: &str, found: &Value, expected: &Value) -> Option<(String
     Some((setting_name(place), shown(found), shown(expected)))
 }
 
-/// A value as a flag has it; a value with settings of its own by its kind.
+/// A value in the form in which it is passed to a flag. A value that has further settings is shown by its
+/// kind.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "not set".to_owned(),

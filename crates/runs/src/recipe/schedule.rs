@@ -1,9 +1,9 @@
 //! The learning rate as a pure function of the step number.
 //!
 //! Follows Goyal et al. 2017 ("Accurate, Large Minibatch SGD"). A rate that suits a batch of `base_batch_rows` rows
-//! grows in proportion to the batch size over all ranks. So high a rate would harm a new model, so a warm-up raises
-//! it step by step. With η the base rate, k = `batch_rows` / `base_batch_rows` and W = `warm_up_steps`, and steps
-//! counted from 0:
+//! grows in proportion to the batch size over all ranks. A high rate would harm a model with random weights, so a
+//! warm-up raises the rate step by step. With η the base rate, k = `batch_rows` / `base_batch_rows` and W =
+//! `warm_up_steps`, and steps counted from 0:
 //!
 //! ```text
 //! rate(s) = η + (kη - η) · s / W    for s < W, where k > 1
@@ -21,7 +21,7 @@ use super::Fault;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// The rate for the base batch.
+    /// The rate for a batch of the base size.
     pub base_rate: f64,
     /// Size of the base batch.
     pub base_batch_rows: u64,
@@ -48,12 +48,14 @@ pub enum Decay {
     },
     /// Falls linearly from 1 to 0.
     Linear {
-        /// The first step after the last one, at which the rate is 0; counted from the start of the training.
+        /// The step at which the rate reaches 0, the first one after the last step of the training. Counted
+        /// from the start of the training.
         end_step: u64,
     },
     /// Falls from 1 to 0 along half a cosine.
     Cosine {
-        /// The first step after the last one, at which the rate is 0; counted from the start of the training.
+        /// The step at which the rate reaches 0, the first one after the last step of the training. Counted
+        /// from the start of the training.
         end_step: u64,
     },
 }

@@ -30,7 +30,7 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// A file has other content than expected, or another version.
+    /// A file does not have the expected content or version.
     #[error("{}: {thing} is {found}, expected {expected}; {remedy}", path.display())]
     Unexpected {
         /// The file.

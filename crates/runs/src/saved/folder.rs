@@ -45,7 +45,8 @@ impl Unfinished {
         Self::beside(folder)
     }
 
-    /// The same, but an existing model folder is replaced if its files are unchanged and there are no others.
+    /// Begins a folder as [`Self::begin`] does, but an existing model folder is replaced if its files are
+    /// unchanged and it contains no others.
     pub fn replacing(folder: &Path) -> Result<Self> {
         if occupant(folder).at(folder, "look it up")?.is_none() {
             return Self::begin(folder);
@@ -71,7 +72,7 @@ impl Unfinished {
         // As readable as any new folder is, by the user's umask.
         let readable = Permissions::from_mode(0o777);
         let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempdir_in(parent);
-        // tempfile's own error names a random folder; the kind of the error is enough.
+        // tempfile's error contains the name of a random folder; the kind of the error is sufficient.
         let temporary = made.map_err(|error| error.kind().into()).at(parent, "make a folder in it")?;
         Ok(Self { temporary, folder: folder.to_owned(), replaces: false, files: Vec::new() })
     }
@@ -94,9 +95,9 @@ impl Unfinished {
         self.put(SUMS, |path| fs::write(path, &sums))?;
         sync_folder(self.temporary.path()).at(&self.folder, "write it")?;
         if !(self.replaces && exchange(self.temporary.path(), &self.folder)) {
-            // Without an exchange of names, the old folder is moved aside for a moment.
+            // If the file system cannot exchange names, the old folder is moved aside for a moment.
             let aside = self.replaces.then(|| move_aside(&self.folder)).transpose()?;
-            // At most an empty folder can be at this place by now, which may be replaced.
+            // At this point, only an empty folder can exist at this path, and it may be replaced.
             fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
             // There is nothing to remove under its former name.
             let _ = self.temporary.keep();
@@ -112,7 +113,7 @@ fn exchange(new: &Path, old: &Path) -> bool {
     renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE).is_ok()
 }
 
-/// Moves a folder into a temporary one beside it, with which it is deleted.
+/// Moves a folder into a temporary folder beside it. Both are deleted together.
 fn move_aside(folder: &Path) -> Result<TempDir> {
     let parent = folder_of(folder);
     let made = tempfile::Builder::new().prefix(".replaced-").tempdir_in(parent);
@@ -121,7 +122,7 @@ fn move_aside(folder: &Path) -> Result<TempDir> {
     Ok(aside)
 }
 
-/// What is at a place, as a message names it.
+/// Describes the existing file or folder at a path, for a message; `None` if the path is free.
 fn occupant(folder: &Path) -> io::Result<Option<String>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

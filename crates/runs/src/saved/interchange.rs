@@ -5,9 +5,10 @@
 //! predict.py       loads the model in PyTorch and scores cleaned texts
 //! ```
 //!
-//! Neither cleans texts, which requires Unicode rules; `trainer predict` and the mapper do. Both take the mapper's
-//! output before the tab. `tokenizer.json` also has no stop words, and truncates only if the model reads the first
-//! words. `predict.py` supports both.
+//! Neither file can clean texts, because that requires Unicode rules. Their input is the text of a record of the
+//! mapper, before the tab. `trainer predict` cleans texts itself. `tokenizer.json` does not remove stop words, and
+//! truncates only if the model reads the first words of a text. `predict.py` supports stop words and all kinds of
+//! truncation.
 
 use corpus::settings::Keep;
 use dataset::WordList;
@@ -51,7 +52,8 @@ fn tokenizer(config: &Config, vocabulary: &WordList) -> Value {
     })
 }
 
-/// Truncation to the first words. `null` if the model reads all words, or others than the first.
+/// Truncation to the first words of a text. `null` if the model reads all words, or other words than the
+/// first ones.
 fn truncation(config: &Config) -> Value {
     let limits = [config.preparation.max_tokens, config.tokens_max];
     match limits.into_iter().filter(|&most| most > 0).min() {

@@ -1,7 +1,8 @@
 //! Locks a training folder, so that one process at a time trains in it.
 //!
-//! The process locks the file `lock` in the folder (`flock`) and writes its process number into it. The lock ends
-//! with the process, however that ends. The file is deleted with the lock, unless the process was killed.
+//! The process locks the file `lock` in the folder (`flock`) and writes its process number into it. The lock is
+//! released when the process exits for any reason. The file is deleted with the lock, unless the process was
+//! killed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -44,7 +45,7 @@ impl Hold {
             let made = make(folder)?;
             let file =
                 match OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&lock) {
-                    // The process that created the folder deleted it again.
+                    // The process that had created the folder has deleted it.
                     Err(error) if error.kind() == ErrorKind::NotFound && Instant::now() < deadline => {
                         continue;
                     }
@@ -57,7 +58,7 @@ impl Hold {
                     hold.sign().map_err(failed)?;
                     return Ok(hold);
                 }
-                // Also if the last holder deleted the file.
+                // The lock is also tried again if the previous holder has deleted the file.
                 Ok(()) | Err(Errno::WOULDBLOCK) if Instant::now() < deadline => thread::sleep(PAUSE),
                 Ok(()) | Err(Errno::WOULDBLOCK) => {
                     return Err(Error::Held { path: folder.to_owned(), holder: holder(file) });

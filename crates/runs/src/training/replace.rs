@@ -1,4 +1,5 @@
-//! Replacing the training in a folder: only one that a command of ours wrote, with unchanged files and no others.
+//! Replaces the training in a folder. Only a training that `trainer` wrote is replaced, and only if its files are
+//! unchanged and there are no others.
 
 use std::fs;
 use std::io;
@@ -11,7 +12,8 @@ use super::{
 use crate::error::{Error, Result};
 use crate::saved::folder::verify;
 
-/// Names in a training folder. The settings are last: a folder that was cleared halfway is still known as a training.
+/// Names in a training folder. They are deleted in this order. The settings are last, so that a partially deleted
+/// folder is still recognized as a training folder.
 pub const NAMES: [&str; 7] = [MODEL, CHECKPOINTS, EVALUATION, SCORES, METRICS, TENSORBOARD, SETTINGS];
 
 /// Names in a folder, without the lock, the logs of `launch`, and hidden files, which an interrupted write leaves.
@@ -80,7 +82,8 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Deletes the training in a folder. It disappears by renames first, so that no half of it is left under its names.
+/// Deletes the training in a folder. The files are first renamed, so that no incomplete training is left under the
+/// known names.
 pub fn clear(folder: &Path) -> Result<()> {
     let aside = tempfile::Builder::new()
         .prefix(".replaced-")

@@ -61,13 +61,13 @@ impl RunSettings {
     }
 }
 
-/// The part of a recipe that reports read, for any model.
+/// The number of epochs in a recipe, which reports read for any model.
 #[derive(Deserialize)]
 struct KnownEpochs {
     epochs: u64,
 }
 
-/// As above. Recipes of version 1 have a `task` instead of the `family`.
+/// The family in a recipe. Recipes of version 1 have a `task` instead of the `family`.
 #[derive(Deserialize)]
 struct KnownModel {
     #[serde(alias = "task")]

@@ -19,10 +19,11 @@ const ATTEMPTS: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Timeout for the first byte of an answer, and for a body that makes no progress. The operating system
+/// Timeout for the first byte of a response, and for a body that makes no progress. The operating system
 /// accepts megabytes at once, and on a slow line accepts more only after a while.
 const READ_LIMIT: Duration = Duration::from_secs(60);
-/// The answer follows the whole request, so the timeout grows by one unit per this number of bytes sent.
+/// The service responds only after it has received the whole request. The timeout therefore grows by
+/// [`READ_LIMIT`] per this number of bytes sent.
 const BYTES_IN_READ_LIMIT: u64 = 4 << 20;
 /// Default region of AWS. Compatible stores mostly ignore it.
 const REGION: &str = "us-east-1";

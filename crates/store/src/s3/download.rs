@@ -1,7 +1,7 @@
 //! Downloads an object into memory or into a local file, in concurrent ranges.
 //!
-//! All ranges are requested with the ETag of one version, and the whole is verified against the service's
-//! CRC-64/NVME if it has one. The result is therefore one complete version of the object.
+//! All ranges are requested with the ETag of one version. The whole object is verified against the service's
+//! CRC-64/NVME, if there is one. The result is therefore one complete version of the object.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -18,7 +18,7 @@ use super::{S3Store, failure};
 use crate::naming::Hidden;
 use crate::{Error, LocalObject, S3Failure};
 
-/// Maximum number of tries of a range whose answer is cut off.
+/// Maximum number of tries of a range whose response is cut off.
 pub(super) const TRIES: u32 = 5;
 pub(super) const PAUSE: Duration = Duration::from_millis(200);
 
@@ -182,7 +182,7 @@ impl S3Store {
     }
 }
 
-/// The error for answers that were damaged in all tries.
+/// The error for responses that were damaged in all tries.
 pub(super) fn unavailable(object: &str, doing: &'static str, found: String) -> Error {
     Error::S3 {
         object: object.to_owned(),

@@ -63,7 +63,7 @@ where
     Error::S3 { object, doing, endpoint: String::new(), found: format!("{found}{request}"), why }
 }
 
-/// An answer that violates the protocol.
+/// A response that violates the protocol.
 pub(super) fn nonsense(object: &str, doing: &'static str, found: &str) -> Error {
     Error::S3 {
         object: object.to_owned(),

@@ -101,7 +101,7 @@ impl S3Store {
     }
 }
 
-/// Whether an answer is from another version than the listed one, judging by ETag and total size.
+/// Whether a response is from another version than the listed one, judging by ETag and total size.
 fn is_other(object: &Object, answer: &GetObjectOutput) -> bool {
     // Not every store quotes ETags consistently.
     let bare = |etag: &str| etag.trim_matches('"').to_owned();
@@ -111,7 +111,7 @@ fn is_other(object: &Object, answer: &GetObjectOutput) -> bool {
         || bytes.is_some_and(|bytes: u64| bytes != object.bytes)
 }
 
-/// Exactly this number of bytes, or how the answer was cut off.
+/// Exactly this number of bytes, or how the response was cut off.
 async fn taken(mut body: ByteStream, bytes: u64) -> Result<Vec<u8>, String> {
     let mut taken = Vec::with_capacity(usize::try_from(bytes).unwrap_or_default());
     while let Some(piece) = body.next().await {

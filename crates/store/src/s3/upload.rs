@@ -80,7 +80,7 @@ impl S3Store {
         match request.customize().config_override(with_time_for(size)).send().await {
             Ok(put) => Ok(stored(size, put.e_tag())),
             Err(error) if failure::is_taken(&error) => {
-                // The object was deleted in the meantime. It did exist, so the put has lost.
+                // The object was deleted in the meantime. It existed, so another put request was first.
                 let put = self.whose(object, name, mark).await?.unwrap_or(Put::AlreadyThere);
                 Ok(Tried::Decided(put))
             }
@@ -216,7 +216,7 @@ impl S3Store {
         Ok(completed.e_tag().map(str::to_owned))
     }
 
-    /// Interprets the answer to the last request of a multipart upload.
+    /// Interprets the response to the last request of a multipart upload.
     async fn judge(
         &self,
         object: &str,
