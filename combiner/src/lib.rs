@@ -75,7 +75,7 @@ mod tests {
     fn an_invalid_record_is_refused_with_the_line() {
         let error = run("a\t1,0,0,0,0\nnonsense\n".as_bytes(), Vec::new()).unwrap_err();
         assert_eq!(error.exit(), Exit::BadInput);
-        assert!(error.to_string().starts_with("line 2 is no record: no tab"), "{error}");
+        assert!(error.to_string().starts_with("line 2 is not a record: no tab"), "{error}");
     }
 
     #[test]

@@ -258,7 +258,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         (number, offset): (u64, u64),
         split: &InputSplit,
     ) -> Result<(), Error> {
-        let more = if so_far == TOLD { "; further ones are only counted" } else { "" };
+        let more = if so_far == TOLD { "; further lines with this reason are only counted" } else { "" };
         // A task of Hadoop does not know how many lines of the file precede its split.
         let line = match self.options.runner {
             Runner::User => format!(":{number}"),
@@ -331,7 +331,10 @@ mod tests {
     fn three_bad_lines_per_reason_are_reported() {
         let (_, _, log) = mapped(&"x\n".repeat(10));
         assert_eq!(log.matches(": bad_line (byte").count(), 3);
-        assert!(log.contains("mapper: -:3: bad_line (byte 4); further ones are only counted\n"), "{log}");
+        assert!(
+            log.contains("mapper: -:3: bad_line (byte 4); further lines with this reason are only counted\n"),
+            "{log}"
+        );
     }
 
     #[test]
@@ -433,7 +436,7 @@ mod tests {
         let input = b"{\"reviewText\": \"a\xff\xfe\", \"overall\": 4}\n\xff\n{\"reviewText\": \"b\", \"overall\": 4}\n";
         let (counts, _, log) = mapped_by(options(), input);
         assert_eq!(counts.unwrap().invalid_utf8, 2);
-        let notice = "mapper: invalid_utf8 in 2 of 3 lines, read as spaces; convert input of another encoding by iconv\n";
+        let notice = "mapper: invalid_utf8 in 2 of 3 lines, read as spaces; convert input of another encoding with iconv\n";
         assert_eq!(log.matches("invalid_utf8").count(), 1, "{log}");
         assert!(log.contains(notice), "{log}");
         let (_, _, log) = mapped_by(Options { runner: Runner::Hadoop, ..options() }, input);

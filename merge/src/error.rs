@@ -27,7 +27,7 @@ pub enum Error {
     },
     /// Partitions are missing, or there are too many.
     #[error(
-        "{run} has {found} of {partitions} partitions: {wrong}; run those reducers, or name the right --run"
+        "{run} has {found} of {partitions} partitions: {wrong}; run the missing reducers, or check --run"
     )]
     Partitions {
         /// The run.
@@ -41,8 +41,7 @@ pub enum Error {
     },
     /// A record contradicts its own name.
     #[error(
-        "{object} names {what} {found}, expected {expected}; the record was altered or is in the wrong place: restore \
-         it"
+        "{object} names {what} {found}, expected {expected}; the record was altered or moved: restore it"
     )]
     Contradiction {
         /// The record.
@@ -56,8 +55,7 @@ pub enum Error {
     },
     /// Shards belong to different runs.
     #[error(
-        "partitions {one} and {other} are of different runs, by their {what}: {found} and {expected}; restore the \
-         commit of this run"
+        "partitions {one} and {other} belong to different runs, because they differ in {what}: {found} and {expected}; restore the commit record of this run"
     )]
     OtherRun {
         /// A partition.
@@ -90,7 +88,7 @@ pub enum Error {
     },
     /// A shard does not match its commit record.
     #[error(
-        "{object} has {what} {found}, its commit says {expected}; the object was altered: restore it, or run its \
+        "{object} has {what} {found}, its commit record has {expected}; the object was altered: restore it, or run its \
          reducer again into a new --run"
     )]
     Altered {
@@ -105,8 +103,7 @@ pub enum Error {
     },
     /// A shard was replaced after it was verified.
     #[error(
-        "{} has the digests of rows and words {found}, {expected} when it was verified; another file was given its name \
-         meanwhile: restore it, and merge again when nobody writes to the run",
+        "{}: the digests of rows and words are {found}, expected {expected} as at its verification; the file was replaced during the merge: restore it, and merge again when no program writes to the run",
         path.display()
     )]
     Exchanged {
@@ -119,8 +116,7 @@ pub enum Error {
     },
     /// The commit records do not match the run's manifest.
     #[error(
-        "{run} was sealed: {what} is {found}, the seal says {expected}; neither commits nor seal of a sealed run may \
-         change, restore them"
+        "{run} was merged before: {what} is {found}, the run's manifest has {expected}; restore the commit records and the manifest of the run"
     )]
     Unsealed {
         /// The run.
@@ -134,8 +130,7 @@ pub enum Error {
     },
     /// A text is in two shards.
     #[error(
-        "the text with hash {hash:016x} is in {one} and in {other}, expected in one of them; the reducers' input was \
-         split by another rule than the text, so run them again with one splitter"
+        "the text with hash {hash:016x} is in {one} and in {other}, expected in one shard only; the reducers' input was not partitioned by text: run the reducers again with a partitioner that uses only the text"
     )]
     TextTwice {
         /// Hash of the text.
@@ -157,7 +152,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of counts that holds none.
-    #[error("--counts {}: holds no counts, expected a mapper's --counts file or the saved output of the Hadoop job client", path.display())]
+    #[error("--counts {}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop job client", path.display())]
     NoCounts {
         /// The file.
         path: PathBuf,
@@ -176,7 +171,7 @@ pub enum Error {
     Output(#[source] io::Error),
     /// Garbage collection in a run that lacks shards.
     #[error(
-        "{run}: {found} of the {expected} objects that commits name are there, expected all; nothing was deleted: restore the missing objects"
+        "{run}: found {found} of the {expected} objects that commit records name, expected all; nothing was deleted: restore the missing objects"
     )]
     ObjectsMissing {
         /// The run.
@@ -189,7 +184,7 @@ pub enum Error {
     /// Garbage collection while attempts may still be running.
     #[error(
         "{run}: {found} of {partitions} partitions are committed, and an attempt that still runs may need its object; \
-         nothing is deleted before all are"
+         nothing is deleted until all partitions are committed"
     )]
     StillRunning {
         /// The run.

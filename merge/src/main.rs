@@ -111,8 +111,7 @@ fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
         // If standard error is closed, the ledger on standard output still shows that counts are missing.
         let _ = writeln!(
             io::stderr(),
-            "merge: warning: a mapper that failed would go unnoticed; give --counts with what mapper --counts wrote, or \
-             with the saved output of Hadoop's job client"
+            "merge: warning: a mapper that failed would go unnoticed; pass --counts with the files written by mapper --counts, or with the saved output of Hadoop's job client"
         );
     }
 }
@@ -126,11 +125,11 @@ fn check(file: &Path, is_json: bool) -> Result<(), Error> {
     }
     let (digests, rows) = (checked.dataset.digests(), checked.dataset.n_rows());
     let bytes = match checked.manifest {
-        true => "its bytes are those of its manifest",
-        false => "without a manifest beside it, only its content was checked",
+        true => "its SHA-256 matches its manifest",
+        false => "it has no manifest, so only its content was checked",
     };
     print(&format!(
-        "{}: whole, {rows} rows; {bytes}\nid digest         {}\nvocabulary digest {}\n",
+        "{}: valid, {rows} rows; {bytes}\nid digest         {}\nvocabulary digest {}\n",
         file.display(),
         digests.id_digest,
         digests.vocabulary_digest
@@ -168,20 +167,22 @@ fn collect_garbage(arguments: &GcArguments) -> Result<(), Error> {
         print(&format!("{} {} bytes\n", orphan.key, orphan.bytes))?;
     }
     for stranger in &strangers {
-        let why = "not a reducer's by its name, so it is left alone";
+        let why = "its name is not one that a reducer writes, so it is not deleted";
         print(&format!("{} {} bytes: {why}\n", stranger.key, stranger.bytes))?;
     }
     match (refusal, arguments.delete) {
         (Some(refusal), true) => Err(refusal),
-        (Some(refusal), false) => {
-            print(&format!("{} objects that no commit names (yet): {}\n", orphans.len(), chain(&refusal)))
-        }
+        (Some(refusal), false) => print(&format!(
+            "{} objects that no commit record names (yet): {}\n",
+            orphans.len(),
+            chain(&refusal)
+        )),
         (None, true) => {
             orphans.iter().try_for_each(|orphan| store.delete(&orphan.key))?;
-            print(&format!("objects removed: {}\n", orphans.len()))
+            print(&format!("objects deleted: {}\n", orphans.len()))
         }
         (None, false) => {
-            print(&format!("{} objects that no commit names; --delete removes them\n", orphans.len()))
+            print(&format!("{} objects that no commit record names; --delete removes them\n", orphans.len()))
         }
     }
 }

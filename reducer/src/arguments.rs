@@ -29,7 +29,7 @@ pub struct Arguments {
     pub run: Option<String>,
     /// Print no progress, only warnings and errors
     ///
-    /// It has no effect in a Hadoop task.
+    /// The flag has no effect in a Hadoop task.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
     /// The partition.
@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long, value_name = "R", help_heading = "Input", help = "Number of partitions of the run [default: 1]",
         long_help = format!("Number of partitions of the run. [default: 1; Hadoop: {}]", Variable::Partitions.name()))]
     pub partitions: Option<u32>,
-    /// Read all records, use those of this partition
+    /// Read all records and use those of this partition
     ///
     /// For input that was not split into partitions.
     #[arg(long, conflicts_with = "any_partitioner", help_heading = "Input")]

@@ -123,9 +123,9 @@ fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) 
         Ok(key) if key.as_str() == shard_key(elected.partition, &elected.host, &elected.attempt) => key,
         _ => return damaged("names no object of its host and attempt".to_owned()),
     };
-    let Some(there) = store.head(&key)? else { return damaged(format!("names {key}, which is not there")) };
+    let Some(there) = store.head(&key)? else { return damaged(format!("names {key}, which does not exist")) };
     if there.bytes != elected.bytes {
-        return damaged(format!("says that {key} has {} bytes, found {}", elected.bytes, there.bytes));
+        return damaged(format!("records {} bytes for {key}, found {}", elected.bytes, there.bytes));
     }
     if elected.sha256 == ours.sha256 {
         return Ok(());
@@ -134,6 +134,6 @@ fn check_object(store: &Store, ours: &Commit, elected: &Commit, scratch: &Path) 
     let found = sha256::of_file_reporting(copy.path(), store.progress());
     match found.map_err(|source| Error::Scratch { path: copy.path().to_owned(), source })? {
         found if found == elected.sha256 => Ok(()),
-        found => damaged(format!("says that {key} has another SHA-256 than found, {found}")),
+        found => damaged(format!("records another SHA-256 for {key} than the one found, {found}")),
     }
 }

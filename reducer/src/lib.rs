@@ -56,14 +56,13 @@ pub enum Error {
     /// A word is not a cleaned word. The message does not contain it, because logs must not contain review
     /// text.
     #[error(
-        "the records have a word that is not cleaned, as one with a capital or a digit is; feed this program the output \
+        "the records have a word that is not cleaned, for example one with a capital letter or a digit; feed this program the output \
          of mapper or combiner"
     )]
     NotCleaned,
     /// A text belongs to another partition.
     #[error(
-        "line {line}: the text belongs to partition {found} of {partitions}, expected {expected}; use --select to \
-         take one partition out of the whole stream, or --any-partitioner if another rule split it on purpose"
+        "line {line}: the text belongs to partition {found} of {partitions}, expected {expected}; use --select to read one partition from all records, or --any-partitioner if another partitioner split them"
     )]
     WrongPartition {
         /// Line number of the text's first record.
@@ -79,7 +78,7 @@ pub enum Error {
     #[error(transparent)]
     Dataset(#[from] dataset::Error),
     /// The shard does not contain what was written.
-    #[error("the shard does not read back as written ({0}); check the disk of TMPDIR")]
+    #[error("the shard read back differs from the shard written ({0}); check the disk of TMPDIR")]
     Unverified(String),
     /// A temporary file could not be written or read.
     #[error(
@@ -98,8 +97,7 @@ pub enum Error {
     Store(#[from] store::Error),
     /// An object is not a commit record.
     #[error(
-        "{object} is no commit record ({found}), expected one of schema version {}; it was damaged, or other programs \
-         wrote it: start again with a new --run",
+        "{object} is not a commit record ({found}), expected one of schema version {}; it was damaged or written by another version of the programs: start again with a new --run",
         dataset::SCHEMA_VERSION
     )]
     Record {
@@ -109,7 +107,9 @@ pub enum Error {
         found: serde_json::Error,
     },
     /// A commit record does not match its object.
-    #[error("{object} {found}; the record or what it names was damaged: start again with a new --run")]
+    #[error(
+        "{object} {found}; the record or the object that it names was damaged: start again with a new --run"
+    )]
     Damaged {
         /// The record.
         object: String,
@@ -198,7 +198,7 @@ pub fn run(
     let elected = match before {
         Some(before) => {
             agree(store, &unplaced(store, task, &collection), &before, &task.scratch)?;
-            said.notice(&format!("partition {} was committed before, with the same rows", task.partition))?;
+            said.notice(&format!("partition {} was already committed, with the same rows", task.partition))?;
             before
         }
         None => commit(&mut said, store, task, collection)?,
@@ -228,7 +228,7 @@ fn commit(said: &mut Said<impl Write>, store: &Store, task: &Task, collection: C
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
     let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(unreadable)?;
-    said.status(&format!("putting {bytes} bytes into the store"))?;
+    said.status(&format!("writing {bytes} bytes to the store"))?;
     let object = shard_key(task.partition, &task.host, &task.attempt);
     let etag = put_shard(store, &object, &path, bytes, &sha256)?;
     let commit = Commit { object, bytes, sha256, etag, ..unplaced };

@@ -119,7 +119,9 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
     }
     let attempt = match arguments.attempt.clone().or_else(|| Variable::Attempt.value()) {
         Some(attempt) => in_names(&attempt),
-        None => random_attempt().map_err(|error| (Exit::Io, format!("random numbers: {error}")))?,
+        None => {
+            random_attempt().map_err(|error| (Exit::Io, format!("cannot read random numbers: {error}")))?
+        }
     };
     Ok(Task {
         partition,
@@ -144,7 +146,7 @@ fn number(flag: Option<u32>, variable: Variable, option: &str) -> Result<u32, (E
     let Some(value) = flag.map(|n| n.to_string()).or_else(|| variable.value()) else {
         return Err((
             Exit::Usage,
-            format!("{option} is missing; give it, or run under Hadoop, which sets {}", variable.name()),
+            format!("{option} is missing; pass it, or run under Hadoop, which sets {}", variable.name()),
         ));
     };
     value

@@ -27,7 +27,7 @@ Examples:
 pub struct Arguments {
     /// Files, folders, patterns, s3:// URLs, or -
     ///
-    /// A pattern is quoted, as in 'reviews-*.gz'. - is standard input.
+    /// Quote a pattern, for example 'reviews-*.gz'. - is standard input.
     #[arg(value_name = "PLACE", required_unless_present = "input")]
     pub places: Vec<String>,
     /// The same as PLACE

@@ -78,7 +78,7 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
         Reading::start(sources, &ReadingOptions { format, line_bytes_max: LINE_BYTES_MAX, threads })
     };
     let reading = reading().map_err(|error| failed(error.into()))?;
-    let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot listen to signals: {error}")))?;
+    let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot handle signals: {error}")))?;
     let progress = if is_quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("sentimill") };
     let made = run(&reading, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
     let text = match is_json {

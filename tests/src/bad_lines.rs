@@ -7,12 +7,12 @@ pub fn too_many() -> Vec<(String, String)> {
         (
             many("{\"text\": \"ok\", \"overall\": 5}\n"),
             "no_text 1000",
-            "most lines have no text in the field \"reviewText\"; name the field by --text-field",
+            "most lines have no text in the field \"reviewText\"; name the field with --text-field",
         ),
         (
             many("{\"reviewText\": \"ok\", \"rating\": 5}\n"),
             "bad_rating 1000",
-            "most lines have no rating from 1 to 5 in the field \"overall\"; name the field by --rating-field",
+            "most lines have no rating from 1 to 5 in the field \"overall\"; name the field with --rating-field",
         ),
         (
             many("great,5\n"),
@@ -22,7 +22,7 @@ pub fn too_many() -> Vec<(String, String)> {
         (
             format!("[\n{}", many("{\"reviewText\": \"ok\", \"overall\": 5},\n")),
             "bad_line 1001",
-            "the input looks like one JSON array; write one object per line, as by jq -c .[]",
+            "the input looks like one JSON array; write one object per line, for example with jq -c .[]",
         ),
         (many("__label__1 ok\n"), "bad_line 1000", "the input looks like fasttext; pass --format fasttext"),
     ];

@@ -94,7 +94,7 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         None => Ok(()),
         Some(Idle { id, needs, .. }) => {
             let flag = id.replace('_', "-");
-            let message = format!("--{flag} has no effect without {needs}; omit it, or add that");
+            let message = format!("--{flag} has no effect without {needs}; omit --{flag}, or pass {needs}");
             Err(Arguments::command().error(ErrorKind::ArgumentConflict, message))
         }
     }

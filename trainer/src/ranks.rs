@@ -33,8 +33,7 @@ impl Ranks {
         let key = key::of_this_process()?.map(|secret| Key::of(secret.bytes()));
         if key.is_none() && launch.rank == 0 {
             tell(&format!(
-                "warning: {} is not set, so whoever reaches the ranks' store at {} can end this training; \
-                 name a file of mode 600 that all ranks can read",
+                "warning: {} is not set, so anyone who can connect to the ranks' store at {} can stop this training; set it to the path of a file with mode 600 that all ranks can read",
                 key::KEY_FILE,
                 launch.master_addr
             ));

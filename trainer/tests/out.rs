@@ -65,7 +65,7 @@ fn a_second_training_in_a_folder_that_is_held_is_refused_and_the_first_goes_on()
     for more in [&[][..], &["--resume"], &["--epochs", "100000", "--resume"]] {
         let (code, told) = ended(fit(&dataset, &out, more));
         assert_eq!(code, Some(75), "{told}");
-        assert!(told.contains("out: process ") && told.contains(" is training there"), "{told}");
+        assert!(told.contains("out: process ") && told.contains(" is training in this folder"), "{told}");
         assert_eq!(told.lines().count(), 1, "{told}");
     }
 
@@ -93,7 +93,7 @@ fn all_ranks_end_where_another_job_holds_the_folder() {
     for rank in &mut ranks {
         let (code, output) = rank.end();
         assert_eq!(code, Some(75), "{output:?}");
-        assert!(output.last().unwrap().contains(" is training there"), "{output:?}");
+        assert!(output.last().unwrap().contains(" is training in this folder"), "{output:?}");
     }
 }
 
@@ -209,7 +209,7 @@ fn a_place_that_takes_no_result_is_refused_before_the_input_is_read() {
         for (out, code, expected) in [
             ("s3://bucket/x", 64, "s3:// is not supported here, expected the path of a local file or folder"),
             ("https://KEY:SECRET@example.com/x", 64, "https:// is not supported here, expected the path"),
-            ("a/b/c", 64, "a/b: no such folder, expected one to write into; make it by mkdir -p"),
+            ("a/b/c", 64, "a/b: no such folder, expected one to write into; create it with mkdir -p"),
             // Not even the superuser makes anything there.
             ("/sys/x", 74, "/sys"),
         ] {

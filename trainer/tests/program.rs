@@ -358,11 +358,11 @@ fn a_dataset_that_breaks_a_rule_of_its_format_is_refused_before_training() {
         ),
         (
             with(&word(7)),
-            "word 7 of the vocabulary is \"waaaah\", expected a word not listed before (FORMAT.md, F20)",
+            "word 7 of the vocabulary is \"waaaah\", expected a word that is listed once (FORMAT.md, F20)",
         ),
         (
             dataset_of(300, 50, |at| Row { hash: u64::from(300 - at), ..review(at) }),
-            "row 1 is less than the row before",
+            "row 1 is less than the previous row",
         ),
         (
             dataset_of(300, 50, |at| Row { tokens: vec![52], ..review(at) }),
@@ -464,8 +464,7 @@ fn a_checkpoint_of_another_training_is_refused() {
     assert!(
         told.trim_end()
             .ends_with(
-                "settings.json: --seed is 1 in the training and 2 in this command; resume with the flags that it was started \
-                 with"
+                "settings.json: --seed is 1 in the training and 2 in this command; resume with the flags with which the training was started"
             ),
         "{told}"
     );
@@ -808,7 +807,8 @@ fn the_end_of_a_training_tells_three_figures_beside_the_larger_class() {
     assert!(nothing[1].starts_with(&format!("trainer: F1       {:.4} (", number("f1"))), "{nothing:?}");
     assert!(nothing[2].starts_with(&format!("trainer: AUC      {:.4} (", number("auc"))), "{nothing:?}");
     assert!(
-        nothing[3].starts_with("trainer: by accuracy this model is no better than calling every row "),
+        nothing[3]
+            .starts_with("trainer: the accuracy is not above that of the majority-class baseline (label "),
         "{nothing:?}"
     );
 

@@ -24,7 +24,7 @@ pub struct FormatArguments {
     text_field: Option<String>,
     /// json: field of the rating [default: overall]
     ///
-    /// The field holds a number of stars from 1 to 5.
+    /// The field contains a number of stars from 1 to 5.
     #[arg(long, value_name = "NAME")]
     rating_field: Option<String>,
     /// Other formats: stars per class [default: 1=1,2=5]
@@ -50,6 +50,6 @@ impl FormatArguments {
             class_ratings: self.class_ratings,
             with_title: self.with_title,
         };
-        asked.format().map_err(|error| (Exit::Usage, format!("{error}; --help tells more")))
+        asked.format().map_err(|error| (Exit::Usage, format!("{error}; see --help")))
     }
 }

@@ -61,7 +61,7 @@ impl RowArguments {
             Some(Difference { setting, ours, theirs }) => Err((
                 Exit::Settings,
                 format!(
-                    "--vocabulary {}: its {setting} is {theirs}, the flags say {ours}; remove the flags that differ: the settings of the dataset are used",
+                    "--vocabulary {}: its {setting} is {theirs}, the flags set {ours}; remove the flags that differ: the settings of the dataset are used",
                     dataset.display()
                 ),
             )),
@@ -95,7 +95,7 @@ fn listed_stop_words(file: &Path) -> Result<Vec<String>, (Exit, String)> {
     let refused = |exit, found: &dyn fmt::Display| (exit, format!("--stopwords {}: {found}", file.display()));
     let lines = std::fs::read_to_string(file).map_err(|error| {
         if error.kind() == io::ErrorKind::InvalidData {
-            return refused(Exit::MissingInput, &"is not UTF-8; convert it by iconv -t UTF-8");
+            return refused(Exit::MissingInput, &"is not UTF-8; convert it with iconv -t UTF-8");
         }
         let expected = "expected nltk, nltk-negations, none, or a file of one word per line";
         let failure = Failure::reading("read the file", &error);

@@ -314,7 +314,7 @@ pub(crate) fn in_time<T: Send + 'static>(
         Ok(result) => result,
         Err(RecvTimeoutError::Timeout) => Err(ffi::Failure {
             status: ffi::Status::TimedOut,
-            text: format!("no answer within {} s; its server may be stopped", limit.as_secs_f64()),
+            text: format!("no response within {} s; its server may be stopped", limit.as_secs_f64()),
         }),
         Err(RecvTimeoutError::Disconnected) => {
             Err(ffi::Failure { status: ffi::Status::Failed, text: "the call panicked".to_owned() })

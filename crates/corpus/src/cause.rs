@@ -35,11 +35,14 @@ pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format, classes:
     match format {
         _ if is_most(counts.bad_line) => of_another_format(beginning, format),
         Format::Json(fields) if is_most(counts.no_text) => {
-            format!("most lines have no text in the field {:?}; name the field by --text-field", fields.text)
+            format!(
+                "most lines have no text in the field {:?}; name the field with --text-field",
+                fields.text
+            )
         }
         Format::Json(fields) if is_most(counts.bad_rating) => {
             format!(
-                "most lines have no rating from 1 to 5 in the field {:?}; name the field by --rating-field",
+                "most lines have no rating from 1 to 5 in the field {:?}; name the field with --rating-field",
                 fields.rating
             )
         }
@@ -64,14 +67,15 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
             format!("the input looks like {other}; pass --format {other}")
         }
         (_, FormatName::Json) if beginning.starts_with(b"[") => {
-            "the input looks like one JSON array; write one object per line, as by jq -c .[]".to_owned()
+            "the input looks like one JSON array; write one object per line, for example with jq -c .[]"
+                .to_owned()
         }
         (_, FormatName::Json) => {
             "most lines are not JSON objects; write one object per line, or pass --format".to_owned()
         }
         (_, FormatName::PolarityCsv) => {
             "most lines are not polarity-csv; write a class, a comma and a text per line, \
-            quoted where it holds a comma or a quote"
+            quoted if it contains a comma or a quote"
                 .to_owned()
         }
         (_, FormatName::FastText) => {
@@ -125,7 +129,7 @@ mod tests {
         let bad_rating = MapperCounts { lines: 9, bad_rating: 1, reviews: 8, ..MapperCounts::default() };
         assert_eq!(
             likely(&bad_rating, b"__label__1", &format, &classes),
-            "classes without a rating: \"good\" 1; set their stars by --class-ratings a=1,b=5,good=STARS"
+            "classes without a rating: \"good\" 1; set their stars with --class-ratings a=1,b=5,good=STARS"
         );
         let bad_line = MapperCounts { lines: 9, bad_line: 9, ..MapperCounts::default() };
         let none = UnratedClasses::default();

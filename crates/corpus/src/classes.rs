@@ -53,7 +53,7 @@ impl UnratedClasses {
         let n_rest = classes.iter().skip(SHOWN).map(|(_, n)| **n).sum::<u64>() + self.n_others;
         let rest = if n_rest > 0 { format!(", other classes {n_rest}") } else { String::new() };
         Some(format!(
-            "classes without a rating: {}{rest}; set their stars by --class-ratings {}",
+            "classes without a rating: {}{rest}; set their stars with --class-ratings {}",
             shown.join(", "),
             self.suggested(ratings)
         ))
@@ -97,12 +97,12 @@ mod tests {
         for (classes, expected) in [
             (
                 &["3", "5", "3"][..],
-                "classes without a rating: \"3\" 2, \"5\" 1; set their stars by --class-ratings 1=1,2=2,3=3,4=4,5=5",
+                "classes without a rating: \"3\" 2, \"5\" 1; set their stars with --class-ratings 1=1,2=2,3=3,4=4,5=5",
             ),
-            (&["0"], "classes without a rating: \"0\" 1; set their stars by --class-ratings 0=1,1=5"),
+            (&["0"], "classes without a rating: \"0\" 1; set their stars with --class-ratings 0=1,1=5"),
             (
                 &["neutral", "good"],
-                "classes without a rating: \"good\" 1, \"neutral\" 1; set their stars by --class-ratings \
+                "classes without a rating: \"good\" 1, \"neutral\" 1; set their stars with --class-ratings \
                  1=1,2=5,good=STARS,neutral=STARS",
             ),
         ] {

@@ -72,8 +72,9 @@ impl Serialize for Digest {
 impl<'de> Deserialize<'de> for Digest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let hex = String::deserialize(deserializer)?;
-        Self::from_hex(&hex)
-            .ok_or_else(|| serde::de::Error::custom(format!("{hex:?} is no digest of 32 hexadecimal digits")))
+        Self::from_hex(&hex).ok_or_else(|| {
+            serde::de::Error::custom(format!("{hex:?} is not a digest of 32 hexadecimal digits"))
+        })
     }
 }
 

@@ -38,8 +38,8 @@ pub enum GroupError {
     /// A text follows a greater one.
     // The message does not show the texts: people without access to reviews may read logs.
     #[error(
-        "line {line}: the text is less than the one before, expected texts in bytewise ascending order; \
-         sort the records by `LC_ALL=C sort`"
+        "line {line}: the text is less than the previous text, expected texts in bytewise ascending order; \
+         sort the records with `LC_ALL=C sort`"
     )]
     OutOfOrder {
         /// The line number, from 1.
@@ -144,8 +144,8 @@ mod tests {
         let error = groups(input, Order::Ascending).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "line 3: the text is less than the one before, expected texts in bytewise ascending order; \
-             sort the records by `LC_ALL=C sort`"
+            "line 3: the text is less than the previous text, expected texts in bytewise ascending order; \
+             sort the records with `LC_ALL=C sort`"
         );
         assert_eq!(groups(input, Order::Any).unwrap().len(), 3);
     }

@@ -45,7 +45,7 @@ pub fn judge(counts: &MapperCounts, bad_lines_max: Share, cause: impl Fn() -> St
 pub fn invalid_utf8(counts: &MapperCounts) -> Option<String> {
     (counts.invalid_utf8 > 0).then(|| {
         format!(
-            "invalid_utf8 in {} of {} lines, read as spaces; convert input of another encoding by iconv",
+            "invalid_utf8 in {} of {} lines, read as spaces; convert input of another encoding with iconv",
             counts.invalid_utf8, counts.lines
         )
     })

@@ -350,7 +350,7 @@ pub enum Unbalanced {
     },
     /// The reducers' counts do not balance.
     #[error(
-        "the reducers saw {distinct} distinct texts and account for {sum}; a commit record was altered, restore it"
+        "the reducers read {distinct} distinct texts and account for {sum}; a commit record was altered, restore it"
     )]
     Texts {
         /// Number of distinct texts.
@@ -360,7 +360,7 @@ pub enum Unbalanced {
     },
     /// The mappers' and the reducers' counts differ.
     #[error(
-        "the mappers wrote {mapped} reviews and the shards hold {reduced}; pass --counts of this run, with the file of each mapper once"
+        "the mappers wrote {mapped} reviews and the shards contain {reduced}; pass --counts of this run, with the file of each mapper once"
     )]
     Reviews {
         /// Number of reviews of the mappers.

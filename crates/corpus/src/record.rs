@@ -97,7 +97,7 @@ pub enum RecordError {
     #[error("all five votes are zero")]
     NoVotes,
     /// The input ends within the line. Its last number may have had more digits.
-    #[error("the input was cut off in it, before its line end")]
+    #[error("the input is cut off before the line end")]
     CutOff,
 }
 
@@ -165,7 +165,7 @@ pub enum ReadError {
     #[error("standard input: cannot read records")]
     Io(#[from] io::Error),
     /// A line is not a record.
-    #[error("line {line} is no record: {reason}; feed this program the output of mapper or combiner")]
+    #[error("line {line} is not a record: {reason}; feed this program the output of mapper or combiner")]
     Record {
         /// The line number, from 1.
         line: u64,

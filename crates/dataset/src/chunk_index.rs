@@ -119,7 +119,7 @@ fn checked<T: Scalar>(
             Some(end) if end <= file_bytes => Ok(StoredChunk { address, bytes: bytes as usize, digest }),
             _ => {
                 let found = format!("stored in {bytes} bytes from byte {address} on");
-                Err(fault(found, format!("a place in a file of {file_bytes} bytes")))
+                Err(fault(found, format!("a range within a file of {file_bytes} bytes")))
             }
         }
     });
@@ -157,7 +157,7 @@ impl Places {
             };
             let (before, place) = (&pair[0].0, &pair[1].0);
             let found = format!("stored from byte {} on", place.start);
-            let expected = format!("a place behind {}, which ends at byte {}", name(0), before.end);
+            let expected = format!("a position after {}, which ends at byte {}", name(0), before.end);
             Err(misplaced(file, name(1), found, expected))
         })
     }
@@ -220,7 +220,7 @@ mod tests {
         for (address, bytes) in [(FILE_BYTES - 499, 500), (u64::MAX, 500), (u64::MAX, 1)] {
             let said = refused(|listed| (listed[1].address, listed[1].bytes) = (address, bytes));
             let expected = format!(
-                "Some(1) stored in {bytes} bytes from byte {address} on, a place in a file of 1048576 bytes"
+                "Some(1) stored in {bytes} bytes from byte {address} on, a range within a file of 1048576 bytes"
             );
             assert_eq!(said, expected);
         }
@@ -260,7 +260,7 @@ mod tests {
         ] {
             let said = check(label_at).unwrap_err().to_string();
             let expected =
-                format!("{second} on, expected a place behind {first}, which ends at byte {end}; ");
+                format!("{second} on, expected a position after {first}, which ends at byte {end}; ");
             assert!(said.contains(&expected), "{said}");
         }
     }

@@ -88,7 +88,7 @@ impl<T: Scalar> Column<T> {
         decoder.decode(stored, capacity, elements).ok_or_else(damaged)?;
         if !decoder.is_zero_behind::<T>(capacity, elements.len()) {
             let thing = format!("chunk {chunk} of {}", self.layout.name);
-            let fault = Fault::new("F10", thing, "filled up with other numbers", "zeros behind the last row");
+            let fault = Fault::new("F10", thing, "filled up with other values", "zeros after the last row");
             return Err(self.broken(fault));
         }
         Ok(())

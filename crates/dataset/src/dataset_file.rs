@@ -247,7 +247,8 @@ impl DatasetReader {
         if row.split == expected {
             return Ok(());
         }
-        let (thing, expected) = (format!("the split of row {at}"), format!("{expected}, by its words"));
+        let (thing, expected) =
+            (format!("the split of row {at}"), format!("{expected}, computed from its words"));
         Err(self.file.broken(Fault::new("F31", thing, row.split.to_string(), expected)))
     }
 
@@ -307,7 +308,7 @@ impl DatasetReader {
         if found == expected {
             return Ok(());
         }
-        let expected = format!("{expected}, by its attribute");
+        let expected = format!("{expected}, as in its attribute");
         Err(self.file.broken(Fault::new("F33", "the id digest of the rows", found.to_string(), expected)))
     }
 }

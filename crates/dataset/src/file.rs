@@ -252,7 +252,7 @@ impl FileReader {
             thing: "the dataset `digests`".to_owned(),
             found: "absent".to_owned(),
             expected: "a table of digests".to_owned(),
-            remedy: "only files written by reducer and merge are read; of a padded copy, name the dataset beside it",
+            remedy: "only files written by reducer and merge are read; for a padded copy, pass the dataset in the same folder",
         })?;
         check_stored_as(Storage::Contiguous, &table, DIGESTS, &file)?;
         // A table larger than the file was never stored, and HDF5 would return zeros for it.
@@ -316,7 +316,7 @@ impl FileReader {
         let further = self.attributes.keys().find(|name| !expected.contains(&&name[..]));
         further.map_or(Ok(()), |further| {
             let found = format!("{} among others", shown(further.as_bytes()));
-            Err(self.broken(Fault::new("F4", "the list of attributes", found, "those of the format alone")))
+            Err(self.broken(Fault::new("F4", "the list of attributes", found, "only those of the format")))
         })
     }
 
@@ -370,7 +370,7 @@ impl FileReader {
         }
         if let Some(further) = found.iter().find(|name| !expected.contains(&name[..])) {
             let found = format!("{} among others", shown(further.as_bytes()));
-            let expected = "those of the format alone";
+            let expected = "only those of the format";
             return Err(self.broken(Fault::new("F3", "the list of datasets and groups", found, expected)));
         }
         if self.digests.n_columns() > 0 {

@@ -75,7 +75,7 @@ impl RowRules {
         ((1..=most).contains(&length)).not().then(|| {
             let most = if most == u64::MAX { "any number".to_owned() } else { most.to_string() };
             let thing = format!("the number of tokens of row {at}");
-            Fault::new("F27", thing, length.to_string(), format!("1 to {most}, by max_tokens"))
+            Fault::new("F27", thing, length.to_string(), format!("1 to {most}, the limit of max_tokens"))
         })
     }
 
@@ -103,7 +103,7 @@ impl RowRules {
         } else if row.votes.total() == 0 {
             fault("F29", "number of votes", "0".to_owned(), "1 or more".to_owned())
         } else if row.label != self.settings.label(row.votes) {
-            let expected = format!("{}, by its votes", self.settings.label(row.votes));
+            let expected = format!("{}, computed from its votes", self.settings.label(row.votes));
             fault("F30", "label", row.label.to_string(), expected)
         } else if row.split >= SPLITS {
             fault("F31", "split", row.split.to_string(), format!("less than {SPLITS}"))
@@ -119,7 +119,7 @@ pub(crate) fn order_fault(at: u64) -> Fault {
     Fault::new(
         "F32",
         thing,
-        "less than the row before",
+        "less than the previous row",
         "rows ascending by hash, then by kept words and votes",
     )
 }

@@ -263,7 +263,7 @@ impl ShardReader {
         if found == claimed {
             return Ok(());
         }
-        let expected = format!("{claimed}, by its attribute");
+        let expected = format!("{claimed}, as in its attribute");
         Err(self.file.broken(Fault::new(rule, thing, found.to_string(), expected)))
     }
 
@@ -284,7 +284,7 @@ impl ShardReader {
                 let expected = split(&joined);
                 if row.split != expected {
                     let thing = format!("the split of row {at}");
-                    let expected = format!("{expected}, by its words");
+                    let expected = format!("{expected}, computed from its words");
                     return Err(self.file.broken(Fault::new("F31", thing, row.split.to_string(), expected)));
                 }
                 let n_words = row.tokens.len();
@@ -311,7 +311,7 @@ impl ShardReader {
                 return fault(RULE_OF_WORDS, "a cleaned word");
             }
             if at > 0 && word <= before {
-                return fault("F20", "a word behind the one before in byte order");
+                return fault("F20", "a word after the previous word in byte order");
             }
             // Both lists are in byte order.
             while stop_words.next_if(|stop_word| *stop_word < &word[..]).is_some() {}

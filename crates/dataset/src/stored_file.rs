@@ -50,7 +50,7 @@ impl StoredFile {
                 path: path.to_owned(),
                 thing: "the file".to_owned(),
                 found: "not readable as HDF5".to_owned(),
-                expected: "a whole HDF5 file of this project".to_owned(),
+                expected: "a complete HDF5 file of this project".to_owned(),
                 remedy: "it is another file, or was cut or damaged; fetch or make it again",
             },
         })?;
@@ -89,7 +89,7 @@ impl StoredFile {
             thing: thing.to_owned(),
             found: found.to_owned(),
             expected: expected.to_owned(),
-            remedy: "was it written by another version or another program?",
+            remedy: "make the file again with this version of the programs",
         }
     }
 

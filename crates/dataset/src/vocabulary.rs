@@ -55,7 +55,7 @@ impl Vocabulary {
         }
         let found = self.digest();
         (found != claimed).then(|| {
-            let expected = format!("{claimed}, by its attribute");
+            let expected = format!("{claimed}, as in its attribute");
             Fault::new("F23", "the digest of the vocabulary", found.to_string(), expected)
         })
     }

@@ -175,7 +175,7 @@ impl WordList {
                     rule: "F20",
                     at,
                     found: shown(word),
-                    expected: "a word not listed before",
+                    expected: "a word that is listed once",
                 });
             }
         }

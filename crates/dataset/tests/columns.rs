@@ -152,7 +152,7 @@ fn rows_out_of_order_between_two_blocks_are_refused() {
     for n_threads in [1, 2] {
         let verified = dataset.verify_blocks(threads(n_threads), || (), |(), _, _| (), |()| ());
         let error = verified.unwrap_err().to_string();
-        assert!(error.contains("row 32768 is less than the row before"), "{error}");
+        assert!(error.contains("row 32768 is less than the previous row"), "{error}");
     }
 }
 

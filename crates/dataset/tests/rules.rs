@@ -219,7 +219,7 @@ fn of_files() -> Vec<Case> {
         }),
         C::new(
             "F10",
-            "chunk 1 of votes is filled up with other numbers, expected zeros",
+            "chunk 1 of votes is filled up with other values, expected zeros",
             When::Read,
             |path| {
                 write_dataset(path, &many_rows(16_385));
@@ -349,7 +349,7 @@ fn of_words() -> Vec<Case> {
         ),
         C::words(
             "F20",
-            "word 2 of the vocabulary is \"fit\", expected a word not listed before",
+            "word 2 of the vocabulary is \"fit\", expected a word that is listed once",
             &[b"fit", b"good", b"fit"],
         ),
         C::shard(
@@ -441,15 +441,15 @@ fn of_rows() -> Vec<Case> {
         C::row("F29", "the number of votes of row 1 is 0, expected 1 or more", |row| {
             row.votes = Votes([0; 5]);
         }),
-        C::row("F30", "the label of row 1 is 1, expected 0, by its votes", |row| row.label = 1),
+        C::row("F30", "the label of row 1 is 1, expected 0, computed from its votes", |row| row.label = 1),
         C::row("F31", "the split of row 1 is 1000, expected less than 1000", |row| row.split = 1000),
         C::new("F31", "the split of row 1 is ", When::Verified, |path| {
             let mut rows = rows();
             rows[1].split = (rows[1].split + 1) % 1000;
             write_shard(path, &rows);
         }),
-        C::given("F32", "row 1 is less than the row before", When::Opened, |given| given.rows.swap(0, 1)),
-        C::given("F32", "row 1 is less than the row before", When::Read, |given| {
+        C::given("F32", "row 1 is less than the previous row", When::Opened, |given| given.rows.swap(0, 1)),
+        C::given("F32", "row 1 is less than the previous row", When::Read, |given| {
             let of = |id: u32, word: &[u8]| Row {
                 hash: 5,
                 tokens: vec![id],
@@ -458,16 +458,16 @@ fn of_rows() -> Vec<Case> {
             };
             given.rows = vec![of(3, b"good"), of(2, b"fit")];
         }),
-        C::given("F32", "row 1 is less than the row before", When::Read, |given| {
+        C::given("F32", "row 1 is less than the previous row", When::Read, |given| {
             let of = |votes| Row { votes: Votes(votes), hash: 5, ..given.rows[2].clone() };
             given.rows = vec![of([0, 0, 0, 2, 0]), of([0, 0, 0, 1, 0])];
         }),
-        C::given("F32", "row 1 is less than the row before", When::Read, |given| {
+        C::given("F32", "row 1 is less than the previous row", When::Read, |given| {
             let row = Row { hash: 5, ..given.rows[2].clone() };
             let longer = Row { tokens: vec![2, 1], ..row.clone() };
             given.rows = vec![longer, row];
         }),
-        C::new("F32", "row 1 is less than the row before", When::Verified, |path| {
+        C::new("F32", "row 1 is less than the previous row", When::Verified, |path| {
             let mut rows = rows();
             rows.swap(0, 1);
             write_shard(path, &rows);
@@ -594,7 +594,7 @@ fn the_split_is_checked_if_all_words_of_a_row_are_known() {
     assert!(checked[0].is_ok() && checked[2].is_ok(), "{checked:?}");
     let said = checked[1].as_ref().unwrap_err();
     assert!(
-        said.contains("the split of row 1 is ") && said.contains("by its words (FORMAT.md, F31)"),
+        said.contains("the split of row 1 is ") && said.contains("computed from its words (FORMAT.md, F31)"),
         "{said}"
     );
 }

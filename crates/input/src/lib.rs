@@ -124,7 +124,7 @@ pub enum Fault {
     },
     /// The content is a tar archive.
     #[error(
-        "found a tar archive, expected lines; unpack it by tar -x and pass its files, or pipe them by tar -xO"
+        "found a tar archive, expected lines; unpack it with tar -x and pass its files, or pipe them with tar -xO"
     )]
     Tar,
     /// The content is a file of another kind that holds no lines.
@@ -136,7 +136,7 @@ pub enum Fault {
         file: String,
     },
     /// The content is UTF-16, in an input that is not decoded.
-    #[error("found UTF-16, expected UTF-8; convert the file by iconv -f UTF-16 -t UTF-8")]
+    #[error("found UTF-16, expected UTF-8; convert the file with iconv -f UTF-16 -t UTF-8")]
     Utf16,
     /// UTF-16 that ends within a unit of two bytes.
     #[error("the UTF-16 is cut off at byte {end}, within a character; fetch the file again")]

@@ -64,7 +64,7 @@ impl<R: Read> Members<R> {
     }
 
     fn reaches_over(&self, pause: u64) -> io::Error {
-        let found = io::Error::other(format!("it should end at byte {pause}, and does not"));
+        let found = io::Error::other(format!("expected its end at byte {pause}"));
         Fault::Broken { by: self.compression, member: self.member, found }.into()
     }
 }

@@ -39,15 +39,14 @@ impl Packed {
 
     /// The remedy for a file with this name.
     pub(crate) fn remedy(self, file: &str) -> String {
-        let unpack =
-            |command: &str| format!("unpack it into standard input, as by {command} {file} | mapper");
+        let unpack = |command: &str| format!("unpack it to standard input: {command} {file} | mapper");
         match self {
             Self::Zip => unpack("unzip -p"),
             Self::SevenZip => unpack("7z x -so"),
             Self::Xz => unpack("xz -dc"),
             Self::Lz4 => unpack("lz4 -dc"),
             Self::Parquet => "pass the file to sentimill, which reads Parquet".to_owned(),
-            Self::Hdf5 => format!("pass reviews; merge --describe {file} prints what a dataset holds"),
+            Self::Hdf5 => format!("pass reviews; merge --describe {file} prints the data card of a dataset"),
         }
     }
 }
@@ -57,8 +56,8 @@ impl fmt::Display for Packed {
         out.write_str(match self {
             Self::Zip => "a zip archive",
             Self::SevenZip => "a 7z archive",
-            Self::Xz => "a file compressed by xz",
-            Self::Lz4 => "a file compressed by lz4",
+            Self::Xz => "an xz-compressed file",
+            Self::Lz4 => "an lz4-compressed file",
             Self::Parquet => "a Parquet file",
             Self::Hdf5 => "an HDF5 file",
         })

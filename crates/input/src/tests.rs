@@ -148,14 +148,14 @@ fn files_without_lines_are_refused_with_what_unpacks_them() {
     for (magic, found, command) in [
         (&b"PK\x03\x04\x14\0"[..], "a zip archive", "unzip -p"),
         (b"7z\xbc\xaf\x27\x1c\0", "a 7z archive", "7z x -so"),
-        (b"\xfd7zXZ\0", "a file compressed by xz", "xz -dc"),
-        (b"\x04\x22\x4d\x18", "a file compressed by lz4", "lz4 -dc"),
+        (b"\xfd7zXZ\0", "an xz-compressed file", "xz -dc"),
+        (b"\x04\x22\x4d\x18", "an lz4-compressed file", "lz4 -dc"),
     ] {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(magic).unwrap();
         let error = open(file.path()).unwrap_err();
         let expected = format!(
-            "found {found}, expected lines; unpack it into standard input, as by {command} {} | mapper",
+            "found {found}, expected lines; unpack it to standard input: {command} {} | mapper",
             file.path().display()
         );
         assert_eq!(fault(&error).unwrap().to_string(), expected);
@@ -170,7 +170,7 @@ fn files_without_lines_are_refused_with_what_unpacks_them() {
 
 #[test]
 fn a_tar_archive_is_refused_compressed_or_not() {
-    let expected = "found a tar archive, expected lines; unpack it by tar -x and pass its files, or pipe them by tar -xO";
+    let expected = "found a tar archive, expected lines; unpack it with tar -x and pass its files, or pipe them with tar -xO";
     for archive in [tar("reviews.json", b"ustar\x0000"), tar("reviews.json", b"ustar  \0")] {
         assert_eq!(refused(&archive), expected);
         for by in ALL {

@@ -151,7 +151,7 @@ fn after(before: &str, text: &Option<String>) -> String {
 /// SIGUSR1 and SIGCHLD of this process.
 pub fn run(program: &Path, arguments: &[OsString], options: &Options) -> Result<()> {
     // Signals must be registered before the first rank exits.
-    let signals = Listening::start().map_err(system("listen to signals"))?;
+    let signals = Listening::start().map_err(system("handle signals"))?;
     let error_files = tempfile::tempdir().map_err(system("make a temporary folder"))?;
     if let Some(folder) = &options.log_dir {
         std::fs::create_dir_all(folder).map_err(|source| Error::Log { path: folder.clone(), source })?;
@@ -268,7 +268,7 @@ impl<'a> Watch<'a> {
                 Ok(signal) => self.told(signal),
                 Err(RecvTimeoutError::Timeout) => self.time_is_up(),
                 Err(RecvTimeoutError::Disconnected) => {
-                    let source = io::Error::other("the thread that listens to signals has ended");
+                    let source = io::Error::other("the thread that handles signals exited");
                     return Err(system("wait for ranks")(source));
                 }
             }

@@ -208,7 +208,7 @@ fn a_full_disk_ends_a_log_but_not_the_ranks() {
     assert_eq!(sorted(&stdout), ["[rank 1] one", "[rank 1] two", "one", "two"]);
     assert_eq!(
         stderr,
-        "[rank 1] its log ends here, for it cannot be written: No space left on device (os error 28)\n"
+        "[rank 1] its log ends here, because it cannot be written: No space left on device (os error 28)\n"
     );
 }
 
@@ -232,10 +232,7 @@ fn a_failed_rank_ends_all_with_its_code_and_last_line() {
     let (code, _, stderr) = run(&mut launch(3, script));
 
     assert_eq!(code, Some(65));
-    assert_eq!(
-        stderr.lines().last(),
-        Some("trainer: rank 1 of 3 ended with exit code 65: trainer: no such row")
-    );
+    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 3 exited with code 65: trainer: no such row"));
     assert_eq!(stderr.lines().count(), 3, "{stderr}");
 }
 
@@ -249,7 +246,7 @@ fn an_error_file_takes_precedence_over_the_last_line() {
 
     let (code, _, stderr) = run(&mut launch(2, &script));
     assert_eq!(code, Some(74));
-    let line = "trainer: rank 0 of 2 ended with exit code 74: checkpoint: disk full";
+    let line = "trainer: rank 0 of 2 exited with code 74: checkpoint: disk full";
     assert_eq!(stderr.lines().last(), Some(line));
 
     let (_, _, stderr) = run(launch(2, &script).env(LOG_DIR, folder.path()));
@@ -266,7 +263,7 @@ fn a_killed_rank_is_the_root_cause_and_can_be_retried() {
     let (code, _, stderr) = run(launch(2, script).env("FIFO", fifo.path()));
 
     assert_eq!(code, Some(75));
-    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 2 was ended by SIGKILL"));
+    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 2 was killed by SIGKILL"));
 }
 
 #[test]
@@ -277,7 +274,7 @@ fn a_rank_that_lost_a_peer_is_not_the_root_cause_even_if_first() {
     let (code, _, stderr) = run(launch(2, script).env("FIFO", fifo.path()));
 
     assert_eq!(code, Some(74));
-    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 2 ended with exit code 74: disk full"));
+    assert_eq!(stderr.lines().last(), Some("trainer: rank 1 of 2 exited with code 74: disk full"));
 }
 
 #[test]
@@ -286,7 +283,7 @@ fn a_lost_peer_is_the_root_cause_if_no_other_rank_fails() {
     let (code, _, stderr) = run(launch(2, script).env(ROOT_CAUSE_WITHIN_MS, "1"));
 
     assert_eq!(code, Some(75));
-    let line = "trainer: rank 1 of 2 ended with exit code 75: rank 0 has been silent for 10 s";
+    let line = "trainer: rank 1 of 2 exited with code 75: rank 0 has been silent for 10 s";
     assert_eq!(stderr.lines().last(), Some(line));
 }
 
@@ -297,7 +294,7 @@ fn a_rank_that_ignores_sigterm_is_killed() {
                   read ready <$FIFO; exit 70";
     let (code, _, stderr) = run(launch(2, script).env("FIFO", fifo.path()).env(GRACE_MS, "1"));
 
-    assert_eq!((code, stderr.as_str()), (Some(70), "trainer: rank 1 of 2 ended with exit code 70\n"));
+    assert_eq!((code, stderr.as_str()), (Some(70), "trainer: rank 1 of 2 exited with code 70\n"));
 }
 
 #[test]

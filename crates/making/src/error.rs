@@ -15,7 +15,7 @@ use thiserror::Error;
 pub enum Error {
     /// An object is not a record of this project.
     #[error(
-        "{object} is no {expected} ({found}), expected one of schema version {}; restore it, or use the programs that \
+        "{object} is not a {expected} ({found}), expected one of schema version {}; restore it, or use the programs that \
          wrote it",
         dataset::SCHEMA_VERSION
     )]
@@ -29,7 +29,7 @@ pub enum Error {
     },
     /// The texts of another dataset were cleaned by other rules.
     #[error(
-        "{}: {what} is {found}, that of this run {expected}; texts are cleaned differently and cannot be compared: make \
+        "{}: {what} is {found}, expected {expected} as in this run; texts are cleaned differently and cannot be compared: make \
          it again", path.display()
     )]
     OtherCleaning {
@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// The rows were made with other settings than those of the dataset whose vocabulary is reused.
     #[error(
-        "{}: its {what} is {found}, that of this run {expected}; with one vocabulary, rows of both are read alike: run \
+        "{}: its {what} is {found}, expected {expected} as in this run; with one vocabulary, rows of both are read alike: run \
          the reducers with {flags}, into a new --run", path.display()
     )]
     OtherRows {
@@ -61,8 +61,7 @@ pub enum Error {
     },
     /// No row is left for the dataset.
     #[error(
-        "{}: not made, as no row is left: {reducer}, {left_out} left out; check the input and its format, and what \
-         --stopwords and --without leave out", path.display()
+        "{}: not written, because no row remains: {reducer}, {left_out} omitted; check the input and its format, and what --stopwords and --without omit", path.display()
     )]
     NoRows {
         /// The path of the dataset.
@@ -77,7 +76,7 @@ pub enum Error {
     NoFolder(#[from] NoFolder),
     /// A dataset differs from its manifest.
     #[error(
-        "{} has {what} {found}, its manifest says {expected}; one of both was altered: merge the run again",
+        "{} has {what} {found}, its manifest says {expected}; one of the two was altered: merge the run again",
         path.display()
     )]
     OtherThanManifest {
@@ -132,7 +131,7 @@ pub enum Error {
     #[error("interrupted; no dataset was written: run it again")]
     Interrupted,
     /// A dataset does not contain what was written.
-    #[error("{} does not read back as written ({found}); check the disk of --out", path.display())]
+    #[error("{}: the file read back differs from the data written ({found}); check the disk of --out", path.display())]
     Unverified {
         /// The file.
         path: PathBuf,

@@ -11,7 +11,7 @@ pub fn ledger_lines(manifest: &DatasetManifest) -> String {
         format!("{total} {name} = {}", parts.join(" + "))
     };
     let mapper = ledger.mapper.map(|mapper| sum(&mapper.ledger()));
-    let unknown = || "lines unknown, for want of --counts: a mapper that failed goes unnoticed".to_owned();
+    let unknown = || "lines unknown without --counts: a mapper that failed goes unnoticed".to_owned();
     let mut lines = format!("ledger            {}\n", mapper.unwrap_or_else(unknown));
     if let Some(n @ 1..) = ledger.mapper.map(|mapper| mapper.invalid_utf8) {
         lines += &format!("                  {n} lines with bytes that are not UTF-8 (invalid_utf8)\n");

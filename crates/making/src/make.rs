@@ -27,7 +27,7 @@ use crate::vocabulary::{most_frequent, recounted};
 const ROWS_SHOWN: u64 = 1 << 10;
 
 /// Why an existing file without a manifest is not replaced.
-const NO_MANIFEST: &str = "no manifest beside it records it";
+const NO_MANIFEST: &str = "no manifest in its folder lists it";
 
 /// Options of the dataset to make.
 #[derive(Clone, Debug)]
@@ -131,10 +131,10 @@ impl<'a> Making<'a> {
         let manifest = self.places.read_manifest()?;
         let there = match std::fs::metadata(&self.places.dataset) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            found => at(&self.places.dataset, "look it up", found)?,
+            found => at(&self.places.dataset, "read its metadata", found)?,
         };
         if !there.is_file() {
-            return self.refused("a folder or a special file", "a dataset or nothing");
+            return self.refused("a folder or a special file", "a dataset or no file");
         }
         if let Some(manifest) = manifest {
             self.check_recorded(&manifest)?;
@@ -147,8 +147,8 @@ impl<'a> Making<'a> {
             _ if self.options.existing == Existing::Replace => {
                 Err(not_replaced(&self.places.dataset, NO_MANIFEST))
             }
-            Ok(_) => self.refused("a dataset of other settings", "one of these"),
-            Err(_) => self.refused("no whole dataset", "this one or nothing"),
+            Ok(_) => self.refused("a dataset with other settings", "one with these settings"),
+            Err(_) => self.refused("an incomplete dataset", "this dataset or no file"),
         }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Making<'a> {
         if manifest.settings == self.settings {
             return Ok(());
         }
-        self.refused_unless_replaced("a dataset of other settings", "one of these")
+        self.refused_unless_replaced("a dataset with other settings", "one with these settings")
     }
 
     /// Refuses an existing dataset that differs, unless it is to be replaced.
@@ -181,14 +181,14 @@ impl<'a> Making<'a> {
             return Ok(());
         }
         let Places { dataset, padded, .. } = &self.places;
-        if at(dataset, "read what is there", sha256::of_file(dataset))? != manifest.sha256 {
+        if at(dataset, "read the existing file", sha256::of_file(dataset))? != manifest.sha256 {
             return match DatasetReader::open(dataset) {
                 Ok(there) if there.settings() == &self.settings => Ok(()),
                 _ => Err(not_replaced(dataset, OTHER_SHA256)),
             };
         }
-        if self.options.padded.is_some() && at(padded, "look it up", padded.try_exists())? {
-            let there = at(padded, "read what is there", sha256::of_file(padded))?;
+        if self.options.padded.is_some() && at(padded, "read its metadata", padded.try_exists())? {
+            let there = at(padded, "read the existing file", sha256::of_file(padded))?;
             if manifest.padded_sha256.as_ref() != Some(&there) {
                 return Err(not_replaced(padded, OTHER_SHA256));
             }
@@ -227,13 +227,14 @@ impl<'a> Making<'a> {
         same_file(&self.places.dataset, &manifest.sha256)?;
         let padded = &self.places.padded;
         if self.options.padded.is_some() {
-            if !at(padded, "look it up", padded.try_exists())? {
+            if !at(padded, "read its metadata", padded.try_exists())? {
                 return Ok(false);
             }
             match &manifest.padded_sha256 {
                 Some(expected) if manifest.padded == self.options.padded => same_file(padded, expected)?,
                 _ => {
-                    let (found, expected) = ("another file", "a copy of this many ids a row, or nothing");
+                    let (found, expected) =
+                        ("another file", "a copy with this number of ids per row, or no file");
                     let (found, expected) = (found.to_owned(), expected.to_owned());
                     return Err(Error::OtherFile { path: padded.clone(), found, expected });
                 }
@@ -329,7 +330,7 @@ impl<'a> Making<'a> {
         };
         // The existing file is equal, because `check_place` refuses any other.
         if matches!(old_dataset, Replaceable::Nothing)
-            && at(&places.dataset, "look it up", places.dataset.try_exists())?
+            && at(&places.dataset, "read its metadata", places.dataset.try_exists())?
         {
             progress.notice(&format!(
                 "{}: already exists with the same content; nothing to write",

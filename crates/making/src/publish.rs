@@ -44,7 +44,7 @@ impl Places {
     pub(crate) fn read_manifest(&self) -> Result<Option<DatasetManifest>> {
         let size = match fs::metadata(&self.manifest) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            found => at(&self.manifest, "look it up", found)?.len(),
+            found => at(&self.manifest, "read its metadata", found)?.len(),
         };
         let read = || at(&self.manifest, "read the manifest", fs::read(&self.manifest));
         let bytes = if size <= RECORD_BYTES_MAX { read()? } else { Vec::new() };
@@ -59,18 +59,21 @@ impl Places {
     /// such a copy.
     pub(crate) fn check(&self, is_padded: bool) -> Result<()> {
         let mut folder = folder_of(&self.dataset);
-        if !at(folder, "look it up", folder.try_exists())? {
+        if !at(folder, "read its metadata", folder.try_exists())? {
             folder = folder_of(folder);
         }
         check_folder(folder, "--out")?;
         let written = tempfile::tempfile_in(folder)
             .and_then(|mut probe| probe.write_all(&[0; PROBE_BYTES]).and_then(|()| probe.sync_data()));
         at(&self.dataset, "write a file", written)?;
-        if is_padded && at(&self.padded, "look it up", self.padded.try_exists())? && !is_hdf5(&self.padded)? {
+        if is_padded
+            && at(&self.padded, "read its metadata", self.padded.try_exists())?
+            && !is_hdf5(&self.padded)?
+        {
             return Err(Error::OtherFile {
                 path: self.padded.clone(),
-                found: "no HDF5 file".to_owned(),
-                expected: "a copy of this dataset or nothing".to_owned(),
+                found: "a file that is not HDF5".to_owned(),
+                expected: "a copy of this dataset or no file".to_owned(),
             });
         }
         Ok(())
@@ -105,7 +108,7 @@ impl Places {
         let written = file.write_all(&json).and_then(|()| file.as_file().sync_all());
         at(&self.manifest, "write the manifest", written)?;
         let named = file.persist(&self.manifest).map_err(|error| error.error);
-        at(&self.manifest, "give the manifest its name", named)?;
+        at(&self.manifest, "rename the manifest", named)?;
         sync(folder)
     }
 }
@@ -126,7 +129,7 @@ impl Finished {
 
     /// Checks that there is no file at the path, an equal file, or a file that may be replaced.
     pub(crate) fn check_place(&self, place: &Path, replaceable: &Replaceable) -> Result<()> {
-        match at(place, "look it up", place.try_exists())? {
+        match at(place, "read its metadata", place.try_exists())? {
             true => replaceable.check(place, &self.sha256).map(|_| ()),
             false => Ok(()),
         }
@@ -144,7 +147,7 @@ impl Finished {
             }
             named => named,
         };
-        at(place, "give the dataset its name", named)?;
+        at(place, "rename the dataset", named)?;
         sync(folder_of(place))
     }
 }
@@ -170,7 +173,7 @@ impl Replaceable {
         let Self::Recorded(recorded) = self else {
             return same_file(place, new_sha256).map(|()| There::Equal);
         };
-        let there = at(place, "read what is there", sha256::of_file(place))?;
+        let there = at(place, "read the existing file", sha256::of_file(place))?;
         match recorded {
             _ if there == new_sha256 => Ok(There::Equal),
             Some(recorded) if there == *recorded => Ok(There::Old),
@@ -181,8 +184,8 @@ impl Replaceable {
     /// Deletes the padded copy of a dataset that was replaced by one without a copy. Any other file is kept.
     pub(crate) fn remove(&self, place: &Path) -> Result<()> {
         let Self::Recorded(Some(recorded)) = self else { return Ok(()) };
-        if !at(place, "look it up", place.try_exists())?
-            || at(place, "read what is there", sha256::of_file(place))? != *recorded
+        if !at(place, "read its metadata", place.try_exists())?
+            || at(place, "read the existing file", sha256::of_file(place))? != *recorded
         {
             return Ok(());
         }
@@ -201,7 +204,7 @@ pub(crate) fn not_replaced(place: &Path, why: &'static str) -> Error {
 
 /// Checks that the existing file has this SHA-256.
 pub(crate) fn same_file(place: &Path, sha256: &str) -> Result<()> {
-    let there = at(place, "read what is there", sha256::of_file(place))?;
+    let there = at(place, "read the existing file", sha256::of_file(place))?;
     if there == sha256 {
         return Ok(());
     }
@@ -215,7 +218,7 @@ pub(crate) fn same_file(place: &Path, sha256: &str) -> Result<()> {
 fn is_hdf5(path: &Path) -> Result<bool> {
     let mut begin = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HDF5.len() as u64).read_to_end(&mut begin));
-    at(path, "read what is there", read)?;
+    at(path, "read the existing file", read)?;
     Ok(begin == HDF5)
 }
 

@@ -9,7 +9,8 @@ pub fn parsed_record<T: DeserializeOwned>(object: &str, expected: &'static str, 
     serde_json::from_slice(bytes).map_err(|error| Error::Record {
         object: object.to_owned(),
         expected,
-        found: error.to_string(),
+        // Without serde's list of all field names.
+        found: error.to_string().split(", expected one of").next().unwrap_or_default().to_owned(),
     })
 }
 

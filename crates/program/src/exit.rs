@@ -80,7 +80,7 @@ fn refusal(said: &str) -> String {
     paragraphs
         .map(words)
         .map(|text| bad_value(&text).unwrap_or(text))
-        .chain(["--help tells more".to_owned()])
+        .chain(["see --help".to_owned()])
         .collect::<Vec<_>>()
         .join("; ")
 }
@@ -144,10 +144,10 @@ mod tests {
         let said = "error: unexpected argument '--kep' found\n\n  tip: a similar argument exists: '--keep'\n\n\
                     Usage: reducer --run <URL>\n\nFor more information, try '--help'.\n";
         let expected =
-            "unexpected argument '--kep' found; tip: a similar argument exists: '--keep'; --help tells more";
+            "unexpected argument '--kep' found; tip: a similar argument exists: '--keep'; see --help";
         assert_eq!(refusal(said), expected);
         let said = "error: the following required arguments were not provided:\n  --run <URL>\n\nUsage: x\n";
-        let expected = "the following required arguments were not provided: --run <URL>; --help tells more";
+        let expected = "the following required arguments were not provided: --run <URL>; see --help";
         assert_eq!(refusal(said), expected);
     }
 
@@ -156,23 +156,23 @@ mod tests {
         for (said, expected) in [
             (
                 "error: invalid value '5XB' for '--memory <SIZE>': expected a size such as 512MiB or 10MB\n",
-                "--memory 5XB: expected a size such as 512MiB or 10MB; --help tells more",
+                "--memory 5XB: expected a size such as 512MiB or 10MB; see --help",
             ),
             (
                 "error: invalid value 'new' for '--profile <NAME>'\n  [possible values: modern, original]\n",
-                "--profile new: expected one of modern, original; --help tells more",
+                "--profile new: expected one of modern, original; see --help",
             ),
             (
                 "error: invalid value 'it's' for '--keep <WHICH>': expected first, last or ends\n",
-                "--keep it's: expected first, last or ends; --help tells more",
+                "--keep it's: expected first, last or ends; see --help",
             ),
             (
                 "error: invalid value 'ten' for '--max-tokens <N>': invalid digit found in string\n",
-                "--max-tokens ten: expected a whole number; --help tells more",
+                "--max-tokens ten: expected a whole number; see --help",
             ),
             (
                 "error: invalid value '9' for '--positive-from <STARS>': 9 is not in 1..=5\n",
-                "--positive-from 9: expected a number from 1 to 5; --help tells more",
+                "--positive-from 9: expected a number from 1 to 5; see --help",
             ),
         ] {
             assert_eq!(refusal(said), expected);

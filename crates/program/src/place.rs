@@ -25,7 +25,7 @@ pub fn local_path(path: PathBuf) -> Result<PathBuf, NotLocal> {
 
 /// The folder of an output does not exist.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{}: no such folder, expected one to write into; make it by mkdir -p, or check {flag}", path.display())]
+#[error("{}: no such folder, expected one to write into; create it with mkdir -p, or check {flag}", path.display())]
 pub struct NoFolder {
     path: PathBuf,
     /// The flag that set the output.
@@ -106,11 +106,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(check_folder(folder.path(), "--out"), Ok(()));
         let missing = check_folder(&folder.path().join("a"), "--out").unwrap_err().to_string();
-        assert!(
-            missing.ends_with(
-                "a: no such folder, expected one to write into; make it by mkdir -p, or check --out"
-            )
-        );
+        assert!(missing.ends_with(
+            "a: no such folder, expected one to write into; create it with mkdir -p, or check --out"
+        ));
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();
         assert!(check_folder(&file, "--out").is_err());

@@ -1,11 +1,12 @@
 //! Shows the progress of long work. On a terminal, it is a bar with rate and remaining time; elsewhere, it is
 //! a line every 30 seconds.
 
+use std::fmt;
 use std::io::{self, IsTerminal, Read, Write, stderr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 /// Time between two lines of a stage.
 const LINE_EVERY: Duration = Duration::from_secs(30);
@@ -90,13 +91,19 @@ impl ProgressBars {
 
 fn bar(doing: &str, unit: Unit, total: Option<u64>) -> ProgressBar {
     let template = match (unit, total) {
-        (Unit::Items, _) => "{msg:24} {wide_bar} {human_pos}/{human_len} {per_sec} {eta} left",
+        (Unit::Items, _) => "{msg:24} {wide_bar} {human_pos}/{human_len} {rate} {eta} left",
         (Unit::Bytes, Some(_)) => "{msg:24} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta} left",
         (Unit::Bytes, None) => "{msg:24} {bytes} {bytes_per_sec} in {elapsed}",
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = total.map_or_else(ProgressBar::no_length, ProgressBar::new);
-    bar.with_style(style).with_message(doing.to_owned())
+    bar.with_style(style.with_key("rate", write_rate)).with_message(doing.to_owned())
+}
+
+/// Writes the items per second as a whole number; `{per_sec}` has four decimals.
+fn write_rate(state: &ProgressState, output: &mut dyn fmt::Write) {
+    // A string can always be written to.
+    let _ = output.write_str(&format!("{}/s", HumanCount(state.per_sec() as u64)));
 }
 
 /// A stage of the work.

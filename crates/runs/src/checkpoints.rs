@@ -227,7 +227,7 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     let json = read_bounded(path, TRAINING_BYTES_MAX)?;
     let Version { version } = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
     if version != VERSION {
-        return Err(unreadable(format!("format version {version}, and {VERSION} is this program's")));
+        return Err(unreadable(format!("format version {version}, this program reads version {VERSION}")));
     }
     let state: State = serde_json::from_slice(&json).map_err(|error| unreadable(error.to_string()))?;
     if let Some(Difference { setting, ours, theirs }) = state.preparation.difference(expected.preparation) {
@@ -242,12 +242,12 @@ fn read_state(path: &Path, expected: &Expected<'_>) -> Result<State> {
     expected
         .recipe
         .check(position, expected.n_rows)
-        .map_err(|(name, found, expected)| unreadable(format!("{name} {found} where {expected} was due")))?;
+        .map_err(|(name, found, expected)| unreadable(format!("{name} is {found} instead of {expected}")))?;
     if *optimizer_steps != position.steps {
-        return Err(unreadable(format!("{optimizer_steps} steps of the optimizer after {}", position.steps)));
+        return Err(unreadable(format!("{optimizer_steps} optimizer steps at step {}", position.steps)));
     }
     if *has_best != position.best.is_some() {
-        return Err(unreadable(format!("has_best {has_best} beside best {:?}", position.best)));
+        return Err(unreadable(format!("has_best {has_best} with best {:?}", position.best)));
     }
     Ok(state)
 }

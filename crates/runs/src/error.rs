@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// Another process is training in this folder.
     #[error(
-        "{}: {holder} is training there; wait for its end, or choose another --out",
+        "{}: {holder} is training in this folder; wait until it exits, or choose another --out",
         path.display()
     )]
     Held {
@@ -45,8 +45,7 @@ pub enum Error {
     },
     /// A checkpoint belongs to another training.
     #[error(
-        "{}: {what} is {found} in the training and {expected} in this command; resume with the flags that it was \
-         started with",
+        "{}: {what} is {found} in the training and {expected} in this command; resume with the flags with which the training was started",
         path.display()
     )]
     OtherTraining {

@@ -170,7 +170,7 @@ pub fn lines(vocabulary: &WordList) -> Result<Vec<u8>> {
         let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_control);
         if !std::str::from_utf8(word).is_ok_and(is_word) {
             return Err(Error::Internal {
-                promise: format!("word {at} of the vocabulary does not fit a line"),
+                promise: format!("word {at} of the vocabulary contains a control character or is empty"),
             });
         }
         lines.extend_from_slice(word);
@@ -196,7 +196,8 @@ fn read_vocabulary(path: &Path, expected: &Words) -> Result<WordList> {
         thing: "the vocabulary".to_owned(),
         found: described(&found),
         expected: format!("the model's {}", described(expected)),
-        remedy: "words and weights belong together: copy or export the whole model again".to_owned(),
+        remedy: "vocabulary and weights must come from the same model: copy or export the whole model again"
+            .to_owned(),
     })
 }
 
@@ -263,7 +264,7 @@ fn fault(config: &Config) -> Option<(String, String)> {
         Some(Scoring::Rating { positive_from } | Scoring::FiveRatings { positive_from })
             if positive_from != of_labels =>
         {
-            Some((positive_from.to_string(), format!("{of_labels}, that of the labels")))
+            Some((positive_from.to_string(), format!("{of_labels}, as for the labels")))
         }
         _ => None,
     }

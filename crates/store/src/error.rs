@@ -51,7 +51,7 @@ pub enum Error {
 
     /// There are no objects at this URL.
     #[error(
-        "{url}: found no object of this name or below it; check the name, of which no pattern is expanded in S3"
+        "{url}: found no object of this name or below it; check the name; patterns are not expanded in S3"
     )]
     NoObjects {
         /// The URL.
@@ -93,7 +93,7 @@ pub enum Error {
 
     /// When a record is read back, it differs from the record that was put.
     #[error(
-        "{object}: found {found} on reading it back, expected the record that was put; the store damaged it, and no put overwrites it: run again with a new --run in another store"
+        "{object}: found {found} on reading it back, expected the record that was written; the store damaged it, and an object is never overwritten: run again with a new --run in another store"
     )]
     Damaged {
         /// Its URL.
@@ -131,7 +131,7 @@ pub enum Error {
 
     /// The service accepts a second put request for a name despite the condition.
     #[error(
-        "{run}: the store ignores If-None-Match, so that attempts could overwrite each other; use a store with conditional puts"
+        "{run}: the store ignores If-None-Match, so that attempts could overwrite each other; use a store with conditional PUT requests"
     )]
     IgnoresCondition {
         /// The URL of the run.
@@ -150,7 +150,7 @@ pub enum Error {
     },
 
     /// Other put requests for the same name conflicted in all tries.
-    #[error("{object}: {tries} puts conflicted with other puts of this name; run again")]
+    #[error("{object}: {tries} PUT requests conflicted with other requests for this name; run again")]
     Conflicts {
         /// Its URL.
         object: String,
@@ -178,7 +178,7 @@ pub enum Error {
     Runtime(#[source] io::Error),
 
     /// The local file to upload could not be read.
-    #[error("{}: {} (it is to be stored as {object})", file.display(), Failure::reading("read the file", source))]
+    #[error("{}: {} (to be stored as {object})", file.display(), Failure::reading("read the file", source))]
     Source {
         /// The local file.
         file: PathBuf,

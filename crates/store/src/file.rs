@@ -55,7 +55,7 @@ impl Backend for FileStore {
             Err(source) if source.kind() == ErrorKind::Unsupported => {
                 return Err(Error::NoExclusiveCreate { object: self.object(key), source });
             }
-            Err(source) => return Err(self.io_error(key, "give it its name", source)),
+            Err(source) => return Err(self.io_error(key, "rename it", source)),
         };
         // A writer whose name was taken also syncs, because it may exit successfully before the other writer
         // syncs.
@@ -108,7 +108,7 @@ impl Backend for FileStore {
                     folders.push(format!("{key}/"));
                 } else if metadata.is_file() {
                     let modified =
-                        metadata.modified().map_err(|source| self.io_error(&key, "tell its time", source))?;
+                        metadata.modified().map_err(|source| self.io_error(&key, "read its time", source))?;
                     listed.push(Listed { key, bytes: metadata.len(), modified });
                 }
             }
@@ -152,7 +152,7 @@ impl FileStore {
             Ok(metadata) if metadata.is_file() => Ok(Some(metadata)),
             Ok(_) => Err(Error::NotAnObject { object: self.object(key) }),
             Err(error) if is_absence(&error) => Ok(None),
-            Err(source) => Err(self.io_error(key, "look it up", source)),
+            Err(source) => Err(self.io_error(key, "read its metadata", source)),
         }
     }
 
@@ -223,7 +223,7 @@ impl FileStore {
                 Ok(metadata) => found.push((key, metadata)),
                 // Deleted in the meantime, or a dangling symbolic link.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(source) => return Err(self.io_error(&key, "look it up", source)),
+                Err(source) => return Err(self.io_error(&key, "read its metadata", source)),
             }
         }
         Ok(found)

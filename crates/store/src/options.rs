@@ -96,7 +96,7 @@ const PARTS_AT_ONCE_MAX: usize = 64;
 /// A list item is not an S3 option.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no option; expected region=, profile=, endpoint=, path-style, kms-key=, bucket-owner=, part-mib=5 to 1024 \
+    "{0:?} is not an option; expected region=, profile=, endpoint=, path-style, kms-key=, bucket-owner=, part-mib=5 to 1024 \
      or parts=1 to 64, separated by commas"
 )]
 pub struct BadOption(pub String);

@@ -85,7 +85,7 @@ fn bucket_of(name: &str) -> Result<String, &'static str> {
     if (3..=255).contains(&name.len()) && name.bytes().all(is_of_it) {
         Ok(name.to_owned())
     } else {
-        Err("the bucket's name is none")
+        Err("the bucket's name is invalid")
     }
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn folder(run: &str) -> Result<PathBuf, Error> {
     let refused = |found| Error::BadRun { run: run.to_owned(), found };
     let folder = match scheme(run) {
         None if run.is_empty() => return Err(refused("the name is empty")),
-        None => absolute(run).map_err(|_| refused("the working folder is gone"))?,
+        None => absolute(run).map_err(|_| refused("the working folder was deleted"))?,
         Some("file") => folder_of_url(&run["file:".len()..]).map_err(refused)?,
         Some(scheme) => {
             return Err(Error::NoSuchStore { run: run.to_owned(), scheme: scheme.to_owned() });
@@ -141,7 +141,7 @@ fn scheme(run: &str) -> Option<&str> {
 fn folder_of_url(rest: &str) -> Result<PathBuf, &'static str> {
     let path = rest.strip_prefix("//").unwrap_or(rest);
     if !path.starts_with('/') {
-        return Err("a host or a relative path stands behind file:, expected three slashes and a path");
+        return Err("a host or a relative path follows file:, expected three slashes and a path");
     }
     if path.contains(['?', '#']) {
         return Err("it has a query or a fragment; in a path, write %3F for ? and %23 for #");
@@ -159,7 +159,7 @@ fn percent_decoded(path: &str) -> Result<Vec<u8>, &'static str> {
         }
         let mut digit = || bytes.next().and_then(|byte| char::from(byte).to_digit(16));
         let (Some(high), Some(low)) = (digit(), digit()) else {
-            return Err("a % stands without two hexadecimal digits; in a URL, write %25 for %");
+            return Err("a % is not followed by two hexadecimal digits; in a URL, write %25 for %");
         };
         match (high * 16 + low) as u8 {
             b'/' => return Err("a slash is written as %2F, expected / between segments"),

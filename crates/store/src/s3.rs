@@ -154,10 +154,11 @@ impl S3Store {
         let head = match request.checksum_mode(aws_sdk_s3::types::ChecksumMode::Enabled).send().await {
             Ok(head) => head,
             Err(error) if failure::is_absence(&error) => return Ok(None),
-            Err(error) => return Err(failure::explain(object.to_owned(), "look it up", &error)),
+            Err(error) => return Err(failure::explain(object.to_owned(), "read its metadata", &error)),
         };
         let bytes = head.content_length().and_then(|bytes| u64::try_from(bytes).ok());
-        let bytes = bytes.ok_or_else(|| failure::nonsense(object, "look it up", "no Content-Length"))?;
+        let bytes =
+            bytes.ok_or_else(|| failure::nonsense(object, "read its metadata", "no Content-Length"))?;
         Ok(Some(Found {
             info: ObjectInfo { bytes, etag: head.e_tag().map(str::to_owned) },
             mark: head.metadata().and_then(|metadata| metadata.get(upload::MARK)).cloned(),

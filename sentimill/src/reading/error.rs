@@ -84,9 +84,7 @@ pub enum Error {
         input: String,
     },
     /// A Parquet file was passed with a format of lines.
-    #[error(
-        "{input}: found a file of Parquet, expected lines of the format {format}; leave --format {format} out"
-    )]
+    #[error("{input}: found a Parquet file, expected lines of the format {format}; omit --format {format}")]
     NotLines {
         /// Name of the file.
         input: String,
@@ -94,7 +92,7 @@ pub enum Error {
         format: FormatName,
     },
     /// A Parquet file is damaged.
-    #[error("{input}: the file of Parquet is damaged ({found}); fetch the file again")]
+    #[error("{input}: the Parquet file is damaged ({found}); fetch the file again")]
     Damaged {
         /// Name of the file.
         input: String,
@@ -102,7 +100,7 @@ pub enum Error {
         found: String,
     },
     /// A Parquet file lacks a required column.
-    #[error("{input}: found no column {column:?} among {found}; name the right one by {option}")]
+    #[error("{input}: found no column {column:?} among {found}; name the right column with {option}")]
     NoColumn {
         /// Name of the file.
         input: String,
@@ -115,7 +113,7 @@ pub enum Error {
     },
     /// The values of a column are not texts or ratings.
     #[error(
-        "{input}: found {found} in the column {column:?}, expected {expected}; name the right one by {option}"
+        "{input}: found {found} in the column {column:?}, expected {expected}; name the right column with {option}"
     )]
     BadColumn {
         /// Name of the file.

@@ -82,7 +82,7 @@ impl MemberFile {
         let file = opened.map_err(|error| source.unreadable("open it", error))?;
         let (number, start) = (cutting.inflated.len(), cutting.at);
         let end = self.end_of_group(&file, start);
-        let end = end.map_err(|error| source.unreadable("look where its members end", error))?;
+        let end = end.map_err(|error| source.unreadable("find the ends of its members", error))?;
         cutting.inflated.push(0);
         match end {
             Some(end) => (cutting.at, cutting.file) = (end, Some(Arc::clone(&file))),

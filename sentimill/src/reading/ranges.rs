@@ -79,8 +79,9 @@ impl Read for Window<'_> {
         let bytes = self.file.read_at(&mut buffer[..most], self.at)?;
         if bytes == 0 && most > 0 {
             let found = self.file.metadata()?.len();
-            let found =
-                format!("found {found} bytes, expected {file_bytes}; leave it alone while it is read");
+            let found = format!(
+                "found {found} bytes, expected {file_bytes}; do not change the file while it is read"
+            );
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, found));
         }
         self.at += bytes as u64;

@@ -302,12 +302,12 @@ impl Wanted<'_> {
         let found = schema.columns().iter().position(|column| is_it(column.path().parts()));
         match found {
             Some(number) if schema.column(number).max_rep_level() == 0 => Ok(number),
-            Some(_) => Err(self.bad("a list", "one value a row")),
+            Some(_) => Err(self.bad("a list", "one value per row")),
             None => {
                 let names: Vec<_> =
                     schema.root_schema().get_fields().iter().map(|field| field.name()).collect();
                 if names.contains(&self.name) {
-                    return Err(self.bad("a list or a structure", "one value a row"));
+                    return Err(self.bad("a list or a structure", "one value per row"));
                 }
                 let more = if names.len() > SHOWN_COLUMNS_MAX { ", …" } else { "" };
                 let shown = &names[..names.len().min(SHOWN_COLUMNS_MAX)];

@@ -142,7 +142,7 @@ impl Found {
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if is_absence(&error) => return Ok(false),
-            Err(error) => return Err(cannot("look it up", path, error)),
+            Err(error) => return Err(cannot("read its metadata", path, error)),
         };
         let n_sources = self.sources.len();
         self.meet(path, &metadata)?;
@@ -174,7 +174,7 @@ impl Found {
         paths.retain(|path| !is_hidden(path));
         sort(&mut paths);
         for path in paths {
-            let metadata = fs::metadata(&path).map_err(|error| cannot("look it up", &path, error))?;
+            let metadata = fs::metadata(&path).map_err(|error| cannot("read its metadata", &path, error))?;
             if metadata.is_dir() {
                 // A link to a parent folder is found here as a duplicate, so the recursion ends.
                 self.meet(&path, &metadata)?;

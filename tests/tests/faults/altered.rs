@@ -103,7 +103,7 @@ fn a_shard_that_reads_back_differently_is_not_committed() {
         noticed += 1;
         assert_eq!(ended.code, Some(74), "{harm:?} {at}: {}", ended.stderr);
         let line = error_line("reducer", &ended, "harmed");
-        assert!(line.contains("the shard does not read back as written"), "{harm:?} {at}: {line}");
+        assert!(line.contains("the shard read back differs from the shard written"), "{harm:?} {at}: {line}");
         assert_eq!((room.objects().len(), room.commits().len()), (0, 0), "{harm:?} {at}");
     }
     assert!(noticed >= 18, "{noticed} of {} were noticed", places.count() + 2);

@@ -16,7 +16,7 @@ const NO_TAB: &str = "no tab between text and votes";
 const NO_TEXT: &str = "no text before the tab";
 const VOTES: &str = "the votes are not five numbers from 0 to 4294967295 separated by commas";
 const NO_VOTES: &str = "all five votes are zero";
-const CUT_OFF: &str = "the input was cut off in it, before its line end";
+const CUT_OFF: &str = "the input is cut off before the line end";
 
 #[test]
 fn every_malformed_record_is_refused_by_the_combiner() {
@@ -65,7 +65,7 @@ fn check(finished: Finished, name: &str, class: &str, line: &[u8], number: usize
     let mut messages: Vec<_> = finished.stderr.lines().collect();
     messages.retain(|message| !message.starts_with("reporter:"));
     let message = format!(
-        "{name}: line {number} is no record: {reason}; feed this program the output of mapper or combiner"
+        "{name}: line {number} is not a record: {reason}; feed this program the output of mapper or combiner"
     );
     assert_eq!(messages, [message], "{class}: {}", shown(line));
 }

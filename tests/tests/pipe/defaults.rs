@@ -131,8 +131,7 @@ fn records_sorted_by_the_rules_of_a_language_are_refused_with_the_command_to_use
 
     let refused = shell(folder.path(), "mapper <reviews.json | sort | reducer", &environment).with_code(65);
 
-    let expected = "the text is less than the one before, expected texts in bytewise ascending order; sort the records by \
-                    `LC_ALL=C sort`";
+    let expected = "the text is less than the previous text, expected texts in bytewise ascending order; sort the records with `LC_ALL=C sort`";
     assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     assert!(files(&folder.path().join("run/commit")).is_empty());
     assert!(files(&folder.path().join("run/data")).is_empty());

@@ -20,7 +20,7 @@ fn refused(pipe: &Pipe, records: &[u8], folder: &Path) -> String {
     refused.stderr.lines().last().unwrap().replace(out.to_str().unwrap(), "OUT")
 }
 
-const REMEDY: &str = "check the input and its format, and what --stopwords and --without leave out";
+const REMEDY: &str = "check the input and its format, and what --stopwords and --without omit";
 
 #[test]
 fn partitions_without_a_record_are_committed_and_no_dataset_is_made_of_them() {
@@ -31,7 +31,10 @@ fn partitions_without_a_record_are_committed_and_no_dataset_is_made_of_them() {
     assert_eq!(commits.iter().map(|commit| commit.counts.rows).collect::<Vec<_>>(), [0; 3]);
     assert_eq!(objects(&folder.path().join("run")).len(), 3);
     let counts = "0 reviews, 0 distinct, 0 only_stopwords, 0 rows";
-    assert_eq!(refused, format!("merge: OUT: not made, as no row is left: {counts}, 0 left out; {REMEDY}"));
+    assert_eq!(
+        refused,
+        format!("merge: OUT: not written, because no row remains: {counts}, 0 omitted; {REMEDY}")
+    );
 }
 
 #[test]
@@ -41,7 +44,10 @@ fn texts_of_stop_words_only_make_no_dataset() {
     let pipe = Pipe { reducer, ..Pipe::default() };
     let refused = refused(&pipe, b"would get the product\t0,0,0,0,1\n", folder.path());
     let counts = "1 reviews, 1 distinct, 1 only_stopwords, 0 rows";
-    assert_eq!(refused, format!("merge: OUT: not made, as no row is left: {counts}, 0 left out; {REMEDY}"));
+    assert_eq!(
+        refused,
+        format!("merge: OUT: not written, because no row remains: {counts}, 0 omitted; {REMEDY}")
+    );
 }
 
 #[test]

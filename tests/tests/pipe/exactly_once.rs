@@ -37,7 +37,7 @@ fn a_restarted_reducer_finds_its_commit() {
 
     for again in [&second, &spilling] {
         assert!(
-            again.stderr.contains("partition 0 was committed before, with the same rows"),
+            again.stderr.contains("partition 0 was already committed, with the same rows"),
             "{}",
             again.stderr
         );
@@ -184,7 +184,7 @@ fn gc_removes_the_orphan_and_nothing_else() {
 
     let listed = merge_with(&["gc", "--run", text_of(&run_folder)]).succeeded().said();
     assert!(listed.starts_with(&format!("data/{orphan} ")), "{listed}");
-    assert!(listed.ends_with("1 objects that no commit names; --delete removes them\n"), "{listed}");
+    assert!(listed.ends_with("1 objects that no commit record names; --delete removes them\n"), "{listed}");
     assert!(snapshot(&run_folder) == before, "listing touches nothing");
 
     merge_with(&["gc", "--delete", "--run", text_of(&run_folder)]).succeeded();
@@ -193,7 +193,7 @@ fn gc_removes_the_orphan_and_nothing_else() {
     assert!(snapshot(&run_folder) == expected, "only the orphan is gone");
 
     let again = merge_with(&["gc", "--delete", "--run", text_of(&run_folder)]).succeeded().said();
-    assert_eq!(again, "objects removed: 0\n");
+    assert_eq!(again, "objects deleted: 0\n");
     let dataset = folder.path().join("reviews.h5");
     run(&mut merge(&run_folder, &dataset), b"").succeeded();
     assert_same_bytes(&dataset, &DEMO.dataset, "after gc");

@@ -152,7 +152,7 @@ fn a_task_whose_input_starts_with_a_utf16_mark_fails() {
     };
     for split in [&[][..], &[("mapreduce_map_input_start", "0")], &[("map_input_start", "0")]] {
         let refused = task(split).with_code(65);
-        let expected = "found UTF-16, expected UTF-8; convert the file by iconv -f UTF-16 -t UTF-8\n";
+        let expected = "found UTF-16, expected UTF-8; convert the file with iconv -f UTF-16 -t UTF-8\n";
         assert!(refused.stderr.ends_with(expected), "{}", refused.stderr);
     }
     // At other positions in a file these bytes are not a mark.

@@ -121,12 +121,12 @@ fn a_tab_after_every_record_changes_no_byte() {
 fn invalid_records_are_refused_by_the_reducer() {
     let unsorted = b"b\t0,0,0,0,1\na\t0,0,0,0,1\n";
     let refused: [(&[u8], &str); 7] = [
-        (unsorted, "sort the records by `LC_ALL=C sort`"),
-        (b"a\t0,0,0,0,1\nnonsense\n", "line 2 is no record"),
-        (b"a\t0,0,0,0\n", "line 1 is no record"),
-        (b"a\t0,0,0,0,0\n", "line 1 is no record"),
-        (b"a\t0,0,0,0,1\nb\t0,0,0,0,1", "line 2 is no record: the input was cut off in it"),
-        (b"\t0,0,0,0,1\n", "line 1 is no record"),
+        (unsorted, "sort the records with `LC_ALL=C sort`"),
+        (b"a\t0,0,0,0,1\nnonsense\n", "line 2 is not a record"),
+        (b"a\t0,0,0,0\n", "line 1 is not a record"),
+        (b"a\t0,0,0,0,0\n", "line 1 is not a record"),
+        (b"a\t0,0,0,0,1\nb\t0,0,0,0,1", "line 2 is not a record: the input is cut off before the line end"),
+        (b"\t0,0,0,0,1\n", "line 1 is not a record"),
         (b"\xff\t0,0,0,0,1\n", "line 1: the text is not UTF-8"),
     ];
     for (records, expected) in refused {

@@ -138,7 +138,11 @@ fn a_merged_run_refuses_another_commit() {
     let altered = fs::read_to_string(&commit).unwrap().replace("\"attempt\": \"", "\"attempt\": \"x");
     fs::write(&commit, altered).unwrap();
     let refused = run(&mut merge(&merged.run, &merged.path("other.h5")), b"").with_code(66);
-    assert!(refused.stderr.contains("was sealed: the attempt of partition 1 is x"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("was merged before: the attempt of partition 1 is x"),
+        "{}",
+        refused.stderr
+    );
 }
 
 #[test]
@@ -169,7 +173,7 @@ fn check_recomputes_and_describe_prints_the_card_again() {
     let checked = merge_with(&["--check", text_of(&merged.dataset)]).succeeded().said();
     let described = merge_with(&["--describe", text_of(&merged.dataset)]).succeeded().said();
 
-    assert!(checked.contains(": whole, "), "{checked}");
+    assert!(checked.contains(": valid, "), "{checked}");
     for digest in [digests.id_digest, digests.vocabulary_digest] {
         assert!(
             checked.contains(&digest.to_string()) && described.contains(&digest.to_string()),
@@ -216,5 +220,5 @@ fn check_detects_any_flipped_byte_if_there_is_a_manifest() {
     // The byte is not part of the content, so it cannot be detected without a manifest.
     fs::remove_file(merged.path("reviews.manifest.json")).unwrap();
     let checked = merge_with(&["--check", text_of(&merged.dataset)]).succeeded().said();
-    assert!(checked.contains("without a manifest beside it, only its content was checked"), "{checked}");
+    assert!(checked.contains("it has no manifest, so only its content was checked"), "{checked}");
 }

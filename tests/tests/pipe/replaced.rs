@@ -85,7 +85,7 @@ fn a_file_that_is_not_the_one_of_its_manifest_is_not_replaced() {
         fs::write(old.path("reviews.h5"), "notes").unwrap();
         refuses(&old, "reviews.h5", other);
         fs::remove_file(old.path("reviews.manifest.json")).unwrap();
-        refuses(&old, "reviews.h5", "no manifest beside it records it");
+        refuses(&old, "reviews.h5", "no manifest in its folder lists it");
     }
 }
 

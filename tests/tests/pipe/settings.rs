@@ -255,7 +255,7 @@ fn excluding_all_texts_makes_no_dataset() {
 
     let refused = run(merge(&run_folder, &out).arg("--without").arg(&train), b"").with_code(65);
 
-    let left_out = format!("{} left out; ", open(&train).n_rows());
+    let left_out = format!("{} omitted; ", open(&train).n_rows());
     assert!(refused.stderr.contains(&left_out), "{}", refused.stderr);
     assert!(!out.exists() && !out.with_extension("manifest.json").exists());
 }
@@ -266,9 +266,9 @@ fn other_settings_than_those_of_the_vocabulary_are_refused_with_the_flags_to_use
     let (train, out) = (training_set(folder.path()), folder.path().join("test.h5"));
     let cases: [(&[&str], &str); 5] = [
         (&["--profile", "original"], "stop words is 0 words ("),
-        (&["--max-tokens", "100"], "max-tokens is 400, that of this run 100;"),
-        (&["--keep", "last"], "keep is ends, that of this run last;"),
-        (&["--positive-from", "3"], "positive-from is 4, that of this run 3;"),
+        (&["--max-tokens", "100"], "max-tokens is 400, expected 100 as in this run;"),
+        (&["--keep", "last"], "keep is ends, expected last as in this run;"),
+        (&["--positive-from", "3"], "positive-from is 4, expected 3 as in this run;"),
         (&["--stopwords", "nltk-negations"], "stop words is 0 words ("),
     ];
     for (number, (arguments, difference)) in cases.iter().enumerate() {

@@ -116,7 +116,7 @@ fn outside_hadoop_no_counters_or_states_are_printed() {
     let facts = &DEMO.facts;
     assert!(map.stderr.ends_with(&format!(" + {} reviews\n", facts.reviews)), "{}", map.stderr);
     assert_eq!((first.stderr.as_str(), combine.stderr.as_str()), ("", ""));
-    assert_eq!(second.stderr, "reducer: partition 0 was committed before, with the same rows\n");
+    assert_eq!(second.stderr, "reducer: partition 0 was already committed, with the same rows\n");
     assert_eq!((first.said().lines().count(), second.said()), (1, first.said()));
 }
 

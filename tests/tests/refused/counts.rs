@@ -25,7 +25,7 @@ fn counts_of_a_mapper_missing_or_passed_twice_do_not_balance() {
             || job.merge(&[&["--counts"], counts].concat()),
             65,
             &format!(
-                "merge: the ledger does not balance: the mappers wrote {mapped} reviews and the shards hold \
+                "merge: the ledger does not balance: the mappers wrote {mapped} reviews and the shards contain \
                  9{REVIEWS_DIFFER}"
             ),
         );
@@ -59,7 +59,7 @@ fn counts_near_the_largest_number_do_not_wrap_into_balance() {
     };
     job.with_json("hostile.json", edit, || {
         let message = format!(
-            "merge: the ledger does not balance: the mappers wrote {} reviews and the shards hold 9{REVIEWS_DIFFER}",
+            "merge: the ledger does not balance: the mappers wrote {} reviews and the shards contain 9{REVIEWS_DIFFER}",
             u64::MAX
         );
         job.refuses(|| job.merge(&["--counts", "hostile.json", "counts.json", "counts.json"]), 65, &message);
@@ -79,7 +79,7 @@ fn a_file_without_counts_is_refused() {
             || job.merge(&["--counts", file]),
             66,
             &format!(
-                "merge: --counts {file}: holds no counts, expected a mapper's --counts file or the saved output of the Hadoop \
+                "merge: --counts {file}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop \
                  job client"
             ),
         );
@@ -109,7 +109,7 @@ fn the_output_of_the_job_client_is_accepted_if_it_balances() {
         || job.merge(&["--counts", "client.log"]),
         65,
         &format!(
-            "merge: the ledger does not balance: the mappers wrote 8 reviews and the shards hold 9{REVIEWS_DIFFER}"
+            "merge: the ledger does not balance: the mappers wrote 8 reviews and the shards contain 9{REVIEWS_DIFFER}"
         ),
     );
     job.write("client.log", job_output(9, 9));

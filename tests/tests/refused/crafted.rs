@@ -66,7 +66,7 @@ fn rows_out_of_order_are_refused() {
     write(&job.path("crafted.h5"), &["warm"], &[7, 5]);
     refused(
         &job,
-        "row 1 is less than the row before, expected rows ascending by hash, then by kept words and votes (FORMAT.md, F32)",
+        "row 1 is less than the previous row, expected rows ascending by hash, then by kept words and votes (FORMAT.md, F32)",
     );
     job.merges();
 }
@@ -98,7 +98,7 @@ fn a_manifest_of_another_dataset_is_refused() {
                 assert_eq!(ended.code, 66, "{name}: {}", ended.stderr);
                 assert!(ended.stderr.starts_with(&format!("merge: out.h5 has {what} ")), "{}", ended.stderr);
                 assert!(
-                    ended.stderr.ends_with("one of both was altered: merge the run again\n"),
+                    ended.stderr.ends_with("one of the two was altered: merge the run again\n"),
                     "{}",
                     ended.stderr
                 );

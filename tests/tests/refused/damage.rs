@@ -15,7 +15,7 @@ fn refused(job: &Job, file: &str, message: &str) {
     }
 }
 
-const NO_HDF5: &str = "the file is not readable as HDF5, expected a whole HDF5 file of this project; it is another file, \
+const NO_HDF5: &str = "the file is not readable as HDF5, expected a complete HDF5 file of this project; it is another file, \
                        or was cut or damaged; fetch or make it again";
 
 #[test]
@@ -29,14 +29,13 @@ fn a_file_that_is_not_a_dataset_is_refused() {
     refused(
         &job,
         "shard.h5",
-        "attribute format is \"sentimill shard\", expected \"sentimill dataset\"; was it written by another version or \
-         another program?",
+        "attribute format is \"sentimill shard\", expected \"sentimill dataset\"; make the file again with this version of the programs",
     );
     refused(
         &job,
         "out.padded.h5",
         "the dataset `digests` is absent, expected a table of digests; only files written by reducer and \
-         merge are read; of a padded copy, name the dataset beside it",
+         merge are read; for a padded copy, pass the dataset in the same folder",
     );
     job.merges();
 }

@@ -18,13 +18,17 @@ fn with_an_orphan() -> Job {
 fn nothing_is_deleted_while_partitions_are_missing() {
     let job = with_an_orphan();
     let why = "file://JOB/run: 1 of 2 partitions are committed, and an attempt that still runs may need its object; \
-               nothing is deleted before all are";
+               nothing is deleted until all partitions are committed";
     job.without(&commit(1), || {
         job.refuses(|| job.program("merge", &DELETE, ""), 75, &format!("merge: {why}"));
         let listed = job.program("merge", &GC, "");
         assert_eq!((listed.code, &listed.stderr[..]), (0, ""));
         assert_eq!(listed.stdout.lines().count(), 3, "{}", listed.stdout);
-        assert!(listed.stdout.contains("2 objects that no commit names (yet): file://"), "{}", listed.stdout);
+        assert!(
+            listed.stdout.contains("2 objects that no commit record names (yet): file://"),
+            "{}",
+            listed.stdout
+        );
     });
     job.merges();
 }
@@ -36,7 +40,7 @@ fn nothing_is_deleted_if_a_commit_names_another_object() {
         job.refuses(
             || job.program("merge", &DELETE, ""),
             66,
-            "merge: file://JOB/run: 1 of the 2 objects that commits name are there, expected all; nothing was deleted: restore the missing objects",
+            "merge: file://JOB/run: found 1 of the 2 objects that commit records name, expected all; nothing was deleted: restore the missing objects",
         );
     });
     job.merges();
@@ -58,7 +62,7 @@ fn objects_without_a_commit_in_a_complete_run_are_deleted() {
     let listed = job.program("merge", &GC, "");
     assert_eq!(
         listed.stdout,
-        "data/part-00001.elsewhere.attempt9.h5 9 bytes\n1 objects that no commit names; --delete removes them\n"
+        "data/part-00001.elsewhere.attempt9.h5 9 bytes\n1 objects that no commit record names; --delete removes them\n"
     );
     let removed = job.program("merge", &DELETE, "");
     assert_eq!(removed.code, 0, "{}", removed.stderr);
@@ -72,7 +76,7 @@ fn objects_that_no_reducer_put_are_kept() {
     for name in ["amz.json", "part-00001.h5", "part-00001.elsewhere.attempt9.h5.copy"] {
         job.write(&format!("run/data/{name}"), "somebody else's");
     }
-    let left_alone = "15 bytes: not a reducer's by its name, so it is left alone";
+    let left_alone = "15 bytes: its name is not one that a reducer writes, so it is not deleted";
     let strangers = format!(
         "data/amz.json {left_alone}\ndata/part-00001.elsewhere.attempt9.h5.copy {left_alone}\n\
          data/part-00001.h5 {left_alone}\n"
@@ -81,10 +85,10 @@ fn objects_that_no_reducer_put_are_kept() {
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     assert_eq!(
         removed.stdout,
-        format!("data/part-00001.elsewhere.attempt9.h5 9 bytes\n{strangers}objects removed: 1\n")
+        format!("data/part-00001.elsewhere.attempt9.h5 9 bytes\n{strangers}objects deleted: 1\n")
     );
     assert_eq!(job.read("run/data/amz.json"), b"somebody else's");
     assert_eq!(fs::read_dir(job.path("run/data")).unwrap().count(), 5);
-    assert_eq!(job.program("merge", &DELETE, "").stdout, format!("{strangers}objects removed: 0\n"));
+    assert_eq!(job.program("merge", &DELETE, "").stdout, format!("{strangers}objects deleted: 0\n"));
     job.merges();
 }

@@ -21,7 +21,7 @@ fn too_many_bad_lines_fail_with_the_likely_cause() {
         || job.program("mapper", &["--format", "polarity-csv"], "\"3\",\"ok\"\n".repeat(1000)),
         65,
         "mapper: 1000 of 1000 lines are bad (bad_rating 1000), expected at most 0.05 of them; classes without a \
-         rating: \"3\" 1000; set their stars by --class-ratings 1=1,2=2,3=3,4=4,5=5",
+         rating: \"3\" 1000; set their stars with --class-ratings 1=1,2=2,3=3,4=4,5=5",
     );
 }
 
@@ -46,7 +46,7 @@ fn input_without_a_review_is_refused() {
         || job.program("mapper", &["--counts", "new.json"], "{\"overall\": 5}\n\n"),
         65,
         "mapper: found no review (2 lines = 1 blank + 1 no_text + 0 reviews), expected at least one; most lines have \
-         no text in the field \"reviewText\"; name the field by --text-field",
+         no text in the field \"reviewText\"; name the field with --text-field",
     );
     job.refuses(
         || job.program("sentimill", &["--input", "-", "--out", "out.h5"], "nonsense\n"),
@@ -100,7 +100,7 @@ fn a_tar_archive_is_refused_with_a_remedy() {
     archive.extend_from_slice(REVIEWS.as_bytes());
     job.write("reviews.tar", &archive);
     job.write("reviews.tar.gz", gzip(&archive));
-    let refusal = "found a tar archive, expected lines; unpack it by tar -x and pass its files, or pipe them by tar -xO";
+    let refusal = "found a tar archive, expected lines; unpack it with tar -x and pass its files, or pipe them with tar -xO";
     for file in ["reviews.tar", "reviews.tar.gz"] {
         let message = format!("mapper: {file}: cannot read lines: {refusal}");
         job.refuses(|| job.program("mapper", &["--input", file], ""), 65, &message);
@@ -120,13 +120,12 @@ fn a_file_without_lines_is_refused_with_what_unpacks_it() {
     for (file, magic, found, command) in [
         ("reviews.zip", &b"PK\x03\x04\x14\0\0\0"[..], "a zip archive", "unzip -p"),
         ("reviews.7z", b"7z\xbc\xaf\x27\x1c\0\x04", "a 7z archive", "7z x -so"),
-        ("reviews.xz", b"\xfd7zXZ\0\0\x04", "a file compressed by xz", "xz -dc"),
-        ("reviews.lz4", b"\x04\x22\x4d\x18\x64\x40", "a file compressed by lz4", "lz4 -dc"),
+        ("reviews.xz", b"\xfd7zXZ\0\0\x04", "an xz-compressed file", "xz -dc"),
+        ("reviews.lz4", b"\x04\x22\x4d\x18\x64\x40", "an lz4-compressed file", "lz4 -dc"),
     ] {
         job.write(file, magic);
-        let refusal = format!(
-            "found {found}, expected lines; unpack it into standard input, as by {command} {file} | mapper"
-        );
+        let refusal =
+            format!("found {found}, expected lines; unpack it to standard input: {command} {file} | mapper");
         let message = format!("mapper: {file}: cannot read lines: {refusal}");
         job.refuses(|| job.program("mapper", &["--input", file], ""), 65, &message);
         job.refuses(
@@ -142,7 +141,7 @@ fn a_file_without_lines_is_refused_with_what_unpacks_it() {
         || job.program("mapper", &["--input", "own.h5"], ""),
         65,
         "mapper: own.h5: cannot read lines: found an HDF5 file, expected lines; pass reviews; merge --describe own.h5 \
-         prints what a dataset holds",
+         prints the data card of a dataset",
     );
 }
 
@@ -315,7 +314,7 @@ fn a_path_for_counts_that_cannot_be_written_is_refused_by_name() {
     job.refuses(
         || job.program("mapper", &["--counts", "none/counts.json"], REVIEWS),
         64,
-        "mapper: none: no such folder, expected one to write into; make it by mkdir -p, or check --counts",
+        "mapper: none: no such folder, expected one to write into; create it with mkdir -p, or check --counts",
     );
 }
 
@@ -325,33 +324,33 @@ fn invalid_options_are_refused() {
     job.refuses(
         || job.program("mapper", &["--bad-lines-max", "5 %"], ""),
         64,
-        "mapper: --bad-lines-max 5 %: expected a number from 0 to 1; --help tells more",
+        "mapper: --bad-lines-max 5 %: expected a number from 0 to 1; see --help",
     );
     job.refuses(
         || job.program("mapper", &["--format", "csv"], ""),
         64,
-        "mapper: --format csv: expected json, polarity-csv or fasttext; --help tells more",
+        "mapper: --format csv: expected json, polarity-csv or fasttext; see --help",
     );
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv", "--class-ratings", "1=1,2=6"], ""),
         64,
-        "mapper: --class-ratings 1=1,2=6: \"2=6\" is not CLASS=STARS, expected classes with 1 to 5 stars, as in 1=1,2=5; --help tells more",
+        "mapper: --class-ratings 1=1,2=6: \"2=6\" is not CLASS=STARS, expected classes with 1 to 5 stars, as in 1=1,2=5; see --help",
     );
     job.refuses(
         || job.program("mapper", &["--format", "fasttext", "--preset", "yelp"], ""),
         64,
         "mapper: --preset is not used by the format fasttext, only by json; remove it or choose another --format; \
-         --help tells more",
+         see --help",
     );
     job.refuses(
         || job.program("mapper", &["reviews.json", "--input", "reviews.json"], ""),
         64,
-        "mapper: the argument '[FILE]...' cannot be used with '--input <FILE>...'; --help tells more",
+        "mapper: the argument '[FILE]...' cannot be used with '--input <FILE>...'; see --help",
     );
     job.refuses(
         || job.program("combiner", &["--fast"], ""),
         64,
-        "combiner: unexpected argument '--fast' found; --help tells more",
+        "combiner: unexpected argument '--fast' found; see --help",
     );
 }
 
@@ -361,6 +360,6 @@ fn an_invalid_record_is_refused_by_the_combiner() {
     job.refuses(
         || job.program("combiner", &[], REVIEWS),
         65,
-        "combiner: line 1 is no record: no tab between text and votes; feed this program the output of mapper or combiner",
+        "combiner: line 1 is not a record: no tab between text and votes; feed this program the output of mapper or combiner",
     );
 }

@@ -19,8 +19,7 @@ fn texts_out_of_order_are_refused_with_the_line() {
     refused(
         sorted_for_people,
         65,
-        "reducer: line 2: the text is less than the one before, expected texts in bytewise ascending order; sort the \
-         records by `LC_ALL=C sort`",
+        "reducer: line 2: the text is less than the previous text, expected texts in bytewise ascending order; sort the records with `LC_ALL=C sort`",
     );
 }
 
@@ -36,7 +35,7 @@ fn an_invalid_record_is_refused_with_the_line() {
         ("", "no tab between text and votes"),
     ] {
         let message = format!(
-            "reducer: line 2 is no record: {reason}; feed this program the output of mapper or combiner"
+            "reducer: line 2 is not a record: {reason}; feed this program the output of mapper or combiner"
         );
         refused(format!("{good}{line}\n"), 65, &message);
     }
@@ -48,7 +47,7 @@ fn a_word_that_is_not_cleaned_is_refused() {
         refused(
             format!("{word} fit\t1,0,0,0,0\n").as_bytes(),
             65,
-            "reducer: the records have a word that is not cleaned, as one with a capital or a digit is; feed this program \
+            "reducer: the records have a word that is not cleaned, for example one with a capital letter or a digit; feed this program \
              the output of mapper or combiner",
         );
     }
@@ -81,8 +80,7 @@ fn a_text_of_another_partition_is_refused_without_the_flag() {
     job.refuses(
         || job.program("reducer", &arguments, job.read("sorted")),
         65,
-        "reducer: line 1: the text belongs to partition 1 of 3, expected 0; use --select to take one partition out of \
-         the whole stream, or --any-partitioner if another rule split it on purpose",
+        "reducer: line 1: the text belongs to partition 1 of 3, expected 0; use --select to read one partition from all records, or --any-partitioner if another partitioner split them",
     );
     (0..3).for_each(|partition| job.reduce("run", partition, &[]));
     job.merges();
@@ -91,7 +89,7 @@ fn a_text_of_another_partition_is_refused_without_the_flag() {
 #[test]
 fn a_reducer_without_a_valid_partition_is_refused() {
     let job = Job::mapped(1);
-    let missing = "missing; give it, or run under Hadoop, which sets";
+    let missing = "missing; pass it, or run under Hadoop, which sets";
     for (arguments, message) in [
         (
             &["--run", "run", "--partitions", "1"][..],
@@ -127,37 +125,37 @@ fn invalid_settings_are_refused() {
         (
             ["--keep", "middle"],
             64,
-            "--keep middle: keep is \"middle\", expected first, last or ends; --help tells more".to_owned(),
+            "--keep middle: keep is \"middle\", expected first, last or ends; see --help".to_owned(),
         ),
         (
             ["--positive-from", "9"],
             64,
-            "--positive-from 9: expected a number from 1 to 5; --help tells more".to_owned(),
+            "--positive-from 9: expected a number from 1 to 5; see --help".to_owned(),
         ),
         (
             ["--max-tokens", "ten"],
             64,
-            "--max-tokens ten: expected a whole number of 0 or more, such as 100; --help tells more".to_owned(),
+            "--max-tokens ten: expected a whole number of 0 or more, such as 100; see --help".to_owned(),
         ),
         (
             ["--max-tokens", "-5"],
             64,
-            "--max-tokens -5: expected a number from 0 to 4294967295; --help tells more".to_owned(),
+            "--max-tokens -5: expected a number from 0 to 4294967295; see --help".to_owned(),
         ),
         (
             ["--memory", "5XB"],
             64,
-            "--memory 5XB: expected a size such as 512MiB or 10MB; --help tells more".to_owned(),
+            "--memory 5XB: expected a size such as 512MiB or 10MB; see --help".to_owned(),
         ),
         (
             ["--memory", "10kB"],
             64,
-            "--memory 10kB: expected at least 1MiB; --help tells more".to_owned(),
+            "--memory 10kB: expected at least 1MiB; see --help".to_owned(),
         ),
         (
             ["--profile", "new"],
             64,
-            "--profile new: expected one of modern, original; --help tells more".to_owned(),
+            "--profile new: expected one of modern, original; see --help".to_owned(),
         ),
         (
             ["--stopwords", "absent.txt"],
@@ -167,7 +165,7 @@ fn invalid_settings_are_refused() {
         (
             ["--stopwords", "latin1.txt"],
             66,
-            "--stopwords latin1.txt: is not UTF-8; convert it by iconv -t UTF-8".to_owned(),
+            "--stopwords latin1.txt: is not UTF-8; convert it with iconv -t UTF-8".to_owned(),
         ),
         (
             ["--stopwords", "two.txt"],
@@ -300,8 +298,8 @@ fn an_invalid_commit_record_stops_the_reducer() {
         job.refuses(
             || job.reducer("run", 0, &[], job.read("sorted")),
             70,
-            "reducer: file://JOB/run/commit/part-00000.json is no commit record (missing field `schema_version` at line \
-             1 column 2), expected one of schema version 1; it was damaged, or other programs wrote it: start again with \
+            "reducer: file://JOB/run/commit/part-00000.json is not a commit record (missing field `schema_version` at line \
+             1 column 2), expected one of schema version 1; it was damaged or written by another version of the programs: start again with \
              a new --run",
         );
     });
@@ -320,15 +318,24 @@ fn a_damaged_commit_record_stops_the_next_attempt() {
         });
     };
     let names = "reducer: file://JOB/run/commit/part-00000.json names";
-    let says =
-        "reducer: file://JOB/run/commit/part-00000.json says that data/part-00000.HOST.attempt0.h5 has";
-    let remedy = "the record or what it names was damaged: start again with a new --run";
+    let says = "reducer: file://JOB/run/commit/part-00000.json records";
+    let remedy = "the record or the object that it names was damaged: start again with a new --run";
     let (bytes, sha256) = (record["bytes"].as_u64().unwrap(), record["sha256"].as_str().unwrap());
     let claimed = bytes + 1;
-    damaged("bytes", claimed.into(), &format!("{says} {claimed} bytes, found {bytes}; {remedy}"));
+    damaged(
+        "bytes",
+        claimed.into(),
+        &format!("{says} {claimed} bytes for data/part-00000.HOST.attempt0.h5, found {bytes}; {remedy}"),
+    );
     let flipped = if sha256.starts_with('0') { '1' } else { '0' };
     let other = format!("{flipped}{}", &sha256[1..]);
-    damaged("sha256", other.into(), &format!("{says} another SHA-256 than found, DIGEST; {remedy}"));
+    damaged(
+        "sha256",
+        other.into(),
+        &format!(
+            "{says} another SHA-256 for data/part-00000.HOST.attempt0.h5 than the one found, DIGEST; {remedy}"
+        ),
+    );
     let nameless = format!("{names} no object of its host and attempt; {remedy}");
     damaged("attempt", "attempt1".into(), &nameless);
     damaged("object", "data/part-00000.elsewhere.attempt0.h5".into(), &nameless);

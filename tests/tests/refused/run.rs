@@ -18,7 +18,7 @@ fn a_run_without_a_commit_is_refused() {
 fn a_missing_partition_is_refused_by_number() {
     let job = Job::done(3);
     let message =
-        "merge: file://JOB/run has 2 of 3 partitions: missing 1; run those reducers, or name the right --run";
+        "merge: file://JOB/run has 2 of 3 partitions: missing 1; run the missing reducers, or check --run";
     job.without(&commit(1), || job.refuses(|| job.merge(&[]), 66, message));
     job.merges();
 }
@@ -30,8 +30,7 @@ fn several_missing_partitions_are_listed() {
     job.refuses(
         || job.merge(&[]),
         66,
-        "merge: file://JOB/run has 1 of 14 partitions: missing 0 1 2 4 5 6 7 8 9 10 and 3 more; run those reducers, \
-         or name the right --run",
+        "merge: file://JOB/run has 1 of 14 partitions: missing 0 1 2 4 5 6 7 8 9 10 and 3 more; run the missing reducers, or check --run",
     );
     (0..14).filter(|&partition| partition != 3).for_each(|partition| job.reduce("run", partition, &[]));
     job.merges();
@@ -47,7 +46,7 @@ fn an_extra_partition_is_refused_by_number() {
     job.refuses(
         || job.merge(&[]),
         66,
-        "merge: file://JOB/run has 3 of 3 partitions: extra 5; run those reducers, or name the right --run",
+        "merge: file://JOB/run has 3 of 3 partitions: extra 5; run the missing reducers, or check --run",
     );
     fs::remove_file(job.path(&commit(5))).unwrap();
     job.merges();
@@ -61,8 +60,8 @@ fn a_commit_of_another_run_is_refused() {
         job.refuses(
             || job.merge(&[]),
             66,
-            "merge: partitions 1 and 0 are of different runs, by their name: file://JOB/other and file://JOB/run; \
-             restore the commit of this run",
+            "merge: partitions 1 and 0 belong to different runs, because they differ in name: file://JOB/other and file://JOB/run; \
+             restore the commit record of this run",
         );
     });
     job.merges();
@@ -75,8 +74,8 @@ fn a_commit_of_a_run_of_another_size_is_refused() {
         job.refuses(
             || job.merge(&[]),
             66,
-            "merge: partitions 1 and 0 are of different runs, by their number of partitions: 4000000000 and 2; \
-             restore the commit of this run",
+            "merge: partitions 1 and 0 belong to different runs, because they differ in number of partitions: 4000000000 and 2; \
+             restore the commit record of this run",
         );
     });
     job.merges();
@@ -90,7 +89,7 @@ fn a_commit_that_claims_billions_of_partitions_is_refused() {
             || job.merge(&[]),
             66,
             "merge: file://JOB/run has 1 of 4294967295 partitions: missing 1 2 3 4 5 6 7 8 9 10 and 4294967284 more; \
-             run those reducers, or name the right --run",
+             run the missing reducers, or check --run",
         );
     });
     job.merges();
@@ -155,7 +154,7 @@ fn an_altered_number_in_a_commit_is_detected() {
              a new --run"
         )
     };
-    let ledger = "merge: the ledger does not balance: the reducers saw ";
+    let ledger = "merge: the ledger does not balance: the reducers read ";
     let cases = [
         (
             "/counts/rows",
@@ -173,17 +172,22 @@ fn an_altered_number_in_a_commit_is_detected() {
             "/counts/reviews",
             2,
             66,
-            altered("number of reviews 3 and 0 texts of stop words only, its commit says 2"),
+            altered("number of reviews 3 and 0 texts of stop words only, its commit record has 2"),
         ),
         (
             "/counts/reviews",
             4,
             66,
-            altered("number of reviews 3 and 0 texts of stop words only, its commit says 4"),
+            altered("number of reviews 3 and 0 texts of stop words only, its commit record has 4"),
         ),
-        ("/kept_words", 1, 66, altered("number of kept words 7, its commit says 1")),
-        ("/distinct_words", 1, 66, altered("number of distinct words 7, its commit says 1")),
-        ("/bytes", 1, 66, altered(&format!("size {}, its commit says 1", job.read(&job.object(0)).len()))),
+        ("/kept_words", 1, 66, altered("number of kept words 7, its commit record has 1")),
+        ("/distinct_words", 1, 66, altered("number of distinct words 7, its commit record has 1")),
+        (
+            "/bytes",
+            1,
+            66,
+            altered(&format!("size {}, its commit record has 1", job.read(&job.object(0)).len())),
+        ),
     ];
     for (pointer, value, code, message) in cases {
         job.with_json(
@@ -206,7 +210,7 @@ fn an_altered_digest_in_a_commit_is_detected() {
                 || job.merge(&[]),
                 66,
                 &format!(
-                    "merge: file://JOB/run/data/part-00000.HOST.attempt0.h5 has {what} DIGEST, its commit says DIGEST; \
+                    "merge: file://JOB/run/data/part-00000.HOST.attempt0.h5 has {what} DIGEST, its commit record has DIGEST; \
                      the object was altered: restore it, or run its reducer again into a new --run"
                 ),
             );
@@ -236,7 +240,7 @@ fn a_commit_that_names_another_object_is_not_followed() {
                     66,
                     &format!(
                         "merge: file://JOB/run/commit/part-00001.json names object \"{shown}\", expected \
-                     data/part-00001.*.h5; the record was altered or is in the wrong place: restore it"
+                     data/part-00001.*.h5; the record was altered or moved: restore it"
                     ),
                 );
             },
@@ -252,8 +256,7 @@ fn a_commit_under_the_name_of_another_is_refused() {
         job.refuses(
             || job.merge(&[]),
             66,
-            "merge: file://JOB/run/commit/part-00001.json names partition 0, expected 1; the record was altered or is \
-             in the wrong place: restore it",
+            "merge: file://JOB/run/commit/part-00001.json names partition 0, expected 1; the record was altered or moved: restore it",
         );
     });
     job.merges();
@@ -267,7 +270,7 @@ fn a_commit_of_another_version_is_refused() {
             || job.merge(&[]),
             66,
             &format!(
-                "merge: file://JOB/run/commit/part-00001.json is no commit record ({found}), expected one of schema \
+                "merge: file://JOB/run/commit/part-00001.json is not a commit record ({found}), expected one of schema \
                  version 1; restore it, or use the programs that wrote it"
             ),
         );
@@ -289,8 +292,7 @@ fn a_commit_with_an_unknown_field_is_refused() {
     job.with_json(&commit(0), |commit| commit["colour"] = "red".into(), || {
         let ended = job.merge(&[]);
         assert_eq!(ended.code, 66);
-        let expected = "merge: file://JOB/run/commit/part-00000.json is no commit record (unknown field `colour`, \
-                        expected one of `schema_version`, `run`, ";
+        let expected = "merge: file://JOB/run/commit/part-00000.json is not a commit record (unknown field `colour`), expected one of schema version 1; ";
         assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), 1);
     });
@@ -326,18 +328,20 @@ fn an_object_that_differs_from_its_commit_is_refused() {
         );
     };
     for at in [12, place_of(&whole, b"yourself"), place_of(&whole, b"sentimill digests 1"), whole.len() - 1] {
-        job.with_content(&object, &flipped(&whole, at), || altered("SHA-256 DIGEST, its commit says DIGEST"));
+        job.with_content(&object, &flipped(&whole, at), || {
+            altered("SHA-256 DIGEST, its commit record has DIGEST")
+        });
     }
     let size = whole.len();
     job.with_content(&object, &whole[..size - 1], || {
-        altered(&format!("size {}, its commit says {size}", size - 1));
+        altered(&format!("size {}, its commit record has {size}", size - 1));
     });
-    job.with_content(&object, b"", || altered(&format!("size 0, its commit says {size}")));
+    job.with_content(&object, b"", || altered(&format!("size 0, its commit record has {size}")));
     // Small shards may have equal sizes. Their digests differ.
     let other = job.read(&job.object(0));
     let found = match other.len() {
-        n if n == size => "SHA-256 DIGEST, its commit says DIGEST".to_owned(),
-        n => format!("size {n}, its commit says {size}"),
+        n if n == size => "SHA-256 DIGEST, its commit record has DIGEST".to_owned(),
+        n => format!("size {n}, its commit record has {size}"),
     };
     job.with_content(&object, &other, || altered(&found));
     job.merges();
@@ -353,7 +357,7 @@ fn damage_with_a_matching_commit_is_refused() {
     for (bytes, what) in [
         (
             flipped(&whole, 12),
-            "the file is not readable as HDF5, expected a whole HDF5 file of this project; it is another file, or was cut or damaged; fetch or make it again",
+            "the file is not readable as HDF5, expected a complete HDF5 file of this project; it is another file, or was cut or damaged; fetch or make it again",
         ),
         (
             flipped(&whole, place_of(&whole, b"yourself")),
@@ -369,7 +373,7 @@ fn damage_with_a_matching_commit_is_refused() {
         ),
         (
             whole[..whole.len() - 100].to_vec(),
-            "the file is not readable as HDF5, expected a whole HDF5 file of this project; it is another file, or was cut or damaged; fetch or make it again",
+            "the file is not readable as HDF5, expected a complete HDF5 file of this project; it is another file, or was cut or damaged; fetch or make it again",
         ),
     ] {
         job.write("altered.h5", &bytes);
@@ -418,8 +422,7 @@ fn a_text_in_two_partitions_is_refused() {
             || job.merge(&[]),
             65,
             "merge: the text with hash DIGEST is in data/part-00000.HOST.attempt0.h5 and in \
-             data/part-00001.HOST.attempt1.h5, expected in one of them; the reducers' input was split by another rule \
-             than the text, so run them again with one splitter",
+             data/part-00001.HOST.attempt1.h5, expected in one shard only; the reducers' input was not partitioned by text: run the reducers again with a partitioner that uses only the text",
         );
         fs::remove_dir_all(job.path("run")).unwrap();
         (0..2).for_each(|partition| job.reduce("run", partition, &[]));

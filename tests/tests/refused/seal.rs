@@ -18,8 +18,7 @@ fn refused(job: &Job, what: &str) {
             || job.program("merge", &["--run", "run", "--out", out], ""),
             66,
             &format!(
-                "merge: file://JOB/run was sealed: {what}; neither commits nor seal of a sealed run may change, restore \
-                 them"
+                "merge: file://JOB/run was merged before: {what}; restore the commit records and the manifest of the run"
             ),
         );
     }
@@ -32,13 +31,13 @@ fn a_commit_changed_after_the_run_manifest_is_refused() {
         &commit(1),
         |commit| commit["attempt"] = "another".into(),
         || {
-            refused(&job, "the attempt of partition 1 is another, the seal says attempt1");
+            refused(&job, "the attempt of partition 1 is another, the run's manifest has attempt1");
         },
     );
     job.with_json(&commit(1), |commit| commit["counts"]["reviews"] = 99.into(), || {
         refused(
             &job,
-            "the ledger is 107 reviews, 8 distinct, 1 only_stopwords, 7 rows, the seal says 9 reviews, 8 distinct, \
+            "the ledger is 107 reviews, 8 distinct, 1 only_stopwords, 7 rows, the run's manifest has 9 reviews, 8 distinct, \
              1 only_stopwords, 7 rows",
         );
     });
@@ -61,14 +60,14 @@ fn an_altered_run_manifest_is_refused() {
         (
             "/run",
             "file:///elsewhere".into(),
-            "the run's name is file://JOB/run, the seal says file:///elsewhere",
+            "the run's name is file://JOB/run, the run's manifest has file:///elsewhere",
         ),
-        ("/row_digest", "0".repeat(32).into(), "the row digest is DIGEST, the seal says DIGEST"),
-        ("/settings/max_tokens", 7.into(), "max-tokens is 100, the seal says 7"),
+        ("/row_digest", "0".repeat(32).into(), "the row digest is DIGEST, the run's manifest has DIGEST"),
+        ("/settings/max_tokens", 7.into(), "max-tokens is 100, the run's manifest has 7"),
         (
             "/ledger/reducer/rows",
             6.into(),
-            "the ledger is 9 reviews, 8 distinct, 1 only_stopwords, 7 rows, the seal says 9 reviews, 8 distinct, \
+            "the ledger is 9 reviews, 8 distinct, 1 only_stopwords, 7 rows, the run's manifest has 9 reviews, 8 distinct, \
              1 only_stopwords, 6 rows",
         ),
     ];
@@ -78,7 +77,7 @@ fn an_altered_run_manifest_is_refused() {
     let edit = |seal: &mut serde_json::Value| {
         seal["shards"].as_array_mut().unwrap().pop();
     };
-    job.with_json(SEAL, edit, || refused(&job, "the number of shards is 2, the seal says 1"));
+    job.with_json(SEAL, edit, || refused(&job, "the number of shards is 2, the run's manifest has 1"));
     job.merges();
 }
 

@@ -155,7 +155,9 @@ impl Room {
 pub fn told_by(program: &str, stderr: &str, file: &str) -> Vec<String> {
     let places = stderr.lines().filter_map(|line| line.strip_prefix(&format!("{program}: ")));
     let places = places.filter(|line| line.starts_with(&format!("{file}:")));
-    places.map(|line| line.trim_end_matches("; further ones are only counted").to_owned()).collect()
+    places
+        .map(|line| line.trim_end_matches("; further lines with this reason are only counted").to_owned())
+        .collect()
 }
 
 /// The bad lines that the mapper reports.

@@ -37,7 +37,8 @@ fn another_file_is_refused_before_any_work_and_kept() {
     room.write("out/reviews.h5", "my notes");
     // If these were read, the error would be another one.
     room.write("reviews.json", "nonsense\n".repeat(2_000));
-    let there = "out/reviews.h5: already exists and is no whole dataset, expected this one or nothing";
+    let there =
+        "out/reviews.h5: already exists and is an incomplete dataset, expected this dataset or no file";
     refuses(&room, (&[], &["reviews.json"]), 64, &format!("{there}; {NOT_CHANGED}"));
 }
 
@@ -50,7 +51,7 @@ fn a_url_is_refused_as_output() {
     let refused = run(&mut sentimill, b"").with_code(64);
     assert_eq!(
         refused.stderr,
-        "sentimill: --out s3://bucket/out.h5: s3:// is not supported here, expected the path of a local file or folder; write it locally, then copy it; --help tells more\n"
+        "sentimill: --out s3://bucket/out.h5: s3:// is not supported here, expected the path of a local file or folder; write it locally, then copy it; see --help\n"
     );
     assert!(snapshot(&room.path("")) == before, "something was touched: {:?}", room.files());
 }
@@ -60,7 +61,7 @@ fn a_dataset_of_other_settings_or_reviews_is_kept() {
     let room = room();
     run(&mut room.sentimill(MANNER, &Settings::default(), &["reviews.json"]), b"").succeeded();
     let other = format!(
-        "out/reviews.h5: already exists and is a dataset of other settings, expected one of these; {NOT_CHANGED}"
+        "out/reviews.h5: already exists and is a dataset with other settings, expected one with these settings; {NOT_CHANGED}"
     );
     refuses(&room, (&["--vocabulary-size", "50"], &["reviews.json"]), 64, &other);
     room.write("other.json", json_line("Lovely soap", 5));
@@ -164,8 +165,7 @@ fn reviews_of_stop_words_only_make_no_dataset() {
     let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
     assert_eq!(
         refused.stderr.lines().last().unwrap(),
-        "sentimill: out/reviews.h5: not made, as no row is left: 1 reviews, 1 distinct, 1 only_stopwords, 0 rows, 0 left \
-         out; check the input and its format, and what --stopwords and --without leave out"
+        "sentimill: out/reviews.h5: not written, because no row remains: 1 reviews, 1 distinct, 1 only_stopwords, 0 rows, 0 omitted; check the input and its format, and what --stopwords and --without omit"
     );
     assert_eq!(room.files(), ["reviews.json"]);
     assert!(!room.path("out").exists(), "a folder was made");
@@ -177,7 +177,7 @@ fn excluding_all_texts_makes_no_dataset() {
     room.write("train.h5", &DEMO.dataset);
     let settings = Settings { dataset: &["--without", "train.h5"], ..Settings::default() };
     let refused = run(&mut room.sentimill(MANNER, &settings, &["reviews.json"]), b"").with_code(65);
-    assert!(refused.stderr.contains("not made, as no row is left: "), "{}", refused.stderr);
+    assert!(refused.stderr.contains("not written, because no row remains: "), "{}", refused.stderr);
     assert!(!room.path("out").exists(), "a folder was made");
 }
 
@@ -191,7 +191,7 @@ fn a_folder_in_a_missing_parent_is_not_created() {
     let refused = run(&mut sentimill, b"").with_code(64);
     assert_eq!(
         refused.stderr,
-        "sentimill: a: no such folder, expected one to write into; make it by mkdir -p, or check --out\n"
+        "sentimill: a: no such folder, expected one to write into; create it with mkdir -p, or check --out\n"
     );
     assert_eq!(room.files(), ["reviews.json"]);
     assert!(!room.path("a").exists());
@@ -223,7 +223,7 @@ fn paths_that_cannot_be_written_are_refused_by_name() {
         &room,
         (&[], &["reviews.json"]),
         74,
-        "out/reviews.manifest.json: cannot look it up: a part of the path is a file, expected a folder; check the path or \
+        "out/reviews.manifest.json: cannot read its metadata: a part of the path is a file, expected a folder; check the path or \
          choose another --out",
     );
     fs::remove_file(room.path("out")).unwrap();

@@ -83,9 +83,9 @@ fn flags_that_contradict_the_dataset_of_the_vocabulary_are_refused() {
     room.write("list", "great\n");
     room.write("reviews.json", &DEMO.raw);
     let cases: [(&[&str], &str); 6] = [
-        (&["--max-tokens", "400"], "max-tokens is 100, the flags say 400;"),
-        (&["--keep", "ends"], "keep is first, the flags say ends;"),
-        (&["--positive-from", "4"], "positive-from is 3, the flags say 4;"),
+        (&["--max-tokens", "400"], "max-tokens is 100, the flags set 400;"),
+        (&["--keep", "ends"], "keep is first, the flags set ends;"),
+        (&["--positive-from", "4"], "positive-from is 3, the flags set 4;"),
         (&["--stopwords", "none"], "stop words is 201 words ("),
         (&["--stopwords", "list"], "stop words is 201 words ("),
         (&["--profile", "modern"], "stop words is 201 words ("),

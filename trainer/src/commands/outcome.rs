@@ -17,23 +17,23 @@ pub(super) fn lines(part: Part, metrics: &Metrics) -> Vec<String> {
     };
     let mut lines = vec![
         format!(
-            "accuracy {:.4} on {} {rows} rows (every row called {label}, the larger class: {accuracy:.4})",
+            "accuracy {:.4} on {} {rows} rows (majority-class baseline, label {label}: {accuracy:.4})",
             metrics.accuracy, metrics.rows
         ),
-        format!("F1       {:.4} (every row called {label}: {f1:.4})", metrics.f1),
+        format!("F1       {:.4} (baseline: {f1:.4})", metrics.f1),
         match metrics.auc {
-            Some(auc) => format!("AUC      {auc:.4} (every row called {label}: 0.5000)"),
+            Some(auc) => format!("AUC      {auc:.4} (baseline: 0.5000)"),
             None => format!("AUC      none: every row has label {label}"),
         },
     ];
     if metrics.accuracy <= accuracy {
         let remedy = match metrics.auc {
             Some(auc) if auc >= RANKS_ROWS => {
-                "by its AUC it has learned: compare AUC, or train with --pos-weight balanced"
+                "the AUC shows that the model has learned: compare AUC, or train with --pos-weight balanced"
             }
             _ => "train on more rows, longer, or with another --rate",
         };
-        lines.push(format!("by accuracy this model is no better than calling every row {label}; {remedy}"));
+        lines.push(format!("the accuracy is not above that of the majority-class baseline (label {label} for every row); {remedy}"));
     }
     lines
 }
@@ -58,10 +58,10 @@ mod tests {
         assert_eq!(
             found,
             [
-                "accuracy 0.7500 on 4 test rows (every row called 1, the larger class: 0.7500)",
-                "F1       0.8000 (every row called 1: 0.8571)",
-                "AUC      1.0000 (every row called 1: 0.5000)",
-                "by accuracy this model is no better than calling every row 1; by its AUC it has learned: compare AUC, or train \
+                "accuracy 0.7500 on 4 test rows (majority-class baseline, label 1: 0.7500)",
+                "F1       0.8000 (baseline: 0.8571)",
+                "AUC      1.0000 (baseline: 0.5000)",
+                "the accuracy is not above that of the majority-class baseline (label 1 for every row); the AUC shows that the model has learned: compare AUC, or train \
                  with --pos-weight balanced",
             ]
         );
@@ -72,7 +72,7 @@ mod tests {
         let found = of(&[(2.0, 1), (-1.0, 0), (-2.0, 0)]);
 
         assert_eq!(found.len(), 3);
-        assert_eq!(found[1], "F1       1.0000 (every row called 0: 0.0000)");
+        assert_eq!(found[1], "F1       1.0000 (baseline: 0.0000)");
     }
 
     #[test]

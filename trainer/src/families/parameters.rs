@@ -85,7 +85,7 @@ impl Parameters {
             let place = self.names.iter().position(|own| own == name).ok_or_else(|| Error::Weights {
                 path: path.to_owned(),
                 found: format!("a tensor {name}"),
-                expected: format!("only such as the model has, {}", self.names.join(", ")),
+                expected: format!("only the tensors of the model, {}", self.names.join(", ")),
             })?;
             let (to, expected) = (&self.tensors[place], self.tensors[place].size());
             if expected != value.size() {

@@ -83,14 +83,16 @@ impl Document {
             (&Head::Classifier { pool, linear, outputs }, &Task::Sentiment(objective)) => {
                 let expected = objective.n_outputs() as i64;
                 if outputs != expected {
-                    return Err((format!("outputs {outputs}"), format!("{expected}, as its task has them")));
+                    return Err((format!("outputs {outputs}"), format!("{expected} for its task")));
                 }
                 Family::Classifier(ClassifierSettings { objective, pool, linear })
             }
             (Head::NextWord, &Task::NextWord { candidates }) => {
                 Family::NextWord(NextWordSettings { candidates })
             }
-            (head, task) => return Err((format!("head {head:?}"), format!("that of its task, {task:?}"))),
+            (head, task) => {
+                return Err((format!("head {head:?}"), format!("the head of its task, {task:?}")));
+            }
         };
         Ok((LstmSettings { ids, embedding, hidden, layers, bidirectional }, family))
     }
@@ -236,7 +238,7 @@ fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Preci
     if scoring != saved.config.scoring {
         return Err(no_model(
             format!("scoring {:?}", saved.config.scoring),
-            format!("{scoring:?}, as its task has it"),
+            format!("{scoring:?} for its task"),
         ));
     }
     Ok((lstm, family, document.precision))

@@ -62,7 +62,7 @@ impl From<std::io::Error> for Fault {
 fn content(found: impl fmt::Display, expected: impl fmt::Display) -> Fault {
     Fault::Content {
         found: found.to_string(),
-        expected: format!("{expected}; the file is not as this program writes it: take another"),
+        expected: format!("{expected}; the file was not written by this program: pass another file"),
     }
 }
 
@@ -82,18 +82,18 @@ fn read_numbers(expected: &[Expected], kind: Kind, path: &Path) -> Checked<Vec<T
         }
         at = end;
         if at > n_bytes - header.n_bytes {
-            return Err(content(format!("{} bytes of numbers", n_bytes - header.n_bytes), at));
+            return Err(content(format!("{} bytes of values", n_bytes - header.n_bytes), at));
         }
         let mut bytes = vec![0; (end - begin) as usize];
         file.read_exact(&mut bytes)?;
         let tensor = Tensor::f_from_data_size(&bytes, shape, kind).map_err(Fault::Torch)?;
         if !is_finite(&tensor).map_err(Fault::Torch)? {
-            return Err(content(format!("numbers in {name} that are not finite"), "finite ones"));
+            return Err(content(format!("values in {name} that are not finite"), "finite values"));
         }
         tensors[of] = Some(tensor);
     }
     if at != n_bytes - header.n_bytes {
-        return Err(content(format!("{} bytes of numbers", n_bytes - header.n_bytes), at));
+        return Err(content(format!("{} bytes of values", n_bytes - header.n_bytes), at));
     }
     Ok(tensors.into_iter().flatten().collect())
 }
@@ -139,7 +139,7 @@ fn places(found: &BTreeMap<String, Entry>, expected: &[Expected], kind: Kind) ->
         let names: Vec<&str> = expected.iter().map(|expected| &*expected.name).collect();
         return Err(content(
             format!("a tensor {name}"),
-            format!("only those of the model, {}", names.join(", ")),
+            format!("only the tensors of the model, {}", names.join(", ")),
         ));
     }
     expected
@@ -162,7 +162,10 @@ fn places(found: &BTreeMap<String, Entry>, expected: &[Expected], kind: Kind) ->
             let found_bytes = end.checked_sub(*begin);
             match n_bytes {
                 Some(n_bytes) if found_bytes == Some(n_bytes) => Ok(Place { begin: *begin, end: *end, of }),
-                _ => Err(content(format!("{name} at bytes {begin} to {end}"), "as many as its shape has")),
+                _ => Err(content(
+                    format!("{name} at bytes {begin} to {end}"),
+                    "the number of bytes of its shape",
+                )),
             }
         })
         .collect()
@@ -283,8 +286,8 @@ mod tests {
                 with("\"shape\":[2]", "\"shape\":[9223372036854775808]"),
                 "expected a header of tensors in JSON",
             ),
-            (with("[0,8]", "[0,4]"), "a at bytes 0 to 4, expected as many as its shape has"),
-            (with("[0,8]", "[8,0]"), "a at bytes 8 to 0, expected as many as its shape has"),
+            (with("[0,8]", "[0,4]"), "a at bytes 0 to 4, expected the number of bytes of its shape"),
+            (with("[0,8]", "[8,0]"), "a at bytes 8 to 0, expected the number of bytes of its shape"),
             (with("[0,8]", "[12,20]"), "b at byte 8, expected it at byte 0"),
             (with("[0,8]", "[2,10]"), "a at byte 2, expected it at byte 0"),
             (with("[8,20]", "[4,16]"), "b at byte 4, expected it at byte 8"),
@@ -320,8 +323,8 @@ mod tests {
     fn bytes_that_are_missing_or_too_many_are_refused() {
         let both = format!("{{{TWO},{THREE}}}");
         let header_bytes = both.len() as u64;
-        assert!(refused(None, &both, &numbers(4)).contains("16 bytes of numbers, expected 20"));
-        assert!(refused(None, &both, &numbers(6)).contains("24 bytes of numbers, expected 20"));
+        assert!(refused(None, &both, &numbers(4)).contains("16 bytes of values, expected 20"));
+        assert!(refused(None, &both, &numbers(6)).contains("24 bytes of values, expected 20"));
         for length in [u64::MAX, 1 << 40, (1 << 20) + 1, header_bytes + 21] {
             let message = refused(Some(length), &both, &numbers(5));
             let expected =
@@ -339,7 +342,7 @@ mod tests {
             let mut numbers = numbers(5);
             numbers[12..16].copy_from_slice(&bad.to_le_bytes());
             let message = refused(None, &format!("{{{TWO},{THREE}}}"), &numbers);
-            assert!(message.contains("numbers in b that are not finite"), "{message}");
+            assert!(message.contains("values in b that are not finite"), "{message}");
         }
     }
 }

@@ -183,10 +183,10 @@ impl End {
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Code(code) => write!(f, "ended with exit code {code}"),
+            Self::Code(code) => write!(f, "exited with code {code}"),
             Self::Signal(signal) => match signal_name(*signal) {
-                Some(name) => write!(f, "was ended by {name}"),
-                None => write!(f, "was ended by signal {signal}"),
+                Some(name) => write!(f, "was killed by {name}"),
+                None => write!(f, "was killed by signal {signal}"),
             },
         }
     }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(End::of(ExitStatus::from_raw(74 << 8)), End::Code(74));
         assert_eq!(End::of(ExitStatus::from_raw(9)).exit_code(), 75);
         assert_eq!(End::of(ExitStatus::from_raw(11 | 0x80)).exit_code(), 70);
-        assert_eq!(End::Signal(9).to_string(), "was ended by SIGKILL");
-        assert_eq!(End::Signal(40).to_string(), "was ended by signal 40");
+        assert_eq!(End::Signal(9).to_string(), "was killed by SIGKILL");
+        assert_eq!(End::Signal(40).to_string(), "was killed by signal 40");
     }
 }

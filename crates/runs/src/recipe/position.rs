@@ -34,12 +34,16 @@ impl Recipe {
             return Err((
                 "batch",
                 batch.to_string(),
-                format!("0 to {n_batches}, as steps of {accumulate} end"),
+                format!("0 to {n_batches}, a multiple of {accumulate} or the last one"),
             ));
         }
         let expected = u64::from(epoch) * n_batches.div_ceil(accumulate) + batch.div_ceil(accumulate);
         if steps != expected {
-            return Err(("steps", steps.to_string(), format!("{expected}, those of its epochs and batches")));
+            return Err((
+                "steps",
+                steps.to_string(),
+                format!("{expected}, computed from its epochs and batches"),
+            ));
         }
         if !epoch_loss.is_finite() {
             return Err(("epoch_loss", epoch_loss.to_string(), "a finite sum of losses".to_owned()));
@@ -54,11 +58,15 @@ impl Recipe {
             return Err((
                 "best",
                 format!("{best:?}"),
-                "the loss and the number of an epoch that is over".to_owned(),
+                "the loss and the number of a finished epoch".to_owned(),
             ));
         }
         match has_ended {
-            true => Err(("has_ended", "true".to_owned(), "false: a training that goes on".to_owned())),
+            true => Err((
+                "has_ended",
+                "true".to_owned(),
+                "false, because a finished training has no checkpoint".to_owned(),
+            )),
             false => Ok(()),
         }
     }

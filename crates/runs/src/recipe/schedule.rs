@@ -68,10 +68,10 @@ impl Schedule {
             return refused("the learning rate", self.base_rate.to_string(), "a finite number above 0");
         }
         if self.base_batch_rows == 0 {
-            return refused("the base batch", "0".to_owned(), "1 row or more");
+            return refused("the base batch size", "0".to_owned(), "1 row or more");
         }
         if self.batch_rows == 0 {
-            return refused("the batch", "0".to_owned(), "1 row or more");
+            return refused("the batch size", "0".to_owned(), "1 row or more");
         }
         match self.decay {
             Decay::Step { every_steps: 0, .. } => {
@@ -82,8 +82,9 @@ impl Schedule {
             }
             Decay::Linear { end_step } | Decay::Cosine { end_step } if end_step <= self.warm_up_steps => {
                 let warm_up_steps = self.warm_up_steps;
-                let expected =
-                    format!("more than the {warm_up_steps} of the warm-up; train longer, or warm up less");
+                let expected = format!(
+                    "more than the {warm_up_steps} steps of the warm-up; train longer, or warm up less"
+                );
                 refused("the number of steps", end_step.to_string(), &expected)
             }
             _ => Ok(()),

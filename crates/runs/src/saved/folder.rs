@@ -34,7 +34,7 @@ pub struct Unfinished {
 impl Unfinished {
     /// Refuses an occupied path before anything is written.
     pub fn begin(folder: &Path) -> Result<Self> {
-        if let Some(found) = occupant(folder).at(folder, "look it up")? {
+        if let Some(found) = occupant(folder).at(folder, "read its metadata")? {
             return Err(Error::Occupied { path: folder.to_owned(), found, expected: "a new name" });
         }
         let parent = folder_of(folder);
@@ -48,7 +48,7 @@ impl Unfinished {
     /// Begins a folder as [`Self::begin`] does, but an existing model folder is replaced if its files are
     /// unchanged and it contains no others.
     pub fn replacing(folder: &Path) -> Result<Self> {
-        if occupant(folder).at(folder, "look it up")?.is_none() {
+        if occupant(folder).at(folder, "read its metadata")?.is_none() {
             return Self::begin(folder);
         }
         let refused = |found: String| Error::Occupied {
@@ -98,7 +98,7 @@ impl Unfinished {
             // If the file system cannot exchange names, the old folder is moved aside for a moment.
             let aside = self.replaces.then(|| move_aside(&self.folder)).transpose()?;
             // At this point, only an empty folder can exist at this path, and it may be replaced.
-            fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "give it its name")?;
+            fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "rename it")?;
             // There is nothing to remove under its former name.
             let _ = self.temporary.keep();
             drop(aside);
@@ -184,7 +184,7 @@ pub fn verify(folder: &Path) -> Result<Listed<'_>> {
             path: list.clone(),
             thing: format!("line {}", at + 1),
             found: "something else".to_owned(),
-            expected: "a SHA-256, two spaces and the name of a file beside it".to_owned(),
+            expected: "a SHA-256, two spaces and the name of a file in this folder".to_owned(),
             remedy: "copy or export the model again".to_owned(),
         })?;
         let path = folder.join(name);
@@ -221,7 +221,7 @@ pub fn read_bounded(path: &Path, bytes_max: u64) -> Result<Vec<u8>> {
         thing: "its size".to_owned(),
         found: "greater".to_owned(),
         expected: format!("{bytes_max} bytes or less"),
-        remedy: "is this the folder of a saved model?".to_owned(),
+        remedy: "check that this is the folder of a saved model".to_owned(),
     })
 }
 
@@ -241,7 +241,7 @@ fn check_file(path: &Path) -> Result<()> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Err(Error::Missing { folder: folder.to_owned(), file: name })
         }
-        Err(error) => Err(error).at(path, "look it up"),
+        Err(error) => Err(error).at(path, "read its metadata"),
     }
 }
 

@@ -203,7 +203,7 @@ fn an_impossible_word_is_refused() {
     for (words, expected) in [
         (["good", "bad word", "fit"], "word 1 is \"bad word\", expected a cleaned word"),
         (["good", "Bad", "fit"], "word 1 is \"Bad\", expected a cleaned word"),
-        (["good", "bad", "good"], "word 2 is \"good\", expected a word not listed before"),
+        (["good", "bad", "good"], "word 2 is \"good\", expected a word that is listed once"),
         (["good", "the", "fit"], "word 1 is \"the\", expected none of the stop words"),
     ] {
         let within = tempfile::tempdir().unwrap();
@@ -270,7 +270,7 @@ fn an_oversized_file_is_refused() {
     let error = read(&folder).unwrap_err();
     assert_eq!(
         message(&error, &folder),
-        "model/SHA256SUMS: its size is greater, expected 1048576 bytes or less; is this the folder of a saved model?"
+        "model/SHA256SUMS: its size is greater, expected 1048576 bytes or less; check that this is the folder of a saved model"
     );
 }
 
@@ -337,7 +337,7 @@ fn a_word_with_a_line_end_is_not_saved() {
         let error = write(&folder, &config(), &words, |_| Ok(())).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "word 1 of the vocabulary does not fit a line: this is a defect of sentimill, please report it"
+            "word 1 of the vocabulary contains a control character or is empty: this is a defect of sentimill, please report it"
         );
         assert_eq!(error.exit() as u8, 70);
     }

@@ -59,7 +59,7 @@ pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<(
     let credentials = shared.credentials_provider();
     let none = |source: String| Error::NoCredentials { run: place.url(), source: source.into() };
     match credentials {
-        None => return Err(none("no place to look for them".to_owned())),
+        None => return Err(none("no source of credentials is set".to_owned())),
         Some(provider) => {
             let found = provider.provide_credentials().await;
             found.map_err(|error| none(failure::chain_of(&error)))?

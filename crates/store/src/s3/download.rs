@@ -97,7 +97,7 @@ impl S3Store {
             Some(expected) if expected != encoded(crc64) => Err(unavailable(
                 object,
                 "copy it to this machine",
-                "other bytes than its CRC-64 is of".to_owned(),
+                "bytes that do not match its CRC-64".to_owned(),
             )),
             _ => Ok(LocalObject::temporary(hidden, found.info.bytes)),
         }
@@ -166,7 +166,7 @@ impl S3Store {
                 Err(error) => return Ok(Err(error.to_string())),
             };
             if taken + piece.len() as u64 > range.bytes {
-                return Ok(Err(format!("more than the {} bytes that were asked for", range.bytes)));
+                return Ok(Err(format!("more than the {} bytes that were requested", range.bytes)));
             }
             file.write_all_at(&piece, range.offset + taken)?;
             crc64.update(&piece);

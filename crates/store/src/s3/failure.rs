@@ -55,7 +55,7 @@ where
         (Some(status), ..) => format!("status {status}"),
         (None, ..) => match error {
             SdkError::DispatchFailure(_) => format!("the endpoint is unreachable ({})", innermost(error)),
-            SdkError::TimeoutError(_) => "no answer in time".to_owned(),
+            SdkError::TimeoutError(_) => "no response in time".to_owned(),
             _ => chain_of(error),
         },
     };

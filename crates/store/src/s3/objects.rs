@@ -117,7 +117,7 @@ async fn taken(mut body: ByteStream, bytes: u64) -> Result<Vec<u8>, String> {
     while let Some(piece) = body.next().await {
         taken.extend_from_slice(&piece.map_err(|error| error.to_string())?);
         if taken.len() as u64 > bytes {
-            return Err(format!("more than the {bytes} bytes that were asked for"));
+            return Err(format!("more than the {bytes} bytes that were requested"));
         }
     }
     let is_whole = taken.len() as u64 == bytes;

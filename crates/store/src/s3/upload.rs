@@ -134,9 +134,9 @@ impl S3Store {
             .set_expected_bucket_owner(self.options.bucket_owner.clone())
             .send()
             .await
-            .map_err(|error| failure::explain(object.to_owned(), "begin to put it", &error))?;
+            .map_err(|error| failure::explain(object.to_owned(), "start its upload", &error))?;
         let upload = begun.upload_id().map(str::to_owned);
-        upload.ok_or_else(|| failure::nonsense(object, "begin to put it", "an answer without an upload's id"))
+        upload.ok_or_else(|| failure::nonsense(object, "start its upload", "a response without an upload id"))
     }
 
     /// Sends all parts, several concurrently.
@@ -182,7 +182,7 @@ impl S3Store {
             .config_override(with_time_for(bytes))
             .send()
             .await
-            .map_err(|error| failure::explain(object, "put a part of it", &error))?;
+            .map_err(|error| failure::explain(object, "upload a part of it", &error))?;
         Ok(Part { number, bytes, crc64, etag: sent.e_tag().map(str::to_owned) })
     }
 
@@ -229,16 +229,16 @@ impl S3Store {
             Ok(etag) => Ok(stored(bytes, etag.as_deref())),
             Err(error) if failure::is_taken(&error) || failure::is_gone(&error) => {
                 let put = self.whose(object, name, mark).await?;
-                let lost = || failure::explain(object.to_owned(), "complete it", &error);
+                let lost = || failure::explain(object.to_owned(), "complete its upload", &error);
                 Ok(Tried::Decided(put.ok_or_else(lost)?))
             }
             Err(error) if failure::is_conflict(&error) => Ok(Tried::Conflict),
             // s3s-fs returns this status if the upload no longer exists.
             Err(error) if failure::is_refused(&error) => match self.whose(object, name, mark).await {
                 Ok(Some(put @ Put::Stored(_))) => Ok(Tried::Decided(put)),
-                _ => Err(failure::explain(object.to_owned(), "complete it", &error)),
+                _ => Err(failure::explain(object.to_owned(), "complete its upload", &error)),
             },
-            Err(error) => Err(failure::explain(object.to_owned(), "complete it", &error)),
+            Err(error) => Err(failure::explain(object.to_owned(), "complete its upload", &error)),
         }
     }
 

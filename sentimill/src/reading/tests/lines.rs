@@ -99,7 +99,9 @@ fn a_file_that_shrinks_while_it_is_read_is_an_error() {
     File::options().write(true).open(folder.path().join("a")).unwrap().set_len(600_001).unwrap();
     let errors = read(&reading, 2).unwrap_err();
     let message = program::exit::chain(&errors[0]);
-    assert!(message.ends_with("found 600001 bytes, expected 1000000; leave it alone while it is read"));
+    assert!(
+        message.ends_with("found 600001 bytes, expected 1000000; do not change the file while it is read")
+    );
     assert_eq!(errors[0].exit(), Exit::Io);
 }
 

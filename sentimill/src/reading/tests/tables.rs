@@ -129,14 +129,14 @@ fn a_parquet_file_without_the_columns_is_refused_with_a_list_of_its_columns() {
         SerializedFileWriter::new(Vec::new(), schema, Arc::default()).unwrap().into_inner().unwrap()
     };
     for (content, expected) in [
-        (other, "found no column \"reviewText\" among body, stars; name the right one by --text-field"),
+        (other, "found no column \"reviewText\" among body, stars; name the right column with --text-field"),
         (
             empty("message m { optional binary reviewText; optional double stars; }"),
-            "found no column \"overall\" among reviewText, stars; name the right one by --rating-field",
+            "found no column \"overall\" among reviewText, stars; name the right column with --rating-field",
         ),
         (
             empty("message m { optional double reviewText; optional double overall; }"),
-            "found values of the type DOUBLE in the column \"reviewText\", expected texts; name the right one by --text-field",
+            "found values of the type DOUBLE in the column \"reviewText\", expected texts; name the right column with --text-field",
         ),
         (
             empty("message m { optional binary reviewText; required boolean overall; }"),
@@ -144,11 +144,11 @@ fn a_parquet_file_without_the_columns_is_refused_with_a_list_of_its_columns() {
         ),
         (
             empty("message m { repeated binary reviewText; required int32 overall; }"),
-            "found a list in the column \"reviewText\", expected one value a row;",
+            "found a list in the column \"reviewText\", expected one value per row;",
         ),
         (
             empty("message m { required group reviewText { required binary a; } required int32 overall; }"),
-            "found a list or a structure in the column \"reviewText\", expected one value a row;",
+            "found a list or a structure in the column \"reviewText\", expected one value per row;",
         ),
         (
             empty("message m { required binary reviewText; required int32 overall (DECIMAL(9, 2)); }"),
@@ -168,9 +168,9 @@ fn parquet_is_refused_as_a_file_of_lines() {
     let format = Format::FastText { ratings: ClassRatings::default() };
     let error = refused(all_of(&folder), &ReadingOptions { format, ..options(1) });
     assert!(
-        error.to_string().ends_with(
-            "found a file of Parquet, expected lines of the format fasttext; leave --format fasttext out"
-        ),
+        error
+            .to_string()
+            .ends_with("found a Parquet file, expected lines of the format fasttext; omit --format fasttext"),
         "{error}"
     );
     assert_eq!(error.exit(), Exit::Usage);
