@@ -228,7 +228,7 @@ fn commit(said: &mut Said<impl Write>, store: &Store, task: &Task, collection: C
     let unreadable = |source| Error::Scratch { path: path.clone(), source };
     let bytes = fs::metadata(&path).map_err(unreadable)?.len();
     let sha256 = sha256::of_file_reporting(&path, store.progress()).map_err(unreadable)?;
-    said.status(&format!("writing {bytes} bytes to the store"))?;
+    said.status(&format!("storing {bytes} bytes in the run"))?;
     let object = shard_key(task.partition, &task.host, &task.attempt);
     let etag = put_shard(store, &object, &path, bytes, &sha256)?;
     let commit = Commit { object, bytes, sha256, etag, ..unplaced };

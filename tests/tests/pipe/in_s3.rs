@@ -64,7 +64,7 @@ fn a_slow_upload_keeps_reporting_progress() {
     let reduced = run(&mut reducer, &sorted).succeeded();
 
     let heard = Heard::of(&reduced.stderr);
-    let put = heard.statuses.iter().position(|status| status.starts_with("writing ")).unwrap();
+    let put = heard.statuses.iter().position(|status| status.starts_with("storing ")).unwrap();
     let signs = heard.statuses[put..].iter().filter(|status| status.starts_with("running: ")).count();
     assert!(signs >= 3, "{:?}", heard.statuses);
 }
@@ -107,6 +107,7 @@ fn a_damaged_commit_record_in_s3_is_reported_as_a_failure() {
     let refused = run(&mut reducer(&proxy.url(), 0, "second"), &sorted).with_code(70);
     let last = refused.stderr.lines().last().unwrap();
     assert!(last.starts_with(&format!("{record} records ")), "{last}");
+    assert!(last.contains(" for data/part-00000."), "{last}");
     assert!(last.ends_with("was damaged: start again with a new --run"), "{last}");
 }
 

@@ -33,7 +33,9 @@ pub(super) fn lines(part: Part, metrics: &Metrics) -> Vec<String> {
             }
             _ => "train on more rows, longer, or with another --rate",
         };
-        lines.push(format!("the accuracy is not above that of the majority-class baseline (label {label} for every row); {remedy}"));
+        lines.push(format!(
+            "the accuracy is not above that of the majority-class baseline (label {label} for every row); {remedy}"
+        ));
     }
     lines
 }
@@ -61,8 +63,8 @@ mod tests {
                 "accuracy 0.7500 on 4 test rows (majority-class baseline, label 1: 0.7500)",
                 "F1       0.8000 (baseline: 0.8571)",
                 "AUC      1.0000 (baseline: 0.5000)",
-                "the accuracy is not above that of the majority-class baseline (label 1 for every row); the AUC shows that the model has learned: compare AUC, or train \
-                 with --pos-weight balanced",
+                "the accuracy is not above that of the majority-class baseline (label 1 for every row); the AUC \
+                 shows that the model has learned: compare AUC, or train with --pos-weight balanced",
             ]
         );
     }
