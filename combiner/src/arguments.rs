@@ -12,9 +12,9 @@ Examples:
 
 /// Combine adjacent records of the same text into one
 ///
-/// Reads records on standard input and writes records in the same order to standard output. The votes of adjacent records
-/// with the same text are added. The combiner is optional: it makes the data smaller and changes no result, before or after
-/// the sort, however often it runs.
+/// Reads records on standard input and writes records in the same order to standard output. The votes of adjacent
+/// records with the same text are added. The combiner is optional. It reduces the number of records and does not
+/// change the result. It can run before or after the sort, any number of times.
 #[derive(Parser, Clone, Debug)]
 #[command(version, after_long_help = EXAMPLES)]
 pub struct Arguments {}

@@ -11,8 +11,8 @@ use corpus::record::RECORD_BYTES_MAX;
 use program::place::local_path;
 use program::size::parse_size_within;
 
-/// Maximum of --line-bytes-max. Cleaning makes a text at most half as long again (Ⱥ has two bytes, ⱥ three), and a record
-/// must not exceed the limit of its readers.
+/// Maximum of --line-bytes-max. Cleaning makes a text at most half as long again (Ⱥ has two bytes, ⱥ three), and a
+/// record must not exceed the limit of its readers.
 const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
 
 const _: () = assert!(LINE_BYTES_MAX == 4 << 20, "the default below");
@@ -34,7 +34,7 @@ Examples:
 pub struct Arguments {
     /// Files to read [default: standard input]
     ///
-    /// Files are read in this order. - is standard input.
+    /// Files are read in the order of the arguments. - is standard input.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// The same as FILE

@@ -127,7 +127,7 @@ fn check_there(path: &Path, there: &Metadata, inputs: &[PathBuf]) -> Result<(), 
         kind if kind.is_dir() => "is a folder",
         kind if !kind.is_file() => "is a device or a pipe",
         _ if holds_counts(path) => return Ok(()),
-        _ => "exists and holds no counts",
+        _ => "exists and is not a file of counts",
     };
     Err(Error::Occupied { path: path.to_owned(), found })
 }

@@ -27,8 +27,8 @@ Examples:
 
 /// Merge the shards of a run into one dataset, or check an existing one
 ///
-/// Verifies every shard of a run, builds the vocabulary, and writes one HDF5 dataset with its manifest. The same shards and
-/// settings give the same bytes. Prints the ledger and the data card of the dataset.
+/// Verifies every shard of a run, builds the vocabulary, and writes one HDF5 dataset with its manifest. The same
+/// shards and settings give the same bytes. Prints the ledger and the data card of the dataset.
 #[derive(Parser, Clone, Debug)]
 #[command(version, args_conflicts_with_subcommands = true, disable_help_subcommand = true, after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -50,7 +50,8 @@ pub struct MergeArguments {
     pub run: Option<String>,
     /// Counts written by mapper --counts
     ///
-    /// Or the saved output of Hadoop's job client. With the counts, merge verifies that no line was lost.
+    /// A file can also be the saved output of Hadoop's job client. With the counts, merge verifies that no line was
+    /// lost.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
     pub counts: Vec<PathBuf>,
     /// Maximum share of bad lines [default: 0.05]
@@ -92,8 +93,8 @@ pub struct MergeArguments {
 pub enum Command {
     /// List or delete the objects of a run that no commit record names
     ///
-    /// Attempts that were not elected leave their shards in the run. They cost space and are never read. Objects are deleted
-    /// only with --delete, and only if all partitions are committed.
+    /// Attempts that were not elected leave their shards in the run. They occupy space and are never read. Objects
+    /// are deleted only with --delete, and only if all partitions are committed.
     #[command(after_long_help = GC_EXAMPLES)]
     Gc(GcArguments),
 }

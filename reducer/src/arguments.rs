@@ -16,9 +16,9 @@ Examples:
 
 /// Convert sorted records to one shard, committed to a run exactly once
 ///
-/// Reads records on standard input, in the order of `LC_ALL=C sort`, and writes one HDF5 shard to the folder of a run. Under
-/// Hadoop the partition and the attempt come from the environment. Elsewhere the defaults are partition 0 of 1 and the
-/// folder `run`.
+/// Reads records on standard input, in the order of `LC_ALL=C sort`, and writes one HDF5 shard to the folder of a
+/// run. Under Hadoop the partition and the attempt come from the environment. Elsewhere the defaults are partition 0
+/// of 1 and the folder `run`.
 #[derive(Parser, Clone, Debug)]
 #[command(version, after_long_help = EXAMPLES)]
 pub struct Arguments {

@@ -113,7 +113,7 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
         return Err((
             Exit::Usage,
             format!(
-                "partition {partition} of {partitions}: expected a --partition from 0 and less than --partitions"
+                "partition {partition} of {partitions}: expected --partition to be at least 0 and less than --partitions"
             ),
         ));
     }

@@ -20,8 +20,8 @@ Examples:
 
 /// Convert raw reviews to one dataset, on one machine
 ///
-/// Writes the same bytes as mapper, sort, reducer and merge do together. Compressed input (gzip, bzip2, zstd) and Parquet
-/// files are read directly. Prints the ledger and the data card of the dataset.
+/// Writes the same bytes as mapper, sort, reducer and merge do together. Compressed input (gzip, bzip2, zstd) and
+/// Parquet files are read directly. Prints the ledger and the data card of the dataset.
 #[derive(Parser, Clone, Debug)]
 #[command(version, after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -46,8 +46,8 @@ pub struct Arguments {
     pub rows: RowArguments,
     /// Dataset to write [default: PLACE's name + .h5]
     ///
-    /// For one file the default is its name with the extension .h5, in the current folder; otherwise it is reviews.h5. The
-    /// manifest is written next to the dataset: reviews.manifest.json.
+    /// For one file the default is its name with the extension .h5, in the current folder; otherwise it is
+    /// reviews.h5. The manifest is written next to the dataset: reviews.manifest.json.
     #[arg(short, long, value_name = "FILE", help_heading = "Output",
         value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: Option<PathBuf>,

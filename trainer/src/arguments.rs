@@ -178,8 +178,8 @@ pub struct Fit {
     pub test_fraction: f64,
     /// Validation split [default: 0.05]
     ///
-    /// Share of rows that are evaluated after each epoch. The weights of the epoch with the lowest validation loss are
-    /// saved; with 0, those of the last epoch. The default with --recipe original is 0.
+    /// Share of rows that are evaluated after each epoch. The weights of the epoch with the lowest validation loss
+    /// are saved; with 0, the weights of the last epoch are saved. The default with --recipe original is 0.
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Data")]
     pub validation_fraction: Option<f64>,
     /// Sizes and inputs of the LSTM.
@@ -196,8 +196,8 @@ pub struct Fit {
     pub linear: Option<i64>,
     /// Pooling of hidden states [default: mean-max]
     ///
-    /// last: the hidden state at the last token. mean-max: the mean and the maximum of all hidden states, concatenated.
-    /// The default with --recipe original is last.
+    /// last: the hidden state at the last token. mean-max: the mean and the maximum of all hidden states,
+    /// concatenated. The default with --recipe original is last.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub pool: Option<PoolName>,
     /// Bidirectional LSTM layers
@@ -207,8 +207,8 @@ pub struct Fit {
     pub bidirectional: bool,
     /// Training objective [default: label]
     ///
-    /// label: binary cross-entropy on the label. rating: squared error on the rating. five-ratings: cross-entropy on the
-    /// five ratings. Metrics are computed on the label in all cases.
+    /// label: binary cross-entropy on the label. rating: squared error on the rating. five-ratings: cross-entropy on
+    /// the five ratings. Metrics are computed on the label in all cases.
     #[arg(
         long,
         value_enum,
@@ -221,8 +221,8 @@ pub struct Fit {
     pub loss: LossName,
     /// Loss weight of positive rows [default: 1]
     ///
-    /// A number above 0, or `balanced`: the number of negative rows divided by the number of positive rows. The default with --recipe
-    /// original is 0.2. Requires --loss label.
+    /// A number above 0, or `balanced`: the number of negative rows divided by the number of positive rows. The
+    /// default with --recipe original is 0.2. Requires --loss label.
     #[arg(long, value_name = "WEIGHT", help_heading = "Model")]
     pub pos_weight: Option<PosWeight>,
     /// Optimizer and learning rate.
@@ -230,8 +230,8 @@ pub struct Fit {
     pub optimisation: Optimisation,
     /// Token dropout [default: by rows]
     ///
-    /// Share of tokens that training reads as unknown words. The default is 0.3 for up to 100,000 training rows and 0.1 for more. With --recipe
-    /// original it is 0.
+    /// Share of tokens that training reads as unknown words. The default is 0.3 for up to 100,000 training rows and
+    /// 0.1 for more. With --recipe original it is 0.
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Optimisation")]
     pub dropout_words: Option<f64>,
     /// Dropout before the output layer [default: 0.3]
@@ -241,8 +241,8 @@ pub struct Fit {
     pub dropout_head: Option<f64>,
     /// Early stopping after N epochs without progress
     ///
-    /// Progress is a lower loss of the validation split, which must not be empty. The best weights are saved. Also accepted as
-    /// --early-stopping.
+    /// Progress is a lower loss of the validation split, which must not be empty. The best weights are saved. Also
+    /// accepted as --early-stopping.
     #[arg(
         long,
         alias = "early-stopping",
@@ -266,8 +266,8 @@ pub struct Pretrain {
     pub dataset: PathBuf,
     /// Training folder [default: DATASET as .pretrained]
     ///
-    /// It receives the model, checkpoints and metrics. The default is the file name of DATASET with .pretrained, in the
-    /// current folder: reviews.pretrained for data/reviews.h5.
+    /// It receives the model, checkpoints and metrics. The default is the file name of DATASET with .pretrained, in
+    /// the current folder: reviews.pretrained for data/reviews.h5.
     #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: Option<PathBuf>,
     /// Sizes and inputs of the LSTM.
@@ -313,7 +313,7 @@ pub struct Evaluate {
     pub datasets: Vec<PathBuf>,
     /// Evaluate the test split only [default: all rows]
     ///
-    /// Pass the value that fit was run with, to evaluate the same test split.
+    /// Pass the --test-fraction of fit to evaluate the same test split.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub test_fraction: Option<f64>,
     /// Number of rows per batch
@@ -349,7 +349,8 @@ pub struct Predict {
     pub files: Vec<PathBuf>,
     /// Format of lines
     ///
-    /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a rating.
+    /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a
+    /// rating.
     #[arg(long, value_name = "NAME", default_value = "json", help_heading = "Input")]
     pub format: LineFormat,
     /// Field names of a known JSON source
@@ -367,7 +368,7 @@ pub struct Predict {
     pub with_title: bool,
     /// Maximum line length [default: 4MiB]
     ///
-    /// A longer line has the answer `line_too_long`.
+    /// For a longer line, `error` is `line_too_long`.
     #[arg(
         long,
         value_name = "SIZE",

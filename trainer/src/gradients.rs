@@ -115,7 +115,7 @@ impl<'r> Gradients<'r> {
 }
 
 fn no_kernels() -> Error {
-    Error::Internal { promise: "there are kernels for classifiers alone".to_owned() }
+    Error::Internal { promise: "the kernels support only classifiers".to_owned() }
 }
 
 /// Losses of a share.

@@ -227,7 +227,9 @@ pub fn run<E: From<Error>>(
 fn check_answers(texts: TokenRows<'_>, scoring: Scoring, answers: &[Vec<f64>]) -> Result<(), Error> {
     let (found, expected) = (answers.len(), texts.lengths.len());
     if found != expected {
-        return Err(Error::Internal { promise: format!("a model answers {found} of {expected} texts") });
+        return Err(Error::Internal {
+            promise: format!("a model returned results for {found} of {expected} texts"),
+        });
     }
     let expected = scoring.n_outputs();
     match answers.iter().map(Vec::len).find(|&found| found != expected) {

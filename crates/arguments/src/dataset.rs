@@ -15,7 +15,8 @@ pub struct DatasetArguments {
     pub vocabulary_size: Option<u64>,
     /// Vocabulary of another dataset
     ///
-    /// For a test set that needs the token ids of its training set. The settings of rows must be those of that dataset.
+    /// For a test set that needs the token ids of its training set. The settings of rows must be those of that
+    /// dataset.
     #[arg(long, value_name = "FILE", help_heading = "Vocabulary")]
     pub vocabulary: Option<PathBuf>,
     /// Omit the texts of another dataset
@@ -25,14 +26,15 @@ pub struct DatasetArguments {
     pub without: Option<PathBuf>,
     /// Also write a copy with N ids per row
     ///
-    /// The copy, NAME.padded.h5, is for other programs: each row has the label and exactly N ids, cut or filled with 0.
+    /// The copy, NAME.padded.h5, is for other programs: each row has the label and exactly N ids, cut or filled with
+    /// 0.
     #[arg(long, value_name = "N", help_heading = "Output",
         value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub padded: Option<u64>,
     /// Replace an existing dataset
     ///
-    /// Its manifest and its padded copy are replaced, too. A file is replaced only if its SHA-256 is the one in the manifest
-    /// beside it, so that no other file is lost.
+    /// Its manifest and its padded copy are replaced, too. A file is replaced only if its SHA-256 is equal to
+    /// the one in its manifest, so that no other file is lost.
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 }
@@ -42,12 +44,12 @@ pub struct DatasetArguments {
 pub struct ReportArguments {
     /// Print the result as JSON
     ///
-    /// One JSON document on standard output, with the facts of the text.
+    /// One JSON document on standard output, with the same facts as the text output.
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Print no progress, only warnings and errors
     ///
-    /// Standard output is the same.
+    /// The flag does not change standard output.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
 }

@@ -10,8 +10,8 @@ use program::exit::Exit;
 pub struct FormatArguments {
     /// json, polarity-csv or fasttext
     ///
-    /// json reads one object per line, also the Python literals of older Amazon dumps. polarity-csv reads CSV with the class
-    /// in the first column and the text in the last. fasttext reads `__label__CLASS text`.
+    /// json reads one object per line, also the Python literals of older Amazon dumps. polarity-csv reads CSV with
+    /// the class in the first column and the text in the last. fasttext reads `__label__CLASS text`.
     #[arg(long, value_name = "NAME", default_value_t)]
     format: FormatName,
     /// json: fields of amazon2014, 2018, 2023 or yelp

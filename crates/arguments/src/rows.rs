@@ -16,14 +16,14 @@ use program::system::Failure;
 pub struct RowArguments {
     /// Preset: modern or original [default: modern]
     ///
-    /// original is shorthand for --stopwords nltk --max-tokens 100 --keep first, the settings of the original system. Other
-    /// flags override the preset.
+    /// original is shorthand for --stopwords nltk --max-tokens 100 --keep first, the settings of the original system.
+    /// Other flags override the preset.
     #[arg(long, value_name = "NAME", value_parser = ["modern", "original"], hide_possible_values = true)]
     profile: Option<String>,
     /// Stop words: nltk, nltk-negations, none or FILE
     ///
-    /// Stop words are removed from every text. nltk-negations is nltk without negations such as "not". A file has one word
-    /// per line. [default: none]
+    /// Stop words are removed from every text. nltk-negations is nltk without negations such as "not". A file has one
+    /// word per line. [default: none]
     #[arg(long, value_name = "LIST")]
     stopwords: Option<String>,
     /// Maximum tokens per row, 0 for all [default: 400]
@@ -33,7 +33,7 @@ pub struct RowArguments {
     max_tokens: Option<u32>,
     /// Kept part: first, last or ends [default: ends]
     ///
-    /// Which tokens are kept of a row with more than --max-tokens: the first ones (first), the last ones (last), or half
+    /// The tokens that are kept of a longer row: the first ones (first), the last ones (last), or half
     /// of them from each end (ends).
     #[arg(long, value_name = "PART")]
     keep: Option<Keep>,

@@ -76,7 +76,7 @@ pub enum Error {
     },
     /// The datasets have different vocabularies: the same ids mean different words.
     #[error(
-        "{}: its vocabulary is not that of {}; create the dataset with `--vocabulary` of sentimill or merge and the \
+        "{}: its vocabulary differs from that of {}; create the dataset with `--vocabulary` of sentimill or merge and the \
          dataset of the model",
         path.display(), of.display()
     )]

@@ -53,10 +53,10 @@ fn check_manifest(file: &Path, dataset: &DatasetReader, manifest: &DatasetManife
         ("the SHA-256", sha256, manifest.sha256.clone()),
         ("the size", bytes.to_string(), manifest.bytes.to_string()),
         ("the number of rows", dataset.n_rows().to_string(), manifest.rows.to_string()),
-        ("the digests", digests(ours), digests(theirs)),
+        ("the list of digests", digests(ours), digests(theirs)),
         ("the vocabulary size", has.vocabulary_size.to_string(), says.vocabulary_size.to_string()),
-        ("the vocabulary of", optional(has.vocabulary_of), optional(says.vocabulary_of)),
-        ("the texts left out of", optional(has.without), optional(says.without)),
+        ("vocabulary_of", optional(has.vocabulary_of), optional(says.vocabulary_of)),
+        ("without", optional(has.without), optional(says.without)),
     ];
     if let Some((what, found, expected)) = pairs.into_iter().find(|(_, found, expected)| found != expected) {
         return other(what, found, expected);

@@ -15,8 +15,7 @@ use thiserror::Error;
 pub enum Error {
     /// An object is not a record of this project.
     #[error(
-        "{object} is not a {expected} ({found}), expected one of schema version {}; restore it, or use the programs that \
-         wrote it",
+        "{object} is not a {expected} ({found}), expected one of schema version {}; restore it, or use the version of the programs that wrote it",
         dataset::SCHEMA_VERSION
     )]
     Record {
@@ -44,8 +43,7 @@ pub enum Error {
     },
     /// The rows were made with other settings than those of the dataset whose vocabulary is reused.
     #[error(
-        "{}: its {what} is {found}, expected {expected} as in this run; with one vocabulary, rows of both are read alike: run \
-         the reducers with {flags}, into a new --run", path.display()
+        "{}: its {what} is {found}, expected {expected} as in this run; datasets that share a vocabulary must have the same settings: run the reducers with {flags}, into a new --run", path.display()
     )]
     OtherRows {
         /// The other dataset.
@@ -61,7 +59,7 @@ pub enum Error {
     },
     /// No row is left for the dataset.
     #[error(
-        "{}: not written, because no row remains: {reducer}, {left_out} omitted; check the input and its format, and what --stopwords and --without omit", path.display()
+        "{}: not written, because no row remains: {reducer}, {left_out} omitted; check the input, its format, --stopwords and --without", path.display()
     )]
     NoRows {
         /// The path of the dataset.
@@ -76,7 +74,7 @@ pub enum Error {
     NoFolder(#[from] NoFolder),
     /// A dataset differs from its manifest.
     #[error(
-        "{} has {what} {found}, its manifest says {expected}; one of the two was altered: merge the run again",
+        "{}: {what} is {found}, its manifest has {expected}; one of the two was altered: merge the run again",
         path.display()
     )]
     OtherThanManifest {

@@ -35,7 +35,7 @@ and from the role of the machine.
   endpoint=URL        server of a compatible store; implies path-style
   profile=NAME        profile in ~/.aws
   path-style          bucket name in the path, not in the host name
-  kms-key=KEY         SSE-KMS key to encrypt written objects with
+  kms-key=KEY         SSE-KMS key that encrypts written objects
   bucket-owner=ID     account that the bucket must belong to
   part-mib=5 to 1024  MiB per part of a large object [default: 8]
   parts=1 to 64       parts in transfer at once [default: 4]";

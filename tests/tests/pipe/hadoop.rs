@@ -79,7 +79,7 @@ fn a_reducer_without_a_partition_reports_what_is_missing() {
         (
             &[("mapreduce_task_partition", "1"), ("mapreduce_job_reduces", "1")],
             64,
-            "expected a --partition from 0 and less than --partitions",
+            "expected --partition to be at least 0 and less than --partitions",
         ),
     ];
     for (environment, code, expected) in cases {

@@ -215,7 +215,7 @@ fn check_detects_any_flipped_byte_if_there_is_a_manifest() {
     fs::write(&merged.dataset, longer).unwrap();
 
     let refused = merge_with(&["--check", text_of(&merged.dataset)]).with_code(66);
-    assert!(refused.stderr.contains("its manifest says"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("its manifest has"), "{}", refused.stderr);
 
     // The byte is not part of the content, so it cannot be detected without a manifest.
     fs::remove_file(merged.path("reviews.manifest.json")).unwrap();

@@ -85,9 +85,9 @@ fn a_manifest_of_another_dataset_is_refused() {
         ("the SHA-256", "sha256", format!("\"{:064}\"", 0)),
         ("the size", "bytes", "7".to_owned()),
         ("the number of rows", "rows", "99".to_owned()),
-        ("the digests", "id_digest", format!("\"{:032}\"", 0)),
+        ("the list of digests", "id_digest", format!("\"{:032}\"", 0)),
         ("the vocabulary size", "vocabulary_size", "7".to_owned()),
-        ("the texts left out of", "without", format!("\"{:032}\"", 0)),
+        ("without", "without", format!("\"{:032}\"", 0)),
     ] {
         let (before, behind) = manifest.rsplit_once(&format!("\"{name}\": {}", value(name))).unwrap();
         job.with_content(
@@ -96,7 +96,7 @@ fn a_manifest_of_another_dataset_is_refused() {
             || {
                 let ended = check();
                 assert_eq!(ended.code, 66, "{name}: {}", ended.stderr);
-                assert!(ended.stderr.starts_with(&format!("merge: out.h5 has {what} ")), "{}", ended.stderr);
+                assert!(ended.stderr.starts_with(&format!("merge: out.h5: {what} is ")), "{}", ended.stderr);
                 assert!(
                     ended.stderr.ends_with("one of the two was altered: merge the run again\n"),
                     "{}",

@@ -217,8 +217,8 @@ fn counts_overwrite_only_counts() {
     };
     job.write("other.json", "{\"lines\": 1}");
     for (file, found) in [
-        ("other.json", "exists and holds no counts"),
-        ("sorted", "exists and holds no counts"),
+        ("other.json", "exists and is not a file of counts"),
+        ("sorted", "exists and is not a file of counts"),
         ("tmp", "is a folder"),
         ("/dev/full", "is a device or a pipe"),
     ] {

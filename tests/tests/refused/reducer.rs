@@ -98,11 +98,11 @@ fn a_reducer_without_a_valid_partition_is_refused() {
         (&["--run", "run", "--partition", "0"], format!("--partitions is {missing} mapreduce_job_reduces")),
         (
             &["--run", "run", "--partition", "3", "--partitions", "3"],
-            "partition 3 of 3: expected a --partition from 0 and less than --partitions".to_owned(),
+            "partition 3 of 3: expected --partition to be at least 0 and less than --partitions".to_owned(),
         ),
         (
             &["--run", "run", "--partition", "0", "--partitions", "0"],
-            "partition 0 of 0: expected a --partition from 0 and less than --partitions".to_owned(),
+            "partition 0 of 0: expected --partition to be at least 0 and less than --partitions".to_owned(),
         ),
     ] {
         job.refuses(|| job.program("reducer", arguments, ""), 64, &format!("reducer: {message}"));

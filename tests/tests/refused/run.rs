@@ -271,7 +271,7 @@ fn a_commit_of_another_version_is_refused() {
             66,
             &format!(
                 "merge: file://JOB/run/commit/part-00001.json is not a commit record ({found}), expected one of schema \
-                 version 1; restore it, or use the programs that wrote it"
+                 version 1; restore it, or use the version of the programs that wrote it"
             ),
         );
     };

@@ -34,8 +34,8 @@ pub struct LstmFlags {
     /// Initial weights: model folder or word vectors
     ///
     /// A model folder must have the vocabulary of DATASET and the same sizes. From a model of `trainer pretrain`, the
-    /// embeddings and LSTM layers are read. A file of word vectors (.vec) is text: one word per line, followed by its values;
-    /// their number must be equal to --embedding.
+    /// embeddings and LSTM layers are read. A file of word vectors (.vec) is text: one word per line, followed by its
+    /// values; their number must be equal to --embedding.
     #[arg(long, value_name = "PATH", help_heading = "Model")]
     pub init_from: Option<PathBuf>,
 }
@@ -46,7 +46,7 @@ pub struct Optimisation {
     /// Defaults: modern or original [default: modern]
     ///
     /// modern: batch size, epochs and token dropout depend on the number of training rows. original: the settings of
-    /// the original system. A flag that is passed overrides the default of either.
+    /// the original system. A flag overrides the default of the recipe.
     #[arg(
         long,
         value_enum,
@@ -59,8 +59,8 @@ pub struct Optimisation {
     pub recipe: RecipeName,
     /// Weight of a row in the loss [default: one]
     ///
-    /// A row is a distinct text; several reviews can have it. one: each row has weight 1. log: 1 + the logarithm of its
-    /// number of reviews. count: its number of reviews.
+    /// A row is a distinct text; several reviews can have it. one: each row has weight 1. log: 1 + the logarithm of
+    /// its number of reviews. count: its number of reviews.
     #[arg(
         long,
         value_enum,
@@ -74,14 +74,14 @@ pub struct Optimisation {
     pub row_weight: RowWeightName,
     /// Number of epochs [default: by rows, 2 to 10]
     ///
-    /// The default is 10 for up to 10,000 training rows, 6 for up to 100,000, 4 for up to 1,000,000 and 2 for more. With
-    /// --recipe original it is 10.
+    /// The default is 10 for up to 10,000 training rows, 6 for up to 100,000, 4 for up to 1,000,000 and 2 for more.
+    /// With --recipe original it is 10.
     #[arg(long, alias = "num-epochs", value_name = "N", value_parser = at_least::<u32>(1), help_heading = "Optimisation")]
     pub epochs: Option<u32>,
     /// Batch size over all ranks [default: by rows]
     ///
-    /// The default is 16 for up to 10,000 training rows, 64 for up to 100,000, 128 for up to 1,000,000 and 512 for more.
-    /// With --recipe original it is 128. Also accepted as --batch-size.
+    /// The default is 16 for up to 10,000 training rows, 64 for up to 100,000, 128 for up to 1,000,000 and 512 for
+    /// more. With --recipe original it is 128. Also accepted as --batch-size.
     #[arg(long, alias = "batch-size", value_name = "N", value_parser = whole::<u32>(BATCH), help_heading = "Optimisation")]
     pub batch: Option<u32>,
     /// Number of batches per optimizer step
@@ -99,8 +99,8 @@ pub struct Optimisation {
     pub accumulate: u32,
     /// Optimizer: sgd, adam or adamw [default: adam]
     ///
-    /// sgd has momentum. adam adds weight decay to the gradient; adamw decouples it. The default with --recipe original
-    /// is sgd.
+    /// sgd has momentum. adam adds weight decay to the gradient; adamw decouples it. The default with --recipe
+    /// original is sgd.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Optimisation")]
     pub optimizer: Option<OptimizerName>,
     /// Learning rate [default: 0.002; sgd: 0.1]
@@ -110,14 +110,14 @@ pub struct Optimisation {
     pub rate: Option<f64>,
     /// Batch size at which --rate applies [default: the batch size]
     ///
-    /// The learning rate grows in proportion to the batch size: with --base-batch 64, a batch of 256 rows has four times
-    /// the --rate.
+    /// The learning rate grows in proportion to the batch size: with --base-batch 64, a batch of 256 rows has four
+    /// times the --rate.
     #[arg(long, value_name = "N", value_parser = at_least::<u64>(1), hide_short_help = true, help_heading = "Optimisation")]
     pub base_batch: Option<u64>,
     /// Number of warm-up steps
     ///
-    /// The learning rate increases from --rate to its value for the batch size. Requires --base-batch. Also accepted as
-    /// --warmup and --warmup-steps.
+    /// The learning rate increases from --rate to its value for the batch size. Requires --base-batch. Also accepted
+    /// as --warmup and --warmup-steps.
     #[arg(
         long,
         aliases = ["warmup", "warmup-steps"],
@@ -131,7 +131,8 @@ pub struct Optimisation {
     /// Learning rate schedule [default: linear]
     ///
     /// After the warm-up: constant: the rate does not change. step: it is multiplied by --decay-factor every
-    /// --decay-epochs. linear, cosine: it decreases to 0 at the last step. The default with --recipe original is constant.
+    /// --decay-epochs. linear, cosine: it decreases to 0 at the last step. The default with --recipe original is
+    /// constant.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Optimisation")]
     pub decay: Option<DecayName>,
     /// Epochs per learning rate, for --decay step
@@ -214,7 +215,7 @@ pub struct Optimisation {
     /// It determines the initial weights, the order of rows and dropout.
     #[arg(long, value_name = "N", default_value = "1", value_parser = at_least::<u64>(0), help_heading = "Optimisation")]
     pub seed: u64,
-    /// Stop when the training loss of an epoch is at most this
+    /// Stop when the training loss of an epoch is at most this value
     #[arg(
         long,
         value_name = "LOSS",
@@ -230,14 +231,14 @@ pub struct Optimisation {
 pub struct TrainingFlags {
     /// Resume the training in --out
     ///
-    /// It continues from its newest checkpoint. Pass the flags of the interrupted training again. With FOLDER, the training starts from that checkpoint. A
-    /// training without a checkpoint starts from the first step.
+    /// It continues from its newest checkpoint. Pass the flags of the interrupted training again. With FOLDER, the
+    /// training starts from that checkpoint. A training without a checkpoint starts from the first step.
     #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "latest")]
     pub resume: Option<PathBuf>,
     /// Replace an existing training in --out
     ///
-    /// Only a training folder written by trainer is replaced, and only if its files are unchanged. It is deleted before
-    /// the first step, after all inputs and flags are checked. Anything else is refused.
+    /// Only a training folder written by trainer is replaced, and only if its files are unchanged. It is deleted
+    /// before the first step, after all inputs and flags are checked. Anything else is refused.
     #[arg(long, conflicts_with = "resume")]
     pub force: bool,
     /// Print the final summary as JSON on standard output
@@ -348,8 +349,8 @@ pub struct ClassifierCompute {
 pub struct PretrainingCompute {
     /// Backend of optimizer steps on a CPU: auto or pytorch [default: auto]
     ///
-    /// auto: the built-in kernels update the weights. pytorch: PyTorch updates them. PyTorch computes the gradients of a
-    /// pretraining in both cases.
+    /// auto: the built-in kernels update the weights. pytorch: PyTorch updates them. PyTorch computes the gradients
+    /// of a pretraining in both cases.
     #[arg(
         long,
         value_enum,

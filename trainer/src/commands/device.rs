@@ -41,6 +41,6 @@ fn own_gpu() -> Result<Device> {
     Err(Error::Setting {
         setting: "--device",
         found: format!("cuda, but there is no GPU for rank {own} of this machine"),
-        expected: format!("cpu, or at most one rank per GPU: PyTorch finds {n_gpus} GPUs with a driver"),
+        expected: format!("cpu, or at most one rank per GPU ({n_gpus} GPUs with a driver were found)"),
     })
 }

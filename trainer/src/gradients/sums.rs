@@ -142,7 +142,7 @@ fn add(to: &mut [f32], numbers: &[f32]) {
 }
 
 fn not_plain() -> Error {
-    Error::internal(&"gradients of kernels do not lie in memory as a slice does")
+    Error::internal(&"gradients of the kernels are not contiguous in memory")
 }
 
 /// A set of words.

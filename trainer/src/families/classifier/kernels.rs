@@ -117,7 +117,5 @@ impl Classifier {
 }
 
 fn not_plain() -> Error {
-    Error::Internal {
-        promise: "the kernels were given a tensor that is not of plain 32-bit numbers".to_owned(),
-    }
+    Error::Internal { promise: "a tensor of the kernels is not contiguous with f32 elements".to_owned() }
 }
