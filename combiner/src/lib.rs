@@ -1,8 +1,8 @@
-//! Combines neighbouring records of one text into one record.
+//! Combines adjacent records of the same text into one record.
 //!
 //! Hadoop runs a combiner any number of times, on parts of a mapper's output and on the combiner's output.
-//! The combiner therefore writes the record format that it reads, and keeps texts and their order unchanged.
-//! It requires no order, because combining neighbours is correct in every order.
+//! The combiner therefore writes the record format that it reads, and does not change texts or their order.
+//! The input may have any order, because the result is correct in every order.
 
 pub mod arguments;
 

@@ -1,4 +1,5 @@
-//! Writes counts to the file of `--counts`. The file has either the complete counts or its old content.
+//! Writes counts to the file of `--counts`. The file is replaced in one step, so it has either the complete
+//! counts or its previous content.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read, Write};
@@ -76,7 +77,7 @@ impl CountsFile {
     /// overwritten.
     pub fn prepare(path: &Path, inputs: &[PathBuf]) -> Result<Self, Error> {
         let failed = |source| Error::Write { path: path.to_owned(), source };
-        // A symbolic link is kept and then points to the counts.
+        // A symbolic link is kept, and its target is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&target) {
             Ok(there) => check_there(path, &there, inputs)?,

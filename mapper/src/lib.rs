@@ -77,13 +77,13 @@ pub enum Error {
     /// Standard error could not be written.
     #[error("standard error: {}", Failure::writing("write messages", .0, "redirect it to another disk"))]
     Log(#[source] io::Error),
-    /// A URL where a local file is expected.
+    /// A URL was passed where a local file is expected.
     #[error(
         "{url}: the mapper reads local files and standard input; pass the URL to sentimill --input, which reads S3, or \
          to Hadoop as -input, which feeds the mapper"
     )]
     NotLocal {
-        /// The URL as given.
+        /// The URL as passed.
         url: String,
     },
     /// Too many lines are bad, or none is a review.
@@ -112,8 +112,8 @@ pub fn check_inputs(inputs: &[PathBuf]) -> Result<(), Error> {
     }
 }
 
-/// Reads lines, one input after the other; writes a record for each review to `output`, or its bad lines, and counters
-/// and notices to `log`.
+/// Reads lines, one input after the other. Writes to `output` either a record for each review or the bad lines, and
+/// writes counters and notices to `log`.
 #[derive(Debug)]
 pub struct Mapper<W, L> {
     options: Options,
@@ -203,7 +203,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
             self.say(&notice)?;
         }
         match judged {
-            // Bad lines were requested, and there are some.
+            // With `--rejects`, an input without any review is not an error, because the bad lines were
+            // requested.
             Err(Refusal::NoReview { .. }) if self.options.output == Output::Rejects => Ok(()),
             judged => Ok(judged?),
         }
@@ -249,8 +250,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
         if so_far <= TOLD { self.tell(fate, so_far, (number, line.offset), split) } else { Ok(()) }
     }
 
-    /// Tells the place of one of the first few bad lines. The line itself stays out of the log: logs are kept by
-    /// others than those who may read reviews.
+    /// Reports the position of one of the first few bad lines. The log does not contain the line itself, because
+    /// people without access to reviews may read logs.
     fn tell(
         &mut self,
         fate: Fate,
@@ -259,7 +260,7 @@ impl<W: Write, L: Write> Mapper<W, L> {
         split: &InputSplit,
     ) -> Result<(), Error> {
         let more = if so_far == TOLD { "; further lines with this reason are only counted" } else { "" };
-        // A task of Hadoop does not know how many lines of the file precede its split.
+        // In a Hadoop task, the number of lines that precede its input split is unknown.
         let line = match self.options.runner {
             Runner::User => format!(":{number}"),
             Runner::Hadoop => String::new(),

@@ -8,10 +8,10 @@ use program::exit::Exit;
 use program::system::Failure;
 use thiserror::Error;
 
-/// Why there is no dataset.
+/// Why a merge failed.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No run was named, and the default folder does not exist.
+    /// `--run` was not passed, and the default folder does not exist.
     #[error(
         "{run}: no such folder, expected the run to merge; write one by `mapper | LC_ALL=C sort | reducer`, or pass --run"
     )]
@@ -25,7 +25,7 @@ pub enum Error {
         /// The run.
         run: String,
     },
-    /// Partitions are missing, or there are too many.
+    /// Commit records of partitions are missing, or there are too many.
     #[error(
         "{run} has {found} of {partitions} partitions: {wrong}; run the missing reducers, or check --run"
     )]
@@ -39,7 +39,7 @@ pub enum Error {
         /// The missing and the extra ones.
         wrong: String,
     },
-    /// A record contradicts its own name.
+    /// A commit record does not match its own name.
     #[error(
         "{object} names {what} {found}, expected {expected}; the record was altered or moved: restore it"
     )]
@@ -143,7 +143,7 @@ pub enum Error {
     /// The whole run has too many bad lines.
     #[error("{}; the logs of the mappers list the first ones{}", .0, .0.advice())]
     BadLines(TooManyBad),
-    /// A file of counts that cannot be read.
+    /// A file of counts could not be read.
     #[error("--counts {}: {}", path.display(), Failure::reading("read the counts", source))]
     Counts {
         /// The file.
@@ -151,7 +151,7 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
-    /// A file of counts that holds none.
+    /// A file passed as counts contains no counts.
     #[error("--counts {}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop job client", path.display())]
     NoCounts {
         /// The file.
@@ -169,7 +169,7 @@ pub enum Error {
     /// Standard output could not be written.
     #[error("standard output: {}", Failure::writing("write the result", .0, "redirect it to another disk"))]
     Output(#[source] io::Error),
-    /// Garbage collection in a run that lacks shards.
+    /// Garbage collection was requested in a run that lacks shards.
     #[error(
         "{run}: found {found} of the {expected} objects that commit records name, expected all; nothing was deleted: restore the missing objects"
     )]
@@ -181,7 +181,7 @@ pub enum Error {
         /// Number of objects that commit records name.
         expected: usize,
     },
-    /// Garbage collection while attempts may still be running.
+    /// Garbage collection was requested while attempts may still be running.
     #[error(
         "{run}: {found} of {partitions} partitions are committed, and an attempt that still runs may need its object; \
          nothing is deleted until all partitions are committed"

@@ -16,8 +16,8 @@ pub struct Garbage {
     pub refusal: Option<Error>,
 }
 
-/// Finds the objects of a run that no commit record names, and whether they may be deleted. They may only if
-/// all partitions are committed, because then no attempt can be elected any more.
+/// Finds the objects of a run that no commit record names, and checks whether they may be deleted. They may
+/// be deleted only if all partitions are committed, because then no other attempt can be elected.
 pub fn find(store: &Store) -> Result<Garbage> {
     // The commit records are read once, before the objects are listed. If a partition is committed in
     // between, the run counts as incomplete, so the shard of that attempt is not deleted.

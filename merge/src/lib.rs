@@ -1,7 +1,7 @@
 //! Merges the shards of one run into one dataset with its vocabulary.
 //!
 //! Every shard is read and verified before anything is written. One pass sums the dictionaries, another
-//! merges the rows. No shard is in memory as a whole, and memory does not grow with the number of shards or
+//! merges the rows. Shards are read chunk by chunk, and memory does not grow with the number of shards or
 //! rows. The result depends only on the rows and the settings, not on hosts, attempts or the number of
 //! partitions.
 
@@ -63,7 +63,7 @@ pub enum Outcome {
     Unchanged(Box<DatasetManifest>),
 }
 
-/// Merges a run. If it is refused, no file has been named, neither in the run's folder nor elsewhere.
+/// Merges a run. If the run is refused, no file is created, neither in the run's folder nor elsewhere.
 pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<Outcome> {
     let commits = complete(store, read_commits(store)?)?;
     let sealed = read_seal(store)?;
@@ -75,8 +75,8 @@ pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<
     check_ledger(&seal.ledger, options)?;
     let making = Making::open(&options.dataset, &seal.settings)?;
     if let Some(manifest) = making.look()? {
-        // A dataset written by sentimill has no shards. With the same rows it is the same file: it is made again, compared,
-        // and its manifest gets the shards.
+        // A dataset written by sentimill has no shards. With the same rows, the merged dataset is the same file. The
+        // dataset is therefore made again and compared, and its manifest gets the list of shards.
         let is_of_sentimill = manifest.seal.shards.is_empty() && manifest.seal.row_digest == seal.row_digest;
         if manifest.seal.shards != seal.shards && !is_of_sentimill {
             making.refused_unless_replaced("a dataset of other shards", "one of this run")?;

@@ -1,4 +1,5 @@
-//! The program `merge`: makes a dataset and prints its card.
+//! The program `merge`: merges a run into a dataset and prints its ledger and data card, checks or describes
+//! a dataset, or cleans a run.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use store::Listed;
 /// A dataset that was read and found to be complete.
 #[derive(Clone, Debug, Serialize)]
 pub struct Checked {
-    /// Path of the dataset, as its user named it.
+    /// Path of the dataset, as the user passed it.
     pub dataset: String,
     /// Its rows.
     pub rows: u64,

@@ -1,4 +1,5 @@
-//! Merges the rows of shards into the rows of the dataset, in an order that does not depend on the shards.
+//! Merges the rows of shards into the rows of the dataset. Their order does not depend on their distribution
+//! among shards.
 
 use dataset::Row;
 use dataset::merge_sorted::merge_sorted;

@@ -141,8 +141,8 @@ pub(crate) fn seal_of(commits: &[Commit], mapper: Option<MapperCounts>) -> Seal 
     }
 }
 
-/// Compares the manifest of these commit records with the stored one. The mappers' ledger may be known in
-/// only one of them.
+/// Compares the manifest of these commit records with the stored manifest. The mappers' ledger may be missing
+/// in one of the two.
 pub(crate) fn check_sealed(store: &Store, sealed: &Seal, now: &Seal) -> Result<()> {
     let unsealed = |what: String, found: String, expected: String| {
         Err(Error::Unsealed { run: store.url(), what, found, expected })
@@ -261,7 +261,7 @@ pub(crate) fn verify(
         |sum, row| *sum += row.votes.total(),
         |sum| votes += sum,
     )?;
-    // Texts that consist of stop words have at least one vote each and are not in any shard.
+    // Texts that consist of stop words are not in any shard, and each of them has at least one vote.
     let (reviews, dropped) = (commit.counts.reviews, commit.counts.only_stopwords);
     if reviews.saturating_sub(dropped) < votes || (dropped == 0 && reviews != votes) {
         let found = format!("{votes} and {dropped} texts of stop words only");

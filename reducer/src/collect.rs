@@ -63,8 +63,8 @@ impl Collector {
         }
     }
 
-    /// Returns the collector with this progress, which counts steps after the last text, before there is a
-    /// shard to write.
+    /// Returns the collector with this progress. It counts the steps between the last text and the start of
+    /// writing the shard.
     pub fn reporting(self, progress: Progress) -> Self {
         Self { progress, ..self }
     }
@@ -135,7 +135,8 @@ impl Collector {
 
 /// Writes these words of `text` to `joined`, separated by spaces.
 fn join_words(text: &[u8], words: impl Iterator<Item = Span>, joined: &mut Vec<u8>) {
-    /// Copying this constant number of bytes is cheaper than copying the exact length of a word.
+    /// Number of bytes to copy per word. Copying a constant number of bytes is faster than copying the exact
+    /// length of each word.
     const COPIED: usize = 16;
     joined.resize(text.len() + COPIED + 1, 0);
     let mut end = 0;

@@ -1,8 +1,8 @@
 //! The commit: elects exactly one attempt of a partition.
 //!
 //! The shard is put under a name that contains the attempt. Then one put-if-absent of the partition's commit
-//! record elects it. A later attempt compares itself with the elected one. Equal rows and settings mean that
-//! the work is done. Different rows are an error.
+//! record elects it. A later attempt compares its result with that of the elected attempt. If rows and
+//! settings are equal, it succeeds. If they differ, it fails.
 
 use std::path::Path;
 
@@ -70,8 +70,8 @@ pub fn elect(store: &Store, commit: Commit, scratch: &Path) -> Result<Outcome> {
         Recorded::Other(there) => {
             let elected = parsed(store, &key, &there)?;
             agree(store, &commit, &elected, scratch)?;
-            // If this attempt was started twice, the first process may have exited before it reported the
-            // commit.
+            // If this attempt was started twice, the first process may have exited after the commit and
+            // before its report.
             let is_own = elected.object == commit.object;
             Ok(if is_own { Outcome::Won(elected) } else { Outcome::Same(elected) })
         }

@@ -116,7 +116,7 @@ pub enum Error {
         /// The value in the record and the actual one.
         found: String,
     },
-    /// Another shard has the name of this attempt's.
+    /// An object with other content has the name of this attempt's shard.
     #[error(
         "{object}: exists with other content, expected the shard of this attempt; pass another --attempt"
     )]
@@ -191,7 +191,7 @@ pub fn run(
     let before = earlier(store, task.partition)?;
     let collection = collect(input, task, store.progress())?;
     let totals = collection.totals;
-    // With many partitions or many tasks, some are empty.
+    // With several partitions or under Hadoop, a partition may be empty.
     if totals.counts.reviews == 0 && task.partitions == 1 && task.runner == Runner::User {
         return Err(Error::NoRecord);
     }
@@ -258,7 +258,7 @@ fn write_shard(path: &Path, task: &Task, collection: Collection, progress: &Prog
         written.verify_blocks(dataset::threads(THREADS_MAX), || (), |(), _| progress.advance(1), |()| ())
     });
     verified.map_err(|error| match error {
-        // The word was written as it is in the records, so the records are wrong.
+        // The reducer does not change words, so the word is wrong in the records.
         dataset::Error::Broken { rule: dataset::RULE_OF_WORDS, .. } => Error::NotCleaned,
         other => Error::Unverified(other.to_string()),
     })

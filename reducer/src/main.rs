@@ -38,7 +38,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     let options = arguments.s3.clone().unwrap_or_default();
     let Defaults { run, partition, partitions, notice } = defaults(arguments)?;
     let store = Store::open_with(&run, &options).map_err(|error| failed(error.into()))?;
-    // Checked before hours of work: the store is reachable, and no put overwrites.
+    // Checks, before hours of work, that the store is reachable and that no put request overwrites an object.
     store.probe().map_err(|error| failed(error.into()))?;
     if let Some(defaults) = notice.filter(|_| !arguments.quiet) {
         exit::notice("reducer", &defaults);
@@ -58,7 +58,7 @@ fn run(arguments: &Arguments) -> Result<(), (Exit, String)> {
     Ok(())
 }
 
-/// Only Hadoop kills a task that is silent.
+/// Starts a heartbeat under Hadoop, which kills a task that reports nothing for too long.
 fn heartbeat(task: &Task, store: &Store) -> Result<Option<Heartbeat>, reducer::Error> {
     if task.runner == Runner::User {
         return Ok(None);

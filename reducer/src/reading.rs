@@ -1,6 +1,7 @@
-//! Reads records into texts with their words, on a thread that runs parallel to the one that collects them.
+//! Reads records and tokenizes their texts, on a separate thread, in parallel to the thread that collects the
+//! rows.
 //!
-//! Reading, grouping and finding words takes a third of the time until a reducer's input ends. Looking up
+//! Reading, grouping and tokenizing takes a third of the time until the end of a reducer's input. Looking up
 //! words takes most of the rest, so two threads are sufficient.
 
 use std::io::Read;
@@ -16,7 +17,7 @@ use words::{Span, find_words, room};
 use crate::task::{Others, Task};
 use crate::{Error, Result};
 
-/// Number of batches: one is filled, one is collected, and one waits.
+/// Number of batches: one is being filled, one is being collected, and one is waiting.
 const BATCHES: usize = 3;
 /// Size of texts in bytes at which a batch is passed on.
 const BATCH_BYTES: usize = 128 << 10;
@@ -137,7 +138,7 @@ impl Reading {
                 return Ok(());
             }
             batch.texts().try_for_each(&mut each)?;
-            // The receiver is gone if the input has ended.
+            // The receiver no longer exists if the input has ended.
             let _ = self.spare.send(batch);
         }
     }

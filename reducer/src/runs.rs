@@ -1,6 +1,6 @@
 //! Merges sorted runs on disk into one shard, with bounded memory.
 //!
-//! A run has words in byte order and rows in row order, whose tokens are indexes into the run's words.
+//! A run has words in byte order and rows in row order. The tokens of its rows are indexes into its words.
 //! Indexes follow the byte order of words in every run and in the shard. Rows therefore keep their order when
 //! indexes of the run are replaced by indexes of the shard, and all runs merge in one pass.
 

@@ -1,4 +1,5 @@
-//! Output of a reducer: counters, states and the commit record for Hadoop, one line for a user.
+//! Output of a reducer. Under Hadoop, it prints counters, states and the commit record; for a user, it prints
+//! one line.
 
 use std::io::Write;
 
@@ -25,7 +26,7 @@ impl<L: Write> Said<L> {
         }
     }
 
-    /// A notice, for users too.
+    /// Prints a notice for a user; under Hadoop, reports it as the status.
     pub fn notice(&mut self, notice: &str) -> Result<()> {
         match self.runner {
             // One write, so that lines of other programs cannot interrupt it.

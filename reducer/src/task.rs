@@ -1,4 +1,4 @@
-//! The task of a reducer: its run, partition, attempt and host, from flags or from Hadoop's environment.
+//! The task of a reducer: its partition, attempt, host and settings, from flags or from Hadoop's environment.
 
 use std::path::PathBuf;
 

@@ -1,9 +1,10 @@
 //! The codebook: assigns codes to the words at the start of the input, smaller codes to more frequent words.
 //!
-//! Between reading and writing, reviews wait in memory or on disk, and consist mostly of frequent words. All
-//! threads therefore agree on a codebook first. Each thread collects texts and counts their words, and the
-//! last thread to finish builds the codebook from all counts. It is never changed after that. A word without
-//! a code is stored as text. A codebook therefore affects only the speed, never the content of a dataset.
+//! Between reading and writing, reviews are stored in memory or on disk. They consist mostly of frequent
+//! words, which short codes replace. All threads therefore first agree on one codebook. Each thread collects
+//! texts and counts their words, and the last thread to finish builds the codebook from all counts. It is
+//! never changed after that. A word without a code is stored as text. A codebook therefore affects only the
+//! speed, never the content of a dataset.
 
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,7 +111,7 @@ impl Codebook {
     /// Looks up these words of `text`. Writes those that are not stop words to the start of `found`, and
     /// returns their number.
     pub fn look_up(&self, text: &[u8], words: &[Span], found: &mut Vec<Coded>) -> usize {
-        /// Index of a word without a code, whose lower bits are [`SPELT`].
+        /// The index of a word without a code. Its lower bits are [`SPELT`].
         const NOWHERE: usize = usize::MAX;
         if found.len() < words.len() {
             found.resize(words.len(), Coded::default());
@@ -181,7 +182,7 @@ impl Codebook {
 /// How all threads agree on one codebook.
 pub struct Agreement<'a> {
     stop_words: &'a [String],
-    /// Whether a thread for which the others would wait may have ended.
+    /// Whether a thread for which the others wait may have ended.
     stopped: &'a AtomicBool,
     state: Mutex<State>,
     agreed: Condvar,
@@ -195,14 +196,14 @@ struct State {
 }
 
 impl<'a> Agreement<'a> {
-    /// For this number of threads.
+    /// Creates the agreement of this number of threads.
     pub fn among(threads: usize, stop_words: &'a [String], stopped: &'a AtomicBool) -> Self {
         let state = State { counting: threads, counted: Dictionary::new(&[]), codebook: None };
         Self { stop_words, stopped, state: Mutex::new(state), agreed: Condvar::new() }
     }
 
-    /// Adds the counts of one thread and waits for those of all others. Each thread calls this once. When all
-    /// are to stop, any codebook is returned.
+    /// Adds the counts of one thread and waits for those of all others. Each thread calls this once. If all
+    /// threads must stop, the returned codebook is arbitrary.
     pub fn join(&self, counted: &Dictionary) -> Arc<Codebook> {
         let mut state = locked(&self.state);
         state.counted.add(counted);

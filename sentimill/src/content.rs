@@ -48,7 +48,7 @@ impl DatasetContent for Milled<'_> {
         if runs.is_empty() {
             let mut spelt = Dictionary::new(&[]);
             for folded in &mut self.folded {
-                // The first one is used directly.
+                // The first dictionary is used directly, and the others are added to it.
                 let other = std::mem::replace(&mut folded.spelt, Dictionary::new(&[]));
                 if spelt.n_words() == 0 { spelt = other } else { spelt.add(&other) }
             }

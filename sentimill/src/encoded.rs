@@ -1,4 +1,4 @@
-//! Encodes reviews and rows as bytes, while they wait in blocks of memory or on disk.
+//! Encodes reviews and rows as bytes, in which form they are stored in blocks of memory or on disk.
 //!
 //! Little-endian. A review: hash u64, check u64, rating u8, length of its words in bytes u32, its words. A
 //! row: hash u64, votes (the rating as u8 if the text has one review, or 0 and five u32), split u16, length
@@ -21,7 +21,7 @@ const NONE: u16 = u16::MAX;
 pub struct Review<'a> {
     /// XXH3-64 of the cleaned text.
     pub hash: u64,
-    /// The same with a seed.
+    /// The check: a hash of the cleaned text with a random seed.
     pub check: u64,
     /// The rating.
     pub rating: u8,
@@ -91,7 +91,7 @@ pub fn read_review<'a>(bytes: &mut &'a [u8]) -> Review<'a> {
     Review { hash, check, rating, words: take_slice(bytes, length) }
 }
 
-/// A row that waits for the vocabulary.
+/// A row before the vocabulary is known, with codes in place of token ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
     /// XXH3-64 of the cleaned text.

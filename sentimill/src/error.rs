@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::reading;
 
-/// Why no dataset was made.
+/// Why no dataset was written.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The input could not be found or read.

@@ -1,4 +1,4 @@
-//! Folds the reviews of a partition into rows: one per distinct text, in order, with counts of all words.
+//! Folds the reviews of a partition into rows, one per distinct text, sorted by hash. Also counts all words.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -34,7 +34,7 @@ pub struct Folding<'a> {
     pub scratch: &'a Scratch,
     /// Storage of the counts of words without a code.
     pub spool: &'a Mutex<Spool>,
-    /// Memory of one thread, once for reviews and once for words without a code.
+    /// Memory of one thread for reviews, and the same amount for words without a code.
     pub memory_bytes: usize,
 }
 
@@ -56,7 +56,7 @@ pub struct Folder<'a> {
 pub struct Folded {
     /// The counts of texts.
     pub counts: ReducerCounts,
-    /// Number of rows that another dataset has.
+    /// Number of excluded rows, whose texts are in another dataset.
     pub left_out: u64,
     /// Number of kept tokens of the remaining rows.
     pub kept_words: u64,
@@ -87,7 +87,7 @@ impl Folded {
     }
 }
 
-/// A review, or several of one text, in memory.
+/// One or several reviews of one text, in memory.
 #[derive(Clone, Copy)]
 struct Entry {
     hash: u64,
@@ -104,7 +104,7 @@ struct RowWords {
     places: Vec<u32>,
     /// The start of each word in the bytes of the text.
     starts: Vec<u32>,
-    /// Those without a code.
+    /// The words without a code.
     spelt: Vec<Span>,
     counted: Vec<Counted>,
     joined: Vec<u8>,
@@ -135,7 +135,7 @@ impl<'a> Folder<'a> {
         }
     }
 
-    /// Totals of all its partitions.
+    /// Totals of all partitions that this thread folded.
     pub fn finish(self) -> Folded {
         self.folded
     }

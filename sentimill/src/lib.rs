@@ -1,11 +1,13 @@
-//! Makes a dataset from raw reviews on one machine: the same bytes as mappers, a sort, reducers and a merge.
+//! Converts raw reviews into a dataset on one machine. The dataset has the same bytes as the dataset that
+//! mappers, a sort, reducers and a merge produce.
 //!
-//! Texts are not sorted. All threads read lines, clean texts and put each text into the partition of its
-//! hash, with codes in place of words (`mapping.rs`). Then each partition is folded separately: reviews of
-//! one text become one row, rows are sorted by hash, and words are counted (`folding.rs`). The partitions in
-//! order are the dataset, whose vocabulary is known by then (`content.rs`). Memory is bounded for every
-//! input: data that does not fit is spilled to disk (`scratch.rs`). The definitions of line, text, row and
-//! dataset come from the crates that the other programs use too.
+//! Unlike in a Hadoop job, texts are not sorted. All threads read lines, clean texts and put each text into
+//! the partition of its hash, with codes in place of words (`mapping.rs`). Then each partition is folded
+//! separately: reviews of one text become one row, rows are sorted by hash, and words are counted
+//! (`folding.rs`). The rows of the partitions, in the order of the partitions, are the rows of the dataset.
+//! Its vocabulary is known after all partitions are folded (`content.rs`). Memory is bounded for every input:
+//! data that does not fit is spilled to disk (`scratch.rs`). Lines, texts, rows and datasets are defined by
+//! the same crates that the other programs use.
 
 pub mod arguments;
 pub mod codebook;
@@ -80,14 +82,14 @@ pub struct Made {
 /// Interval at which bars are updated and an interruption is detected.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Eighths of the memory for waiting reviews and rows.
+/// Share of the memory for stored reviews and rows, in eighths.
 const WAITING_EIGHTHS: usize = 3;
-/// The sample of texts for the codebook takes one part in this number of the memory, for all threads
-/// together.
+/// The sample of texts for the codebook takes 1/`SAMPLE_PART` of the memory, for all threads together.
 const SAMPLE_PART: usize = 16;
 /// A larger sample does not improve the codebook.
 const SAMPLE_BYTES_MAX: usize = 48 << 20;
-/// Partitions being folded take one part in this number of the memory, and so do words without a code.
+/// Partitions that are being folded take 1/`FOLDING_PART` of the memory. Words without a code take the same
+/// share.
 const FOLDING_PART: usize = 8;
 /// Offsets in a partition are 32-bit integers.
 const FOLDING_BYTES_MAX: usize = 1 << 30;
@@ -149,14 +151,14 @@ pub fn run(
     Ok(Made { manifest, card })
 }
 
-/// In the manifest in place of a run's folder, because there are no shards.
+/// Name of the run in the manifest. It replaces the URL of a run's folder, because there are no shards.
 const RUN: &str = "sentimill";
 
 struct Job<'a> {
     reading: &'a Reading,
     options: &'a Options,
     interrupt: &'a AtomicBool,
-    /// All threads are to stop.
+    /// Whether all threads must stop.
     stopped: AtomicBool,
     scratch: &'a Scratch,
 }
@@ -240,7 +242,7 @@ impl Job<'_> {
         messages
     }
 
-    /// The sources with lines of which none is a review.
+    /// The sources that have lines but no review.
     fn without_review(&self, mapped: &[Mapped]) -> WithoutReview {
         let mut without = WithoutReview::default();
         for (number, source) in self.reading.sources().iter().enumerate() {
@@ -297,7 +299,7 @@ impl Job<'_> {
         bar.finish_and_clear();
         let mut folded = folded?;
         if folded.iter().any(|part| !part.spelt_runs.is_empty()) {
-            // If part of the words are on disk, all of them are written there.
+            // If some of the words are on disk, all others are written to disk, too.
             folded.iter_mut().try_for_each(|part| part.spill(spool))?;
         }
         let rows =

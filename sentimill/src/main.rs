@@ -88,7 +88,8 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     print(&text).map_err(|error| failed(Error::Output(error)))
 }
 
-/// The name of one file without its extensions, in the current folder; for other inputs a fixed name.
+/// Default of `--out`, in the current folder. For one file, it is the file's name without its extensions and
+/// with .h5; for other inputs, it is [`DEFAULT_OUT`].
 fn default_out(inputs: &[String]) -> PathBuf {
     let name = match inputs {
         [input] if Path::new(input).is_file() => Path::new(input).file_name(),

@@ -55,9 +55,9 @@ pub struct Mapped {
     pub told: Told,
     /// The classes without a rating.
     pub unrated: UnratedClasses,
-    /// What its lines of each source were, by the numbers of the sources.
+    /// What the thread found in each source, by index of the source.
     pub held: Vec<Held>,
-    /// The beginning of its first line, and its position.
+    /// The beginning of the thread's first line, and the position of this line.
     pub beginning: Option<(InputPlace, Vec<u8>)>,
     /// The codebook of all threads.
     pub codebook: Arc<Codebook>,
@@ -88,7 +88,7 @@ pub struct BadLine {
 }
 
 impl Told {
-    /// Adds a line, and drops those that are no longer among the first.
+    /// Adds a line, and drops the lines that are no longer among the first ones of their reason.
     fn add(&mut self, reason: &'static str, line: BadLine) {
         self.0.push((reason, line));
         self.0.sort_unstable();
@@ -99,7 +99,7 @@ impl Told {
         });
     }
 
-    /// Adds those of another thread.
+    /// Adds the lines of another thread.
     pub fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|&(reason, line)| self.add(reason, line));
     }
@@ -292,7 +292,7 @@ impl Encoder<'_> {
     }
 }
 
-/// Finds the words of a text. Returns their number.
+/// Tokenizes a text. Returns the number of its words.
 #[inline]
 fn words_of(text: &[u8], words: &mut Vec<Span>) -> usize {
     if words.len() < room(text.len()) {

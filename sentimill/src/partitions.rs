@@ -54,7 +54,7 @@ impl<'a> Partitions<'a> {
         Self { scratch, partitions, block_bytes, held: 0, held_max }
     }
 
-    /// Returns a block with capacity for `bytes` bytes of a review with this hash, to which it is appended.
+    /// Returns a block with capacity for `bytes` bytes, to which a review with this hash is appended.
     #[inline]
     pub fn room(&mut self, hash: u64, bytes: usize) -> Result<&mut Vec<u8>> {
         let blocks = &self.partitions[partition_of(hash)].blocks;
@@ -143,7 +143,7 @@ impl Partition {
                 scratch.read_at(&mut bytes, at)?;
                 let whole = each_whole(&bytes, &mut visit)?;
                 at += whole as u64;
-                // A review longer than the bytes read.
+                // The review is longer than the bytes that were read.
                 wanted = if whole == 0 { 2 * wanted } else { WRITE_BYTES };
             }
         }

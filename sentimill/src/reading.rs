@@ -4,14 +4,15 @@
 //! found, and a Parquet file into its row groups. Each thread takes and reads these pieces itself. Inputs
 //! that can only be read sequentially (other compressed files, standard input, pipes and objects of a bucket)
 //! are decompressed and split into lines by threads of this module, at most one per consumer, which pass the
-//! lines on in batches. Which thread gets a line, and in which order, is not defined.
+//! lines on in batches. The assignment of lines to threads and the order of lines are undefined.
 //!
-//! Memory is bounded for every input. Per consumer thread it consists of a reader's buffer and one line of
-//! maximum length (see [`ReadingOptions::line_bytes_max`]); three batches of lines, each with 1 MiB, one line
-//! of maximum length and a table of 2 MiB; a decoder for the thread and one for a stream (a zstd file may
-//! require 128 MiB), and three parts of 8 MiB for an object; and the pages of two Parquet columns with some
-//! hundred rows, in the size chosen by their writer. The lists of names, of ranges (24 bytes per 16 MiB), of
-//! groups of members (8 bytes each) and of row groups (about 2 KiB each) grow with the inputs.
+//! Memory is bounded for every input. Each consumer thread requires the following memory. A reader has a
+//! buffer and one line of maximum length (see [`ReadingOptions::line_bytes_max`]). Each of three batches of
+//! lines has 1 MiB, one line of maximum length and a table of 2 MiB. There is one decoder for the thread and
+//! one for a stream (a zstd file may require 128 MiB). An object has three parts of 8 MiB. Two Parquet
+//! columns have pages with some hundred rows, whose size their writer has chosen. The lists of names, of
+//! ranges (24 bytes per 16 MiB), of groups of members (8 bytes each) and of row groups (about 2 KiB each)
+//! grow with the inputs.
 //!
 //! The content of lines is not interpreted.
 
@@ -258,7 +259,8 @@ impl Reading {
         }
     }
 
-    /// Files with members are split one after the other, each by all threads.
+    /// Takes the next group of members. Files are split one after the other, and all threads take groups of
+    /// the same file.
     fn take_group(&self) -> Result<Option<(&MemberFile, MemberGroup)>, Error> {
         loop {
             let at = self.next_member_file.load(Ordering::Relaxed);
@@ -305,7 +307,8 @@ impl Reading {
         line_numbers::line_numbers(path, self.line_bytes_max, offsets).ok().flatten()
     }
 
-    /// How much has been read, of compressed sources as they lie there. A piece of a file counts when it has been read.
+    /// Number of bytes read so far. Of compressed sources, compressed bytes are counted. A piece of a file is counted
+    /// when it has been read completely.
     pub fn bytes_read(&self) -> u64 {
         self.state.bytes_read.load(Ordering::Relaxed)
     }
@@ -391,7 +394,7 @@ enum Manner {
         bytes: u64,
     },
     Compressed(Compression),
-    /// It is decoded sequentially.
+    /// UTF-16, which is decoded sequentially.
     Utf16,
     Parquet,
 }

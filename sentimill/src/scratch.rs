@@ -1,5 +1,5 @@
-//! Storage for data that does not fit in memory: parts of one unnamed file. The system removes it when the
-//! program ends, even if it is killed.
+//! Storage for data that does not fit in memory: parts of one unnamed file. The operating system deletes the
+//! file when the program exits, even if the program is killed.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -49,12 +49,12 @@ impl Scratch {
         self.held_max
     }
 
-    /// Accounts for bytes in memory elsewhere.
+    /// Counts bytes that a caller holds in memory towards the limit.
     pub fn hold(&self, bytes: usize) {
         self.held.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Releases bytes in memory elsewhere.
+    /// Stops counting bytes that a caller has freed.
     pub fn release(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -105,7 +105,7 @@ impl Scratch {
         if let Some(file) = self.file.get() {
             return Ok(file);
         }
-        // If two threads create the file at the same time, one of them is dropped at once.
+        // If two threads create a file at the same time, one of the two files is dropped immediately.
         let file = tempfile::tempfile_in(&self.folder).map_err(|source| self.failed(source))?;
         Ok(self.file.get_or_init(|| file))
     }

@@ -1,5 +1,5 @@
-//! Saves a training's tensors in a checkpoint and restores them. Rank 0 writes and reads; the others receive what it
-//! read.
+//! Saves a training's tensors in a checkpoint and restores them. Rank 0 writes and reads the files, and broadcasts
+//! the restored training to the other ranks.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! The commands of the program, from their arguments on.
+//! The commands of the program. Each module converts the arguments of a command into calls of the other
+//! modules.
 
 mod device;
 mod evaluate;

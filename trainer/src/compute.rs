@@ -37,7 +37,7 @@ impl Compute {
         self.team.as_deref()
     }
 
-    /// The same, as a shared reference.
+    /// The threads of the built-in kernels, as a shared reference.
     pub(crate) fn shared_team(&self) -> Option<Arc<Team>> {
         self.team.clone()
     }

@@ -1,4 +1,5 @@
-//! Addresses of this machine on which the other ranks, and as few other hosts as possible, can connect.
+//! Determines the address of this machine on which its ranks listen. The other ranks, and as few other hosts
+//! as possible, can connect to this address.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};

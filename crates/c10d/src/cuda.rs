@@ -14,9 +14,9 @@ const NCCL_PART: Option<&[u8]> = None;
 
 const LIBRARY: &str = "libtorch_cuda.so";
 
-/// Loads PyTorch's CUDA library and the NCCL part. Call it before the process first asks tch for a GPU, because
-/// libtorch caches the answer. The path of libtorch_cuda.so is `C10D_LIBTORCH_CUDA`, by default the folder of
-/// libtorch_cpu. Errors: this program or this machine lacks a component, which the message names.
+/// Loads PyTorch's CUDA library and the NCCL part. Call it before the process first queries tch for a GPU,
+/// because libtorch caches the result. The path of libtorch_cuda.so is `C10D_LIBTORCH_CUDA`, by default the
+/// folder of libtorch_cpu. Errors: this program or this machine lacks a component, which the message names.
 ///
 /// ```
 /// match c10d::load_cuda() {

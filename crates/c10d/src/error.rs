@@ -61,10 +61,10 @@ pub enum Error {
     /// The ranks did not find each other.
     #[error("{detail}")]
     Rendezvous {
-        /// The missing ranks, or the service that did not answer.
+        /// The missing ranks, or the service that did not respond.
         detail: String,
     },
-    /// The store did not answer, or refused the call.
+    /// The store did not respond, or refused the call.
     #[error("store {store}: {call}: {detail}")]
     Store {
         /// Address of the store.
@@ -198,9 +198,10 @@ pub enum Cause {
     Left,
     /// A connection failed, every watched rank is alive, and this is the only unwatched rank.
     Unwatched,
-    /// One of its calls failed for another reason than a lost rank, and it left the group.
+    /// It left the group after one of its calls had failed for another reason than a lost rank.
     GaveUp,
-    /// It leads the watch, but key verification between it and this rank did not succeed.
+    /// It is the leader of the watch, but the mutual verification of keys between the leader and this rank
+    /// failed.
     Unwelcome,
 }
 

@@ -21,10 +21,10 @@ use join::{check_place, explain_absence, invalid_joining, join, present_key};
 pub use work::Work;
 use work::{CopyBack, Started};
 
-// Maximum wait for the watch to name the lost rank after a connection failed. The watch's connection to that rank
-// closes at the same time.
+// Maximum wait for the watch to name the lost rank after a connection has failed. The watch's connection to the
+// lost rank closes at the same time.
 const VERDICT_LIMIT: Duration = Duration::from_secs(2);
-// Maximum wait of a finished rank for the others, which may still be receiving its last data.
+// Maximum time that a finished rank waits for the others, which may still be receiving its last data.
 const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
 
 /// A group of ranks that make the same calls in the same order.
@@ -172,8 +172,8 @@ impl ProcessGroup {
         }
     }
 
-    /// Replaces the tensor by the reduction over all ranks. Shape and kind must be equal on all ranks. Every rank
-    /// gets identical bits.
+    /// Replaces the tensor with the reduction over all ranks. Shape and kind must be equal on all ranks. Every
+    /// rank gets identical bits.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -214,8 +214,8 @@ impl ProcessGroup {
         self.begin(CALL, self.inner.all_reduce(&dense, op), copy_back)
     }
 
-    /// Replaces the tensor on every rank by that of `root`. Takes every kind; shape and kind must be equal on all
-    /// ranks.
+    /// Replaces the tensor on every rank with the tensor of rank `root`. Takes every kind; shape and kind must be
+    /// equal on all ranks.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};
@@ -308,7 +308,7 @@ impl ProcessGroup {
     }
 
     /// Returns this rank's share of the reduction over all ranks: rows `rank * n` to `(rank + 1) * n`, where the
-    /// first dimension is `n` times the number of ranks. Gloo reduces the whole tensor for it.
+    /// first dimension is `n` times the number of ranks. With Gloo, the whole tensor is reduced first.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -509,8 +509,8 @@ impl ProcessGroup {
         self.begin(CALL, self.inner.receive(&dense, from, i32::from(tag)), copy_back)
     }
 
-    /// Checks that all watched ranks are alive, without communication. On a GPU, calls return before they finish:
-    /// after a synchronization, call this before using the results.
+    /// Checks that all watched ranks are alive, without communication. On a GPU, calls return before their
+    /// communication ends. Synchronize the GPU, then call this, then use the results.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup};

@@ -1,8 +1,9 @@
 //! The secret with which ranks of a watch authenticate each other.
 //!
-//! The key itself is never sent. The leader sends a random number. The follower answers with its own random number
-//! and a code over both. The leader answers with another code. A listener on the network learns nothing that
-//! authenticates another connection. Later messages on the connection are neither encrypted nor signed.
+//! The key itself is never sent. The leader sends a random number. The follower responds with its own random
+//! number and with a code over both numbers. The leader responds with another code. Someone who reads these
+//! messages on the network cannot use them to authenticate another connection. Later messages on the connection
+//! are neither encrypted nor signed.
 
 use std::fmt;
 use std::io;

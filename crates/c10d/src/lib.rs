@@ -1,12 +1,12 @@
 //! PyTorch's distributed engine, c10d, for tch tensors.
 //!
-//! Ranks find each other through a [`TcpStore`] and join a [`ProcessGroup`] over Gloo or NCCL. Its collectives take
-//! tch tensors without a copy. A [`Reducer`] sums gradients over the ranks while backward is running. All of this is
-//! PyTorch's code, called through a C++ shim (csrc/). Rust ranks and Python ranks can therefore be in one group, and
-//! torchrun can start both.
+//! Ranks find each other through a [`TcpStore`] and join a [`ProcessGroup`] over Gloo or NCCL. The collectives of a
+//! group do not copy tch tensors. A [`Reducer`] sums gradients over the ranks while backward is running. These are
+//! PyTorch's implementations, called through a C++ shim (csrc/). Rust ranks and Python ranks can therefore be in one
+//! group, and torchrun can start both.
 //!
 //! Every call returns within a time limit. If a peer dies or stops, the call returns within seconds with an [`Error`]
-//! that names the rank, because each rank runs a watch besides its collectives. No call panics, and no C++ exception
+//! that names the rank, because each rank runs a watch in a separate thread. No call panics, and no C++ exception
 //! leaves the shim.
 //!
 //! The crate does not depend on models, batches or datasets.

@@ -43,11 +43,12 @@ pub struct Options {
     /// Key with which the ranks' watches authenticate each other, equal on all ranks. None: they use a token in the
     /// store. Anyone who can read the store can then send false losses and so end calls.
     pub key: Option<Key>,
-    /// Compares calls before they are made, with one more small collective per call. If another rank makes a
-    /// different call, or the same call with another shape or kind, every rank gets an error. Without checks, such
-    /// calls time out, give wrong values or, if a message is too long, abort the process. With checks, calls that
-    /// start work wait until all ranks have made them, and receives with the same tag from the same rank must be
-    /// waited for in the order of their start. Takes effect only if all ranks enable it; Python ranks cannot.
+    /// Compares the calls of all ranks before their data is sent, with one additional small collective per call.
+    /// If another rank makes a different call, or the same call with another shape or kind, every rank gets an
+    /// error. Without checks, such calls time out, give wrong values or, if a message is too long, abort the
+    /// process. With checks, calls that start work wait until all ranks have made them, and receives with the same
+    /// tag from the same rank must be waited for in the order of their start. Takes effect only if all ranks
+    /// enable it; Python ranks cannot.
     ///
     /// Default: off, except in debug builds and if `TORCH_DISTRIBUTED_DEBUG` is `DETAIL`, as for PyTorch's groups.
     pub checked: bool,

@@ -26,14 +26,14 @@ pub struct ReducerOptions {
     pub first_bucket_bytes: usize,
     /// Size of the other buckets.
     pub bucket_bytes: usize,
-    /// Whether a rank may leave parameters unused in a step. Costs a traversal of the graph and one more small
-    /// all-reduce per step. If not set, an unused parameter is an error.
+    /// Whether parameters may be unused on a rank in a step. This costs a traversal of the graph and one
+    /// additional small all-reduce per step. If it is false, an unused parameter is an error.
     pub find_unused: bool,
 }
 
 impl Default for ReducerOptions {
-    /// PyTorch's bucket sizes. Gradients are summed, so each rank must divide its loss by the count of the whole
-    /// batch.
+    /// PyTorch's bucket sizes. Gradients are summed, so each rank must divide its loss by the number of rows in
+    /// the whole batch.
     fn default() -> Self {
         Self {
             reduction: GradientReduction::Sum,
@@ -77,9 +77,9 @@ pub enum GradientReduction {
 pub struct BucketTimes {
     /// Size of the bucket.
     pub bytes: u64,
-    /// Its last gradient was computed, and its reduction started.
+    /// When the bucket's last gradient was computed and its reduction started.
     pub ready: Duration,
-    /// Its reduction ended. None on a GPU, which computes asynchronously.
+    /// When its reduction ended. None on a GPU, because GPUs compute asynchronously.
     pub reduced: Option<Duration>,
 }
 
@@ -88,8 +88,9 @@ pub struct BucketTimes {
 /// process therefore sums in the same order, with identical bits.
 ///
 /// [`backward`](Self::backward) adds the reduced gradient of all ranks to each parameter's gradient. Set gradients to
-/// zero before the next step. A parameter that no rank used keeps its gradient. A backward that bypasses this type
-/// adds only to this rank's gradients. This allows accumulation over several batches and one reduction.
+/// zero before the next step. A parameter that no rank used keeps its gradient. A backward pass that does not use
+/// this type adds only to this rank's gradients. Gradients can therefore be accumulated over several batches and
+/// reduced once.
 ///
 /// ```
 /// use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};
@@ -145,10 +146,11 @@ impl<'g> Reducer<'g> {
         .map_err(|failure| group.explain(MAKING, failure))
     }
 
-    /// Computes the gradients of `loss` and reduces them. Every rank must call it, also a rank whose share of the
-    /// batch is empty. The loss of such a rank is a sum over no rows, which must still depend on the parameters.
-    /// Errors include a loss that does not depend on every parameter or, with `find_unused`, on none. The other ranks
-    /// then wait for this rank's gradients, so the group is unusable.
+    /// Computes the gradients of `loss` and reduces them. Every rank must call this method, even if its share of the
+    /// batch is empty. The loss of such a rank is a sum over no rows, which must still depend on the parameters. A
+    /// loss that does not depend on every parameter is an error; with `find_unused`, a loss that depends on no
+    /// parameter is an error. After such an error the other ranks wait for this rank's gradients, so the group is
+    /// unusable.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, Reducer, ReducerOptions};

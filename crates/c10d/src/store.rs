@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::ffi;
 use crate::launch::Launch;
 
-// Additional time for a call after its limit; a running server answers much faster.
+// Additional time for a call after its limit; a running server responds much faster.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A key-value store that every rank can reach.
@@ -47,8 +47,8 @@ impl std::fmt::Debug for TcpStore {
 }
 
 impl TcpStore {
-    /// Serves a store on `host` only, an address of this machine or its name, and connects to it. Port 0 selects a
-    /// free port.
+    /// Serves a store and connects to it. The server listens only on `host`, an address or the name of this
+    /// machine. Port 0 selects a free port.
     ///
     /// ```
     /// let store = c10d::TcpStore::serve("127.0.0.1", 0, std::time::Duration::from_secs(10))?;

@@ -1,16 +1,16 @@
 //! Detects that another rank has died or stopped, during any call, and names the rank.
 //!
-//! Gloo and NCCL report at best that a connection broke. They do not report a stopped process before their time
-//! limit, which must be long because slow ranks are legitimate. Each rank therefore keeps one TCP connection to a
-//! leader, and a thread that sends heartbeats on it. The leader is the first rank to put its address into the store.
-//! If a connection closes, or is silent for the silence limit, the rank is lost: the leader notifies all ranks, and
-//! each fails its pending calls.
+//! Gloo and NCCL report at best that a connection broke. They report a stopped process only at their time limit,
+//! which must be long because ranks may be slow. Each rank therefore keeps one TCP connection to a leader, and a
+//! thread that sends heartbeats on this connection. The leader is the first rank to put its address into the store.
+//! If a connection closes, or is silent for the silence limit, its rank counts as lost. The leader then notifies all
+//! ranks, and each of them ends its pending calls with an error.
 //!
 //! Silence is counted in ticks of the local thread, not in clock time. A machine that was suspended therefore reports
-//! no false loss.
+//! no rank as lost by mistake.
 //!
-//! The watch does not depend on tensors or collectives. Python ranks do not take part. They count only in the size of
-//! the group.
+//! The watch does not depend on tensors or collectives. Python ranks do not take part. They only count towards the
+//! size of the group.
 
 mod connection;
 mod follower;
@@ -39,7 +39,7 @@ use offer::Offer;
 
 /// Heartbeats per silence limit. A few delayed ones on a busy machine do not make a rank lost.
 const BEATS_PER_LIMIT: u32 = 10;
-/// Maximum wait of a rank that leaves after an error, until its thread has notified the others.
+/// Maximum time that a rank which leaves after an error waits until its thread has notified the others.
 const TELL_LIMIT: Duration = Duration::from_secs(1);
 
 /// This rank's handle of the watch.

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The result of merge and sentimill: the facts of the ledger and of the data card.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
-    /// Path of the dataset, as its user named it.
+    /// Path of the dataset, as the user passed it.
     pub dataset: String,
     /// Whether the dataset was written now. Otherwise it existed with the same content.
     pub written: bool,

@@ -1,17 +1,20 @@
-//! Finds the line numbers of a few bad lines of a file, by reading the file again up to the last of them.
+//! Determines the line numbers of a few bad lines of a file. The file is read again, up to the last of these
+//! lines.
 //!
-//! Threads read parts of files, so that no thread knows how many lines precede its own.
+//! This is necessary because threads read parts of files, so the number of preceding lines is unknown to a
+//! thread.
 
 use std::io;
 use std::path::Path;
 
 use corpus::lines::LineReader;
 
-/// No line number is worth reading more bytes again.
+/// Maximum number of bytes to read again.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// The number, from 1, of the line at each of these offsets, which ascend; `None` where that takes too long. Offsets count
-/// the bytes before a line, of a compressed file those after decompression.
+/// The line numbers, from 1, of the lines at these ascending offsets; `None` if reading the file again would take too
+/// long. The offset of a line is the number of bytes before it; in a compressed file, the number of decompressed
+/// bytes.
 pub(super) fn line_numbers(
     path: &Path,
     line_bytes_max: usize,

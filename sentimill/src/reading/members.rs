@@ -121,7 +121,7 @@ impl MemberFile {
         members.pause_at(group.end);
         let window = Window { members, inflated: 0, end: &end };
         each_line(window, (&end, group.number == 0), part, visit)?;
-        // Not set if the reading was stopped.
+        // The end is not set if reading was stopped.
         if let Some(inflated) = end.at() {
             locked(&self.cutting).inflated[group.number] = inflated;
         }
@@ -159,7 +159,7 @@ impl Read for Window<'_> {
     }
 }
 
-/// The bytes of a file from an offset.
+/// The bytes of a file, starting at an offset.
 struct FileFrom<'a> {
     file: &'a File,
     at: u64,

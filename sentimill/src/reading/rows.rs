@@ -47,7 +47,7 @@ pub(super) struct RowGroup {
     /// Number of rows in the file before this group.
     first_row: u64,
     n_rows: usize,
-    /// Its share of the file's size.
+    /// The row group's share of the file's size.
     bytes: u64,
 }
 
@@ -359,7 +359,7 @@ impl ChunkReader for Chunks {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        // Checked before memory is allocated, because a damaged file may contain any length.
+        // The length is checked before memory is allocated, because a damaged file may contain any length.
         if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             let found = format!(
                 "{length} bytes from byte {start} on, expected a file of more than {} bytes",
@@ -397,7 +397,7 @@ fn guarded<T>(decode: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
 fn damaged(source: &Source, error: ParquetError) -> Error {
     let found = match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
-            // An error of the system, not one created by the decoder.
+            // This is an error of the operating system, not of the decoder.
             Ok(error) if error.raw_os_error().is_some() => return source.unreadable("read it", *error),
             Ok(error) => error.to_string(),
             Err(error) => error.to_string(),

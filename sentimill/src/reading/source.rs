@@ -17,7 +17,7 @@ use super::Error;
 pub struct Source {
     /// Name for messages; `-` is standard input.
     pub name: String,
-    /// Size in bytes, compressed if the source is, if it is known in advance.
+    /// Size in bytes, if it is known in advance. For a compressed source, the compressed size.
     pub bytes: Option<u64>,
     pub(super) kind: Kind,
 }
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Object(Box<Object>),
 }
 
-/// As in shells: a star does not match a slash or a leading dot.
+/// Patterns match as in shells: a star does not match a slash or a leading dot.
 const AS_SHELLS_DO: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 

@@ -1,8 +1,8 @@
 //! Reads sequential sources into batches of lines, through a queue of limited length.
 //!
 //! A thread of this module decompresses sources and splits them into lines, one source after the other. The
-//! consumer threads take whole batches and return them for reuse. Lines of a slow source become visible when
-//! a batch is full or the source ends.
+//! consumer threads take whole batches and return them for reuse. The consumers get the lines of a slow
+//! source only when a batch is full or the source ends.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -72,7 +72,7 @@ struct BatchLine {
 
 #[derive(Debug)]
 enum BatchContent {
-    /// This number of bytes of the batch, after those of the previous line.
+    /// A line of this number of bytes. Its bytes follow those of the previous line in the batch.
     Bytes(usize),
     TooLong {
         bytes: u64,
@@ -287,7 +287,7 @@ impl Batch {
         self.bytes.len() >= BATCH_BYTES || self.lines.len() >= BATCH_LINES
     }
 
-    /// Visits its lines.
+    /// Visits the lines of the batch.
     pub(super) fn each_line<E>(
         &self,
         visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
@@ -309,7 +309,7 @@ impl Batch {
 }
 
 impl Source {
-    /// Its bytes from the start.
+    /// Opens the bytes of the source, from its start.
     fn stream(&self) -> io::Result<Box<dyn Read>> {
         Ok(match &self.kind {
             Kind::StandardInput => Box::new(program::stdin()?),

@@ -1,8 +1,9 @@
 //! Reads the lines of a stretch of a source (a range, or a group of members) without the bytes before it.
 //!
 //! A line belongs to the stretch that contains the byte before the line. The first line of a source belongs
-//! to its first stretch. The reader of a stretch therefore skips everything up to the first line end, and
-//! reads past the end of the stretch until the line that starts at or before that end is complete.
+//! to its first stretch. The reader of a stretch therefore skips everything up to the first line end. It then
+//! reads past the end of the stretch, until the last line that starts at or before the end of the stretch is
+//! complete.
 
 use std::cell::Cell;
 use std::io::Read;
@@ -63,7 +64,7 @@ pub(super) fn each_line<E: From<Error>>(
         }
     }
     end.is_passed.set(true);
-    // Both checks are needed: the LF of a CRLF, still to be skipped, may precede the next line.
+    // Both checks are required, because the LF of a CRLF that is not skipped yet may precede the next line.
     while !end.is_before(lines.offset()) {
         let Some(line) = lines.next_line().map_err(unreadable)? else { break };
         if end.is_before(line.offset) || part.state.is_stopped() {

@@ -16,7 +16,7 @@ pub fn choose(computing: &Computing, backend: ComputeName) -> Result<Compute> {
     }
 }
 
-/// A GPU must be detected before PyTorch is used for anything else.
+/// Selects the device. GPUs must be detected before PyTorch is used for anything else.
 fn device(computing: &Computing) -> Result<Device> {
     match computing.device {
         DeviceName::Cpu => Ok(Device::Cpu),

@@ -25,8 +25,8 @@ struct Evaluated<'a> {
     dataset: Cow<'a, str>,
     #[serde(flatten)]
     metrics: Metrics,
-    /// Number of rows whose hashes are among those that the model keeps of its training split; `null` if it keeps
-    /// none.
+    /// Number of rows that were probably in the model's training split: their hashes are among the hashes of that
+    /// split in the model folder. `null` if the model folder contains no hashes.
     trained_on: Option<u64>,
 }
 

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::families::{SavedClassifier, read_classifier};
 use crate::tell::tell;
 
-/// Reads a model folder of any program and writes a new one.
+/// Reads a model folder and writes a new one.
 pub fn export(arguments: &Export) -> Result<()> {
     let out = arguments.out.clone().unwrap_or_else(|| default_out(&arguments.model));
     check_place(&out)?;
@@ -39,7 +39,8 @@ pub fn export(arguments: &Export) -> Result<()> {
     Ok(())
 }
 
-/// The name of the training folder, or of the model folder where there is none, with `.export`.
+/// The default of `--out`: the name of the training folder with `.export`. Without a training folder, it is
+/// the name of the model folder with `.export`.
 fn default_out(model: &Path) -> PathBuf {
     let absolute = std::path::absolute(model).unwrap_or_else(|_| model.to_owned());
     let is_of_training = absolute.file_name().is_some_and(|name| name == MODEL);

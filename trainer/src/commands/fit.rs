@@ -1,4 +1,4 @@
-//! `trainer fit`: arguments into a saved classifier.
+//! `trainer fit`: converts arguments and a dataset into a saved classifier.
 
 use std::path::Path;
 

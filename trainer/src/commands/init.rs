@@ -1,4 +1,4 @@
-//! Initial weights of `--init-from`: those of a model folder, or word vectors.
+//! Initial weights from `--init-from`: the weights of a model folder, or word vectors.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The model folder that a path means: the path itself, or the model of a training folder.
+//! Finds the model folder for a path. It is the path itself, or the model folder in a training folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ mod tests {
 
         assert_eq!(folder(&training, "MODEL").unwrap(), model);
         assert_eq!(folder(&model, "MODEL").unwrap(), model);
-        // Any other folder is named as it was passed.
+        // An error message contains any other folder as it was passed.
         assert_eq!(folder(folder_of_all.path(), "MODEL").unwrap(), folder_of_all.path());
     }
 

@@ -1,4 +1,5 @@
-//! The folder or file that a command writes: checked before anything is read, so that nothing is computed in vain.
+//! The folder or file that a command writes. It is checked before any input is read, so that a computation does
+//! not fail at its end.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -35,7 +36,7 @@ pub struct Out {
     folder: PathBuf,
     checkpoints: Checkpoints,
     existing: Existing,
-    /// On rank 0.
+    /// The lock; only on rank 0.
     _hold: Option<Hold>,
 }
 
@@ -75,7 +76,7 @@ impl Out {
         self.folder.join(MODEL)
     }
 
-    /// Deletes the training that is replaced, if any. On rank 0, before the first file is written.
+    /// Deletes the training that is replaced, if any. Called on rank 0, before the first file is written.
     pub fn clear(&self) -> Result<()> {
         match self.existing {
             Existing::Replace => Ok(training::clear(&self.folder)?),
@@ -99,7 +100,8 @@ impl Out {
             found: error.to_string(),
             expected: "the settings of a training; choose another --out".to_owned(),
         })?;
-        // The recipe of an older folder has other names. Its checkpoints contain their own version.
+        // In folders of older versions, the settings of the recipe have other names. Checkpoints contain
+        // their own version.
         if settings.version < FORMAT_VERSION {
             return Ok(is_complete);
         }

@@ -1,10 +1,10 @@
-//! Prints the result of a training in three lines, with the baseline of always predicting the most frequent label.
+//! Formats the result of a training in three lines, with the majority-class baseline.
 
 use batches::Part;
 use scoring::{LargerClass, Metrics};
 
-/// A model with a higher AUC has learned, even if its scores do not cross the threshold, as with few rows of one
-/// label.
+/// A model with a higher AUC ranks rows better than chance, even if no score crosses the threshold. This happens
+/// if few rows have one of the labels.
 const RANKS_ROWS: f64 = 0.6;
 
 /// Accuracy, F1 and AUC, each with its baseline, and a fourth line if the model is not better than the baseline.

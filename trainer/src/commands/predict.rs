@@ -1,4 +1,5 @@
-//! `trainer predict`: lines of files or standard input into one prediction per line on standard output.
+//! `trainer predict`: reads lines of files or of standard input, and writes one prediction per line to
+//! standard output.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -66,7 +67,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     }
 }
 
-/// Lines that could not be read in the format, and predictions.
+/// Counts of lines that could not be parsed in the format, and of predictions.
 #[derive(Default)]
 struct Unread {
     bad_line: u64,
@@ -86,7 +87,7 @@ impl Unread {
         self.predicted += other.predicted;
     }
 
-    /// Whether lines are in another format: none has a prediction.
+    /// Whether the lines are probably in another format, because none has a prediction.
     fn is_all(&self) -> bool {
         self.predicted == 0 && self.bad_line + self.no_text > 0
     }
@@ -137,7 +138,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// Opens it; compressed input is decompressed and UTF-16 decoded.
+    /// Opens the input. Compressed input is decompressed, and UTF-16 is decoded.
     fn open(self) -> predict::Result<Box<dyn Read + 'a>> {
         let opened: io::Result<Box<dyn Read + 'a>> = match self {
             Self::Standard => {

@@ -1,4 +1,5 @@
-//! `trainer pretrain`: arguments into a saved next-word model. All rows are training rows.
+//! `trainer pretrain`: converts arguments and a dataset into a saved next-word model. All rows are training
+//! rows.
 
 use batches::{Division, Smallest};
 

@@ -13,16 +13,16 @@ use crate::train::Event;
 use runs::tensorboard::EventFile;
 use runs::training::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
 
-/// Between two lines on standard error, or two lines of the file.
+/// Time between two lines on standard error, and between two lines of the file.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Metrics in the training folder: `metrics.jsonl`, and the same for TensorBoard; on rank 0.
+/// Metrics in the training folder: `metrics.jsonl`, and the same values for TensorBoard. Only on rank 0.
 pub struct Log {
     metrics: PathBuf,
     file: File,
     events: EventFile,
     begin: Instant,
-    /// The first error. It is reported at the end: a training is not stopped for it.
+    /// The first error. It is reported at the end, because it does not stop the training.
     failed: Option<Error>,
 }
 
@@ -57,7 +57,8 @@ impl Log {
     }
 }
 
-/// Opens a file of lines to append to it. A half line of a process that was killed is ended first.
+/// Opens a file of lines to append to it. If a killed process has left an incomplete line, a line end is
+/// written first.
 fn open_lines(path: &Path) -> io::Result<File> {
     let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
     if file.metadata()?.len() > 0 {
@@ -71,7 +72,7 @@ fn open_lines(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Shows the progress of a training and logs it; on rank 0.
+/// Shows the progress of a training and logs it. Only on rank 0.
 pub struct Progress {
     bar: ProgressBar,
     log: Log,
@@ -84,7 +85,7 @@ pub struct Progress {
     left: TimeLeft,
 }
 
-/// When the part of an epoch that this process computes began, and when its last step ended.
+/// The start of the part of an epoch that this process computes, and the end of its last step.
 struct EpochTime {
     from_step: u64,
     begin: Instant,
@@ -210,7 +211,7 @@ impl Progress {
         self.log
     }
 
-    /// Shows a line with the time left, which a bar shows by itself.
+    /// Shows a line. Without a bar, which shows the remaining time itself, the remaining time is appended.
     fn show(&self, text: &str, left: Option<Duration>) {
         if self.bar.is_hidden() {
             let left = left.map_or_else(String::new, |left| format!(", {} left", HumanDuration(left)));

@@ -46,7 +46,8 @@ pub(super) fn of_fit(arguments: &Fit, rows: &Rows, device: Device) -> Result<Rec
     })
 }
 
-/// The recipe of a next-word model. It learns nothing about a dropped word, so token dropout is off by default.
+/// The recipe of a next-word model. The model cannot learn to predict a dropped token, so token dropout is off
+/// by default.
 pub(super) fn of_pretrain(arguments: &Pretrain, rows: &Rows, device: Device) -> Result<Recipe> {
     let Pretrain { lstm, optimisation, candidates, dropout_words, dropout_head, .. } = arguments;
     let family = Family::NextWord(NextWordSettings { candidates: *candidates });
@@ -125,7 +126,8 @@ pub(super) fn chosen_of_fit(arguments: &Fit, recipe: &Recipe, rows: &Rows) -> Op
     chosen(&arguments.optimisation, recipe, rows, words)
 }
 
-/// The same for settings of all families, and for `words`.
+/// A message about settings of all families, and about token dropout, that were chosen by the number of
+/// training rows, if any.
 pub(super) fn chosen(
     arguments: &Optimisation,
     recipe: &Recipe,
@@ -156,7 +158,8 @@ pub(super) fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) ->
     rows.div_ceil(batch_rows as u64).div_ceil(accumulate as u64)
 }
 
-/// Returns 0 if the default fraction gives no validation rows. An explicit fraction must give some.
+/// Returns 0 if the default fraction results in an empty validation split. If a fraction was passed, an empty
+/// validation split is an error.
 fn checked_validation_fraction(arguments: &Fit, rows: &Rows) -> Result<f64> {
     let fraction = validation_fraction(arguments);
     if fraction == 0.0 && arguments.patience.is_some() {
@@ -211,7 +214,7 @@ fn classifier(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> ClassifierSe
 fn number(pos_weight: PosWeight, rows: &Rows) -> f64 {
     match pos_weight {
         PosWeight::Number(weight) => weight,
-        // The training split has rows of both labels.
+        // The division is defined, because the training split has rows of both labels.
         PosWeight::Balanced => rows.census(Part::Training).balanced_pos_weight().unwrap_or(1.0),
     }
 }

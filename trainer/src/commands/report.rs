@@ -1,4 +1,4 @@
-//! `trainer report`: training folders into one HTML page.
+//! `trainer report`: converts training folders into one HTML page.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -27,7 +27,7 @@ pub fn report(arguments: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a path that is no training folder.
+/// Refuses a path that is not a training folder.
 fn check_training(folder: &Path) -> Result<()> {
     let refused = |found: &str, expected: String| {
         Err(Error::Unexpected { path: folder.to_owned(), found: found.to_owned(), expected })
@@ -50,7 +50,7 @@ fn check_training(folder: &Path) -> Result<()> {
     refused("a model folder", hint)
 }
 
-/// Refuses to replace a file that is no report.
+/// Refuses to replace a file that is not a report.
 fn check_replaceable(out: &Path) -> Result<()> {
     let mut begin = [0; PAGE_BEGIN.len()];
     match File::open(out).and_then(|mut file| file.read_exact(&mut begin)) {
@@ -66,7 +66,7 @@ fn check_replaceable(out: &Path) -> Result<()> {
     }
 }
 
-/// Gives trainings with the same name their paths as names.
+/// Uses the paths of trainings with equal names as their names.
 fn name_apart(runs: &mut [Run]) {
     let names: Vec<String> = runs.iter().map(|run| run.name.clone()).collect();
     for run in runs {

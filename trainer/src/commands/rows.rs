@@ -27,7 +27,8 @@ pub(super) fn open(
     Ok(Rows::open_knowing(path, &reading, known)?)
 }
 
-/// Refuses what is obviously no dataset, by its first bytes, with the command that makes one.
+/// Refuses a file whose first bytes show that it is not a dataset. The error contains the command that makes
+/// a dataset.
 fn check_dataset(path: &Path) -> Result<()> {
     let refused = |found: &str, expected: String| {
         Err(Error::Unexpected { path: path.to_owned(), found: found.to_owned(), expected })
@@ -59,7 +60,8 @@ fn check_dataset(path: &Path) -> Result<()> {
     }
 }
 
-/// What a file of raw lines begins with; `None` for HDF5 and for bytes that are no lines.
+/// The kind of a file of raw lines, by its first bytes; `None` for HDF5 and for files that do not contain
+/// lines.
 fn kind_of_lines(begin: &[u8]) -> Option<&'static str> {
     const PACKED: [(&[u8], &str); 4] = [
         (b"\x1f\x8b", "a gzip-compressed file"),
@@ -81,7 +83,8 @@ fn kind_of_lines(begin: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A warning about an evaluation on training rows, of which this number is known.
+/// A warning about an evaluation on training rows. `known` is the number of rows that are known to be
+/// training rows.
 pub(super) fn trained_on_warning(evaluated: &Path, known: u64) -> Option<String> {
     (known > 0).then(|| {
         format!(

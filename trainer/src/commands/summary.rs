@@ -53,7 +53,7 @@ impl From<&EvaluationRecord> for Evaluated {
 }
 
 impl Summary {
-    /// Of a training that ended at this position.
+    /// The summary of a training that ended at this position.
     pub(super) fn of(folder: &Path, position: &Position) -> Self {
         let kept = position.best.map(|(validation_loss, epoch)| Kept { epoch, validation_loss });
         Self {
@@ -67,7 +67,7 @@ impl Summary {
         }
     }
 
-    /// Of a training that was complete: what its folder contains.
+    /// The summary of a training that was already complete, from the files in its folder.
     pub(super) fn of_complete(folder: &Path) -> Self {
         let json = fs::read(folder.join(EVALUATION)).unwrap_or_default();
         let record = serde_json::from_slice::<EvaluationRecord>(&json).ok();

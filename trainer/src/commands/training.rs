@@ -1,4 +1,5 @@
-//! What `fit` and `pretrain` share: a training from its first step, or from a checkpoint, to a saved model.
+//! The code that `fit` and `pretrain` share. It runs a training from its first step, or from a checkpoint,
+//! until the model is saved.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -117,7 +118,7 @@ impl Job<'_> {
     fn begin(self) -> Result<Training> {
         let Self { session: Session { ranks, compute, out, .. }, recipe, rows, training, .. } = self;
         let Some(wanted) = &training.resume else { return self.begin_anew() };
-        // Other ranks may not see the folder.
+        // The folder may not exist on the machines of other ranks.
         let mut folder = wanted.clone();
         let has_checkpoint = wanted.as_os_str() != "latest"
             || ranks.told(|| {
@@ -127,7 +128,7 @@ impl Job<'_> {
                 Ok(newest.map(|newest| folder = newest).is_some())
             })?;
         if !has_checkpoint {
-            // A job that is restarted before its first checkpoint.
+            // There is no checkpoint if a job is restarted before its first checkpoint.
             let training = self.begin_anew()?;
             if ranks.is_first() {
                 tell("no checkpoint to resume from: starting from the first step");
@@ -168,7 +169,7 @@ impl Job<'_> {
         let mut asked = |position: &Position| {
             let is_due =
                 flags.checkpoint_steps.is_some_and(|every| (position.steps + 1).is_multiple_of(every));
-            // Only rank 0 reads the clock; the ranks agree on the result.
+            // Only rank 0 reads the clock; the ranks then agree on the result.
             let is_time = ranks.is_first() && saved_at.elapsed() >= interval;
             if is_time {
                 saved_at = Instant::now();
@@ -223,7 +224,8 @@ impl Job<'_> {
         Progress::new(steps, done, steps_of_epoch, flags.log_steps, log)
     }
 
-    /// The absolute path of the initial weights. A training that is resumed without the flag keeps its own.
+    /// The absolute path of the initial weights. If a training is resumed without the flag, the recorded path
+    /// is kept.
     fn init_from(self) -> Option<String> {
         let Self { session: Session { out, .. }, lstm, training, .. } = self;
         if let Some(path) = &lstm.init_from {
@@ -235,7 +237,7 @@ impl Job<'_> {
         serde_json::from_slice::<RunSettings>(&json).ok()?.init_from
     }
 
-    /// Tests the model, and saves it.
+    /// Evaluates the model and saves it.
     fn finish(self, training: &Training, log: Option<Log>) -> Result<()> {
         let Self { session: Session { out, .. }, recipe, rows, test, .. } = self;
         let evaluated = self.evaluate(training)?;
@@ -293,7 +295,7 @@ impl Job<'_> {
     }
 }
 
-/// Refuses a folder for `--resume` that is no checkpoint.
+/// Refuses a folder for `--resume` that is not a checkpoint.
 fn check_checkpoint(folder: &Path) -> Result<()> {
     let refused = |found: &str, expected: String| {
         let found = format!("--resume is {found}");

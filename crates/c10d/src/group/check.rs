@@ -1,8 +1,8 @@
-//! Compares the calls of all ranks before they are made.
+//! Compares the calls of all ranks before their data is sent.
 //!
 //! Gloo compares nothing. A message longer than its receiver expects aborts the process (SIGABRT in a thread of Gloo,
 //! which cannot be caught). A shorter message fills only the start of the tensor. Sums of different kinds give wrong
-//! values. A checked group reports the difference on every rank and sends nothing.
+//! values. A checked group returns an error with the difference on every rank, and sends no data.
 
 use tch::{Kind, Tensor};
 

@@ -1,4 +1,4 @@
-//! Joins ranks to a group, and names the ranks that did not join.
+//! Joins ranks to a group. If this fails, reports the ranks that did not join.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::ffi::{self, Failure, Status};
 use crate::store::{TcpStore, in_time, millis};
 use crate::watch::Watch;
 
-// Ten beats of 10 ms. On a busy machine, a thread may be delayed by more than a shorter limit.
+// Ten heartbeats of 10 ms. On a busy machine, the delay of a thread can exceed a shorter limit.
 const SILENCE_MIN: Duration = Duration::from_millis(100);
 // Additional time for creating a group before it is abandoned.
 const GRACE: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! A started communication.
+//! A collective, a send or a receive that was started.
 
 use tch::Tensor;
 
@@ -7,8 +7,8 @@ use super::check::Announced;
 use crate::error::{Error, Result};
 use crate::ffi;
 
-/// A started communication. Its result is available after [`wait`](Self::wait). A dropped work is still carried out,
-/// but its errors are lost.
+/// A collective, a send or a receive that was started. Its result is available after [`wait`](Self::wait). If this
+/// value is dropped, the communication still takes place, but its errors are lost.
 ///
 /// ```
 /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};
@@ -40,7 +40,7 @@ pub(super) enum Started {
 }
 
 impl Work<'_> {
-    /// Waits for the end. On a GPU, the current stream waits, not the calling thread.
+    /// Waits for the end of the communication. On a GPU, the current stream waits, not the calling thread.
     ///
     /// ```
     /// # use c10d::{Backend, Launch, Options, ProcessGroup, ReduceOp};

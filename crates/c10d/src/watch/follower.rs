@@ -119,7 +119,7 @@ impl Follower {
         }
     }
 
-    /// Answers the leader's random number. Returns false if the system has no random numbers.
+    /// Responds to the leader's random number. Returns false if the system has no random numbers.
     fn send_hello(&mut self, leaders: String) -> bool {
         let Ok(own) = random_text() else { return false };
         let numbers = Numbers { leader: leaders, follower: own };

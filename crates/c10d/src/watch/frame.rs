@@ -9,9 +9,9 @@ use crate::error::Cause;
 pub(super) enum Tag {
     /// From the leader, first: its random number.
     Challenge,
-    /// To the leader, in answer: rank, random number, code and name.
+    /// To the leader, in response to its random number: rank, random number, code and name.
     Hello,
-    /// From the leader, in answer: its code. The rank is accepted.
+    /// From the leader, in response to the hello: its code. The rank is accepted.
     Welcome,
     /// A heartbeat.
     Beat,

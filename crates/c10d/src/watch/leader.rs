@@ -12,8 +12,9 @@ use super::{BEATS_PER_LIMIT, Place};
 use crate::error::Cause;
 use crate::key::{Key, Numbers, random_text};
 
-/// Number of heartbeats within which a connection must authenticate. Half of the silence limit: a rank that waits
-/// until strangers' connections are closed still hears from the leader in time.
+/// Number of heartbeats within which a connection must authenticate. It is half of the silence limit. A rank may
+/// have to wait until unauthenticated connections are closed, and then still receives the leader's first message
+/// within the limit.
 const STRANGER_BEATS: u32 = BEATS_PER_LIMIT / 2;
 /// Maximum unauthenticated connections, in addition to one per rank. Further connections wait in the queue.
 const STRANGERS_MAX: usize = 64;
@@ -79,7 +80,8 @@ impl Leader {
                 self.accept();
             }
             if Instant::now() >= next_tick {
-                // Counted from now, not from the due time: a pause of this process counts as one tick.
+                // Counted from now, not from the due time, so that a pause of this process counts as one
+                // tick.
                 next_tick = Instant::now() + self.place.tick;
                 self.tick();
             }
@@ -234,7 +236,8 @@ impl Leader {
         if let Some(rank) = silent.filter(|&rank| !self.place.shared.has_left(rank)) {
             self.declare(rank, Cause::Silent(self.place.limit));
         }
-        // Ranks that are not watched cannot leave. By now, the hello of every watched rank has been read.
+        // Ranks that are not watched cannot leave. At this point, the hello of every watched rank has been
+        // read.
         let n_watched = self.place.shared.state().names.len();
         self.close_after(n_watched);
     }

@@ -56,8 +56,8 @@ impl Offer {
         words.next().is_none().then_some(Self { rank, address, port, token })
     }
 
-    /// The key of this offer's watch for a rank with the key `own`. None if only one side has a key: an offer without
-    /// a key may come from an attacker.
+    /// The key of this offer's watch for a rank with the key `own`. None if only one of the two has a key, because an
+    /// offer without a key may come from an attacker.
     pub(super) fn key(&self, own: Option<&Key>) -> Option<Key> {
         match (own, &self.token) {
             (Some(key), None) => Some(key.clone()),
