@@ -5,7 +5,7 @@
 
 use crate::arguments::{DecayName, OptimizerName, PoolName, RecipeName};
 
-/// A value for each option of `fit` whose default depends on `--recipe` or the number of training rows.
+/// The default of each option of `fit` whose default depends on `--recipe` or on the number of training rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Defaults {
     /// `--embedding`.
@@ -120,7 +120,8 @@ pub fn rate(optimizer: OptimizerName) -> f64 {
 }
 
 impl RecipeName {
-    /// `--validation-fraction`, which is required before the rows are counted.
+    /// `--validation-fraction`. It is used before the rows are counted, so it does not depend on their
+    /// number.
     pub fn validation_fraction(self) -> f64 {
         match self {
             Self::Modern => 0.05,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use program::exit::Exit;
 use thiserror::Error;
 
-/// Standard output in the place of a path.
+/// Name of standard output, used instead of a path.
 pub(crate) const STANDARD_OUTPUT: &str = "standard output";
 
 /// Why a command ends early.
@@ -28,7 +28,7 @@ pub enum Error {
         /// The valid values.
         expected: String,
     },
-    /// An option is of another format of lines.
+    /// An option applies only to another format of lines.
     #[error("{0}; see --help")]
     Misplaced(#[from] corpus::format::Misplaced),
     /// Metrics could not be computed.
@@ -53,7 +53,7 @@ pub enum Error {
         /// What the model requires.
         expected: String,
     },
-    /// A path leads to something else than the command needs.
+    /// A path is not of the kind that the command requires.
     #[error("{}: {found}, expected {expected}", path.display())]
     Unexpected {
         /// The path.
@@ -63,7 +63,7 @@ pub enum Error {
         /// What was expected, and the remedy.
         expected: String,
     },
-    /// A saved model answers nothing about a row.
+    /// A saved model cannot classify rows, because it predicts next words.
     #[error(
         "{}: a next-word model, expected a classifier; train one with `trainer fit DATASET --init-from {}`",
         path.display(),
@@ -101,7 +101,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The training in the folder is complete, and is to go on with other settings.
+    /// The training in the folder is complete and has other settings than those passed.
     #[error(
         "{}: found a complete training with {what} {found}, expected {expected}; choose another --out, and start from its \
          weights with --init-from {}", path.display(), model.display()
@@ -118,13 +118,13 @@ pub enum Error {
         /// The existing model.
         model: PathBuf,
     },
-    /// Somebody ended the training, which has been saved.
+    /// The training was interrupted by a signal, and a checkpoint was saved.
     #[error("interrupted; a checkpoint is in {}; resume with --resume", resume.display())]
     Interrupted {
         /// The folder of checkpoints.
         resume: PathBuf,
     },
-    /// Rank 0 could not go on.
+    /// Rank 0 failed, so this rank stops.
     #[error("rank 0 failed: {message}")]
     Elsewhere {
         /// Its error message.
@@ -138,7 +138,7 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-    /// The operating system would not pass on signals.
+    /// The handling of signals could not be set up.
     #[error("cannot handle signals")]
     Signals(#[source] io::Error),
     /// The ranks' key could not be read.
@@ -183,7 +183,7 @@ impl Error {
         }
     }
 
-    /// Whether the reader of standard output closed it, as `head` does. It needs no message.
+    /// Whether the reader of standard output closed it, as `head` does. This error requires no message.
     pub fn is_closed_output(&self) -> bool {
         let closed = |source: &io::Error| source.kind() == io::ErrorKind::BrokenPipe;
         match self {

@@ -1,5 +1,5 @@
-//! The models. Each family has its own folder. [`Model`] lists those with an LSTM, which train in synchronous
-//! batches.
+//! The models. Each family has its own folder. [`Model`] lists the families with an LSTM, which train in
+//! synchronous batches.
 
 pub mod classifier;
 mod lstm;

@@ -22,7 +22,7 @@ pub(crate) fn numbers(tensor: &Tensor) -> Option<&[f32]> {
     is_plain(tensor).then(|| unsafe { slice::from_raw_parts(tensor.data_ptr().cast(), tensor.numel()) })
 }
 
-/// The same as a mutable slice. Nothing else may access the elements meanwhile.
+/// The elements as a mutable slice. While the slice exists, nothing else may access the elements.
 pub(crate) fn numbers_mut(tensor: &mut Tensor) -> Option<&mut [f32]> {
     // SAFETY: as above; tensors that share memory are not used at the same time.
     is_plain(tensor).then(|| unsafe { slice::from_raw_parts_mut(tensor.data_ptr().cast(), tensor.numel()) })

@@ -1,4 +1,5 @@
-//! Parsing of the arguments. A flag without an effect is refused; a flag of another command is named with that command.
+//! Parses the arguments. A flag that has no effect is refused. If a flag belongs to another command, the error names
+//! this command.
 
 use std::ffi::OsString;
 
@@ -105,7 +106,7 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
 struct Idle {
     id: &'static str,
     is_idle: bool,
-    /// What it has an effect with.
+    /// The flags with which this flag has an effect.
     needs: &'static str,
 }
 
@@ -115,10 +116,12 @@ fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
 
 fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &TrainingFlags) -> Vec<Idle> {
     let Optimisation { batch, accumulate, base_batch, optimizer, decay, .. } = *optimisation;
-    // The rows are not counted yet, so a batch size that depends on them may have any value.
+    // The rows are not counted yet, so the default batch size, which depends on their number, is unknown
+    // here.
     let defaults = Defaults::of(optimisation.recipe, 0);
     let rows = batch.map_or(u64::MAX, |batch| u64::from(batch) * u64::from(accumulate));
-    // The warm-up starts from the rate of the base batch. Without a base batch smaller than the batch, there is none.
+    // The warm-up starts from the rate of the base batch. There is no warm-up unless the base batch is smaller than
+    // the batch.
     let climbs = base_batch.is_some_and(|base| base < rows);
     let steps = decay.unwrap_or(defaults.decay) == DecayName::Step;
     let computing = &training.running.computing;

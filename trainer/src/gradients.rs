@@ -29,7 +29,8 @@ enum Way<'r> {
         engine: Box<Engine>,
         sums: Sums,
     },
-    /// The gradients are the tensors' own. With several ranks, they are reduced during backward.
+    /// The gradients are stored in the weight tensors. With several ranks, they are reduced during the
+    /// backward pass.
     PyTorch {
         reducer: Option<Reducer<'r>>,
     },
@@ -87,8 +88,8 @@ impl<'r> Gradients<'r> {
         }
     }
 
-    /// Number of words whose embeddings have gradients from kernels since [`Gradients::over_ranks`]; 0 without other
-    /// ranks.
+    /// Number of words whose embeddings have gradients from kernels since the last call of
+    /// [`Gradients::over_ranks`]; 0 if there are no other ranks.
     pub(crate) fn n_touched(&self) -> usize {
         match &self.way {
             Way::Kernels { sums, .. } => sums.n_touched(),
@@ -96,8 +97,8 @@ impl<'r> Gradients<'r> {
         }
     }
 
-    /// After the last batch of a step: reduces the gradients over all ranks, if this has not happened yet.
-    /// `n_touched` is [`Gradients::n_touched`] of each rank.
+    /// Reduces the gradients over all ranks, if this has not happened yet. Call it after the last batch of a
+    /// step. `n_touched` is [`Gradients::n_touched`] of each rank.
     pub(crate) fn over_ranks(&mut self, n_touched: &[usize], stopwatch: &mut Stopwatch) -> Result<()> {
         match (&mut self.way, self.ranks.group()) {
             (Way::Kernels { sums, .. }, Some(group)) => sums.over_ranks(group, n_touched, stopwatch),

@@ -56,7 +56,7 @@ impl<'a> Inputs<'a> {
         Self { device, resident: Some(Resident { table, tokens }) }
     }
 
-    /// Memory of a table's tokens on a device.
+    /// Memory of a table's tokens on a device, in bytes.
     pub fn resident_bytes(table: &Table) -> u64 {
         4 * table.tokens().len() as u64
     }

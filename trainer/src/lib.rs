@@ -1,13 +1,14 @@
 //! Trains models on datasets, evaluates them and predicts with them.
 //!
-//! The program's commands ([`commands`]) combine independent modules. Without tensors: the flags ([`arguments`],
-//! [`flags`], [`defaults`]) and predictions for lines ([`predict`]). With tensors: device and threads ([`compute`]),
-//! batches on the device ([`inputs`]), models ([`families`]), gradients ([`gradients`]), optimizers ([`optim`]), and
-//! the training loop ([`train`]). All of them are functions of their arguments, so ranks ([`ranks`]) with the same
-//! arguments compute the same. [`times`] measures how a rank spends its time.
+//! The program's commands ([`commands`]) combine independent modules. These modules do not use tensors: the flags
+//! ([`arguments`], [`flags`], [`defaults`]) and predictions for lines ([`predict`]). These use tensors: device and
+//! threads ([`compute`]), batches on the device ([`inputs`]), models ([`families`]), gradients ([`gradients`]),
+//! optimizers ([`optim`]), and the training loop ([`train`]). All of them are functions of their arguments, so ranks
+//! ([`ranks`]) with the same arguments compute the same results. [`times`] measures how a rank spends its time.
 //!
-//! Other crates: rows and batches are in [`mod@batches`]; recipes, saved models, checkpoints and training folders in
-//! [`mod@runs`]; metrics in [`mod@scoring`]; the report in [`mod@report`]; rank processes in [`mod@launch`].
+//! Other crates have the rest: rows and batches are in [`mod@batches`]; recipes, saved models, checkpoints and
+//! training folders in [`mod@runs`]; metrics in [`mod@scoring`]; the report in [`mod@report`]; rank processes in
+//! [`mod@launch`].
 
 mod checkpoint;
 mod error;

@@ -1,4 +1,4 @@
-//! The program `trainer`: arguments into a model, metrics or predictions.
+//! The program `trainer`: trains, evaluates and exports models, predicts, and writes reports.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,8 @@ fn main() -> ExitCode {
     let arguments = match flags::parse(option_env!("SENTIMILL_COMMIT"), &libraries) {
         Ok(arguments) => arguments,
         Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // Without a command: the help is the message. Without a reader, the exit code remains.
+            // Without a command, the help is the message. If nobody reads it, the exit code still reports the
+            // error.
             let _ = error.print();
             return Exit::Usage.into();
         }

@@ -1,5 +1,6 @@
-//! Lines into one JSON line per line, in their order: the prediction for a text, or why there is none. Lines of named files
-//! have the name of their file, and line numbers start at 1 in each file.
+//! Converts each line of the input into one line of JSON, in the same order. It has the prediction for the text of
+//! the line, or the reason why there is none. If files were named, it also has the name of the file. Line numbers
+//! start at 1 in each file.
 //!
 //! ```text
 //! {"line":1,"label":1,"score":2.5,"probability":0.9241418}
@@ -7,18 +8,19 @@
 //! {"file":"more.json.gz","line":1,"label":0,"score":-0.5,"probability":0.37754068}
 //! ```
 //!
-//! Lines are split, parsed and cleaned as by the mapper, and words get the ids of the model's training dataset.
-//! [`Scoring`] defines the score, and the label follows from it. `probability` is that of label 1: the sigmoid of a
-//! logit, or the summed probability of the positive ones of five ratings. A model that predicts the rating as a
-//! number has none: then `probability` is `null` and `rating` is added.
+//! Lines are split, parsed and cleaned as in the mapper, and words get the ids of the model's training dataset.
+//! [`Scoring`] defines the score, which determines the label. `probability` is the probability of label 1: the
+//! sigmoid of a logit, or the summed probability of the ratings with label 1. A model that predicts the rating as a
+//! number has no probability: then `probability` is `null` and `rating` is added.
 //!
 //! The rating of a review is not read. `error` is the mapper's name of the problem (`blank`, `line_too_long`,
-//! `bad_line`, `no_text`, `empty_text`), or one of three more: `only_stopwords`, no word is kept; `only_unknown`,
-//! none of the words read is in the vocabulary; `not_finite`, the model's output is not finite.
+//! `bad_line`, `no_text`, `empty_text`), or one of three further names: `only_stopwords` (all words are stop
+//! words), `only_unknown` (none of the words that the model reads is in the vocabulary), `not_finite` (the
+//! model's output is not finite).
 //!
 //! Texts are passed to the model in batches of similar length, from a window of several batches. A window ends early
-//! if the input may be waiting at the end of a line, so that a program which sends one line at a time gets its
-//! answer. Memory is independent of the length of the input and of its lines.
+//! if the input may be waiting at the end of a line, so that a program which sends one line and waits receives its
+//! prediction. Memory is independent of the length of the input and of its lines.
 
 mod pause;
 #[cfg(test)]
@@ -115,7 +117,7 @@ pub struct Counts {
 /// Errors that end a prediction.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// An input is not there, or not to be read by this user.
+    /// An input does not exist, or this user may not read it.
     #[error("{place}: cannot be opened, expected a file of lines; check the path and its permissions")]
     Open {
         /// The file.
@@ -143,7 +145,8 @@ pub enum Error {
         /// Lines without the field of the text.
         no_text: u64,
     },
-    /// The output could not be written. A reader that closed the pipe counts as lost output.
+    /// The output could not be written. If the reader closed the pipe, this is an error too, because output
+    /// is lost.
     #[error("cannot write predictions")]
     Write(#[source] io::Error),
     /// The model's texts were cleaned with other rules.

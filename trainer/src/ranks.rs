@@ -1,4 +1,5 @@
-//! The processes of a training: one alone, or a group. All exchanges between them are here.
+//! The processes of a training: a single process, or a group of ranks. All communication between ranks is in
+//! this module.
 
 use c10d::{Backend, Key, Launch, Options, ProcessGroup, ReduceOp};
 use program::exit::chain;
@@ -71,7 +72,7 @@ impl Ranks {
         }
     }
 
-    /// Gathers values from each rank. On a GPU, waits for them.
+    /// Gathers values from each rank. On a GPU, waits until the values have arrived.
     pub fn gather_f64<const N: usize>(&self, numbers: [f64; N]) -> Result<Vec<[f64; N]>> {
         let Self::Several(group) = self else { return Ok(vec![numbers]) };
         let own = Tensor::from_slice(&numbers).to_device(group.device());

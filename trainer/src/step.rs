@@ -1,11 +1,11 @@
-//! A batch within its step.
+//! A batch of an optimizer step, with its random seeds.
 
 use batches::random::{Purpose, Random};
 use runs::recipe::{Position, Recipe};
 
 use crate::ranks::Ranks;
 
-/// A batch within its step, with its random seeds.
+/// A batch of an optimizer step, with its random seeds.
 #[derive(Clone, Copy, Debug)]
 pub struct InStep {
     /// Number of rows in the step's batches, over all ranks.

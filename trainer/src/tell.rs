@@ -19,7 +19,7 @@ pub(crate) fn is_quiet() -> bool {
 /// Prints a line unless only errors are printed.
 pub(crate) fn tell(text: &str) {
     if !is_quiet() {
-        // Without a reader, the metrics file has the same facts.
+        // A failed write is ignored, because the metrics file contains the same facts.
         let _ = writeln!(io::stderr(), "trainer: {text}");
     }
 }

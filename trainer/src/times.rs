@@ -29,8 +29,8 @@ impl Stopwatch {
         self.rows += rows as u64;
     }
 
-    /// Computes gradients and reduces them. The waiting time starts when the last own gradient is computed. It also
-    /// includes the time until the other ranks start.
+    /// Computes gradients and reduces them. The waiting time starts when this rank has computed its last gradient.
+    /// It includes the time until the other ranks have computed theirs.
     pub fn backward(&mut self, reducer: &Reducer<'_>, loss: &Tensor) -> Result<()> {
         let begin = Instant::now();
         reducer.backward(loss)?;
@@ -39,7 +39,7 @@ impl Stopwatch {
         Ok(())
     }
 
-    /// Measures a call that takes as long as the slowest rank.
+    /// Measures a call that returns only when the slowest rank has made it.
     pub fn wait<T>(&mut self, meet: impl FnOnce() -> Result<T>) -> Result<T> {
         let begin = Instant::now();
         let met = meet()?;

@@ -1,7 +1,7 @@
 //! The training loop: fetch, forward, backward, reduce, clip, step, log, save.
 //!
-//! The result is a function of the recipe, the dataset and the number of ranks and, in its last bits, of the number
-//! of threads and the CPU. It does not depend on timing or on the number of interruptions.
+//! The result depends on the recipe, the dataset and the number of ranks. Its last bits also depend on the number
+//! of threads and on the CPU. It does not depend on timing or on the number of interruptions.
 
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use crate::ranks::Ranks;
 use crate::step::InStep;
 use crate::times::Stopwatch;
 
-/// A training in progress: the content of a checkpoint.
+/// A training in progress. A checkpoint has the same content.
 #[derive(Debug)]
 pub struct Training {
     /// The model.
@@ -62,7 +62,7 @@ pub enum Event<'a> {
         rows: u64,
         /// Duration of the step.
         took: Duration,
-        /// Time of it spent waiting for the loaders.
+        /// Part of the duration that was spent waiting for the loaders.
         waited: Duration,
     },
     /// An epoch has ended.
@@ -82,7 +82,8 @@ pub enum Event<'a> {
 pub struct Hooks<'a> {
     /// Receives all events, on every rank.
     pub on_event: &'a mut dyn FnMut(&Event<'_>),
-    /// Called after every step: returns a requested checkpoint or stop. The ranks then agree on it.
+    /// Called after every step. Returns a requested checkpoint or stop, if any. The ranks then agree on the
+    /// action.
     pub asked: &'a mut dyn FnMut(&Position) -> Option<Asked>,
     /// Saves a checkpoint, on every rank.
     pub save: &'a mut dyn FnMut(&Training) -> Result<()>,
@@ -202,7 +203,7 @@ pub fn train(
     Ok(End::Complete)
 }
 
-/// What all ranks know after a step.
+/// Values that are equal on all ranks after a step.
 struct Agreed {
     /// Weighted sum of the step's losses.
     loss: f64,

@@ -40,8 +40,8 @@ pub struct Options {
     /// The group's name, equal on all its ranks and unique in a store. "0" is the name of the default group of
     /// `torch.distributed.init_process_group`.
     pub name: String,
-    /// Key with which the ranks' watches authenticate each other, equal on all ranks. None: they use a token in the
-    /// store. Anyone who can read the store can then send false losses and so end calls.
+    /// Key with which the ranks' watches authenticate each other, equal on all ranks. If it is None, they use a
+    /// token in the store. Anyone who can read the store can then send false losses and so end calls.
     pub key: Option<Key>,
     /// Compares the calls of all ranks before their data is sent, with one additional small collective per call.
     /// If another rank makes a different call, or the same call with another shape or kind, every rank gets an

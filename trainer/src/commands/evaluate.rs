@@ -25,8 +25,8 @@ struct Evaluated<'a> {
     dataset: Cow<'a, str>,
     #[serde(flatten)]
     metrics: Metrics,
-    /// Number of rows that were probably in the model's training split: their hashes are among the hashes of that
-    /// split in the model folder. `null` if the model folder contains no hashes.
+    /// Number of rows that are known to be in the model's training split: the model folder contains their hashes.
+    /// `null` if the model folder contains no hashes.
     trained_on: Option<u64>,
 }
 

@@ -59,7 +59,7 @@ impl Classifier {
         &self.lstm
     }
 
-    /// The same, mutable.
+    /// The LSTM, mutable.
     pub fn lstm_mut(&mut self) -> &mut Lstm {
         &mut self.lstm
     }

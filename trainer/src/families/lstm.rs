@@ -15,7 +15,8 @@ use super::parameters::{Parameters, normal, uniform};
 use super::weights_file::{self, Expected};
 use crate::error::Result;
 
-/// An LSTM on token embeddings, with all weights of the model built on it.
+/// An LSTM on token embeddings. It contains all weights of the model, including those of the layers after the
+/// LSTM.
 #[derive(Debug)]
 pub struct Lstm {
     settings: LstmSettings,
@@ -38,7 +39,7 @@ impl Lstm {
         &self.parameters
     }
 
-    /// The same, mutable.
+    /// All weights of the model, mutable.
     pub fn parameters_mut(&mut self) -> &mut Parameters {
         &mut self.parameters
     }
@@ -112,7 +113,7 @@ struct Weight {
 
 /// Initial values of a weight.
 enum First {
-    /// Normal distribution, except row 0, padding, which is zero.
+    /// Normal distribution, except for row 0 (padding), which is zero.
     Embedding,
     /// Uniform within this bound.
     Uniform(f64),

@@ -49,7 +49,7 @@ impl NextWord {
         &self.lstm
     }
 
-    /// The same, mutable.
+    /// The LSTM, mutable.
     pub fn lstm_mut(&mut self) -> &mut Lstm {
         &mut self.lstm
     }
@@ -59,8 +59,8 @@ impl NextWord {
         self.settings
     }
 
-    /// The weighted sum of the losses of a share's rows. A row's loss is the mean over its words from the second on,
-    /// each predicted among the candidates from the words before it. It is 0 for a row with one word.
+    /// The weighted sum of the losses of a share's rows. A row's loss is the mean over its words except the first.
+    /// Each of them is predicted among the candidates, from the previous words. It is 0 for a row with one word.
     pub(super) fn loss(&self, share: &Share, recipe: &Recipe, step: InStep) -> Result<Weighed> {
         let candidates =
             Candidates::draw(self.lstm.settings().ids, self.settings.candidates, step.candidates);

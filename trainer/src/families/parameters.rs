@@ -31,7 +31,7 @@ impl Parameters {
         &self.tensors[place]
     }
 
-    /// All of them.
+    /// The weights.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors
     }
@@ -72,8 +72,8 @@ impl Parameters {
         self.put(&values)
     }
 
-    /// Copies those weights of another model that `is_wanted` selects. This model must have them. `path`: the file of
-    /// the other model.
+    /// Copies the weights of another model that `is_wanted` selects. This model must have weights with the same names
+    /// and shapes. `path`: the file of the other model.
     pub(super) fn put_some(
         &mut self,
         other: &Self,

@@ -145,8 +145,8 @@ pub fn read_classifier(folder: &Path, device: Device) -> Result<SavedClassifier>
     Ok(SavedClassifier { model, vocabulary, config, trained_on })
 }
 
-/// Initializes a model with the weights of a saved model: all weights of a classifier, which must have the same ones,
-/// or the embedding and LSTM layers of a next-word model.
+/// Initializes a model with the weights of a saved model. From a classifier, it copies all weights, which must have
+/// the same names and shapes. From a next-word model, it copies the embedding and the LSTM layers.
 pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()> {
     let (lstm, family, precision) = settings(folder, saved)?;
     let other = Model::read(&lstm, family, (kind_of(precision), Device::Cpu), &saved.weights)?;
@@ -166,7 +166,8 @@ pub fn begin_with(saved: &Saved, folder: &Path, model: &mut Model) -> Result<()>
     }
 }
 
-/// Refuses initial weights of other sizes than the model's, by the flag that sets them.
+/// Refuses initial weights whose sizes differ from the model's. The error contains the flag that sets the
+/// size.
 fn check_sizes(folder: &Path, saved: &Model, model: &Model) -> Result<()> {
     let differs = |setting: &'static str, found: String, expected: String| {
         let expected = format!("{expected} as in {} (--init-from)", folder.display());
@@ -184,7 +185,7 @@ fn check_sizes(folder: &Path, saved: &Model, model: &Model) -> Result<()> {
     if ours.bidirectional != theirs.bidirectional {
         return differs("--bidirectional", is_set(ours.bidirectional), is_set(theirs.bidirectional));
     }
-    // A pretrained model can have fewer layers: the others keep their random weights.
+    // A pretrained model can have fewer layers. The other layers keep their random weights.
     let can_have_fewer = saved.classifier().is_none();
     if theirs.layers > ours.layers || (theirs.layers < ours.layers && !can_have_fewer) {
         return differs("--layers", ours.layers.to_string(), theirs.layers.to_string());
@@ -210,7 +211,7 @@ fn check_sizes(folder: &Path, saved: &Model, model: &Model) -> Result<()> {
     }
 }
 
-/// The name of a setting as flags and documents have it.
+/// The name of a setting's value, as in flags and documents.
 fn name_of(setting: &impl Serialize) -> String {
     match serde_json::to_value(setting) {
         Ok(serde_json::Value::String(name)) => name,
@@ -219,7 +220,7 @@ fn name_of(setting: &impl Serialize) -> String {
     }
 }
 
-/// The configuration that only models know, if all of it fits together.
+/// The sizes and the family from the model's configuration. Contradictions are an error.
 fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Precision)> {
     let path = folder.join(CONFIG);
     let no_model = |found: String, expected: String| Error::Weights {

@@ -1,4 +1,4 @@
-//! Token dropout. The same tokens are dropped on any rank and with any backend.
+//! Token dropout. The dropped tokens of a row do not depend on the rank or the backend.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub(crate) fn drop_words(batch: &Batch, share: f64, masks: u64) -> Cow<'_, [i64]
     Cow::Owned(left)
 }
 
-/// The same for a batch's tokens as a tensor, `[B, T]`.
+/// A batch's tokens as a tensor, `[B, T]`, some of which are replaced by the unknown word.
 pub(crate) fn drop_words_of(tokens: &Tensor, batch: &Batch, share: f64, masks: u64) -> Result<Tensor> {
     let mut places = Vec::new();
     each_dropped(batch, share, masks, |place| places.push(place as i64));

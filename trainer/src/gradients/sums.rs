@@ -1,7 +1,8 @@
 //! A step's gradients in one buffer, and their sums over the ranks.
 //!
-//! Most gradients are those of embeddings, and a step touches only the embeddings of its own words. If these are few
-//! enough, the ranks exchange only those rows and all other gradients. Otherwise the whole buffer is reduced.
+//! Most gradients are those of embeddings, and a step touches only the embeddings of its own words. If these words
+//! are few enough, the ranks exchange only the gradients of their embeddings and the gradients of all other
+//! parameters. Otherwise the whole buffer is reduced.
 
 use std::ops::Range;
 
@@ -58,8 +59,9 @@ impl Sums {
         self.touched.ids.len()
     }
 
-    /// Sums the gradients over all ranks, with identical bits on each. The number of touched words determines how:
-    /// rows are added in rank order, while a ring reduction has its own order.
+    /// Sums the gradients over all ranks. The result has identical bits on each rank. The number of touched words
+    /// determines the method, and thereby the order of the sums: rows are added in rank order, while a ring
+    /// reduction has its own order.
     pub(super) fn over_ranks(
         &mut self,
         group: &ProcessGroup,
@@ -78,13 +80,13 @@ impl Sums {
         Ok(())
     }
 
-    /// Whether a rank receives less data if all send their touched rows than in a ring reduction. The ring transfers
-    /// twice a share of all gradients from each other rank.
+    /// Whether a rank receives less data if all ranks send their touched rows than in a ring reduction. In the ring,
+    /// a rank receives two shares of all gradients per other rank.
     fn are_rows_less(&self, n_touched: &[usize]) -> bool {
         n_touched.len() * self.packed_length(most(n_touched)) < 2 * self.all.numel()
     }
 
-    /// Number of gradients that are not of the embedding.
+    /// Number of gradients of all parameters except the embedding.
     fn n_others(&self) -> usize {
         self.all.numel() - self.embeddings.len()
     }
@@ -93,7 +95,8 @@ impl Sums {
         self.n_others() + n_rows * (1 + self.width)
     }
 
-    /// All other gradients, the touched ids as bits, and their rows, padded with zeros to `n_rows` rows.
+    /// The gradients of all parameters except the embedding, the touched ids as bits, and their rows, padded
+    /// with zeros to `n_rows` rows.
     fn packed(&self, n_rows: usize) -> Result<Tensor> {
         let length = self.packed_length(n_rows) as i64;
         let mut packed = Tensor::f_zeros([length], (Kind::Float, Device::Cpu))?;

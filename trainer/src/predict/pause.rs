@@ -1,8 +1,8 @@
-//! A stream that pauses when its input may wait for an answer.
+//! A stream that pauses when the program that writes its input may be waiting for predictions.
 //!
 //! The reader of lines requests more bytes only if no complete line is left. If the last byte was a line end and
-//! predictions are pending, the stream returns a special error instead of blocking in a read. Within a line it never
-//! does this, so the reader can simply continue.
+//! predictions are pending, the stream returns a special error instead of blocking in a read. It never does this
+//! within a line, so the reader can continue after the pause.
 
 use std::cell::Cell;
 use std::fmt;

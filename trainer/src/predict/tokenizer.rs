@@ -36,7 +36,8 @@ impl Tokenizer {
     pub fn new(settings: &Settings, vocabulary: &WordList, tokens_max: u32) -> Result<Self, Error> {
         check_cleaning(settings)?;
         let ids = vocabulary.iter().zip(FIRST_WORD..).map(|(word, id)| (word.to_vec(), Word::Id(id)));
-        // Inserted last: a vocabulary of another dataset may contain words that are stop words here.
+        // Stop words are inserted last, because a vocabulary of another dataset may contain words that are
+        // stop words here.
         let stop_words = settings.stop_words.iter().map(|word| (word.clone().into_bytes(), Word::Stop));
         Ok(Self {
             words: ids.chain(stop_words).collect(),

@@ -1,4 +1,4 @@
-//! Outputs of a classifier, computed by kernels or by PyTorch behind one interface.
+//! Computes outputs of a classifier with the built-in kernels or with PyTorch, behind one interface.
 //!
 //! B: rows; T: tokens of the longest row; O: outputs.
 
@@ -20,7 +20,7 @@ pub struct Answers<'m> {
 }
 
 impl<'m> Answers<'m> {
-    /// For a model on the device.
+    /// Creates a computation of this model's outputs, on the backend `compute`.
     pub fn of(model: &'m Classifier, compute: &Compute) -> Self {
         Self { model, device: compute.device(), engine: engine(model, compute, Dropout::default()) }
     }

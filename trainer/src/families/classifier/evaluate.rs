@@ -1,4 +1,5 @@
-//! Evaluates a model on all rows of a split. The metrics are exact and do not depend on the number of ranks.
+//! Evaluates a model on all rows of a split. The metrics are exact, so they do not depend on the number of
+//! ranks.
 
 use tch::{Device, Tensor};
 
@@ -46,7 +47,7 @@ pub fn evaluate(
     Ok(metrics(&sums, &mut ranked)?)
 }
 
-/// The metrics, and the score of each row by index; every rank gets all of them.
+/// The metrics, and the score of each row by index. Every rank gets the scores of all rows.
 pub fn evaluate_rows(
     model: &Classifier,
     rows: &Rows,

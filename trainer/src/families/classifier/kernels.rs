@@ -24,7 +24,8 @@ pub(crate) fn engine(classifier: &Classifier, compute: &Compute, dropout: Dropou
     compute.shared_team().filter(|_| is_supported).map(|team| Engine::new(sizes, team))
 }
 
-/// Returns what the kernels do not support in a recipe, and what they support, if anything.
+/// Returns a setting of the recipe that the kernels do not support, and the values that they support; `None`
+/// if they support the recipe.
 pub fn unsupported(recipe: &Recipe) -> Option<(String, &'static str)> {
     let LstmSettings { hidden, bidirectional, .. } = recipe.model;
     if bidirectional {
@@ -40,7 +41,7 @@ pub fn unsupported(recipe: &Recipe) -> Option<(String, &'static str)> {
     }
 }
 
-/// Adds the gradients of a share's rows; the weighted sum of their losses.
+/// Adds the gradients of a share's rows. Returns the weighted sum of their losses.
 pub(crate) fn add_gradients(
     engine: &mut Engine,
     gradients: &mut [Tensor],

@@ -1,4 +1,5 @@
-//! Losses of the classifier: one per row. Their weighted sum is divided by the rows of the whole batch.
+//! Losses of the classifier, one per row. Their weighted sum is divided by the number of rows in the whole
+//! batch.
 //!
 //! B: rows of a share; O: outputs.
 

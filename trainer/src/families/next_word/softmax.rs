@@ -1,15 +1,15 @@
-//! Softmax over the vocabulary for the next word, sampled: a step computes only the next words and some random words,
-//! the candidates.
+//! Sampled softmax over the vocabulary for the next word. A step computes only the logits of the next words and of
+//! some random words, the candidates.
 //!
 //! N: pairs of a state and its next word; K: candidates; E: embedding dimension.
 //!
-//! The N × K logits of long rows would take gigabytes. Loss and gradients are therefore computed together, for some
-//! pairs at a time.
+//! The N × K logits of long rows would take gigabytes. Loss and gradients are therefore computed in one pass, for a
+//! limited number of pairs at a time.
 //!
-//! Candidates are drawn by their rank r in the vocabulary, from 0, with probability ln((r+2)/(r+1)) / ln(R+1), where
-//! R is the number of words. This is roughly the distribution of words in natural text. A candidate's logit is
-//! reduced by the logarithm of its expected count (Jean et al. 2015, "On using very large target vocabulary"). The
-//! expected sum over candidates then equals the sum over all words.
+//! The candidate with rank r in the vocabulary, from 0, is drawn with probability ln((r+2)/(r+1)) / ln(R+1), where R
+//! is the number of words. This is roughly the distribution of words in natural text. A candidate's logit is reduced
+//! by the logarithm of its expected count (Jean et al. 2015, "On using very large target vocabulary"). The expected
+//! sum over candidates then equals the sum over all words.
 
 use tch::{Kind, Tensor};
 
@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// If the only candidate is the next word, a pair has no alternative and its loss is 0.
+    /// If the only candidate is the next word itself, there is no alternative, and the loss of the pair is 0.
     #[test]
     fn one_candidate_is_enough() {
         let pairs = pairs();
