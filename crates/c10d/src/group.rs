@@ -479,7 +479,7 @@ impl ProcessGroup {
     ///     let group = group_of_rank(1)?;
     ///     let mut received = [Tensor::from_slice(&[0i64]), Tensor::from_slice(&[0i64])];
     ///     let [first, second] = &mut received;
-    /// The message that arrives last is waited for first.
+    ///     // Waits first for the message that was sent last.
     ///     let works = [group.start_receive(second, 0, 2)?, group.start_receive(first, 0, 1)?];
     ///     works.into_iter().try_for_each(|work| work.wait())?;
     ///     c10d::Result::Ok(received)

@@ -45,7 +45,7 @@ impl Launch {
     /// Reads the environment. Errors: a variable is missing or invalid.
     ///
     /// ```
-    /// Not started with torchrun: a group of this process alone.
+    /// // Not started with torchrun: a group of this process alone.
     /// let launch = c10d::Launch::from_env().unwrap_or_else(|_| c10d::Launch::alone());
     /// assert!(launch.rank < launch.world_size);
     /// ```

@@ -15,7 +15,7 @@ use crate::ffi;
 /// # use tch::Tensor;
 /// let group = ProcessGroup::from_launch(&Launch::alone(), Backend::Gloo, &Options::default())?;
 /// let (mut loss, mut rows) = (Tensor::from_slice(&[0.5f64]), Tensor::from_slice(&[32i64]));
-/// Both at the same time, in the same order on every rank.
+/// // Both run at the same time. Every rank starts them in the same order.
 /// let works = [
 ///     group.start_all_reduce(&mut loss, ReduceOp::Sum)?,
 ///     group.start_all_reduce(&mut rows, ReduceOp::Sum)?,

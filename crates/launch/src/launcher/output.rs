@@ -97,7 +97,7 @@ impl Lines {
             match log.write_all(line) {
                 Ok(()) => self.log = Some(log),
                 Err(error) => {
-                    let ended = format!("its log ends here, because it cannot be written: {error}\n");
+                    let ended = format!("its log ends here: {}\n", program::system::cause(&error));
                     Stream::Err(LastLine::default()).write(&self.shown(ended.as_bytes()));
                 }
             }
