@@ -119,7 +119,7 @@ class _Reader:
         if _TABLE not in names:
             raise NotADataset(
                 f"{self.path}: dataset `{_TABLE}` is missing, so this is not a Sentimill dataset; "
-                "of a padded copy, open the dataset beside it"
+                "for a padded copy, open the dataset in the same folder"
             )
         table = self._table()
         attributes = self._attributes(table)

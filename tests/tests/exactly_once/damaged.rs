@@ -87,7 +87,7 @@ fn a_damaged_commit_record_is_reported_as_a_failure() {
         // another attempt.
         for (store, name) in [(&damaging, "first"), (&store, "first"), (&store, "second")] {
             let error = attempt(store, name);
-            assert!(error.to_string().contains("has another SHA-256 than found"), "{name}: {error}");
+            assert!(error.to_string().contains("records another SHA-256 for data/"), "{name}: {error}");
             assert_eq!(error.exit(), Exit::Internal, "{name}: {error}");
         }
         assert_eq!(first.exit(), Exit::Internal);

@@ -301,7 +301,7 @@ mod tests {
                 "b at byte 8, expected it at byte 0",
             ),
             (with("[0,8]", "[0,8,9]"), "expected a header of tensors in JSON"),
-            (with("\"a\"", "\"c\""), "a tensor c, expected only those of the model, b, a"),
+            (with("\"a\"", "\"c\""), "a tensor c, expected only the tensors of the model, b, a"),
             (format!("{{{TWO}}}"), "no such tensor, expected b"),
             (format!("{{{TWO},{THREE},{TWO}}}"), "the tensor a twice"),
             (with("\"dtype\"", "\"extra\":1,\"dtype\""), "unknown field `extra`"),

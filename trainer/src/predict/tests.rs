@@ -156,8 +156,8 @@ fn an_answer_that_is_no_number_is_an_error_of_its_line() {
 fn answers_of_another_shape_are_a_defect() {
     let options = options(Format::Text, Scoring::FiveRatings { positive_from: 4 });
     let shapes = [
-        (vec![], "a model answers 0 of 1 texts"),
-        (vec![vec![0.5; 5]; 2], "a model answers 2 of 1 texts"),
+        (vec![], "a model returned results for 0 of 1 texts"),
+        (vec![vec![0.5; 5]; 2], "a model returned results for 2 of 1 texts"),
         (vec![vec![0.5]], "a model has 1 outputs for a text, not 5"),
     ];
     for (answers, promise) in shapes {
