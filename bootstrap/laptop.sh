@@ -43,7 +43,7 @@ main() {
     mkdir -p "$root/.deps/bin"
     deps=$(cd "$root/.deps" && pwd -P)
     cd "$deps"
-    # Concurrent runs of make take turns.
+    # Concurrent runs of make wait for each other here.
     exec 9>"$deps/lock"
     flock 9
     trap 'rm -rf "$deps/downloads"' EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lists the packages linked into a program, in CycloneDX: name, version, licence and origin, for all platforms.
-The list depends on the source only: time, path and author are removed.
+"""Writes a CycloneDX list of the packages linked into a program, with name, version, licence and origin, for all
+platforms. The list depends only on the source: time, path and author are removed.
 
 usage: bootstrap/sbom.py FOLDER PROGRAM ...
   FOLDER  output folder of PROGRAM.cdx.json

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Measures each stage of the pipe, the whole pipe and merge, and for comparison cat, wc and sort on the same bytes and the
-same job in tuned Python (tests/python/). All run in turn, so that a slow minute of the machine affects all. Prints
-medians, spread, CPU time and the peak memory of the largest process (bash, which starts each of them, uses about 4 MiB).
+"""Measures each stage of the pipe, the whole pipe and merge. For comparison, also measures cat, wc and sort on the same
+bytes, and the same job in tuned Python (tests/python/). The commands run alternately, so that a slow period of the
+machine affects all of them. Prints medians, spread, CPU time and the peak memory of the largest process. The memory of
+bash, which starts each command, is about 4 MiB.
 
 usage: tests/bench.py PROGRAMS [PYTHON]
   PROGRAMS  folder of the programs

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Builds and runs the Rust tests, the programs under test and the tests of python/. Several test programs run at a time: those that mostly wait in
-parallel with those that compute. The end of the output lists the ten slowest tests.
+"""Builds the programs under test, and builds and runs the Rust tests and the tests of python/. Several test programs
+run at the same time: programs that mostly wait run in parallel with programs that compute. The end of the output lists
+the ten slowest tests.
 
 usage: tests/run.py [--only PACKAGES] [--beside COMMAND] CARGO_OPTION...
   --only PACKAGES   run only the tests of these packages, separated by commas or spaces
   --beside COMMAND  run this command in parallel with the tests, after the build; it fails like a test
   CARGO_OPTION      options of cargo's selection and build, such as --locked --workspace
 
-All tests are built, whatever is run, with the features of one selection: for a single package (-p), cargo selects fewer
-features and compiles HDF5 and the S3 client again.
+All tests are built, even if only some of them run, so that all builds have the same features. For a single package
+(-p), cargo would select fewer features, and compile HDF5 and the S3 client again.
 """
 
 import argparse

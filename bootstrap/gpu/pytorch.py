@@ -1,4 +1,6 @@
-"""The training of the trainer in PyTorch on a GPU: torch.nn.Embedding, torch.nn.LSTM with cuDNN, two torch.nn.Linear.
+"""The same training as `trainer fit`, implemented in PyTorch on a GPU.
+
+The model is torch.nn.Embedding, torch.nn.LSTM with cuDNN, and two torch.nn.Linear.
 
 Uses the rows of the trainer's training split, sorted by length, in the same order of batches. The rows are on the device,
 and preparing them is not timed. The loss is fetched once per epoch; fused Adam updates the weights. Prints one JSON object
@@ -65,7 +67,7 @@ def main() -> None:
     is_bf16 = asked.precision == "bf16"
     lower = torch.autocast(asked.device, torch.bfloat16) if is_bf16 else contextlib.nullcontext()
     for epoch in range(asked.epochs):
-        # Before the clock starts: in Python it takes as long as an epoch on a fast GPU.
+        # Not timed, because in Python this takes as long as an epoch on a fast GPU.
         batches = [
             (torch.tensor(batch, device=asked.device), int(rows.lengths[batch].max()))
             for batch in order(1, epoch, rows.lengths.tolist(), asked.batch)

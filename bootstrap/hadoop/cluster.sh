@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Runs a Hadoop on this machine: HDFS, and YARN with two nodes, on loopback addresses. It requires
-# `bootstrap/laptop.sh hadoop` and some 1.5 GB of memory, and stores everything in one folder.
+# Runs a Hadoop cluster on this machine: HDFS, and YARN with two nodes, on loopback addresses. First run
+# `bootstrap/laptop.sh hadoop`. The cluster requires about 1.5 GB of memory and stores all files in one folder.
 #
 # usage: cluster.sh COMMAND FOLDER [ARGUMENT ...]
 #   start [FILE:NAME=VALUE ...]  starts a new cluster in a new folder, with extra settings: mapred:mapreduce.map.memory.mb=512
-#   serve [FILE:NAME=VALUE ...]  the same until standard input is closed; prints `ready` when the cluster is up
-#   stop                         kills all processes of the cluster, tasks included
-#   kill-node N, start-node N    kills node 1 or 2 with all its tasks, as a power cut does; starts it again
+#   serve [FILE:NAME=VALUE ...]  like start, but stops the cluster when standard input is closed; prints `ready` when the
+#                                cluster is up
+#   stop                         kills all processes of the cluster, including tasks
+#   kill-node N, start-node N    kills node 1 or 2 and all its tasks, as in a power failure; starts this node again
 #   web                          prints the URL of YARN's web pages
 #   fs, streaming, logs, application ARGUMENT ...
 #                                run Hadoop's clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `yarn logs` and
 #                                `yarn application`
-# HADOOP_PORT is the first of 20 free ports; by default, free ports are searched.
+# The cluster uses 20 consecutive ports. HADOOP_PORT is the first of them; the default is the first of 20 free ports.
 set -euo pipefail
 
 NODES=2
@@ -43,7 +44,7 @@ main() {
         serve)
             start "$@"
             echo ready
-            # However the starting process exits, its end of the pipe is closed then.
+            # When the process that started this script exits for any reason, its end of the pipe is closed.
             cat >/dev/null
             ;;
         stop) stop ;;
@@ -94,7 +95,8 @@ start_node() {
     SENTIMILL_NODE=$folder/node$1 daemon "nodemanager$1" "node$1" org.apache.hadoop.yarn.server.nodemanager.NodeManager
 }
 
-# stop: tasks outlive a killed node, and clients wait for a stopped cluster, so processes are found by their environment.
+# stop: processes are found by their environment, because tasks continue after their node is killed, and clients wait for
+# a stopped cluster.
 stop() {
     kill_all "SENTIMILL_CLUSTER=$folder"
 }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Compares this package with h5py on the same dataset: opening, all tokens, all columns, iteration over rows, and
-random rows. The readers take turns in each round; the file is in the page cache. h5py verifies the fletcher32 checksum
-of a chunk, this package its XXH3-128 digest. Prints median, fastest and slowest time, the median time of all processors
-(CPU), which other work on the machine affects less, and the ratio of the median times.
+"""Compares the speed of this package with that of h5py on the same dataset.
+
+Measures opening the file and reading all tokens, all columns, each row in order, and random rows. In each round, both
+readers run one after the other. The file is in the page cache. h5py verifies the fletcher32 checksum of a chunk; this
+package verifies its XXH3-128 digest. Prints median, fastest and slowest time, the median CPU time of all processors,
+which other programs on the machine affect less, and the ratio of the median times.
 
 usage: PYTHONPATH=python python/bench/compare.py DATASET    (requires h5py, numpy, xxhash)
 The environment variable ROUNDS sets the number of rounds (default 9).
@@ -84,7 +86,7 @@ def sentimill_columns(path: str, names: list[str] | tuple[str, ...]) -> int:
 
 
 def h5py_iterate(path: str) -> tuple[int, int]:
-    """Reads columns whole, since a read by h5py per row takes longer than the rest of this comparison."""
+    """Reads whole columns, because reading row by row with h5py takes longer than all other measurements."""
     n_tokens = n_positive = 0
     with h5py.File(path) as file:
         tokens, bounds = file["tokens"][:], file["offsets"][:].tolist()

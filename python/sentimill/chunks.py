@@ -1,7 +1,7 @@
 """Reads columns chunk by chunk: each chunk is compared with its digest, then decompressed.
 
-Chunks are read from the file by ``pread``, without the HDF5 library and without its lock. So threads read in parallel,
-and a process may fork.
+Chunks are read from the file with ``pread``, without the HDF5 library and its lock. Threads can therefore read in
+parallel, and a process may fork.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from xxhash import xxh3_128_hexdigest
 from sentimill.errors import DamagedDataset, DatasetError
 from sentimill.layout import StoredColumn
 
-# Decoded chunks that single rows are read from.
+# Maximum size of decoded chunks that are kept for reads of single rows.
 _CACHE_BYTES = 128 << 20
 _THREADS = min(8, os.cpu_count() or 1)
 # For fewer chunks, threads take longer to start than they save.
 _CHUNKS_FOR_THREADS = 12
-# Behind the deflated bytes: the checksum of HDF5's filter. The digest covers it.
+# The checksum of HDF5's filter follows the compressed bytes. The digest covers it.
 _FLETCHER_BYTES = 4
 
 
@@ -60,7 +60,7 @@ class ChunkReader:
         def fill(at: int) -> None:
             begin = at * column.chunk_rows
             low, high = max(start, begin), min(stop, begin + column.chunk_rows)
-            # A chunk at an end of the range may be read again; those between are not kept.
+            # The first and the last chunk may be read again, so they are kept; the chunks between them are not.
             decoded = self._cached(column, at) if at in (first, last) else self._decode(column, at)
             elements[low - start : high - start] = decoded[low - begin : high - begin]
 
@@ -98,7 +98,7 @@ class ChunkReader:
         return decoded
 
     def _decode(self, column: StoredColumn, at: int) -> npt.NDArray[Any]:
-        """Returns the rows of a chunk, less those that fill up the last one."""
+        """Returns the rows of a chunk, without the padding of the last chunk."""
         chunk = column.chunks[at]
         if not self._close.alive:
             raise ValueError(f"{self._path}: the dataset is closed")
@@ -124,7 +124,7 @@ class ChunkReader:
 
     def _inflate(self, column: StoredColumn, at: int, stored: bytes, n_bytes: int) -> bytes:
         try:
-            # One more byte than expected is enough to refuse the chunk.
+            # One byte more than expected is sufficient to refuse the chunk.
             inflating = zlib.decompressobj()
             inflated = inflating.decompress(stored[:-_FLETCHER_BYTES], n_bytes + 1)
         except zlib.error as error:

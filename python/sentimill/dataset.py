@@ -124,12 +124,12 @@ class Dataset:
 
     @property
     def split(self) -> npt.NDArray[np.uint16]:
-        """0 to 999, equal for rows with the same kept words, [N]."""
+        """Split numbers from 0 to 999, [N]. Rows with the same kept words have the same number."""
         return self.column("split")
 
     @property
     def rating(self) -> npt.NDArray[np.uint8]:
-        """The most frequent rating per text, 1 to 5, the smaller one of two equally frequent, [N]."""
+        """The most frequent rating per text, 1 to 5, [N]. Of equally frequent ratings, it is the smallest."""
         rating: npt.NDArray[np.uint8] = (self.votes.argmax(axis=1) + 1).astype(np.uint8)
         return rating
 
@@ -202,7 +202,7 @@ class Dataset:
         return " ".join([words[at] for at in (ids.tolist() if isinstance(ids, np.ndarray) else ids)])
 
     def splits(self, test_fraction: float = 0.1, validation_fraction: float = 0.05) -> Splits:
-        """Returns the row numbers of the splits, as ``trainer fit`` divides rows by the flags of the same names.
+        """Returns the row numbers of the splits of ``trainer fit`` with the same values of the flags of these names.
 
         The defaults are those of ``trainer fit``; its ``--recipe original`` has a validation fraction of 0.
         """
@@ -269,7 +269,7 @@ class Dataset:
 
     def __setstate__(self, state: tuple[str, Verify, str]) -> None:
         path, verify, table_digest = state
-        # All chunks have been compared by the process that opened the dataset.
+        # The process that opened the dataset has already verified all chunks.
         self.__init__(path, verify is not False)  # type: ignore[misc]
         if self._table_digest != table_digest:
             raise NotADataset(f"{path}: another dataset than the pickled one")
@@ -291,7 +291,7 @@ class Dataset:
             yield self._read_rows(begin, min(begin + _BLOCK_ROWS, stop))
 
     def _read_rows(self, start: int, stop: int) -> Iterator[Row]:
-        """Reads one or more rows, and makes them one by one without a Python call per row."""
+        """Reads one or more rows, and creates the objects one by one, without a Python call per row."""
         bounds = self._bounds(start, stop)
         first = int(bounds[0])
         ids = self._read("tokens", first, int(bounds[-1]))

@@ -1,4 +1,4 @@
-"""A dataset as one of Hugging Face's ``datasets``. Importing this module imports datasets and pyarrow."""
+"""Converts a dataset into a Hugging Face ``datasets.Dataset``. Importing this module imports datasets and pyarrow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BATCH_ROWS = 8192
 
 
 def arrow_dataset(dataset: Dataset, rows: npt.NDArray[np.integer[Any]] | None = None) -> datasets.Dataset:
-    """Returns these rows, in memory; all rows for ``None``."""
+    """Returns these rows in memory; if ``rows`` is ``None``, all rows."""
     tokens, lengths = dataset.tokens, dataset.lengths
     columns = {name: dataset.column(name) for name in ("label", "votes", "hash", "split")}
     if rows is not None:

@@ -38,7 +38,7 @@ _NAMES = {dtype: name for name, dtype in _ELEMENTS.items()}
 
 @dataclass(frozen=True)
 class _Form:
-    """The form that the format requires of a column."""
+    """The element type and the shape that the format requires for a column."""
 
     elements: tuple[str, ...]
     chunk_rows: int
@@ -169,7 +169,7 @@ class _Reader:
             raise self._damaged(where, f"found {sorted(found)}, expected {sorted(expected)}")
 
     def _open(self, name: str, storage: int) -> Any:
-        """Opens a dataset whose elements are stored in this file in this way."""
+        """Opens a dataset, and checks that its elements are in this file, in this kind of storage."""
         dataset = h5py.h5d.open(self.root, name.encode())
         created = dataset.get_create_plist()
         if created.get_layout() != storage or created.get_external_count():
@@ -180,7 +180,7 @@ class _Reader:
 
     def _table(self) -> DigestTable:
         dataset = self._open(_TABLE, h5py.h5d.CONTIGUOUS)
-        # One that was never stored reads as zeros of any size.
+        # A table that was never stored would be read as zeros of any size.
         fits = len(dataset.shape) == 1 and dataset.shape[0] <= min(self.file_bytes, _TABLE_BYTES_MAX)
         if not fits or self._element(dataset) != "u8":
             raise self._damaged("the table of digests", "not a table that fits in the file")
@@ -244,7 +244,7 @@ class _Reader:
                 raise self._damaged(f"attribute {name}", f"expected type {kind.__name__}")
 
     def _column(self, name: str, form: _Form, listed: dict[str, list[str]]) -> StoredColumn:
-        """Checks a column, and takes it off the listed columns."""
+        """Checks a column, and removes it from the listed columns."""
         dataset = self._open(name, h5py.h5d.CHUNKED)
         element, shape, created = self._element(dataset), dataset.shape, dataset.get_create_plist()
         width = () if form.width is None else (form.width,)

@@ -15,9 +15,9 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from sentimill.dataset import PADDING, Dataset, Row
 
-# Rows that are read together.
+# Number of rows that are read together.
 _BLOCK_ROWS = 1024
-# Blocks whose rows are shuffled together.
+# Number of blocks whose rows are shuffled together.
 _POOL_BLOCKS = 32
 
 
@@ -49,7 +49,7 @@ def collate(rows: Sequence[Row]) -> Batch:
 
 
 class RowStream(IterableDataset):  # type: ignore[misc]
-    """Rows of a dataset, of which each worker of each rank yields a share of its own."""
+    """Rows of a dataset. Each worker of each rank yields a different share of the rows."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class RowStream(IterableDataset):  # type: ignore[misc]
             for block in blocks[share::n_shares].tolist():
                 yield from self._read(block, block_rows)
             return
-        # Equal for all shares, so that each block is in one of them.
+        # The order of blocks is equal for all shares, so that each block is in exactly one share.
         np.random.default_rng((self._seed, self._epoch)).shuffle(blocks)
         random = np.random.default_rng((self._seed, self._epoch, share))
         of_share = blocks[share::n_shares].tolist()

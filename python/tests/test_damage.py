@@ -37,7 +37,7 @@ class Flips(unittest.TestCase):
                 n_refused += 1
                 continue
             self.assertEqual(found, expected, f"byte {at}")
-        # HDF5 leaves gaps between its objects, and holds the sizes of heaps and the like twice.
+        # Some bytes have no effect: HDF5 leaves gaps between its objects, and stores sizes of heaps twice.
         self.assertGreater(n_refused, len(places) // 2)
 
     def test_a_cut_file_is_refused(self):
@@ -70,7 +70,7 @@ class Flips(unittest.TestCase):
         path = copy_of(support.small())
         with h5py.File(path) as file:
             stored = file["votes"].id.get_chunk_info(0)
-        # The last byte is of the chunk's checksum, which does not change an element.
+        # The last byte belongs to the chunk's checksum, which does not affect an element.
         flip(path, stored.byte_offset + stored.size - 1)
         votes = open_dataset(path, verify=False).votes
         np.testing.assert_array_equal(votes, open_dataset(support.small()).votes)

@@ -120,7 +120,7 @@ class SplitsOfTrainer(unittest.TestCase):
             flags += ["--test-fraction", str(test), "--validation-fraction", str(validation)]
             splits = dataset.splits(test, validation)
             if validation and not splits.validation.size:
-                # `fit` refuses an empty validation split that was asked for.
+                # `fit` refuses an empty validation split if --validation-fraction is above 0.
                 continue
             support.run(support.program("trainer"), "fit", support.small(), *flags)
             events = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""The wheel is a function of the sources, and is complete."""
+"""The content of the wheel depends only on the sources, and is complete."""
 
 from __future__ import annotations
 
