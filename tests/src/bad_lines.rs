@@ -1,6 +1,6 @@
 //! Inputs with mostly bad lines, and the expected messages.
 
-/// Lines, and why they are refused: by the mapper and by `sentimill`.
+/// Inputs, each with the message with which the mapper and `sentimill` refuse it.
 pub fn too_many() -> Vec<(String, String)> {
     let many = |line: &str| line.repeat(1000);
     let cases = [

@@ -1,4 +1,4 @@
-//! The synthetic reviews that most tests read, and their dataset from one plain pipe.
+//! The synthetic reviews that most tests read, and the dataset that a plain pipe makes from them.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -40,7 +40,7 @@ pub fn raw(lines: u64, seed: u64) -> (Vec<u8>, Facts) {
 }
 
 /// The text and the stars of each ordinary review of the demo corpus. A CR is replaced, because only JSON can
-/// hold it within a line.
+/// contain a CR within a line.
 pub fn reviews() -> Vec<(String, u64)> {
     let lines = DEMO.raw.split(|&byte| byte == b'\n');
     let review = |line| {

@@ -1,8 +1,8 @@
 //! An HTTP proxy that injects faults of networks and services into requests and responses: lost responses
 //! after completed work, resets, retry-later statuses, truncated or slow bodies.
 //!
-//! It also serializes conditional puts of one name, which some S3 servers do not. One request per connection;
-//! bodies are held in memory.
+//! It also serializes conditional puts of one name, which some S3 servers do not. A connection has one
+//! request, and bodies are held in memory.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -15,7 +15,7 @@ use std::time::Duration;
 /// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// None.
+    /// No fault.
     None,
     /// The connection is closed before the service gets the request.
     Reset,

@@ -1,4 +1,4 @@
-//! Emulates how Hadoop Streaming splits a command into arguments and what it reads on standard error.
+//! Emulates Hadoop Streaming: how it splits a command into arguments, and how it parses standard error.
 //!
 //! Follows the behaviour of Hadoop 3.4 (`PipeMapRed.splitArgs`, `MRErrorThread`), including its oddities.
 
@@ -20,7 +20,7 @@ pub fn as_task(program: &mut Command) -> &mut Command {
         .env("mapreduce_task_progress_report_interval", "1")
 }
 
-/// What Hadoop read on a task's standard error.
+/// The result of reading a task's standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// The sums by group and name.
@@ -76,7 +76,8 @@ impl Heard {
     }
 }
 
-/// Group, name and amount. The whole is trimmed, its parts are not, and empty parts at the end do not count.
+/// Group, name and amount. The whole text is trimmed, but its parts are not. Empty parts at the end do not
+/// count.
 fn increment(counter: &str) -> Option<(String, String, i64)> {
     let mut parts: Vec<&str> = java_trim(counter).split(',').collect();
     while parts.len() > 1 && parts.last().is_some_and(|part| part.is_empty()) {
@@ -91,7 +92,7 @@ fn java_trim(text: &str) -> &str {
     text.trim_matches(|character| character <= ' ')
 }
 
-/// The arguments of a command. Spaces and quotes separate them, also where a quote is adjacent to other
+/// The arguments of a command. Spaces and quotes separate arguments, even if a quote is adjacent to other
 /// characters. `'` encloses spaces and `"`, and vice versa. There are no escapes, and an empty argument is
 /// impossible.
 pub fn split_args(command: &str) -> Vec<String> {

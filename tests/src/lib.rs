@@ -1,5 +1,5 @@
-//! Shared code of the tests of several programs: the synthetic reviews, real ones if they are available, and
-//! the programs as processes.
+//! Code that the tests of several programs share: synthetic reviews, real reviews if they are available, and
+//! functions that run the programs as processes.
 
 use std::env;
 use std::io::{self, Write};

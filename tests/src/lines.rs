@@ -7,7 +7,8 @@ use synthetic::random::Random;
 /// Sorts lines, which each end in LF, as `LC_ALL=C sort` does.
 pub fn sorted_as_c(lines: &[u8]) -> Vec<u8> {
     let mut sorted = split(lines);
-    // Without its LF: `a` sorts before `a` and a tab, but a tab is less than LF.
+    // Lines are compared without their LF. `a` must sort before `a` followed by a tab, but a tab is less than
+    // LF.
     sorted.sort_unstable_by_key(|line| line.strip_suffix(b"\n").unwrap_or(line));
     sorted.concat()
 }
@@ -22,8 +23,8 @@ pub fn shuffled(lines: &[u8], seed: u64) -> Vec<u8> {
     lines.concat()
 }
 
-/// The records sorted by key, with records of one key in a random order that depends on the seed. A reducer
-/// under Hadoop gets them like this.
+/// The records sorted by key, with records of one key in a random order that depends on the seed. Under
+/// Hadoop, a reducer gets records in such an order.
 pub fn sorted_by_key_only(records: &[u8], seed: u64) -> Vec<u8> {
     let shuffled = shuffled(records, seed);
     let mut records = split(&shuffled);

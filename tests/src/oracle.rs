@@ -48,7 +48,8 @@ fn record(text: &str, rating: u8) -> String {
     format!("{text}\t{}", votes.join(","))
 }
 
-/// `None` if its Python packages are not installed, which is allowed only on a developer's machine.
+/// The command that runs a script of the oracle; `None` if its Python packages are not installed, which is
+/// allowed only on a developer's machine.
 #[track_caller]
 fn python<'a>(
     script: &str,

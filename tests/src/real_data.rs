@@ -13,7 +13,7 @@ pub fn raw(name: &str) -> Option<Vec<u8>> {
     Some(unzipped.stdout)
 }
 
-/// The compressed file of one input, found as for [`raw`].
+/// The compressed file of one input, in the same folder as for [`raw`].
 pub fn file(name: &str) -> Option<PathBuf> {
     let endings = [".json.gz", ".jsonl.gz", ".csv.gz"];
     let found = folder().and_then(|folder| {

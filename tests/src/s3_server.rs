@@ -1,7 +1,8 @@
-//! S3 servers for tests: moto, a Python program, and s3s-fs, over a folder in this process.
+//! S3 servers for tests. moto is a Python program. s3s-fs runs in this process and stores objects in a
+//! folder.
 //!
-//! Both check for an object and store it in two steps without a lock. They implement conditional puts
-//! correctly only behind a [`crate::fault_proxy`].
+//! Both servers check whether an object exists and store it in two steps, without a lock. Conditional put
+//! requests are therefore correct only through a [`crate::fault_proxy`].
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -40,7 +41,7 @@ pub struct S3Server {
 #[derive(Debug)]
 enum Running {
     Moto(Child),
-    /// Dropped after the tasks that write into it.
+    /// Dropped after the tasks that write into the folder.
     S3sFs {
         _runtime: Runtime,
         folder: TempDir,
@@ -56,7 +57,7 @@ impl S3Server {
             skipped(&format!("S3: {} is missing; bootstrap/laptop.sh test installs it", program.display()));
             return None;
         }
-        // However this process ends, standard input is closed then, and the server exits.
+        // When this process exits for any reason, standard input is closed, and the server exits.
         let mut process = Command::new("bash")
             .args(["-c", "\"$@\" & trap 'kill -9 $!' EXIT; cat", "bash"])
             .arg(program)
@@ -103,7 +104,7 @@ impl S3Server {
         Self { address, running: Running::S3sFs { _runtime: runtime, folder } }
     }
 
-    /// Starts the servers in turn.
+    /// Starts the servers, one after the other.
     pub fn each() -> impl Iterator<Item = Self> {
         [|| Some(Self::start_s3s_fs()), Self::start].into_iter().filter_map(|start| start())
     }
@@ -156,7 +157,8 @@ pub fn with_s3(mut program: Command, endpoint: &str) -> Command {
 
 async fn serve(listener: tokio::net::TcpListener, service: S3Service) {
     loop {
-        // There may be too many open files. Other connections of the process will close theirs.
+        // Accepting can fail because there are too many open files. Other connections of the process will
+        // close their files.
         let Ok((client, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;

@@ -1,7 +1,7 @@
 //! Selects the steps of a traced program at which a fault is injected, and the kinds of fault.
 //!
-//! `make test` injects faults at some of the steps, from `FAULT_SEED` (0). PROVE=1 uses all steps, and
-//! FAULT_AT=17 only that one.
+//! `make test` injects faults at some of the steps; `FAULT_SEED` (default 0) selects the first one. With
+//! PROVE=1, it injects faults at all steps; with FAULT_AT=17, only at step 17.
 
 use std::env;
 use std::process::Command;
@@ -11,9 +11,9 @@ use std::time::Instant;
 use crate::tracer::{Call, Ended, Then, trace};
 use crate::{prove, say};
 
-/// Runs `tried` for one step after another, up to the first that the program does not reach, and prints the
-/// number of steps. `stride` is the distance between steps in `make test`. `tried` returns the call at the
-/// step, or `None` if there was none.
+/// Runs `tried` for one step after another, up to the first step that the program does not reach, and prints
+/// the number of steps. `stride` is the distance between steps in `make test`. `tried` returns the call at
+/// the step, or `None` if there was none.
 pub fn each_step<T: Copy>(
     what: &str,
     stride: usize,
@@ -42,14 +42,14 @@ pub fn each_step<T: Copy>(
 pub enum Ways<'a, T> {
     /// All of these.
     Each(&'a [T]),
-    /// One of these in turn in `make test`, all of them if all steps are tested.
+    /// In `make test`, one of these per step, alternately; all of them if all steps are tested.
     ByTurns(&'a [T]),
 }
 
 impl<'a, T> Ways<'a, T> {
     fn at(&self, step: usize) -> &'a [T] {
         match *self {
-            // With every second step, `step % n` would always be the same.
+            // If only every second step is tested, `step % n` could always be the same.
             Self::ByTurns(ways) if !prove() => slice::from_ref(&ways[step / 2 % ways.len()]),
             Self::Each(ways) | Self::ByTurns(ways) => ways,
         }

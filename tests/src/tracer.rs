@@ -1,8 +1,8 @@
-//! Runs a program under ptrace: reports each system call that reads or changes a file, and can kill the
-//! program, fail the call or delay it there.
+//! Runs a program under ptrace. Reports each system call that reads or changes a file. At such a call, it can
+//! kill the program, or make the call fail or wait.
 //!
-//! It is the real program, on real files. The thread that makes the call is stopped before it; other threads
-//! continue.
+//! The program is not modified and uses real files. The thread that makes a call is stopped before the call;
+//! other threads continue.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -52,7 +52,7 @@ pub enum Kind {
     Resize,
     /// Syncs it to disk.
     Sync,
-    /// Gives it this name, instead of another or in addition.
+    /// Gives it this name, in place of or in addition to an existing name.
     Name {
         /// The existing name.
         from: PathBuf,
@@ -104,10 +104,11 @@ pub struct Ended {
 pub const STDOUT: &str = "/dev/stdout";
 const STDERR: &str = "/dev/stderr";
 
-/// Time limit, far longer than any traced program takes. A program that reaches it is killed.
+/// Time limit, much longer than any traced program runs. A program that exceeds it is killed.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Whether programs can be traced on this machine. If not, prints a notice once. In CI they must be.
+/// Whether programs can be traced on this machine. If not, prints a notice once. In CI, tracing must be
+/// possible.
 pub fn permitted() -> bool {
     static PERMITTED: LazyLock<bool> = LazyLock::new(|| {
         let Err(error) = try_trace(&without_hadoop(Path::new("true")), b"", &mut |_| Then::GoOn) else {
@@ -127,7 +128,7 @@ pub fn trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> The
 }
 
 fn try_trace(command: &Command, input: &[u8], each: &mut dyn FnMut(&Call) -> Then) -> io::Result<Ended> {
-    // Files instead of pipes, so that no thread has to write and read them.
+    // Input and output are files instead of pipes, so that no threads are required to write and read them.
     let mut stdin = tempfile::tempfile()?;
     stdin.write_all(input)?;
     stdin.rewind()?;
@@ -182,7 +183,7 @@ fn follow(leader: Pid, each: &mut dyn FnMut(&Call) -> Then) -> nix::Result<Optio
             WaitStatus::Exited(pid, code) if pid == leader => return Ok(Some(code)),
             WaitStatus::Signaled(pid, ..) if pid == leader => return Ok(None),
             WaitStatus::PtraceSyscall(thread) => {
-                // A thread may have exited, as all do once one is killed.
+                // The thread may have exited, because all threads exit when the program is killed.
                 let _ = stopped(thread, leader, &mut failing, each);
                 (thread, None)
             }
@@ -217,7 +218,7 @@ fn stopped(
         Then::GoOn => {}
         Then::Kill => kill(leader, Signal::SIGKILL)?,
         Then::Fail(errno) => {
-            // No call has this number, so the kernel executes none.
+            // No system call has this number, so the kernel executes nothing.
             registers.orig_rax = u64::MAX;
             ptrace::setregs(thread, registers)?;
             failing.insert(thread, errno);
