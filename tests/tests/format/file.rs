@@ -158,12 +158,12 @@ impl File {
         assert_eq!(checksum, fletcher32(zlib).to_le_bytes());
         let mut out = String::new();
         let mut line = |bytes: &[u8], meaning: &str| writeln!(out, "{:<88}{meaning}", hex(bytes)).unwrap();
-        line(&zlib[..2], "zlib's head");
+        line(&zlib[..2], "zlib header");
         deflated.chunks(29).for_each(|bytes| line(bytes, "deflate"));
         line(adler, "zlib's Adler-32, big-endian");
         line(checksum, "Fletcher-32, little-endian");
         for (plane, bytes) in shuffled.chunks(n).enumerate() {
-            line(bytes, &format!("inflated: byte {plane} of each element"));
+            line(bytes, &format!("decompressed: byte {plane} of each element"));
         }
         out + &format!("{:<88}the chunk's digest\n", hex128(&column.stored))
     }

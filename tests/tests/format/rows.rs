@@ -76,7 +76,8 @@ impl Text {
         let votes: Vec<String> = self.votes.iter().map(u32::to_string).collect();
         format!(
             "{text}\n\
-             \u{20} hash {:016x}, partition {h:08x} mod 2 = {partition}, votes {}, most gave {}: label {}\n\
+             \u{20} hash {:016x}, partition {h:08x} mod 2 = {partition}, votes {}, \
+             most frequent rating {}: label {}\n\
              \u{20} words {}\n\
              \u{20} kept {}, split {split:016x} mod 1000 = {}\n",
             self.hash,
@@ -137,7 +138,7 @@ fn covered(text: &Text, dataset: &File) -> String {
     }
     let (by_words, by_ids) = (text.with_words(), text.with_ids(&ids));
     format!(
-        "{out}{}  row digest: head and words, {} bytes\n{}  id digest: head and ids, {} bytes\n",
+        "{out}{}  row digest: fixed fields and words, {} bytes\n{}  id digest: fixed fields and ids, {} bytes\n",
         hex128(&by_words),
         by_words.len(),
         hex128(&by_ids),
