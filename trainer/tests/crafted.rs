@@ -1,5 +1,5 @@
-//! Models and checkpoints whose sums are right and whose content is not: each is refused in one line, as an input that is
-//! not what it should be, and nothing that it asks for is made.
+//! Models and checkpoints with correct digests and invalid content. Each is refused with one line as an invalid
+//! input, before any memory of the claimed size is allocated.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
@@ -10,10 +10,11 @@ use fixtures::reviews;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// KiB of addresses: enough for PyTorch and a small model.
+/// Limit of the address space in KiB, sufficient for PyTorch and a small model.
 const ADDRESSES_KIB: u64 = 6 << 20;
 
-/// A dataset, the folder of a training on it that was ended after a checkpoint, and that of a complete one.
+/// A dataset, and two training folders: one of a training that was interrupted after a checkpoint, and one of
+/// a complete training.
 struct Trained {
     data: TempDir,
     dataset: PathBuf,
@@ -59,7 +60,7 @@ impl Trained {
         paths.into_iter().chain(SETTINGS).map(str::to_owned).collect()
     }
 
-    /// Runs the program with little memory: its code, and what it said.
+    /// Runs the program with little memory. Returns the exit code and the output.
     fn run(&self, arguments: Vec<String>, input: &str) -> (Option<i32>, String) {
         let script = format!("ulimit -v {ADDRESSES_KIB}; printf '%s' \"$INPUT\" | timeout 60 \"$0\" \"$@\"");
         let mut command = Command::new("bash");
@@ -69,7 +70,7 @@ impl Trained {
         (output.status.code(), String::from_utf8(output.stderr).unwrap().trim_end().to_owned())
     }
 
-    /// A copy of a folder of the training's.
+    /// A copy of a folder in the training folder.
     fn copy(&self, of: &str, name: &str) -> PathBuf {
         let copy = self.path(name);
         let copied = Command::new("cp").arg("-r").arg(self.path(of)).arg(&copy).status().unwrap();
@@ -77,7 +78,7 @@ impl Trained {
         copy
     }
 
-    /// Each command that reads a model, given this one.
+    /// Each command that reads a model, with this model.
     fn commands(&self, model: &Path) -> [Vec<String>; 4] {
         let [model, dataset] = [model, &self.dataset].map(|path| path.display().to_string());
         let [exported, fitted] = ["exported", "fitted"].map(|name| self.path(name).display().to_string());
@@ -92,7 +93,7 @@ impl Trained {
     }
 }
 
-/// Writes the list of a folder's sums anew.
+/// Writes the list of a folder's digests again.
 fn seal(folder: &Path) {
     let script = "rm SHA256SUMS && sha256sum * > ../sums && mv ../sums SHA256SUMS";
     assert!(Command::new("sh").args(["-c", script]).current_dir(folder).status().unwrap().success());
@@ -102,7 +103,7 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// Puts a value at a place of a document, such as `/model/lstm/ids`.
+/// Replaces the value at a path of a document, such as `/model/lstm/ids`.
 fn with(document: &Value, place: &str, value: Value) -> Value {
     let mut changed = document.clone();
     *changed.pointer_mut(place).unwrap_or_else(|| panic!("{place}: {document}")) = value;
@@ -165,7 +166,7 @@ fn a_configuration_that_asks_for_what_cannot_be_is_refused_by_every_command() {
         for value in values {
             fs::write(&path, serde_json::to_vec(&with(&config, place, value.clone())).unwrap()).unwrap();
             seal(&model);
-            // Each value by one command, the next by the next.
+            // Each value is tested with one command; the commands alternate.
             let command = &trained.commands(&model)[n_values % 4];
             n_values += 1;
             let (code, told) = trained.run(command.clone(), "w1 w2\n");

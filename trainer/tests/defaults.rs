@@ -1,5 +1,5 @@
-//! What `fit` does where no option says otherwise: the recipe, what follows from the number of rows, and the epoch that
-//! is kept.
+//! Defaults of `fit`: the recipe, the settings that depend on the number of rows, and the epoch whose weights are
+//! saved.
 #![allow(clippy::unwrap_used)]
 
 mod command;
@@ -10,7 +10,7 @@ use std::path::Path;
 use fixtures::{dataset_of, review, reviews};
 use serde_json::{Value, json};
 
-/// Trains to the end; what it said.
+/// Trains to the end. Returns the output.
 fn fit(dataset: &Path, out: &Path, more: &[&str]) -> String {
     let mut command = command::trainer();
     command.arg("fit").arg(dataset).arg("--out").arg(out);
@@ -28,7 +28,7 @@ fn weights(out: &Path) -> Vec<u8> {
     fs::read(out.join("model/model.safetensors")).unwrap()
 }
 
-/// Without what the dataset decides.
+/// The recipe without the fields that depend on the dataset.
 fn recipe(out: &Path) -> Value {
     let mut recipe = settings(out)["recipe"].clone();
     recipe.as_object_mut().unwrap().remove("dataset");
@@ -87,11 +87,11 @@ fn an_option_that_is_given_overrides_its_recipe() {
     fit(&dataset, &out, &[&more[..], &["--loss", "rating"]].concat());
     let found = recipe(&out);
     assert_eq!((&found["epochs"], &found["rule"]), (&json!(1), &json!("adam")));
-    // The rate is the optimizer's: Adam diverges with that of SGD.
+    // The rate depends on the optimizer: Adam diverges with the rate of SGD.
     assert_eq!(found["schedule"]["base_rate"], json!(0.002));
     assert_eq!(found["family"]["classifier"]["pool"], json!("mean-max"));
     assert_eq!((&found["batch_rows"], &found["model"]["layers"]), (&json!(128), &json!(2)));
-    // It has no weight of positive rows.
+    // The objective `rating` has no weight of positive rows.
     assert_eq!(found["family"]["classifier"]["objective"], json!("rating"));
 }
 
@@ -127,7 +127,7 @@ fn what_follows_from_the_number_of_rows_is_told_and_kept_in_settings_json() {
 fn the_epoch_with_the_least_validation_loss_is_kept_and_named() {
     let (folder, dataset) = reviews(600);
     let [out, best] = ["out", "best"].map(|name| folder.path().join(name));
-    // So fast that it gets worse.
+    // The rate is so high that the model gets worse.
     let more = ["--rate", "0.3", "--decay", "constant", "--batch", "32"];
     let said = fit(&dataset, &out, &[&more[..], &["--epochs", "8"]].concat());
 
@@ -142,7 +142,8 @@ fn the_epoch_with_the_least_validation_loss_is_kept_and_named() {
     assert!(epoch < 8, "{losses:?}");
     assert!(said.contains(&format!("kept epoch {epoch} of 8: validation loss {least:.4}\n")), "{said}");
 
-    // The rate does not depend on the last epoch here, so that a training which ends there has the same weights.
+    // The rate does not depend on the number of epochs here, so a training that ends after this epoch has the
+    // same weights.
     fit(&dataset, &best, &[&more[..], &["--epochs", &epoch.to_string()]].concat());
     assert!(weights(&out) == weights(&best));
 }
@@ -161,7 +162,7 @@ fn a_plain_training_is_resumed_with_the_same_defaults() {
 
 #[test]
 fn so_few_rows_that_none_is_for_validation_train_without() {
-    // Whose splits are all 50 or more.
+    // All split numbers of these rows are 50 or more.
     let (folder, dataset) = dataset_of(8, 50, |at| review(at + 2));
     let out = folder.path().join("out");
     let said = fit(&dataset, &out, &["--test-fraction", "0"]);

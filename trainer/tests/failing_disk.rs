@@ -1,5 +1,6 @@
-//! A training whose checkpoints the disk refuses, at any call by which one is kept: the one before it is whole, and the
-//! training goes on from it as if nothing had happened. PROVE=1 takes every call, `FAULT_AT=n` that one alone.
+//! A training on a disk that fails at any system call that writes a checkpoint. The previous checkpoint is complete,
+//! and a training resumed from it has the same result. With PROVE=1 every call fails once, with `FAULT_AT=n` only
+//! call n.
 #![cfg(target_arch = "x86_64")]
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +15,8 @@ use fixtures::reviews;
 use tests::steps::{Ways, described, each_step, trace_steps};
 use tests::tracer::{Call, Ended, Errno, Kind, Then, permitted};
 
-/// A checkpoint takes 26 calls and five of them 131: these are five or six, each another one of a checkpoint.
+/// Distance between two tested calls. A checkpoint takes 26 calls, five checkpoints take 131. Five or six
+/// calls are tested, each at another position within a checkpoint.
 const STRIDE: usize = 24;
 
 #[test]
@@ -55,8 +57,8 @@ fn fit(dataset: &Path, out: &Path) -> Command {
     command
 }
 
-/// Trains, and from the `at`-th call on that has to do with a checkpoint after the first, the disk takes nothing more of
-/// them; gives that call, `None` where there are not so many.
+/// Trains. Starting with the `at`-th call that concerns a checkpoint after the first one, all such calls fail.
+/// Returns that call; `None` if there are fewer calls.
 fn train_until_refused(dataset: &Path, out: &Path, at: usize, reason: Errno) -> (Ended, Option<Call>) {
     let checkpoints = out.join("checkpoints");
     let mut is_after_the_first = false;

@@ -1,4 +1,4 @@
-//! The error file, as PyTorch's own code reads it.
+//! The error file, as PyTorch's code reads it.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::Path;
@@ -9,8 +9,8 @@ use launch::failure;
 use program::exit::Exit;
 use ranks::python;
 
-/// What torchrun does with ranks that ended with these exit codes (a signal's number negative) and wrote these files, if it
-/// sees their ends at this time.
+/// The report of torchrun about ranks that exited with these exit codes (a signal is a negative number) and wrote
+/// these files, if torchrun notices the exits at this time.
 fn torchrun_says(python: &Path, folder: &Path, seen: SystemTime, exit_codes: [i32; 3]) -> String {
     let script = "
 import sys, time
@@ -50,7 +50,8 @@ fn torchrun_shows_a_ranks_own_message_as_the_root_cause() {
     assert!(said.contains("traceback : all_reduce: rank 1 has died: its connection ended\n"), "{said}");
 }
 
-/// It could write no file, so torchrun dates its end itself: as late after its peers' as it kills a rank that is stopped.
+/// The killed rank could not write a file, so torchrun sets the time of its exit. This time can be as late as the
+/// SIGKILL that ends a stopped rank.
 #[test]
 fn torchrun_calls_a_killed_rank_the_root_cause() {
     let Some(python) = python("PyTorch's reading of an error file") else { return };

@@ -1,5 +1,5 @@
-//! Whether rows are those that a model can be asked about: of its words, made of reviews by its settings, and not those
-//! that it was trained on.
+//! Checks whether a model can be evaluated on rows. They must have its vocabulary and settings. A warning is printed
+//! for rows on which the model was trained.
 #![allow(clippy::unwrap_used)]
 
 mod command;
@@ -21,7 +21,7 @@ fn trained(dataset: &Path, out: &Path, more: &[&str]) -> String {
     told
 }
 
-/// What an evaluation prints, and what it tells besides.
+/// The result of an evaluation on standard output, and its warnings on standard error.
 fn evaluated(model: &Path, dataset: &Path, more: &[&str]) -> (Value, String) {
     let mut command = trainer();
     command.arg("evaluate").arg(model).arg(dataset).args(["--device", "cpu"]).args(more);
@@ -50,7 +50,7 @@ fn an_evaluation_on_training_rows_warns_and_one_on_others_does_not() {
     let (all, told) = evaluated(&model, &dataset, &[]);
     assert_eq!(all["trained_on"], n_training);
     assert!(told.contains(&format!("at least {n_training} {WARNING}")), "{told}");
-    // As fit divided them, and a part of what it held back.
+    // The same test split as in `fit`, and a part of it.
     for fraction in ["0.1", "0.05"] {
         let (held_back, told) = evaluated(&model, &dataset, &["--test-fraction", fraction]);
         assert_eq!((&held_back["trained_on"], told.as_str()), (&Value::from(0), ""));
@@ -60,7 +60,7 @@ fn an_evaluation_on_training_rows_warns_and_one_on_others_does_not() {
     assert!(told.contains(WARNING), "{told}");
     assert_eq!(evaluated(&model, &held_back, &[]).0["trained_on"], 0);
 
-    // An exported model knows it too; one of an older version does not.
+    // An exported model also contains the hashes of its training rows; a model of an older version does not.
     let exported = data.path().join("exported");
     let mut export = trainer();
     export.arg("export").arg(&model).arg("--out").arg(&exported);
@@ -126,7 +126,7 @@ fn what_a_model_was_trained_on_is_refused_where_it_is_not_as_written() {
     }
 }
 
-/// The same rows, said to have been made by other settings.
+/// A dataset with the same rows and other settings.
 fn prepared(rows: Settings) -> (TempDir, PathBuf) {
     dataset_prepared(600, 50, rows, review)
 }
@@ -169,7 +169,7 @@ fn rows_that_were_made_by_other_settings_are_refused_by_the_name_of_the_setting(
             assert!(told.contains(named), "{told}");
         }
     }
-    // The labels of other rows differ, and so do their digests.
+    // With another `positive_from`, labels and digests differ.
     let (_data, other) = dataset_prepared(600, 50, Settings { positive_from: 3, ..own }, |at| {
         let row = review(at);
         Row { label: u8::from(row.votes.mode() >= 3), ..row }

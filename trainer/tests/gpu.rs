@@ -1,8 +1,9 @@
-//! What the program computes on a GPU is what it computes on the processor: trained, resumed, evaluated, predicted, by
-//! one rank and several. Without a GPU, PyTorch on the processor takes its place beside the kernels, so that all but the
-//! GPU itself is tested everywhere.
+//! The program computes the same results on a GPU as on a CPU when it trains, resumes, evaluates and predicts, with
+//! one rank and with several. Without a GPU, PyTorch on the CPU is compared with the kernels, so that everything
+//! except the GPU itself is tested on every machine.
 //!
-//! Each comparison is also a line `MEASURED {...}` on standard error, which the GPU bundle's report has.
+//! Each comparison also prints a line `MEASURED {...}` on standard error, which the report of the GPU bundle
+//! contains.
 #![allow(clippy::unwrap_used)]
 
 mod command;
@@ -22,19 +23,19 @@ use tempfile::TempDir;
 
 const SIZES: &[&str] =
     &["--tokens=20", "--batch=32", "--embedding=16", "--hidden=16", "--linear=8", "--log-steps=1"];
-/// Relative, of a loss. cuDNN rounds the factors of products in 32 bits to 11 bits (TF32) unless it is told otherwise.
+/// Relative tolerance of a loss. By default, cuDNN rounds the factors of 32-bit multiplications to 11 bits (TF32).
 const F32_LOSS: f64 = 0.02;
-/// Of an answer from 0 to 1.
+/// Absolute tolerance of a score from 0 to 1.
 const F32_SCORE: f64 = 0.01;
-/// In 64 bits only the order of sums differs.
+/// Tolerance in 64 bits, where only the order of sums differs.
 const F64: f64 = 1e-8;
-/// Relative, of a loss, whose factors have 8 bits.
+/// Relative tolerance of a loss in bf16, whose factors have 8 bits.
 const BF16_LOSS: f64 = 0.05;
-/// Steps that are compared where numbers are rounded: what is apart grows with each.
+/// Number of steps that are compared in a precision that rounds, because the difference grows with each step.
 const N_ROUNDED: usize = 30;
 const DOUBLE: &str = "--precision=f64";
 
-/// A dataset, and a folder for what comes of it.
+/// A dataset, and a folder for the results.
 struct Job {
     folder: TempDir,
     dataset: PathBuf,
@@ -73,7 +74,8 @@ impl Job {
         fs::read(self.out(name).join("model/model.safetensors")).unwrap()
     }
 
-    /// Steps' losses of two trainings, held against each other; of those whose numbers are rounded, the first.
+    /// Compares the losses of the steps of two trainings. In a precision that rounds, only the first steps are
+    /// compared.
     fn compare(&self, what: &str, [found, expected]: [&str; 2], bound: f64) {
         let [found, expected] = [found, expected].map(|name| self.losses(name));
         assert_eq!(found.len(), expected.len());
@@ -130,7 +132,7 @@ fn a_training_that_was_ended_goes_on_as_if_it_was_not() {
 
     let are_same = job.weights("ended") == job.weights("whole");
     measured(&json!({"what": "weights after resuming are the same bits", "found": are_same}));
-    // PyTorch adds up on a GPU in an order that is not always the same.
+    // On a GPU, PyTorch's order of sums can differ from run to run.
     assert!(are_same || has_gpu());
     job.compare("losses of steps, resumed", ["ended", "whole"], F64);
 }
@@ -220,12 +222,12 @@ fn a_rank_for_each_gpu_has_the_losses_of_one() {
 
 const PROCESSOR: &[&str] = &["--device=cpu"];
 
-/// The GPU, or what takes its place.
+/// The flags that select the GPU, or PyTorch on the CPU if there is no GPU.
 fn on_gpu() -> &'static [&'static str] {
     if has_gpu() { &["--device=cuda"] } else { &["--device=cpu", "--compute=pytorch"] }
 }
 
-/// Loads CUDA before anything asks for a GPU, as the program does.
+/// Whether there is a GPU. Loads CUDA before any query for a GPU, as the program does.
 fn has_gpu() -> bool {
     c10d::load_cuda().is_ok() && Cuda::device_count() > 0
 }
@@ -245,7 +247,7 @@ fn ranks_train(job: &Job, name: &str, n_ranks: i64, more: &[&str]) {
     said(launch);
 }
 
-/// What a command that must succeed prints.
+/// The standard output of a command that must succeed.
 fn said(command: Command) -> String {
     let named = format!("{command:?}");
     let (code, said, told) = run(command);
@@ -281,7 +283,7 @@ fn is_within(what: &str, found: f64, bound: f64) {
     assert!(found <= bound, "{what}: {found} apart, expected at most {bound}");
 }
 
-/// Past the harness, which keeps what a passing test prints.
+/// Writes to standard error directly, because the test harness hides the output of passing tests.
 fn measured(line: &Value) {
     std::io::stderr().write_all(format!("MEASURED {line}\n").as_bytes()).unwrap();
 }

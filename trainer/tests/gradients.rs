@@ -1,4 +1,4 @@
-//! However a batch is shared among ranks, its gradients are those of one rank with all of it.
+//! The gradients of a batch do not depend on its division among ranks.
 #![allow(clippy::unwrap_used)]
 
 use batches::random::{Purpose, Random};
@@ -91,7 +91,7 @@ fn batches(rows: &Rows, dealing: Dealing) -> Vec<Batch> {
     Loader::start(rows, loading).unwrap().map(Result::unwrap).collect()
 }
 
-/// Shares of BATCH rows, some of them often empty.
+/// Random shares of BATCH rows. Some shares are often empty.
 fn random_shares(world_size: usize, split: u64) -> Shares {
     let mut random = Random::of(Purpose::Order, &[99, world_size as u64, split]);
     let mut cuts: Vec<usize> = (1..world_size).map(|_| random.below(BATCH as u64 + 1) as usize).collect();
@@ -141,7 +141,8 @@ fn splits_agree(group: &ProcessGroup) {
     }
 }
 
-/// What a GPU gathers from its own copy is what would be copied to it; tried on the processor, which gathers alike.
+/// A batch that is gathered from tokens on the device equals a batch that is copied to the device. Tested on the
+/// CPU, where gathering works in the same way.
 #[test]
 fn batches_that_are_gathered_on_the_device_are_those_that_are_copied() {
     let (_folder, path) = reviews(100);
@@ -158,7 +159,7 @@ fn batches_that_are_gathered_on_the_device_are_those_that_are_copied() {
     }
 }
 
-/// Every batch's gradients, batch after batch.
+/// The gradients of each batch, in order.
 fn gradients(recipe: &Recipe, batches: &[Batch], mut backward: impl FnMut(&Tensor, &Model)) -> Vec<Tensor> {
     let model = Model::new(recipe, Device::Cpu);
     let inputs = Inputs::copied(Device::Cpu);

@@ -1,4 +1,5 @@
-//! Who can reach ranks: where they listen, and by what they know each other.
+//! Which processes can reach ranks: the addresses on which ranks listen, and the key with which they
+//! authenticate.
 #![allow(clippy::unwrap_used)]
 
 mod command;
@@ -22,7 +23,7 @@ fn fit(dataset: &Path, out: &Path) -> Vec<String> {
     arguments
 }
 
-/// The processes of the trainer that were given this folder to write to: a launch, and its ranks.
+/// The processes of the trainer with this output folder: `launch` and its ranks.
 fn processes_of(out: &Path) -> Vec<u32> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let id: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
@@ -57,7 +58,7 @@ fn listening(processes: &[u32]) -> Vec<String> {
 
 fn assert_on_loopback(processes: &[u32]) {
     let found = listening(processes);
-    // The store's, and Gloo's of two ranks; and the watch's.
+    // One address of the store, two of Gloo (one per rank), and one of the watch.
     assert!(found.len() >= 4, "{found:?}");
     assert!(found.iter().all(|address| address.starts_with("0100007F:")), "not on 127.0.0.1: {found:?}");
 }
@@ -69,7 +70,7 @@ fn ranks_of_a_launch_listen_on_loopback_alone() {
     let out = folder.path().join("out");
     let mut launch = trainer();
     launch.args(["launch", "--nproc", "2", "--"]).args(fit(&dataset, &out));
-    // As the environment of a cluster may have it.
+    // A cluster's environment may contain this variable.
     launch.env("GLOO_SOCKET_IFNAME", "eth0");
     let mut launch = Rank::start(0, launch);
     launch.wait_for(" step 5: ");

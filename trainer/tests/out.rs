@@ -1,5 +1,5 @@
-//! Where commands leave their results: looked at before anything is read, held by one process at a time, and never
-//! mixed with what is there.
+//! Output folders of commands. They are checked before any input is read, locked by one process at a time, and
+//! never mixed with existing files.
 #![allow(clippy::unwrap_used)]
 
 mod command;
@@ -26,7 +26,7 @@ fn trained(dataset: &Path, out: &Path, more: &[&str]) {
     assert_eq!(code, Some(0), "{told}");
 }
 
-/// All files below a folder, with what is in them.
+/// All files below a folder, with their content.
 fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -49,7 +49,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// A dataset, and a name beside it that is free.
+/// A dataset, and an unused path beside it.
 fn data_and_out() -> (TempDir, PathBuf, PathBuf) {
     let (data, dataset) = reviews(600);
     let out = data.path().join("out");
@@ -69,7 +69,7 @@ fn a_second_training_in_a_folder_that_is_held_is_refused_and_the_first_goes_on()
         assert_eq!(told.lines().count(), 1, "{told}");
     }
 
-    // The lock dies with its process.
+    // The lock is released when its process exits.
     first.signal(Signal::KILL);
     first.end();
     assert!(out.join("lock").exists());
@@ -210,7 +210,7 @@ fn a_place_that_takes_no_result_is_refused_before_the_input_is_read() {
             ("s3://bucket/x", 64, "s3:// is not supported here, expected the path of a local file or folder"),
             ("https://KEY:SECRET@example.com/x", 64, "https:// is not supported here, expected the path"),
             ("a/b/c", 64, "a/b: no such folder, expected one to write into; create it with mkdir -p"),
-            // Not even the superuser makes anything there.
+            // Even the superuser cannot create files in this folder.
             ("/sys/x", 74, "/sys"),
         ] {
             let mut trainer = trainer();

@@ -1,5 +1,5 @@
-//! A text to predict is read as the job reads it: the ids that the model gets are those of the row that mapper,
-//! reducer and merge make of the same line.
+//! A text to predict is prepared as in the job. The model gets the ids of the row that mapper, reducer and
+//! merge make from the same line.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
@@ -88,19 +88,19 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
     Dataset { words: reader.vocabulary().words.clone(), rows }
 }
 
-/// A number that hardly any other ids have, and that a score holds exactly.
+/// A hash of the ids that a score can represent exactly. Other ids seldom have the same hash.
 fn number(ids: impl Iterator<Item = u64>) -> u64 {
     ids.fold(1, |number, id| (number * 31 + id) % (1 << 24))
 }
 
-/// A model that says which ids it was given.
+/// A model whose output is the hash of its ids.
 fn answer(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
     let rows = texts.tokens.chunks(texts.longest).zip(texts.lengths);
     let read = rows.map(|(row, &length)| &row[..length as usize]);
     Ok(read.map(|ids| vec![number(ids.iter().map(|&id| id as u64)) as f64]).collect())
 }
 
-/// What is to be said of a line, by the dataset's row.
+/// The expected result of a line, from the dataset's row.
 fn expected(line: &str, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'static str> {
     let record = mapped(line);
     let Some(end) = record.iter().position(|&byte| byte == b'\t') else { return Err("empty_text") };
@@ -113,7 +113,7 @@ fn expected(line: &str, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'sta
     Ok(number(read.iter().map(|&id| u64::from(id))))
 }
 
-/// What is said of each line.
+/// The result of each line.
 fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u64, String>> {
     let options = Options {
         file: None,

@@ -1,4 +1,5 @@
-//! The program, as its users start it: one rank or several, ended and gone on with, given what it cannot use.
+//! The program as users start it: with one or several ranks, interrupted and resumed, and with unusable
+//! inputs.
 #![allow(clippy::unwrap_used)]
 
 mod command;
@@ -20,7 +21,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The time within which ranks end when one of them is lost.
+/// Maximum time until ranks exit after one of them was lost.
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// A training of 600 reviews, small enough that a hundred steps take a second.
@@ -58,7 +59,7 @@ impl Job {
         command
     }
 
-    /// Trains on so many ranks, to the end.
+    /// Trains on this number of ranks, to the end.
     fn train(&self, name: &str, world_size: usize, more: &[&str]) {
         for mut rank in start(world_size, || self.fit(name, more)) {
             let (code, output) = rank.end();
@@ -83,7 +84,7 @@ impl Job {
     }
 }
 
-/// Words' ids among forty times as many.
+/// The row with ids distributed over a vocabulary that is forty times as large.
 fn spread(mut row: Row) -> Row {
     row.tokens.iter_mut().for_each(|token| *token = 2 + (*token - 2) * 40 + row.hash as u32 % 40);
     row
@@ -102,7 +103,7 @@ fn start(world_size: usize, command: impl Fn() -> Command) -> Vec<Rank> {
     (0..world_size).map(|rank| Rank::start(rank, placed(rank))).collect()
 }
 
-/// What all ranks of these tests know each other by.
+/// The key with which the ranks of these tests authenticate.
 fn key_file() -> &'static Path {
     static KEY: OnceLock<tempfile::NamedTempFile> = OnceLock::new();
     // A temporary file has mode 600.
@@ -114,7 +115,8 @@ fn key_file() -> &'static Path {
     .path()
 }
 
-/// Of many words ranks send each other the gradients of those that they have met; of few, three ranks sum all.
+/// With a large vocabulary, ranks exchange only the gradients of the words in their rows. With a small one,
+/// three ranks sum all gradients.
 #[test]
 fn loss_curves_of_kernels_agree_on_1_2_and_3_ranks() {
     let many = dataset_of(600, 2000, |at| spread(review(at)));
@@ -124,7 +126,7 @@ fn loss_curves_of_kernels_agree_on_1_2_and_3_ranks() {
             for world_size in 1..=3 {
                 let sizes = ["--embedding", "24", "--hidden", "16", "--linear", "8", "--epochs", "3"];
                 let rule = ["--optimizer", "sgd", "--rate", "0.3", "--accumulate", accumulate];
-                // What is left out of a row does not depend on the rank that has it.
+                // The dropped values of a row do not depend on the rank that processes the row.
                 let dropout = ["--dropout-words", "0.2", "--dropout-layers", "0.2", "--dropout-head", "0.2"];
                 job.train(&name(world_size), world_size, &[&sizes[..], &rule, &dropout].concat());
                 let (found, expected) = (job.losses(&name(world_size)), job.losses(&name(1)));
@@ -154,7 +156,7 @@ fn loss_curves_of_1_2_and_4_ranks_agree() {
     }
     let one = job.losses("one");
     assert!(one.len() > 50);
-    // It learns something, so that there is something to agree on.
+    // The loss must fall, so that the comparison is meaningful.
     let epochs: Vec<f64> =
         job.metrics("one", "epoch").iter().map(|line| line["loss"].as_f64().unwrap()).collect();
     assert!(epochs[3] < epochs[0], "{epochs:?}");
@@ -177,7 +179,7 @@ fn loss_curves_of_1_2_and_4_ranks_agree() {
 fn an_evaluation_of_three_ranks_is_that_of_one() {
     let job = Job::new();
     job.train("model", 1, &[]);
-    // Three do not divide the rows, nor the batches.
+    // Neither the number of rows nor the number of batches is divisible by three.
     let (_data, dataset) = reviews(601);
     let evaluation = || {
         let mut command = trainer();
@@ -190,7 +192,7 @@ fn an_evaluation_of_three_ranks_is_that_of_one() {
         let outputs: Vec<_> = ranks.iter_mut().map(Rank::end).collect();
         assert!(outputs.iter().all(|(code, _)| *code == Some(0)), "{outputs:?}");
         let lines: Vec<String> = outputs.into_iter().flat_map(|(_, output)| output).collect();
-        // Most of its rows were for training, which is said besides.
+        // Most of its rows are training rows, so a warning is printed, too.
         let (warnings, lines): (Vec<_>, Vec<_>) =
             lines.into_iter().partition(|line| line.starts_with("trainer: warning: "));
         assert_eq!((warnings.len(), lines.len()), (1, 1), "only rank 0 prints: {lines:?}");
@@ -204,7 +206,7 @@ fn an_evaluation_of_three_ranks_is_that_of_one() {
     assert_eq!(json(3), one);
 }
 
-/// Kills all ranks at a random step, again and again, and goes on from the last checkpoint each time.
+/// Repeatedly kills all ranks at a random step and resumes from the last checkpoint.
 fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
     let job = Job::new();
     let settings =
@@ -218,8 +220,8 @@ fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
     with_resume.push("--resume");
     for kill in 0..n_kills {
         let name = format!("killed-{kill}");
-        // Twice in a row, mostly within one epoch. On a busy machine the ranks get further before they are killed, or
-        // even to their end.
+        // Killed twice in succession, mostly within one epoch. On a busy machine, the ranks make more steps before
+        // they are killed, or even finish.
         let first = 1 + random.below(steps - 4) as usize;
         let second = 1 + random.below(3) as usize;
         for n_steps in [first, second] {
@@ -237,7 +239,7 @@ fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
     }
 }
 
-/// 50 in all where everything is to be proved.
+/// Number of kills: with PROVE=1, they sum to 50 over all tests.
 fn kills(of_50: usize, small: usize) -> usize {
     if tests::prove() { of_50 } else { small }
 }
@@ -330,7 +332,7 @@ fn a_dataset_that_cannot_be_trained_on_is_refused() {
 
     let (_flipped, path) = reviews(300);
     let mut bytes = fs::read(&path).unwrap();
-    // Not every byte of the file has a say in its content.
+    // Some bytes of the file do not affect its content.
     let quarter = bytes.len() / 4;
     bytes[quarter..3 * quarter].iter_mut().for_each(|byte| *byte ^= 0x10);
     fs::write(&path, bytes).unwrap();
@@ -420,7 +422,7 @@ fn a_full_disk_at_a_checkpoint_ends_the_training_and_leaves_the_last_one_whole()
     let newest = |job: &Job| fs::read_to_string(job.out("out").join("checkpoints/latest")).unwrap();
     let before = newest(&job);
 
-    // A shell's limit on the size of files stands for the disk: the weights of the next checkpoint do not fit.
+    // The shell's limit of file sizes simulates a full disk: the weights of the next checkpoint do not fit.
     let fit = job.fit("out", &["--checkpoint-steps", "10", "--epochs", "2", "--resume"]);
     fs::remove_dir_all(job.out("out").join("model")).unwrap();
     let mut limited = Command::new("sh");
@@ -469,7 +471,7 @@ fn a_checkpoint_of_another_training_is_refused() {
         "{told}"
     );
 
-    // Elsewhere there are only its own settings.
+    // A checkpoint in another folder is compared by its own settings.
     let newest = fs::read_to_string(job.out("out").join("checkpoints/latest")).unwrap();
     let newest = job.out("out").join("checkpoints").join(newest);
     let (code, told) = ended(job.fit("other", &["--resume", newest.to_str().unwrap(), "--seed", "2"]));
@@ -498,7 +500,7 @@ fn a_damaged_newest_checkpoint_is_passed_over_with_a_message() {
     assert!(job.weights("out") == job.weights("whole"));
 }
 
-/// The folder of the ranks' processes under a job: those of the trainer that were given this folder to write to.
+/// The process ids of the ranks of a job: the processes of the trainer with this output folder.
 fn ranks_below(out: &Path) -> Vec<rustix::process::Pid> {
     let out = out.to_string_lossy().into_owned();
     let processes = fs::read_dir("/proc").unwrap().filter_map(|entry| {
@@ -513,7 +515,7 @@ fn ranks_below(out: &Path) -> Vec<rustix::process::Pid> {
     processes.collect()
 }
 
-/// torchrun starts the ranks again by itself, and they go on from the last checkpoint.
+/// torchrun restarts the ranks automatically, and they resume from the last checkpoint.
 #[test]
 fn torchrun_restarts_a_job_that_lost_a_rank_and_it_ends_with_the_same_weights() {
     let Some(python) = ranks::python("torchrun") else { return };
@@ -547,7 +549,7 @@ fn a_terminated_training_saves_a_checkpoint_and_goes_on_from_it() {
 
     let mut ranks = start(2, || job.fit("out", &["--epochs", "40"]));
     ranks[0].wait_for(" step 30: ");
-    // One rank is told; both end, after the same step.
+    // One rank gets the signal; both stop, after the same step.
     ranks[1].signal(Signal::TERM);
     for rank in &mut ranks {
         let (code, output) = rank.end();
@@ -593,7 +595,7 @@ fn a_training_begins_with_a_saved_model_or_with_word_vectors() {
     let loss = |name: &str| job.losses(name)[0];
 
     let model = job.out("first").join("model");
-    // So small a step moves no weight.
+    // The learning rate is so small that no weight changes.
     job.train("second", 1, &["--init-from", model.to_str().unwrap(), "--epochs", "1", "--rate", "1e-30"]);
     assert!(job.weights("second") == job.weights("first"));
 
@@ -625,7 +627,7 @@ fn it_ends_early_at_a_loss_or_without_progress_and_keeps_the_best_weights() {
     job.train("stopped", 1, &["--stop-loss", "100", "--epochs", "50"]);
     assert_eq!(job.metrics("stopped", "epoch").len(), 1);
 
-    // So fast that it gets worse.
+    // The rate is so high that the model gets worse.
     let settings = ["--validation-fraction", "0.2", "--patience", "2", "--epochs", "50", "--rate", "0.3"];
     job.train("patient", 1, &settings);
     let losses: Vec<f64> = job
@@ -700,7 +702,7 @@ fn a_named_pipe_is_predicted() {
     job.train("out", 1, &["--epochs", "1"]);
     let pipe = job.out("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // Whoever opened it twice would end its writer, and wait for another.
+    // A program that opened the pipe twice would stop its writer, and would wait for another writer.
     let mut writer = Command::new("sh");
     writer.args(["-c", "exec >\"$0\"; echo one; echo two"]).arg(&pipe);
     let mut writer = writer.spawn().unwrap();
@@ -708,7 +710,7 @@ fn a_named_pipe_is_predicted() {
     predict.args(["60", env!("CARGO_BIN_EXE_trainer"), "predict"]).arg(job.out("out")).arg(&pipe);
     predict.args(["--format", "text", "--device", "cpu"]);
     let Output { status, stdout, stderr } = predict.output().unwrap();
-    // Not to wait for a reader that is gone.
+    // The writer must not wait for a reader that has exited.
     let _ = writer.kill();
     writer.wait().unwrap();
     assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
@@ -726,7 +728,7 @@ fn files_are_predicted_inflated_each_line_with_its_file() {
     let packed = job.out("packed.gz");
     let predict = |files: &[&Path]| {
         let mut predict = trainer();
-        // The training's folder stands for its model.
+        // The training folder is passed instead of its model folder.
         predict.arg("predict").arg(job.out("out")).args(files).args(["--format", "text", "--device", "cpu"]);
         predict.stdin(fs::File::open(&packed).unwrap());
         let Output { status, stdout, stderr } = predict.output().unwrap();
@@ -744,7 +746,7 @@ fn files_are_predicted_inflated_each_line_with_its_file() {
     let (code, lines, told) = predict(&[&plain, &packed, Path::new("-")]);
     let (plain_name, packed_name) = (shown(&plain), shown(&packed));
     assert_eq!((code, told.as_str()), (Some(0), ""));
-    // The words of the fixture's vocabulary hold digits, which no cleaned text does.
+    // The words of the fixture's vocabulary contain digits, which a cleaned text cannot contain.
     let expected = [
         format!("{plain_name} 1 \"only_unknown\""),
         format!("{plain_name} 2 \"blank\""),
@@ -797,7 +799,7 @@ fn the_end_of_a_training_tells_three_figures_beside_the_larger_class() {
         told[from..].lines().map(str::to_owned).collect::<Vec<_>>()
     };
 
-    // Nothing is learned, so all rows are called the same.
+    // The model learns nothing, so it predicts the same label for all rows.
     let nothing = outcome("nothing", &["--rate", "1e-30", "--epochs", "1"]);
 
     let test = job.metrics("nothing", "test").remove(0)["metrics"].clone();
@@ -816,7 +818,7 @@ fn the_end_of_a_training_tells_three_figures_beside_the_larger_class() {
     assert!(learned[3].starts_with("trainer: the model is in "), "{learned:?}");
 }
 
-/// A program that asks one short line at a time, whose beginning says nothing of how it is packed.
+/// A program writes one short line at a time. The first line is too short for the detection of compression.
 #[test]
 fn a_line_on_standard_input_is_answered_before_the_next_is_there() {
     let job = Job::new();

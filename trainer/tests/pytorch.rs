@@ -1,5 +1,6 @@
-//! The mathematics is PyTorch's: `bench/pytorch.py`, which has torch.nn.LSTM and torch.optim and shares no code with
-//! the trainer, comes to the same losses from the same weights and rows, and to the same answers with a saved model.
+//! The trainer computes the same results as PyTorch. `bench/pytorch.py` uses torch.nn.LSTM and torch.optim, and
+//! shares no code with the trainer. From the same weights and rows, it gets the same losses, and from a saved model
+//! the same predictions.
 #![allow(clippy::unwrap_used)]
 
 mod command;
@@ -20,10 +21,11 @@ use trainer::families::Classifier;
 
 const N_ROWS: u32 = 500;
 const N_WORDS: u32 = 300;
-/// Cut to 20 tokens by both sides.
+/// Maximum length of a row. The trainer and bench/pytorch.py both truncate rows to 20 tokens.
 const LENGTH_MAX: u32 = 30;
 const TOKENS: usize = 20;
-/// 24 steps an epoch of 400 rows or so, the last one short: in 9 epochs 200 and more.
+/// An epoch of about 400 rows has 24 steps, of which the last one is short. 9 epochs have more than 200
+/// steps.
 const SIZES: &[&str] =
     &["--tokens", "20", "--batch", "17", "--embedding", "12", "--hidden", "8", "--linear", "6"];
 const N_STEPS: usize = 200;
@@ -99,17 +101,17 @@ fn a_saved_model_gives_pytorchs_answers() {
     }
 }
 
-/// What `export` writes for PyTorch alone says what `predict` says.
+/// The Python file that `export` writes makes the same predictions as `predict`.
 #[test]
 fn an_exported_model_predicts_by_its_own_python_file() {
     let Some(python) = python("an exported model's predict.py") else { return };
-    // A cleaned text holds letters alone.
+    // A cleaned text contains only letters.
     let letter = |n: u32| char::from(b'a' + (n % 26) as u8);
     let words: Vec<String> = (0..N_WORDS).map(|at| format!("wo{}{}", letter(at / 26), letter(at))).collect();
     let (folder, dataset) = fixtures::dataset_with(N_ROWS, &words, row);
     let text = |at: u32| {
         let tokens = row(at).tokens;
-        // Stop words are left out, and a word that nobody knows is not.
+        // Stop words are removed; an unknown word is kept.
         let read: Vec<&str> = tokens.iter().map(|&id| words[id as usize - 2].as_str()).collect();
         format!("the {} nobodyknows {}\n", read[0], read.join(" "))
     };
@@ -154,7 +156,7 @@ fn an_exported_model_predicts_by_its_own_python_file() {
     }
 }
 
-/// Rows of all lengths whose words say their label, mostly.
+/// Rows of all lengths, whose words mostly determine the label.
 fn rows() -> (tempfile::TempDir, PathBuf) {
     fixtures::dataset_of(N_ROWS, N_WORDS, row)
 }
@@ -164,7 +166,7 @@ fn row(at: u32) -> Row {
     let length = at.wrapping_mul(2_654_435_761) % LENGTH_MAX + 1;
     let tokens = (0..length).map(|n| {
         let draw = (at * LENGTH_MAX + n).wrapping_mul(2_246_822_519) >> 8;
-        // Words of even ids for one label, of any id for the other.
+        // One label has words with even ids, the other has words with any ids.
         2 + if label == 1 { draw % N_WORDS } else { draw % (N_WORDS / 2) * 2 }
     });
     Row {
@@ -189,7 +191,7 @@ fn batch_of_all() -> (Tensor, Tensor) {
     (Tensor::from_slice(&tokens).view(shape), Tensor::from_slice(&lengths))
 }
 
-/// The losses of steps among lines of metrics.
+/// The losses of steps in lines of metrics.
 fn losses(lines: &str) -> Vec<f64> {
     let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["event"] == "steps").map(|line| line["loss"].as_f64().unwrap()).collect()
@@ -203,14 +205,14 @@ fn fit(dataset: &Path, out: &Path, asked: &[&str]) {
 
 fn script(python: &Path, dataset: &Path, asked: &[&str]) -> String {
     let mut command = Command::new(python);
-    // A process that another test started while this dataset was written keeps its writer's lock.
+    // A process that another test started while this dataset was written may still hold the writer's lock.
     command.env("HDF5_USE_FILE_LOCKING", "FALSE");
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/pytorch.py")).arg(dataset);
     String::from_utf8(output(command.args(SIZES).args(asked)).stdout).unwrap()
 }
 
 fn output(command: &mut Command) -> Output {
-    // Small tensors: more threads only wait for each other.
+    // One thread, because with small tensors several threads mostly wait for each other.
     let output = command.env("OMP_NUM_THREADS", "1").output().unwrap();
     assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     output

@@ -1,10 +1,10 @@
-//! The program as a command: small trainings, and what came of them.
+//! Runs the program as a process: small trainings, and their exit code and output.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// Settings of a training that has neither dropout nor validation, for those that are not asked for.
+/// Settings of a training without dropout and validation split. They apply unless a test passes other values.
 const PLAIN: [&str; 10] = [
     "--validation-fraction=0",
     "--pool=last",
@@ -18,12 +18,13 @@ const PLAIN: [&str; 10] = [
     "--batch=512",
 ];
 
-/// What is asked for, and [`PLAIN`], so that a test does not depend on defaults.
+/// The flags `asked`, and those of [`PLAIN`] that are not among them, so that a test does not depend on
+/// defaults.
 pub fn plain<'a>(asked: &[&'a str]) -> Vec<&'a str> {
     with(&PLAIN, asked)
 }
 
-/// The same for a pretraining, which has fewer flags.
+/// The flags as in [`plain`], for a pretraining, which has fewer flags.
 pub fn plain_of_words<'a>(asked: &[&'a str]) -> Vec<&'a str> {
     let of_words: Vec<&str> = PLAIN
         .into_iter()
@@ -44,7 +45,8 @@ fn with<'a>(settings: &[&'a str], asked: &[&'a str]) -> Vec<&'a str> {
     asked.iter().chain(settings.iter().filter(is_wanted)).copied().collect()
 }
 
-/// The program, on one thread. On another machine than the tests were built on, SENTIMILL_TRAINER says where it is.
+/// The program, on one thread. On another machine than the one on which the tests were built, SENTIMILL_TRAINER is
+/// its path.
 pub fn trainer() -> Command {
     let elsewhere = std::env::var_os("SENTIMILL_TRAINER");
     let mut command = Command::new(elsewhere.unwrap_or_else(|| env!("CARGO_BIN_EXE_trainer").into()));
@@ -52,7 +54,7 @@ pub fn trainer() -> Command {
     command
 }
 
-/// A training on a small model, of one epoch unless more are asked for.
+/// A training of a small model, with one epoch unless `more` contains another number.
 pub fn fit(dataset: &Path, out: &Path, more: &[&str]) -> Command {
     let mut command = trainer();
     command.arg("fit").arg(dataset).arg("--out").arg(out).args(["--device", "cpu", "--batch", "32"]);
@@ -63,13 +65,13 @@ pub fn fit(dataset: &Path, out: &Path, more: &[&str]) -> Command {
     command
 }
 
-/// The exit code, and what was told on standard error.
+/// The exit code and standard error.
 pub fn ended(command: Command) -> (Option<i32>, String) {
     let (code, _, told) = run(command);
     (code, told)
 }
 
-/// The exit code, and what was said on both streams.
+/// The exit code, standard output and standard error.
 pub fn run(mut command: Command) -> (Option<i32>, String, String) {
     let output = command.output().unwrap();
     let [said, told] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());

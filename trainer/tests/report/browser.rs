@@ -1,5 +1,5 @@
-//! A browser without a screen, told what to do through a pipe, by Chrome's DevTools protocol: JSON messages, a zero byte
-//! behind each.
+//! A headless browser, controlled through a pipe by Chrome's DevTools protocol: JSON messages, each followed by a
+//! zero byte.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// More than any answer takes on a busy machine.
+/// Time limit, longer than any response takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 pub struct Browser {
@@ -23,12 +23,12 @@ pub struct Browser {
     from: Receiver<Value>,
     n_calls: u64,
     session: Option<String>,
-    /// What the browser has told by itself since the last page was opened.
+    /// Events that the browser has sent since the last page was opened.
     told: Vec<Value>,
     _folder: TempDir,
 }
 
-/// Chromium where bootstrap has installed it; a system's own where that is missing.
+/// The Chromium that bootstrap has installed, otherwise that of the system.
 pub fn chromium() -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/browser/chromium");
     let on_path = || {
@@ -49,7 +49,7 @@ impl Browser {
         let libraries = chromium.with_file_name("lib");
         let mut command = Command::new("sh");
         command.args(["-c", "exec \"$0\" \"$@\" 3<\"$TO\" 4>\"$FROM\""]).arg(chromium);
-        // Containers have no sandboxes to give, and hardly any shared memory.
+        // Containers do not support sandboxes, and have little shared memory.
         command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-zygote", "--in-process-gpu"]);
         command.args(["--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe"]);
         command.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
@@ -93,7 +93,7 @@ impl Browser {
         browser
     }
 
-    /// Opens a file in a window of this size, by day or by night.
+    /// Opens a file in a window of this size, with the colour scheme `light` or `dark`.
     pub fn open(&mut self, page: &Path, (width, height): (u32, u32), scheme: &str) {
         let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
         self.call("Emulation.setDeviceMetricsOverride", &size);
@@ -102,7 +102,7 @@ impl Browser {
         self.told.clear();
         let url = format!("file://{}", page.display());
         let loader = self.call("Page.navigate", &json!({"url": url}))["loaderId"].clone();
-        // The page before may end loading only now.
+        // The event may belong to the previous page.
         let is_loaded = |event: &Value| {
             event["method"] == "Page.lifecycleEvent"
                 && event["params"]["name"] == "load"
@@ -114,7 +114,7 @@ impl Browser {
         }
     }
 
-    /// The value of an expression of JavaScript, which the page itself may not run.
+    /// The value of a JavaScript expression. The page itself cannot run scripts.
     pub fn value(&mut self, expression: &str) -> Value {
         let asked = json!({"expression": expression, "returnByValue": true});
         let answer = self.call("Runtime.evaluate", &asked);
@@ -122,13 +122,13 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// The addresses that the page has asked for.
+    /// The addresses that the page has requested.
     pub fn requests(&self) -> Vec<&str> {
         let events = self.told.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
         events.map(|event| event["params"]["request"]["url"].as_str().unwrap()).collect()
     }
 
-    /// What the browser complains of.
+    /// Warnings and errors of the browser.
     pub fn complaints(&self) -> Vec<&Value> {
         let is_complaint = |event: &&Value| {
             ["Log.entryAdded", "Runtime.exceptionThrown", "Runtime.consoleAPICalled"]
@@ -137,7 +137,7 @@ impl Browser {
         self.told.iter().filter(is_complaint).collect()
     }
 
-    /// The whole page as PNG.
+    /// A picture of the whole page, as PNG.
     pub fn picture(&mut self) -> Vec<u8> {
         let size =
             self.value("[document.documentElement.clientWidth, document.documentElement.scrollHeight]");

@@ -1,5 +1,5 @@
-//! What a training leaves to be looked at: the page about it, in a real browser too, and the files that TensorBoard and
-//! NumPy read.
+//! The output of a training for people: its report, which is also tested in a real browser, and the files for
+//! TensorBoard and NumPy.
 #![allow(clippy::unwrap_used)]
 
 mod browser;
@@ -50,8 +50,8 @@ fn lines(run: &Path) -> Vec<Value> {
     lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Two trainings in folders whose names are hostile. So is a word in what they have written: no dataset may have one,
-/// but the files of a training may come from anywhere.
+/// Two trainings in folders with hostile names. Their files contain a hostile word. A dataset cannot contain such a
+/// word, but the files of a training may come from an untrusted source.
 fn hostile_runs() -> (TempDir, Vec<PathBuf>) {
     let words: Vec<String> = (0..50).map(word).collect();
     let row = |at: u32| {
@@ -67,7 +67,7 @@ fn hostile_runs() -> (TempDir, Vec<PathBuf>) {
     (folder, runs)
 }
 
-/// Puts the hostile word in a word's place, in all that a training says of itself.
+/// Replaces a word with the hostile word in all files of a training.
 fn make_hostile(run: &Path, word: &str) {
     for entry in fs::read_dir(run).unwrap() {
         let path = entry.unwrap().path();
@@ -78,7 +78,7 @@ fn make_hostile(run: &Path, word: &str) {
     }
 }
 
-/// A word of letters.
+/// A word that consists of letters.
 fn word(at: u32) -> String {
     let letter = |n: u32| char::from(b'a' + (n % 26) as u8);
     format!("wo{}{}", letter(at / 26), letter(at))
@@ -167,7 +167,7 @@ fn a_pretraining_lies_beside_the_training_that_begins_with_it() {
     for flag in ["--test-fraction", "--validation-fraction 0.1"] {
         assert!(!page.contains(&format!("({flag}")) && !page.contains(&format!("{flag} computes")), "{flag}");
     }
-    // Initial weights are a setting of the training that starts from them.
+    // The path of the initial weights is a setting of the training.
     let page = report(&[&begun]);
     assert!(page.contains("--init-from") && page.contains(&*words.join("model").to_string_lossy()));
 }
@@ -266,7 +266,7 @@ fn accuracy_ends_at_the_top_of_its_chart_when_it_is_100_percent() {
 
     let page = report(&[folder.path()]);
 
-    // From a little above the bottom to the top, which is 100 %.
+    // The line goes from slightly above the bottom to the top, which is 100 %.
     assert!(page.contains("d=\"M0.0 943.4L1000.0 0.0\""), "{page}");
 }
 
@@ -280,7 +280,7 @@ fn what_a_resumed_training_did_twice_counts_once() {
     let newest =
         resumed.join("checkpoints").join(fs::read_to_string(resumed.join("checkpoints/latest")).unwrap());
     let step: u64 = newest.file_name().unwrap().to_string_lossy()["step-".len()..].parse().unwrap();
-    // Killed within a line.
+    // The process was killed while it wrote a line.
     let metrics = resumed.join("metrics.jsonl");
     let mut half = fs::read(&metrics).unwrap();
     half.truncate(half.len() - 30);
@@ -360,7 +360,7 @@ fn a_browser_shows_the_page_on_a_phone_and_on_a_desk_and_asks_for_nothing_else()
             size.0,
             "{name}: wider than its window"
         );
-        // What is wider than its column scrolls by itself.
+        // Content that is wider than its column has its own scroll bar.
         let wide = "[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > innerWidth \
                     + 1 && !e.closest('.scroll, .tip')).map(e => e.tagName + '.' + e.className)";
         assert_eq!(browser.value(wide), Value::Array(Vec::new()), "{name}");
@@ -388,8 +388,8 @@ fn a_browser_shows_the_page_on_a_phone_and_on_a_desk_and_asks_for_nothing_else()
     }
 }
 
-/// The least contrast of running text and its ground, as the accessibility guidelines work it out; grounds that are mixed
-/// of colours are left out.
+/// The minimum contrast between text and its background, as defined by the accessibility guidelines (WCAG).
+/// Backgrounds that are mixed from several colours are excluded.
 fn contrast(browser: &mut Browser) -> f64 {
     let least = "
         (() => {
@@ -414,7 +414,8 @@ fn contrast(browser: &mut Browser) -> f64 {
     browser.value(least).as_f64().unwrap()
 }
 
-/// The Python that reads the trainer's files for others; `None` where it is missing, which is said.
+/// The Python that reads the trainer's files for other programs; `None`, with a notice, if it is not
+/// installed.
 fn python() -> Option<PathBuf> {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/report/bin/python");
     if python.exists() {
@@ -429,7 +430,7 @@ fn script(python: &Path, script: &str, arguments: &[&Path]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Each tag's steps and values, as TensorBoard itself reads them.
+/// The steps and values of each tag, as TensorBoard reads them.
 const READ_EVENTS: &str = "
 import json, sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
