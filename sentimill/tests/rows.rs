@@ -1,5 +1,6 @@
-//! The job in this process, compared with a naive version of it: rows, counts, vocabulary and digests of generated
-//! reviews, with ample memory and with so little that every partition takes several passes and words go to disk.
+//! Runs the job in this process and compares it with a naive implementation: rows, counts, vocabulary and digests
+//! of generated reviews. It runs with ample memory, and with so little that every partition takes several passes
+//! and words are spilled to disk.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -45,11 +46,11 @@ fn reviews() -> Vec<(String, u8)> {
     (0..3000).map(|n| (text(n * n % 1231), (n % 5) as u8 + 1)).collect()
 }
 
-/// What the job must make of reviews.
+/// The expected result of the job.
 #[derive(Debug, PartialEq)]
 struct Expected {
     counts: ReducerCounts,
-    /// Rows that are excluded because another dataset holds them.
+    /// Number of rows that are excluded because another dataset contains them.
     left_out: u64,
     row_digest: Digest,
     /// Words and counts in the order of their ids.
@@ -76,7 +77,7 @@ fn expected(reviews: &[(String, u8)], without: &HashSet<u64>) -> Expected {
         counts.rows += 1;
         all.iter().for_each(|word| *words.entry(word).or_default() += 1);
         let kept = if all.len() > MAX_TOKENS { [&all[..3], &all[all.len() - 2..]].concat() } else { all };
-        // The mode; a tie goes to the smaller rating.
+        // The most frequent rating; on a tie, the smaller one.
         let most = *votes.iter().max().unwrap();
         let label = u8::from(votes.iter().position(|&n| n == most).unwrap() >= 3);
         let (hash, joined, votes) = (text_hash(text.as_bytes()), kept.join(" "), Votes(votes));
@@ -138,7 +139,7 @@ fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: u
     read(&options.dataset.out, &made)
 }
 
-/// What a dataset and its manifest hold.
+/// The content of a dataset and of its manifest.
 fn read(path: &Path, made: &Made) -> Expected {
     let dataset = DatasetReader::open(path).unwrap();
     let mut reader = dataset.rows();
@@ -173,7 +174,7 @@ fn rows_counts_and_vocabulary_are_those_of_a_naive_version_whatever_the_memory()
 
 #[test]
 fn rows_of_another_dataset_are_excluded_and_counted_and_their_words_still_count() {
-    // The other dataset holds every second row.
+    // The other dataset contains every second row.
     let all = expected(&reviews(), &HashSet::new());
     let other: Vec<Row> = all.rows.iter().step_by(2).cloned().collect();
     let settings = Settings { max_tokens: MAX_TOKENS as u32, ..Settings::default() };

@@ -16,7 +16,7 @@
 //! purpose and each part of the key. Streams are therefore independent, and a training resumed within an epoch needs
 //! no saved generator state. `tests/oracle/order.py` is the same generator in Python.
 
-/// What a stream is used for. Streams of different purposes are independent even if their keys are equal.
+/// Purpose of a stream. Streams of different purposes are independent even if their keys are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Purpose {

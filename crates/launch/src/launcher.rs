@@ -277,11 +277,12 @@ impl<'a> Watch<'a> {
 
     fn ended(&mut self, rank: usize, end: End) {
         match self.stage {
-            // The rank was told to end, so its exit code does not matter.
+            // The rank was ended by `launch`, so its exit code does not matter.
             Stage::Ending(_) | Stage::Killed => {}
             Stage::Running | Stage::Suspecting(_) if end.is_success() => {}
             Stage::Running | Stage::Suspecting(_) if end.may_be_a_consequence() => {
-                // Ranks that were told to stop exit one by one with this code, while the last may still be writing.
+                // Ranks that got a request to stop exit one after the other with this code, while the last one may
+                // still be writing.
                 if self.root_cause.is_none() && !self.stop_asked {
                     self.stage = Stage::Suspecting(Instant::now() + self.options.root_cause_within);
                 }

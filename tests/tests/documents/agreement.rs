@@ -1,12 +1,14 @@
-//! Compares what a page shows with what a command prints, where a part of the output varies or is long.
+//! Compares the output that a page shows with the output that a command prints, if part of the output varies
+//! or is long.
 //!
-//! A shown line `...` stands for any number of lines, `…` in a line for any text of one line. Behind a training,
-//! figures with a decimal point may differ by [`TOLERANCE`], for sums depend on the processor and the number of threads.
+//! In a page, a line `...` matches any number of lines, and `…` in a line matches any text of one line. After a
+//! training, numbers with a decimal point may differ by [`TOLERANCE`], because sums depend on the processor and the
+//! number of threads.
 
-/// Largest difference of a loss, an accuracy or a score of a small training.
+/// Maximum difference of a loss, an accuracy or a score of a small training.
 const TOLERANCE: f64 = 0.25;
 
-/// What is compared of figures with a decimal point.
+/// How numbers with a decimal point are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figures {
     /// Every digit.
@@ -15,7 +17,7 @@ pub enum Figures {
     Near,
 }
 
-/// Returns whether a page may show `shown` where a command prints `printed`.
+/// Returns whether a page may show `shown` as the output of a command that prints `printed`.
 pub fn agree(shown: &str, printed: &str, figures: Figures) -> bool {
     let [shown, printed] = [shown, printed].map(|text| text.lines().collect::<Vec<_>>());
     lines_agree(&shown, &printed, figures)
@@ -41,7 +43,7 @@ fn line_agrees(shown: &str, printed: &str, figures: Figures) -> bool {
     positions(&printed[end..]).any(|skipped| line_agrees(after, &printed[end + skipped..], figures))
 }
 
-/// Returns where characters of a text begin, and its end.
+/// Returns the start of each character of a text, and the end of the text.
 fn positions(text: &str) -> impl Iterator<Item = usize> {
     text.char_indices().map(|(at, _)| at).chain([text.len()])
 }
@@ -50,7 +52,7 @@ fn text_agrees(shown: &str, printed: &str, figures: Figures) -> bool {
     if figures == Figures::Exact || shown == printed {
         return shown == printed;
     }
-    // Most places of a long line begin otherwise.
+    // At most positions of a long line, the first characters differ.
     let begins = [shown, printed].map(|text| text.chars().next().filter(|&first| !is_of_figure(first)));
     if begins[0] != begins[1] {
         return false;
@@ -64,7 +66,7 @@ fn text_agrees(shown: &str, printed: &str, figures: Figures) -> bool {
         })
 }
 
-/// A line as texts and figures with a decimal point, which have a value.
+/// Splits a line into texts and numbers with a decimal point, which have a value.
 fn pieces(line: &str) -> Vec<(&str, Option<f64>)> {
     let mut pieces = Vec::new();
     let mut rest = line;

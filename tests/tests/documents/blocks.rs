@@ -1,6 +1,6 @@
-//! Markdown into its fenced blocks, and a console block into its commands.
+//! Splits Markdown into its fenced blocks, and a console block into its commands.
 
-/// What the line above a block says when the test does not run it: `<!-- not run: REASON -->`.
+/// The start of the line above a block that the test does not run: `<!-- not run: REASON -->`.
 const NOT_RUN: &str = "<!-- not run: ";
 
 /// A fenced block of a page.
@@ -56,7 +56,8 @@ pub fn blocks(page: &str) -> Vec<Block<'_>> {
     blocks
 }
 
-/// Returns the commands of a console block: lines that begin with `$ `, and with `> ` where a command has more lines.
+/// Returns the commands of a console block: lines that begin with `$ `, and further lines of a command, which begin
+/// with `> `.
 pub fn steps(block: &str) -> Vec<Step<'_>> {
     let mut steps = Vec::new();
     let mut rest = block;

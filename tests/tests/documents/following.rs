@@ -1,4 +1,4 @@
-//! A page's blocks, run one after the other in a new folder, as a reader runs them.
+//! Runs the blocks of a page one after the other in a new folder, as a reader does.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const PYTHON: &str = ".deps/test/bin/python";
 /// The result of a page.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// Descriptions of what is not as the page shows it.
+    /// Descriptions of the differences from the page.
     pub wrong: Vec<String>,
     /// The files and folders that are in the reader's folder at the end.
     pub names: BTreeSet<String>,
@@ -31,7 +31,7 @@ struct Reader {
     folder: tempfile::TempDir,
     tools: tempfile::TempDir,
     s3: Option<S3Server>,
-    /// Near from the page's first training on.
+    /// `Near` after the page's first training.
     figures: Cell<Figures>,
 }
 
@@ -60,7 +60,7 @@ pub fn follow(path: &Path) -> Followed {
             (_, Some(file)) => fs::write(reader.folder.path().join(file), block.text).is_ok(),
             _ => true,
         };
-        // What follows would fail for want of this block's files.
+        // The following blocks would fail, because they require the files of this block.
         if !can_go_on {
             break;
         }
@@ -73,7 +73,7 @@ pub fn follow(path: &Path) -> Followed {
     followed
 }
 
-/// Returns what a block needs and is not installed, which only a developer's machine may lack.
+/// Returns a requirement of a block that is not installed. This is allowed only on a developer's machine.
 fn missing(block: &Block<'_>) -> Option<&'static str> {
     let has = |word: &str| {
         block.text.split(|character: char| !character.is_alphanumeric()).any(|found| found == word)
@@ -110,7 +110,8 @@ impl Reader {
         Self { folder, tools, s3, figures: Cell::new(Figures::Exact) }
     }
 
-    /// Types the commands of a console block, and renews the block in the page; returns whether all succeed.
+    /// Runs the commands of a console block, and updates the block in the page. Returns whether all commands
+    /// succeed.
     fn types(&self, block: &Block<'_>, at: &str, page: &mut String, wrong: &mut Vec<String>) -> bool {
         let mut block_printed = String::new();
         for step in steps(block.text) {
@@ -139,7 +140,8 @@ impl Reader {
         true
     }
 
-    /// Runs commands by a shell with these options in the reader's folder; returns whether they succeed, and their output.
+    /// Runs commands in a shell with these options, in the reader's folder. Returns whether they succeed, and their
+    /// output.
     fn runs(&self, options: &[&str], commands: &str) -> (bool, String) {
         let programs = folder_of_programs();
         let path = [self.tools.path(), programs, &programs.join("examples")]

@@ -47,7 +47,7 @@ fn every_make_target_that_a_page_names_exists() {
     }
 }
 
-/// Returns a page without its fenced blocks, whose lines are no Markdown.
+/// Returns a page without its fenced blocks, whose lines are not Markdown.
 fn without_blocks(page: &str) -> String {
     page.split("\n```").step_by(2).collect()
 }

@@ -1,11 +1,11 @@
-//! README.md and the pages of docs/: their commands print what they show, their links lead somewhere, their pictures
-//! and lists are those of the project.
+//! Tests README.md and the pages of docs/. Their commands must print the output that the pages show, their links
+//! must have targets, and their pictures and lists must match the project.
 //!
-//! Each page is followed from top to bottom in a folder of its own. A `console` block's lines that begin with `$ ` are
-//! commands, the others their standard output and standard error; [`agreement`] has the rules for output that varies.
-//! A file that a page shows by `cat` before anything made it is the reader's, and is written first. An `sh` block is
-//! run and has to succeed. A block `python NAME` is saved under its name. `UPDATE_GOLDEN=1` writes printed output into
-//! a page where it does not agree.
+//! The blocks of each page are run from top to bottom in a separate folder. In a `console` block, lines that begin
+//! with `$ ` are commands, and the others are their standard output and standard error. [`agreement`] has the rules
+//! for output that varies. If a page shows a file with `cat` before any command has created it, the file belongs to
+//! the reader, and is written first. An `sh` block is run and has to succeed. A block `python NAME` is saved under
+//! its name. `UPDATE_GOLDEN=1` writes the printed output into a page that shows other output.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod agreement;
@@ -21,10 +21,11 @@ use std::{env, fs, thread};
 
 use blocks::blocks;
 
-/// Pages that are followed at once.
+/// Number of pages that are run in parallel.
 const THREADS: usize = 2;
 const README_LINES_MAX: usize = 130;
-/// Blocks that need a cluster, several machines, a GPU or an account.
+/// Maximum number of blocks that are not run, because they require a cluster, several machines, a GPU or an
+/// account.
 const NOT_RUN_MAX: usize = 8;
 /// Colours of the drawings, light and dark.
 const DARK: [(&str, &str); 6] = [
@@ -55,7 +56,7 @@ fn each_page_can_be_followed_from_top_to_bottom() {
     let followed = followed.into_inner().unwrap();
     let wrong: Vec<_> = followed.iter().flat_map(|(_, followed)| followed.wrong.clone()).collect();
     assert!(wrong.is_empty(), "UPDATE_GOLDEN=1 renews the pages\n\n{}", wrong.join("\n\n"));
-    // So that a reader can follow all pages in one folder.
+    // No two pages create the same file, so that a reader can follow all pages in one folder.
     let mut makers: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (page, followed) in &followed {
         for name in &followed.names {
@@ -151,7 +152,7 @@ fn the_messages_of_the_catalogue_are_those_of_the_programs() {
     }
 }
 
-/// Returns the sources of programs and libraries, string literals of several lines joined as the compiler joins them.
+/// Returns the sources of programs and libraries. String literals of several lines are joined as by the compiler.
 fn sources() -> String {
     let files =
         listed("*.rs").into_iter().filter(|file| file.contains("/src/") && !file.starts_with("tests/"));
@@ -182,7 +183,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Returns the files of the project that fit a pattern, by their paths in it.
+/// Returns the files of the project that match a pattern, by their paths in the project.
 fn listed(pattern: &str) -> Vec<String> {
     let git = ["ls-files", "--cached", "--others", "--exclude-standard", "--", pattern];
     let output = Command::new("git").args(git).current_dir(project()).output().unwrap();

@@ -1,5 +1,5 @@
-//! One commit per partition and no row lost or duplicated, whatever happens to attempts. These tests prove
-//! what RELIABILITY.md guarantees.
+//! Whatever happens to attempts, each partition has one commit, and no row is lost or duplicated. These tests
+//! check the guarantees of RELIABILITY.md.
 //!
 //! By default the numbers of cases are small; with PROVE=1 they are those of RELIABILITY.md. A failure prints
 //! a seed; `SEED=n cargo test -p tests --test exactly_once NAME` runs it again.

@@ -21,7 +21,7 @@ use crate::attempts::{Corpus, VOCABULARY_SIZE};
 use crate::hadoop::{Maps, with_a_review_more};
 use crate::scratch;
 
-/// Attempts look for a commit before they read input. Within this time all attempts of a race have done so.
+/// Attempts check for a commit before they read input. Within this time, all attempts of a race have checked.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
