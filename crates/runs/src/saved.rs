@@ -121,7 +121,7 @@ pub fn write(
     write_with(Unfinished::begin(folder)?, config, vocabulary, weights, &[])
 }
 
-/// Saves a model as [`write`] does, into a folder that was begun, with further files.
+/// Saves a model as [`write()`] does, into a folder that was begun, with further files.
 pub fn write_with(
     mut unfinished: Unfinished,
     config: &Config,

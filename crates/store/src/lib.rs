@@ -82,7 +82,7 @@ pub trait Backend: Debug + Send + Sync {
 pub enum ObjectContent<'a> {
     /// Bytes in memory: a record, a manifest.
     Bytes(&'a [u8]),
-    /// A regular file, which must not change during the put. It is copied and stays in place.
+    /// A regular file, which must not change during the call. It is copied and stays in place.
     File(&'a Path),
 }
 
@@ -163,7 +163,8 @@ impl Store {
         self.backend.progress()
     }
 
-    /// Checks, before any work is done, that the store is reachable and that no put overwrites.
+    /// Checks, before any work is done, that the store is reachable and that no put request overwrites an
+    /// object.
     pub fn probe(&self) -> Result<(), Error> {
         self.backend.probe()
     }

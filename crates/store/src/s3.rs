@@ -66,7 +66,8 @@ impl Backend for S3Store {
         self.place.url()
     }
 
-    /// Puts one name twice with the condition. A service that accepts the second put ignores the condition.
+    /// Puts one name twice with the condition. A service that accepts the second request ignores the
+    /// condition.
     fn probe(&self) -> Result<(), Error> {
         let (object, name) = (format!("{}/{PROBE}", self.url()), self.name_of(PROBE));
         let content = b"A put with If-None-Match: * made this object, and a second one was refused.\n";
@@ -197,7 +198,7 @@ impl S3Store {
 /// Result of a HEAD request.
 struct Found {
     info: ObjectInfo,
-    /// The mark of the put that created the object.
+    /// The mark of the put request that created the object.
     mark: Option<String>,
     /// CRC-64/NVME of the whole object, in base64.
     crc64: Option<String>,

@@ -1,8 +1,8 @@
 //! A store in which a director chooses which call is next, and how it ends for the caller.
 //!
-//! Each attempt has a desk, whose calls block until they are answered. The director waits until all attempts
-//! are blocked or have ended, and answers one of them. The result of several threads is then a function of
-//! its choices.
+//! Each attempt has a desk, an access to the store whose calls block until the director ends them. The
+//! director waits until all attempts are blocked or have ended, and then ends one call. The result of several
+//! threads is therefore a function of the director's choices.
 
 use std::collections::BTreeMap;
 use std::io;

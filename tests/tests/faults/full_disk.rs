@@ -1,5 +1,5 @@
-//! The disk is full from some step, or at one step. The program fails with a message, and succeeds when there
-//! is space again.
+//! The disk is full from one step on, or only at one step. The program fails with a message, and succeeds
+//! when there is space again.
 
 use std::env;
 use std::path::Path;

@@ -1,8 +1,9 @@
 //! Programs that are killed at each of their steps, run on a full disk, run concurrently, or read files that
 //! change. No row is lost or duplicated, and every named file is complete.
 //!
-//! `make test` injects faults at some of the steps, from `FAULT_SEED` (0). PROVE=1 uses all steps, and
-//! FAULT_AT=17 only that one. A failing test prints its step.
+//! `make test` injects faults at some of the steps; `FAULT_SEED` (default 0) selects the first one. With
+//! PROVE=1, it injects faults at all steps; with FAULT_AT=17, only at step 17. A failing test prints its
+//! step.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 #[cfg(target_arch = "x86_64")]

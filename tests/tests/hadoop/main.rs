@@ -1,5 +1,5 @@
-//! The job on a real Hadoop: HDFS and YARN with two nodes on this machine, and shards in an S3 server.
-//! Whatever tasks, nodes and answers are lost, the dataset equals that of a pipe.
+//! The job on a real Hadoop: HDFS and YARN with two nodes on this machine, and shards in an S3 server. Even
+//! if tasks, nodes and responses are lost, the dataset equals the dataset of a pipe.
 //!
 //! One cluster serves all tests. A job takes 20 s on two cores, mostly to start a JVM per task, so there are
 //! few jobs, and each tests several properties.

@@ -1,4 +1,4 @@
-//! `--json` has the facts of the text.
+//! The output of `--json` has the same facts as the text output.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Real reviews give the numbers of an independent implementation of the contract.
+//! For real reviews, the programs and an independent implementation of the contract compute the same counts
+//! and digests.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,5 @@
-//! However the job is split, combined, ordered and spilled, the dataset is the same file, byte for byte.
+//! The dataset is the same file, byte for byte, in whatever way the job is split, combined, ordered and
+//! spilled.
 
 use std::path::Path;
 

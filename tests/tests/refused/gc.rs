@@ -1,4 +1,4 @@
-//! Garbage is collected only if nothing can need it.
+//! Objects are deleted only if no program can need them.
 
 use std::fs;
 

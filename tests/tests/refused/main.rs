@@ -1,5 +1,6 @@
-//! No row is lost in a refused run. For each way in which a run can be wrong: one message with the fault and
-//! the remedy, nothing changed by the refusal, and the correct dataset once the fault is repaired.
+//! No row is lost in a refused run. Each way in which a run can be wrong must lead to one message with the
+//! fault and the remedy. The refusal must not change any file, and the correct dataset must result after the
+//! fault is repaired.
 //!
 //! The real programs run as processes on a small job ([`job::Job`]).
 

@@ -153,7 +153,7 @@ pub enum End {
 
 impl End {
     fn of(status: ExitStatus) -> Self {
-        // A process that was waited for has one of both, and a code is at most 255.
+        // A process that has exited has either an exit code, which is at most 255, or a signal.
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         code.map_or_else(|| Self::Signal(status.signal().unwrap_or_default()), Self::Code)
     }

@@ -18,7 +18,7 @@ pub(super) fn is_taken<E>(error: &SdkError<E>) -> bool {
     status(error) == Some(PRECONDITION_FAILED)
 }
 
-/// Another conditional put of this name is in progress.
+/// Another conditional put request for this name is in progress.
 pub(super) fn is_conflict<E>(error: &SdkError<E>) -> bool {
     status(error) == Some(CONFLICT)
 }

@@ -34,14 +34,14 @@ pub(super) const MARK: &str = "put";
 const PARTS_MIN: u64 = 2;
 /// Limit of S3.
 const PARTS_MAX: u64 = 10_000;
-/// Maximum number of tries of a put that conflicts with another of the same name.
+/// Maximum number of tries of a put request that conflicts with another request for the same name.
 const CONFLICTS_MAX: u32 = 8;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Result of one try of a put.
 enum Tried {
     Decided(Put),
-    /// Another put of the name is in progress.
+    /// Another put request for the name is in progress.
     Conflict,
 }
 
@@ -266,7 +266,7 @@ struct Part {
     etag: Option<String>,
 }
 
-/// Retries a put until the service has decided which one created the object.
+/// Retries a put request until the service has decided which request created the object.
 async fn until_decided(object: &str, put: impl AsyncFn() -> Result<Tried, Error>) -> Result<Put, Error> {
     let mut pause = CONFLICT_PAUSE;
     for tries_left in (0..CONFLICTS_MAX).rev() {
