@@ -33,8 +33,8 @@ pub struct RowArguments {
     max_tokens: Option<u32>,
     /// Kept part: first, last or ends [default: ends]
     ///
-    /// The tokens that are kept of a longer row: the first ones (first), the last ones (last), or half
-    /// of them from each end (ends).
+    /// Which tokens of a longer row are kept. first: the first --max-tokens. last: the last --max-tokens. ends: half of
+    /// --max-tokens from each end.
     #[arg(long, value_name = "PART")]
     keep: Option<Keep>,
     /// Lowest rating with label 1 [default: 4]

@@ -186,7 +186,7 @@ fn rust_ranks_join_a_store_served_by_python() {
     }
 }
 
-/// A Python rank runs no watch. If every other rank is alive, the Python rank is reported.
+/// A Python rank runs no watch. If every other rank is alive, the Python rank is reported as the lost one.
 #[test]
 fn a_killed_python_rank_is_named() {
     const TEST: &str = "a_killed_python_rank_is_named";

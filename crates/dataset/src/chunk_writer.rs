@@ -1,7 +1,7 @@
-//! Writes chunks into a file: background threads compress them, and the calling thread stores them in order.
+//! Writes chunks into a file: background threads compress them, and the calling thread passes them to the library in order.
 //!
-//! Compression is most of the work of writing a file. The library appends chunks in the order in which they
-//! are stored, so they are stored here in the order of submission, whichever thread finishes first.
+//! Compression is most of the work of writing a file. The HDF5 library appends each chunk when it is passed to
+//! the library, so chunks are passed in the order of submission, whichever thread finishes first.
 
 use std::collections::VecDeque;
 use std::io;

@@ -127,7 +127,7 @@ pub enum Fault {
         "found a tar archive, expected lines; unpack it with tar -x and pass its files, or pipe them with tar -xO"
     )]
     Tar,
-    /// The content is a file of another kind that holds no lines.
+    /// The content has another file format, which does not consist of lines.
     #[error("found {packed}, expected lines; {}", .packed.remedy(file))]
     Packed {
         /// The kind.

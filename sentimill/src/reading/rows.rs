@@ -362,7 +362,7 @@ impl ChunkReader for Chunks {
         // The length is checked before memory is allocated, because a damaged file may contain any length.
         if start.checked_add(length as u64).is_none_or(|end| end > self.bytes) {
             let found = format!(
-                "{length} bytes from byte {start} on, expected a file of more than {} bytes",
+                "the metadata name {length} bytes at byte {start}, behind the end of the file of {} bytes",
                 self.bytes
             );
             return Err(ParquetError::EOF(found));

@@ -76,7 +76,7 @@ pub fn steps(block: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// Returns a step's command as the shell reads it, without the marks of its further lines.
+/// Returns a step's command as the shell reads it, without the prompts of its continuation lines.
 pub fn shell(command: &str) -> String {
     command.replace("\n> ", "\n")
 }

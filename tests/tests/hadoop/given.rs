@@ -90,8 +90,8 @@ fn review(text: &str) -> Vec<u8> {
     format!("{review}\n").into_bytes()
 }
 
-/// All characters, unescaped if JSON allows it, in two lines because one would be too long. The characters of
-/// the first plane follow once more as escapes.
+/// All characters, unescaped if JSON allows it, in two lines because one would be too long; then the characters
+/// of the Basic Multilingual Plane again, as `\uXXXX` escapes.
 fn all_characters() -> Vec<u8> {
     let all = |from: u32, to: u32| (from..=to).filter_map(char::from_u32).collect::<String>();
     let mut lines = [review(&all(0, 0x2_ffff)), review(&all(0x3_0000, 0x10_ffff))].concat();

@@ -43,7 +43,7 @@ pub struct LstmFlags {
 /// Optimizer and learning rate.
 #[derive(Debug, Args)]
 pub struct Optimisation {
-    /// Defaults: modern or original [default: modern]
+    /// Set of defaults: modern or original [default: modern]
     ///
     /// modern: batch size, epochs and token dropout depend on the number of training rows. original: the settings of
     /// the original system. A flag overrides the default of the recipe.
@@ -116,8 +116,8 @@ pub struct Optimisation {
     pub base_batch: Option<u64>,
     /// Number of warm-up steps
     ///
-    /// The learning rate increases from --rate to its value for the batch size. Requires --base-batch. Also accepted
-    /// as --warmup and --warmup-steps.
+    /// In these steps the learning rate increases from --rate to --rate × batch size / --base-batch. Requires
+    /// --base-batch. Also accepted as --warmup and --warmup-steps.
     #[arg(
         long,
         aliases = ["warmup", "warmup-steps"],

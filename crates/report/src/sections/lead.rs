@@ -57,5 +57,5 @@ pub fn lead(runs: &[Run]) -> String {
 fn majority(metrics: &Metrics) -> String {
     let larger = metrics.larger_class();
     let word = if larger.label == 1 { "positive" } else { "negative" };
-    format!("Calling all of them {word} would be right for {}.", percent(larger.accuracy))
+    format!("A model that always answers {word} is right for {}.", percent(larger.accuracy))
 }
