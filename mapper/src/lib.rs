@@ -64,7 +64,7 @@ pub struct InputSplit {
 #[derive(Debug, Error)]
 pub enum Error {
     /// The input could not be read.
-    #[error("{file}: {}", Failure::reading("read lines", source).given_as("--input"))]
+    #[error("{file}: {}", Failure::reading("read lines", source))]
     Read {
         /// Name of the input.
         file: String,
@@ -411,7 +411,7 @@ mod tests {
             (
                 "x\n",
                 "found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not \
-                 JSON objects; write one object per line, or pass --format",
+                 JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text",
             ),
         ] {
             let error = mapped(input).0.unwrap_err();
@@ -427,7 +427,7 @@ mod tests {
         let (counts, _, log) = task(&"x\n".repeat(999));
         assert_eq!(counts.unwrap().bad_line, 999);
         assert!(log.contains("reporter:counter:mapper,bad_line,999\n"), "{log}");
-        assert!(log.ends_with("mapper: no line is a review; most lines are not JSON objects; write one object per line, or pass --format\n"), "{log}");
+        assert!(log.ends_with("mapper: no line is a review; most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text\n"), "{log}");
         assert!(task(&"x\n".repeat(1000)).0.is_err());
         assert_eq!(task("").0.unwrap(), MapperCounts::default());
     }

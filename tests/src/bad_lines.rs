@@ -12,12 +12,12 @@ pub fn too_many() -> Vec<(String, String)> {
         (
             many("{\"reviewText\": \"ok\", \"rating\": 5}\n"),
             "bad_rating 1000",
-            "most lines have no rating from 1 to 5 in the field \"overall\"; name the field with --rating-field",
+            "most lines have no rating from 1 to 5 in the field \"overall\"; name the field with --rating-field, or convert its values",
         ),
         (
             many("great,5\n"),
             "bad_line 1000",
-            "most lines are not JSON objects; write one object per line, or pass --format",
+            "most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text",
         ),
         (
             format!("[\n{}", many("{\"reviewText\": \"ok\", \"overall\": 5},\n")),

@@ -42,7 +42,14 @@ pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format, classes:
         }
         Format::Json(fields) if is_most(counts.bad_rating) => {
             format!(
-                "most lines have no rating from 1 to 5 in the field {:?}; name the field with --rating-field",
+                "most lines have no rating from 1 to 5 in the field {:?}; name the field with --rating-field, or \
+                 convert its values",
+                fields.rating
+            )
+        }
+        Format::Json(fields) if counts.bad_rating == counts.bad() => {
+            format!(
+                "the field {:?} has values other than 1 to 5; convert them, for example with jq",
                 fields.rating
             )
         }
@@ -71,7 +78,9 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
                 .to_owned()
         }
         (_, FormatName::Json) => {
-            "most lines are not JSON objects; write one object per line, or pass --format".to_owned()
+            "most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of \
+             class,text"
+                .to_owned()
         }
         (_, FormatName::PolarityCsv) => {
             "most lines are not polarity-csv; write a class, a comma and a text per line, \
@@ -102,7 +111,10 @@ mod tests {
         let no_text = MapperCounts { bad_line: 0, no_text: 9, ..bad_lines };
         assert!(likely_for(no_text, b"{").contains("\"reviewText\""));
         let bad_rating = MapperCounts { bad_rating: 9, no_text: 0, ..no_text };
-        assert!(likely_for(bad_rating, b"{").contains("\"overall\""));
+        assert!(likely_for(bad_rating, b"{").contains("no rating from 1 to 5 in the field \"overall\""));
+        // Labels 0 and 1, half of them each.
+        let labels = MapperCounts { lines: 10, bad_rating: 5, reviews: 5, ..MapperCounts::default() };
+        assert!(likely_for(labels, b"{").contains("\"overall\" has values other than 1 to 5"));
         let too_long = MapperCounts { line_too_long: 9, bad_rating: 0, ..bad_rating };
         assert!(likely_for(too_long, b"").contains("most lines exceed the length limit"));
         let blank = MapperCounts { lines: 2, blank: 1, empty_text: 1, ..MapperCounts::default() };

@@ -9,6 +9,8 @@ use crate::format::ClassRatings;
 const HELD: usize = 64;
 /// Maximum number of classes in a message.
 const SHOWN: usize = 8;
+/// Number of values in a message if they cannot be classes.
+const SHOWN_OF_OTHERS: usize = 3;
 /// Maximum length of a class name in a message, in characters.
 const NAME_CHARS_MAX: usize = 24;
 
@@ -49,14 +51,19 @@ impl UnratedClasses {
         }
         let mut classes: Vec<_> = self.lines.iter().collect();
         classes.sort_by_key(|&(class, n)| (std::cmp::Reverse(n), class));
-        let shown: Vec<_> = classes.iter().take(SHOWN).map(|(class, n)| format!("{class:?} {n}")).collect();
-        let n_rest = classes.iter().skip(SHOWN).map(|(_, n)| **n).sum::<u64>() + self.n_others;
+        // Texts and ids are not classes: the columns have another order.
+        let are_classes =
+            classes.len() <= SHOWN && classes.iter().all(|(class, _)| class.chars().count() < NAME_CHARS_MAX);
+        let n_shown = if are_classes { SHOWN } else { SHOWN_OF_OTHERS };
+        let shown: Vec<_> = classes.iter().take(n_shown).map(|(class, n)| format!("{class:?} {n}")).collect();
+        let n_rest = classes.iter().skip(n_shown).map(|(_, n)| **n).sum::<u64>() + self.n_others;
         let rest = if n_rest > 0 { format!(", other classes {n_rest}") } else { String::new() };
-        Some(format!(
-            "classes without a rating: {}{rest}; set their stars with --class-ratings {}",
-            shown.join(", "),
-            self.suggested(ratings)
-        ))
+        let remedy = if are_classes {
+            format!("set their stars with --class-ratings {}", self.suggested(ratings))
+        } else {
+            "write the class first and the text last in each line".to_owned()
+        };
+        Some(format!("classes without a rating: {}{rest}; {remedy}", shown.join(", ")))
     }
 
     /// Example ratings. Numbered classes get the stars that most datasets give to these numbers; any other
@@ -119,8 +126,20 @@ mod tests {
         assert_eq!((all.lines.len(), all.n_others), (HELD, 1000 - HELD as u64 + 1));
         let message = all.described(&ClassRatings::default()).unwrap();
         assert!(
-            message.contains(&format!("other classes {}", 1001 - SHOWN)) && message.len() < 800,
+            message.contains(&format!("other classes {}", 1001 - SHOWN_OF_OTHERS)) && message.len() < 250,
             "{message}"
         );
+    }
+
+    #[test]
+    fn texts_and_ids_in_place_of_classes_are_reported_as_a_wrong_order_of_columns() {
+        let ids: Vec<String> = (100..120).map(|n| n.to_string()).collect();
+        for found in
+            [&["A fine, long film about a house"][..], &ids.iter().map(String::as_str).collect::<Vec<_>>()]
+        {
+            let message = of(found).described(&ClassRatings::default()).unwrap();
+            assert!(message.ends_with("; write the class first and the text last in each line"), "{message}");
+            assert!(!message.contains("STARS"), "{message}");
+        }
     }
 }

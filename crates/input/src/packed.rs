@@ -39,7 +39,7 @@ impl Packed {
 
     /// The remedy for a file with this name.
     pub(crate) fn remedy(self, file: &str) -> String {
-        let unpack = |command: &str| format!("unpack it to standard input: {command} {file} | mapper");
+        let unpack = |command: &str| format!("decompress it first: {command} {file} > reviews.json");
         match self {
             Self::Zip => unpack("unzip -p"),
             Self::SevenZip => unpack("7z x -so"),

@@ -155,7 +155,7 @@ fn files_without_lines_are_refused_with_what_unpacks_them() {
         file.write_all(magic).unwrap();
         let error = open(file.path()).unwrap_err();
         let expected = format!(
-            "found {found}, expected lines; unpack it to standard input: {command} {} | mapper",
+            "found {found}, expected lines; decompress it first: {command} {} > reviews.json",
             file.path().display()
         );
         assert_eq!(fault(&error).unwrap().to_string(), expected);

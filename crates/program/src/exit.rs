@@ -74,7 +74,10 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// The paragraphs that describe the error, without those about usage.
 fn refusal(said: &str) -> String {
-    let about = |paragraph: &&str| !paragraph.starts_with("Usage:") && !paragraph.starts_with("For more");
+    // The parser's tip for an unknown flag is to pass it as a value, which no program expects.
+    let is_about =
+        |text: &str| !["Usage:", "For more", "tip: to pass '"].iter().any(|start| text.starts_with(start));
+    let about = |paragraph: &&str| is_about(paragraph.trim_start());
     let paragraphs = said.trim().trim_start_matches("error: ").split("\n\n").filter(about);
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     paragraphs

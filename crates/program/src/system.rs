@@ -19,31 +19,24 @@ pub struct Failure<'a> {
     error: &'a io::Error,
     /// How to use another disk or folder; `None` for an action that only reads.
     elsewhere: Option<&'a str>,
-    /// The flag that names the path.
-    flag: Option<&'a str>,
 }
 
 impl<'a> Failure<'a> {
     /// A failed action that writes. `elsewhere` states how to use another disk or folder: `choose another
     /// --out`.
     pub fn writing(action: &'a str, error: &'a io::Error, elsewhere: &'a str) -> Self {
-        Self { action, error, elsewhere: Some(elsewhere), flag: None }
+        Self { action, error, elsewhere: Some(elsewhere) }
     }
 
     /// A failed action that only reads.
     pub fn reading(action: &'a str, error: &'a io::Error) -> Self {
-        Self { action, error, elsewhere: None, flag: None }
-    }
-
-    /// Returns this failure for a path that was passed with this flag.
-    pub fn given_as(self, flag: &'a str) -> Self {
-        Self { flag: Some(flag), ..self }
+        Self { action, error, elsewhere: None }
     }
 }
 
 impl fmt::Display for Failure<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { action, error, elsewhere, flag } = *self;
+        let Self { action, error, elsewhere } = *self;
         let cause = Cause::of(error);
         match cause {
             Cause::DiskFull | Cause::QuotaExceeded | Cause::FileTooLarge => {
@@ -52,10 +45,6 @@ impl fmt::Display for Failure<'_> {
             // The error's text already ends with a remedy.
             Cause::Explained(text) => return write!(out, "cannot {action}: {text}"),
             _ => write!(out, "cannot {action}: {cause}; {}", cause.remedy())?,
-        }
-        match flag {
-            Some(flag) if cause.is_of_the_place() => write!(out, " given as {flag}")?,
-            _ => {}
         }
         match elsewhere {
             Some(elsewhere) if cause.is_of_the_place() => write!(out, " or {elsewhere}"),

@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum Error {
     /// The input does not exist.
-    #[error("{input}: no such file or folder; check the path given as --input")]
+    #[error("{input}: no such file or folder; check the path")]
     Missing {
         /// The input, as passed.
         input: String,

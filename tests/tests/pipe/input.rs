@@ -147,7 +147,11 @@ fn an_input_of_bad_lines_fails_and_still_balances_its_counters() {
         "{}",
         finished.stderr
     );
-    assert!(finished.stderr.ends_with("or pass --format\n"), "{}", finished.stderr);
+    assert!(
+        finished.stderr.ends_with("or pass --format polarity-csv for lines of class,text\n"),
+        "{}",
+        finished.stderr
+    );
 }
 
 #[test]

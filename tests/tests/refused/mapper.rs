@@ -52,7 +52,7 @@ fn input_without_a_review_is_refused() {
         || job.program("sentimill", &["--input", "-", "--out", "out.h5"], "nonsense\n"),
         65,
         "sentimill: found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not \
-         JSON objects; write one object per line, or pass --format",
+         JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text",
     );
 }
 
@@ -61,7 +61,7 @@ fn the_share_of_bad_lines_is_checked_from_20_bad_lines() {
     let job = Job::mapped(1);
     let lines = |bad: usize| format!("{}{}", "x\n".repeat(bad), REVIEWS);
     let refusal = "20 of 29 lines are bad (bad_line 20), expected at most 0.05 of them; most lines are not JSON \
-                   objects; write one object per line, or pass --format";
+                   objects; write one object per line, or pass --format polarity-csv for lines of class,text";
     job.refuses(
         || job.program("mapper", &["--counts", "new.json"], lines(20)),
         65,
@@ -125,7 +125,7 @@ fn a_file_without_lines_is_refused_with_what_unpacks_it() {
     ] {
         job.write(file, magic);
         let refusal =
-            format!("found {found}, expected lines; unpack it to standard input: {command} {file} | mapper");
+            format!("found {found}, expected lines; decompress it first: {command} {file} > reviews.json");
         let message = format!("mapper: {file}: cannot read lines: {refusal}");
         job.refuses(|| job.program("mapper", &["--input", file], ""), 65, &message);
         job.refuses(
@@ -248,8 +248,7 @@ fn counts_overwrite_only_counts() {
 #[test]
 fn a_failing_mapper_keeps_the_counts_of_an_earlier_run() {
     let job = Job::mapped(1);
-    let failed =
-        "mapper: none.json: cannot read lines: no such file or folder; check the path given as --input";
+    let failed = "mapper: none.json: cannot read lines: no such file or folder; check the path";
     job.refuses(
         || job.program("mapper", &["--input", "none.json", "--counts", "counts.json"], ""),
         66,
@@ -267,12 +266,12 @@ fn a_missing_or_truncated_file_is_refused_by_name() {
     job.refuses(
         || job.program("mapper", &["--input", "none.json"], ""),
         66,
-        "mapper: none.json: cannot read lines: no such file or folder; check the path given as --input",
+        "mapper: none.json: cannot read lines: no such file or folder; check the path",
     );
     job.refuses(
         || job.program("mapper", &["--input", "reviews.json", "tmp"], ""),
         74,
-        "mapper: tmp: cannot read lines: it is a folder, expected a file; check the path given as --input",
+        "mapper: tmp: cannot read lines: it is a folder, expected a file; check the path",
     );
     let gzip = gzip(REVIEWS.as_bytes());
     job.write("cut.json.gz", &gzip[..gzip.len() - 1]);

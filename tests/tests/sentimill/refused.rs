@@ -128,7 +128,7 @@ fn every_thread_reports_bad_lines_as_the_mapper_does() {
 #[test]
 fn missing_and_duplicate_inputs_are_refused_by_name() {
     let room = room();
-    let missing = "none.json: no such file or folder; check the path given as --input";
+    let missing = "none.json: no such file or folder; check the path";
     refuses(&room, (&[], &["reviews.json", "none.json"]), 66, missing);
     let twice = "./reviews.json: found the same file or folder as reviews.json, and its reviews would count twice; name \
                  it once";

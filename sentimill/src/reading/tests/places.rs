@@ -58,12 +58,8 @@ fn the_same_file_under_two_names_is_an_error() {
 fn a_missing_input_is_refused_by_name() {
     let folder = folder(&[("empty/_SUCCESS", b""), ("file", b"")]);
     for (name, expected, exit) in [
-        ("absent", "absent: no such file or folder; check the path given as --input", Exit::MissingInput),
-        (
-            "file/absent",
-            "absent: no such file or folder; check the path given as --input",
-            Exit::MissingInput,
-        ),
+        ("absent", "absent: no such file or folder; check the path", Exit::MissingInput),
+        ("file/absent", "absent: no such file or folder; check the path", Exit::MissingInput),
         ("*.json", "*.json: found no file that matches the pattern; check it", Exit::MissingInput),
         ("empty", "empty: found no file in the folder, expected at least one", Exit::MissingInput),
         ("a***", "a***: found wildcards are either regular `*` or recursive `**` at character", Exit::Usage),
