@@ -329,7 +329,7 @@ fn an_object_that_differs_from_its_commit_is_refused() {
     };
     for at in [12, place_of(&whole, b"yourself"), place_of(&whole, b"sentimill digests 1"), whole.len() - 1] {
         job.with_content(&object, &flipped(&whole, at), || {
-            altered("SHA-256 DIGEST, its commit record has DIGEST")
+            altered("SHA-256 DIGEST, its commit record has DIGEST");
         });
     }
     let size = whole.len();
