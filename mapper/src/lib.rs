@@ -393,7 +393,7 @@ mod tests {
         for (good, bad) in [(800, 200), (400, 600), (0, 1000)] {
             assert!(!message(good, bad).contains("raise"), "{}", message(good, bad));
         }
-        assert!(!message(800, 200).contains("most"));
+        assert!(!message(800, 200).contains("most lines"));
     }
 
     #[test]

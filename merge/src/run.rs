@@ -119,8 +119,8 @@ pub(crate) fn read_seal(store: &Store) -> Result<Option<Seal>> {
 /// Parses the manifest of a run.
 pub(crate) fn parsed_seal(store: &Store, bytes: &[u8]) -> Result<Seal> {
     let object = format!("{}/{SEAL_KEY}", store.url());
-    let seal: Seal = parsed_record(&object, "seal", bytes)?;
-    check_version(&object, "seal", seal.schema_version)?;
+    let seal: Seal = parsed_record(&object, "manifest of a run", bytes)?;
+    check_version(&object, "manifest of a run", seal.schema_version)?;
     Ok(seal)
 }
 

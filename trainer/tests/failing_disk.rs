@@ -52,7 +52,7 @@ fn fit(dataset: &Path, out: &Path) -> Command {
     let mut command = trainer();
     command.arg("fit").arg(dataset).arg("--out").arg(out);
     command.args(["--embedding", "8", "--linear", "5", "--tokens", "20"]);
-    command.args(["--device", "cpu", "--checkpoint-steps", "3", "--keep", "2"]);
+    command.args(["--device", "cpu", "--checkpoint-steps", "3", "--keep-checkpoints", "2"]);
     command.args(plain(&["--hidden", "6", "--epochs", "2", "--batch", "64"]));
     command
 }

@@ -34,7 +34,7 @@ fn other_hashes(at: u32) -> Row {
     Row { hash: u64::from(at) + (1 << 40), ..review(at) }
 }
 
-const WARNING: &str = "of the rows that are evaluated were for training; ";
+const WARNING: &str = "of these rows are training rows of the model, so its metrics are too high; ";
 
 #[test]
 fn an_evaluation_on_training_rows_warns_and_one_on_others_does_not() {

@@ -447,13 +447,18 @@ mod tests {
         let expected = "51 of 1000 lines are bad (bad_line 50, no_text 1), expected at most 0.05 of them";
         assert_eq!(more.judge_task(Share::OF_BAD_LINES).unwrap_err().to_string(), expected);
         assert_eq!(more.judge_task("0.06".parse().unwrap()), Ok(()));
-        assert_eq!(MapperCounts { blank: 101, ..more }.judge_task("0".parse().unwrap()), Ok(()));
+        let fewer_lines = MapperCounts { blank: 101, ..more };
+        assert_eq!(fewer_lines.judge_task("0.001".parse().unwrap()), Ok(()));
+        // 0 allows no bad line, however few lines there are.
+        assert_eq!(fewer_lines.judge_task("0".parse().unwrap()).unwrap_err().bad, 51);
     }
 
     #[test]
     fn the_share_of_bad_lines_of_all_input_is_checked_from_20_bad_lines() {
         let counts = MapperCounts { lines: 200, bad_line: 19, ..MapperCounts::default() };
-        assert_eq!(counts.judge("0".parse().unwrap()), Ok(()));
+        assert_eq!(counts.judge("0.001".parse().unwrap()), Ok(()));
+        assert_eq!(counts.judge("0".parse().unwrap()).unwrap_err().bad, 19);
+        assert_eq!(MapperCounts { bad_line: 0, ..counts }.judge("0".parse().unwrap()), Ok(()));
         let more = MapperCounts { no_text: 1, ..counts };
         let expected = "20 of 200 lines are bad (bad_line 19, no_text 1), expected at most 0.05 of them";
         assert_eq!(more.judge(Share::OF_BAD_LINES).unwrap_err().to_string(), expected);

@@ -354,13 +354,13 @@ fn of_words() -> Vec<Case> {
         ),
         C::shard(
             "F20",
-            "word 1 of the dictionary is \"fit\", expected a word behind",
+            "word 1 of the dictionary is \"fit\", expected a word after",
             &[(b"fit", 1), (b"fit", 1)],
             Vec::new(),
         ),
         C::shard(
             "F20",
-            "word 1 of the dictionary is \"fit\", expected a word behind",
+            "word 1 of the dictionary is \"fit\", expected a word after",
             &[(b"good", 1), (b"fit", 1)],
             Vec::new(),
         ),

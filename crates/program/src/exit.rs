@@ -171,7 +171,7 @@ mod tests {
             ),
             (
                 "error: invalid value 'ten' for '--max-tokens <N>': invalid digit found in string\n",
-                "--max-tokens ten: expected a whole number; see --help",
+                "--max-tokens ten: expected a whole number of 0 or more, such as 100; see --help",
             ),
             (
                 "error: invalid value '9' for '--positive-from <STARS>': 9 is not in 1..=5\n",

@@ -189,7 +189,7 @@ fn another_file_is_never_overwritten() {
         &job,
         &["--run", "run", "--out", "out.h5", "--padded", "8"],
         64,
-        "out.padded.h5: already exists and is no HDF5 file, expected a copy of this dataset or no file; nothing was \
+        "out.padded.h5: already exists and is a file that is not HDF5, expected a copy of this dataset or no file; nothing was \
          changed: move it away, choose another --out, or replace a dataset by --force",
     );
     job.merges();

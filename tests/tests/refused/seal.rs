@@ -93,7 +93,7 @@ fn an_invalid_run_manifest_is_refused() {
                 || job.merge(&[]),
                 66,
                 &format!(
-                    "merge: file://JOB/run/manifest.json is no seal ({found}), expected one of schema version 1; restore it, or use the version of the programs that wrote it"
+                    "merge: file://JOB/run/manifest.json is not a manifest of a run ({found}), expected one of schema version 1; restore it, or use the version of the programs that wrote it"
                 ),
             );
         });
