@@ -132,8 +132,8 @@ fn put_seal(store: &Store, seal: &Seal) -> Result<()> {
     json.push(b'\n');
     match store.put_record(&Key::new(SEAL_KEY)?, &json, RECORD_BYTES_MAX)? {
         Recorded::AsGiven => Ok(()),
-        // An existing manifest may lack the mappers' counts that this merge has. The dataset's manifest
-        // contains them.
+        // The run's manifest of an earlier merge may lack the mappers' counts. This merge writes its counts to
+        // the manifest of the dataset.
         Recorded::Other(sealed) => check_sealed(store, &parsed_seal(store, &sealed)?, seal),
     }
 }

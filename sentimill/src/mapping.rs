@@ -30,7 +30,7 @@ pub struct Mapping<'a> {
     pub stop_words: &'a [String],
     /// How the threads agree on a codebook.
     pub agreement: &'a Agreement<'a>,
-    /// Size in bytes of a thread's sample of texts, and of the memory for counting its words.
+    /// Maximum size in bytes of a thread's sample of texts, and separately of the dictionary that counts its words.
     pub sample_bytes: usize,
     /// Storage of reviews.
     pub scratch: &'a Scratch,

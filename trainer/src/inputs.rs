@@ -20,7 +20,7 @@ pub struct Targets {
     pub ratings: Tensor,
 }
 
-/// Token rows of a batch, with `tokens` instead of its own tokens.
+/// The rows of a batch, with their tokens replaced by `tokens`.
 pub(crate) fn token_rows<'a>(batch: &'a Batch, tokens: &'a [i64]) -> TokenRows<'a> {
     TokenRows { tokens, longest: batch.longest, lengths: &batch.lengths }
 }

@@ -27,9 +27,9 @@ pub struct FormatArguments {
     /// The field contains a number of stars from 1 to 5.
     #[arg(long, value_name = "NAME")]
     rating_field: Option<String>,
-    /// Other formats: stars per class [default: 1=1,2=5]
+    /// Star rating of each class [default: 1=1,2=5]
     ///
-    /// For polarity-csv and fasttext. A line of another class is a bad line.
+    /// For polarity-csv and fasttext. A line whose class has no rating is a bad line.
     #[arg(long, value_name = "LIST")]
     class_ratings: Option<ClassRatings>,
     /// polarity-csv: prepend the title to the text

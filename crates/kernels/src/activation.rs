@@ -25,7 +25,7 @@ fn power_of_two<V: Vector>(y: V) -> V {
     sum.scale(whole)
 }
 
-/// 1 / (1 + e^-x), where y = [`LOGISTIC`] · x.
+/// Returns 1 / (1 + e^-x) for y = [`LOGISTIC`] · x.
 #[inline(always)]
 pub(crate) fn logistic<V: Vector>(y: V) -> V {
     power_of_two(y).add(V::splat(1.0)).reciprocal()

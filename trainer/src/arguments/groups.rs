@@ -33,7 +33,7 @@ pub struct LstmFlags {
     pub layers: Option<u8>,
     /// Initial weights: model folder or word vectors
     ///
-    /// A model folder must have the vocabulary of DATASET and the same sizes. From a model of `trainer pretrain`, the
+    /// A model folder must have the vocabulary of DATASET and the sizes that --embedding and --hidden set. From a model of `trainer pretrain`, the
     /// embeddings and LSTM layers are read. A file of word vectors (.vec) is text: one word per line, followed by its
     /// values; their number must be equal to --embedding.
     #[arg(long, value_name = "PATH", help_heading = "Model")]
