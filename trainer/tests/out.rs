@@ -311,6 +311,30 @@ fn force_replaces_a_training_and_an_export_of_ours_and_nothing_else() {
 }
 
 #[test]
+fn force_never_deletes_the_initial_weights_or_the_checkpoints_of_a_restarted_training() {
+    let (_data, dataset, out) = data_and_out();
+    trained(&dataset, &out, &[]);
+    let before = content(&out);
+    let (code, told) = ended(fit(&dataset, &out, &["--force", "--init-from", out.to_str().unwrap()]));
+    assert_eq!(code, Some(64), "{told}");
+    assert!(told.contains("found the weights of --init-from, which --force would delete"), "{told}");
+
+    let mut restarted = fit(&dataset, &out, &["--force"]);
+    restarted.envs([
+        ("RANK", "0"),
+        ("WORLD_SIZE", "1"),
+        ("LOCAL_RANK", "0"),
+        ("MASTER_ADDR", "127.0.0.1"),
+        ("MASTER_PORT", "0"),
+        ("TORCHELASTIC_RESTART_COUNT", "1"),
+    ]);
+    let (code, told) = ended(restarted);
+    assert_eq!(code, Some(64), "{told}");
+    assert!(told.contains("pass --resume in place of --force"), "{told}");
+    assert!(content(&out) == before);
+}
+
+#[test]
 fn an_unfinished_training_is_no_model_and_a_training_folder_no_checkpoint() {
     let (_data, dataset, out) = data_and_out();
     trained(&dataset, &out, &["--checkpoint-steps", "10"]);

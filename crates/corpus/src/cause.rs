@@ -141,7 +141,7 @@ mod tests {
         let bad_rating = MapperCounts { lines: 9, bad_rating: 1, reviews: 8, ..MapperCounts::default() };
         assert_eq!(
             likely(&bad_rating, b"__label__1", &format, &classes),
-            "classes without a rating: \"good\" 1; set their stars with --class-ratings a=1,b=5,good=STARS"
+            "classes without a rating: \"good\" 1; set their stars with --class-ratings=a=1,b=5,good=STARS"
         );
         let bad_line = MapperCounts { lines: 9, bad_line: 9, ..MapperCounts::default() };
         let none = UnratedClasses::default();

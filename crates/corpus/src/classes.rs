@@ -9,8 +9,6 @@ use crate::format::ClassRatings;
 const HELD: usize = 64;
 /// Maximum number of classes in a message.
 const SHOWN: usize = 8;
-/// Number of values in a message if they cannot be classes.
-const SHOWN_OF_OTHERS: usize = 3;
 /// Maximum length of a class name in a message, in characters.
 const NAME_CHARS_MAX: usize = 24;
 
@@ -54,16 +52,20 @@ impl UnratedClasses {
         // Texts and ids are not classes: the columns have another order.
         let are_classes =
             classes.len() <= SHOWN && classes.iter().all(|(class, _)| class.chars().count() < NAME_CHARS_MAX);
-        let n_shown = if are_classes { SHOWN } else { SHOWN_OF_OTHERS };
-        let shown: Vec<_> = classes.iter().take(n_shown).map(|(class, n)| format!("{class:?} {n}")).collect();
-        let n_rest = classes.iter().skip(n_shown).map(|(_, n)| **n).sum::<u64>() + self.n_others;
-        let rest = if n_rest > 0 { format!(", other classes {n_rest}") } else { String::new() };
-        let remedy = if are_classes {
-            format!("set their stars with --class-ratings {}", self.suggested(ratings))
-        } else {
-            "write the class first and the text last in each line".to_owned()
-        };
-        Some(format!("classes without a rating: {}{rest}; {remedy}", shown.join(", ")))
+        if !are_classes {
+            // The values may be texts of reviews, which are not written to logs.
+            let n: u64 = self.lines.values().sum::<u64>() + self.n_others;
+            return Some(format!(
+                "{n} lines start with a text or an id in place of a class; write the class first and the text last in \
+                 each line"
+            ));
+        }
+        let shown: Vec<_> = classes.iter().map(|(class, n)| format!("{class:?} {n}")).collect();
+        Some(format!(
+            "classes without a rating: {}; set their stars with --class-ratings={}",
+            shown.join(", "),
+            self.suggested(ratings)
+        ))
     }
 
     /// Example ratings. Numbered classes get the stars that most datasets give to these numbers; any other
@@ -104,12 +106,12 @@ mod tests {
         for (classes, expected) in [
             (
                 &["3", "5", "3"][..],
-                "classes without a rating: \"3\" 2, \"5\" 1; set their stars with --class-ratings 1=1,2=2,3=3,4=4,5=5",
+                "classes without a rating: \"3\" 2, \"5\" 1; set their stars with --class-ratings=1=1,2=2,3=3,4=4,5=5",
             ),
-            (&["0"], "classes without a rating: \"0\" 1; set their stars with --class-ratings 0=1,1=5"),
+            (&["0"], "classes without a rating: \"0\" 1; set their stars with --class-ratings=0=1,1=5"),
             (
                 &["neutral", "good"],
-                "classes without a rating: \"good\" 1, \"neutral\" 1; set their stars with --class-ratings \
+                "classes without a rating: \"good\" 1, \"neutral\" 1; set their stars with --class-ratings=\
                  1=1,2=5,good=STARS,neutral=STARS",
             ),
         ] {
@@ -126,7 +128,7 @@ mod tests {
         assert_eq!((all.lines.len(), all.n_others), (HELD, 1000 - HELD as u64 + 1));
         let message = all.described(&ClassRatings::default()).unwrap();
         assert!(
-            message.contains(&format!("other classes {}", 1001 - SHOWN_OF_OTHERS)) && message.len() < 250,
+            message.starts_with("1001 lines start with a text or an id in place of a class; "),
             "{message}"
         );
     }
@@ -139,7 +141,10 @@ mod tests {
         {
             let message = of(found).described(&ClassRatings::default()).unwrap();
             assert!(message.ends_with("; write the class first and the text last in each line"), "{message}");
-            assert!(!message.contains("STARS"), "{message}");
+            assert!(
+                !message.contains("STARS") && found.iter().all(|text| !message.contains(text)),
+                "{message}"
+            );
         }
     }
 }

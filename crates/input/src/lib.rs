@@ -209,7 +209,6 @@ pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
 /// archive and UTF-16 are refused.
 pub fn as_it_comes<R: Read>(mut bytes: R) -> io::Result<impl Read> {
     let begun = beginning(&mut bytes)?;
-    check_lines(&begun)?;
     match Form::of(&begun) {
         Form::Utf8 => Ok(Cursor::new(begun).chain(bytes)),
         Form::Utf16(_) => Err(Fault::Utf16.into()),

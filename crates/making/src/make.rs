@@ -344,10 +344,24 @@ impl<'a> Making<'a> {
             Some(padded) => padded.publish(&places.padded, &old_padded)?,
             None => old_padded.remove(&places.padded)?,
         }
-        // An existing manifest that differs only in the run's manifest is kept: it may list the shards of the first run.
+        let mut manifest = manifest;
+        let is_of_sentimill =
+            |there: &DatasetManifest| there.sha256 == manifest.sha256 && there.seal.shards.is_empty();
+        if let Some(there) = places.read_manifest()?.filter(is_of_sentimill) {
+            // Merge made the same dataset as sentimill. What only sentimill's manifest contains is kept.
+            let (known, ledger) = (there.seal.ledger, &mut manifest.seal.ledger);
+            if ledger.mapper.is_none() && ledger.reducer == known.reducer {
+                ledger.mapper = known.mapper;
+            }
+            if manifest.padded.is_none() && places.padded.exists() {
+                (manifest.padded, manifest.padded_sha256) = (there.padded, there.padded_sha256);
+            }
+        }
+        // An existing manifest that differs only in the run's manifest is kept if it lists the same shards, or if this
+        // dataset has none.
         let is_kept = places.read_manifest()?.is_some_and(|there| {
-            let knows_shards = !there.seal.shards.is_empty() || manifest.seal.shards.is_empty();
-            knows_shards && DatasetManifest { seal: manifest.seal.clone(), ..there } == manifest
+            let has_shards = there.seal.shards == manifest.seal.shards || manifest.seal.shards.is_empty();
+            has_shards && DatasetManifest { seal: manifest.seal.clone(), ..there } == manifest
         });
         if is_kept {
             places.sync()?;

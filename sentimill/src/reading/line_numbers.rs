@@ -4,7 +4,7 @@
 //! This is necessary because threads read parts of files, so the number of preceding lines is unknown to a
 //! thread.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use corpus::lines::LineReader;
@@ -23,7 +23,7 @@ pub(super) fn line_numbers(
     if offsets.last().is_none_or(|&last| last > BYTES_MAX) {
         return Ok(None);
     }
-    let mut lines = LineReader::new(input::open(path)?, line_bytes_max);
+    let mut lines = LineReader::new(input::open(path)?.take(BYTES_MAX), line_bytes_max);
     let (mut numbers, mut n_lines) = (Vec::new(), 0);
     while numbers.len() < offsets.len() {
         let Some(line) = lines.next_line()? else { return Ok(None) };

@@ -21,7 +21,7 @@ fn too_many_bad_lines_fail_with_the_likely_cause() {
         || job.program("mapper", &["--format", "polarity-csv"], "\"3\",\"ok\"\n".repeat(1000)),
         65,
         "mapper: 1000 of 1000 lines are bad (bad_rating 1000), expected at most 0.05 of them; classes without a \
-         rating: \"3\" 1000; set their stars with --class-ratings 1=1,2=2,3=3,4=4,5=5",
+         rating: \"3\" 1000; set their stars with --class-ratings=1=1,2=2,3=3,4=4,5=5",
     );
 }
 

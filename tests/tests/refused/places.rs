@@ -101,6 +101,22 @@ fn an_identical_dataset_of_the_other_program_is_accepted() {
 }
 
 #[test]
+fn merge_without_counts_keeps_those_of_sentimill_and_its_padded_copy() {
+    let job = Job::done(2);
+    let input = ["--input", "reviews.json", "--out", "a.h5", "--profile", "original", "--padded", "5"];
+    assert_eq!(job.program("sentimill", &input, "").code, 0);
+    let manifest = || serde_json::from_slice::<serde_json::Value>(&job.read("a.manifest.json")).unwrap();
+    let before = manifest();
+    assert!(before["seal"]["ledger"]["mapper"].is_object() && before["padded"] == 5, "{before}");
+    let merged = job.program("merge", &["--run", "run", "--out", "a.h5"], "");
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    let after = manifest();
+    assert_eq!(after["seal"]["shards"].as_array().unwrap().len(), 2);
+    assert_eq!(after["seal"]["ledger"], before["seal"]["ledger"]);
+    assert_eq!((&after["padded"], &after["padded_sha256"]), (&before["padded"], &before["padded_sha256"]));
+}
+
+#[test]
 fn without_counts_merge_warns_that_it_cannot_detect_a_failed_mapper() {
     let job = Job::done(1);
     let warnings = |merged: crate::job::Ended| {

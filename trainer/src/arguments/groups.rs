@@ -43,7 +43,7 @@ pub struct LstmFlags {
 /// Optimizer and learning rate.
 #[derive(Debug, Args)]
 pub struct Optimisation {
-    /// Set of defaults: modern or original [default: modern]
+    /// Preset: modern or original [default: modern]
     ///
     /// modern: batch size, epochs and token dropout depend on the number of training rows. original: the settings of
     /// the original system. A flag overrides the default of the recipe.

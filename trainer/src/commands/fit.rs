@@ -15,7 +15,7 @@ use crate::error::Result;
 pub fn fit(arguments: &Fit) -> Result<()> {
     let Fit { lstm, training, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "model"));
-    let session = Session::begin(&out, training, arguments.backend.compute)?;
+    let session = Session::begin(&out, training, lstm.init_from.as_deref(), arguments.backend.compute)?;
     let division = recipe::division(arguments)?;
     let rows = open(&arguments.dataset, division, lstm.tokens, &training.running, &Smallest::default())?;
     rows.check_classes(Part::Training)?;

@@ -134,6 +134,34 @@ pub fn check_place(out: &Path) -> Result<()> {
     Ok(check_folder(folder_of(out), "--out")?)
 }
 
+/// Refuses `--force` where it would delete what the command needs: the initial weights, or, after a restart by torchrun,
+/// the checkpoints of this training.
+pub fn check_force(out: &Path, init_from: Option<&Path>, restarts: usize) -> Result<()> {
+    let refused = |found: &str, expected: &'static str, remedy: &str| {
+        let (path, found, remedy) = (out.to_owned(), found.to_owned(), remedy.to_owned());
+        Err(runs::Error::Occupied { path, found, expected, remedy }.into())
+    };
+    if restarts > 0 {
+        return refused(
+            "a training that torchrun restarted with --force",
+            "--resume, because --force deletes its checkpoints",
+            "nothing was changed; pass --resume in place of --force",
+        );
+    }
+    let is_within = |path: &Path| match (path.canonicalize(), out.canonicalize()) {
+        (Ok(path), Ok(out)) => path.starts_with(out),
+        _ => false,
+    };
+    if init_from.is_some_and(is_within) {
+        return refused(
+            "the weights of --init-from, which --force would delete",
+            "them in another folder",
+            "nothing was changed; choose another --out",
+        );
+    }
+    Ok(())
+}
+
 /// Refuses a folder with other content than `existing` allows.
 fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
     if existing == Existing::Replace {

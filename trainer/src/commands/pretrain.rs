@@ -14,7 +14,7 @@ use crate::error::Result;
 pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let Pretrain { lstm, optimisation, training, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "pretrained"));
-    let session = Session::begin(&out, training, arguments.backend.compute)?;
+    let session = Session::begin(&out, training, lstm.init_from.as_deref(), arguments.backend.compute)?;
     let division = Division::by_fractions(0.0, 0.0)?;
     let rows = open(&arguments.dataset, division, lstm.tokens, &training.running, &Smallest::default())?;
     let recipe = recipe::of_pretrain(arguments, &rows, session.device())?;

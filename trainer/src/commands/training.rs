@@ -15,7 +15,7 @@ use runs::training::{
 use scoring::RowScore;
 use tch::Device;
 
-use super::out::{Existing, Out};
+use super::out::{self, Existing, Out};
 use super::progress::{Log, Progress};
 use super::recipe::steps_of_epoch;
 use super::summary::{Summary, print};
@@ -40,10 +40,19 @@ pub(super) struct Session {
 
 impl Session {
     /// Joins the other ranks and locks the training folder.
-    pub(super) fn begin(out: &Path, training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
+    pub(super) fn begin(
+        out: &Path,
+        training: &TrainingFlags,
+        init_from: Option<&Path>,
+        backend: ComputeName,
+    ) -> Result<Self> {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
+        if training.force {
+            let restarts = c10d::Launch::from_env().map_or(0, |launch| launch.restarts);
+            out::check_force(out, init_from, restarts)?;
+        }
         let existing = match (training.resume.is_some(), training.force) {
             (true, _) => Existing::Resume,
             (false, true) => Existing::Replace,

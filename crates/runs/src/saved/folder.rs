@@ -98,7 +98,15 @@ impl Unfinished {
             // If the file system cannot exchange names, the old folder is moved aside for a moment.
             let aside = self.replaces.then(|| move_aside(&self.folder)).transpose()?;
             // At this point, only an empty folder can exist at this path, and it may be replaced.
-            fs::rename(self.temporary.path(), &self.folder).at(&self.folder, "rename it")?;
+            if let Err(error) = fs::rename(self.temporary.path(), &self.folder) {
+                if let Some(aside) = aside
+                    && fs::rename(aside.path().join("old"), &self.folder).is_err()
+                {
+                    // Not deleted: it is the only copy.
+                    let _ = aside.keep();
+                }
+                return Err(error).at(&self.folder, "rename it");
+            }
             // There is nothing to remove under its former name.
             let _ = self.temporary.keep();
             drop(aside);

@@ -89,9 +89,17 @@ pub fn clear(folder: &Path) -> Result<()> {
         .prefix(".replaced-")
         .tempdir_in(folder)
         .map_err(|error| Error::io(folder, error.kind().into()))?;
-    for name in NAMES {
+    for (at, name) in NAMES.iter().enumerate() {
         match fs::rename(folder.join(name), aside.path().join(name)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                let is_restored = NAMES[..at].iter().all(|moved| {
+                    let aside = aside.path().join(moved);
+                    !aside.exists() || fs::rename(aside, folder.join(moved)).is_ok()
+                });
+                if !is_restored {
+                    // Not deleted: it is the only copy.
+                    let _ = aside.keep();
+                }
                 return Err(Error::io(&folder.join(name), error));
             }
             _ => {}

@@ -9,6 +9,7 @@ use aws_sdk_s3::config::timeout::TimeoutConfig;
 use aws_sdk_s3::config::{ProvideCredentials, RequestChecksumCalculation, StalledStreamProtectionConfig};
 use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use program::place::user_info;
 use tokio::runtime::{self, Runtime};
 
 use super::{BucketPlace, failure};
@@ -79,10 +80,14 @@ fn endpoint(shared: &aws_config::SdkConfig) -> String {
     let named = shared.endpoint_url().map(str::to_owned);
     let named = named.or_else(|| ENDPOINT_VARIABLES.iter().find_map(|name| std::env::var(name).ok()));
     let region = || shared.region().map_or(REGION, |region| region.as_ref());
-    let url = named.unwrap_or_else(|| format!("s3.{}.amazonaws.com", region()));
-    let host = url.split_once("://").map_or(&url[..], |(_, rest)| rest);
-    let host = host.split('/').next().unwrap_or_default();
-    host.rsplit('@').next().unwrap_or_default().to_owned()
+    host(&named.unwrap_or_else(|| format!("s3.{}.amazonaws.com", region())))
+}
+
+fn host(url: &str) -> String {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    // A secret in the user information may contain a slash.
+    let host = host[user_info(host)..].trim_start_matches('@');
+    host.split('/').next().unwrap_or_default().to_owned()
 }
 
 /// Configuration of a request with a body of this number of bytes.
@@ -101,4 +106,22 @@ fn timeouts(bytes: u64) -> TimeoutConfig {
 /// Whether an endpoint is set, by an option or in the environment of AWS tools.
 fn is_elsewhere(shared: &aws_config::SdkConfig) -> bool {
     shared.endpoint_url().is_some() || ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_named_without_any_part_of_a_secret() {
+        for (url, expected) in [
+            ("http://127.0.0.1:9000/x", "127.0.0.1:9000"),
+            ("s3.eu-central-1.amazonaws.com", "s3.eu-central-1.amazonaws.com"),
+            ("https://KEY:SECRET@store:9000", "store:9000"),
+            ("https://KEY:SE/CRET@store/x", "store"),
+            ("https://KEY:SE/CRET", ""),
+        ] {
+            assert_eq!(host(url), expected, "{url}");
+        }
+    }
 }
