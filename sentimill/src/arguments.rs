@@ -47,8 +47,7 @@ pub struct Arguments {
     /// Dataset to write [default: PLACE's name + .h5]
     ///
     /// For one file the default is its name with the extension .h5, in the current folder; otherwise it is
-    /// reviews.h5. The manifest is written next to the dataset; that of
-    /// reviews.h5 is reviews.manifest.json.
+    /// reviews.h5. The manifest is written next to the dataset; that of reviews.h5 is reviews.manifest.json.
     #[arg(short, long, value_name = "FILE", help_heading = "Output",
         value_parser = PathBufValueParser::new().try_map(local_path))]
     pub out: Option<PathBuf>,

@@ -78,7 +78,7 @@ impl UnratedClasses {
             Some([0, ..]) if self.is_within(0, 4) => "0=1,1=2,2=3,3=4,4=5".to_owned(),
             Some(_) if self.is_within(1, 5) => "1=1,2=2,3=3,4=4,5=5".to_owned(),
             _ => {
-                let unrated = self.lines.keys().take(SHOWN).map(|class| format!("{class}=STARS"));
+                let unrated = self.lines.keys().map(|class| format!("{class}=STARS"));
                 let all: Vec<_> = std::iter::once(ratings.to_string()).chain(unrated).collect();
                 all.join(",")
             }

@@ -58,6 +58,11 @@ pub fn cause(error: &io::Error) -> String {
     Cause::of(error).to_string()
 }
 
+/// The text of a system error without its number, in lower case: `connection refused`.
+pub fn without_number(text: &str) -> String {
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
 /// Whether the limit of open files is the cause, of this process or of the machine.
 pub fn is_too_many_files(error: &io::Error) -> bool {
     matches!(Cause::of(error), Cause::TooManyFiles | Cause::TooManyFilesInAll)
@@ -99,11 +104,7 @@ impl Cause<'_> {
             Some(libc::EPIPE) => Self::BrokenPipe,
             Some(libc::ENOMEM | libc::EAGAIN) => Self::NoMemory,
             Some(libc::EIO) => Self::BadDisk,
-            Some(code) => {
-                let text = io::Error::from_raw_os_error(code).to_string();
-                let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
-                Self::Other(text.into())
-            }
+            Some(code) => Self::Other(without_number(&io::Error::from_raw_os_error(code).to_string()).into()),
             None => Self::of_kind(error),
         }
     }

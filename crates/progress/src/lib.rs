@@ -103,7 +103,7 @@ fn bar(doing: &str, unit: Unit, total: Option<u64>) -> ProgressBar {
 /// Writes the items per second as a whole number; `{per_sec}` has four decimals.
 fn write_rate(state: &ProgressState, output: &mut dyn fmt::Write) {
     // A string can always be written to.
-    let _ = output.write_str(&format!("{}/s", HumanCount(state.per_sec() as u64)));
+    let _ = write!(output, "{}/s", HumanCount(state.per_sec() as u64));
 }
 
 /// A stage of the work.

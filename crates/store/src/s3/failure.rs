@@ -3,6 +3,8 @@
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::RequestId;
 
+use program::system::without_number;
+
 use crate::{Error, S3Failure};
 
 const PRECONDITION_FAILED: u16 = 412;
@@ -80,8 +82,7 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     while let Some(source) = last.source() {
         last = source;
     }
-    let text = last.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+    without_number(&last.to_string())
 }
 
 /// The chain of causes, without the debug output of the error.
