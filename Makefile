@@ -32,8 +32,8 @@ help: ## print this list
 
 setup: ## install into .deps/ what building and testing need
 	@bootstrap/laptop.sh build test
-	@bootstrap/laptop.sh hadoop || \
-		{ [ -z "$(CI)" ] && echo "SKIPPED Hadoop: installation failed; see the lines above"; }
+	@bootstrap/laptop.sh hadoop emr || \
+		{ [ -z "$(CI)" ] && echo "SKIPPED Hadoop and EMR: installation failed; see the lines above"; }
 	@bootstrap/laptop.sh browser || \
 		{ [ -z "$(CI)" ] && echo "SKIPPED browser: installation failed; see the lines above"; }
 

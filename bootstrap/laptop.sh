@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Installs into .deps/ the tools and packages that building and testing need, except a Rust toolchain, a C++ compiler
-# and Python 3 (hadoop also requires Java and Maven, browser npm, workflows Go). Writes nothing outside .deps/. A second
+# and Python 3 (hadoop and emr also require Java and Maven, browser npm, workflows Go). Writes nothing outside .deps/. A second
 # run changes nothing and takes less than a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|browser|bench|check|workflows|sbom|dist|fuzz|mutations ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|emr|browser|bench|check|workflows|sbom|dist|fuzz|mutations ...
 #   build   CMake for HDF5: the system's if it is new enough, otherwise from PyPI
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
 #   test    Python packages for tests/oracle, python/, the notebook and readers of the trainer's files; an S3 server;
 #           --cuda, unless TORCH=no is set in the environment
 #   hadoop  Hadoop's jars, from which bootstrap/hadoop/cluster.sh starts a cluster on this machine: 93 MB
+#   emr     jars that an EMR node has in addition: S3A and the job history server, 10 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
 #   bench   Python packages of the engines in the benchmarks, and the AWS CLI: 1.4 GB
 #   check   cargo-deny, shellcheck, mypy and ruff
@@ -54,7 +55,8 @@ main() {
             --cuda) torch=whole ;;
             # Tests of process groups start a Python rank; its PyTorch does not start without its CUDA libraries.
             test) python_set test; torch_for_test; python_set s3; python_set report; [ "${TORCH:-yes}" = no ] || torch=whole ;;
-            hadoop) hadoop ;;
+            hadoop) jars hadoop "$root/bootstrap/hadoop" "93 MB" ;;
+            emr) jars emr "$root/bootstrap/hadoop/emr" "10 MB" ;;
             browser) browser ;;
             bench) python_set bench "1.4 GB" ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
@@ -98,27 +100,28 @@ link_zig() {
     link_tool cargo-zigbuild dist/bin/cargo-zigbuild
 }
 
-# Installs the jars of bootstrap/hadoop/pom.xml into .deps/hadoop/jars. Maven verifies each file against the repository's
-# checksum; jars.sha256, recorded when the versions were chosen, verifies the repository.
-hadoop() {
-    local wanted="$root/bootstrap/hadoop" stamp
+# jars NAME WANTED SIZE: installs the jars of WANTED/pom.xml into .deps/NAME/jars. Maven verifies each file against the
+# repository's checksum; WANTED/jars.sha256, recorded when the versions were chosen, verifies the repository.
+jars() {
+    local name=$1 wanted=$2 size=$3 stamp shown
+    shown=${wanted#"$root/"}
     need java "Java $JAVA_AT_LEAST or newer (apt-get install openjdk-17-jre-headless)"
     stamp=$(cat "$wanted/pom.xml" "$wanted/jars.sha256" | sha256sum)
-    [ "$(cat hadoop/stamp 2>/dev/null)" = "$stamp" ] && return
+    [ "$(cat "$name/stamp" 2>/dev/null)" = "$stamp" ] && return
     at_least "$JAVA_AT_LEAST" "$(java_version)" ||
         fail "java is version $(java_version); Hadoop requires $JAVA_AT_LEAST or newer: apt-get install openjdk-17-jre-headless"
     need mvn "Maven (apt-get install maven)"
-    say "installing Hadoop's jars from bootstrap/hadoop/pom.xml, a download of 93 MB"
-    rm -rf hadoop
+    say "installing the jars of $shown/pom.xml, a download of $size"
+    rm -rf "$name"
     # Prints errors only. Maven's default repository is outside .deps/.
     mvn --batch-mode --quiet --strict-checksums -Dstyle.color=never --file "$wanted/pom.xml" -Dmaven.repo.local="$deps/downloads/maven" \
-        -DoutputDirectory="$deps/hadoop/jars" -DincludeScope=runtime dependency:copy-dependencies >&2 ||
-        fail "Maven could not install bootstrap/hadoop/pom.xml (see the lines above). It needs Maven Central or a mirror" \
+        -DoutputDirectory="$deps/$name/jars" -DincludeScope=runtime dependency:copy-dependencies >&2 ||
+        fail "Maven could not install $shown/pom.xml (see the lines above). It needs Maven Central or a mirror" \
             "(~/.m2/settings.xml)"
-    (cd hadoop/jars && sha256sum --check --strict --quiet "$wanted/jars.sha256" >&2) ||
-        fail "$deps/hadoop/jars: SHA-256 differs from bootstrap/hadoop/jars.sha256; use another Maven mirror"
+    (cd "$name/jars" && sha256sum --check --strict --quiet "$wanted/jars.sha256" >&2) ||
+        fail "$deps/$name/jars: SHA-256 differs from $shown/jars.sha256; use another Maven mirror"
     # Last, so that an interrupted installation is repeated.
-    echo "$stamp" >hadoop/stamp
+    echo "$stamp" >"$name/stamp"
 }
 
 java_version() {

@@ -6,12 +6,13 @@
 #   start [FILE:NAME=VALUE ...]  starts a new cluster in a new folder, with extra settings: mapred:mapreduce.map.memory.mb=512
 #   serve [FILE:NAME=VALUE ...]  like start, but stops the cluster when standard input is closed; prints `ready` when the
 #                                cluster is up
+#   start emr ..., serve emr ... with S3A and a job history server, as on EMR; first run `bootstrap/laptop.sh emr`
 #   stop                         kills all processes of the cluster, including tasks
 #   kill-node N, start-node N    kills node 1 or 2 and all its tasks, as in a power failure; starts this node again
 #   web                          prints the URL of YARN's web pages
-#   fs, streaming, logs, application ARGUMENT ...
-#                                run Hadoop's clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `yarn logs` and
-#                                `yarn application`
+#   fs, streaming, job, logs, application ARGUMENT ...
+#                                run Hadoop's clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `mapred job`,
+#                                `yarn logs` and `yarn application`, with Java's options in HADOOP_CLIENT_OPTS
 # The cluster uses 20 consecutive ports. HADOOP_PORT is the first of them; the default is the first of 20 free ports.
 set -euo pipefail
 
@@ -29,6 +30,10 @@ SMALL=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss512k)
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 jars=$root/.deps/hadoop/jars
+# The jars that an EMR node has in addition.
+emr_jars=$root/.deps/emr/jars
+# Set if the cluster is started with `emr`.
+emr=
 
 main() {
     [ $# -ge 2 ] || usage
@@ -53,6 +58,7 @@ main() {
         web) of_running && echo "http://127.0.0.1:$((port + 9))" ;;
         fs) client org.apache.hadoop.fs.FsShell "$@" ;;
         streaming) client org.apache.hadoop.streaming.HadoopStreaming "$@" ;;
+        job) client org.apache.hadoop.mapred.JobClient "$@" ;;
         logs) client org.apache.hadoop.yarn.client.cli.LogsCLI "$@" ;;
         application) client org.apache.hadoop.yarn.client.cli.ApplicationCLI application "$@" ;;
         *) usage ;;
@@ -68,19 +74,25 @@ start() {
     local node
     command -v curl >/dev/null || fail "curl was not found: apt-get install curl"
     [ ! -e "$folder/conf" ] || fail "$folder contains a cluster; stop it and delete the folder"
+    if [ "${1:-}" = emr ]; then
+        [ -d "$emr_jars" ] || fail "$emr_jars is missing; run bootstrap/laptop.sh emr"
+        emr=yes
+        shift
+    fi
     mkdir -p "$folder/work"
     # A partly started cluster is stopped.
     trap stop EXIT
     java_home
     port=${HADOOP_PORT:-$(free_ports)}
     conf conf 127.0.0.1 "$@"
-    printf 'JAVA_HOME=%q\nport=%s\n' "$JAVA_HOME" "$port" >"$folder/running"
+    printf 'JAVA_HOME=%q\nport=%s\nemr=%s\n' "$JAVA_HOME" "$port" "$emr" >"$folder/running"
     cd "$folder/work"
     java_of conf org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >"$folder/format.log" 2>&1 ||
         fail "formatting the NameNode failed; see $folder/format.log"
     daemon namenode conf org.apache.hadoop.hdfs.server.namenode.NameNode
     daemon datanode conf org.apache.hadoop.hdfs.server.datanode.DataNode
     daemon resourcemanager conf org.apache.hadoop.yarn.server.resourcemanager.ResourceManager
+    [ -z "$emr" ] || daemon jobhistory conf org.apache.hadoop.mapreduce.v2.hs.JobHistoryServer
     for node in $(seq $NODES); do
         conf "node$node" "127.0.0.$((node + 1))" "$@"
         start_node "$node"
@@ -88,6 +100,7 @@ start() {
     until_up HDFS "http://127.0.0.1:$((port + 1))/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState" \
         '"NumLiveDataNodes" : 1'
     until_up YARN "http://127.0.0.1:$((port + 9))/ws/v1/cluster/metrics" "\"activeNodes\":$NODES"
+    [ -z "$emr" ] || until_up "the job history server" "http://127.0.0.1:$((port + 15))/ws/v1/history/info" startedOn
 }
 
 start_node() {
@@ -126,7 +139,14 @@ java_home() {
 java_of() {
     local conf=$1
     shift
-    "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m -cp "$folder/$conf:$jars/*" "$@"
+    # shellcheck disable=SC2086 # Options, separated by spaces.
+    "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m ${HADOOP_CLIENT_OPTS:-} \
+        -cp "$folder/$conf:$(all_jars :)" "$@"
+}
+
+# all_jars SEPARATOR
+all_jars() {
+    echo "$jars/*${emr:+$1$emr_jars/*}"
 }
 
 client() {
@@ -136,7 +156,7 @@ client() {
 
 of_running() {
     [ -e "$folder/running" ] || fail "$folder contains no cluster; start one there"
-    # shellcheck disable=SC1091 # JAVA_HOME and port, written by start.
+    # shellcheck disable=SC1091 # JAVA_HOME, port and emr, written by start.
     . "$folder/running"
     export JAVA_HOME
 }
@@ -144,7 +164,7 @@ of_running() {
 # daemon NAME CONF CLASS
 daemon() {
     SENTIMILL_CLUSTER=$folder setsid "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m \
-        -cp "$folder/$2:$jars/*" "$3" >"$folder/$1.log" 2>&1 </dev/null &
+        -cp "$folder/$2:$(all_jars :)" "$3" >"$folder/$1.log" 2>&1 </dev/null &
     # Otherwise the shell reports when the daemon exits.
     disown
 }
@@ -232,11 +252,13 @@ yarn:yarn.nodemanager.resource.memory-mb 4096
 yarn:yarn.nodemanager.vmem-check-enabled false
 yarn:yarn.nodemanager.env-whitelist JAVA_HOME,SENTIMILL_CLUSTER,SENTIMILL_NODE
 yarn:yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage 99.5
-yarn:yarn.application.classpath $jars/*
-mapred:mapreduce.application.classpath $jars/*
+yarn:yarn.application.classpath $(all_jars ,)
+mapred:mapreduce.application.classpath $(all_jars ,)
 mapred:mapreduce.framework.name yarn
 mapred:mapreduce.shuffle.port 0
 mapred:mapreduce.jobhistory.address 127.0.0.1:$((port + 14))
+mapred:mapreduce.jobhistory.webapp.address 127.0.0.1:$((port + 15))
+mapred:mapreduce.jobhistory.admin.address 127.0.0.1:$((port + 16))
 mapred:yarn.app.mapreduce.am.staging-dir /staging
 mapred:yarn.app.mapreduce.am.resource.mb 384
 mapred:yarn.app.mapreduce.am.command-opts -Xmx256m ${SMALL[*]} ${OPENS[*]}
