@@ -36,6 +36,8 @@ setup: ## install into .deps/ what building and testing need
 		{ [ -z "$(CI)" ] && echo "SKIPPED Hadoop and EMR: installation failed; see the lines above"; }
 	@bootstrap/laptop.sh browser || \
 		{ [ -z "$(CI)" ] && echo "SKIPPED browser: installation failed; see the lines above"; }
+	@bootstrap/laptop.sh root || \
+		{ [ -z "$(CI)" ] && echo "SKIPPED bootstrap: installation of a Debian file tree failed; see the lines above"; }
 
 # The commit that --version prints, in the programs that users run.
 build demo hadoop-demo bench hadoop-bench dist: export SENTIMILL_COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs into .deps/ the tools and packages that building and testing need, except a Rust toolchain, a C++ compiler
-# and Python 3 (hadoop and emr also require Java and Maven, browser npm, workflows Go). Writes nothing outside .deps/. A second
-# run changes nothing and takes less than a second.
+# and Python 3 (hadoop and emr also require Java and Maven, browser npm, root dpkg-deb, workflows Go). Writes nothing outside
+# .deps/. A second run changes nothing and takes less than a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|emr|browser|bench|check|workflows|sbom|dist|fuzz|mutations ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|emr|browser|root|bench|check|workflows|sbom|dist|fuzz|mutations ...
 #   build   CMake for HDF5: the system's if it is new enough, otherwise from PyPI
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
@@ -12,6 +12,7 @@
 #   hadoop  Hadoop's jars, from which bootstrap/hadoop/cluster.sh starts a cluster on this machine: 93 MB
 #   emr     jars that an EMR node has in addition: S3A and the job history server, 10 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
+#   root    a Debian file tree, in which the tests of bootstrap/ run the actions for nodes: 29 MB
 #   bench   Python packages of the engines in the benchmarks, and the AWS CLI: 1.4 GB
 #   check   cargo-deny, shellcheck, mypy and ruff
 #   workflows  actionlint, which needs Go
@@ -33,6 +34,10 @@ CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
 CARGO_MUTANTS=27.1.0
 CARGO_SBOM=0.10.0
+# Debian's archive, and its state on a day after the newest package of bootstrap/root/packages.sha256, where old versions
+# remain available.
+DEBIAN=${DEBIAN:-http://deb.debian.org/debian}
+DEBIAN_SNAPSHOT=http://snapshot.debian.org/archive/debian/20260801T000000Z
 PYTHON=${PYTHON:-python3}
 # Files in site-packages that a program needs to link and load PyTorch on a CPU.
 LIBTORCH_FILES=(torch/lib/lib{torch_cpu,c10}.so torch/lib/libgomp.so.1 nvidia/cu13/lib/lib{cudart,cupti}.so.13)
@@ -58,6 +63,7 @@ main() {
             hadoop) jars hadoop "$root/bootstrap/hadoop" "93 MB" ;;
             emr) jars emr "$root/bootstrap/hadoop/emr" "10 MB" ;;
             browser) browser ;;
+            root) debian_root ;;
             bench) python_set bench "1.4 GB" ;;
             check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
             workflows) actionlint ;;
@@ -158,6 +164,64 @@ browser() {
         >browser/fonts.conf
     # Last, so that an interrupted installation is repeated.
     echo "$stamp" >browser/stamp
+}
+
+# Unpacks the packages of bootstrap/root/packages.sha256 into .deps/root. Their installation scripts are not run, so no
+# privileges are needed; what the tests need of them is done here.
+debian_root() {
+    local wanted="$root/bootstrap/root/packages.sha256" stamp package folder
+    # This function determines the content too.
+    stamp=$({ declare -f debian_root && cat "$wanted"; } | sha256sum)
+    [ "$(cat root.stamp 2>/dev/null)" = "$stamp" ] && return
+    [ "$(uname -m)" = x86_64 ] || fail "bootstrap/root/packages.sha256 lists packages for x86-64, found $(uname -m)"
+    need dpkg-deb "dpkg"
+    say "installing a Debian file tree from bootstrap/root/packages.sha256, a download of 29 MB"
+    rm -rf root root.stamp
+    mkdir -p downloads/debian root/{usr/{bin,sbin,lib,lib64},dev,proc,sys,run,tmp,root,mnt}
+    for folder in bin sbin lib lib64; do
+        ln -s "usr/$folder" "root/$folder"
+    done
+    "$PYTHON" - "$wanted" downloads/debian "$DEBIAN" "$DEBIAN_SNAPSHOT" <<'END' ||
+import concurrent.futures, hashlib, os, sys, urllib.error, urllib.parse, urllib.request
+wanted, folder, *archives = sys.argv[1:]
+
+def fetch(line):
+    digest, path = line.split()
+    said = []
+    for archive in archives * 2:
+        url = f"{archive}/{urllib.parse.quote(path)}"
+        try:
+            with urllib.request.urlopen(url, timeout=60) as response:
+                content = response.read()
+        except OSError as error:
+            said.append(f"{url}: {error}")
+            continue
+        if hashlib.sha256(content).hexdigest() == digest:
+            with open(os.path.join(folder, os.path.basename(path)), "wb") as file:
+                file.write(content)
+            return None
+        said.append(f"{url}: SHA-256 differs from bootstrap/root/packages.sha256")
+    return said[0]
+
+with concurrent.futures.ThreadPoolExecutor(8) as pool:
+    failed = [why for why in pool.map(fetch, open(wanted).read().splitlines()) if why]
+sys.exit("\n".join(failed[:3]) or 0)
+END
+        fail "packages of Debian could not be downloaded (see the lines above). They need deb.debian.org or a mirror (DEBIAN=...)"
+    for package in downloads/debian/*.deb; do
+        # `dpkg-deb --extract` would replace the links to usr/.
+        dpkg-deb --fsys-tarfile "$package" | tar --extract --keep-directory-symlink --directory root
+    done
+    # As the installation scripts of base-passwd, mawk and base-files do.
+    cp root/usr/share/base-passwd/passwd.master root/etc/passwd
+    cp root/usr/share/base-passwd/group.master root/etc/group
+    cp root/usr/share/base-files/profile root/etc/
+    ln -sfn mawk root/usr/bin/awk
+    chmod 1777 root/tmp
+    mkdir -p root/var/tmp && chmod 1777 root/var/tmp
+    rm -rf root/usr/share/{doc,man,locale,info}
+    # Last, so that an interrupted installation is repeated.
+    echo "$stamp" >root.stamp
 }
 
 # cargo_tool NAME VERSION: compiles the package of that name into .deps/bin/NAME.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the programs under test, and builds and runs the Rust tests and the tests of python/. Several test programs
+"""Builds the programs under test, and builds and runs the Rust tests and the tests of python/ and bootstrap/. Several test programs
 run at the same time: programs that mostly wait run in parallel with programs that compute. The end of the output lists
 the ten slowest tests.
 
@@ -31,8 +31,8 @@ WAIT = [("c10d", "lost_ranks"), ("store", "s3"), ("c10d", "watch"), ("trainer", 
 # The longest of the others start first, so that the end of the run is parallel too.
 LONG = [("trainer", "program"), ("tests", "pipe"), ("trainer", "pytorch"), ("trainer", "crafted"), ("tests", "faults"), ("tests", "sentimill"), ("tests", "documents"), ("trainer", "report")]
 N_SLOWEST = 10
-# The name of python/ among packages.
-PYTHON = "python"
+# Folders with tests in Python, by their names among packages: where the tests are.
+PYTHON = {"python": "python/tests", "bootstrap": "tests/bootstrap"}
 # An unstable option of libtest that reports the duration of each test. It does not affect compilation.
 REPORT_TIME = ["-Z", "unstable-options", "--report-time"]
 TIMED = re.compile(r"^test (.*?)(?: - should panic)? \.\.\. .*<([0-9.]+)s>$", re.MULTILINE)
@@ -49,7 +49,7 @@ def main():
     begin = time.monotonic()
     cargo(["build", *arguments, "--bins"])
     programs, folders = build(arguments)
-    packages = {package for package, _, _, _ in programs} | {PYTHON}
+    packages = {package for package, _, _, _ in programs} | set(PYTHON)
     folder_of_tests = pathlib.Path(programs[0][3][0]).parent
     if only:
         if unknown := only - packages:
@@ -66,9 +66,10 @@ def main():
     lanes = [threading.Thread(target=runs.run_all, args=(lane,)) for lane in lanes]
     libraries = [place[1] for _, _, kind, place in programs if kind == "lib"]
     lanes.append(threading.Thread(target=runs.doctests, args=(libraries, arguments)))
-    if not only or PYTHON in only:
-        # Test programs are in target/debug/deps/.
-        lanes.append(threading.Thread(target=runs.beside, args=(python_tests(folder_of_tests.parent),)))
+    for name, tests in PYTHON.items():
+        if not only or name in only:
+            # Test programs are in target/debug/deps/.
+            lanes.append(threading.Thread(target=runs.beside, args=(python_tests(tests, folder_of_tests.parent),)))
     if options.beside:
         lanes.append(threading.Thread(target=runs.beside, args=(options.beside,)))
     for lane in lanes:
@@ -79,9 +80,9 @@ def main():
     sys.exit(1 if runs.failed else 0)
 
 
-def python_tests(programs):
-    """The command that runs the tests of python/ with the programs of this folder."""
-    python = ".deps/test/bin/python -B -m unittest discover --start-directory python/tests"
+def python_tests(tests, programs):
+    """The command that runs the tests of a folder with the programs of another folder."""
+    python = f".deps/test/bin/python -B -m unittest discover --start-directory {tests}"
     return f"SENTIMILL_PROGRAMS={shlex.quote(str(programs))} PYTHONPATH=python {python}"
 
 
