@@ -101,3 +101,34 @@ pub struct DatasetManifest {
 }
 
 corpus::read_from_objects!(Seal, SealedShard, Ledger, DatasetManifest);
+
+/// The name of a dataset's manifest, which is in the same folder: `reviews.manifest.json` for `reviews.h5`.
+pub fn manifest_name(dataset: &str) -> String {
+    format!("{}.manifest.json", stem(dataset))
+}
+
+/// The name of a dataset's padded copy, which is in the same folder: `reviews.padded.h5` for `reviews.h5`.
+pub fn padded_name(dataset: &str) -> String {
+    format!("{}.padded.h5", stem(dataset))
+}
+
+/// The file name without its extension. A dot at its start does not start an extension.
+fn stem(name: &str) -> &str {
+    name.rfind('.').filter(|&dot| dot > 0).map_or(name, |dot| &name[..dot])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_a_dataset_have_its_name_without_the_extension() {
+        for (dataset, stem) in
+            [("reviews.h5", "reviews"), ("a.b.h5", "a.b"), ("reviews", "reviews"), (".h5", ".h5")]
+        {
+            assert_eq!(manifest_name(dataset), format!("{stem}.manifest.json"));
+            assert_eq!(padded_name(dataset), format!("{stem}.padded.h5"));
+            assert_eq!(std::path::Path::new(dataset).file_stem().unwrap(), stem);
+        }
+    }
+}

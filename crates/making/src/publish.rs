@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dataset::commit::RECORD_BYTES_MAX;
-use dataset::manifest::DatasetManifest;
+use dataset::manifest::{DatasetManifest, manifest_name, padded_name};
 use dataset::sha256;
 use program::place::{check_folder, folder_of};
 use store::naming::{give_name, make_folder, sync_folder};
@@ -32,11 +32,11 @@ pub(crate) struct Places {
 impl Places {
     /// `reviews.h5`, `reviews.padded.h5` and `reviews.manifest.json` for the output `reviews.h5`.
     pub(crate) fn of(out: &Path) -> Self {
-        let name = out.file_stem().unwrap_or(out.as_os_str()).to_string_lossy().into_owned();
+        let name = out.file_name().unwrap_or(out.as_os_str()).to_string_lossy().into_owned();
         Self {
             dataset: out.to_owned(),
-            padded: out.with_file_name(format!("{name}.padded.h5")),
-            manifest: out.with_file_name(format!("{name}.manifest.json")),
+            padded: out.with_file_name(padded_name(&name)),
+            manifest: out.with_file_name(manifest_name(&name)),
         }
     }
 

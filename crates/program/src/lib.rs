@@ -3,6 +3,7 @@
 
 mod descriptors;
 pub mod exit;
+pub mod location;
 pub mod pipe;
 pub mod place;
 pub mod progress;

@@ -14,6 +14,13 @@ pub struct NotLocal {
     scheme: String,
 }
 
+impl NotLocal {
+    /// The scheme of the URL.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+}
+
 /// Refuses a URL as an output path. A file system would accept `s3://bucket/x` as a path in the folder `s3:`;
 /// such a folder can be passed as `./s3:`. For arguments: `PathBufValueParser::new().try_map(local_path)`.
 pub fn local_path(path: PathBuf) -> Result<PathBuf, NotLocal> {
@@ -43,7 +50,7 @@ pub fn folder_of(place: &Path) -> &Path {
 }
 
 /// The scheme of a URL, as defined by RFC 3986; `None` if the text does not start with a scheme and `://`.
-fn scheme_of(text: &str) -> Option<&str> {
+pub(crate) fn scheme_of(text: &str) -> Option<&str> {
     let (scheme, _) = text.split_once("://")?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use program::exit::Exit;
 use program::system::Failure;
@@ -47,6 +48,96 @@ pub enum Error {
         url: String,
         /// What is wrong with it.
         found: &'static str,
+    },
+
+    /// The name of an object to be written is invalid.
+    #[error("{url}: {found}; expected s3://bucket/folder/name, with a name of A-Z a-z 0-9 . _ - only")]
+    BadOutput {
+        /// The URL.
+        url: String,
+        /// What is wrong with it.
+        found: &'static str,
+    },
+
+    /// There is no object at this URL.
+    #[error("{object}: no such object; check the name")]
+    NoObject {
+        /// Its URL.
+        object: String,
+    },
+
+    /// The expected digest of an object is not a SHA-256.
+    #[error(
+        "{object}: {found:.80?} was recorded as its SHA-256, expected 64 hexadecimal digits; the record was altered: make \
+         both again"
+    )]
+    NotASha256 {
+        /// The URL of the object.
+        object: String,
+        /// The digest that was passed.
+        found: String,
+    },
+
+    /// An object has another digest than expected.
+    #[error(
+        "{object}: its SHA-256 is {found}, expected {expected}; it was damaged, altered or replaced: make it again"
+    )]
+    OtherSha256 {
+        /// Its URL.
+        object: String,
+        /// Its SHA-256.
+        found: String,
+        /// The expected SHA-256.
+        expected: String,
+    },
+
+    /// The environment names no folder for the cache.
+    #[error(
+        "no folder for the cache: SENTIMILL_CACHE, XDG_CACHE_HOME and HOME are not set; set SENTIMILL_CACHE to a folder"
+    )]
+    NoCache,
+
+    /// The cache could not be read or written.
+    #[error("{}: {}", folder.display(), Failure::writing(doing, source, "set SENTIMILL_CACHE to a folder on another disk"))]
+    Cache {
+        /// The folder of the cache.
+        folder: PathBuf,
+        /// The failed action.
+        doing: &'static str,
+        /// The error of the operating system.
+        source: io::Error,
+    },
+
+    /// The file system of the cache has too little space for an object.
+    #[error(
+        "{}: {free_bytes} bytes are free, expected {needed_bytes} for {object}; free space there or set SENTIMILL_CACHE to a \
+         folder on another disk",
+        folder.display()
+    )]
+    CacheFull {
+        /// The folder of the cache.
+        folder: PathBuf,
+        /// The URL of the object.
+        object: String,
+        /// Size of the object.
+        needed_bytes: u64,
+        /// Free space of the file system.
+        free_bytes: u64,
+    },
+
+    /// Another process holds the lock of an entry and does not advance.
+    #[error(
+        "{object}: another process fetches it and has not advanced for {} s; end the process that has {} open, and run again",
+        limit.as_secs(),
+        lock.display()
+    )]
+    CacheBusy {
+        /// The lock.
+        lock: PathBuf,
+        /// The URL of the object.
+        object: String,
+        /// Time without progress.
+        limit: Duration,
     },
 
     /// There are no objects at this URL.
@@ -244,22 +335,29 @@ impl Error {
             Error::BadRun { .. }
             | Error::NoSuchStore { .. }
             | Error::UserInfo { .. }
-            | Error::BadObjects { .. } => Exit::Usage,
+            | Error::BadObjects { .. }
+            | Error::BadOutput { .. } => Exit::Usage,
             Error::BadKey { .. } | Error::TooLarge { .. } => Exit::BadInput,
             Error::Missing { .. }
             | Error::Vanished { .. }
             | Error::NotAnObject { .. }
+            | Error::NoObject { .. }
+            | Error::NotASha256 { .. }
+            | Error::OtherSha256 { .. }
             | Error::NoObjects { .. } => Exit::MissingInput,
             Error::Damaged { .. } => Exit::Internal,
-            Error::Source { .. } | Error::Io { .. } => Exit::Io,
-            Error::NoExclusiveCreate { .. }
+            Error::Source { .. } | Error::Io { .. } | Error::Cache { .. } | Error::CacheFull { .. } => {
+                Exit::Io
+            }
+            Error::NoCache
+            | Error::NoExclusiveCreate { .. }
             | Error::IgnoresCondition { .. }
             | Error::NoCredentials { .. }
             | Error::S3 { why: S3Failure::Refused, .. } => Exit::Settings,
             Error::S3 { why: S3Failure::NoBucket, .. } => Exit::MissingInput,
             Error::S3 { why: S3Failure::Unavailable, .. } => Exit::Unavailable,
             Error::S3 { why: S3Failure::Other, .. } | Error::Runtime(_) => Exit::Io,
-            Error::Conflicts { .. } | Error::Changed { .. } => Exit::TryAgain,
+            Error::Conflicts { .. } | Error::Changed { .. } | Error::CacheBusy { .. } => Exit::TryAgain,
         }
     }
 }

@@ -6,7 +6,10 @@
 //! Readers see its content completely or not at all. The exactly-once commit of the reducer and the run's manifest
 //! depend only on this guarantee.
 //!
-//! The store does not depend on shards, records and digests. Its calls are blocking.
+//! [`Store::of_object`] writes other objects with the same guarantees. [`cached`] returns an object of S3 as a local
+//! file that is fetched once.
+//!
+//! The store does not depend on shards, records and datasets. Its calls are blocking.
 //!
 //! ```
 //! use store::{Key, ObjectContent, Put, Store};
@@ -21,6 +24,7 @@
 //! # Ok::<(), store::Error>(())
 //! ```
 
+mod cache;
 mod error;
 mod file;
 mod key;
@@ -36,8 +40,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use program::location::S3Url;
 use program::progress::Progress;
 
+pub use cache::{CacheOptions, CachedFile, cached};
 pub use error::{Error, S3Failure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
 pub use objects::{Object, ObjectReader, objects};
@@ -153,6 +159,13 @@ impl Store {
         })
     }
 
+    /// Opens the folder of an object, for writing it and the objects beside it. Returns the object's name there. The
+    /// bucket itself is such a folder. As in a run, names consist of A-Z a-z 0-9 . _ - and no object is overwritten.
+    pub fn of_object(url: &S3Url, options: &S3Options) -> Result<(Store, Key), Error> {
+        let key = run_url::output(url)?;
+        Ok((Store::of(S3Store::of_object(url, options, &Progress::default())?), key))
+    }
+
     /// Creates a store on this backend.
     pub fn of(backend: impl Backend + 'static) -> Store {
         Store { backend: Arc::new(backend) }
@@ -226,6 +239,11 @@ impl Store {
     pub fn delete(&self, key: &Key) -> Result<(), Error> {
         self.backend.delete(key)
     }
+}
+
+/// Reads a small object of any name; `None` if it does not exist. An object of more than `limit_bytes` is an error.
+pub fn read_object(url: &S3Url, options: &S3Options, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
+    S3Store::of_object(url, options, &Progress::default())?.read_named(url.name(), limit_bytes)
 }
 
 impl LocalObject {

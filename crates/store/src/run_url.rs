@@ -8,11 +8,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf, absolute};
 
+use program::location::{S3Url, is_bucket};
 use program::place::user_info;
 
-use crate::Error;
 use crate::key::KEY_BYTES_MAX;
 use crate::s3::BucketPlace;
+use crate::{Error, Key};
 
 /// The location of a run.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,6 +56,24 @@ fn place_in_bucket(rest: &str) -> Result<BucketPlace, &'static str> {
     if prefix.is_empty() {
         return Err("it is a whole bucket, expected a prefix of the run's own");
     }
+    check_prefix(prefix)?;
+    Ok(BucketPlace { bucket, prefix: prefix.to_owned() })
+}
+
+/// The name of an object to be written, in its folder.
+pub(crate) fn output(url: &S3Url) -> Result<Key, Error> {
+    let refused = |found| Error::BadOutput { url: url.to_string(), found };
+    if !url.folder().is_empty() {
+        check_prefix(url.folder()).map_err(refused)?;
+    }
+    Key::new(url.file_name()).map_err(|error| match error {
+        Error::BadKey { found, .. } => refused(found),
+        other => other,
+    })
+}
+
+/// Checks the prefix of objects that this project writes.
+fn check_prefix(prefix: &str) -> Result<(), &'static str> {
     if prefix.len() > PREFIX_BYTES_MAX {
         return Err("the prefix is longer than 511 bytes");
     }
@@ -64,7 +83,7 @@ fn place_in_bucket(rest: &str) -> Result<BucketPlace, &'static str> {
     if prefix.contains(|character: char| character.is_control() || "\\?#".contains(character)) {
         return Err("the prefix has a control character, a backslash, a ? or a #");
     }
-    Ok(BucketPlace { bucket, prefix: prefix.to_owned() })
+    Ok(())
 }
 
 /// The bucket and prefix of an input URL `s3://bucket/name`, in which `name` may be empty.
@@ -81,12 +100,7 @@ pub(crate) fn objects_of(url: &str) -> Result<BucketPlace, Error> {
 }
 
 fn bucket_of(name: &str) -> Result<String, &'static str> {
-    let is_of_it = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-    if (3..=255).contains(&name.len()) && name.bytes().all(is_of_it) {
-        Ok(name.to_owned())
-    } else {
-        Err("the bucket's name is invalid")
-    }
+    if is_bucket(name) { Ok(name.to_owned()) } else { Err("the bucket's name is invalid") }
 }
 
 /// The absolute folder of `run`, without `.` and double slashes.

@@ -27,6 +27,7 @@ use std::time::{Duration, SystemTime};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;
 use bytes::Bytes;
+use program::location::S3Url;
 use program::progress::Progress;
 use tokio::runtime::Runtime;
 
@@ -53,7 +54,7 @@ pub(crate) struct S3Store {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BucketPlace {
     pub bucket: String,
-    /// Without a slash at either end.
+    /// Without a slash at either end; empty for objects that are in no folder.
     pub prefix: String,
 }
 
@@ -131,6 +132,32 @@ impl S3Store {
         Ok(S3Store { client, endpoint, runtime, place, options, progress: Progress::default() })
     }
 
+    /// Opens the folder of an object.
+    pub(crate) fn of_object(url: &S3Url, options: &S3Options, progress: &Progress) -> Result<S3Store, Error> {
+        let place = BucketPlace { bucket: url.bucket().to_owned(), prefix: url.folder().to_owned() };
+        Ok(S3Store { progress: progress.clone(), ..S3Store::open(place, options)? })
+    }
+
+    /// The current version of the object with this full name; `None` if it does not exist.
+    pub(crate) fn version(&self, name: &str) -> Result<Option<Found>, Error> {
+        self.wait(self.look_up(&self.url_of(name), name))
+    }
+
+    /// Copies a version of the object with this full name into a folder.
+    pub(crate) fn fetch_version(
+        &self,
+        name: &str,
+        version: &Found,
+        folder: &Path,
+    ) -> Result<LocalObject, Error> {
+        self.wait(self.download_version(&self.url_of(name), name, version, folder))
+    }
+
+    /// Reads the object with this full name; `None` if it does not exist.
+    pub(crate) fn read_named(&self, name: &str, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
+        self.wait(self.read_small(&self.url_of(name), name, limit_bytes))
+    }
+
     /// Runs requests to their end. An error names the endpoint.
     fn wait<T>(&self, requests: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
         self.runtime.block_on(requests).map_err(|error| error.at(&self.endpoint))
@@ -142,7 +169,7 @@ impl S3Store {
     }
 
     fn name_of(&self, name: &str) -> String {
-        format!("{}/{name}", self.place.prefix)
+        format!("{}{name}", self.place.root())
     }
 
     fn object(&self, key: &Key) -> String {
@@ -172,7 +199,7 @@ impl S3Store {
     }
 
     async fn list_all(&self, prefix: &str) -> Result<Vec<Listed>, Error> {
-        let root = format!("{}/", self.place.prefix);
+        let root = self.place.root();
         let request =
             self.client.list_objects_v2().bucket(&self.place.bucket).prefix(format!("{root}{prefix}"));
         let request = request.set_expected_bucket_owner(self.options.bucket_owner.clone());
@@ -196,8 +223,9 @@ impl S3Store {
 }
 
 /// Result of a HEAD request.
-struct Found {
-    info: ObjectInfo,
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) info: ObjectInfo,
     /// The mark of the put request that created the object.
     mark: Option<String>,
     /// CRC-64/NVME of the whole object, in base64.
@@ -206,7 +234,15 @@ struct Found {
 
 impl BucketPlace {
     pub(crate) fn url(&self) -> String {
-        format!("s3://{}/{}", self.bucket, self.prefix)
+        match &self.prefix[..] {
+            "" => format!("s3://{}", self.bucket),
+            prefix => format!("s3://{}/{prefix}", self.bucket),
+        }
+    }
+
+    /// The prefix of the full names of all objects.
+    fn root(&self) -> String {
+        if self.prefix.is_empty() { String::new() } else { format!("{}/", self.prefix) }
     }
 }
 

@@ -9,6 +9,7 @@
 )]
 
 mod bucket;
+mod cache;
 mod claims;
 mod s3_options;
 

@@ -14,7 +14,7 @@ use crc_fast::Digest;
 
 use super::at_once::several_at_once;
 use super::upload::{CRC64, combined, encoded};
-use super::{S3Store, failure};
+use super::{Found, S3Store, failure};
 use crate::naming::Hidden;
 use crate::{Error, LocalObject, S3Failure};
 
@@ -86,6 +86,17 @@ impl S3Store {
     ) -> Result<LocalObject, Error> {
         let found = self.look_up(object, name).await?;
         let found = found.ok_or_else(|| Error::Missing { object: object.to_owned() })?;
+        self.download_version(object, name, &found, folder).await
+    }
+
+    /// Copies the version of an object that was found.
+    pub(super) async fn download_version(
+        &self,
+        object: &str,
+        name: &str,
+        found: &Found,
+        folder: &Path,
+    ) -> Result<LocalObject, Error> {
         let failed =
             |source| Error::Io { object: object.to_owned(), doing: "copy it to this machine", source };
         let hidden = Hidden::new(folder).map_err(failed)?;
@@ -93,8 +104,8 @@ impl S3Store {
         let ranges =
             self.fetch_ranges(object, name, found.info.bytes, found.info.etag.clone(), &file).await?;
         let crc64 = combined(ranges.iter().map(|range| (range.crc64, range.bytes)));
-        match found.crc64 {
-            Some(expected) if expected != encoded(crc64) => Err(unavailable(
+        match &found.crc64 {
+            Some(expected) if *expected != encoded(crc64) => Err(unavailable(
                 object,
                 "copy it to this machine",
                 "bytes that do not match its CRC-64".to_owned(),
