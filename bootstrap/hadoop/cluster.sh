@@ -12,7 +12,8 @@
 #   web                          prints the URL of YARN's web pages
 #   fs, streaming, job, logs, application ARGUMENT ...
 #                                run Hadoop's clients: `hdfs dfs`, `hadoop jar hadoop-streaming.jar`, `mapred job`,
-#                                `yarn logs` and `yarn application`, with Java's options in HADOOP_CLIENT_OPTS
+#                                `yarn logs` and `yarn application`, with Java's options in HADOOP_CLIENT_OPTS and the
+#                                configuration in HADOOP_CONF_DIR, if set
 # The cluster uses 20 consecutive ports. HADOOP_PORT is the first of them; the default is the first of 20 free ports.
 set -euo pipefail
 
@@ -87,7 +88,7 @@ start() {
     conf conf 127.0.0.1 "$@"
     printf 'JAVA_HOME=%q\nport=%s\nemr=%s\n' "$JAVA_HOME" "$port" "$emr" >"$folder/running"
     cd "$folder/work"
-    java_of conf org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >"$folder/format.log" 2>&1 ||
+    java_of "$folder/conf" org.apache.hadoop.hdfs.server.namenode.NameNode -format -nonInteractive >"$folder/format.log" 2>&1 ||
         fail "formatting the NameNode failed; see $folder/format.log"
     daemon namenode conf org.apache.hadoop.hdfs.server.namenode.NameNode
     daemon datanode conf org.apache.hadoop.hdfs.server.datanode.DataNode
@@ -141,7 +142,7 @@ java_of() {
     shift
     # shellcheck disable=SC2086 # Options, separated by spaces.
     "$JAVA_HOME/bin/java" "${OPENS[@]}" "${SMALL[@]}" -Xmx256m ${HADOOP_CLIENT_OPTS:-} \
-        -cp "$folder/$conf:$(all_jars :)" "$@"
+        -cp "$conf:$(all_jars :)" "$@"
 }
 
 # all_jars SEPARATOR
@@ -151,7 +152,7 @@ all_jars() {
 
 client() {
     of_running
-    SENTIMILL_CLUSTER=$folder java_of conf "$@"
+    SENTIMILL_CLUSTER=$folder java_of "${HADOOP_CONF_DIR:-$folder/conf}" "$@"
 }
 
 of_running() {
