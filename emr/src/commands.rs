@@ -1,0 +1,3 @@
+//! The subcommands, one per file: its arguments, and `run`.
+
+pub mod doctor;

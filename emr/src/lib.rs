@@ -1,0 +1,9 @@
+//! Converts a job file into requests to a cluster, and the cluster's answers and logs into one result.
+//!
+//! Each subcommand is a file of `commands/`. Nothing here reads reviews.
+
+pub mod arguments;
+pub mod commands;
+mod error;
+
+pub use error::Error;

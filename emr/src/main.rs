@@ -1,0 +1,20 @@
+//! The program `emr`: plans a job, runs it on a cluster or on this machine, and explains how it ended.
+
+use std::process::ExitCode;
+
+use emr::arguments::Arguments;
+use program::exit::{Exit, chain, usage};
+
+fn main() -> ExitCode {
+    if let Err(error) = program::check_streams() {
+        return Exit::Io.end("emr", &error.to_string());
+    }
+    let arguments = match arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
+        Ok(arguments) => arguments,
+        Err(error) => return usage("emr", &error.render(), error.use_stderr()),
+    };
+    match arguments.command.run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.exit().end("emr", &chain(&error)),
+    }
+}
