@@ -33,6 +33,7 @@ mod options;
 mod run_url;
 mod s3;
 
+pub mod amazon;
 pub mod naming;
 
 use std::fmt::Debug;

@@ -1,28 +1,15 @@
 //! Creates a client from options and the environment.
 
-use std::time::Duration;
-
-use aws_config::{BehaviorVersion, Region};
+use aws_config::{Region, SdkConfig};
 use aws_sdk_s3::Client;
-use aws_sdk_s3::config::retry::RetryConfig;
-use aws_sdk_s3::config::timeout::TimeoutConfig;
-use aws_sdk_s3::config::{ProvideCredentials, RequestChecksumCalculation, StalledStreamProtectionConfig};
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_sdk_s3::config::RequestChecksumCalculation;
 use program::place::user_info;
 use tokio::runtime::{self, Runtime};
 
-use super::{BucketPlace, failure};
+use super::BucketPlace;
+use crate::amazon::{self, READ_LIMIT};
 use crate::{Error, S3Options};
 
-/// Maximum number of tries per call. The pauses between them double, to over half a minute in total.
-const ATTEMPTS: u32 = 7;
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// Timeout for the first byte of a response, and for a body that makes no progress. The operating system
-/// accepts megabytes at once, and on a slow line accepts more only after a while.
-const READ_LIMIT: Duration = Duration::from_secs(60);
 /// The service responds only after it has received the whole request. The timeout therefore grows by
 /// [`READ_LIMIT`] per this number of bytes sent.
 const BYTES_IN_READ_LIMIT: u64 = 4 << 20;
@@ -35,37 +22,11 @@ pub(super) fn runtime() -> Result<Runtime, Error> {
     runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)
 }
 
-/// Creates the client for a bucket. Region, profile, endpoint and credentials come from the sources that all
-/// AWS tools use: the environment, `~/.aws`, the role of the instance or container.
+/// Creates the client for a bucket.
 pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<(Client, String), Error> {
-    let retries = RetryConfig::standard()
-        .with_max_attempts(ATTEMPTS)
-        .with_initial_backoff(FIRST_PAUSE)
-        .with_max_backoff(LONGEST_PAUSE);
-    let mut loader = aws_config::defaults(BehaviorVersion::v2026_01_12())
-        .http_client(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https())
-        .timeout_config(timeouts(0))
-        .stalled_stream_protection(StalledStreamProtectionConfig::enabled().grace_period(READ_LIMIT).build())
-        .retry_config(retries);
-    if let Some(region) = &options.region {
-        loader = loader.region(Region::new(region.clone()));
-    }
-    if let Some(profile) = &options.profile {
-        loader = loader.profile_name(profile);
-    }
-    if let Some(endpoint) = &options.endpoint {
-        loader = loader.endpoint_url(endpoint);
-    }
-    let shared = loader.load().await;
-    let credentials = shared.credentials_provider();
+    let shared = amazon::config(options).await;
     let none = |source: String| Error::NoCredentials { run: place.url(), source: source.into() };
-    match credentials {
-        None => return Err(none("no source of credentials is set".to_owned())),
-        Some(provider) => {
-            let found = provider.provide_credentials().await;
-            found.map_err(|error| none(failure::chain_of(&error)))?
-        }
-    };
+    amazon::check_credentials(&shared).await.map_err(none)?;
     let config = aws_sdk_s3::config::Builder::from(&shared)
         // Compatible stores expect the bucket in the path. AWS supports both and prefers the host name.
         .force_path_style(options.path_style || is_elsewhere(&shared))
@@ -76,7 +37,7 @@ pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<(
 }
 
 /// The host and port of the service, without user information that a URL may hold.
-fn endpoint(shared: &aws_config::SdkConfig) -> String {
+fn endpoint(shared: &SdkConfig) -> String {
     let named = shared.endpoint_url().map(str::to_owned);
     let named = named.or_else(|| ENDPOINT_VARIABLES.iter().find_map(|name| std::env::var(name).ok()));
     let region = || shared.region().map_or(REGION, |region| region.as_ref());
@@ -92,19 +53,12 @@ fn host(url: &str) -> String {
 
 /// Configuration of a request with a body of this number of bytes.
 pub(super) fn with_time_for(bytes: u64) -> aws_sdk_s3::config::Builder {
-    aws_sdk_s3::Config::builder().timeout_config(timeouts(bytes))
-}
-
-fn timeouts(bytes: u64) -> TimeoutConfig {
     let limits = u32::try_from(1 + bytes / BYTES_IN_READ_LIMIT).unwrap_or(u32::MAX);
-    TimeoutConfig::builder()
-        .connect_timeout(CONNECT_LIMIT)
-        .read_timeout(READ_LIMIT.saturating_mul(limits))
-        .build()
+    aws_sdk_s3::Config::builder().timeout_config(amazon::timeouts(READ_LIMIT.saturating_mul(limits)))
 }
 
 /// Whether an endpoint is set, by an option or in the environment of AWS tools.
-fn is_elsewhere(shared: &aws_config::SdkConfig) -> bool {
+fn is_elsewhere(shared: &SdkConfig) -> bool {
     shared.endpoint_url().is_some() || ENDPOINT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
 }
 

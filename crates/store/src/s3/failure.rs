@@ -1,19 +1,14 @@
 //! Converts a failed request into an error with its meaning and a remedy.
 
-use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::operation::RequestId;
 
-use program::system::without_number;
-
+use crate::amazon::{self, status};
 use crate::{Error, S3Failure};
 
 const PRECONDITION_FAILED: u16 = 412;
 const CONFLICT: u16 = 409;
 const NOT_FOUND: u16 = 404;
-
-fn status<E>(error: &SdkError<E>) -> Option<u16> {
-    error.raw_response().map(|response| response.status().as_u16())
-}
 
 /// The object already exists.
 pub(super) fn is_taken<E>(error: &SdkError<E>) -> bool {
@@ -51,18 +46,7 @@ where
         Some(429 | 500..) | None => S3Failure::Unavailable,
         Some(_) => S3Failure::Other,
     };
-    let found = match (status(error), error.code(), error.message()) {
-        (Some(status), Some(code), Some(message)) => format!("{code} (status {status}): {message}"),
-        (Some(status), Some(code), None) => format!("{code} (status {status})"),
-        (Some(status), ..) => format!("status {status}"),
-        (None, ..) => match error {
-            SdkError::DispatchFailure(_) => format!("the endpoint is unreachable ({})", innermost(error)),
-            SdkError::TimeoutError(_) => "no response in time".to_owned(),
-            _ => chain_of(error),
-        },
-    };
-    let request = error.request_id().map(|id| format!(", request {id}")).unwrap_or_default();
-    Error::S3 { object, doing, endpoint: String::new(), found: format!("{found}{request}"), why }
+    Error::S3 { object, doing, endpoint: String::new(), found: amazon::found(error), why }
 }
 
 /// A response that violates the protocol.
@@ -74,19 +58,4 @@ pub(super) fn nonsense(object: &str, doing: &'static str, found: &str) -> Error 
         found: found.to_owned(),
         why: S3Failure::Other,
     }
-}
-
-/// The last cause in the chain, without the number of the operating system.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    without_number(&last.to_string())
-}
-
-/// The chain of causes, without the debug output of the error.
-pub(super) fn chain_of(error: &(dyn std::error::Error + 'static)) -> String {
-    let chain = DisplayErrorContext(error).to_string();
-    chain.split(" (").next().unwrap_or(&chain).to_owned()
 }
