@@ -2,18 +2,12 @@
 
 use std::path::PathBuf;
 
-use arguments::FormatArguments;
+use arguments::{FormatArguments, parse_line_bytes};
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::ledger::Share;
 use corpus::lines::LINE_BYTES_MAX;
-use corpus::record::RECORD_BYTES_MAX;
 use program::place::local_path;
-use program::size::parse_size_within;
-
-/// Maximum of --line-bytes-max. Cleaning makes a text at most half as long again (Ⱥ has two bytes, ⱥ three), and a
-/// record must not exceed the limit of its readers.
-const LINE_BYTES_LARGEST: u64 = RECORD_BYTES_MAX as u64 / 8 * 5;
 
 const _: () = assert!(LINE_BYTES_MAX == 4 << 20, "the default below");
 
@@ -43,7 +37,7 @@ pub struct Arguments {
     /// Maximum length of a line
     ///
     /// A size such as 512KiB or 10MB. A longer line is skipped and counted as a bad line.
-    #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = line_bytes, help_heading = "Input")]
+    #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = parse_line_bytes, help_heading = "Input")]
     pub line_bytes_max: u64,
     /// Maximum share of bad lines [default: 0.05]
     ///
@@ -64,8 +58,4 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path),
         help_heading = "Output")]
     pub counts: Option<PathBuf>,
-}
-
-fn line_bytes(size: &str) -> Result<u64, String> {
-    parse_size_within(size, &(1..=LINE_BYTES_LARGEST))
 }

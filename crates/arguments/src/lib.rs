@@ -3,10 +3,12 @@
 
 mod dataset;
 mod format;
+mod line_bytes;
 mod parse;
 mod rows;
 
 pub use dataset::{DatasetArguments, ReportArguments};
 pub use format::FormatArguments;
+pub use line_bytes::parse_line_bytes;
 pub use parse::{described, parse};
 pub use rows::RowArguments;

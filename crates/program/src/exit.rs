@@ -72,8 +72,8 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// The paragraphs that describe the error, without those about usage.
-fn refusal(said: &str) -> String {
+/// The message of the argument parser as one line: the paragraphs that describe the error, without those about usage.
+pub fn refusal(said: &str) -> String {
     // The parser's tip for an unknown flag is to pass it as a value, which no program expects.
     let is_about =
         |text: &str| !["Usage:", "For more", "tip: to pass '"].iter().any(|start| text.starts_with(start));

@@ -61,6 +61,11 @@ pub struct Store {
     backend: Arc<dyn Backend>,
 }
 
+/// Checks the name of a run, as [`Store::open`] does, without opening it.
+pub fn check_run(run: &str) -> Result<(), Error> {
+    run_url::place(run).map(drop)
+}
+
 /// The storage behind a run's objects: a folder, a bucket, or an implementation of a caller. The methods are
 /// those of [`Store`], which documents the guarantees.
 pub trait Backend: Debug + Send + Sync {
