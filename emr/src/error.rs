@@ -1,14 +1,42 @@
 //! Errors of `emr`. Each message is one line: the thing, what was found, what was expected, the remedy.
 
+use std::io;
+use std::path::PathBuf;
+
 use program::exit::Exit;
 use thiserror::Error;
+
+use crate::finding::Finding;
 
 /// Why a command failed.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The output cannot be written.
     #[error("standard output: cannot write; check the disk or the reader of the pipe")]
-    Output(#[source] std::io::Error),
+    Output(#[source] io::Error),
+    /// The job file cannot be read.
+    #[error("{}: cannot read the job file; `emr plan --example` prints one", path.display())]
+    JobFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The job file is invalid.
+    #[error("{}", listed(path, findings))]
+    BadJob {
+        /// The file.
+        path: PathBuf,
+        /// All deviations.
+        findings: Vec<Finding>,
+    },
+    /// The job file lacks a table.
+    #[error("{thing}: no such table, expected the table of a job for this command; see docs/emr.md")]
+    NoTable {
+        /// The table.
+        thing: String,
+    },
 }
 
 impl Error {
@@ -16,6 +44,26 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Output(_) => Exit::Io,
+            Self::JobFile { .. } => Exit::MissingInput,
+            Self::BadJob { .. } | Self::NoTable { .. } => Exit::Settings,
         }
+    }
+
+    /// Lines that are printed before the message, if it summarises several findings.
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Self::BadJob { findings, .. } if findings.len() > 1 => {
+                findings.iter().map(ToString::to_string).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The only finding, or the number of those that were printed before.
+fn listed(path: &std::path::Path, findings: &[Finding]) -> String {
+    match findings {
+        [finding] => finding.to_string(),
+        findings => format!("{}: {} errors, listed above; correct them", path.display(), findings.len()),
     }
 }

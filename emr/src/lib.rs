@@ -5,5 +5,7 @@
 pub mod arguments;
 pub mod commands;
 mod error;
+pub mod finding;
+pub mod job;
 
 pub use error::Error;

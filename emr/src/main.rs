@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use emr::arguments::Arguments;
-use program::exit::{Exit, chain, usage};
+use program::exit::{Exit, chain, notice, usage};
 
 fn main() -> ExitCode {
     if let Err(error) = program::check_streams() {
@@ -15,6 +15,9 @@ fn main() -> ExitCode {
     };
     match arguments.command.run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.exit().end("emr", &chain(&error)),
+        Err(error) => {
+            error.details().iter().for_each(|detail| notice("emr", detail));
+            error.exit().end("emr", &chain(&error))
+        }
     }
 }

@@ -1,0 +1,190 @@
+//! The job file, JOB.toml, as checked settings. It has one description of a job for all runners: this machine, a
+//! Hadoop cluster, Amazon EMR.
+
+mod cluster;
+mod cluster_checks;
+mod file;
+mod flags;
+mod identity;
+pub mod keys;
+mod place;
+mod programs;
+mod reader;
+mod values;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use store::S3Options;
+
+pub use cluster::{
+    Bootstrap, Cluster, Fleet, Group, InstancePrice, Prices, Role, SpotAllocation, TimeoutAction,
+};
+pub use identity::{JobRecord, RUN_TAG};
+pub use place::Place;
+pub use programs::STOP_WORDS;
+
+use crate::Error;
+use reader::Lines;
+
+/// A complete job file with comments.
+pub const EXAMPLE: &str = include_str!("job/example.toml");
+
+/// A checked job file.
+#[derive(Debug)]
+pub struct Job {
+    /// The name of the job.
+    pub name: String,
+    /// The folder of the run: in S3 or local.
+    pub run: Place,
+    /// The dataset to write: in S3 or local.
+    pub dataset: Place,
+    /// The folder of the programs on this machine.
+    pub programs: PathBuf,
+    /// The folder in S3 to which programs are uploaded; `None` if the run is local and the file names none.
+    pub staging: Option<Place>,
+    /// The value of `--s3`, without a region that the job file does not name.
+    pub s3: Option<String>,
+    /// The same options, parsed.
+    pub s3_options: S3Options,
+    /// The reviews.
+    pub input: Input,
+    /// The settings of rows.
+    pub rows: Rows,
+    /// The settings of the dataset.
+    pub output: Output,
+    /// The settings of the Hadoop job.
+    pub hadoop: Hadoop,
+    /// The cluster on EMR, if the file has one.
+    pub cluster: Option<Cluster>,
+    /// The prices.
+    pub prices: Prices,
+    /// The machines for training, if the file has them.
+    pub gpus: Option<Gpus>,
+    /// The lines of the file, for messages.
+    lines: Lines,
+}
+
+/// The reviews.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Files, folders and URLs.
+    pub places: Vec<Place>,
+    /// The size of all of them, if the file states it.
+    pub bytes: Option<u64>,
+    /// Flags of the format, which `mapper` and `sentimill` have.
+    pub format_flags: Vec<String>,
+    /// The value of `mapper --line-bytes-max`.
+    pub line_bytes_max: Option<String>,
+    /// The value of `--bad-lines-max` of `mapper`, `merge` and `sentimill`.
+    pub bad_lines_max: Option<String>,
+}
+
+/// The settings of rows.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// Flags of `reducer` and `sentimill`. `--stopwords` is one of them, unless the stop words are in a file.
+    pub flags: Vec<String>,
+    /// The file of stop words.
+    pub stop_words: Option<PathBuf>,
+}
+
+/// The settings of the dataset.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Flags of `merge` and `sentimill`, without `--vocabulary` and `--without`.
+    pub flags: Vec<String>,
+    /// The dataset whose vocabulary is used.
+    pub vocabulary: Option<Place>,
+    /// The dataset whose texts are omitted.
+    pub without: Option<Place>,
+}
+
+/// The settings of the Hadoop job.
+#[derive(Clone, Debug)]
+pub struct Hadoop {
+    /// The number of reducers.
+    pub reducers: u32,
+    /// Whether map tasks combine records.
+    pub combiner: bool,
+    /// The value of `reducer --memory`.
+    pub reducer_memory: Option<String>,
+    /// Settings that are passed with `-D`.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// The machines for training.
+#[derive(Clone, Debug)]
+pub struct Gpus {
+    /// The instance type.
+    pub instance_type: String,
+    /// The number of machines.
+    pub machines: u32,
+    /// The AMI.
+    pub image: String,
+    /// The subnet.
+    pub subnet: Option<String>,
+    /// The instance profile.
+    pub instance_profile: Option<String>,
+    /// The dataset for training.
+    pub dataset: String,
+    /// The folder that all machines share.
+    pub shared: Option<Shared>,
+    /// The training folder.
+    pub out: String,
+    /// The folder of PyTorch's wheels.
+    pub wheels: String,
+    /// More arguments of `trainer fit`.
+    pub arguments: Vec<String>,
+}
+
+/// A folder that machines share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shared {
+    /// A folder of an NFS server.
+    Nfs {
+        /// The server's name.
+        server: String,
+        /// The exported path.
+        path: String,
+    },
+    /// A file system of Amazon EFS.
+    Efs {
+        /// Its id.
+        id: String,
+    },
+}
+
+impl Job {
+    /// Reads a job file. Relative paths in it are relative to its folder.
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let unreadable = |source| Error::JobFile { path: path.to_owned(), source };
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        Self::parse(path, &text)
+    }
+
+    /// Parses the text of the job file `path`.
+    pub fn parse(path: &Path, text: &str) -> Result<Self, Error> {
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let folder = program::place::folder_of(path);
+        let findings = |findings| Error::BadJob { path: path.to_owned(), findings };
+        let lines = reader::read(&name, text).map_err(findings)?;
+        let file = toml::from_str::<file::File>(text)
+            .map_err(|error| findings(vec![reader::unsuitable(&name, text, &error)]))?;
+        values::checked(file, lines, folder).map_err(findings)
+    }
+
+    /// The key as the thing of a finding, with the name and line of the file: `JOB.toml:7: cluster.region`.
+    pub fn thing(&self, key: &str) -> String {
+        self.lines.thing(key)
+    }
+
+    /// The cluster of a job for EMR.
+    pub fn cluster(&self) -> Result<&Cluster, Error> {
+        self.cluster.as_ref().ok_or_else(|| Error::NoTable { thing: self.thing("cluster") })
+    }
+}
+
+#[cfg(test)]
+mod tests;

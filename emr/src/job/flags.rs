@@ -1,0 +1,106 @@
+//! Keys that are flags of the programs, checked by the parser of the programs, so that a job file and a command line
+//! accept the same values.
+
+use std::collections::BTreeMap;
+
+use arguments::{DatasetArguments, FormatArguments, RowArguments, parse_line_bytes};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
+use corpus::ledger::Share;
+use program::exit::refusal;
+
+use super::file::Value;
+
+/// The flags of `mapper` in the table `input`.
+#[derive(Parser, Clone, Debug)]
+#[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
+pub struct InputFlags {
+    #[command(flatten)]
+    pub format: FormatArguments,
+    #[arg(long, value_parser = parse_line_bytes)]
+    pub line_bytes_max: Option<u64>,
+    #[arg(long)]
+    pub bad_lines_max: Option<Share>,
+}
+
+/// The flags of `reducer` in the table `rows`.
+#[derive(Parser, Clone, Debug)]
+#[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
+pub struct RowFlags {
+    #[command(flatten)]
+    pub rows: RowArguments,
+}
+
+/// The flags of `merge` in the table `output`.
+#[derive(Parser, Clone, Debug)]
+#[command(no_binary_name = true, disable_help_flag = true, disable_version_flag = true)]
+pub struct OutputFlags {
+    #[command(flatten)]
+    pub dataset: DatasetArguments,
+}
+
+/// The flags of a table, without keys that are no flags. `true` is a flag without a value, `false` no flag.
+pub fn flags(table: &BTreeMap<String, Value>, others: &[&str]) -> Vec<String> {
+    let of_programs = table.iter().filter(|(name, _)| !others.contains(&name.as_str()));
+    let flag = |(name, value): (&String, &Value)| match value {
+        Value::Switch(false) => Vec::new(),
+        Value::Switch(true) => vec![format!("--{name}")],
+        value => vec![format!("--{name}"), value.text()],
+    };
+    of_programs.flat_map(flag).collect()
+}
+
+/// Parses flags as the programs do. The error has the key, if the parser names one, and the parser's message.
+pub fn parse<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, (Option<String>, String)> {
+    let mut command = F::command().mut_args(|arg| {
+        let takes_values = arg.get_action().takes_values();
+        if takes_values { arg.allow_hyphen_values(true) } else { arg }
+    });
+    let parsed = command.try_get_matches_from_mut(flags).and_then(|matches| F::from_arg_matches(&matches));
+    parsed.map_err(|error| {
+        debug_assert!(error.kind() != ErrorKind::DisplayHelp, "the help flag is disabled");
+        refused(&refusal(&error.format(&mut command).render().to_string()))
+    })
+}
+
+/// Splits `--preset x: expected …; see --help` into the key and the rest.
+pub fn refused(message: &str) -> (Option<String>, String) {
+    let message = message.trim_end_matches("; see --help");
+    let key = message.split("--").nth(1).map(|rest| {
+        rest.chars().take_while(|&c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-').collect()
+    });
+    (key, message.trim_start_matches("--").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(pairs: &[(&str, Value)]) -> BTreeMap<String, Value> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    #[test]
+    fn a_table_has_the_flags_of_the_command_line() {
+        let table = table(&[
+            ("places", Value::Texts(vec!["x".to_owned()])),
+            ("preset", Value::Text("yelp".to_owned())),
+            ("with-title", Value::Switch(false)),
+            ("bad-lines-max", Value::Amount(0.1)),
+        ]);
+        let flags = flags(&table, &["places"]);
+        assert_eq!(flags, ["--bad-lines-max", "0.1", "--preset", "yelp"]);
+        let parsed: InputFlags = parse(&flags).unwrap();
+        assert_eq!(parsed.bad_lines_max.unwrap().to_string(), "0.1");
+    }
+
+    #[test]
+    fn a_wrong_value_has_the_message_of_the_command_line() {
+        let flags = ["--positive-from", "9"].map(str::to_owned);
+        let refused = parse::<RowFlags>(&flags).unwrap_err();
+        let expected = "positive-from 9: expected a number from 1 to 5";
+        assert_eq!(refused, (Some("positive-from".to_owned()), expected.to_owned()));
+        let flags = ["--max-tokens", "-4"].map(str::to_owned);
+        assert!(parse::<RowFlags>(&flags).unwrap_err().1.starts_with("max-tokens -4: expected"));
+    }
+}

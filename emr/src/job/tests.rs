@@ -1,0 +1,189 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::*;
+
+/// A job without a cluster.
+const SMALL: &str =
+    "name = \"small\"\nrun = \"run\"\ndataset = \"reviews.h5\"\n[input]\nplaces = [\"reviews.json\"]\n";
+
+fn job(text: &str) -> Job {
+    Job::parse(Path::new("/jobs/JOB.toml"), text)
+        .unwrap_or_else(|error| panic!("{error}: {:#?}", error.details()))
+}
+
+/// The findings of a job file.
+fn refused(text: &str) -> Vec<String> {
+    match Job::parse(Path::new("/jobs/JOB.toml"), text) {
+        Err(Error::BadJob { findings, .. }) => findings.iter().map(ToString::to_string).collect(),
+        other => panic!("accepted: {other:?}"),
+    }
+}
+
+/// `EXAMPLE` with one text replaced.
+fn example_with(from: &str, to: &str) -> String {
+    assert!(EXAMPLE.contains(from), "{from}");
+    EXAMPLE.replacen(from, to, 1)
+}
+
+#[test]
+fn the_example_is_accepted_also_with_its_comments_as_keys() {
+    let example = job(EXAMPLE);
+    assert_eq!(example.staging.as_ref().unwrap().to_string(), "s3://bucket/runs/programs");
+    assert_eq!(example.input.bytes, Some(90_000_000_000));
+    let groups = EXAMPLE.find("[[cluster.groups]]").unwrap()..EXAMPLE.find("# Fleets").unwrap();
+    let fleets =
+        EXAMPLE.replace(&EXAMPLE[groups], "").replace("\n# ", "\n").replace("\nFleets", "\n# Fleets");
+    let fleets = fleets.replace("A job on", "# A job on").trim_start_matches("# ").to_owned();
+    let primary = "[[cluster.fleets]]\nrole = \"primary\"\ntypes = { \"m6i.xlarge\" = 1 }\non-demand = 1\n";
+    let fleets = format!("# {fleets}\n{primary}");
+    assert_eq!(job(&fleets).cluster().unwrap().fleets.len(), 2);
+}
+
+#[test]
+fn programs_get_the_flags_of_the_job_file() {
+    let example = job(EXAMPLE);
+    assert_eq!(example.mapper_flags(), ["--preset", "amazon2018", "--bad-lines-max", "0.01"]);
+    assert_eq!(example.reducer_flags(), ["--keep", "ends", "--max-tokens", "400", "--stopwords", "none"]);
+    assert_eq!(example.merge_flags(), ["--vocabulary-size", "10000", "--bad-lines-max", "0.01"]);
+}
+
+#[test]
+fn relative_paths_are_relative_to_the_job_file() {
+    let small = job(SMALL);
+    assert_eq!(small.run, Place::Local("/jobs/run".into()));
+    assert_eq!(small.input.places, [Place::Local("/jobs/reviews.json".into())]);
+    assert!(small.staging.is_none() && small.cluster.is_none());
+}
+
+#[test]
+fn all_wrong_values_are_found_with_their_lines() {
+    let text = "name = \"a|b\"\nrun = \"s3://bucket\"\ndataset = \"s3://bucket/folder/\"\ns3 = \"secret=x\"\n[input]\nplaces = []\n\
+                preset = \"yelpp\"\n[rows]\npositive-from = 9\nstopwords = \"missing.txt\"\n[hadoop]\nreducers = 0\n\
+                settings = { \"stream.map.output.field.separator\" = \",\", \"fs.s3a.secret.key\" = \"x\" }\n";
+    let found = refused(text);
+    for start in [
+        "JOB.toml:1: name: \"a|b\", expected 1 to 200 characters",
+        "JOB.toml:2: run: ",
+        "JOB.toml:3: dataset: \"s3://bucket/folder/\" names a folder, expected the name of a file",
+        "JOB.toml:4: s3: \"secret=x\" is not an option",
+        "JOB.toml:6: input.places: no reviews",
+        "JOB.toml:7: input.preset: preset yelpp: expected amazon2014, amazon2018, amazon2023 or yelp",
+        "JOB.toml:9: rows.positive-from: positive-from 9: expected a number from 1 to 5",
+        "JOB.toml:12: hadoop.reducers: 0, expected a number from 1 to 10000",
+        "JOB.toml:13: hadoop.settings.stream.map.output.field.separator: a setting that the job sets itself",
+        "JOB.toml:13: hadoop.settings.fs.s3a.secret.key: a setting for credentials, expected no credentials",
+    ] {
+        assert!(found.iter().any(|found| found.starts_with(start)), "{start}: {found:#?}");
+    }
+    let stop_words = refused(&format!("{SMALL}[rows]\nstopwords = \"missing.txt\"\n"));
+    assert!(
+        stop_words[0].starts_with("JOB.toml:7: rows.stopwords: stopwords /jobs/missing.txt: "),
+        "{stop_words:?}"
+    );
+}
+
+#[test]
+fn a_key_of_another_format_is_refused() {
+    let found = refused(&format!("{SMALL}format = \"fasttext\"\npreset = \"yelp\"\n"));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].starts_with("JOB.toml:7: input.preset: preset is not used by the format fasttext"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_cluster_that_emr_would_refuse_or_that_loses_data_is_refused() {
+    #[rustfmt::skip]
+    let cases = [
+        ("region = \"eu-central-1\"", "region = \"Europe\"", "cluster.region: \"Europe\", expected a region"),
+        ("subnet-0a1b2c3d4e5f67890\"]", "net-1\"]", "cluster.subnets: \"net-1\", expected the id of a subnet"),
+        ("idle-timeout-s = 900", "idle-timeout-s = 59", "cluster.idle-timeout-s: 59 s, expected 60 s to 604800 s"),
+        ("count = 2\n", "count = 2\nspot = true\n", "cluster.groups[1].spot: spot instances for core nodes, expected on-demand"),
+        ("role = \"core\"", "role = \"task\"", "cluster.groups: a task group without a core group"),
+        ("role = \"primary\"", "role = \"core\"", "cluster.groups: 0 primary groups, expected exactly one"),
+        ("count = 4", "count = 0", "cluster.groups[2].count: 0 task nodes, expected 1 or more"),
+        ("disk-gib = 256", "disk-gib = 0", "cluster.groups[1].disk-gib: 0 GiB"),
+        ("\"s3://bucket/logs/\"", "\"logs\"", "cluster.log: \"logs\", expected an s3:// URL"),
+        ("team = \"reviews\"", "\"aws:x\" = \"y\"", "cluster.tags.aws:x: "),
+        ("name = \"node check\"", "name = \"\"", "cluster.bootstrap[0].name: \"\""),
+        ("ec2 = 0.460", "ec2 = -1", "prices.instances.m6i.2xlarge.ec2: -1, expected a price of 0 or more"),
+        ("region = \"eu-central-1\"", "region = \"eu-central-1\"\nid = \"j-1A\"", "cluster.release: a property of a new cluster"),
+    ];
+    for (from, to, expected) in cases {
+        let found = refused(&example_with(from, to));
+        assert!(found.iter().any(|found| found.contains(expected)), "{expected}: {found:#?}");
+    }
+    let action = "[[cluster.bootstrap]]\nname = \"x\"\nscript = \"s3://bucket/x.sh\"\n".repeat(16);
+    let found = refused(&format!("{EXAMPLE}\n{action}"));
+    assert!(found[0].contains("17 bootstrap actions, expected at most 16"), "{found:?}");
+}
+
+#[test]
+fn a_cluster_that_runs_needs_only_its_id() {
+    let text = format!("{SMALL}[cluster]\nid = \"j-2AXXXXXXGAPLF\"\nregion = \"us-east-1\"\n");
+    assert_eq!(job(&text).cluster().unwrap().id.as_deref(), Some("j-2AXXXXXXGAPLF"));
+}
+
+#[test]
+fn equal_runs_have_equal_ids_and_other_settings_another_record() {
+    let (one, other) = (job(EXAMPLE), job(&example_with("max-tokens = 400", "max-tokens = 100")));
+    assert_eq!(one.run_id(), other.run_id());
+    assert_eq!(one.run_id(), "sentimill-9d82e807b723d02b");
+    let (one, other) = (one.record(&BTreeMap::new()), other.record(&BTreeMap::new()));
+    let (field, ours, theirs) = one.difference(&other).unwrap();
+    assert_eq!(field, "reducer");
+    assert!(ours.contains("\"400\"") && theirs.contains("\"100\""), "{ours} {theirs}");
+    let moved = job(&example_with("count = 4", "count = 5")).record(&BTreeMap::new());
+    assert_eq!(one.difference(&moved), None);
+    let read: JobRecord = serde_json::from_slice(&one.to_bytes()).unwrap();
+    assert_eq!(read, one);
+}
+
+#[test]
+fn every_key_of_the_list_is_a_field_of_the_file() {
+    // Each key is set alone, with a value of its kind. serde refuses a key that is no field.
+    let optional =
+        |key: &keys::Key| !matches!(key.table, "input" | "rows" | "output") && !key.table.is_empty();
+    for key in keys::KEYS.iter().filter(|key| optional(key)) {
+        let value = match key.kind {
+            keys::Kind::Text | keys::Kind::NumberOrText => match key.name {
+                "role" => "\"core\"",
+                "spot-timeout-action" => "\"switch-to-on-demand\"",
+                "spot-allocation" => "\"diversified\"",
+                _ => "\"x\"",
+            },
+            keys::Kind::Texts => "[\"x\"]",
+            keys::Kind::Number => "1",
+            keys::Kind::Amount => "1.5",
+            keys::Kind::Switch => "true",
+            keys::Kind::Values => "{ x = \"y\" }",
+            keys::Kind::Amounts => "{ x = 1 }",
+            keys::Kind::Named | keys::Kind::Table => "{}",
+            keys::Kind::Tables => "[]",
+        };
+        let others = match key.table {
+            "cluster.groups" => "role = \"core\"\ntype = \"x\"\n",
+            "cluster.fleets" => "role = \"core\"\ntypes = {}\n",
+            "cluster.bootstrap" => "name = \"x\"\nscript = \"x\"\n",
+            "prices.instances" => "ec2 = 1\nemr = 1\n",
+            _ => "",
+        };
+        let others: String = others
+            .lines()
+            .filter(|line| !line.starts_with(&format!("{} =", key.name)))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let table = match key.table {
+            "cluster.groups" | "cluster.fleets" | "cluster.bootstrap" => format!("[[{}]]", key.table),
+            "prices.instances" => "[prices.instances.x]".to_owned(),
+            table => format!("[{table}]"),
+        };
+        let text = format!("{table}\n{} = {value}\n{others}", key.name);
+        toml::from_str::<file::File>(&text).unwrap_or_else(|error| panic!("{text}{error}"));
+        reader::read("JOB.toml", &text).unwrap_or_else(|found| panic!("{text}{found:?}"));
+    }
+    let names: BTreeSet<_> = keys::KEYS.iter().map(|key| (key.table, key.name)).collect();
+    assert_eq!(names.len(), keys::KEYS.len(), "a key is listed twice");
+}

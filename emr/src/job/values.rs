@@ -1,0 +1,350 @@
+//! Converts a job file as written into a checked [`Job`]. Finds all deviations.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use program::size::{parse_memory, parse_size};
+use store::S3Options;
+
+use super::file::{self, File, Value};
+use super::flags::{InputFlags, OutputFlags, RowFlags, flags, parse, refused};
+use super::reader::Lines;
+use super::{Gpus, Hadoop, Input, Job, Output, Place, Rows, Shared, cluster_checks};
+use crate::finding::Finding;
+
+const REDUCERS: u32 = 16;
+/// The names of shards have five digits.
+const REDUCERS_RANGE: RangeInclusive<u32> = 1..=10_000;
+const NAME_CHARS_MAX: usize = 200;
+const NAME_REFUSED: &str = "<>$|`'\"\\";
+const MACHINES_RANGE: RangeInclusive<u32> = 1..=64;
+
+/// Settings of Hadoop that the job itself sets or that would change the dataset.
+const RESERVED_SETTINGS: [&str; 8] = [
+    "mapreduce.job.name",
+    "mapreduce.job.reduces",
+    "mapred.reduce.tasks",
+    "mapreduce.job.tags",
+    "mapreduce.job.partitioner.class",
+    "mapreduce.partition.",
+    "mapreduce.job.output.key.comparator.class",
+    "stream.",
+];
+/// The setting of Hadoop Streaming that does not change records.
+const STREAM_SETTING: &str = "stream.jobconf.truncate.limit";
+/// Parts of the names of settings that hold credentials.
+const SECRET_PARTS: [&str; 5] =
+    ["secret", "password", "access.key", "session.token", "credential.provider.password"];
+
+/// Checks all values.
+pub fn checked(file: File, lines: Lines, folder: &Path) -> Result<Job, Vec<Finding>> {
+    let mut values = Values { lines: &lines, folder, findings: Vec::new() };
+    let name = values.name(file.name.as_deref());
+    let run = values.run(file.run.as_deref());
+    let dataset = values.dataset(file.dataset.as_deref());
+    let programs = values.programs(file.programs.as_deref());
+    let staging = values.staging(file.staging.as_deref(), run.as_ref());
+    let s3_options = values.s3(file.s3.as_deref());
+    let input = values.input(&file.input);
+    let rows = values.rows(file.rows);
+    let output = values.output(file.output);
+    let hadoop = values.hadoop(&file.hadoop);
+    let gpus = file.gpus.and_then(|gpus| values.gpus(gpus, dataset.as_ref()));
+    if let Some(cluster) = &file.cluster {
+        values.findings.extend(cluster_checks::check(cluster, &lines));
+    }
+    values.findings.extend(cluster_checks::check_prices(&file.prices, &lines));
+    let findings = values.findings;
+    match (run, dataset) {
+        (Some(run), Some(dataset)) if findings.is_empty() => Ok(Job {
+            name,
+            run,
+            dataset,
+            programs,
+            staging,
+            s3: file.s3,
+            s3_options,
+            input,
+            rows,
+            output,
+            hadoop,
+            cluster: file.cluster,
+            prices: file.prices,
+            gpus,
+            lines,
+        }),
+        _ => Err(findings),
+    }
+}
+
+struct Values<'l> {
+    lines: &'l Lines,
+    folder: &'l Path,
+    findings: Vec<Finding>,
+}
+
+impl Values<'_> {
+    fn refuse(&mut self, key: &str, found: impl Display, expected: &str) {
+        self.findings.push(Finding::error(self.lines.thing(key), found.to_string(), expected));
+    }
+
+    fn name(&mut self, name: Option<&str>) -> String {
+        let name = name.unwrap_or_default();
+        let is_refused = |c: char| c.is_control() || NAME_REFUSED.contains(c);
+        if !(1..=NAME_CHARS_MAX).contains(&name.chars().count()) || name.contains(is_refused) {
+            self.refuse(
+                "name",
+                format!("{name:?}"),
+                "1 to 200 characters, without <>$|` quotes and backslashes",
+            );
+        }
+        name.to_owned()
+    }
+
+    fn place(&mut self, key: &str, text: Option<&str>) -> Option<Place> {
+        let Some(text) = text else {
+            self.refuse(key, "no such key", "a path or an s3:// URL");
+            return None;
+        };
+        Place::parse(text, self.folder).map_err(|(found, expected)| self.refuse(key, found, expected)).ok()
+    }
+
+    /// A place in S3 or on this machine.
+    fn writable(&mut self, key: &str, text: Option<&str>) -> Option<Place> {
+        let place = self.place(key, text)?;
+        if let Place::Url(url) = &place {
+            self.refuse(key, format!("{url:?}"), "a path or an s3:// URL");
+            return None;
+        }
+        Some(place)
+    }
+
+    fn run(&mut self, text: Option<&str>) -> Option<Place> {
+        let place = self.writable("run", text)?;
+        // The message of the store starts with the name of the run, which the finding has already.
+        match store::check_run(&place.to_string()) {
+            Ok(()) => Some(place),
+            Err(error) => {
+                self.refuse("run", error, "");
+                None
+            }
+        }
+    }
+
+    fn dataset(&mut self, text: Option<&str>) -> Option<Place> {
+        let place = self.writable("dataset", text)?;
+        if place.s3().is_some_and(|(_, key)| key.is_empty()) || text.is_some_and(|text| text.ends_with('/')) {
+            self.refuse(
+                "dataset",
+                format!("{:?} names a folder", text.unwrap_or_default()),
+                "the name of a file",
+            );
+            return None;
+        }
+        Some(place)
+    }
+
+    fn programs(&mut self, folder: Option<&str>) -> PathBuf {
+        match folder.map(|_| self.place("programs", folder)) {
+            Some(Some(Place::Local(path))) => path,
+            Some(Some(other)) => {
+                self.refuse("programs", other, "a folder on this machine");
+                PathBuf::new()
+            }
+            Some(None) => PathBuf::new(),
+            None => match std::env::current_exe() {
+                Ok(program) => program::place::folder_of(&program).to_owned(),
+                Err(_) => self.folder.to_owned(),
+            },
+        }
+    }
+
+    fn staging(&mut self, text: Option<&str>, run: Option<&Place>) -> Option<Place> {
+        match text.map(|_| self.place("staging", text)) {
+            None => run.and_then(Place::s3_parent).map(|parent| parent.join("programs")),
+            Some(Some(place @ Place::S3 { .. })) if place.s3().is_some_and(|(_, key)| !key.is_empty()) => {
+                Some(place)
+            }
+            Some(Some(other)) => {
+                self.refuse("staging", format!("\"{other}\""), "an s3:// URL with a prefix");
+                None
+            }
+            Some(None) => None,
+        }
+    }
+
+    fn s3(&mut self, list: Option<&str>) -> S3Options {
+        let options = list.map(str::parse::<S3Options>).transpose();
+        options.map_err(|error| self.refuse("s3", error, "")).ok().flatten().unwrap_or_default()
+    }
+
+    /// The flags of a table, checked by the parser of the programs.
+    fn flags<F: clap::CommandFactory + clap::FromArgMatches>(
+        &mut self,
+        table: &str,
+        flags: &[String],
+    ) -> Option<F> {
+        parse::<F>(flags).map_err(|refused| self.refuse_flag(table, refused)).ok()
+    }
+
+    fn refuse_flag(&mut self, table: &str, (key, message): (Option<String>, String)) {
+        let path = key.map(|key| format!("{table}.{key}")).filter(|path| self.lines.has(path));
+        let thing = self.lines.thing(path.as_deref().unwrap_or(table));
+        self.findings.push(Finding::error(thing, message, ""));
+    }
+
+    fn input(&mut self, table: &BTreeMap<String, Value>) -> Input {
+        let texts = match table.get("places") {
+            Some(Value::Texts(texts)) if !texts.is_empty() => texts.as_slice(),
+            _ => {
+                self.refuse("input.places", "no reviews", "a list of files, folders and URLs");
+                &[]
+            }
+        };
+        let places = texts.iter().filter_map(|text| self.place("input.places", Some(text))).collect();
+        let bytes = table.get("bytes").and_then(|size| {
+            parse_size(&size.text()).map_err(|error| self.refuse("input.bytes", error, "")).ok()
+        });
+        let format: BTreeMap<_, _> = table
+            .iter()
+            .filter(|(name, _)| !["line-bytes-max", "bad-lines-max"].contains(&name.as_str()))
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        if let Some(parsed) = self.flags::<InputFlags>("input", &flags(table, &["places", "bytes"]))
+            && let Err((_, message)) = parsed.format.format()
+        {
+            self.refuse_flag("input", refused(&message));
+        }
+        let text = |name: &str| table.get(name).map(Value::text);
+        Input {
+            places,
+            bytes,
+            format_flags: flags(&format, &["places", "bytes"]),
+            line_bytes_max: text("line-bytes-max"),
+            bad_lines_max: text("bad-lines-max"),
+        }
+    }
+
+    fn rows(&mut self, mut table: BTreeMap<String, Value>) -> Rows {
+        let named = ["nltk", "nltk-negations", "none"];
+        let file = table.get("stopwords").map(Value::text).filter(|list| !named.contains(&list.as_str()));
+        let stop_words = file.map(|file| self.folder.join(file));
+        if let Some(path) = &stop_words {
+            table.insert("stopwords".to_owned(), Value::Text(path.display().to_string()));
+        }
+        if let Some(parsed) = self.flags::<RowFlags>("rows", &flags(&table, &[]))
+            && let Err((_, message)) = parsed.rows.settings()
+        {
+            self.refuse_flag("rows", refused(&message));
+        }
+        let others: &[&str] = if stop_words.is_some() { &["stopwords"] } else { &[] };
+        Rows { flags: flags(&table, others), stop_words }
+    }
+
+    fn output(&mut self, table: BTreeMap<String, Value>) -> Output {
+        self.flags::<OutputFlags>("output", &flags(&table, &[]));
+        let mut dataset = |name: &str| {
+            let text = table.get(name).map(Value::text)?;
+            self.writable(&format!("output.{name}"), Some(&text))
+        };
+        let (vocabulary, without) = (dataset("vocabulary"), dataset("without"));
+        Output { flags: flags(&table, &["vocabulary", "without"]), vocabulary, without }
+    }
+
+    fn hadoop(&mut self, table: &file::Hadoop) -> Hadoop {
+        let reducers = table.reducers.unwrap_or(REDUCERS);
+        if !REDUCERS_RANGE.contains(&reducers) {
+            self.refuse("hadoop.reducers", reducers, "a number from 1 to 10000");
+        }
+        let reducer_memory = table.reducer_memory.as_ref().map(Value::text);
+        if let Some(Err(error)) = reducer_memory.as_deref().map(parse_memory) {
+            self.refuse("hadoop.reducer-memory", error, "");
+        }
+        let settings: BTreeMap<_, _> =
+            table.settings.iter().map(|(name, value)| (name.clone(), value.text())).collect();
+        for name in settings.keys() {
+            self.setting(name);
+        }
+        Hadoop { reducers, combiner: table.combiner.unwrap_or(true), reducer_memory, settings }
+    }
+
+    fn setting(&mut self, name: &str) {
+        let key = format!("hadoop.settings.{name}");
+        let of_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        if name.is_empty() || !name.bytes().all(of_name) {
+            self.refuse(&key, format!("{name:?}"), "a name of letters, digits, dots, - and _");
+        }
+        let is_reserved = RESERVED_SETTINGS
+            .iter()
+            .any(|reserved| name == *reserved || (reserved.ends_with('.') && name.starts_with(reserved)));
+        if is_reserved && name != STREAM_SETTING {
+            self.refuse(
+                &key,
+                "a setting that the job sets itself or that would change the dataset",
+                "other settings",
+            );
+        }
+        let lower = name.to_lowercase();
+        if SECRET_PARTS.iter().any(|part| lower.contains(part)) {
+            let expected =
+                "no credentials: Hadoop stores settings in the job's history; use the role of the nodes";
+            self.refuse(&key, "a setting for credentials", expected);
+        }
+    }
+
+    fn gpus(&mut self, gpus: file::Gpus, dataset: Option<&Place>) -> Option<Gpus> {
+        let mut required = |key: &str, value: Option<String>, expected: &str| {
+            let key = format!("gpus.{key}");
+            match value.filter(|value| !value.is_empty()) {
+                Some(value) => Some(value),
+                None => {
+                    self.refuse(&key, "no such key", expected);
+                    None
+                }
+            }
+        };
+        let instance_type = required("type", gpus.instance_type, "an instance type such as g6.12xlarge");
+        let image = required("image", gpus.image, "an AMI such as ami-0123456789abcdef0");
+        let out = required("out", gpus.out, "an s3:// URL, or a path in the shared folder");
+        let wheels = required("wheels", gpus.wheels, "an s3:// URL, or a path in the shared folder");
+        let machines = gpus.machines.unwrap_or(1);
+        if !MACHINES_RANGE.contains(&machines) {
+            self.refuse("gpus.machines", machines, "a number from 1 to 64");
+        }
+        let shared = gpus.shared.as_deref().and_then(|shared| self.shared(shared));
+        Some(Gpus {
+            instance_type: instance_type?,
+            machines,
+            image: image?,
+            subnet: gpus.subnet,
+            instance_profile: gpus.instance_profile,
+            dataset: gpus.dataset.or_else(|| dataset.map(Place::to_string))?,
+            shared,
+            out: out?,
+            wheels: wheels?,
+            arguments: gpus.arguments,
+        })
+    }
+
+    fn shared(&mut self, text: &str) -> Option<Shared> {
+        let is_name = |name: &str| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+        };
+        let is_path =
+            |path: &str| path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte));
+        let nfs = text.strip_prefix("nfs://").and_then(|rest| rest.split_once('/'));
+        let efs = text.strip_prefix("efs://");
+        match (nfs, efs) {
+            (Some((server, path)), _) if is_name(server) && is_path(path) => {
+                Some(Shared::Nfs { server: server.to_owned(), path: format!("/{path}") })
+            }
+            (_, Some(id)) if id.starts_with("fs-") && is_name(id) => Some(Shared::Efs { id: id.to_owned() }),
+            _ => {
+                self.refuse("gpus.shared", format!("{text:?}"), "nfs://SERVER/PATH or efs://fs-ID");
+                None
+            }
+        }
+    }
+}
