@@ -4,7 +4,7 @@ Hadoop of the tests, logs are written to S3 as EMR does.
 All clusters share one Hadoop, which starts with the first cluster. The processes have the environment of an EMR node:
 its commands on the PATH, the role's credentials from the instance metadata service, and no keys.
 
-Different from EMR: logs are in S3 before the state changes, not after minutes, unless they are held (server.py); only
+Different from EMR: logs are in S3 at once, before the state changes, unless they are held (server.py); only
 `command-runner.jar` runs; bootstrap actions run on each node in turn, with the privileges of the tests; one machine is
 all nodes of all clusters.
 """
@@ -28,6 +28,8 @@ COMMANDS = ("hadoop", "hadoop-streaming", "hdfs", "mapred", "yarn")
 POLL_S = 0.05
 # How long a process may take to end after SIGTERM.
 GRACE_S = 5
+# Interval between uploads of the logs of a running step; on EMR it is five minutes.
+LOG_INTERVAL_S = 2
 # A job's application master ends some seconds after the job; then its log is complete.
 LATE_LOGS_S = 8
 S3A = "org.apache.hadoop.fs.s3a"
@@ -281,7 +283,7 @@ class Node(threading.Thread):
         begin = time.monotonic()
         name = f"{self.cluster.id}/steps/{step.id}"
         number = self.cluster.steps.index(step) + 1
-        args, code, asked = list(step.args), 1, None
+        args, code, died = list(step.args), 1, False
         (folder / "stderr").touch()
         (folder / "stdout").touch()
         options = f"-Dlog4j.configuration=file:{self.folder}/conf/log4j.properties -Dsentimill.syslog={folder}/syslog"
@@ -290,18 +292,25 @@ class Node(threading.Thread):
             (folder / "stderr").write_text(f"Error fetching jar file {step.jar}: only command-runner.jar runs here\n")
         else:
             try:
-                code = self.execute(args, folder, environment, lambda: self.interrupts(step, number, time.monotonic() - begin))
+                last_push = begin
+
+                def look():
+                    nonlocal last_push
+                    if time.monotonic() - last_push > LOG_INTERVAL_S:
+                        last_push = time.monotonic()
+                        self.push_streams(name, folder)
+                    return self.interrupts(step, number, time.monotonic() - begin)
+
+                code = self.execute(args, folder, environment, look)
             except OSError as error:
                 missing = f'Cannot run program "{args[0]}" (in directory "."): error={error.errno}, {error.strerror}'
                 (folder / "stderr").write_text(f"Exception in thread \"main\" java.lang.RuntimeException: java.io.IOException: {missing}\n")
             except Died:
-                asked = "died"
+                died = True
         took = time.monotonic() - begin
         self.write_controller(name, step, args, code, took)
-        for stream in ("stderr", "stdout", "syslog"):
-            if (folder / stream).exists():
-                self.logs.put(f"{name}/{stream}", (folder / stream).read_bytes())
-        if asked:
+        self.push_streams(name, folder)
+        if died:
             raise Died
         self.push_containers()
         with self.cluster.changed:
@@ -351,6 +360,11 @@ class Node(threading.Thread):
             f"INFO Step succeeded with exitCode 0 and took {took:.0f} seconds" if code == 0 else f"WARN Step failed with exitCode {code} and took {took:.0f} seconds",
         ]
         self.logs.put(f"{name}/controller", "".join(f"{line}\n" for line in lines).encode())
+
+    def push_streams(self, name, folder):
+        for stream in ("stderr", "stdout", "syslog"):
+            if (folder / stream).exists():
+                self.logs.put(f"{name}/{stream}", (folder / stream).read_bytes())
 
     def push_containers(self):
         for application in self.hadoop.applications(self.cluster.id):

@@ -2,13 +2,18 @@
 """The EMR of the tests, driven by boto3: a cluster with a bootstrap action runs a streaming job and merge as steps, over
 programs, reviews and a run in S3; failures, faults and ends leave the states and logs of Amazon EMR.
 
-usage: selftest.py PROGRAMS     (with the Python of .deps/s3; a folder with mapper, combiner, reducer, merge, sentimill and
-                                 examples/demo-corpus)
+usage: selftest.py PROGRAMS [TEST ...]     (with the Python of .deps/s3; a folder with mapper, combiner, reducer, merge,
+                                            sentimill and examples/demo-corpus)
+
+SENTIMILL_EMR in the environment is the endpoint of a running server; without it, one is started.
 """
 
+import datetime
 import gzip
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,8 +45,10 @@ class Emr(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="emr-"))
-        cls.server = subprocess.Popen([sys.executable, "-B", HERE / "server.py", cls.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        cls.endpoint = cls.server.stdout.readline().split()[-1]
+        cls.server, cls.endpoint = None, os.environ.get("SENTIMILL_EMR")
+        if not cls.endpoint:
+            cls.server = subprocess.Popen([sys.executable, "-B", HERE / "server.py", cls.folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            cls.endpoint = cls.server.stdout.readline().split()[-1]
         once = Config(retries={"total_max_attempts": 1, "mode": "standard"})
         cls.emr, cls.s3 = (boto3.client(name, region_name="us-east-1", endpoint_url=cls.endpoint, aws_access_key_id="test", aws_secret_access_key="test", config=once) for name in ("emr", "s3"))
         cls.programs = pathlib.Path(sys.argv[1]).resolve()
@@ -54,8 +61,10 @@ class Emr(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.stdin.close()
-        cls.server.wait()
+        if cls.server:
+            cls.server.stdin.close()
+            cls.server.wait()
+        shutil.rmtree(cls.folder)
 
     def setUp(self):
         self.order("DELETE", "faults")
@@ -215,7 +224,9 @@ class Emr(unittest.TestCase):
         with self.assertRaises(botocore.exceptions.HTTPClientError):
             self.cluster(Name="lost")
         self.assertEqual(self.order("GET", "requests"), {"RunJobFlow": 1})
-        [lost] = [each for each in self.emr.list_clusters()["Clusters"] if each["Name"] == "lost"]
+        after = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(hours=1)
+        alive = self.emr.list_clusters(CreatedAfter=after, ClusterStates=["STARTING", "BOOTSTRAPPING", "RUNNING", "WAITING"])["Clusters"]
+        [lost] = [each for each in alive if each["Name"] == "lost"]
         self.emr.terminate_job_flows(JobFlowIds=[lost["Id"]])
 
     def test_requests_that_emr_refuses_are_refused(self):

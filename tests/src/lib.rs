@@ -7,6 +7,7 @@ use std::io::{self, Write};
 pub mod bad_lines;
 pub mod compressed;
 pub mod demo;
+pub mod emr;
 pub mod fault_proxy;
 pub mod files;
 pub mod hadoop;
