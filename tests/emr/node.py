@@ -33,6 +33,7 @@ LOG_INTERVAL_S = 2
 # A job's application master ends some seconds after the job; then its log is complete.
 LATE_LOGS_S = 8
 S3A = "org.apache.hadoop.fs.s3a"
+SUBMITTED = re.compile(r"Submitted application (application_\d+_\d+)")
 # Variables that a node's tasks find in their environment.
 OF_TASKS = ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_ENDPOINT_URL")
 
@@ -87,18 +88,12 @@ class Hadoop:
             serving.stdin.close()
             serving.wait()
 
-    def applications(self, cluster_id):
-        """The ids and states of a cluster's applications. YARN knows them by their tag, in lower case."""
-        if not self.serving:
-            return {}
-        web = subprocess.run([CLUSTER, "web", self.folder / "hadoop"], capture_output=True, text=True, check=True).stdout.strip()
-        with urllib.request.urlopen(f"{web}/ws/v1/cluster/apps?applicationTags={cluster_id.lower()}") as answer:
-            apps = (json.load(answer)["apps"] or {}).get("app", [])
-        return {app["id"]: app["state"] for app in apps}
-
-    def kill(self, cluster_id):
+    def kill(self, applications):
         """Kills the applications of a cluster, whose nodes are gone."""
-        for name, state in self.applications(cluster_id).items():
+        for name in applications if self.serving else ():
+            web = subprocess.run([CLUSTER, "web", self.folder / "hadoop"], capture_output=True, text=True, check=True).stdout.strip()
+            with urllib.request.urlopen(f"{web}/ws/v1/cluster/apps/{name}") as answer:
+                state = json.load(answer)["app"]["state"]
             if state not in ("FINISHED", "FAILED", "KILLED"):
                 subprocess.run([CLUSTER, "application", self.folder / "hadoop", "-kill", name], capture_output=True, check=False)
 
@@ -218,7 +213,7 @@ class Node(threading.Thread):
                     step.end("CANCELLED")
                 elif step.state == "RUNNING":
                     step.end("CANCELLED" if code == "USER_REQUEST" else "INTERRUPTED")
-        self.hadoop.kill(cluster.id)
+        self.hadoop.kill(self.applications())
         self.push_containers()
         failed = code not in ("USER_REQUEST", "ALL_STEPS_COMPLETED")
         cluster.set_state("TERMINATED_WITH_ERRORS" if failed else "TERMINATED", code, message)
@@ -227,10 +222,10 @@ class Node(threading.Thread):
             self.logs.push()
 
     def configure(self):
-        """Writes the cluster's Hadoop configuration: that of the nodes, the cluster's tag, its Configurations."""
+        """Writes the cluster's Hadoop configuration: that of the nodes, and its Configurations."""
         conf = self.folder / "conf"
         conf.mkdir(parents=True)
-        more = {"mapred-site": {"mapreduce.job.tags": self.cluster.id.lower()}}
+        more = {}
         for configuration in self.cluster.configurations:
             of = more.setdefault(configuration.get("classification"), {})
             of.update(dict(configuration.get("properties") or {}))
@@ -366,8 +361,13 @@ class Node(threading.Thread):
             if (folder / stream).exists():
                 self.logs.put(f"{name}/{stream}", (folder / stream).read_bytes())
 
+    def applications(self):
+        """The applications that this cluster's steps have submitted, from the logs of their clients."""
+        logs = (path.read_text(errors="replace") for path in sorted(self.folder.glob("steps/*/syslog")))
+        return sorted({name for log in logs for name in SUBMITTED.findall(log)})
+
     def push_containers(self):
-        for application in self.hadoop.applications(self.cluster.id):
+        for application in self.applications():
             for file, content in self.hadoop.container_logs(application):
                 self.logs.put(f"{self.cluster.id}/containers/{application}/{file}", content)
 

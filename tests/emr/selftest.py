@@ -42,6 +42,8 @@ def step(name, *args, action="CONTINUE"):
 
 
 class Emr(unittest.TestCase):
+    """A server, and what tests do with it."""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="emr-"))
@@ -51,13 +53,6 @@ class Emr(unittest.TestCase):
             cls.endpoint = cls.server.stdout.readline().split()[-1]
         once = Config(retries={"total_max_attempts": 1, "mode": "standard"})
         cls.emr, cls.s3 = (boto3.client(name, region_name="us-east-1", endpoint_url=cls.endpoint, aws_access_key_id="test", aws_secret_access_key="test", config=once) for name in ("emr", "s3"))
-        cls.programs = pathlib.Path(sys.argv[1]).resolve()
-        for name in ("mapper", "combiner", "reducer", "merge"):
-            stripped = cls.folder / name
-            subprocess.run(["strip", "-o", stripped, cls.programs / name], check=True)
-            cls.s3.upload_file(str(stripped), "bucket", f"programs/1/{name}")
-        cls.reviews = subprocess.run([cls.programs / "examples/demo-corpus", "--reviews", "2000", "--seed", "4"], check=True, capture_output=True).stdout
-        cls.put("in/reviews.json", cls.reviews)
 
     @classmethod
     def tearDownClass(cls):
@@ -111,47 +106,8 @@ class Emr(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, LIMIT_S, f"states {seen}, expected {states}; see {self.folder}")
             time.sleep(0.1)
 
-    def test_a_job_and_merge_as_steps_write_the_dataset_of_one_machine(self):
-        self.put("bootstrap/found.sh", b"#!/bin/bash\nset -eu\necho \"$@\" on $(aws s3 ls s3://bucket/in/ | wc -l) files\n")
-        action = {"Name": "found", "ScriptBootstrapAction": {"Path": "s3://bucket/bootstrap/found.sh", "Args": ["a", "b c"]}}
-        streaming = [
-            "hadoop-streaming", "-D", "mapreduce.job.reduces=2", "-D", "mapreduce.job.name=run1",
-            "-files", ",".join(f"s3://bucket/programs/1/{name}#{name}" for name in ("mapper", "combiner", "reducer")),
-            "-mapper", "mapper", "-combiner", "combiner", "-reducer", "reducer --run s3://bucket/run1",
-            "-input", "s3://bucket/in/", "-output", "s3://bucket/out1",
-        ]
-        merge = (
-            "set -euo pipefail; aws s3 cp --quiet s3://bucket/programs/1/merge merge; chmod +x merge; "
-            "job=$(mapred job -list all | awk '/SUCCEEDED/ { print $1 }'); mapred job -status $job >counts; "
-            "./merge --run s3://bucket/run1 --counts counts --out reviews.h5; aws s3 cp --quiet reviews.h5 s3://bucket/reviews.h5"
-        )
-        cluster = self.cluster(BootstrapActions=[action])
-        self.emr.add_job_flow_steps(JobFlowId=cluster, Steps=[step("reviews", *streaming), step("merge", "bash", "-c", merge)])
-        self.until(cluster, "WAITING")
-        steps = list(reversed(self.emr.list_steps(ClusterId=cluster)["Steps"]))
-        if [each["Status"]["State"] for each in steps] != ["COMPLETED", "COMPLETED"]:
-            self.fail("".join(f"{key}:\n{self.log(key[5:-3])}\n" for key in self.keys(f"logs/{cluster}/steps")))
-        local, reviews = self.folder / "local.h5", self.folder / "reviews.json"
-        reviews.write_bytes(self.reviews)
-        subprocess.run([self.programs / "sentimill", reviews, "--out", local], check=True, capture_output=True)
-        self.assertTrue(local.read_bytes() == self.get("reviews.h5"), "not the same dataset")
-        logs = self.keys(f"logs/{cluster}/")
-        nodes = [each["Ec2InstanceId"] for each in self.emr.list_instances(ClusterId=cluster)["Instances"]]
-        self.assertEqual(len(nodes), 3)
-        for node in nodes:
-            self.assertEqual(self.log(f"{cluster}/node/{node}/bootstrap-actions/1/stdout"), "a b c on 1 files\n")
-        first = steps[0]["Id"]
-        self.assertIn("map 100% reduce 100%", self.log(f"{cluster}/steps/{first}/syslog"))
-        self.assertIn("exit code 0", self.log(f"{cluster}/steps/{first}/controller"))
-        for stream in ("stderr", "syslog"):
-            containers = [key for key in logs if "/containers/application_" in key and key.endswith(f"/{stream}.gz")]
-            self.assertGreaterEqual(len(containers), 4, logs)
-        self.emr.terminate_job_flows(JobFlowIds=[cluster])
-        status, _ = self.until(cluster, "TERMINATED")
-        self.assertEqual(status["StateChangeReason"], {"Code": "USER_REQUEST", "Message": "Terminated by user request"})
-        with self.assertRaisesRegex(botocore.exceptions.ClientError, "ValidationException.*shutting down"):
-            self.emr.add_job_flow_steps(JobFlowId=cluster, Steps=[step("late", "true")])
 
+class States(Emr):
     def test_a_failed_bootstrap_action_ends_the_cluster(self):
         self.put("bootstrap/fails.sh", b"#!/bin/bash\necho no disk >&2\nexit 3\n")
         action = {"Name": "fails", "ScriptBootstrapAction": {"Path": "s3://bucket/bootstrap/fails.sh"}}
@@ -256,6 +212,60 @@ class Emr(unittest.TestCase):
         while not self.keys(f"logs/{cluster}/steps/"):
             self.assertLess(time.monotonic() - begin, LIMIT_S)
             time.sleep(0.1)
+
+
+class Job(Emr):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.programs = pathlib.Path(sys.argv[1]).resolve()
+        for name in ("mapper", "combiner", "reducer", "merge"):
+            stripped = cls.folder / name
+            subprocess.run(["strip", "-o", stripped, cls.programs / name], check=True)
+            cls.s3.upload_file(str(stripped), "bucket", f"programs/1/{name}")
+        cls.reviews = subprocess.run([cls.programs / "examples/demo-corpus", "--reviews", "2000", "--seed", "4"], check=True, capture_output=True).stdout
+        cls.put("in/reviews.json", cls.reviews)
+
+    def test_a_job_and_merge_as_steps_write_the_dataset_of_one_machine(self):
+        self.put("bootstrap/found.sh", b"#!/bin/bash\nset -eu\necho \"$@\" on $(aws s3 ls s3://bucket/in/ | wc -l) files\n")
+        action = {"Name": "found", "ScriptBootstrapAction": {"Path": "s3://bucket/bootstrap/found.sh", "Args": ["a", "b c"]}}
+        streaming = [
+            "hadoop-streaming", "-D", "mapreduce.job.reduces=2", "-D", "mapreduce.job.name=run1",
+            "-files", ",".join(f"s3://bucket/programs/1/{name}#{name}" for name in ("mapper", "combiner", "reducer")),
+            "-mapper", "mapper", "-combiner", "combiner", "-reducer", "reducer --run s3://bucket/run1",
+            "-input", "s3://bucket/in/", "-output", "s3://bucket/out1",
+        ]
+        merge = (
+            "set -euo pipefail; aws s3 cp --quiet s3://bucket/programs/1/merge merge; chmod +x merge; "
+            "job=$(mapred job -list all | awk '/SUCCEEDED/ { print $1 }'); mapred job -status $job >counts; "
+            "./merge --run s3://bucket/run1 --counts counts --out reviews.h5; aws s3 cp --quiet reviews.h5 s3://bucket/reviews.h5"
+        )
+        cluster = self.cluster(BootstrapActions=[action])
+        self.emr.add_job_flow_steps(JobFlowId=cluster, Steps=[step("reviews", *streaming), step("merge", "bash", "-c", merge)])
+        self.until(cluster, "WAITING")
+        steps = list(reversed(self.emr.list_steps(ClusterId=cluster)["Steps"]))
+        if [each["Status"]["State"] for each in steps] != ["COMPLETED", "COMPLETED"]:
+            self.fail("".join(f"{key}:\n{self.log(key[5:-3])}\n" for key in self.keys(f"logs/{cluster}/steps")))
+        local, reviews = self.folder / "local.h5", self.folder / "reviews.json"
+        reviews.write_bytes(self.reviews)
+        subprocess.run([self.programs / "sentimill", reviews, "--out", local], check=True, capture_output=True)
+        self.assertTrue(local.read_bytes() == self.get("reviews.h5"), "not the same dataset")
+        logs = self.keys(f"logs/{cluster}/")
+        nodes = [each["Ec2InstanceId"] for each in self.emr.list_instances(ClusterId=cluster)["Instances"]]
+        self.assertEqual(len(nodes), 3)
+        for node in nodes:
+            self.assertEqual(self.log(f"{cluster}/node/{node}/bootstrap-actions/1/stdout"), "a b c on 1 files\n")
+        first = steps[0]["Id"]
+        self.assertIn("map 100% reduce 100%", self.log(f"{cluster}/steps/{first}/syslog"))
+        self.assertIn("exit code 0", self.log(f"{cluster}/steps/{first}/controller"))
+        for stream in ("stderr", "syslog"):
+            containers = [key for key in logs if "/containers/application_" in key and key.endswith(f"/{stream}.gz")]
+            self.assertGreaterEqual(len(containers), 4, logs)
+        self.emr.terminate_job_flows(JobFlowIds=[cluster])
+        status, _ = self.until(cluster, "TERMINATED")
+        self.assertEqual(status["StateChangeReason"], {"Code": "USER_REQUEST", "Message": "Terminated by user request"})
+        with self.assertRaisesRegex(botocore.exceptions.ClientError, "ValidationException.*shutting down"):
+            self.emr.add_job_flow_steps(JobFlowId=cluster, Steps=[step("late", "true")])
 
 
 if __name__ == "__main__":
