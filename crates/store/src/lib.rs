@@ -50,6 +50,8 @@ pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
 pub use objects::{Object, ObjectReader, objects};
 pub use options::{BadOption, PART_BYTES_MIN, S3_HELP, S3_LONG_HELP, S3Options};
 
+pub use s3::ServiceClock;
+
 use file::FileStore;
 use naming::Hidden;
 use run_url::Run;
@@ -250,6 +252,14 @@ impl Store {
 /// Reads a small object of any name; `None` if it does not exist. An object of more than `limit_bytes` is an error.
 pub fn read_object(url: &S3Url, options: &S3Options, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
     S3Store::of_object(url, options, &Progress::default())?.read_named(url.name(), limit_bytes)
+}
+
+/// Compares the clock of this machine with the clock of the service that stores a run in S3.
+pub fn clock_of(run: &str, options: &S3Options) -> Result<ServiceClock, Error> {
+    match run_url::place(run)? {
+        Run::Bucket(place) => S3Store::open(place, options)?.clock(),
+        Run::Folder(_) => Err(Error::BadRun { run: run.to_owned(), found: "it is a folder, expected s3://" }),
+    }
 }
 
 impl LocalObject {

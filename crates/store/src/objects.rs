@@ -6,6 +6,7 @@
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
+use std::time::SystemTime;
 
 use crate::run_url::objects_of;
 use crate::s3::S3Store;
@@ -18,6 +19,7 @@ pub struct Object {
     /// Its full name.
     pub(crate) name: String,
     pub(crate) bytes: u64,
+    pub(crate) modified: SystemTime,
     /// The ETag of the listed version.
     pub(crate) etag: Option<String>,
 }
@@ -45,6 +47,11 @@ impl Object {
     /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// When the object was written, by the clock of the storage.
+    pub fn modified(&self) -> SystemTime {
+        self.modified
     }
 
     /// Reads this number of bytes from an offset; the range is within the object. If a response is cut off,

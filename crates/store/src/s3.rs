@@ -14,6 +14,7 @@
 
 mod at_once;
 mod body;
+mod clock;
 mod connect;
 mod download;
 mod failure;
@@ -22,7 +23,6 @@ mod upload;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::error::SdkError;
@@ -30,6 +30,8 @@ use bytes::Bytes;
 use program::location::S3Url;
 use program::progress::Progress;
 use tokio::runtime::Runtime;
+
+pub use clock::ServiceClock;
 
 use crate::key::folder_of_prefix;
 use crate::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, S3Options};
@@ -212,9 +214,7 @@ impl S3Store {
                 let name = object.key().and_then(|name| name.strip_prefix(&root));
                 let Some(Ok(key)) = name.map(Key::new) else { continue };
                 let bytes = object.size().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default();
-                let modified = object.last_modified().map_or(0, |time| time.secs().max(0)) as u64;
-                let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(modified);
-                listed.push(Listed { key, bytes, modified });
+                listed.push(Listed { key, bytes, modified: objects::modified(object) });
             }
         }
         listed.sort_unstable_by(|a, b| a.key.cmp(&b.key));

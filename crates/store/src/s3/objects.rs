@@ -1,5 +1,7 @@
 //! Lists objects of any name below a prefix, and reads ranges of them into memory.
 
+use std::time::{Duration, SystemTime};
+
 use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types;
@@ -63,6 +65,7 @@ impl S3Store {
             store: self.clone(),
             name: listed.key()?.to_owned(),
             bytes: listed.size().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default(),
+            modified: modified(listed),
             etag: listed.e_tag().map(str::to_owned),
         })
     }
@@ -99,6 +102,12 @@ impl S3Store {
         }
         Err(unavailable(&object.url(), DOING, broken))
     }
+}
+
+/// When a listed object was written, by the clock of the service.
+pub(super) fn modified(listed: &types::Object) -> SystemTime {
+    let seconds = listed.last_modified().map_or(0, |time| time.secs().max(0));
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.unsigned_abs())
 }
 
 /// Whether a response is from another version than the listed one, judging by ETag and total size.
