@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::Error;
-use crate::commands::doctor;
+use crate::commands::{diagnose, doctor, logs};
 
 /// Plan, submit and watch jobs on Amazon EMR
 ///
@@ -19,6 +19,10 @@ pub struct Arguments {
 /// The subcommands, in the order in which a user needs them.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
+    /// List or print logs of a cluster
+    Logs(logs::Arguments),
+    /// Find the cause of a failure in logs
+    Diagnose(diagnose::Arguments),
     /// Check what this machine can do
     Doctor(doctor::Arguments),
 }
@@ -27,6 +31,8 @@ impl Command {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<(), Error> {
         match self {
+            Self::Logs(arguments) => logs::run(arguments),
+            Self::Diagnose(arguments) => diagnose::run(arguments),
             Self::Doctor(arguments) => doctor::run(arguments),
         }
     }

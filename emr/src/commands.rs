@@ -1,3 +1,5 @@
 //! The subcommands, one per file: its arguments, and `run`.
 
+pub mod diagnose;
 pub mod doctor;
+pub mod logs;

@@ -11,6 +11,43 @@ use crate::finding::Finding;
 /// Why a command failed.
 #[derive(Debug, Error)]
 pub enum Error {
+    /// Logs cannot be read.
+    #[error(transparent)]
+    Logs(#[from] crate::logs::Error),
+    /// There is no log yet.
+    #[error(
+        "{location}: found no log{what}; EMR uploads logs about every five minutes, so run this command again after {again_at} UTC, or check --log and --cluster"
+    )]
+    NoLogYet {
+        /// The folder of the logs.
+        location: String,
+        /// Which logs, such as ` of step s-1`.
+        what: String,
+        /// A time of day.
+        again_at: String,
+    },
+    /// A folder or file has no log.
+    #[error("{location}: found no log{what}, expected stderr, syslog, controller or *.log; check the path")]
+    NoLog {
+        /// The folder.
+        location: String,
+        /// Which logs.
+        what: String,
+    },
+    /// A job failed, and no rule knows why.
+    #[error(
+        "{n_read} logs were read and no rule names the cause; the lines above are the last that report a failure"
+    )]
+    NoCause {
+        /// Number of logs.
+        n_read: usize,
+    },
+    /// Something without which a program cannot run is missing.
+    #[error("missing on this machine: {missing}; the lines above have the remedies")]
+    Machine {
+        /// The names of the checks.
+        missing: String,
+    },
     /// The output cannot be written.
     #[error("standard output: cannot write; check the disk or the reader of the pipe")]
     Output(#[source] io::Error),
@@ -43,6 +80,11 @@ impl Error {
     /// The exit code of this error.
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Logs(error) => error.exit(),
+            Self::NoLogYet { .. } => Exit::TryAgain,
+            Self::NoLog { .. } => Exit::MissingInput,
+            Self::NoCause { .. } => Exit::BadInput,
+            Self::Machine { .. } => Exit::Settings,
             Self::Output(_) => Exit::Io,
             Self::JobFile { .. } => Exit::MissingInput,
             Self::BadJob { .. } | Self::NoTable { .. } => Exit::Settings,

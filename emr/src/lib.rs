@@ -4,8 +4,11 @@
 
 pub mod arguments;
 pub mod commands;
+pub mod diagnose;
+pub mod doctor;
 mod error;
 pub mod finding;
 pub mod job;
+pub mod logs;
 
 pub use error::Error;

@@ -1,0 +1,51 @@
+//! `emr diagnose`: the probable cause of a failure, by rules.
+
+use clap::Args;
+
+use super::logs::{Again, Choice, Found, found};
+use crate::Error;
+use crate::diagnose::{Outcome, Scope, diagnose};
+
+const EXAMPLES: &str = "\
+Examples:
+  emr diagnose --cluster j-3ABCDEFGHIJKL --log s3://bucket/logs
+      Find the cause of the failure of a cluster or of its steps
+
+  emr diagnose job.log
+      Find the cause in the saved output of Hadoop's job client";
+
+/// Find the cause of a failure in logs
+///
+/// Reads logs of steps, bootstrap actions, containers and nodes, plain or compressed, and compares each line with rules. Prints
+/// the probable cause, its evidence and the remedy. Exit codes: 0 a cause was found, or no log reports a failure; 65 a job
+/// failed and no rule knows why; 66 no log; 75 no log yet.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Which logs.
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints the causes.
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let Found { listing, location, is_remote } = found(&arguments.choice)?;
+    let again = Again::from_now();
+    let mut report = diagnose(&listing, &Scope { step: arguments.choice.step.clone() })?;
+    let is_missing = report.outcome == Outcome::NoLog;
+    report.again_at = (is_missing && is_remote).then(|| again.to_string());
+    let text = if arguments.json {
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
+    } else {
+        report.text()
+    };
+    program::exit::print(&text).map_err(Error::Output)?;
+    match report.outcome {
+        Outcome::NoLog => Err(again.missing(location, &arguments.choice, is_remote)),
+        Outcome::Unknown => Err(Error::NoCause { n_read: report.n_read }),
+        Outcome::Cause | Outcome::NoFailure => Ok(()),
+    }
+}

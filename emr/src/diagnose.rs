@@ -1,0 +1,17 @@
+//! Converts logs into the probable causes of a failure, with evidence and remedies, by rules.
+//!
+//! At most [`LOGS_MAX`] logs and [`BYTES_MAX`] bytes are read: first those of steps and bootstrap actions, then those of
+//! containers, newest first; logs of nodes only if no cause was found before. Evidence is one line of a log, with secrets
+//! masked. Messages of this project's programs contain no review text.
+
+mod masked;
+mod report;
+mod rule;
+mod rules;
+mod search;
+mod telling;
+
+pub use report::{Block, Evidence, Outcome, Report};
+pub use rule::{Kind, Rule, without_values};
+pub use rules::rules;
+pub use search::{BYTES_MAX, LOGS_MAX, Scope, diagnose};

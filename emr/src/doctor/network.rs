@@ -1,0 +1,117 @@
+//! The network interface that NCCL and Gloo use between machines.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use super::check::Checks;
+
+pub(super) fn examine(checks: &mut Checks) {
+    let names = interfaces(&fs::read_to_string("/proc/net/dev").unwrap_or_default());
+    let default = default_interface(&fs::read_to_string("/proc/net/route").unwrap_or_default());
+    let set = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let (nccl, gloo) = (set("NCCL_SOCKET_IFNAME"), set("GLOO_SOCKET_IFNAME"));
+    let has_rdma =
+        Path::new("/sys/class/infiniband").read_dir().is_ok_and(|mut devices| devices.next().is_some());
+    let shown = names.join(", ");
+    let others: Vec<&String> = names.iter().filter(|name| *name != "lo").collect();
+    let chosen = nccl.as_deref().and_then(|value| taken(value, &names)).or_else(|| default.clone());
+    let lines = default.as_deref().unwrap_or("NAME");
+    let remedy = format!(
+        "set NCCL_SOCKET_IFNAME=={lines} and GLOO_SOCKET_IFNAME={lines} on every machine of a training"
+    );
+    match &nccl {
+        Some(value) if taken(value, &names).is_none() => {
+            checks.missing("network", format!("NCCL_SOCKET_IFNAME={value} matches none of {shown}"), &remedy);
+        }
+        Some(value) => {
+            checks.ok(
+                "network",
+                format!("{} by NCCL_SOCKET_IFNAME={value}", chosen.as_deref().unwrap_or_default()),
+            );
+        }
+        None if others.len() > 1 => {
+            checks.warning(
+                "network",
+                format!(
+                    "{} by default, but NCCL may take any of {shown}",
+                    default.as_deref().unwrap_or("no interface")
+                ),
+                &remedy,
+            );
+        }
+        None => {
+            checks.ok(
+                "network",
+                others.first().map_or_else(
+                    || "lo only: trainings on this machine alone".to_owned(),
+                    |one| format!("{one}, the only one"),
+                ),
+            );
+        }
+    }
+    let chosen =
+        chosen.or_else(|| others.first().map(|one| (*one).clone())).or_else(|| Some("lo".to_owned()));
+    checks
+        .fact("interface", chosen)
+        .fact("interfaces", names)
+        .fact("gloo_interface", gloo)
+        .fact("rdma", has_rdma);
+}
+
+/// The names in `/proc/net/dev`, below two lines of headings.
+fn interfaces(dev: &str) -> Vec<String> {
+    dev.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
+}
+
+/// The interface of the default route with the smallest metric. Columns of `/proc/net/route`: interface, destination,
+/// gateway, flags, references, uses, metric, mask.
+fn default_interface(routes: &str) -> Option<String> {
+    let routes = routes.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let defaults =
+        routes.filter(|columns| columns.len() > 7 && columns[1] == "00000000" && columns[7] == "00000000");
+    defaults
+        .min_by_key(|columns| columns[6].parse::<u32>().unwrap_or(u32::MAX))
+        .map(|columns| columns[0].to_owned())
+}
+
+/// The first interface that a value of `NCCL_SOCKET_IFNAME` selects: prefixes, exact names after `=`, exclusions after `^`.
+fn taken(value: &str, names: &[String]) -> Option<String> {
+    let (excludes, value) = value.strip_prefix('^').map_or((false, value), |rest| (true, rest));
+    let (exact, value) = value.strip_prefix('=').map_or((false, value), |rest| (true, rest));
+    let matches =
+        |name: &String| value.split(',').any(|one| if exact { name == one } else { name.starts_with(one) });
+    names.iter().find(|name| matches(name) != excludes && (!excludes || *name != "lo")).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_route_names_the_interface() {
+        let routes = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n\
+                      docker0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\n\
+                      ens6\t00000000\t0100000A\t0003\t0\t0\t200\t00000000\n\
+                      ens5\t00000000\t0100000A\t0003\t0\t0\t100\t00000000\n";
+        assert_eq!(default_interface(routes).as_deref(), Some("ens5"));
+        assert_eq!(default_interface("Iface\n"), None);
+    }
+
+    #[test]
+    fn values_select_interfaces_as_nccl_does() {
+        let dev = "Inter-|   Receive\n face |bytes\n    lo: 1 2\n  ens5: 1 2\ndocker0: 1 2\n";
+        let names = interfaces(dev);
+        assert_eq!(names, ["lo", "ens5", "docker0"]);
+        for (value, expected) in [
+            ("ens", Some("ens5")),
+            ("=ens5", Some("ens5")),
+            ("=ens", None),
+            ("^docker", Some("ens5")),
+            ("eth,ens", Some("ens5")),
+            ("eth", None),
+        ] {
+            assert_eq!(taken(value, &names).as_deref(), expected, "{value}");
+        }
+    }
+}

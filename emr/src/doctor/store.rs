@@ -1,0 +1,87 @@
+//! The store of a run: credentials, the clock of the service, reading, and conditional put requests.
+
+use std::env;
+use std::path::Path;
+
+use program::exit::chain;
+use store::{Store, clock_of};
+
+use super::Question;
+use super::check::Checks;
+
+/// S3 refuses requests whose time differs by 15 minutes. A clock that differs by half a minute is not synchronized.
+const OFFSET_MAX_S: f64 = 30.0;
+
+pub(super) fn examine(checks: &mut Checks, question: &Question) {
+    let source = credentials(question);
+    let Some(run) = &question.run else {
+        checks.ok("store", "not checked; pass --run URL").fact("credentials", source);
+        return;
+    };
+    let is_s3 = ["s3://", "s3a://", "s3n://"].iter().any(|scheme| run.starts_with(scheme));
+    if is_s3 {
+        clock(checks, run, question);
+    }
+    let opened = Store::open_with(run, &question.s3);
+    let read = opened.and_then(|store| store.list("commit/").map(|commits| (store, commits.len())));
+    let probed = read.and_then(|(store, commits)| store.probe().map(|()| (store.url(), commits)));
+    match probed {
+        Ok((url, commits)) => {
+            let by = if is_s3 { format!("; credentials from {source}") } else { String::new() };
+            checks.ok(
+                "store",
+                format!("{url}: readable, {commits} commit records, conditional put requests work{by}"),
+            );
+        }
+        Err(error) => {
+            let message = chain(&error);
+            let (found, remedy) = message.rsplit_once("; ").unwrap_or((&message, "check --run"));
+            checks.missing("store", format!("{found} (credentials from {source})"), remedy);
+        }
+    }
+    let is_ok = checks.checks.last().is_some_and(|check| check.state == super::State::Ok);
+    checks.fact("run", program::exit::one_line(run)).fact("store_ok", is_ok).fact("credentials", source);
+}
+
+fn clock(checks: &mut Checks, run: &str, question: &Question) {
+    let Ok(found) = clock_of(run, &question.s3) else {
+        // The next check has the error.
+        return;
+    };
+    match found.offset_s {
+        Some(offset) if offset.abs() > OFFSET_MAX_S => checks.missing(
+            "store clock",
+            format!("this clock differs by {offset:.0} s from the clock of {}", found.endpoint),
+            "start chronyd, or set the clock",
+        ),
+        Some(offset) => checks.ok("store clock", format!("offset {offset:.0} s from {}", found.endpoint)),
+        None => checks.ok("store clock", format!("{} sends no time", found.endpoint)),
+    }
+    .fact("clock_offset_s", found.offset_s)
+    .fact("endpoint", found.endpoint.clone())
+    .fact("region", found.region);
+}
+
+/// The source from which AWS's tools take credentials on this machine: the first that is set. Never the credentials.
+fn credentials(question: &Question) -> String {
+    let is_set = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let file = env::var_os("AWS_SHARED_CREDENTIALS_FILE").map(std::path::PathBuf::from);
+    let file = file.or_else(|| Some(Path::new(&env::var_os("HOME")?).join(".aws/credentials")));
+    if let Some(profile) = &question.s3.profile {
+        return format!("profile {profile}");
+    }
+    match () {
+        () if is_set("AWS_ACCESS_KEY_ID") => "the environment (AWS_ACCESS_KEY_ID)".to_owned(),
+        () if is_set("AWS_PROFILE") => format!("profile {}", env::var("AWS_PROFILE").unwrap_or_default()),
+        () if file.as_ref().is_some_and(|file| file.is_file()) => {
+            format!("the file {}", file.unwrap_or_default().display())
+        }
+        () if is_set("AWS_WEB_IDENTITY_TOKEN_FILE") => "a web identity token".to_owned(),
+        () if is_set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
+            || is_set("AWS_CONTAINER_CREDENTIALS_FULL_URI") =>
+        {
+            "the role of the container".to_owned()
+        }
+        () => "the role of the machine, if it has one".to_owned(),
+    }
+}

@@ -1,0 +1,11 @@
+//! Finds the logs of a job in a folder, in S3 or by name, and reads them line by line.
+//!
+//! Memory is bounded: a listing keeps at most [`LISTED_MAX`] logs, and a line at most [`LINE_BYTES_MAX`] bytes.
+
+mod lines;
+mod place;
+mod source;
+
+pub use lines::{LINE_BYTES_MAX, LOG_BYTES_MAX, Lines};
+pub use place::{Place, application_of, is_log, place_of, stem, step_of};
+pub use source::{Error, LISTED_MAX, Listing, Log, cluster_folder, list};

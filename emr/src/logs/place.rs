@@ -1,0 +1,120 @@
+//! Names of log files, as EMR and Hadoop choose them, to what wrote the log.
+
+use std::fmt;
+
+/// What wrote a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// EMR itself: the state of a cluster or a step, or the `controller` log of a step.
+    Controller,
+    /// The command of a step, such as Hadoop's job client or `merge`.
+    Step,
+    /// A bootstrap action.
+    Bootstrap,
+    /// A container of YARN: an application master or a task, with the programs that it runs.
+    Container,
+    /// A service of a node, such as the NodeManager.
+    Node,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Controller => "controller",
+            Self::Step => "step",
+            Self::Bootstrap => "bootstrap",
+            Self::Container => "container",
+            Self::Node => "node",
+        })
+    }
+}
+
+/// What wrote the log with this path; `None` if the path does not show it, as for a file that a user saved.
+pub fn place_of(path: &str) -> Option<Place> {
+    let segments: Vec<&str> = path.split('/').collect();
+    let has = |is: &dyn Fn(&str) -> bool| segments.iter().any(|segment| is(segment));
+    if has(&|segment| segment.starts_with("container_")) {
+        return Some(Place::Container);
+    }
+    if has(&|segment| segment == "bootstrap-actions") {
+        return Some(Place::Bootstrap);
+    }
+    if has(&is_step) {
+        return Some(if stem(path) == "controller" { Place::Controller } else { Place::Step });
+    }
+    has(&|segment| ["node", "applications", "daemons"].contains(&segment)).then_some(Place::Node)
+}
+
+/// Name of a log file without its folders, compression and the time of its rotation: `stderr`, `syslog`.
+pub fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name.strip_suffix(".gz").unwrap_or(name);
+    // `syslog.2026-11-23-04`, `yarn-yarn-nodemanager-ip-10-0-0-1.log.2026-11-23-04`
+    name.find(".20").map_or(name, |end| &name[..end])
+}
+
+/// Whether a file below a folder of logs is a log. Containers also leave scripts and settings, which contain
+/// environments.
+pub fn is_log(path: &str) -> bool {
+    const NAMES: [&str; 6] = ["stderr", "stdout", "syslog", "syslog.shuffle", "controller", "prelaunch.err"];
+    const ENDINGS: [&str; 5] = [".log", ".out", ".err", ".txt", ".stderr"];
+    let name = stem(path);
+    name != "prelaunch.out" && (NAMES.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)))
+}
+
+/// The step to which a log belongs.
+pub fn step_of(path: &str) -> Option<&str> {
+    path.split('/').find(|segment| is_step(segment))
+}
+
+/// The application to which a log belongs.
+pub fn application_of(path: &str) -> Option<&str> {
+    path.split('/').find(|segment| segment.starts_with("application_"))
+}
+
+fn is_step(segment: &str) -> bool {
+    segment
+        .strip_prefix("s-")
+        .is_some_and(|id| !id.is_empty() && id.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_log_follows_from_its_path() {
+        for (path, expected) in [
+            ("j-1/steps/s-3ABC/controller.gz", Some(Place::Controller)),
+            ("j-1/steps/s-3ABC/stderr.gz", Some(Place::Step)),
+            ("j-1/node/i-0a1b/bootstrap-actions/1/stderr.gz", Some(Place::Bootstrap)),
+            (
+                "j-1/containers/application_1_0001/container_1_0001_01_000002/stderr.gz",
+                Some(Place::Container),
+            ),
+            ("application_1_0001/container_1_0001_01_000002/syslog", Some(Place::Container)),
+            ("j-1/node/i-0a1b/applications/hadoop-yarn/yarn.log.2026-11-23-04.gz", Some(Place::Node)),
+            ("job.log", None),
+            ("s-files/job.log", None),
+        ] {
+            assert_eq!(place_of(path), expected, "{path}");
+        }
+        assert_eq!(step_of("j-1/steps/s-3ABC/stderr.gz"), Some("s-3ABC"));
+        assert_eq!(
+            application_of("containers/application_1_0001/container_1/stderr"),
+            Some("application_1_0001")
+        );
+    }
+
+    #[test]
+    fn scripts_and_settings_of_containers_are_not_logs() {
+        for path in ["a/stderr.gz", "a/syslog", "x.log", "a/yarn.log.2026-11-23-04.gz", "prelaunch.err"] {
+            assert!(is_log(path), "{path}");
+        }
+        for path in
+            ["launch_container.sh", "directory.info", "prelaunch.out", "job.xml", "part-00000", "x.gz"]
+        {
+            assert!(!is_log(path), "{path}");
+        }
+    }
+}
