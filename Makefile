@@ -36,8 +36,8 @@ setup: ## install into .deps/ what building and testing need
 		{ [ -z "$(CI)" ] && echo "SKIPPED Hadoop and EMR: installation failed; see the lines above"; }
 	@bootstrap/laptop.sh browser || \
 		{ [ -z "$(CI)" ] && echo "SKIPPED browser: installation failed; see the lines above"; }
-	@bootstrap/laptop.sh root || \
-		{ [ -z "$(CI)" ] && echo "SKIPPED bootstrap: installation of a Debian file tree failed; see the lines above"; }
+	@bootstrap/laptop.sh root sagemaker || \
+		{ [ -z "$(CI)" ] && echo "SKIPPED bootstrap: installation failed; see the lines above"; }
 
 # The commit that --version prints, in the programs that users run.
 build demo hadoop-demo bench hadoop-bench dist: export SENTIMILL_COMMIT := $(shell git rev-parse --short HEAD 2>/dev/null)
@@ -128,6 +128,7 @@ check: ## check format, lints, documentation, licences, scripts, workflows, figu
 	cargo clippy --release $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --all-features -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(LOCKED) $(WORKSPACE) --no-deps --document-private-items --quiet
 	.deps/bin/shellcheck $$(git ls-files -- '*.sh' bootstrap/cmake .ci/run)
+	.deps/bin/hadolint bootstrap/container/Dockerfile
 	@if bootstrap/laptop.sh workflows; \
 	then .deps/bin/actionlint -shellcheck .deps/bin/shellcheck; \
 	else [ -z "$(CI)" ] && echo "SKIPPED actionlint: installation failed; see the lines above"; fi

@@ -3,7 +3,7 @@
 # and Python 3 (hadoop and emr also require Java and Maven, browser npm, root dpkg-deb, workflows Go). Writes nothing outside
 # .deps/. A second run changes nothing and takes less than a second.
 #
-# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|emr|browser|root|bench|check|workflows|sbom|dist|fuzz|mutations ...
+# usage: bootstrap/laptop.sh build|torch|--cuda|test|hadoop|emr|browser|root|sagemaker|bench|check|workflows|sbom|dist|fuzz|mutations ...
 #   build   CMake for HDF5: the system's if it is new enough, otherwise from PyPI
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
@@ -13,8 +13,9 @@
 #   emr     jars that an EMR node has in addition: S3A and the job history server, 10 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
 #   root    a Debian file tree, in which the tests of bootstrap/ run the actions for nodes: 29 MB
+#   sagemaker  the source of sagemaker-training, with which the tests compare the entry of the container: 63 KB
 #   bench   Python packages of the engines in the benchmarks, and the AWS CLI: 1.4 GB
-#   check   cargo-deny, shellcheck, mypy and ruff
+#   check   cargo-deny, shellcheck, hadolint, mypy and ruff
 #   workflows  actionlint, which needs Go
 #   sbom    cargo-sbom, which lists the packages linked into a program
 #   dist    zig, which links programs for an older glibc, and flit, which builds the wheel of python/
@@ -64,8 +65,9 @@ main() {
             emr) jars emr "$root/bootstrap/hadoop/emr" "10 MB" ;;
             browser) browser ;;
             root) debian_root ;;
+            sagemaker) sagemaker ;;
             bench) python_set bench "1.4 GB" ;;
-            check) python_set check; link_tool shellcheck check/bin/shellcheck; cargo_tool cargo-deny "$CARGO_DENY" ;;
+            check) python_set check; link_tool shellcheck check/bin/shellcheck; link_tool hadolint check/bin/hadolint; cargo_tool cargo-deny "$CARGO_DENY" ;;
             workflows) actionlint ;;
             sbom) cargo_tool cargo-sbom "$CARGO_SBOM" ;;
             dist) python_set dist; link_zig ;;
@@ -222,6 +224,24 @@ END
     rm -rf root/usr/share/{doc,man,locale,info}
     # Last, so that an interrupted installation is repeated.
     echo "$stamp" >root.stamp
+}
+
+# Unpacks the source of sagemaker-training into .deps/sagemaker. The tests import it with the packages of .deps/s3. To build it
+# would require Python's headers.
+sagemaker() {
+    local stamp
+    stamp=$(cat "$root/bootstrap/requirements/"{setuptools,sagemaker}.txt | sha256sum)
+    [ "$(cat sagemaker/stamp 2>/dev/null)" = "$stamp" ] && return
+    say "installing the source of sagemaker-training from bootstrap/requirements/sagemaker.txt"
+    rm -rf sagemaker
+    mkdir -p sagemaker
+    virtual_environment downloads/pip
+    # For its metadata, pip runs its setup.py.
+    pip downloads/pip install setuptools
+    pip downloads/pip download sagemaker --no-build-isolation --no-binary sagemaker-training --dest downloads/source
+    tar -xzf downloads/source/sagemaker_training-*.tar.gz -C sagemaker --strip-components 2 --wildcards '*/src/sagemaker_training'
+    # Last, so that an interrupted installation is repeated.
+    echo "$stamp" >sagemaker/stamp
 }
 
 # cargo_tool NAME VERSION: compiles the package of that name into .deps/bin/NAME.

@@ -16,15 +16,22 @@ ACTIONS = "/emr/instance-controller/lib/bootstrap-actions/1"
 DOUBLES = "/doubles"
 # Time limit of commands. The slowest, which makes a virtual environment, takes four seconds on an idle machine.
 LIMIT_S = 240
-# $0 is the folder of one system, $1 the tree, $2 options of overlayfs, $3 commands for bash. The root is a mount, so that df
-# lists it.
+# $0 is the folder of one system, $1 the tree, $2 options of overlayfs, $3 commands for bash, followed by folders of this machine
+# that the commands can read under the same path. The root is a mount, so that df lists it.
 ENTER = """
 set -e
 mount -t overlay -o "lowerdir=$1,upperdir=$0/changes,workdir=$0/work$2" overlay "$0/root"
 cd "$0/root"
 mount --rbind /dev dev
 mount -t proc proc proc
-exec chroot . /usr/bin/env -i PATH=/doubles:/usr/sbin:/usr/bin HOME=/root bash -c "$3"
+commands=$3
+shift 3
+for folder in "$@"; do
+    mkdir -p ".$folder"
+    mount --bind "$folder" ".$folder"
+    mount -o remount,bind,ro ".$folder"
+done
+exec chroot . /usr/bin/env -i PATH=/doubles:/usr/sbin:/usr/bin HOME=/root bash -c "$commands"
 """
 
 
@@ -48,7 +55,8 @@ def skip(why: str) -> None:
 class CleanRoot:
     """A new system. Files that a command writes are kept for the next command; processes and mounts are not."""
 
-    def __init__(self) -> None:
+    def __init__(self, *folders: pathlib.Path) -> None:
+        self.folders = folders
         if not (TREE / "usr/bin/bash").exists():
             skip("bootstrap: .deps/root is missing; bootstrap/laptop.sh root installs it")
         self.place = tempfile.TemporaryDirectory(prefix="clean-root-")
@@ -90,7 +98,7 @@ class CleanRoot:
     def run(self, commands: str) -> subprocess.CompletedProcess:
         """Runs commands of bash in the tree."""
         command, options = entrance()
-        command += ["bash", "-c", ENTER, self.folder, TREE, options, commands]
+        command += ["bash", "-c", ENTER, self.folder, TREE, options, commands, *self.folders]
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S)
 
     def state(self) -> dict[str, str]:
@@ -117,8 +125,11 @@ def facts(done: subprocess.CompletedProcess) -> dict:
 class ActionTest(unittest.TestCase):
     """A test that runs actions in a new system."""
 
+    # Folders of this machine that the commands read.
+    FOLDERS: tuple[pathlib.Path, ...] = ()
+
     def setUp(self):
-        self.root = CleanRoot()
+        self.root = CleanRoot(*self.FOLDERS)
         self.addCleanup(self.root.close)
 
     def refused(self, commands: str, code: int, message: str) -> dict:
