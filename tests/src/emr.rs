@@ -91,10 +91,15 @@ impl Emr {
     #[track_caller]
     pub fn call(&self, operation: &str, input: &Value) -> Value {
         let target = format!("X-Amz-Target: ElasticMapReduce.{operation}");
-        let headers = ["Content-Type: application/x-amz-json-1.1", &target, &authorization("elasticmapreduce")];
+        let headers =
+            ["Content-Type: application/x-amz-json-1.1", &target, &authorization("elasticmapreduce")];
         let (status, body) = self.request("POST", "/", &headers, input.to_string().as_bytes());
         assert_eq!(status, 200, "{operation}: {}", String::from_utf8_lossy(&body));
-        if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("EMR answers in JSON") }
+        if body.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&body).expect("EMR answers in JSON")
+        }
     }
 
     /// Puts an object into the bucket.

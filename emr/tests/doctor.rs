@@ -1,0 +1,84 @@
+//! `emr doctor` on this machine, with a store and without.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+use tests::programs::{Finished, run, without_hadoop};
+use tests::s3_server::{S3Server, with_s3};
+
+fn doctor(arguments: &[&str]) -> Command {
+    let mut command = without_hadoop(Path::new(env!("CARGO_BIN_EXE_emr")));
+    command.arg("doctor").args(arguments);
+    command
+}
+
+fn json(finished: &Finished) -> Value {
+    serde_json::from_slice(&finished.stdout).unwrap()
+}
+
+#[test]
+fn facts_of_this_machine_have_the_names_of_the_bootstrap_actions() {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = json(&run(doctor(&["--json"]).env("TMPDIR", folder.path()), b"").succeeded());
+    assert_eq!(facts["arch"], std::env::consts::ARCH);
+    assert_eq!(facts["tmpdir"], folder.path().to_str().unwrap());
+    for name in ["memory_bytes", "cores", "disk_free_bytes"] {
+        assert!(facts[name].as_u64().unwrap() > 0, "{name}: {facts}");
+    }
+    for name in ["glibc", "interface"] {
+        assert!(!facts[name].as_str().unwrap().is_empty(), "{name}: {facts}");
+    }
+    let action = include_str!("../../bootstrap/emr/node-check.sh");
+    for name in ["arch", "glibc", "memory_bytes", "cores", "clock_synchronized", "tmpdir", "disk_free_bytes"]
+    {
+        assert!(action.contains(&format!("fact {name} ")), "{name}");
+        assert!(facts.get(name).is_some(), "{name}: {facts}");
+    }
+}
+
+#[test]
+fn a_folder_for_temporary_files_that_cannot_be_written_is_reported_with_a_remedy() {
+    let finished = run(doctor(&[]).env("TMPDIR", "/no/such/folder"), b"").with_code(78);
+    let said = finished.said();
+    let (_, rest) = said
+        .split_once("TMPDIR      missing  /no/such/folder: cannot be written: no such file or folder\n")
+        .expect(&said);
+    assert!(rest.trim_start().starts_with("set TMPDIR to a writable folder on a large disk\n"), "{said}");
+    assert!(finished.stderr.starts_with("emr: missing on this machine: TMPDIR"), "{}", finished.stderr);
+}
+
+#[test]
+fn a_store_is_checked_with_its_clock_and_its_conditional_puts() {
+    let server = S3Server::start_s3s_fs();
+    let url = format!("http://{}", server.address());
+    let facts =
+        json(&run(&mut with_s3(doctor(&["--run", "s3://bucket/run1", "--json"]), &url), b"").succeeded());
+    assert_eq!(facts["store_ok"], true, "{facts}");
+    assert_eq!(facts["region"], "eu-central-1");
+    assert_eq!(facts["endpoint"], server.address().to_string());
+    assert_eq!(facts["credentials"], "the environment (AWS_ACCESS_KEY_ID)");
+    assert!(!facts.to_string().contains("canary"), "{facts}");
+
+    let refused = run(&mut with_s3(doctor(&["--run", "s3://no-such-bucket/run1"]), &url), b"").with_code(78);
+    assert!(refused.said().contains("store       missing  s3://no-such-bucket/run1"), "{}", refused.said());
+    assert!(refused.said().contains("check the bucket, region= and endpoint="), "{}", refused.said());
+}
+
+#[test]
+fn the_clock_of_the_service_is_compared() {
+    // moto sends a date with each response, as Amazon does.
+    let Some(server) = S3Server::start() else { return };
+    let url = format!("http://{}", server.address());
+    let facts =
+        json(&run(&mut with_s3(doctor(&["--run", "s3://bucket/run1", "--json"]), &url), b"").succeeded());
+    assert!(facts["clock_offset_s"].as_f64().unwrap().abs() <= 5.0, "{facts}");
+}
+
+#[test]
+fn a_local_run_needs_no_credentials() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_folder = folder.path().join("run");
+    let finished = run(&mut doctor(&["--run", run_folder.to_str().unwrap(), "--json"]), b"").succeeded();
+    assert_eq!(json(&finished)["store_ok"], true);
+}
