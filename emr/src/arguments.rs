@@ -3,13 +3,21 @@
 use clap::{Parser, Subcommand};
 
 use crate::Error;
-use crate::commands::{diagnose, doctor, logs};
+use crate::commands::{diagnose, doctor, logs, plan};
+
+const EXAMPLES: &str = "\
+Examples:
+  emr plan JOB.toml
+      Check a job and print its requests, its time and its price
+
+  emr doctor
+      Check what this machine can do";
 
 /// Plan, submit and watch jobs on Amazon EMR
 ///
 /// A job file, JOB.toml, names the reviews, the run, the dataset and the cluster.
 #[derive(Parser, Clone, Debug)]
-#[command(version, disable_help_subcommand = true)]
+#[command(version, disable_help_subcommand = true, after_long_help = EXAMPLES)]
 pub struct Arguments {
     /// The subcommand.
     #[command(subcommand)]
@@ -19,6 +27,12 @@ pub struct Arguments {
 /// The subcommands, in the order in which a user needs them.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
+    /// Check a job; print its requests, time and price
+    ///
+    /// Reads a job file, checks it, and prints the requests to Amazon EMR that `emr run` would send. Nothing is sent.
+    /// With errors the exit code is 78.
+    #[command(after_long_help = plan::EXAMPLES)]
+    Plan(plan::Arguments),
     /// List or print logs of a cluster
     Logs(logs::Arguments),
     /// Find the cause of a failure in logs
@@ -31,6 +45,7 @@ impl Command {
     /// Runs the subcommand.
     pub fn run(&self) -> Result<(), Error> {
         match self {
+            Self::Plan(arguments) => plan::run(arguments),
             Self::Logs(arguments) => logs::run(arguments),
             Self::Diagnose(arguments) => diagnose::run(arguments),
             Self::Doctor(arguments) => doctor::run(arguments),

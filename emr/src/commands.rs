@@ -3,3 +3,4 @@
 pub mod diagnose;
 pub mod doctor;
 pub mod logs;
+pub mod plan;

@@ -10,5 +10,6 @@ mod error;
 pub mod finding;
 pub mod job;
 pub mod logs;
+pub mod plan;
 
 pub use error::Error;

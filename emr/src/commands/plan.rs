@@ -1,0 +1,166 @@
+//! `emr plan`: the requests of a job, its checks, its time and price.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::Error;
+use crate::finding::Finding;
+use crate::job::{EXAMPLE, Job};
+use crate::plan::Plan;
+use crate::plan::price::Estimate;
+use crate::plan::requests::Requests;
+
+/// The examples of the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  emr plan --example >JOB.toml
+      Write a job file with comments, to be edited
+
+  emr plan JOB.toml
+      Check the job; print requests, time and price";
+
+/// What to plan.
+#[derive(Args, Clone, Debug)]
+pub struct Arguments {
+    /// Job file
+    #[arg(value_name = "JOB.toml", required_unless_present = "example")]
+    pub job: Option<PathBuf>,
+    /// Print the plan as JSON
+    ///
+    /// One JSON document on standard output. Its `run_job_flow` or `add_job_flow_steps` has the arguments of the
+    /// boto3 function of this name.
+    #[arg(long)]
+    pub json: bool,
+    /// Print a complete job file with comments
+    #[arg(long, conflicts_with_all = ["job", "json"])]
+    pub example: bool,
+}
+
+/// Prints the plan. Errors in it are the result.
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let Some(path) = arguments.job.as_ref().filter(|_| !arguments.example) else {
+        return program::exit::print(EXAMPLE).map_err(Error::Output);
+    };
+    let job = Job::read(path)?;
+    let plan = Plan::of(&job, None)?;
+    let printed = if arguments.json { as_json(&job, &plan) } else { as_text(&job, &plan) };
+    program::exit::print(&printed).map_err(Error::Output)?;
+    let (errors, warnings): (Vec<_>, Vec<_>) = plan.findings.into_iter().partition(Finding::is_error);
+    for warning in warnings {
+        program::exit::notice("emr", &format!("warning: {warning}"));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Error::BadJob { path: path.clone(), findings: errors }) }
+}
+
+/// The plan as one JSON document. Requests of a plan with errors are omitted.
+fn as_json(job: &Job, plan: &Plan) -> String {
+    let mut document = match requests(plan) {
+        Value::Object(requests) => requests,
+        _ => Map::new(),
+    };
+    let uploads = plan.programs.iter().map(|program| {
+        json!({ "name": program.name, "url": program.url.to_string(), "sha256": program.sha256, "bytes": program.bytes })
+    });
+    let mut add = |name: &str, value: Value| document.insert(name.to_owned(), value);
+    add("name", json!(job.name));
+    add("run_id", json!(plan.run_id));
+    add("job", json!(plan.record));
+    add("uploads", uploads.collect());
+    add("estimate", json!(plan.estimate));
+    add("findings", json!(plan.findings));
+    pretty(&Value::Object(document))
+}
+
+fn requests(plan: &Plan) -> Value {
+    if plan.is_runnable() { json!(plan.requests) } else { Value::Null }
+}
+
+fn as_text(job: &Job, plan: &Plan) -> String {
+    let mut lines = vec![
+        field("run", &format!("{}, id {}", job.run, plan.run_id)),
+        field("dataset", &job.dataset.to_string()),
+    ];
+    let uploads: Vec<_> = plan
+        .programs
+        .iter()
+        .map(|program| format!("{} {}", program.name, mebibytes(program.bytes)))
+        .collect();
+    let staging = job.staging.as_ref().map(ToString::to_string).unwrap_or_default();
+    lines.push(field("upload", &format!("{} to {staging}", uploads.join(", "))));
+    lines.push(field("cluster", &cluster(plan)));
+    lines.push(field("time", &time(plan.estimate.as_ref())));
+    lines.push(field("price", &price(plan.estimate.as_ref())));
+    if plan.is_runnable() {
+        lines.push(String::new());
+        lines.push(pretty(&requests(plan)));
+    }
+    format!("{}\n", lines.join("\n").trim_end())
+}
+
+fn field(name: &str, value: &str) -> String {
+    format!("{name:<18}{value}")
+}
+
+fn cluster(plan: &Plan) -> String {
+    let request = match &plan.requests {
+        Requests::AddJobFlowSteps(request) => return format!("{}, which is running", request.job_flow_id),
+        Requests::RunJobFlow(request) => request,
+    };
+    let groups = request.instances.instance_groups.iter().map(|group| {
+        let spot = if group.market == "SPOT" { " spot" } else { "" };
+        format!("{} {} × {}{spot}", group.name, group.instance_count, group.instance_type)
+    });
+    let fleets = request.instances.instance_fleets.iter().map(|fleet| {
+        format!(
+            "{} {} on-demand and {} spot units",
+            fleet.name, fleet.target_on_demand_capacity, fleet.target_spot_capacity
+        )
+    });
+    let nodes: Vec<_> = groups.chain(fleets).collect();
+    let end = match request.instances.keep_job_flow_alive_when_no_steps {
+        true => format!("terminated after {} s without work", request.auto_termination_policy.idle_timeout),
+        false => "terminated after the job".to_owned(),
+    };
+    format!("{}: {}; {end}", request.release_label, nodes.join(", "))
+}
+
+fn time(estimate: Option<&Estimate>) -> String {
+    let Some(estimate) = estimate else {
+        return "unknown; set input.bytes or pass --online for an estimate".to_owned();
+    };
+    let minutes = |s: f64| format!("{:.1} min", s / 60.0);
+    format!(
+        "about {}: start {}, Hadoop job {}, merge {}",
+        minutes(estimate.total_s()),
+        minutes(estimate.start_s),
+        minutes(estimate.job_s),
+        minutes(estimate.merge_s)
+    )
+}
+
+fn price(estimate: Option<&Estimate>) -> String {
+    match estimate {
+        None => "unknown".to_owned(),
+        Some(Estimate { cost: Some(cost), .. }) => format!(
+            "about {:.2} {}: EC2 {:.2}, EMR {:.2}; without storage, requests and transfer",
+            cost.total(),
+            cost.currency,
+            cost.ec2,
+            cost.emr
+        ),
+        Some(estimate) => {
+            format!("unknown; [prices.instances] lacks {}", estimate.types_without_price.join(", "))
+        }
+    }
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+fn pretty(value: &Value) -> String {
+    let text = serde_json::to_string_pretty(value).expect("texts and numbers can be written as JSON");
+    format!("{text}\n")
+}

@@ -1,0 +1,78 @@
+//! A job as requests to Amazon EMR, with the checks before they are sent. Makes no client and sends nothing.
+
+mod checks;
+mod client_requests;
+pub mod instance_types;
+mod new_cluster;
+pub mod price;
+pub mod programs;
+pub mod releases;
+pub mod requests;
+mod steps;
+
+use std::collections::BTreeMap;
+
+use crate::Error;
+use crate::finding::Finding;
+use crate::job::{Job, JobRecord};
+use price::Estimate;
+use programs::Program;
+use requests::{AddJobFlowSteps, Requests};
+
+pub use steps::{MERGE, Scheme, file_names, job_name, streaming};
+
+/// All that a job sends, what it costs, and what is wrong with it.
+#[derive(Debug)]
+pub struct Plan {
+    /// The id of the run.
+    pub run_id: String,
+    /// The requests.
+    pub requests: Requests,
+    /// The files that are uploaded before the requests.
+    pub programs: Vec<Program>,
+    /// The content of `job.json` in the run.
+    pub record: JobRecord,
+    /// Time and price, if the size of the input is known.
+    pub estimate: Option<Estimate>,
+    /// Errors and warnings.
+    pub findings: Vec<Finding>,
+}
+
+impl Plan {
+    /// Plans a job for EMR. `input_bytes` is the size of the input, if it was measured; else that of the job file.
+    pub fn of(job: &Job, input_bytes: Option<u64>) -> Result<Self, Error> {
+        let cluster = job.cluster()?;
+        let (programs, mut findings) = programs::read(job);
+        let requests = match &cluster.id {
+            // Another job's steps can wait on this cluster. If the Hadoop job fails, merge fails at once.
+            Some(id) => Requests::AddJobFlowSteps(AddJobFlowSteps {
+                job_flow_id: id.clone(),
+                steps: steps::steps(job, &programs, "CONTINUE"),
+            }),
+            None => {
+                let action = if cluster.keep { "CANCEL_AND_WAIT" } else { "TERMINATE_CLUSTER" };
+                let steps = steps::steps(job, &programs, action);
+                Requests::RunJobFlow(Box::new(new_cluster::run_job_flow(job, cluster, steps)))
+            }
+        };
+        findings.extend(checks::check(job, cluster, &programs, &requests));
+        let digests: BTreeMap<_, _> =
+            programs.iter().map(|program| (program.name.clone(), program.sha256.clone())).collect();
+        Ok(Self {
+            run_id: job.run_id(),
+            record: job.record(&digests),
+            estimate: input_bytes.or(job.input.bytes).and_then(|bytes| price::estimate(job, bytes)),
+            requests,
+            programs,
+            findings,
+        })
+    }
+
+    /// Whether the job can be started.
+    pub fn is_runnable(&self) -> bool {
+        !self.findings.iter().any(Finding::is_error)
+    }
+}
+
+#[cfg(test)]
+mod tests;

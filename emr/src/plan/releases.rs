@@ -1,0 +1,134 @@
+//! EMR's releases and AWS's regions, as of 2026-09-08: what exists, and the glibc of each release.
+//!
+//! Source: Amazon's release guide and the answers of ListReleaseLabels.
+
+/// The date of these lists, for messages.
+pub const DATE: &str = "2026-09-08";
+
+/// The newest release of each minor version that is known, for the two supported major versions.
+const NEWEST: [(u32, u32); 2] = [(7, 14), (6, 15)];
+/// Patch releases beyond `.0`.
+const PATCHES: [(u32, u32, u32); 8] =
+    [(6, 0, 1), (6, 1, 1), (6, 2, 1), (6, 3, 1), (6, 8, 1), (6, 9, 1), (6, 10, 1), (6, 11, 1)];
+
+/// Regions with EMR.
+const REGIONS: [&str; 37] = [
+    "af-south-1",
+    "ap-east-1",
+    "ap-east-2",
+    "ap-northeast-1",
+    "ap-northeast-2",
+    "ap-northeast-3",
+    "ap-south-1",
+    "ap-south-2",
+    "ap-southeast-1",
+    "ap-southeast-2",
+    "ap-southeast-3",
+    "ap-southeast-4",
+    "ap-southeast-5",
+    "ap-southeast-7",
+    "ca-central-1",
+    "ca-west-1",
+    "cn-north-1",
+    "cn-northwest-1",
+    "eu-central-1",
+    "eu-central-2",
+    "eu-north-1",
+    "eu-south-1",
+    "eu-south-2",
+    "eu-west-1",
+    "eu-west-2",
+    "eu-west-3",
+    "il-central-1",
+    "me-central-1",
+    "me-south-1",
+    "mx-central-1",
+    "sa-east-1",
+    "us-east-1",
+    "us-east-2",
+    "us-gov-east-1",
+    "us-gov-west-1",
+    "us-west-1",
+    "us-west-2",
+];
+
+/// A release label: `emr-7.14.0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Release {
+    major: u32,
+    minor: u32,
+    patch: u32,
+}
+
+/// What is known of a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// It exists.
+    Exists,
+    /// It is newer than this list.
+    Newer,
+    /// It does not exist.
+    Missing,
+    /// It has Hadoop 2, with which the programs are not tested.
+    TooOld,
+}
+
+impl Release {
+    /// Parses a label.
+    pub fn parse(label: &str) -> Option<Self> {
+        let mut parts = label.strip_prefix("emr-")?.split('.').map(|part| part.parse().ok());
+        let release = Self { major: parts.next()??, minor: parts.next()??, patch: parts.next()?? };
+        parts.next().is_none().then_some(release)
+    }
+
+    /// Whether it exists.
+    pub fn known(self) -> Known {
+        match NEWEST.iter().find(|(major, _)| *major == self.major) {
+            None if self.major > NEWEST[0].0 => Known::Newer,
+            None => Known::TooOld,
+            Some((major, minor)) if self.minor > *minor && *major == NEWEST[0].0 => Known::Newer,
+            Some((_, minor)) if self.minor > *minor => Known::Missing,
+            Some(_) if self.patch == 0 || PATCHES.contains(&(self.major, self.minor, self.patch)) => {
+                Known::Exists
+            }
+            Some((major, _)) if *major == NEWEST[0].0 => Known::Newer,
+            Some(_) => Known::Missing,
+        }
+    }
+
+    /// The glibc of its Linux: Amazon Linux 2023 from release 7, Amazon Linux 2 before.
+    pub fn glibc(self) -> (u32, u32) {
+        if self.major >= 7 { (2, 34) } else { (2, 26) }
+    }
+}
+
+/// Whether EMR exists in a region, as far as this list knows.
+pub fn is_region(region: &str) -> bool {
+    REGIONS.contains(&region)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_exists_or_is_newer_or_is_wrong() {
+        let known = |label: &str| Release::parse(label).map(Release::known);
+        for (label, expected) in [
+            ("emr-7.14.0", Some(Known::Exists)),
+            ("emr-6.11.1", Some(Known::Exists)),
+            ("emr-7.15.0", Some(Known::Newer)),
+            ("emr-8.0.0", Some(Known::Newer)),
+            ("emr-6.99.0", Some(Known::Missing)),
+            ("emr-6.12.1", Some(Known::Missing)),
+            ("emr-5.36.0", Some(Known::TooOld)),
+            ("emr-7.14", None),
+            ("7.14.0", None),
+            ("emr-7.14.0.1", None),
+        ] {
+            assert_eq!(known(label), expected, "{label}");
+        }
+        assert_eq!(Release::parse("emr-7.0.0").unwrap().glibc(), (2, 34));
+        assert_eq!(Release::parse("emr-6.15.0").unwrap().glibc(), (2, 26));
+    }
+}

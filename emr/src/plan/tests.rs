@@ -1,0 +1,254 @@
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+use crate::job::EXAMPLE;
+
+const FLEETS: &str = "[[cluster.fleets]]\nrole = \"primary\"\ntypes = { \"m6i.xlarge\" = 1 }\non-demand = 1\n\
+                      [[cluster.fleets]]\nrole = \"core\"\ntypes = { \"m6i.2xlarge\" = 8 }\non-demand = 16\ndisk-gib = 100\n\
+                      [[cluster.fleets]]\nrole = \"task\"\ntypes = { \"m6i.2xlarge\" = 8, \"m5.4xlarge\" = 16 }\nspot = 64\n\
+                      spot-timeout-action = \"terminate-cluster\"\n";
+
+/// An ELF header for this machine, without sections.
+fn elf(machine: u8) -> Vec<u8> {
+    let mut header = vec![0_u8; 64];
+    header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    header[16..21].copy_from_slice(&[3, 0, machine, 0, 1]);
+    (header[52], header[54], header[58]) = (64, 56, 64);
+    header
+}
+
+const X86_64: u8 = 62;
+const AARCH64: u8 = 183;
+
+/// A folder with programs of this machine.
+fn programs(machine: u8) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["mapper", "combiner", "reducer", "merge"] {
+        let content = [elf(machine), name.as_bytes().to_vec()].concat();
+        fs::write(folder.path().join(name), content).unwrap();
+    }
+    folder
+}
+
+fn job(text: &str, programs: &Path) -> Job {
+    let folder = format!("programs = \"{}\"\n", programs.display());
+    let first = text.find("\n[").unwrap() + 1;
+    let text = [&text[..first], &folder, &text[first..]].concat();
+    Job::parse(Path::new("/jobs/JOB.toml"), &text)
+        .unwrap_or_else(|error| panic!("{error}: {:?}", error.details()))
+}
+
+fn planned(text: &str) -> Plan {
+    let programs = programs(X86_64);
+    Plan::of(&job(text, programs.path()), None).unwrap()
+}
+
+fn with_fleets() -> String {
+    let groups = EXAMPLE.find("[[cluster.groups]]").unwrap()..EXAMPLE.find("# Fleets").unwrap();
+    EXAMPLE.replace(&EXAMPLE[groups], FLEETS)
+}
+
+fn running() -> String {
+    let cluster = EXAMPLE.find("[cluster]").unwrap()..EXAMPLE.find("[prices]").unwrap();
+    EXAMPLE.replace(&EXAMPLE[cluster], "[cluster]\nid = \"j-2AXXXXXXGAPLF\"\nregion = \"eu-central-1\"\n")
+}
+
+/// The findings of a plan, as text.
+fn found(plan: &Plan) -> Vec<String> {
+    plan.findings.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_requests_are_the_golden_ones() {
+    for (name, text) in [("groups", EXAMPLE.to_owned()), ("fleets", with_fleets()), ("running", running())] {
+        let plan = planned(&text);
+        assert!(plan.is_runnable(), "{:#?}", plan.findings);
+        let requests = serde_json::to_string_pretty(&json!(plan.requests)).unwrap() + "\n";
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/plan/golden/{name}.json"));
+        if env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::create_dir_all(golden.parent().unwrap()).unwrap();
+            fs::write(&golden, &requests).unwrap();
+        }
+        let expected = fs::read_to_string(&golden).unwrap();
+        assert_eq!(requests, expected, "UPDATE_GOLDEN=1 renews {}", golden.display());
+    }
+}
+
+/// The fields of a request of Amazon's client are compared by the names of the API, with underscores and case removed.
+#[test]
+fn the_client_sends_what_is_planned() {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
+    for text in [EXAMPLE.to_owned(), with_fleets(), running()] {
+        let plan = planned(&text);
+        let (client, planned) = match &plan.requests {
+            Requests::RunJobFlow(request) => (format!("{:?}", request.request()), json!(request)),
+            Requests::AddJobFlowSteps(request) => (format!("{:?}", request.request()), json!(request)),
+        };
+        let client = plain(&client);
+        let mut leaves = Vec::new();
+        collect(&planned, &mut leaves);
+        assert!(leaves.len() > 25, "{leaves:?}");
+        for (name, value) in leaves {
+            let shown = match value {
+                Value::String(text) => plain(&format!("{text:?}")).trim_matches('"').to_owned(),
+                value => value.to_string(),
+            };
+            assert!(client.contains(&plain(&name)), "{name}: {client}");
+            assert!(client.contains(&shown), "{name} = {shown}: {client}");
+        }
+    }
+}
+
+/// The values of a JSON document that are neither objects nor lists, with their names.
+fn collect(value: &Value, leaves: &mut Vec<(String, Value)>) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(name, value)| match value {
+            Value::Array(values) => {
+                let texts = values.iter().filter(|value| value.is_string());
+                leaves.extend(texts.map(|value| (name.clone(), value.clone())));
+                collect(value, leaves);
+            }
+            Value::Object(_) => collect(value, leaves),
+            value => leaves.push((name.clone(), value.clone())),
+        }),
+        Value::Array(values) => values.iter().for_each(|value| collect(value, leaves)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_plan_has_no_credentials_of_the_environment() {
+    let plan = planned(EXAMPLE);
+    let all = format!("{:?}", plan.requests);
+    for secret in ["AWS_SECRET", "aws_secret", "session_token"] {
+        assert!(!all.contains(secret), "{all}");
+    }
+}
+
+#[test]
+fn the_second_step_is_valid_bash_and_stops_at_the_first_failure() {
+    let checked = Command::new("bash").args(["-n", "-c", steps::MERGE_STEP]).status().unwrap();
+    assert!(checked.success());
+    let shellcheck = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/bin/shellcheck");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plan/merge_step.sh");
+    let mut command = Command::new(&shellcheck);
+    let checked = command.args(["--shell=bash", "--norc"]).arg(script).stdout(Stdio::piped()).output();
+    let checked = checked.unwrap_or_else(|error| panic!("{}: {error}", shellcheck.display()));
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
+}
+
+#[test]
+fn wrong_jobs_are_refused_before_any_request() {
+    #[rustfmt::skip]
+    let cases = [
+        ("\"s3://bucket/reviews/\"", "\"reviews.json\"", "input.places: \"/jobs/reviews.json\", expected s3:// or hdfs:// URLs"),
+        ("\"s3://bucket/reviews/\"", "\"https://host/x\"", "input.places: \"https://host/x\", expected s3://"),
+        ("\"s3://bucket/reviews/\"", "\"s3://bucket/a,b\"", "input.places: \"s3://bucket/a,b\", expected a URL without commas"),
+        ("dataset = \"s3://bucket/datasets/reviews.h5\"", "dataset = \"reviews.h5\"", "dataset: \"/jobs/reviews.h5\", expected an s3:// URL"),
+        ("vocabulary-size = 10000", "without = \"x.h5\"", "output.without: \"/jobs/x.h5\", expected an s3:// URL"),
+        ("preset = \"amazon2018\"", "text-field = \"'\\\"\"", "input: the value \"'\\\"\", expected a value that is not empty"),
+        ("release = \"emr-7.14.0\"", "release = \"emr-6.12.1\"", "cluster.release: emr-6.12.1 does not exist"),
+        ("release = \"emr-7.14.0\"", "release = \"emr-5.36.0\"", "cluster.release: emr-5.36.0 has Hadoop 2"),
+        ("release = \"emr-7.14.0\"", "release = \"7\"", "cluster.release: \"7\", expected a release"),
+        ("\"m6i.xlarge\"", "\"p3.2xlarge\"", "cluster.groups[0].type: p3.2xlarge has GPUs that CUDA 13 no longer supports"),
+        ("\"m6i.xlarge\"", "\"t3.xlarge\"", "cluster.groups[0].type: t3.xlarge is burstable; EMR does not have it"),
+        ("\"m6i.xlarge\"", "\"m6i.5xlarge\"", "cluster.groups[0].type: m6i has no such size, expected one of xlarge, 2xlarge"),
+        ("\"m6i.xlarge\"", "\"m7g.xlarge\"", "cluster.groups[0].type: m7g.xlarge has aarch64 processors, expected x86_64"),
+    ];
+    for (from, to, expected) in cases {
+        assert!(EXAMPLE.contains(from), "{from}");
+        let plan = planned(&EXAMPLE.replacen(from, to, 1));
+        assert!(!plan.is_runnable(), "{to}");
+        assert!(found(&plan).iter().any(|found| found.contains(expected)), "{expected}: {:#?}", found(&plan));
+    }
+}
+
+#[test]
+fn what_may_be_newer_than_the_lists_is_a_warning() {
+    #[rustfmt::skip]
+    let cases = [
+        ("region = \"eu-central-1\"", "region = \"eu-central-9\"", "cluster.region: eu-central-9 is not in the list"),
+        ("release = \"emr-7.14.0\"", "release = \"emr-7.20.0\"", "cluster.release: emr-7.20.0 is newer than the list"),
+        ("\"m6i.xlarge\"", "\"m99i.xlarge\"", "cluster.groups[0].type: m99i.xlarge is not in the list"),
+        ("keep = false", "keep = true", "cluster.keep: the cluster waits for 900 s after the job"),
+        ("log = \"s3://bucket/logs/\"\n", "", "cluster.log: no log folder"),
+    ];
+    for (from, to, expected) in cases {
+        let plan = planned(&EXAMPLE.replacen(from, to, 1));
+        assert!(plan.is_runnable(), "{:#?}", found(&plan));
+        assert!(found(&plan).iter().any(|found| found.contains(expected)), "{expected}: {:#?}", found(&plan));
+    }
+    assert_eq!(found(&planned(EXAMPLE)), Vec::<String>::new());
+}
+
+#[test]
+fn a_step_of_more_than_10240_characters_is_refused() {
+    let places =
+        (0..400).map(|n| format!("\"s3://bucket/reviews/part-{n:05}\"")).collect::<Vec<_>>().join(", ");
+    let plan = planned(&EXAMPLE.replace("\"s3://bucket/reviews/\"", &places));
+    let Requests::RunJobFlow(request) = &plan.requests else { panic!("a new cluster is planned") };
+    let characters = request.steps[0].hadoop_jar_step.characters();
+    let jar = &request.steps[0].hadoop_jar_step;
+    assert_eq!(characters, jar.jar.len() + jar.args.iter().map(String::len).sum::<usize>());
+    let expected = format!("has {characters} characters, expected at most 10240, the limit of EMR");
+    assert!(!plan.is_runnable() && found(&plan)[0].contains(&expected), "{:?}", found(&plan));
+}
+
+#[test]
+fn programs_that_the_nodes_cannot_run_are_refused() {
+    let arm = programs(AARCH64);
+    let plan = Plan::of(&job(EXAMPLE, arm.path()), None).unwrap();
+    assert_eq!(plan.findings.iter().filter(|finding| finding.found.contains("x86_64 processors")).count(), 3);
+    let graviton = EXAMPLE.replace("m6i.", "m7g.");
+    assert!(Plan::of(&job(&graviton, arm.path()), None).unwrap().is_runnable());
+
+    // The program of this test requires a newer glibc than that of emr-6.
+    let mixed = programs(X86_64);
+    fs::copy(env::current_exe().unwrap(), mixed.path().join("merge")).unwrap();
+    let plan = Plan::of(&job(&EXAMPLE.replace("emr-7.14.0", "emr-6.15.0"), mixed.path()), None).unwrap();
+    let found = found(&plan);
+    assert!(found.len() == 1 && found[0].contains("/merge: requires glibc 2.3"), "{found:?}");
+    assert!(
+        found[0].contains("expected at most 2.26, that of emr-6.15.0; build with `make dist`"),
+        "{found:?}"
+    );
+
+    fs::write(mixed.path().join("reducer"), "#!/bin/sh\n").unwrap();
+    fs::remove_file(mixed.path().join("mapper")).unwrap();
+    let plan = Plan::of(&job(EXAMPLE, mixed.path()), None).unwrap();
+    let found = self::found(&plan);
+    assert!(found.iter().any(|found| found.contains("/reducer: not a 64-bit ELF file")), "{found:?}");
+    assert!(
+        found.iter().any(|found| found.contains("/mapper: no such file, expected the program mapper")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn stop_words_are_sent_to_the_tasks_under_one_name() {
+    let folder = programs(X86_64);
+    let words = folder.path().join("my words");
+    fs::write(&words, "the\n").unwrap();
+    let text =
+        EXAMPLE.replace("stopwords = \"none\"", &format!("stopwords = {:?}", words.display().to_string()));
+    let plan = Plan::of(&job(&text, folder.path()), None).unwrap();
+    let args = plan.requests.steps()[0].hadoop_jar_step.args.join(" ");
+    assert!(
+        args.contains("/stopwords.txt#stopwords.txt") && args.contains("--stopwords stopwords.txt"),
+        "{args}"
+    );
+    assert!(plan.is_runnable() && plan.record.programs.contains_key("stopwords.txt"));
+}
+
+#[test]
+fn a_job_without_a_cluster_cannot_be_planned() {
+    let small = "name = \"x\"\nrun = \"run\"\ndataset = \"x.h5\"\n[input]\nplaces = [\"x\"]\n";
+    let folder = programs(X86_64);
+    let error = Plan::of(&job(small, folder.path()), None).unwrap_err().to_string();
+    assert!(error.starts_with("JOB.toml: cluster: no such table"), "{error}");
+}
