@@ -21,6 +21,7 @@
 #   dist    zig, which links programs for an older glibc, and flit, which builds the wheel of python/
 #   fuzz    cargo-fuzz
 #   mutations  cargo-mutants
+#   --json  as the last line of standard output, a JSON object: groups, folder, and whether anything was installed
 set -euo pipefail
 
 CMAKE_AT_LEAST=3.26
@@ -43,10 +44,14 @@ PYTHON=${PYTHON:-python3}
 # Files in site-packages that a program needs to link and load PyTorch on a CPU.
 LIBTORCH_FILES=(torch/lib/lib{torch_cpu,c10}.so torch/lib/libgomp.so.1 nvidia/cu13/lib/lib{cudart,cupti}.so.13)
 
+# Set by --json. Groups, and whether a tool was installed, in JSON.
+json='' groups='' installed=false
+
 main() {
     root=$(cd "$(dirname "$0")/.." && pwd)
     [ $# -gt 0 ] || usage
     local set torch=
+    case " $* " in *" --json "*) json=yes ;; esac
     mkdir -p "$root/.deps/bin"
     deps=$(cd "$root/.deps" && pwd -P)
     cd "$deps"
@@ -56,6 +61,7 @@ main() {
     trap 'rm -rf "$deps/downloads"' EXIT
     for set in "$@"; do
         case $set in
+            --json) ;;
             build) compilers; cmake_for_hdf5 ;;
             torch) torch=${torch:-part} ;;
             --cuda) torch=whole ;;
@@ -75,9 +81,24 @@ main() {
             mutations) cargo_tool cargo-mutants "$CARGO_MUTANTS" ;;
             *) usage ;;
         esac
+        [ "$set" = --json ] || groups+="${groups:+,}\"${set#--}\""
     done
     # Last, so that `torch test` downloads PyTorch once.
     [ -z "$torch" ] || pytorch "$torch"
+    report true "\"installed\":$installed"
+}
+
+# report OK FACTS: prints a JSON object, if --json was passed.
+report() {
+    [ -n "$json" ] || return 0
+    printf '{"action":"laptop","ok":%s,"groups":[%s],"folder":%s,%s}\n' "$1" "$groups" "$(text "$deps")" "$2"
+}
+
+# text STRING: prints it as JSON.
+text() {
+    local value=${1//[[:cntrl:]]/ }
+    value=${value//\\/\\\\}
+    printf '"%s"' "${value//\"/\\\"}"
 }
 
 usage() {
@@ -388,11 +409,13 @@ need() {
 }
 
 say() {
+    installed=true
     echo "bootstrap: $*" >&2
 }
 
 fail() {
     echo "bootstrap: error: $*" >&2
+    report false "\"error\":$(text "$*")"
     exit 1
 }
 

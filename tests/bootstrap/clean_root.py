@@ -34,6 +34,28 @@ done
 exec chroot . /usr/bin/env -i PATH=/doubles:/usr/sbin:/usr/bin HOME=/root bash -c "$commands"
 """
 
+# A Python program that makes network interfaces with these names, and the default route through one that starts with `+`. Then
+# it runs the commands.
+INTERFACES = """
+import ctypes, fcntl, socket, struct, subprocess, sys
+commands, *names = sys.argv[1:]
+control, kept = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), []
+fcntl.ioctl(control, 0x8914, struct.pack("16sH22x", b"lo", 0x41))  # SIOCSIFFLAGS: up, running
+for at, name in enumerate(names):
+    kept.append(open("/dev/net/tun", "r+b", buffering=0))
+    device = name.lstrip("+").encode()
+    fcntl.ioctl(kept[-1], 0x400454CA, struct.pack("16sH14x", device, 0x1001))  # TUNSETIFF
+    address = lambda last: struct.pack("H2x4s8x", socket.AF_INET, bytes([10, 0, at, last]))
+    fcntl.ioctl(control, 0x8916, struct.pack("16s16s8x", device, address(2)))  # SIOCSIFADDR
+    fcntl.ioctl(control, 0x8914, struct.pack("16sH22x", device, 0x41))
+    if name.startswith("+"):
+        text = ctypes.create_string_buffer(device)
+        nowhere = struct.pack("H14x", socket.AF_INET)
+        route = struct.pack("L16s16s16sHhLPhPLLH", 0, nowhere, nowhere, nowhere, 1, 0, 0, 0, 0, ctypes.addressof(text), 0, 0, 0)
+        fcntl.ioctl(control, 0x890B, route)  # SIOCADDRT
+sys.exit(subprocess.run(["bash", "-c", commands]).returncode)
+"""
+
 
 def entrance() -> tuple[list[str], str]:
     """The command that starts others as root in namespaces of their own, and options of overlayfs in them."""

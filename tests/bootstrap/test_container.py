@@ -11,8 +11,7 @@ import sys
 import tempfile
 import unittest
 
-from clean_root import PROJECT, ActionTest, skip
-from test_gpu_node import INTERFACES
+from clean_root import INTERFACES, PROJECT, ActionTest, skip
 
 CONTAINER = PROJECT / "bootstrap/container"
 PROGRAMS = pathlib.Path(os.environ.get("SENTIMILL_PROGRAMS", PROJECT / "target/debug")).resolve()

@@ -1,5 +1,6 @@
 """The actions of bootstrap/emr/ in a clean root, each delivered as one file."""
 
+import json
 import re
 import unittest
 
@@ -188,8 +189,29 @@ class ShipLogs(EmrTest):
         done = self.root.run(f"""
             {self.action} --to s3://logs --every 9 /var/log/one.log; first=$(cat /var/lib/sentimill/ship-logs/pid)
             {self.action} --to s3://logs --every 8 /var/log/one.log
-            ! kill -0 $first 2>/dev/null && pgrep -fc '[s]hip-logs.sh --copy'""")
+            ! kill -0 $first 2>/dev/null && pgrep -P 1 -fc 'ship-logs.sh --copy'""")
         self.assertEqual(done.stdout.splitlines()[-1], "1", done.stderr)
+
+    def test_systemd_keeps_the_process_where_it_runs(self):
+        # A systemctl of the few commands that the action needs.
+        self.root.double("systemctl", """
+            pid=/pid unit=/etc/systemd/system/sentimill-ship-logs.service
+            echo "$*" >>/systemctl
+            case $1 in
+                is-active) grep -qz ship-logs /proc/"$(cat $pid)"/cmdline 2>/dev/null ;;
+                stop) kill "$(cat $pid)"; while "$0" is-active; do sleep 0.05; done ;;
+                enable) $(sed -n 's/^ExecStart=//p' $unit) >/dev/null 2>&1 & echo $! >$pid ;;
+                daemon-reload) [ -e $unit ] ;;
+                *) exit 1 ;;
+            esac""")
+        self.root.double("aws", self.AWS)
+        run = f"mkdir -p /run/systemd/system /etc/systemd/system; {self.action} --to s3://logs --every 1 /var/log/one.log"
+        done = self.root.run(f"{run}; {run}; {self.WAIT.format(what='[ -e /store/logs/*/var/log/one.log ]')}; {run}5; cat /systemctl")
+        lines = done.stdout.splitlines()
+        self.assertEqual([json.loads(line)["kept"] for line in lines[:3]], [False, True, False], done.stderr)
+        changes = [line for line in lines[3:] if not line.startswith("is-active")]
+        start = ["daemon-reload", "enable --quiet --now sentimill-ship-logs.service"]
+        self.assertEqual(changes, [*start, "stop sentimill-ship-logs.service", *start])
 
     def test_places_that_could_contain_a_secret_are_refused(self):
         for place in ("s3://key:secret@logs/job", "https://logs.s3.amazonaws.com/?X-Amz-Signature=1", "/var/log"):
