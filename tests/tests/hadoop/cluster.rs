@@ -22,9 +22,13 @@ use crate::left_behind::{KEY_ID, SECRET};
 /// two cores.
 pub const LIMIT: Duration = Duration::from_secs(600);
 
-const SETTINGS: [&str; 2] = [
+const SETTINGS: [&str; 4] = [
     // Keeps the folders of containers after their job, so that they can be searched.
     "yarn:yarn.nodemanager.delete.debug-delay-sec=3600",
+    // Without control groups, nodes then compare the memory of containers with their limit, as on EMR. A reducer and its JVM
+    // are close to the cluster's limit of 512 MB.
+    "yarn:yarn.nodemanager.resource.memory.enforced=false",
+    "mapred:mapreduce.reduce.memory.mb=768",
     // A node that is silent for this time is lost.
     "yarn:yarn.nm.liveness-monitor.expiry-interval-ms=20000",
 ];

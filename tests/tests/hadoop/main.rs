@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod cluster;
+mod diagnosed;
 mod failing;
 mod given;
 mod job;
