@@ -3,15 +3,15 @@
 use clap::{Parser, Subcommand};
 
 use crate::Error;
-use crate::commands::{diagnose, doctor, logs, plan};
+use crate::commands::{cancel, diagnose, doctor, list, logs, plan, run, status, terminate, watch};
 
 const EXAMPLES: &str = "\
 Examples:
   emr plan JOB.toml
       Check a job and print its requests, its time and its price
 
-  emr doctor
-      Check what this machine can do";
+  emr run JOB.toml
+      Run it on Amazon EMR, and print the ledger and the cost";
 
 /// Plan, submit and watch jobs on Amazon EMR
 ///
@@ -33,10 +33,22 @@ pub enum Command {
     /// With errors the exit code is 78.
     #[command(after_long_help = plan::EXAMPLES)]
     Plan(plan::Arguments),
+    /// Run a job on EMR, on a Hadoop cluster or on this machine
+    Run(run::Arguments),
+    /// Follow a job on EMR until it ends
+    Watch(watch::Arguments),
+    /// Print the state of a job and its cost so far
+    Status(status::Arguments),
     /// List or print logs of a cluster
     Logs(logs::Arguments),
     /// Find the cause of a failure in logs
     Diagnose(diagnose::Arguments),
+    /// Cancel the steps of a job
+    Cancel(cancel::Arguments),
+    /// End the cluster of a job
+    Terminate(terminate::Arguments),
+    /// List the clusters that emr created
+    List(list::Arguments),
     /// Check what this machine can do
     Doctor(doctor::Arguments),
 }
@@ -46,8 +58,14 @@ impl Command {
     pub fn run(&self) -> Result<(), Error> {
         match self {
             Self::Plan(arguments) => plan::run(arguments),
+            Self::Run(arguments) => run::run(arguments),
+            Self::Watch(arguments) => watch::run(arguments),
+            Self::Status(arguments) => status::run(arguments),
             Self::Logs(arguments) => logs::run(arguments),
             Self::Diagnose(arguments) => diagnose::run(arguments),
+            Self::Cancel(arguments) => cancel::run(arguments),
+            Self::Terminate(arguments) => terminate::run(arguments),
+            Self::List(arguments) => list::run(arguments),
             Self::Doctor(arguments) => doctor::run(arguments),
         }
     }

@@ -7,6 +7,7 @@ use program::exit::Exit;
 use thiserror::Error;
 
 use crate::finding::Finding;
+use crate::{client, runner, submission};
 
 /// Why a command failed.
 #[derive(Debug, Error)]
@@ -68,6 +69,80 @@ pub enum Error {
         /// All deviations.
         findings: Vec<Finding>,
     },
+    /// A request to EMR failed.
+    #[error(transparent)]
+    Emr(#[from] client::Failure),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// The job was not submitted.
+    #[error(transparent)]
+    Submission(#[from] submission::Error),
+    /// A runner failed.
+    #[error(transparent)]
+    Runner(#[from] runner::Error),
+    /// A file cannot be read or written.
+    #[error("{}: cannot use the file", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A manifest cannot be parsed.
+    #[error(
+        "{place}: found something else than a manifest of merge, expected the manifest of the dataset; choose another dataset in the job file"
+    )]
+    BadManifest {
+        /// The manifest.
+        place: String,
+    },
+    /// A place cannot be used.
+    #[error("{place}: {found}")]
+    BadPlace {
+        /// The path or URL.
+        place: String,
+        /// Why.
+        found: String,
+    },
+    /// The job has no cluster.
+    #[error("{run}: no cluster was started for this run; start it with emr run {}", job.display())]
+    NotSubmitted {
+        /// The job file.
+        job: PathBuf,
+        /// Its run.
+        run: String,
+    },
+    /// A cluster without a log folder.
+    #[error(
+        "{cluster}: keeps no logs, expected a log folder; set cluster.log in the job file for the next cluster"
+    )]
+    NoLogs {
+        /// The cluster.
+        cluster: String,
+    },
+    /// Termination protection is on.
+    #[error(
+        "{cluster}: termination protection is on, expected it off; turn it off with aws emr modify-cluster-attributes --cluster-id {cluster} --no-termination-protected"
+    )]
+    Protected {
+        /// The cluster.
+        cluster: String,
+    },
+    /// A job on a cluster failed.
+    #[error("{what}; emr diagnose {argument} shows the cause")]
+    JobFailed {
+        /// The step or the cluster, and its reason.
+        what: String,
+        /// The job file or the cluster, as an argument.
+        argument: String,
+        /// The exit code of the program that failed, if it is known.
+        exit: Exit,
+    },
+    /// Ctrl-C cannot be caught.
+    #[error("cannot handle signals; free memory, or raise the limits of this shell (ulimit -a)")]
+    Signals(#[source] io::Error),
     /// The job file lacks a table.
     #[error("{thing}: no such table, expected the table of a job for this command; see docs/emr.md")]
     NoTable {
@@ -85,7 +160,15 @@ impl Error {
             Self::NoLog { .. } => Exit::MissingInput,
             Self::NoCause { .. } => Exit::BadInput,
             Self::Machine { .. } => Exit::Settings,
-            Self::Output(_) => Exit::Io,
+            Self::Output(_) | Self::File { .. } | Self::Signals(_) => Exit::Io,
+            Self::Emr(failure) => failure.exit(),
+            Self::Store(error) => error.exit(),
+            Self::Submission(error) => error.exit(),
+            Self::Runner(error) => error.exit(),
+            Self::BadManifest { .. } => Exit::BadInput,
+            Self::NotSubmitted { .. } | Self::NoLogs { .. } => Exit::MissingInput,
+            Self::Protected { .. } | Self::BadPlace { .. } => Exit::Settings,
+            Self::JobFailed { exit, .. } => *exit,
             Self::JobFile { .. } => Exit::MissingInput,
             Self::BadJob { .. } | Self::NoTable { .. } => Exit::Settings,
         }

@@ -3,13 +3,22 @@
 //! Each subcommand is a file of `commands/`. Nothing here reads reviews.
 
 pub mod arguments;
+pub mod client;
+pub mod cluster;
 pub mod commands;
+pub mod cost;
 pub mod diagnose;
 pub mod doctor;
 mod error;
 pub mod finding;
+pub mod follow;
+mod idle;
+pub mod interrupt;
 pub mod job;
 pub mod logs;
 pub mod plan;
+pub mod result;
+pub mod runner;
+pub mod submission;
 
 pub use error::Error;

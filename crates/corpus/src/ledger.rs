@@ -381,6 +381,26 @@ pub fn check_run(mapper: &MapperCounts, reducer: &ReducerCounts) -> Result<(), U
     }
 }
 
+/// The ledger in lines: every line of the input, every text of the shards, every row of the dataset. `rows` are those
+/// of the dataset, without the `left_out` rows that another dataset has.
+pub fn lines(mapper: Option<&MapperCounts>, reducer: &ReducerCounts, rows: u64, left_out: u64) -> String {
+    let sum = |counters: &[(&str, u64)]| {
+        let (name, total) = counters[0];
+        let parts: Vec<String> = counters[1..].iter().map(|(name, n)| format!("{n} {name}")).collect();
+        format!("{total} {name} = {}", parts.join(" + "))
+    };
+    let unknown = || "lines unknown without --counts: a mapper that failed goes unnoticed".to_owned();
+    let mut lines =
+        format!("ledger            {}\n", mapper.map_or_else(unknown, |mapper| sum(&mapper.ledger())));
+    if let Some(n @ 1..) = mapper.map(|mapper| mapper.invalid_utf8) {
+        lines += &format!("                  {n} lines with bytes that are not UTF-8 (invalid_utf8)\n");
+    }
+    let counters = reducer.counters();
+    lines += &format!("                  {} reviews, {}\n", reducer.reviews, sum(&counters[1..]));
+    lines += &format!("                  {} rows = {rows} rows here + {left_out} left_out\n", reducer.rows);
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,7 +65,8 @@ impl ProgressBars {
         }
     }
 
-    fn line(&self, text: &str) {
+    /// Prints a line, except on a terminal, where the bar has its content, and with --quiet.
+    pub fn line(&self, text: &str) {
         if let Shown::Lines = self.shown {
             print_line(self.program, text);
         }
@@ -176,6 +177,7 @@ fn line(doing: &str, unit: Unit, done: u64, total: Option<u64>, elapsed: Duratio
     let per_s = done as f64 / elapsed.as_secs_f64().max(f64::EPSILON);
     let rate = shown(per_s as u64);
     match total {
+        Some(total) if done == 0 => format!("{doing}: 0 % (0 of {})", shown(total)),
         Some(total) if total > 0 => {
             let percent = 100 * done.min(total) / total;
             let left_s = total.saturating_sub(done) as f64 / per_s.max(f64::EPSILON);
@@ -228,6 +230,12 @@ mod tests {
             "reading: 75 % (3.00 GiB of 4.00 GiB, 102.40 MiB/s, 10 seconds left)"
         );
         assert_eq!(line("reading", Unit::Bytes, 30 << 20, None, elapsed), "reading: 30.00 MiB (1.00 MiB/s)");
+    }
+
+    #[test]
+    fn a_line_without_progress_has_no_time_left() {
+        let waiting = line("shards", Unit::Items, 0, Some(64), LINE_EVERY);
+        assert_eq!(waiting, "shards: 0 % (0 of 64)");
     }
 
     #[test]

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use program::exit::{one_line, print};
 use store::S3Options;
 
+use super::subject;
 use crate::Error;
 use crate::logs::{Listing, Log, cluster_folder, list, stem, step_of};
 
@@ -45,7 +47,7 @@ pub struct Arguments {
 /// Which logs to read.
 #[derive(Args, Clone, Debug)]
 pub struct Choice {
-    /// Folders or files of logs, or s3:// URLs
+    /// Job file, folders or files of logs, or s3:// URLs
     #[arg(value_name = "LOGS", required_unless_present = "cluster", conflicts_with_all = ["cluster", "log"])]
     pub places: Vec<String>,
     /// Logs of this cluster, such as j-3ABCDEFGHIJKL
@@ -73,9 +75,16 @@ pub(super) struct Found {
 
 /// Lists the logs of a choice, newest first.
 pub(super) fn found(choice: &Choice) -> Result<Found, Error> {
-    let s3 = choice.s3.clone().unwrap_or_default();
-    let places = match (&choice.cluster, &choice.log) {
-        (Some(cluster), Some(log)) => vec![cluster_folder(log, cluster)],
+    let mut s3 = choice.s3.clone().unwrap_or_default();
+    let places = match (&choice.cluster, &choice.log, &choice.places[..]) {
+        (Some(cluster), Some(log), _) => vec![cluster_folder(log, cluster)],
+        (_, _, [job]) if job.ends_with(".toml") => {
+            let of_job = subject::logs_of(Path::new(job))?;
+            if choice.s3.is_none() {
+                s3 = of_job.options;
+            }
+            vec![cluster_folder(&of_job.log, &of_job.cluster)]
+        }
         _ => choice.places.clone(),
     };
     let mut listing = Listing::default();

@@ -1,0 +1,225 @@
+//! Requests to Amazon EMR, one method per action, with limits of time and of retries.
+//!
+//! Requests that only read, and those that may be repeated without harm, are retried by Amazon's client. A
+//! request that creates something is sent once: EMR has no client tokens, so a repetition after a lost
+//! response would create a second cluster. [`crate::submission`] looks up what such a request did.
+
+mod convert;
+mod failure;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use aws_sdk_emr::Client;
+use aws_sdk_emr::config::Region;
+use aws_sdk_emr::config::retry::RetryConfig;
+use aws_sdk_emr::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_emr::operation::RequestId;
+use aws_sdk_emr::operation::add_job_flow_steps::builders::AddJobFlowStepsInputBuilder;
+use aws_sdk_emr::operation::run_job_flow::builders::RunJobFlowInputBuilder;
+use aws_sdk_emr::primitives::DateTime;
+use aws_sdk_emr::types::{CancelStepsInfo, CancelStepsRequestStatus, ClusterState, StepCancellationOption};
+use store::{S3Options, amazon};
+use tokio::runtime::{self, Runtime};
+
+use crate::cluster::{Cluster, Instance, Listed, Step};
+
+pub use failure::{Failure, Kind};
+use failure::{explain, incomplete};
+
+/// Maximum number of pages of one listing. A page has at least 50 entries.
+const PAGES_MAX: usize = 200;
+/// Maximum number of tries of a request that creates something, if EMR refuses it because of its rate. The pauses
+/// between them double, to some 15 s in total.
+const TRIES: u32 = 7;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// A client for one region. Clones share the connections.
+#[derive(Clone, Debug)]
+pub struct Emr {
+    client: Client,
+    /// The same without retries, for requests that create something.
+    once: Client,
+    /// Driven only by the calling thread.
+    runtime: Arc<Runtime>,
+}
+
+/// What became of a request that creates something.
+#[derive(Debug)]
+pub enum Created<T> {
+    /// The service confirmed it.
+    Confirmed(T),
+    /// The response was lost, or the service failed while it worked. It may have been carried out.
+    Unknown(Failure),
+}
+
+/// The clusters that a listing returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// Those that are not terminated, and are not being terminated.
+    Alive,
+    /// All clusters that EMR still lists, which are those of the last two months.
+    All,
+}
+
+impl Emr {
+    /// Creates a client. Credentials are fetched once, so that their absence is reported before any work.
+    pub fn connect(options: &S3Options) -> Result<Self, Failure> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::no_client(&error))?;
+        let config = runtime.block_on(amazon::config(options));
+        if config.region().is_none() {
+            return Err(Failure::no_region());
+        }
+        runtime.block_on(amazon::check_credentials(&config)).map_err(Failure::no_credentials)?;
+        let once = aws_sdk_emr::config::Builder::from(&config).retry_config(RetryConfig::disabled()).build();
+        Ok(Self { client: Client::new(&config), once: Client::from_conf(once), runtime: Arc::new(runtime) })
+    }
+
+    /// The region to which requests are sent.
+    pub fn region(&self) -> &str {
+        self.client.config().region().map_or("", Region::as_ref)
+    }
+
+    /// The state of a cluster.
+    pub fn cluster(&self, id: &str) -> Result<Cluster, Failure> {
+        let answer = self.runtime.block_on(self.client.describe_cluster().cluster_id(id).send());
+        let answer = answer.map_err(|error| explain("DescribeCluster", Some(id), &error))?;
+        answer.cluster().and_then(convert::cluster).ok_or_else(|| incomplete("DescribeCluster", "cluster"))
+    }
+
+    /// Clusters of this account and region, the newest first.
+    pub fn clusters(&self, which: Which, created_after_unix_s: Option<u64>) -> Result<Vec<Listed>, Failure> {
+        let states = match which {
+            Which::Alive => Some(vec![
+                ClusterState::Starting,
+                ClusterState::Bootstrapping,
+                ClusterState::Running,
+                ClusterState::Waiting,
+            ]),
+            Which::All => None,
+        };
+        let after =
+            created_after_unix_s.and_then(|seconds| i64::try_from(seconds).ok()).map(DateTime::from_secs);
+        let request = self.client.list_clusters().set_cluster_states(states).set_created_after(after);
+        let mut pages = request.into_paginator().send();
+        let mut listed = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let Some(page) = self.runtime.block_on(pages.next()) else { return Ok(listed) };
+            let page = page.map_err(|error| explain("ListClusters", None, &error))?;
+            listed.extend(page.clusters().iter().filter_map(convert::listed));
+        }
+        Ok(listed)
+    }
+
+    /// The steps of a cluster, in the order in which they were added.
+    pub fn steps(&self, cluster: &str) -> Result<Vec<Step>, Failure> {
+        let mut pages = self.client.list_steps().cluster_id(cluster).into_paginator().send();
+        let mut steps = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let Some(page) = self.runtime.block_on(pages.next()) else { break };
+            let page = page.map_err(|error| explain("ListSteps", Some(cluster), &error))?;
+            steps.extend(page.steps().iter().filter_map(convert::step));
+        }
+        // EMR lists the newest step first.
+        steps.reverse();
+        Ok(steps)
+    }
+
+    /// The instances of a cluster, including those that were replaced or have ended.
+    pub fn instances(&self, cluster: &str) -> Result<Vec<Instance>, Failure> {
+        let mut pages = self.client.list_instances().cluster_id(cluster).into_paginator().send();
+        let mut instances = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let Some(page) = self.runtime.block_on(pages.next()) else { break };
+            let page = page.map_err(|error| explain("ListInstances", Some(cluster), &error))?;
+            instances.extend(page.instances().iter().filter_map(convert::instance));
+        }
+        Ok(instances)
+    }
+
+    /// Seconds of idleness after which EMR terminates a cluster, if the cluster has such a limit.
+    pub fn idle_timeout_s(&self, cluster: &str) -> Result<Option<u64>, Failure> {
+        let request = self.client.get_auto_termination_policy().cluster_id(cluster);
+        let answer = self.runtime.block_on(request.send());
+        let answer = answer.map_err(|error| explain("GetAutoTerminationPolicy", Some(cluster), &error))?;
+        let seconds = answer.auto_termination_policy().and_then(|policy| policy.idle_timeout());
+        Ok(seconds.and_then(|seconds| u64::try_from(seconds).ok()))
+    }
+
+    /// Creates a cluster and returns its id. Sent once, except if EMR refuses it because of its rate.
+    pub fn create(&self, request: &RunJobFlowInputBuilder) -> Result<Created<String>, Failure> {
+        self.create_by("RunJobFlow", None, || async {
+            let answer = request.clone().send_with(&self.once).await;
+            answer.map(|answer| answer.job_flow_id().map(str::to_owned))
+        })
+    }
+
+    /// Adds steps to a cluster and returns their ids. Sent once, except if EMR refuses it because of its rate.
+    pub fn add_steps(
+        &self,
+        cluster: &str,
+        request: &AddJobFlowStepsInputBuilder,
+    ) -> Result<Created<Vec<String>>, Failure> {
+        let request = request.clone().job_flow_id(cluster);
+        self.create_by("AddJobFlowSteps", Some(cluster), || async {
+            let answer = request.clone().send_with(&self.once).await;
+            answer.map(|answer| answer.step_ids.filter(|ids| !ids.is_empty()))
+        })
+    }
+
+    /// Cancels steps. A running step is stopped. Returns a line per step that EMR refuses to cancel.
+    pub fn cancel_steps(&self, cluster: &str, steps: &[String]) -> Result<Vec<String>, Failure> {
+        let request = self.client.cancel_steps().cluster_id(cluster).set_step_ids(Some(steps.to_vec()));
+        let request = request.step_cancellation_option(StepCancellationOption::TerminateProcess);
+        let answer = self.runtime.block_on(request.send());
+        let answer = answer.map_err(|error| explain("CancelSteps", Some(cluster), &error))?;
+        let refused = |info: &CancelStepsInfo| {
+            let is_refused = info.status() == Some(&CancelStepsRequestStatus::Failed);
+            let (step, why) = (info.step_id().unwrap_or_default(), info.reason().unwrap_or_default());
+            is_refused.then(|| format!("{step}: {why}"))
+        };
+        Ok(answer.cancel_steps_info_list().iter().filter_map(refused).collect())
+    }
+
+    /// Ends a cluster. EMR accepts this for a cluster that has ended.
+    pub fn terminate(&self, cluster: &str) -> Result<(), Failure> {
+        let request = self.client.terminate_job_flows().job_flow_ids(cluster);
+        let answer = self.runtime.block_on(request.send());
+        answer.map(drop).map_err(|error| explain("TerminateJobFlows", Some(cluster), &error))
+    }
+
+    /// Sends a request that creates something. A request refused because of its rate had no effect and is sent
+    /// again, a limited number of times.
+    fn create_by<T, E, F>(
+        &self,
+        action: &'static str,
+        cluster: Option<&str>,
+        send: impl Fn() -> F,
+    ) -> Result<Created<T>, Failure>
+    where
+        F: Future<Output = Result<Option<T>, SdkError<E>>>,
+        E: ProvideErrorMetadata + std::error::Error + 'static,
+        SdkError<E>: RequestId,
+    {
+        let mut pause = FIRST_PAUSE;
+        for tries in 1.. {
+            let failure = match self.runtime.block_on(send()) {
+                Ok(Some(created)) => return Ok(Created::Confirmed(created)),
+                Ok(None) => return Ok(Created::Unknown(incomplete(action, "id"))),
+                Err(error) => explain(action, cluster, &error),
+            };
+            match failure.kind {
+                Kind::Throttled if tries < TRIES => {
+                    thread::sleep(pause);
+                    pause = (2 * pause).min(LONGEST_PAUSE);
+                }
+                Kind::Unavailable => return Ok(Created::Unknown(failure)),
+                _ => return Err(failure),
+            }
+        }
+        unreachable!("the loop ends after {TRIES} tries")
+    }
+}

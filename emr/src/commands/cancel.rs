@@ -1,0 +1,76 @@
+//! `emr cancel`: cancels the steps of a job. The cluster remains.
+
+use clap::Args;
+use serde::Serialize;
+
+use super::subject::Subject;
+use crate::Error;
+use crate::cluster::{has_ended, step_has_ended};
+use crate::follow::State;
+
+const EXAMPLES: &str = "\
+Examples:
+  emr cancel JOB.toml
+      Cancel the steps of the job; its cluster remains
+
+  emr cancel --cluster j-2AXXXXXXGAPLF
+      Cancel all steps of a cluster";
+
+/// Cancel the steps of a job
+///
+/// A running step is stopped. Committed shards remain, and emr run continues the job. A cluster that was created
+/// for the job ends by itself; another cluster remains.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// The job or the cluster.
+    #[command(flatten)]
+    pub subject: Subject,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The document of `emr cancel --json`.
+#[derive(Debug, Serialize)]
+struct Document {
+    cluster: String,
+    cancelled: Vec<String>,
+    refused: Vec<String>,
+    stays: bool,
+}
+
+/// Cancels the steps.
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let found = arguments.subject.find()?;
+    let state = State::of(&found.emr, &found.cluster, &found.run_id())?;
+    let open = state.steps.iter().filter(|step| !step_has_ended(&step.state));
+    let open: Vec<String> = open.map(|step| step.id.clone()).collect();
+    let refused = match open.is_empty() || has_ended(&state.cluster.state) {
+        true => Vec::new(),
+        false => found.emr.cancel_steps(&found.cluster, &open)?,
+    };
+    let is_refused = |step: &String| refused.iter().any(|line| line.starts_with(step.as_str()));
+    let cancelled = open.into_iter().filter(|step| !is_refused(step)).collect();
+    let (cluster, stays) = (found.cluster, state.cluster.stays && !has_ended(&state.cluster.state));
+    let document = Document { cluster, cancelled, refused, stays };
+    super::print(arguments.json, &document, || document.text())
+}
+
+impl Document {
+    fn text(&self) -> String {
+        let Self { cluster, cancelled, refused, stays } = self;
+        let mut text = match cancelled.len() {
+            0 => format!("{cluster}: no step to cancel\n"),
+            n => format!("{cluster}: {n} steps cancelled: {}\n", cancelled.join(", ")),
+        };
+        for line in refused {
+            text += &format!("{cluster}: EMR refused to cancel {line}\n");
+        }
+        if *stays {
+            text +=
+                &format!("{cluster}: remains and costs money; emr terminate --cluster {cluster} ends it\n");
+        }
+        text
+    }
+}

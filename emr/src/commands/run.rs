@@ -1,0 +1,152 @@
+//! `emr run`: runs a job to its dataset.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use program::exit::notice;
+use serde::Serialize;
+use store::{S3Options, Store};
+
+use super::subject::{connect, s3_options};
+use super::watch::{self, Watched};
+use crate::Error;
+use crate::interrupt::Interrupt;
+use crate::job::Job;
+use crate::plan::{Plan, programs};
+use crate::result::Made;
+use crate::runner::{self, Runner};
+use crate::submission;
+
+const EXAMPLES: &str = "\
+Examples:
+  emr run JOB.toml
+      Run the job on Amazon EMR, follow it, and print the ledger and the cost
+
+  emr run JOB.toml --runner local
+      Make the same dataset on this machine";
+
+/// Run a job on EMR, on a Hadoop cluster or on this machine
+///
+/// All runners write the same dataset. A job that is started twice runs once: the second command follows the first
+/// one. A job that failed continues; committed shards are not written again. Ctrl-C leaves a job on EMR running.
+#[derive(Args, Clone, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub struct Arguments {
+    /// Job file
+    #[arg(value_name = "JOB.toml")]
+    pub job: PathBuf,
+    /// Where the job runs
+    ///
+    /// emr creates a cluster or uses that of the job file. hadoop uses the cluster that the command hadoop on the PATH
+    /// reaches, with the jar $HADOOP_STREAMING_JAR or the command mapred. local starts sentimill.
+    #[arg(long, value_name = "RUNNER", default_value = "emr")]
+    pub runner: Runner,
+    /// Submit the job to EMR without following it
+    #[arg(long)]
+    pub detach: bool,
+    /// How a job on EMR is followed.
+    #[command(flatten)]
+    pub follow: watch::FollowArguments,
+}
+
+/// The document of `emr run --json` for a job that was not run on EMR, or is not followed.
+#[derive(Debug, Serialize)]
+struct Document {
+    runner: &'static str,
+    result: Option<Made>,
+    cluster: Option<String>,
+}
+
+/// Runs the job.
+pub fn run(arguments: &Arguments) -> Result<(), Error> {
+    let job = Job::read(&arguments.job)?;
+    let options = s3_options(&job);
+    match arguments.runner {
+        Runner::Emr => on_emr(arguments, &job, &options),
+        Runner::Hadoop => on_hadoop(arguments, &job, &options),
+        Runner::Local => {
+            runner::local::run_job(&job, arguments.follow.quiet)?;
+            finish(arguments, &job, "local", &options)
+        }
+    }
+}
+
+fn on_emr(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), Error> {
+    let plan = Plan::of(job, None)?;
+    check(&arguments.job, plan.findings.iter())?;
+    let store = Store::open_with(&job.run.to_string(), options)?;
+    let made = made(job, options, &store)?;
+    let interrupt = Interrupt::catch().map_err(Error::Signals)?;
+    let follow = &arguments.follow;
+    let progress = follow.progress();
+    let emr = connect(job, None)?;
+    if made.is_none() {
+        let interval = Duration::from_secs_f64(follow.interval);
+        let submitted = runner::emr::submit(&plan, &emr, &store, options, interval, &interrupt, &progress)?;
+        let doing = if submitted.is_new { "created" } else { "found" };
+        progress.notice(&format!("{doing} cluster {} for {}", submitted.cluster, job.name));
+        if arguments.detach {
+            let path = arguments.job.display();
+            let document = Document { runner: "emr", result: None, cluster: Some(submitted.cluster.clone()) };
+            let text = format!("{}: submitted; follow it with emr watch {path}\n", submitted.cluster);
+            return super::print(follow.json, &document, || text);
+        }
+    } else {
+        submission::enroll(&store, &plan.record)?;
+        progress.notice(&format!("{} already exists, made from this run; nothing to do", job.dataset));
+    }
+    let Some(cluster) = submission::submitted(&store)? else {
+        // The dataset was made by another runner.
+        return finish(arguments, job, "emr", options);
+    };
+    let argument = arguments.job.display().to_string();
+    let watched = Watched { emr: &emr, cluster: &cluster, job: Some((job, &store)), argument };
+    watched.watch(follow, options, &interrupt, &progress)
+}
+
+fn on_hadoop(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), Error> {
+    let (programs, findings) = programs::read(job);
+    check(&arguments.job, findings.iter())?;
+    let digests = programs.iter().map(|program| (program.name.clone(), program.sha256.clone())).collect();
+    let store = Store::open_with(&job.run.to_string(), options)?;
+    store.probe()?;
+    submission::enroll(&store, &job.record(&digests))?;
+    let interrupt = Interrupt::catch().map_err(Error::Signals)?;
+    runner::hadoop::run_job(job, &store, &programs, &interrupt, arguments.follow.quiet)?;
+    finish(arguments, job, "hadoop", options)
+}
+
+/// Prints warnings. Errors stop the job before anything is sent.
+fn check<'a>(path: &Path, findings: impl Iterator<Item = &'a crate::finding::Finding>) -> Result<(), Error> {
+    let (errors, warnings): (Vec<_>, Vec<_>) = findings.cloned().partition(|finding| finding.is_error());
+    for warning in &warnings {
+        notice("emr", &format!("warning: {warning}"));
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Error::BadJob { path: path.to_owned(), findings: errors }) }
+}
+
+/// The dataset, if it was made from this run. A dataset of another run is an error before any money is spent.
+fn made(job: &Job, options: &S3Options, store: &Store) -> Result<Option<Made>, Error> {
+    let made = Made::read(&job.dataset, options)?;
+    match made {
+        Some(made) if made.run != store.url() => {
+            let (dataset, found, expected) = (made.dataset, made.run, store.url());
+            Err(runner::Error::OtherDataset { dataset, found, expected }.into())
+        }
+        made => Ok(made),
+    }
+}
+
+/// Prints the result of a job that has ended.
+fn finish(arguments: &Arguments, job: &Job, runner: &'static str, options: &S3Options) -> Result<(), Error> {
+    let result = Made::read(&job.dataset, options)?;
+    let missing = || runner::Error::NoDataset {
+        dataset: job.dataset.to_string(),
+        remedy: "run the command again".to_owned(),
+    };
+    let result = result.ok_or_else(missing)?;
+    let text = result.text();
+    let document = Document { runner, result: Some(result), cluster: None };
+    super::print(arguments.follow.json, &document, || text)
+}

@@ -1,0 +1,151 @@
+//! Follows a job on a cluster until it ends, and shows its progress.
+//!
+//! Maps and reduces come from the log of the Hadoop step, which EMR copies to S3 every five minutes. Committed
+//! shards come from the run itself, at once.
+
+mod display;
+mod step_log;
+
+use std::time::Duration;
+
+use aws_sdk_emr::types::{ClusterState, StepState};
+use progress::ProgressBars;
+use store::{S3Options, Store};
+
+use crate::client::{Emr, Failure};
+use crate::cluster::{self, Cluster, Step};
+use crate::interrupt::Interrupt;
+use crate::submission::steps_of;
+
+use display::Display;
+pub use step_log::{StepLog, exit_code};
+
+/// Maximum number of consecutive intervals without a usable response.
+const OUTAGE_INTERVALS: u32 = 30;
+/// Number of intervals between two requests for the step's log.
+const LOG_INTERVALS: u32 = 6;
+/// Number of intervals in which a cluster that does not stay ends after its last step.
+const ENDING_INTERVALS: u32 = 60;
+
+/// What to follow.
+#[derive(Debug)]
+pub struct Followed<'a> {
+    /// The client.
+    pub emr: &'a Emr,
+    /// The run of the job, if a job is followed.
+    pub store: Option<&'a Store>,
+    /// Options for the step's log.
+    pub s3: &'a S3Options,
+    /// The cluster.
+    pub cluster: &'a str,
+    /// The id of the run, which the names of its steps contain.
+    pub run_id: &'a str,
+    /// The number of partitions.
+    pub partitions: u32,
+    /// Time between two requests for a state.
+    pub interval: Duration,
+}
+
+/// The state of a job.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// The steps of the job.
+    pub steps: Vec<Step>,
+}
+
+/// How following ended.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// All steps have completed.
+    Completed(State),
+    /// A step failed, or the cluster ended before the steps.
+    Failed(State),
+    /// Ctrl-C. The job continues.
+    Interrupted,
+}
+
+impl State {
+    /// Fetches the state of a job.
+    pub fn of(emr: &Emr, cluster: &str, run_id: &str) -> Result<Self, Failure> {
+        let described = emr.cluster(cluster)?;
+        Ok(Self { cluster: described, steps: steps_of(emr.steps(cluster)?, run_id) })
+    }
+
+    /// Whether all steps have completed.
+    pub fn is_complete(&self) -> bool {
+        !self.steps.is_empty() && self.steps.iter().all(|step| step.state == StepState::Completed)
+    }
+
+    /// Whether nothing of the job will run any more.
+    pub fn has_ended(&self) -> bool {
+        cluster::has_ended(&self.cluster.state)
+            || (!self.steps.is_empty() && self.steps.iter().all(|step| cluster::step_has_ended(&step.state)))
+    }
+
+    /// Whether the cluster costs money although it has no work.
+    pub fn is_idle(&self) -> bool {
+        self.cluster.state == ClusterState::Waiting
+    }
+}
+
+/// Follows a job until it ends or a signal is received.
+pub fn follow(job: &Followed<'_>, interrupt: &Interrupt, progress: &ProgressBars) -> Result<End, Failure> {
+    let mut display = Display::new(progress, job.partitions);
+    let mut outage = 0;
+    let mut log = None;
+    for interval in 0.. {
+        match State::of(job.emr, job.cluster, job.run_id) {
+            Ok(state) => {
+                outage = 0;
+                display.show(&state);
+                if state.has_ended() {
+                    display.clear();
+                    return ended(job, state, interrupt);
+                }
+                if interval % LOG_INTERVALS == 0 {
+                    log = running_log(job, &state);
+                }
+                // A listing that fails is repeated at the next interval.
+                let shards =
+                    job.store.and_then(|store| store.list("commit/").ok()).map(|shards| shards.len());
+                display.advance(&state, shards, log.as_ref());
+            }
+            Err(failure) if failure.is_temporary() && outage < OUTAGE_INTERVALS => {
+                outage += 1;
+                display.note(&format!("{failure} (the job continues)"));
+            }
+            Err(failure) => {
+                display.clear();
+                return Err(failure);
+            }
+        }
+        if interrupt.sleep(job.interval) {
+            break;
+        }
+    }
+    display.clear();
+    Ok(End::Interrupted)
+}
+
+/// The end of a job. Waits a while for the end of a cluster that does not stay, so that its cost is known.
+fn ended(job: &Followed<'_>, mut state: State, interrupt: &Interrupt) -> Result<End, Failure> {
+    for _ in 0..ENDING_INTERVALS {
+        if state.cluster.stays || cluster::has_ended(&state.cluster.state) || interrupt.sleep(job.interval) {
+            break;
+        }
+        match State::of(job.emr, job.cluster, job.run_id) {
+            Ok(latest) => state = latest,
+            Err(failure) if failure.is_temporary() => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(if state.is_complete() { End::Completed(state) } else { End::Failed(state) })
+}
+
+/// The log of the running step, if it is in S3 already.
+fn running_log(job: &Followed<'_>, state: &State) -> Option<StepLog> {
+    let step = state.steps.iter().find(|step| step.state == StepState::Running)?;
+    StepLog::read(&state.cluster, &step.id, job.s3)
+}

@@ -1,0 +1,184 @@
+//! Runs a job: on Amazon EMR, on the Hadoop cluster that `hadoop` reaches, or on this machine. All three write the same
+//! dataset, byte for byte.
+
+pub mod emr;
+pub mod hadoop;
+pub mod local;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use clap::ValueEnum;
+use program::exit::Exit;
+
+use crate::job::Job;
+
+/// Where a job runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Runner {
+    /// A cluster on Amazon EMR.
+    #[default]
+    Emr,
+    /// The Hadoop cluster that the command hadoop reaches.
+    Hadoop,
+    /// The program sentimill, on this machine.
+    Local,
+}
+
+/// Why a runner failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A program cannot be started.
+    #[error("{}: cannot start the program; {remedy}", program.display())]
+    NotStarted {
+        /// The program.
+        program: PathBuf,
+        /// What to do.
+        remedy: &'static str,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A program failed. It has printed its message.
+    #[error("{program}: {ended}; its message is above")]
+    Failed {
+        /// The program.
+        program: String,
+        /// How it ended.
+        ended: String,
+        /// The exit code of this program.
+        exit: Exit,
+    },
+    /// A Hadoop job failed.
+    #[error("the Hadoop job failed: {found}; {remedy}")]
+    HadoopJob {
+        /// The last message of the job client.
+        found: String,
+        /// How to see the logs.
+        remedy: String,
+        /// The exit code of the program that failed, else 70.
+        exit: Exit,
+    },
+    /// The output of Hadoop's job client cannot be kept.
+    #[error("cannot keep the output of Hadoop's job client; check TMPDIR and its disk")]
+    Log(#[source] io::Error),
+    /// The runner cannot do what the job file states.
+    #[error("{key}: {found} is not possible with --runner {runner}; {remedy}")]
+    Impossible {
+        /// The key of the job file.
+        key: String,
+        /// Its value.
+        found: String,
+        /// The runner.
+        runner: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A local runner cannot share a run with a file in its place.
+    #[error(
+        "{dataset}: was made from the run {found}, expected {expected}; choose another dataset in the job file"
+    )]
+    OtherDataset {
+        /// The dataset.
+        dataset: String,
+        /// The run in its manifest.
+        found: String,
+        /// The run of the job.
+        expected: String,
+    },
+    /// The steps completed without a dataset.
+    #[error("{dataset}: found no manifest although all steps completed, expected the dataset; {remedy}")]
+    NoDataset {
+        /// The dataset.
+        dataset: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// An uploaded program differs.
+    #[error("{object}: has {found} bytes, expected {expected}; delete the object, which is damaged")]
+    DamagedProgram {
+        /// The object.
+        object: String,
+        /// Its size.
+        found: u64,
+        /// The size of the local file.
+        expected: u64,
+    },
+    /// Ctrl-C.
+    #[error("interrupted; {remedy}")]
+    Interrupted {
+        /// How to continue.
+        remedy: String,
+    },
+}
+
+impl Error {
+    /// The exit code of this error.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::NotStarted { .. } | Self::Impossible { .. } => Exit::Settings,
+            Self::Failed { exit, .. } | Self::HadoopJob { exit, .. } => *exit,
+            Self::Log(_) => Exit::Io,
+            Self::OtherDataset { .. } => Exit::Usage,
+            Self::NoDataset { .. } | Self::DamagedProgram { .. } => Exit::MissingInput,
+            Self::Interrupted { .. } => Exit::TryAgain,
+        }
+    }
+}
+
+/// The meaning of an exit code of this project's programs; any other code is a broken invariant.
+pub fn exit_of(code: u8) -> Exit {
+    use Exit::{BadInput, Internal, Io, MissingInput, Settings, TryAgain, Unavailable, Usage};
+    let known = [Usage, BadInput, MissingInput, Unavailable, Internal, Io, TryAgain, Settings];
+    known.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Internal)
+}
+
+/// A program of this project in the folder of the job's programs.
+fn program(job: &Job, name: &str) -> Command {
+    let mut command = Command::new(job.programs.join(name));
+    // The result is read from the dataset's manifest, so that all runners report it in the same way.
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
+}
+
+/// Runs a program of this project to its end. Its messages go to standard error.
+fn run(command: &mut Command) -> Result<(), Error> {
+    let path = PathBuf::from(command.get_program());
+    let remedy = "set programs in the job file to the folder of Sentimill's programs";
+    let status = command.status();
+    let status = status.map_err(|source| Error::NotStarted { program: path.clone(), remedy, source })?;
+    ended(&path, status)
+}
+
+fn ended(path: &Path, status: ExitStatus) -> Result<(), Error> {
+    if status.success() {
+        return Ok(());
+    }
+    let program = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let (ended, exit) = match status.code() {
+        Some(code) => {
+            (format!("exited with code {code}"), u8::try_from(code).map_or(Exit::Internal, exit_of))
+        }
+        None => ("was killed by a signal".to_owned(), Exit::TryAgain),
+    };
+    Err(Error::Failed { program, ended, exit })
+}
+
+/// `--s3` of programs on this machine.
+fn s3_flag(job: &Job) -> Vec<String> {
+    job.s3.as_ref().map(|options| vec!["--s3".to_owned(), options.clone()]).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_exit_code_keeps_its_meaning() {
+        for code in [64, 65, 66, 69, 70, 74, 75, 78] {
+            assert_eq!(exit_of(code) as u8, code);
+        }
+        assert_eq!(exit_of(1), Exit::Internal);
+    }
+}

@@ -1,0 +1,59 @@
+//! `--runner local`: the program `sentimill` reads the input of the job and writes its dataset.
+
+use std::process::Command;
+
+use super::{Error, program, run, s3_flag};
+use crate::job::Job;
+
+/// Runs the job on this machine.
+pub fn run_job(job: &Job, is_quiet: bool) -> Result<(), Error> {
+    if let Some(limit) = &job.input.line_bytes_max {
+        return Err(Error::Impossible {
+            key: job.thing("input.line-bytes-max"),
+            found: limit.clone(),
+            runner: "local",
+            remedy: "sentimill has a fixed limit; remove the key, or use another runner",
+        });
+    }
+    run(&mut command(job, is_quiet))
+}
+
+/// The command: the flags that the mappers, the reducers and merge have on a cluster.
+fn command(job: &Job, is_quiet: bool) -> Command {
+    let mut command = program(job, "sentimill");
+    command.args(job.input.places.iter().map(ToString::to_string));
+    command.args(&job.input.format_flags).args(&job.rows.flags);
+    if let Some(stop_words) = &job.rows.stop_words {
+        command.arg("--stopwords").arg(stop_words);
+    }
+    // With the limit of bad lines, which merge has too.
+    command.args(job.merge_flags());
+    command.arg("--out").arg(job.dataset.to_string()).args(s3_flag(job));
+    if is_quiet {
+        command.arg("--quiet");
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn sentimill_gets_the_settings_of_the_job() {
+        let text = "name = \"x\"\nrun = \"/data/run\"\ndataset = \"/data/reviews.h5\"\nprograms = \"/opt\"\n\
+                    [input]\nplaces = [\"a.json\", \"s3://bucket/b/\"]\npreset = \"yelp\"\nbad-lines-max = 0.1\n\
+                    [rows]\nmax-tokens = 50\n[output]\nvocabulary-size = 99\n";
+        let job = Job::parse(Path::new("/job/JOB.toml"), text).unwrap();
+        let command = command(&job, true);
+        let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
+        assert_eq!(command.get_program(), "/opt/sentimill");
+        #[rustfmt::skip]
+        assert_eq!(arguments, [
+            "/job/a.json", "s3://bucket/b", "--preset", "yelp", "--max-tokens", "50", "--vocabulary-size", "99",
+            "--bad-lines-max", "0.1", "--out", "/data/reviews.h5", "--quiet",
+        ]);
+    }
+}

@@ -1,0 +1,332 @@
+//! Submits a job so that it has one cluster, however often and wherever `emr run` is started.
+//!
+//! EMR has no client tokens: a request that is sent twice creates two clusters. The records of the run decide
+//! instead, because the store puts each of them at most once:
+//!
+//! - `job.json` belongs to one job. A job with other input, rows or output is refused.
+//! - `job/attempt-N.json` elects who may create cluster N. Everyone else waits for the cluster.
+//! - `job/cluster-N.json` states what attempt N led to: a cluster, or none because EMR refused it.
+//!
+//! A cluster has the tag `sentimill-run` with the id of the run. It is looked up before a cluster is created
+//! and after a response was lost. If an attempt leads to nothing for the time that its record states, another
+//! process starts the next attempt. The first one stops before it sends a request after half of this time.
+//!
+//! What remains: a process that is suspended between this check and its request, for longer than the other half,
+//! may create a second cluster. Every process that finds two clusters with the tag keeps the one that was created
+//! first and terminates the other. Their steps write to one run, whose shards are committed once.
+
+mod election;
+mod records;
+
+use std::time::Duration;
+
+use aws_sdk_emr::operation::add_job_flow_steps::builders::AddJobFlowStepsInputBuilder;
+use aws_sdk_emr::operation::run_job_flow::builders::RunJobFlowInputBuilder;
+use aws_sdk_emr::types::StepState;
+use progress::ProgressBars;
+use store::Store;
+
+use crate::client::{Created, Emr, Failure, Which};
+use crate::cluster::{self, Cluster, Step};
+use crate::interrupt::Interrupt;
+use crate::job::RUN_TAG;
+
+use election::{Attempt, Outcome};
+pub use records::{Error, enroll};
+
+/// Maximum number of tries to create a cluster or to add steps, if the responses are lost.
+const TRIES: u32 = 3;
+
+/// How often to look, and how long to wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Time between two requests for a state.
+    pub interval: Duration,
+    /// Time in which a cluster appears in EMR's listing after its creation.
+    pub listing: Duration,
+    /// Time after which an attempt that led to nothing is repeated by another process.
+    pub takeover: Duration,
+}
+
+impl Pace {
+    /// The pace of programs that look once per `interval`.
+    pub fn of(interval: Duration) -> Self {
+        Self { interval, listing: 3 * interval, takeover: 30 * interval }
+    }
+}
+
+/// The requests of a job.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    /// Where the steps run.
+    pub cluster: Target,
+    /// The steps, for a cluster that exists. A new cluster has them from its creation, so that it never waits for
+    /// work.
+    pub steps: AddJobFlowStepsInputBuilder,
+    /// The number of steps. The name of each contains the id of the run.
+    pub n_steps: usize,
+    /// The id of the run, the value of [`RUN_TAG`].
+    pub run_id: String,
+}
+
+/// The cluster of a job.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A cluster that exists.
+    Existing(String),
+    /// A new cluster.
+    New(Box<RunJobFlowInputBuilder>),
+}
+
+/// A job on a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// The id of the cluster.
+    pub cluster: String,
+    /// Whether this process has created the cluster.
+    pub is_new: bool,
+}
+
+/// Finds the cluster of a job, or creates it and adds the steps.
+pub fn submit(
+    emr: &Emr,
+    store: &Store,
+    requests: &Requests,
+    pace: &Pace,
+    interrupt: &Interrupt,
+    progress: &ProgressBars,
+) -> Result<Submitted, Error> {
+    let submission = Submission { emr, store, requests, pace, interrupt, progress };
+    loop {
+        let attempt = match election::latest(store)? {
+            None => 1,
+            Some(latest) => match submission.outcome(&latest)? {
+                Some(Outcome::Cluster(cluster)) if submission.is_worth_following(&cluster)? => {
+                    return Ok(Submitted { cluster, is_new: false });
+                }
+                _ => latest.attempt + 1,
+            },
+        };
+        if let Some(mandate) = election::claim(store, attempt, pace)? {
+            let outcome = submission.carry_out(&mandate);
+            // An interrupted or refused attempt must not let the next one wait.
+            let recorded = match &outcome {
+                Ok(Some(submitted)) => Outcome::Cluster(submitted.cluster.clone()),
+                Ok(None) => continue,
+                Err(error) => Outcome::Refused(error.to_string()),
+            };
+            mandate.end(store, &recorded)?;
+            if let Some(submitted) = outcome? {
+                return Ok(submitted);
+            }
+        }
+    }
+}
+
+/// The cluster of a job that was submitted, by the records of its run.
+pub fn submitted(store: &Store) -> Result<Option<String>, Error> {
+    let Some(latest) = election::latest(store)? else { return Ok(None) };
+    // An attempt in progress has no outcome yet; the one before it may have.
+    for attempt in (1..=latest.attempt).rev() {
+        if let Some(Outcome::Cluster(cluster)) = election::outcome(store, attempt)? {
+            return Ok(Some(cluster));
+        }
+    }
+    Ok(None)
+}
+
+/// The steps of a job on a cluster: those of its last submission.
+pub fn steps_of(steps: Vec<Step>, run_id: &str) -> Vec<Step> {
+    let mut of_job: Vec<Step> = steps.into_iter().filter(|step| step.name.contains(run_id)).collect();
+    let first = |step: &Step| of_job.iter().rposition(|other| other.name == step.name);
+    let begin = of_job.first().and_then(first).unwrap_or_default();
+    of_job.split_off(begin)
+}
+
+struct Submission<'a> {
+    emr: &'a Emr,
+    store: &'a Store,
+    requests: &'a Requests,
+    pace: &'a Pace,
+    interrupt: &'a Interrupt,
+    progress: &'a ProgressBars,
+}
+
+impl Submission<'_> {
+    /// What an attempt of another process led to. Waits for it; `None` if it led to nothing in its time.
+    fn outcome(&self, attempt: &Attempt) -> Result<Option<Outcome>, Error> {
+        let patience = attempt.patience();
+        let mut is_said = false;
+        let mut waited = Duration::ZERO;
+        loop {
+            if let Some(outcome) = election::outcome(self.store, attempt.attempt)? {
+                return Ok(Some(outcome));
+            }
+            // Its process may have ended after it added the steps.
+            if let Some(cluster) = self.cluster()?
+                && self.is_worth_following(&cluster)?
+            {
+                return Ok(Some(Outcome::Cluster(cluster)));
+            }
+            if waited >= patience {
+                return Ok(None);
+            }
+            if !is_said {
+                let holder = &attempt.holder;
+                let limit_s = patience.as_secs();
+                self.progress.notice(&format!(
+                    "{holder} is starting a cluster for this job; waiting for it for at most {limit_s} s"
+                ));
+                is_said = true;
+            }
+            self.pause(self.pace.interval)?;
+            waited += self.pace.interval;
+        }
+    }
+
+    /// Whether the job runs on this cluster or was completed by it. A job that failed is started again.
+    fn is_worth_following(&self, id: &str) -> Result<bool, Error> {
+        let cluster = match self.emr.cluster(id) {
+            Ok(cluster) => cluster,
+            // EMR forgets clusters after two months.
+            Err(failure) if failure.is_absence() => return Ok(false),
+            Err(failure) => return Err(failure.into()),
+        };
+        let steps = steps_of(self.emr.steps(id)?, &self.requests.run_id);
+        let is_complete = steps.len() >= self.requests.n_steps
+            && steps.iter().all(|step| step.state == StepState::Completed);
+        let is_running = cluster::accepts_steps(&cluster.state)
+            && steps.iter().any(|step| !cluster::step_has_ended(&step.state))
+            && !steps.iter().any(|step| cluster::step_has_failed(&step.state));
+        Ok(is_complete || is_running)
+    }
+
+    /// The cluster on which the job may be running.
+    fn cluster(&self) -> Result<Option<String>, Error> {
+        match &self.requests.cluster {
+            Target::Existing(id) => Ok(Some(id.clone())),
+            Target::New(_) => Ok(self.find()?.map(|cluster| cluster.id)),
+        }
+    }
+
+    /// The cluster with the tag of the run that accepts steps. If there are two, the one that was created first is
+    /// kept.
+    fn find(&self) -> Result<Option<Cluster>, Error> {
+        let mut found = Vec::new();
+        for listed in self.emr.clusters(Which::Alive, None)? {
+            // The name, which the listing has, saves a request per cluster of the account.
+            if !listed.name.contains(&self.requests.run_id) {
+                continue;
+            }
+            let cluster = self.emr.cluster(&listed.id)?;
+            if cluster.tags.get(RUN_TAG) == Some(&self.requests.run_id)
+                && cluster::accepts_steps(&cluster.state)
+            {
+                found.push(cluster);
+            }
+        }
+        found.sort_by(|a, b| (a.times.created_unix_s, &a.id).cmp(&(b.times.created_unix_s, &b.id)));
+        let mut found = found.into_iter();
+        let kept = found.next();
+        for other in found {
+            let id = &other.id;
+            self.progress.notice(&format!("{id} is a second cluster of this job; terminating it"));
+            self.emr.terminate(id)?;
+        }
+        Ok(kept)
+    }
+
+    /// Creates the cluster with its steps, or adds the steps to an existing one, as far as they do not exist. `None` if
+    /// the mandate has expired.
+    fn carry_out(&self, mandate: &election::Mandate) -> Result<Option<Submitted>, Error> {
+        let existing = match &self.requests.cluster {
+            Target::Existing(id) => Some(id.clone()),
+            Target::New(_) => self.find()?.map(|cluster| cluster.id),
+        };
+        match (existing, &self.requests.cluster) {
+            (Some(cluster), _) => {
+                let is_added = self.add_steps(mandate, &cluster)?;
+                Ok(is_added.then_some(Submitted { cluster, is_new: false }))
+            }
+            (None, Target::New(request)) => {
+                let created = self.create(mandate, request)?;
+                Ok(created.map(|cluster| Submitted { cluster, is_new: true }))
+            }
+            (None, Target::Existing(_)) => Ok(None),
+        }
+    }
+
+    fn create(
+        &self,
+        mandate: &election::Mandate,
+        request: &RunJobFlowInputBuilder,
+    ) -> Result<Option<String>, Error> {
+        let mut lost = None;
+        for _ in 0..TRIES {
+            if !mandate.is_valid(self.store)? {
+                return Ok(None);
+            }
+            match self.emr.create(request)? {
+                Created::Confirmed(id) => {
+                    // Terminates a second cluster, if a suspended process has created one.
+                    return Ok(Some(self.find()?.map_or(id, |kept| kept.id)));
+                }
+                Created::Unknown(failure) => {
+                    self.progress.notice(&format!("{failure}; checking whether the cluster was created"));
+                    if let Some(cluster) = self.find_within(self.pace.listing)? {
+                        return Ok(Some(cluster.id));
+                    }
+                    lost = Some(failure);
+                }
+            }
+        }
+        Err(lost.map_or(Error::NoAttempts, Error::Emr))
+    }
+
+    fn find_within(&self, limit: Duration) -> Result<Option<Cluster>, Error> {
+        let mut waited = Duration::ZERO;
+        loop {
+            let found = self.find()?;
+            if found.is_some() || waited >= limit {
+                return Ok(found);
+            }
+            self.pause(self.pace.interval)?;
+            waited += self.pace.interval;
+        }
+    }
+
+    /// Adds the steps unless they are there. `false` if the mandate has expired.
+    fn add_steps(&self, mandate: &election::Mandate, cluster: &str) -> Result<bool, Error> {
+        let present = || -> Result<Vec<Step>, Failure> {
+            Ok(steps_of(self.emr.steps(cluster)?, &self.requests.run_id))
+        };
+        let before = present()?;
+        let has_failed = before.iter().any(|step| cluster::step_has_failed(&step.state));
+        if !before.is_empty() && !has_failed {
+            return Ok(true);
+        }
+        let mut lost = None;
+        for _ in 0..TRIES {
+            if !mandate.is_valid(self.store)? {
+                return Ok(false);
+            }
+            match self.emr.add_steps(cluster, &self.requests.steps)? {
+                Created::Confirmed(_) => return Ok(true),
+                Created::Unknown(failure) => {
+                    self.progress.notice(&format!("{failure}; checking whether the steps were added"));
+                    self.pause(self.pace.interval)?;
+                    let known = |step: &Step| before.iter().any(|other| other.id == step.id);
+                    if present()?.iter().any(|step| !known(step)) {
+                        return Ok(true);
+                    }
+                    lost = Some(failure);
+                }
+            }
+        }
+        Err(lost.map_or(Error::NoAttempts, Error::Emr))
+    }
+
+    fn pause(&self, time: Duration) -> Result<(), Error> {
+        if self.interrupt.sleep(time) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
