@@ -22,7 +22,7 @@ endif
 # The stages of a Hadoop job, and merge.
 STAGES := mapper combiner reducer merge
 # The released programs, whose sizes and symbols are tested.
-PROGRAMS := sentimill $(STAGES)
+PROGRAMS := sentimill $(STAGES) emr
 # Amazon Linux 2023 has this glibc; Ubuntu 22.04 and Debian 12 have newer ones.
 GLIBC := 2.34
 

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::Error;
-use crate::commands::{cancel, diagnose, doctor, list, logs, plan, run, status, terminate, watch};
+use crate::commands::{cancel, diagnose, doctor, gpus, list, logs, plan, run, status, terminate, watch};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,8 +29,8 @@ pub struct Arguments {
 pub enum Command {
     /// Check a job; print its requests, time and price
     ///
-    /// Reads a job file, checks it, and prints the requests to Amazon EMR that `emr run` would send. Nothing is sent.
-    /// With errors the exit code is 78.
+    /// Reads a job file, checks it, and prints the requests to Amazon EMR that `emr run` would send. Nothing is sent
+    /// without --online. With errors the exit code is 78.
     #[command(after_long_help = plan::EXAMPLES)]
     Plan(plan::Arguments),
     /// Run a job on EMR, on a Hadoop cluster or on this machine
@@ -49,6 +49,12 @@ pub enum Command {
     Terminate(terminate::Arguments),
     /// List the clusters that emr created
     List(list::Arguments),
+    /// Print commands and start-up script of machines for training
+    ///
+    /// Reads the table `gpus` of a job file, checks it, and prints the commands that start the machines and the
+    /// training. Nothing is sent.
+    #[command(after_long_help = gpus::EXAMPLES)]
+    Gpus(gpus::Arguments),
     /// Check what this machine can do
     Doctor(doctor::Arguments),
 }
@@ -66,6 +72,7 @@ impl Command {
             Self::Cancel(arguments) => cancel::run(arguments),
             Self::Terminate(arguments) => terminate::run(arguments),
             Self::List(arguments) => list::run(arguments),
+            Self::Gpus(arguments) => gpus::run(arguments),
             Self::Doctor(arguments) => doctor::run(arguments),
         }
     }

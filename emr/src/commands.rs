@@ -3,6 +3,7 @@
 pub mod cancel;
 pub mod diagnose;
 pub mod doctor;
+pub mod gpus;
 pub mod list;
 pub mod logs;
 pub mod plan;

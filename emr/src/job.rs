@@ -125,16 +125,16 @@ pub struct Gpus {
     pub image: String,
     /// The subnet.
     pub subnet: Option<String>,
+    /// The region.
+    pub region: String,
     /// The instance profile.
-    pub instance_profile: Option<String>,
-    /// The dataset for training.
-    pub dataset: String,
+    pub instance_profile: String,
+    /// The folder in S3 with the trainer, the scripts and the wheels.
+    pub files: Place,
     /// The folder that all machines share.
     pub shared: Option<Shared>,
     /// The training folder.
-    pub out: String,
-    /// The folder of PyTorch's wheels.
-    pub wheels: String,
+    pub out: Place,
     /// More arguments of `trainer fit`.
     pub arguments: Vec<String>,
 }

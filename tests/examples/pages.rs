@@ -14,6 +14,7 @@ fn main() -> io::Result<()> {
         reducer::arguments::Arguments::command(),
         merge::arguments::Arguments::command(),
         sentimill::arguments::Arguments::command(),
+        emr::arguments::Arguments::command(),
     ];
     commands.iter().try_for_each(|command| pages::write(command, &folder))
 }

@@ -7,7 +7,7 @@ const COLUMNS: usize = 80;
 const LINES: usize = 50;
 
 /// The programs that need no PyTorch, and those whose --version names HDF5.
-const PROGRAMS: [&str; 5] = ["mapper", "combiner", "reducer", "merge", "sentimill"];
+const PROGRAMS: [&str; 6] = ["mapper", "combiner", "reducer", "merge", "sentimill", "emr"];
 const WITH_HDF5: [&str; 3] = ["reducer", "merge", "sentimill"];
 
 fn output(command: &[&str], flag: &str) -> String {

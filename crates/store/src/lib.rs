@@ -262,6 +262,12 @@ pub fn clock_of(run: &str, options: &S3Options) -> Result<ServiceClock, Error> {
     }
 }
 
+/// The region of the bucket of `s3://bucket/name`; `None` if the service does not report it. It is an error if the
+/// bucket does not exist, belongs to another account than expected, or may not be read.
+pub fn bucket_region(url: &str, options: &S3Options) -> Result<Option<String>, Error> {
+    S3Store::open(run_url::objects_of(url)?, options)?.bucket_region()
+}
+
 impl LocalObject {
     /// A file that is not deleted.
     pub fn lasting(path: PathBuf, bytes: u64) -> LocalObject {

@@ -14,6 +14,7 @@
 
 mod at_once;
 mod body;
+mod bucket;
 mod clock;
 mod connect;
 mod download;

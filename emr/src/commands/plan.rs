@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use crate::Error;
 use crate::finding::Finding;
 use crate::job::{EXAMPLE, Job};
 use crate::plan::Plan;
 use crate::plan::price::Estimate;
 use crate::plan::requests::Requests;
+use crate::{Error, online};
 
 /// The examples of the help.
 pub const EXAMPLES: &str = "\
@@ -18,8 +18,8 @@ Examples:
   emr plan --example >JOB.toml
       Write a job file with comments, to be edited
 
-  emr plan JOB.toml
-      Check the job; print requests, time and price";
+  emr plan JOB.toml --online
+      Check the job and its buckets; print requests, time and price";
 
 /// What to plan.
 #[derive(Args, Clone, Debug)]
@@ -27,6 +27,12 @@ pub struct Arguments {
     /// Job file
     #[arg(value_name = "JOB.toml", required_unless_present = "example")]
     pub job: Option<PathBuf>,
+    /// Also check buckets, input and EMR's lists on AWS
+    ///
+    /// Sends read-only requests, and conditional puts of one small object to the run, which test that the store
+    /// honours the condition. Prints a bucket policy that enforces the condition. Without this flag, nothing is sent.
+    #[arg(long)]
+    pub online: bool,
     /// Print the plan as JSON
     ///
     /// One JSON document on standard output. Its `run_job_flow` or `add_job_flow_steps` has the arguments of the
@@ -34,7 +40,7 @@ pub struct Arguments {
     #[arg(long)]
     pub json: bool,
     /// Print a complete job file with comments
-    #[arg(long, conflicts_with_all = ["job", "json"])]
+    #[arg(long, conflicts_with_all = ["job", "online", "json"])]
     pub example: bool,
 }
 
@@ -44,8 +50,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return program::exit::print(EXAMPLE).map_err(Error::Output);
     };
     let job = Job::read(path)?;
-    let plan = Plan::of(&job, None)?;
-    let printed = if arguments.json { as_json(&job, &plan) } else { as_text(&job, &plan) };
+    let answers = if arguments.online { Some(online::check(&job)?) } else { None };
+    let mut plan = Plan::of(&job, answers.as_ref().and_then(|answers| answers.input_bytes))?;
+    plan.findings.extend(answers.iter().flat_map(|answers| answers.findings.iter().cloned()));
+    let policy = answers.and_then(|answers| answers.policy);
+    let printed = if arguments.json {
+        as_json(&job, &plan, policy.as_ref())
+    } else {
+        as_text(&job, &plan, policy.as_ref())
+    };
     program::exit::print(&printed).map_err(Error::Output)?;
     let (errors, warnings): (Vec<_>, Vec<_>) = plan.findings.into_iter().partition(Finding::is_error);
     for warning in warnings {
@@ -55,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 }
 
 /// The plan as one JSON document. Requests of a plan with errors are omitted.
-fn as_json(job: &Job, plan: &Plan) -> String {
+fn as_json(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
     let mut document = match requests(plan) {
         Value::Object(requests) => requests,
         _ => Map::new(),
@@ -70,6 +83,9 @@ fn as_json(job: &Job, plan: &Plan) -> String {
     add("uploads", uploads.collect());
     add("estimate", json!(plan.estimate));
     add("findings", json!(plan.findings));
+    if let Some(policy) = policy {
+        add("bucket_policy", policy.clone());
+    }
     pretty(&Value::Object(document))
 }
 
@@ -77,7 +93,7 @@ fn requests(plan: &Plan) -> Value {
     if plan.is_runnable() { json!(plan.requests) } else { Value::Null }
 }
 
-fn as_text(job: &Job, plan: &Plan) -> String {
+fn as_text(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
     let mut lines = vec![
         field("run", &format!("{}, id {}", job.run, plan.run_id)),
         field("dataset", &job.dataset.to_string()),
@@ -95,6 +111,10 @@ fn as_text(job: &Job, plan: &Plan) -> String {
     if plan.is_runnable() {
         lines.push(String::new());
         lines.push(pretty(&requests(plan)));
+    }
+    if let Some(policy) = policy {
+        lines
+            .push(format!("\nA policy that refuses unconditional puts to the bucket:\n\n{}", pretty(policy)));
     }
     format!("{}\n", lines.join("\n").trim_end())
 }

@@ -49,10 +49,10 @@ pub struct Gpus {
     pub image: Option<String>,
     pub subnet: Option<String>,
     pub instance_profile: Option<String>,
-    pub dataset: Option<String>,
+    pub region: Option<String>,
     pub shared: Option<String>,
     pub out: Option<String>,
-    pub wheels: Option<String>,
+    pub files: Option<String>,
     #[serde(default)]
     pub arguments: Vec<String>,
 }

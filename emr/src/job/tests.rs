@@ -187,3 +187,27 @@ fn every_key_of_the_list_is_a_field_of_the_file() {
     let names: BTreeSet<_> = keys::KEYS.iter().map(|key| (key.table, key.name)).collect();
     assert_eq!(names.len(), keys::KEYS.len(), "a key is listed twice");
 }
+
+/// The part of docs/emr.md from the table of keys on.
+#[test]
+fn the_page_lists_all_keys_and_its_job_file_is_accepted() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/emr.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, section) = page.split_once("\n## All keys\n").unwrap();
+    let mut rows = String::from("| key | value | meaning |\n|---|---|---|\n");
+    for key in keys::KEYS {
+        let name =
+            if key.table.is_empty() { key.name.to_owned() } else { format!("{}.{}", key.table, key.name) };
+        rows += &format!("| `{name}` | {} | {} |\n", key.kind.name(), key.meaning);
+    }
+    let (text, _) = section.split_once("| key |").unwrap_or((section, ""));
+    let after = section.find("\n## ").map(|at| &section[at..]).unwrap_or_default();
+    let expected = format!("{before}\n## All keys\n{text}{rows}{after}");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &expected).unwrap();
+    } else {
+        assert!(page == expected, "UPDATE_GOLDEN=1 renews the keys in docs/emr.md");
+    }
+    let block = before.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
+    assert_eq!(job(block).cluster().unwrap().groups.len(), 2);
+}

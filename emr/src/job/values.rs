@@ -51,7 +51,8 @@ pub fn checked(file: File, lines: Lines, folder: &Path) -> Result<Job, Vec<Findi
     let rows = values.rows(file.rows);
     let output = values.output(file.output);
     let hadoop = values.hadoop(&file.hadoop);
-    let gpus = file.gpus.and_then(|gpus| values.gpus(gpus, dataset.as_ref()));
+    let region = file.cluster.as_ref().map(|cluster| cluster.region.as_str());
+    let gpus = file.gpus.and_then(|gpus| values.gpus(gpus, region));
     if let Some(cluster) = &file.cluster {
         values.findings.extend(cluster_checks::check(cluster, &lines));
     }
@@ -294,38 +295,63 @@ impl Values<'_> {
         }
     }
 
-    fn gpus(&mut self, gpus: file::Gpus, dataset: Option<&Place>) -> Option<Gpus> {
-        let mut required = |key: &str, value: Option<String>, expected: &str| {
-            let key = format!("gpus.{key}");
-            match value.filter(|value| !value.is_empty()) {
-                Some(value) => Some(value),
-                None => {
-                    self.refuse(&key, "no such key", expected);
-                    None
-                }
-            }
-        };
-        let instance_type = required("type", gpus.instance_type, "an instance type such as g6.12xlarge");
-        let image = required("image", gpus.image, "an AMI such as ami-0123456789abcdef0");
-        let out = required("out", gpus.out, "an s3:// URL, or a path in the shared folder");
-        let wheels = required("wheels", gpus.wheels, "an s3:// URL, or a path in the shared folder");
+    fn gpus(&mut self, gpus: file::Gpus, region: Option<&str>) -> Option<Gpus> {
         let machines = gpus.machines.unwrap_or(1);
         if !MACHINES_RANGE.contains(&machines) {
             self.refuse("gpus.machines", machines, "a number from 1 to 64");
         }
+        let is_id = |text: &String, kind: &str| {
+            let id = text.strip_prefix(kind).unwrap_or_default();
+            !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        let image = self.required("gpus.image", gpus.image, "an AMI such as ami-0123456789abcdef0");
+        if image.as_ref().is_some_and(|image| !is_id(image, "ami-")) {
+            self.refuse(
+                "gpus.image",
+                format!("{:?}", image.as_deref().unwrap_or_default()),
+                "an AMI such as ami-0123456789abcdef0",
+            );
+        }
+        if let Some(subnet) = gpus.subnet.as_ref().filter(|subnet| !is_id(subnet, "subnet-")) {
+            self.refuse(
+                "gpus.subnet",
+                format!("{subnet:?}"),
+                "the id of a subnet, such as subnet-0a1b2c3d4e5f67890",
+            );
+        }
+        let instance_type =
+            self.required("gpus.type", gpus.instance_type, "an instance type such as g6.12xlarge");
+        let region = gpus.region.or_else(|| region.map(str::to_owned));
+        let region = self.required("gpus.region", region, "a region such as eu-central-1");
+        let profile = self.required("gpus.instance-profile", gpus.instance_profile, "an instance profile");
+        let files = self.required("gpus.files", gpus.files, "an s3:// URL");
+        let files = files.and_then(|files| self.place("gpus.files", Some(&files)));
+        if let Some(other) = files.as_ref().filter(|files| files.s3().is_none()) {
+            self.refuse("gpus.files", format!("\"{other}\""), "an s3:// URL");
+        }
+        let out = self.required("gpus.out", gpus.out, "an s3:// URL, or a path in /mnt/shared");
+        let out = out.and_then(|out| self.writable("gpus.out", Some(&out)));
         let shared = gpus.shared.as_deref().and_then(|shared| self.shared(shared));
         Some(Gpus {
             instance_type: instance_type?,
             machines,
             image: image?,
             subnet: gpus.subnet,
-            instance_profile: gpus.instance_profile,
-            dataset: gpus.dataset.or_else(|| dataset.map(Place::to_string))?,
+            region: region?,
+            instance_profile: profile?,
+            files: files?,
             shared,
             out: out?,
-            wheels: wheels?,
             arguments: gpus.arguments,
         })
+    }
+
+    fn required(&mut self, key: &str, value: Option<String>, expected: &str) -> Option<String> {
+        let value = value.filter(|value| !value.is_empty());
+        if value.is_none() {
+            self.refuse(key, "no such key", expected);
+        }
+        value
     }
 
     fn shared(&mut self, text: &str) -> Option<Shared> {

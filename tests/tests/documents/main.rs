@@ -37,7 +37,7 @@ const DARK: [(&str, &str); 6] = [
     ("#1a7f5a", "#3fb68b"),
 ];
 /// Languages of blocks that show a file or a message, and are not run.
-const SHOWN: [&str; 3] = ["text", "json", "jsonl"];
+const SHOWN: [&str; 4] = ["text", "json", "jsonl", "toml"];
 
 #[test]
 fn each_page_can_be_followed_from_top_to_bottom() {

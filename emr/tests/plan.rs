@@ -1,0 +1,196 @@
+//! Drives `emr plan` and `emr gpus`: what they print, and what they send.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+use std::fs;
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tests::s3_server::{S3Server, with_s3};
+
+fn emr() -> Command {
+    let mut emr = Command::new(env!("CARGO_BIN_EXE_emr"));
+    emr.env_remove("AWS_PROFILE").env("AWS_EC2_METADATA_DISABLED", "true").stdin(Stdio::null());
+    emr
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder with the example, changed, as JOB.toml, and programs for x86-64 of which only the headers exist.
+fn folder(changes: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = text(&emr().args(["plan", "--example"]).output().unwrap().stdout);
+    for (from, to) in changes {
+        assert!(job.contains(from), "{from}");
+        job = job.replace(from, to);
+    }
+    job = job.replacen("\n[input]", "\nprograms = \".\"\n[input]", 1);
+    fs::write(folder.path().join("JOB.toml"), job).unwrap();
+    let mut header = [0_u8; 64];
+    header[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    header[16..21].copy_from_slice(&[3, 0, 62, 0, 1]);
+    (header[52], header[54], header[58]) = (64, 56, 64);
+    for name in ["mapper", "combiner", "reducer", "merge"] {
+        fs::write(folder.path().join(name), header).unwrap();
+    }
+    folder
+}
+
+fn run_in(folder: &Path, emr: &mut Command, arguments: &[&str]) -> Output {
+    emr.current_dir(folder).args(arguments).output().unwrap()
+}
+
+/// Counts the connections to a port. The connections are closed at once.
+fn counting_proxy() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, count) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&count);
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let _ = connection.map(|mut stream| stream.read(&mut [0; 1]));
+        }
+    });
+    (format!("http://{address}"), count)
+}
+
+#[test]
+fn a_plan_sends_nothing() {
+    let folder = folder(&[]);
+    for arguments in [["plan", "JOB.toml"].as_slice(), &["plan", "JOB.toml", "--json"], &["gpus", "JOB.toml"]]
+    {
+        let (proxy, count) = counting_proxy();
+        let mut emr = emr();
+        for name in ["AWS_ENDPOINT_URL", "HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"] {
+            emr.env(name, &proxy);
+        }
+        emr.env("AWS_ACCESS_KEY_ID", "x").env("AWS_SECRET_ACCESS_KEY", "x");
+        let done = run_in(folder.path(), &mut emr, arguments);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        assert_eq!(count.load(Ordering::SeqCst), 0, "{arguments:?}");
+    }
+    // The proxy does count: the same plan with --online reaches it.
+    let (proxy, count) = counting_proxy();
+    let mut emr = emr();
+    emr.env("AWS_ENDPOINT_URL", &proxy).env("AWS_ACCESS_KEY_ID", "x").env("AWS_SECRET_ACCESS_KEY", "x");
+    emr.env("AWS_MAX_ATTEMPTS", "1").current_dir(folder.path()).args(["plan", "JOB.toml", "--online"]);
+    let mut online = emr.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while count.load(Ordering::SeqCst) == 0 {
+        assert!(online.try_wait().unwrap().is_none(), "ended without a request");
+        thread::yield_now();
+    }
+    online.kill().unwrap();
+    online.wait().unwrap();
+}
+
+#[test]
+fn a_plan_as_text_has_time_price_and_requests() {
+    let done = run_in(folder(&[]).path(), &mut emr(), &["plan", "JOB.toml"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let printed = text(&done.stdout);
+    for line in [
+        "run               s3://bucket/runs/reviews-1, id sentimill-9d82e807b723d02b\n",
+        "time              about 12.3 min: start 7.5 min, Hadoop job 2.6 min, merge 2.2 min\n",
+        "price             about 0.52 USD: EC2 0.39, EMR 0.13; without storage, requests and transfer\n",
+        "\"ReleaseLabel\": \"emr-7.14.0\"",
+    ] {
+        assert!(printed.contains(line), "{line}{printed}");
+    }
+}
+
+#[test]
+fn all_errors_are_printed_and_the_requests_are_not() {
+    let folder = folder(&[("\"m6i.xlarge\"", "\"p3.2xlarge\""), ("s3://bucket/reviews/", "reviews.json")]);
+    let done = run_in(folder.path(), &mut emr(), &["plan", "JOB.toml", "--json"]);
+    assert_eq!(done.status.code(), Some(78));
+    let plan: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert!(plan.get("run_job_flow").is_none());
+    assert_eq!(plan["findings"].as_array().unwrap().len(), 2, "{plan:#}");
+    let said = text(&done.stderr);
+    assert!(
+        said.contains("cluster.groups[0].type: p3.2xlarge has GPUs that CUDA 13 no longer supports"),
+        "{said}"
+    );
+    assert!(said.ends_with("emr: JOB.toml: 2 errors, listed above; correct them\n"), "{said}");
+}
+
+#[test]
+fn a_missing_job_file_is_named_with_the_way_to_make_one() {
+    let done = run_in(folder(&[]).path(), &mut emr(), &["plan", "NONE.toml"]);
+    assert_eq!(done.status.code(), Some(66));
+    let said = text(&done.stderr);
+    assert!(
+        said.starts_with("emr: NONE.toml: cannot read the job file; `emr plan --example` prints one"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_online_plan_lists_the_input_and_tests_the_condition() {
+    let Some(server) = S3Server::start() else { return };
+    let endpoint = format!("http://{}", server.address());
+    let online = |changes: &[(&str, &str)]| {
+        let small = [("m6i.", "m5."), ("emr-7.14.0", "emr-7.10.0"), ("eu-central-1", "us-east-1")];
+        let folder = folder(&[&small, changes].concat());
+        let mut emr = with_s3(emr(), &endpoint);
+        emr.env("AWS_ENDPOINT_URL", &endpoint);
+        let done = run_in(folder.path(), &mut emr, &["plan", "JOB.toml", "--online", "--json"]);
+        let plan: Value =
+            serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{}", text(&done.stderr)));
+        (done.status.code(), plan, text(&done.stderr))
+    };
+    let put = |name: &str, content: &str| {
+        let script = format!(
+            "import boto3; boto3.client('s3', endpoint_url='{endpoint}', region_name='us-east-1', aws_access_key_id='x', aws_secret_access_key='x').put_object(Bucket='bucket', Key='{name}', Body=b'{content}')"
+        );
+        let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/s3/bin/python");
+        assert!(Command::new(python).args(["-c", &script]).status().unwrap().success());
+    };
+
+    let (code, _, said) = online(&[]);
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("input.places: s3://bucket/reviews"), "{said}");
+
+    put("reviews/1.json", "0123456789");
+    put("reviews/a/2.json", "01234");
+    let (code, plan, said) = online(&[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(plan["estimate"]["input_bytes"], 15);
+    let resource = &plan["bucket_policy"]["Statement"][0]["Resource"];
+    assert_eq!(resource, "arn:aws:s3:::bucket/runs/reviews-1/*");
+
+    let (code, _, said) = online(&[("\"m5.xlarge\"", "\"m99i.xlarge\"")]);
+    assert!(
+        code == Some(78) && said.contains("emr-7.10.0 does not support m99i.xlarge in us-east-1"),
+        "{said}"
+    );
+    let (code, _, said) = online(&[("emr-7.10.0", "emr-7.99.0")]);
+    assert!(code == Some(78) && said.contains("EMR does not have emr-7.99.0 in us-east-1"), "{said}");
+    let (code, _, said) = online(&[("s3://bucket/runs", "s3://missing/runs")]);
+    assert!(code == Some(78) && said.contains("run: s3://missing: "), "{said}");
+
+    put("datasets/reviews.h5", "x");
+    let (code, _, said) = online(&[]);
+    assert!(
+        code == Some(78)
+            && said.contains("dataset: s3://bucket/datasets/reviews.h5 exists, expected no such object"),
+        "{said}"
+    );
+    put("runs/reviews-1/data.txt", "x");
+    let (code, _, said) = online(&[]);
+    assert!(
+        code == Some(78) && said.contains("contains 1 objects of another program, expected an empty folder"),
+        "{said}"
+    );
+    put("runs/reviews-1/job.json", "{}");
+    let (code, _, said) = online(&[]);
+    assert!(code == Some(0) && said.contains("warning: JOB.toml:4: dataset: "), "{said}");
+}
