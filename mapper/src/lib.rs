@@ -79,8 +79,11 @@ pub enum Error {
     Log(#[source] io::Error),
     /// A URL was passed where a local file is expected.
     #[error(
-        "{url}: the mapper reads local files and standard input; pass the URL to sentimill --input, which reads S3, or \
-         to Hadoop as -input, which feeds the mapper"
+        "{url}: the mapper reads local files and standard input; {}",
+        match url.starts_with("file:") {
+            true => "pass the path after file://",
+            false => "pass the URL to sentimill --input, which reads S3 and https, or to Hadoop as -input, which feeds the mapper",
+        }
     )]
     NotLocal {
         /// The URL as passed.

@@ -1,12 +1,10 @@
 //! The arguments of the program `merge`.
 
-use std::path::PathBuf;
-
 use arguments::{DatasetArguments, ReportArguments};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use corpus::ledger::Share;
-use program::place::local_path;
+use program::location::Location;
 use store::S3Options;
 
 const EXAMPLES: &str = "\
@@ -50,10 +48,11 @@ pub struct MergeArguments {
     pub run: Option<String>,
     /// Counts written by mapper --counts
     ///
-    /// A file can also be the saved output of Hadoop's job client. With the counts, merge verifies that no line was
-    /// lost.
-    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input")]
-    pub counts: Vec<PathBuf>,
+    /// A path or s3://bucket/name. A file can also be the saved output of Hadoop's job client. With the counts, merge
+    /// verifies that no line was lost.
+    #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Input",
+        value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub counts: Vec<Location>,
     /// Maximum share of bad lines [default: 0.05]
     ///
     /// A number from 0 to 1, for all --counts together. A run with a greater share is not merged.
@@ -61,10 +60,10 @@ pub struct MergeArguments {
     pub bad_lines_max: Option<Share>,
     /// Dataset to write [default: reviews.h5]
     ///
-    /// The manifest is written beside it as NAME.manifest.json.
+    /// A path or s3://bucket/name. The manifest is written beside it as NAME.manifest.json.
     #[arg(short, long, value_name = "FILE", help_heading = "Output",
-        value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: Option<PathBuf>,
+        value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub out: Option<Location>,
     /// The vocabulary and the files of the dataset.
     #[command(flatten)]
     pub dataset: DatasetArguments,
@@ -76,16 +75,18 @@ pub struct MergeArguments {
     pub s3: Option<S3Options>,
     /// Check all bytes of a dataset
     ///
-    /// Checks digests, rows and, if the manifest is beside the dataset, the SHA-256.
+    /// A path or s3://bucket/name. Checks digests, rows and, if the manifest is beside the dataset, the SHA-256.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
-        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "force", "s3"])]
-    pub check: Option<PathBuf>,
+        value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "force"])]
+    pub check: Option<Location>,
     /// Print the data card of a dataset
     ///
-    /// The card lists rows, labels, ratings, lengths, vocabulary and digests.
+    /// A path or s3://bucket/name. The card lists rows, labels, ratings, lengths, vocabulary and digests.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
-        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "force", "s3"])]
-    pub describe: Option<PathBuf>,
+        value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "force"])]
+    pub describe: Option<Location>,
 }
 
 /// The subcommands.

@@ -1,21 +1,30 @@
 //! Reads files of counts into the mappers' ledger.
 
 use std::fs;
-use std::path::PathBuf;
 
 use corpus::ledger::MapperCounts;
+use program::location::Location;
+use store::{S3Options, read_existing};
 
 use crate::error::{Error, Result};
 
+/// Maximum size of the saved output of a job client in S3, which reports progress line by line.
+const COUNTS_BYTES_MAX: u64 = 64 << 20;
+
 /// Sums the files written by `mapper --counts`. Any other file is parsed as the saved output of Hadoop's job
 /// client, whose counters are already the sum of all mappers. Returns `None` if there are no files.
-pub fn sum(files: &[PathBuf]) -> Result<Option<MapperCounts>> {
+pub fn sum(files: &[Location], s3: &S3Options) -> Result<Option<MapperCounts>> {
     let mut sum = None;
-    for path in files {
-        let text = fs::read(path).map_err(|source| Error::Counts { path: path.clone(), source })?;
+    for file in files {
+        let text = match file {
+            Location::Local(path) => {
+                fs::read(path).map_err(|source| Error::Counts { path: path.clone(), source })?
+            }
+            Location::S3(url) => read_existing(url, s3, COUNTS_BYTES_MAX)?,
+        };
         let text = String::from_utf8_lossy(&text).into_owned();
         let counts = serde_json::from_str(&text).ok().or_else(|| MapperCounts::from_job_output(&text));
-        let counts: MapperCounts = counts.ok_or_else(|| Error::NoCounts { path: path.clone() })?;
+        let counts: MapperCounts = counts.ok_or_else(|| Error::NoCounts { file: file.clone() })?;
         *sum.get_or_insert_with(MapperCounts::default) += counts;
     }
     Ok(sum)

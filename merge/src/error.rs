@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use corpus::ledger::TooManyBad;
 use program::exit::Exit;
+use program::location::Location;
 use program::system::Failure;
 use thiserror::Error;
 
@@ -152,10 +153,12 @@ pub enum Error {
         source: io::Error,
     },
     /// A file passed as counts contains no counts.
-    #[error("--counts {}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop job client", path.display())]
+    #[error(
+        "--counts {file}: found no counts, expected a mapper's --counts file or the saved output of the Hadoop job client"
+    )]
     NoCounts {
         /// The file.
-        path: PathBuf,
+        file: Location,
     },
     /// A shard or dataset could not be written or read.
     #[error(transparent)]

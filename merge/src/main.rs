@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use corpus::ledger::Share;
-use dataset::dataset_file::DatasetReader;
 use dataset::manifest::DatasetManifest;
-use making::{DatasetOptions, Existing, ProgressBars, Report, VocabularyFrom, json, ledger_lines};
+use making::{
+    DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, VocabularyFrom, json, ledger_lines,
+};
 use merge::arguments::{Arguments, Command, GcArguments, MergeArguments};
 use merge::gc::Garbage;
 use merge::{Error, Options, Outcome, counts, gc, report};
 use program::exit::{self, Exit, chain, usage};
-use store::{Listed, Store};
+use program::location::Location;
+use store::{Listed, S3Options, Store};
 
 /// Default of --run.
 const DEFAULT_RUN: &str = "run";
@@ -34,8 +36,8 @@ fn main() -> ExitCode {
     };
     let result = match (&arguments.command, &arguments.merge) {
         (Some(Command::Gc(gc)), _) => collect_garbage(gc),
-        (None, MergeArguments { check: Some(file), report, .. }) => check(file, report.json),
-        (None, MergeArguments { describe: Some(file), report, .. }) => describe(file, report.json),
+        (None, MergeArguments { check: Some(file), report, s3, .. }) => check(file, s3, report.json),
+        (None, MergeArguments { describe: Some(file), report, s3, .. }) => describe(file, s3, report.json),
         (None, arguments) => merge(arguments),
     };
     match result {
@@ -46,19 +48,25 @@ fn main() -> ExitCode {
 
 fn merge(arguments: &MergeArguments) -> Result<(), Error> {
     let (run, out) = run_and_out(arguments)?;
-    let store = Store::open_with(&run, &arguments.s3.clone().unwrap_or_default())?;
-    store.probe()?;
     let MergeArguments { dataset, report, .. } = arguments;
+    let s3 = arguments.s3.clone().unwrap_or_default();
+    let existing = Existing::replaced_if(dataset.force);
+    let out = Output::of(out, &s3, existing)?;
+    let store = Store::open_with(&run, &s3)?;
+    store.probe()?;
+    let other = |location: &Option<Location>| -> Result<_, Error> {
+        Ok(location.as_ref().map(|location| DatasetFile::of(location, &s3)).transpose()?)
+    };
     let progress = if report.quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("merge") };
     let options = Options {
         dataset: DatasetOptions {
             out: out.clone(),
-            vocabulary: VocabularyFrom::asked(dataset.vocabulary.clone(), dataset.vocabulary_size),
-            without: dataset.without.clone(),
+            vocabulary: VocabularyFrom::asked(other(&dataset.vocabulary)?, dataset.vocabulary_size),
+            without: other(&dataset.without)?,
             padded: dataset.padded,
-            existing: Existing::replaced_if(dataset.force),
+            existing,
         },
-        mapper: counts::sum(&arguments.counts)?,
+        mapper: counts::sum(&arguments.counts, &s3)?,
         bad_lines_max: arguments.bad_lines_max.unwrap_or(Share::OF_BAD_LINES),
         scratch: std::env::temp_dir(),
     };
@@ -72,12 +80,11 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
         }
         Outcome::Unchanged(manifest) => {
             warn_without_counts(&options, &manifest);
-            let card = making::describe(&DatasetReader::open(&out)?)?;
+            let card = making::describe(&out.file()?.open()?)?;
             match report.json {
                 true => print(&json(&Report::unchanged(&out, &manifest, &card))),
                 false => {
-                    let there =
-                        format!("{}: already exists, complete and with these settings", out.display());
+                    let there = format!("{out}: already exists, complete and with these settings");
                     print(&format!("{there}; nothing to do\n{}{}", ledger_lines(&manifest), card.text()))
                 }
             }
@@ -86,7 +93,7 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
 }
 
 /// The run to merge and the dataset to write, from flags or by default.
-fn run_and_out(arguments: &MergeArguments) -> Result<(String, PathBuf), Error> {
+fn run_and_out(arguments: &MergeArguments) -> Result<(String, Location), Error> {
     let mut used = Vec::new();
     let run = arguments.run.clone().unwrap_or_else(|| {
         used.push(format!("--run {DEFAULT_RUN}"));
@@ -97,7 +104,7 @@ fn run_and_out(arguments: &MergeArguments) -> Result<(String, PathBuf), Error> {
     }
     let out = arguments.out.clone().unwrap_or_else(|| {
         used.push(format!("--out {DEFAULT_OUT}"));
-        PathBuf::from(DEFAULT_OUT)
+        PathBuf::from(DEFAULT_OUT).into()
     });
     if !used.is_empty() && !arguments.report.quiet {
         exit::notice("merge", &format!("using the defaults {}", used.join(" ")));
@@ -117,10 +124,10 @@ fn warn_without_counts(options: &Options, manifest: &DatasetManifest) {
     }
 }
 
-fn check(file: &Path, is_json: bool) -> Result<(), Error> {
-    let checked = making::check(file)?;
+fn check(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<(), Error> {
+    let checked = making::check(&DatasetFile::of(file, &s3.clone().unwrap_or_default())?)?;
     if is_json {
-        let dataset = file.display().to_string();
+        let dataset = file.to_string();
         let (rows, digests) = (checked.dataset.n_rows(), checked.dataset.digests());
         return print(&json(&report::Checked { dataset, rows, manifest: checked.manifest, digests }));
     }
@@ -130,15 +137,13 @@ fn check(file: &Path, is_json: bool) -> Result<(), Error> {
         false => "it has no manifest, so only its content was checked",
     };
     print(&format!(
-        "{}: valid, {rows} rows; {bytes}\nid digest         {}\nvocabulary digest {}\n",
-        file.display(),
-        digests.id_digest,
-        digests.vocabulary_digest
+        "{file}: valid, {rows} rows; {bytes}\nid digest         {}\nvocabulary digest {}\n",
+        digests.id_digest, digests.vocabulary_digest
     ))
 }
 
-fn describe(file: &Path, is_json: bool) -> Result<(), Error> {
-    let card = making::describe(&DatasetReader::open(file)?)?;
+fn describe(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<(), Error> {
+    let card = making::describe(&DatasetFile::of(file, &s3.clone().unwrap_or_default())?.open()?)?;
     print(&if is_json { json(&card) } else { card.text() })
 }
 

@@ -4,8 +4,10 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use arguments::STOP_WORDS_BYTES_MAX;
 use hadoop::{Heartbeat, Runner, Variable, silence};
 use program::exit::{self, Exit, chain, usage};
+use program::location::S3Url;
 use program::pipe::widen;
 use progress::ProgressBars;
 use reducer::arguments::Arguments;
@@ -135,7 +137,11 @@ fn task(arguments: &Arguments, partition: u32, partitions: u32) -> Result<Task, 
         attempt,
         job: Variable::Job.value(),
         runner: Runner::of_this_process(),
-        settings: arguments.rows.settings()?,
+        settings: arguments.rows.settings(&|url: &S3Url| {
+            let s3 = arguments.s3.clone().unwrap_or_default();
+            store::read_existing(url, &s3, STOP_WORDS_BYTES_MAX)
+                .map_err(|error| (error.exit(), chain(&error)))
+        })?,
         memory_bytes: arguments.memory,
         scratch: env::temp_dir(),
     })

@@ -1,12 +1,10 @@
 //! The arguments of the program `sentimill`.
 
-use std::path::PathBuf;
-
 use arguments::{DatasetArguments, FormatArguments, ReportArguments, RowArguments};
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::ledger::Share;
-use program::place::local_path;
+use program::location::Location;
 use program::size::parse_memory;
 use store::S3Options;
 
@@ -46,11 +44,12 @@ pub struct Arguments {
     pub rows: RowArguments,
     /// Dataset to write [default: PLACE's name + .h5]
     ///
-    /// For one file the default is its name with the extension .h5, in the current folder; otherwise it is
-    /// reviews.h5. The manifest is written next to the dataset; that of reviews.h5 is reviews.manifest.json.
+    /// A path or s3://bucket/name. For one file the default is its name with the extension .h5, in the current folder;
+    /// otherwise it is reviews.h5. The manifest is written next to the dataset; that of reviews.h5 is
+    /// reviews.manifest.json.
     #[arg(short, long, value_name = "FILE", help_heading = "Output",
-        value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: Option<PathBuf>,
+        value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub out: Option<Location>,
     /// The vocabulary and the files of the dataset.
     #[command(flatten)]
     pub dataset: DatasetArguments,

@@ -94,27 +94,23 @@ const FOLDING_PART: usize = 8;
 /// Offsets in a partition are 32-bit integers.
 const FOLDING_BYTES_MAX: usize = 1 << 30;
 
-/// Makes a dataset of all lines. Reports the positions of bad ones to `log`. Setting `interrupt` stops the
+/// Makes a dataset of all lines, whose output was checked by [`Making::ready`]. Reports the positions of bad ones to `log`. Setting `interrupt` stops the
 /// work.
 pub fn run(
     reading: &Reading,
+    making: &Making<'_>,
     options: &Options,
     interrupt: &AtomicBool,
     progress: &ProgressBars,
     log: impl Write,
 ) -> Result<Made> {
-    let making = Making::open(&options.dataset, &options.settings)?;
-    if let Some(manifest) = making.look()? {
-        making.check_settings(&manifest)?;
-    }
-    making.check_place()?;
     let scratch = Scratch::new(&options.scratch, options.memory_bytes / 8 * WAITING_EIGHTHS);
     let job = Job { reading, options, interrupt, stopped: AtomicBool::new(false), scratch: &scratch };
     let mapped = job.map(progress)?;
     let mapper = job.judged(&mapped, log)?;
     let codebook = mapped[0].codebook.clone();
     let spool = Mutex::new(Spool::create(&options.scratch)?);
-    let (folded, rows) = job.fold(mapped, &codebook, &making, &spool, progress)?;
+    let (folded, rows) = job.fold(mapped, &codebook, making, &spool, progress)?;
 
     let mut reducer = ReducerCounts::default();
     let mut size = Size::default();

@@ -8,17 +8,21 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use arguments::ReportArguments;
+use arguments::{ReportArguments, RowArguments, STOP_WORDS_BYTES_MAX};
 use corpus::lines::LINE_BYTES_MAX;
 use corpus::settings::Settings;
-use dataset::dataset_file::DatasetReader;
-use making::{DatasetOptions, Existing, ProgressBars, Report, VocabularyFrom, json, ledger_lines};
+use making::{
+    DatasetFile, DatasetOptions, Existing, Making, Output, ProgressBars, Report, VocabularyFrom, json,
+    ledger_lines,
+};
 use program::exit::{self, Exit, chain, print, usage};
+use program::location::{Location, S3Url};
 use sentimill::arguments::Arguments;
 use sentimill::reading::{self, Reading, ReadingOptions};
 use sentimill::{Error, Options, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
+use store::S3Options;
 
 /// Default of --out for several inputs.
 const DEFAULT_OUT: &str = "reviews.h5";
@@ -46,7 +50,7 @@ fn main() -> ExitCode {
 fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let failed = |error: Error| (error.exit(), chain(&error));
     let threads = threads(&arguments);
-    let settings = row_settings(&arguments)?;
+    let s3 = arguments.s3.clone().unwrap_or_default();
     let inputs = [arguments.places, arguments.input].concat();
     let ReportArguments { json: is_json, quiet: is_quiet } = arguments.report;
     let out = arguments.out.unwrap_or_else(|| {
@@ -54,33 +58,42 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
         if !is_quiet {
             exit::notice("sentimill", &format!("using the default --out {}", out.display()));
         }
-        out
+        out.into()
     });
+    let refused = |error: making::Error| failed(error.into());
     let dataset = arguments.dataset;
+    let existing = Existing::replaced_if(dataset.force);
+    let out = Output::of(out, &s3, existing).map_err(refused)?;
+    let other = |location: &Option<Location>| -> Result<_, (Exit, String)> {
+        location.as_ref().map(|location| DatasetFile::of(location, &s3)).transpose().map_err(refused)
+    };
+    let vocabulary = other(&dataset.vocabulary)?;
+    let settings = row_settings(&arguments.rows, dataset.vocabulary.as_ref().zip(vocabulary.as_ref()), &s3)?;
     let options = Options {
         format: arguments.format.format()?,
         bad_lines_max: arguments.bad_lines_max,
         settings,
         dataset: DatasetOptions {
             out,
-            vocabulary: VocabularyFrom::asked(dataset.vocabulary, dataset.vocabulary_size),
-            without: dataset.without,
+            vocabulary: VocabularyFrom::asked(vocabulary, dataset.vocabulary_size),
+            without: other(&dataset.without)?,
             padded: dataset.padded,
-            existing: Existing::replaced_if(dataset.force),
+            existing,
         },
         memory_bytes: arguments.memory,
         threads,
         scratch: env::temp_dir(),
     };
     let reading = || -> Result<Reading, reading::Error> {
-        let sources = reading::find(&inputs, &arguments.s3.unwrap_or_default())?;
+        let sources = reading::find(&inputs, &s3)?;
         let format = options.format.clone();
         Reading::start(sources, &ReadingOptions { format, line_bytes_max: LINE_BYTES_MAX, threads })
     };
+    let making = Making::ready(&options.dataset, &options.settings).map_err(refused)?;
     let reading = reading().map_err(|error| failed(error.into()))?;
     let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot handle signals: {error}")))?;
     let progress = if is_quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("sentimill") };
-    let made = run(&reading, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
+    let made = run(&reading, &making, &options, &interrupt, &progress, io::stderr()).map_err(failed)?;
     let text = match is_json {
         true => json(&Report::written(&options.dataset.out, &made.manifest, &made.card)),
         false => ledger_lines(&made.manifest) + &made.card.text(),
@@ -104,10 +117,17 @@ fn default_out(inputs: &[String]) -> PathBuf {
 }
 
 /// The settings of rows: those of the dataset whose vocabulary is reused, if any.
-fn row_settings(arguments: &Arguments) -> Result<Settings, (Exit, String)> {
-    let Some(path) = &arguments.dataset.vocabulary else { return arguments.rows.settings() };
-    let dataset = DatasetReader::open(path).map_err(|error| (error.exit(), chain(&error)))?;
-    arguments.rows.settings_after(path, &dataset.settings().rows)
+fn row_settings(
+    rows: &RowArguments,
+    vocabulary: Option<(&Location, &DatasetFile)>,
+    s3: &S3Options,
+) -> Result<Settings, (Exit, String)> {
+    let read = |url: &S3Url| {
+        store::read_existing(url, s3, STOP_WORDS_BYTES_MAX).map_err(|error| (error.exit(), chain(&error)))
+    };
+    let Some((location, file)) = vocabulary else { return rows.settings(&read) };
+    let dataset = file.open().map_err(|error| (error.exit(), chain(&error)))?;
+    rows.settings_after(location, &dataset.settings().rows, &read)
 }
 
 fn threads(arguments: &Arguments) -> NonZeroUsize {

@@ -18,7 +18,7 @@ use corpus::record::Votes;
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
-use making::{DatasetOptions, ProgressBars, VocabularyFrom};
+use making::{DatasetOptions, Making, ProgressBars, VocabularyFrom};
 use sentimill::reading::{self, Reading, ReadingOptions};
 use sentimill::{Made, Options, run};
 use serde_json::json;
@@ -122,9 +122,9 @@ fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: u
             ..Settings::default()
         },
         dataset: DatasetOptions {
-            out: folder.join("reviews.h5"),
+            out: folder.join("reviews.h5").into(),
             vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE as u64),
-            without,
+            without: without.map(Into::into),
             padded: None,
             existing: making::Existing::Keep,
         },
@@ -135,8 +135,9 @@ fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: u
     let reading_options = ReadingOptions { format, line_bytes_max: LINE_BYTES_MAX, threads };
     let reading = Reading::start(sources, &reading_options).unwrap();
     let progress = ProgressBars::to_nobody();
-    let made = run(&reading, &options, &AtomicBool::new(false), &progress, io::sink()).unwrap();
-    read(&options.dataset.out, &made)
+    let making = Making::ready(&options.dataset, &options.settings).unwrap();
+    let made = run(&reading, &making, &options, &AtomicBool::new(false), &progress, io::sink()).unwrap();
+    read(&folder.join("reviews.h5"), &made)
 }
 
 /// The content of a dataset and of its manifest.

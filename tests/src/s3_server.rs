@@ -5,7 +5,7 @@
 //! requests are therefore correct only through a [`crate::fault_proxy`].
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -122,24 +122,46 @@ impl S3Server {
         }
     }
 
-    /// Puts an object into the bucket, if the bucket is a folder.
+    /// Puts an object into the bucket, without the programs under test.
     pub fn put(&self, name: &str, content: &[u8]) {
-        let Running::S3sFs { folder, .. } = &self.running else { panic!("{} has no folder", self.name()) };
+        let Running::S3sFs { folder, .. } = &self.running else {
+            let answer = self.moto("PUT", &format!("/bucket/{name}"), content).expect("moto answers");
+            assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+            return;
+        };
         let path = folder.path().join("bucket").join(name);
         let below = path.parent().expect("a file lies in a folder");
         fs::create_dir_all(below).expect("a bucket takes folders");
         fs::write(path, content).expect("a bucket takes files");
     }
 
+    /// The content of an object of the bucket, read without the programs under test.
+    pub fn get(&self, name: &str) -> Option<Vec<u8>> {
+        let Running::S3sFs { folder, .. } = &self.running else {
+            let answer = self.moto("GET", &format!("/bucket/{name}"), b"").expect("moto answers");
+            let body =
+                answer.windows(4).position(|end| end == b"\r\n\r\n").expect("a response has a head") + 4;
+            return answer.starts_with(b"HTTP/1.1 200").then(|| answer[body..].to_vec());
+        };
+        fs::read(folder.path().join("bucket").join(name)).ok()
+    }
+
     fn makes_bucket(&self) -> bool {
-        let request =
-            "PUT /bucket HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        let mut answer = String::new();
-        let asked = TcpStream::connect(self.address).and_then(|mut stream| {
-            stream.write_all(request.as_bytes())?;
-            stream.read_to_string(&mut answer)
-        });
-        asked.is_ok() && answer.starts_with("HTTP/1.1 200")
+        self.moto("PUT", "/bucket", b"").is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"))
+    }
+
+    /// The response of moto, which does not verify signatures.
+    fn moto(&self, method: &str, target: &str, body: &[u8]) -> io::Result<Vec<u8>> {
+        let mut stream = TcpStream::connect(self.address)?;
+        let signed = "AWS4-HMAC-SHA256 Credential=id/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: {signed}\r\n"
+        );
+        stream.write_all(format!("{head}Content-Length: {}\r\n\r\n", body.len()).as_bytes())?;
+        stream.write_all(body)?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok(answer)
     }
 }
 

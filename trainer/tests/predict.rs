@@ -66,7 +66,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
     }
     let options = merge::Options {
         dataset: DatasetOptions {
-            out: folder.join("reviews.h5"),
+            out: folder.join("reviews.h5").into(),
             vocabulary: VocabularyFrom::Frequency(vocabulary_size),
             without: None,
             padded: None,
@@ -77,7 +77,7 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
         scratch: folder.to_owned(),
     };
     merge::run(&store, &options, &ProgressBars::to_nobody()).unwrap();
-    let reader = DatasetReader::open(&options.dataset.out).unwrap();
+    let reader = DatasetReader::open(&folder.join("reviews.h5")).unwrap();
     let mut rows = HashMap::new();
     reader
         .verify(|row| {

@@ -1,8 +1,8 @@
 //! Flags of the programs that make a dataset: its vocabulary, its files and how the result is reported.
 
-use std::path::PathBuf;
-
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use program::location::Location;
 
 /// The vocabulary and the files of a dataset.
 #[derive(Args, Clone, Debug)]
@@ -15,15 +15,17 @@ pub struct DatasetArguments {
     pub vocabulary_size: Option<u64>,
     /// Vocabulary of another dataset
     ///
-    /// For a test set that needs the token ids of its training set. The settings of rows must be those of that
-    /// dataset.
-    #[arg(long, value_name = "FILE", help_heading = "Vocabulary")]
-    pub vocabulary: Option<PathBuf>,
+    /// A path or s3://bucket/name, for a test set that needs the token ids of its training set. The settings of rows
+    /// must be those of that dataset.
+    #[arg(long, value_name = "FILE", help_heading = "Vocabulary",
+        value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub vocabulary: Option<Location>,
     /// Omit the texts of another dataset
     ///
-    /// For a test set that shares no text with its training set.
-    #[arg(long, value_name = "FILE", help_heading = "Vocabulary")]
-    pub without: Option<PathBuf>,
+    /// A path or s3://bucket/name, for a test set that shares no text with its training set.
+    #[arg(long, value_name = "FILE", help_heading = "Vocabulary",
+        value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub without: Option<Location>,
     /// Also write a copy with N ids per row
     ///
     /// The copy, NAME.padded.h5, is for other programs: each row has the label and exactly N ids, cut or filled with
@@ -34,7 +36,7 @@ pub struct DatasetArguments {
     /// Replace an existing dataset
     ///
     /// Its manifest and its padded copy are replaced, too. A file is replaced only if its SHA-256 is equal to
-    /// the one in its manifest, so that no other file is lost.
+    /// the one in its manifest, so that no other file is lost. Nothing in S3 is replaced.
     #[arg(long, help_heading = "Output")]
     pub force: bool,
 }

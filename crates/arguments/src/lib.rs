@@ -11,4 +11,4 @@ pub use dataset::{DatasetArguments, ReportArguments};
 pub use format::FormatArguments;
 pub use line_bytes::parse_line_bytes;
 pub use parse::{described, parse};
-pub use rows::RowArguments;
+pub use rows::{ReadFromS3, RowArguments, STOP_WORDS_BYTES_MAX};

@@ -1,13 +1,13 @@
 //! Flags for the content of a row, shared by all programs that write rows.
 
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::settings::{Difference, Keep, Settings};
 use corpus::stop_words;
 use program::exit::Exit;
+use program::location::{Location, S3Url};
 use program::system::Failure;
 
 /// The settings of rows.
@@ -22,10 +22,10 @@ pub struct RowArguments {
     profile: Option<String>,
     /// Stop words: nltk, nltk-negations, none or FILE
     ///
-    /// Stop words are removed from every text. nltk-negations is nltk without negations such as "not". A file has one
-    /// word per line. [default: none]
-    #[arg(long, value_name = "LIST")]
-    stopwords: Option<String>,
+    /// Stop words are removed from every text. nltk-negations is nltk without negations such as "not". A file, a path or
+    /// s3://bucket/name, has one word per line. [default: none]
+    #[arg(long, value_name = "LIST", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    stopwords: Option<Location>,
     /// Maximum tokens per row, 0 for all [default: 400]
     ///
     /// A longer row is cut to the part that --keep names.
@@ -44,44 +44,52 @@ pub struct RowArguments {
     positive_from: Option<u8>,
 }
 
+/// Maximum size of a list of stop words in S3.
+pub const STOP_WORDS_BYTES_MAX: u64 = 16 << 20;
+
+/// Reads a list of stop words from S3, for programs that have a client. Returns the content, or an exit code and a
+/// message.
+pub type ReadFromS3<'a> = &'a dyn Fn(&S3Url) -> Result<Vec<u8>, (Exit, String)>;
+
 impl RowArguments {
     /// Returns the settings, or an exit code and a message.
-    pub fn settings(&self) -> Result<Settings, (Exit, String)> {
-        self.over(Settings::default())
+    pub fn settings(&self, read: ReadFromS3<'_>) -> Result<Settings, (Exit, String)> {
+        self.over(Settings::default(), read)
     }
 
     /// Returns the settings of the dataset whose vocabulary is reused. A flag that contradicts them is an
     /// error.
-    pub fn settings_after(&self, dataset: &Path, theirs: &Settings) -> Result<Settings, (Exit, String)> {
+    pub fn settings_after(
+        &self,
+        dataset: &Location,
+        theirs: &Settings,
+        read: ReadFromS3<'_>,
+    ) -> Result<Settings, (Exit, String)> {
         let (Settings { cleaning_version, unicode_version, .. }, theirs) =
             (Settings::default(), theirs.clone());
         let taken = Settings { cleaning_version, unicode_version, ..theirs };
-        match self.over(taken.clone())?.difference(&taken) {
+        match self.over(taken.clone(), read)?.difference(&taken) {
             None => Ok(taken),
             Some(Difference { setting, ours, theirs }) => Err((
                 Exit::Settings,
                 format!(
-                    "--vocabulary {}: its {setting} is {theirs}, the flags set {ours}; remove the flags that differ: the settings of the dataset are used",
-                    dataset.display()
+                    "--vocabulary {dataset}: its {setting} is {theirs}, the flags set {ours}; remove the flags that differ: the settings of the dataset are used"
                 ),
             )),
         }
     }
 
     /// Returns `settings` with the values of the flags that were passed.
-    fn over(&self, settings: Settings) -> Result<Settings, (Exit, String)> {
+    fn over(&self, settings: Settings, read: ReadFromS3<'_>) -> Result<Settings, (Exit, String)> {
         let profile = match self.profile.as_deref() {
             None => settings.clone(),
             Some("original") => Settings::original(),
             Some(_) => Settings::default(),
         };
         Ok(Settings {
-            stop_words: match self.stopwords.as_deref() {
+            stop_words: match &self.stopwords {
                 None => profile.stop_words,
-                Some("nltk") => stop_words::nltk(),
-                Some("nltk-negations") => stop_words::nltk_negations(),
-                Some("none") => Vec::new(),
-                Some(file) => listed_stop_words(&PathBuf::from(file))?,
+                Some(list) => stop_words_of(list, read)?,
             },
             max_tokens: self.max_tokens.unwrap_or(profile.max_tokens),
             keep: self.keep.unwrap_or(profile.keep),
@@ -91,15 +99,26 @@ impl RowArguments {
     }
 }
 
-fn listed_stop_words(file: &Path) -> Result<Vec<String>, (Exit, String)> {
-    let refused = |exit, found: &dyn fmt::Display| (exit, format!("--stopwords {}: {found}", file.display()));
-    let lines = std::fs::read_to_string(file).map_err(|error| {
-        if error.kind() == io::ErrorKind::InvalidData {
-            return refused(Exit::MissingInput, &"is not UTF-8; convert it with iconv -t UTF-8");
-        }
-        let expected = "expected nltk, nltk-negations, none, or a file of one word per line";
-        let failure = Failure::reading("read the file", &error);
-        refused(Exit::MissingInput, &format!("{failure}; {expected}"))
-    })?;
+fn stop_words_of(list: &Location, read: ReadFromS3<'_>) -> Result<Vec<String>, (Exit, String)> {
+    match list {
+        Location::Local(name) => match name.to_str() {
+            Some("nltk") => return Ok(stop_words::nltk()),
+            Some("nltk-negations") => return Ok(stop_words::nltk_negations()),
+            Some("none") => return Ok(Vec::new()),
+            _ => {}
+        },
+        Location::S3(_) => {}
+    }
+    let refused = |exit, found: &dyn fmt::Display| (exit, format!("--stopwords {list}: {found}"));
+    let bytes = match list {
+        Location::Local(path) => std::fs::read(path).map_err(|error| {
+            let expected = "expected nltk, nltk-negations, none, or a file of one word per line";
+            let failure = Failure::reading("read the file", &error);
+            refused(Exit::MissingInput, &format!("{failure}; {expected}"))
+        })?,
+        Location::S3(url) => read(url)?,
+    };
+    let lines = String::from_utf8(bytes)
+        .map_err(|_| refused(Exit::MissingInput, &"is not UTF-8; convert it with iconv -t UTF-8"))?;
     stop_words::listed(&lines).map_err(|error| refused(Exit::Settings, &error))
 }

@@ -105,6 +105,20 @@ impl Error {
         }
     }
 
+    /// Returns this error with another name of its file: that of an object from which the file was fetched.
+    pub fn of_file(mut self, name: &Path) -> Self {
+        match &mut self {
+            Self::Missing { path }
+            | Self::Io { path, .. }
+            | Self::Hdf5 { path, .. }
+            | Self::Unexpected { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::Broken { path, .. } => name.clone_into(path),
+            Self::Temporary { .. } | Self::Internal { .. } => {}
+        }
+        self
+    }
+
     /// Returns this error with the final name of a file that is written under a temporary name.
     pub fn named(self, name: &Path) -> Self {
         let path = name.to_owned();

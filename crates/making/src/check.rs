@@ -1,7 +1,5 @@
 //! Checks an existing dataset, and its manifest if there is one.
 
-use std::path::Path;
-
 use corpus::digest::Digest;
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
@@ -9,7 +7,7 @@ use dataset::manifest::DatasetManifest;
 
 use crate::THREADS_MAX;
 use crate::error::{Error, Result, at};
-use crate::publish::Places;
+use crate::input_file::DatasetFile;
 
 /// A dataset that was read completely and is valid.
 pub struct Checked {
@@ -20,15 +18,15 @@ pub struct Checked {
 }
 
 /// Reads a whole dataset and checks its content. If there is a manifest, also checks every byte of the file.
-pub fn check(file: &Path) -> Result<Checked> {
-    let dataset = DatasetReader::open(file)?;
+pub fn check(file: &DatasetFile) -> Result<Checked> {
+    let dataset = file.open()?;
     let check_split = |checked: &mut dataset::Result<()>, row_at, row: &Row| {
         if checked.is_ok() {
             *checked = dataset.check_split(row_at, row);
         }
     };
     dataset.try_verify_blocks(dataset::threads(THREADS_MAX), || Ok(()), check_split, |checked| checked)?;
-    let manifest = Places::of(file).read_manifest()?;
+    let manifest = file.manifest()?;
     if let Some(manifest) = &manifest {
         check_manifest(file, &dataset, manifest)?;
     }
@@ -36,16 +34,17 @@ pub fn check(file: &Path) -> Result<Checked> {
 }
 
 /// Compares a dataset with its manifest.
-fn check_manifest(file: &Path, dataset: &DatasetReader, manifest: &DatasetManifest) -> Result<()> {
-    let sha256 = at(file, "read the dataset", dataset::sha256::of_file(file))?;
-    let bytes = at(file, "look up the dataset", file.metadata())?.len();
+fn check_manifest(file: &DatasetFile, dataset: &DatasetReader, manifest: &DatasetManifest) -> Result<()> {
+    let path = &file.path;
+    let sha256 = at(path, "read the dataset", dataset::sha256::of_file(path))?;
+    let bytes = at(path, "look up the dataset", path.metadata())?.len();
     let (ours, theirs) = (dataset.digests(), manifest.digests);
     let digests = |digests: dataset::Digests| {
         let dataset::Digests { row_digest, id_digest, vocabulary_digest } = digests;
         format!("{row_digest}, {id_digest}, {vocabulary_digest}")
     };
     let other = |what, found, expected| {
-        Err(Error::OtherThanManifest { path: file.to_owned(), what, found, expected })
+        Err(Error::OtherThanManifest { path: file.name.clone(), what, found, expected })
     };
     let optional = |digest: Option<Digest>| digest.map_or("none".to_owned(), |digest| digest.to_string());
     let (has, says) = (dataset.settings(), &manifest.settings);

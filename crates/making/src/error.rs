@@ -100,6 +100,39 @@ pub enum Error {
         /// What was expected.
         expected: String,
     },
+    /// Another object has the name of the dataset or of a file beside it.
+    #[error(
+        "{url}: already exists and is {found}, expected {expected}; nothing in S3 is overwritten: choose another --out"
+    )]
+    OtherObject {
+        /// The object.
+        url: String,
+        /// What it is.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// `--force` was passed with an output in S3.
+    #[error(
+        "--force: nothing in S3 is overwritten, expected no --force with --out {url}; omit it, and choose another --out if a dataset exists there"
+    )]
+    ForcedInS3 {
+        /// The output.
+        url: String,
+    },
+    /// The store of the output or of another dataset failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A temporary file could not be written or read.
+    #[error("{}: {}", path.display(), Failure::writing(action, source, "set TMPDIR to a folder on another disk"))]
+    Temporary {
+        /// The file.
+        path: PathBuf,
+        /// The failed action.
+        action: &'static str,
+        /// The error of the system.
+        source: io::Error,
+    },
     /// There is an existing file that `--force` does not replace.
     #[error(
         "{}: already exists and is not replaced: {why}; --force replaces only datasets of merge and sentimill: move it away \
@@ -150,16 +183,30 @@ impl Error {
         }
     }
 
+    /// Returns this error for a file in the folder for temporary files.
+    pub(crate) fn in_tmpdir(self) -> Self {
+        match self {
+            Self::File { path, action, source } => Self::Temporary { path, action, source },
+            Self::Dataset(error) => Self::Dataset(error.in_tmpdir()),
+            other => other,
+        }
+    }
+
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Record { .. } | Self::OtherThanManifest { .. } => Exit::MissingInput,
             Self::OtherCleaning { .. } | Self::OtherRows { .. } => Exit::Settings,
             Self::Ledger(_) | Self::NoRows { .. } => Exit::BadInput,
-            Self::OtherFile { .. } | Self::NotReplaced { .. } | Self::NoFolder(_) => Exit::Usage,
+            Self::OtherFile { .. }
+            | Self::OtherObject { .. }
+            | Self::ForcedInS3 { .. }
+            | Self::NotReplaced { .. }
+            | Self::NoFolder(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
+            Self::Store(error) => error.exit(),
             Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
-            Self::File { .. } | Self::Unverified { .. } => Exit::Io,
+            Self::File { .. } | Self::Temporary { .. } | Self::Unverified { .. } => Exit::Io,
             Self::Interrupted => Exit::TryAgain,
         }
     }

@@ -1,17 +1,20 @@
-//! Writes words and rows into one dataset. The dataset gets its name only when it is complete. Its manifest
-//! is in the same folder.
+//! Writes words and rows into one dataset, in a folder or in S3. The dataset gets its name only when it is complete. Its
+//! manifest is in the same folder.
 //!
 //! Words and rows come from any implementation of [`DatasetContent`]. Raw text, shards and runs are not part
 //! of this crate.
 
+mod bucket;
 mod card;
 mod check;
 mod content;
 mod error;
 mod hashes;
 mod ids;
+mod input_file;
 mod ledger;
 mod make;
+mod output;
 mod publish;
 mod record;
 mod report;
@@ -26,8 +29,10 @@ pub use content::{DatasetContent, Size};
 pub use error::{Error, Result, at};
 pub use hashes::Hashes;
 pub use ids::Ids;
+pub use input_file::DatasetFile;
 pub use ledger::ledger_lines;
 pub use make::{DatasetOptions, Existing, Making, VocabularyFrom};
+pub use output::Output;
 pub use record::{check_version, parsed_record};
 pub use report::{Report, json};
 

@@ -16,10 +16,13 @@ use program::exit::chain;
 use progress::ProgressBars;
 use tempfile::TempPath;
 
+use crate::bucket::Bucket;
 use crate::card::describe_while;
 use crate::content::{DatasetContent, Size};
 use crate::error::{Error, Result, at};
 use crate::ids::Ids;
+use crate::input_file::DatasetFile;
+use crate::output::Output;
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced, same_file};
 use crate::vocabulary::{most_frequent, recounted};
 
@@ -32,12 +35,12 @@ const NO_MANIFEST: &str = "no manifest in its folder lists it";
 /// Options of the dataset to make.
 #[derive(Clone, Debug)]
 pub struct DatasetOptions {
-    /// The path of the dataset.
-    pub out: PathBuf,
+    /// The path or URL of the dataset.
+    pub out: Output,
     /// The source of its vocabulary.
     pub vocabulary: VocabularyFrom,
     /// A dataset whose texts are excluded.
-    pub without: Option<PathBuf>,
+    pub without: Option<DatasetFile>,
     /// Number of ids per row of a padded copy, if one is to be made.
     pub padded: Option<u64>,
     /// What happens to an existing dataset that differs.
@@ -66,7 +69,7 @@ pub enum VocabularyFrom {
     /// The most frequent words of this data, at most this number.
     Frequency(u64),
     /// The whole vocabulary of another dataset, in its order.
-    Dataset(PathBuf),
+    Dataset(DatasetFile),
 }
 
 /// Default maximum number of words in the vocabulary.
@@ -74,9 +77,9 @@ const VOCABULARY_SIZE: u64 = 10_000;
 
 impl VocabularyFrom {
     /// The vocabulary of `dataset` if a dataset is passed, otherwise the most frequent words.
-    pub fn asked(dataset: Option<PathBuf>, words_max: Option<u64>) -> Self {
+    pub fn asked(dataset: Option<DatasetFile>, words_max: Option<u64>) -> Self {
         match dataset {
-            Some(path) => Self::Dataset(path),
+            Some(dataset) => Self::Dataset(dataset),
             None => Self::Frequency(words_max.unwrap_or(VOCABULARY_SIZE)),
         }
     }
@@ -88,34 +91,55 @@ pub struct Making<'a> {
     vocabulary: Option<DatasetReader>,
     without: Option<DatasetReader>,
     settings: DatasetSettings,
+    /// The files; if the output is in S3, before they are put.
     places: Places,
+    /// The objects, if the output is in S3.
+    bucket: Option<Bucket>,
 }
 
 impl<'a> Making<'a> {
     /// Opens the other datasets on which this one depends.
     pub fn open(options: &'a DatasetOptions, rows: &Settings) -> Result<Self> {
-        let open = |path: &Path| -> Result<DatasetReader> {
-            let dataset = DatasetReader::open(path)?;
-            check_cleaning(path, &dataset.settings().rows, rows)?;
+        let open = |file: &DatasetFile| -> Result<DatasetReader> {
+            let dataset = file.open()?;
+            check_cleaning(&file.name, &dataset.settings().rows, rows)?;
             Ok(dataset)
         };
         let (vocabulary, vocabulary_size) = match &options.vocabulary {
             VocabularyFrom::Frequency(size) => (None, *size),
-            VocabularyFrom::Dataset(path) => {
-                let other = open(path)?;
-                check_rows(path, &other.settings().rows, rows)?;
+            VocabularyFrom::Dataset(file) => {
+                let other = open(file)?;
+                check_rows(&file.name, &other.settings().rows, rows)?;
                 let size = other.vocabulary().words.len() as u64;
                 (Some(other), size)
             }
         };
-        let without = options.without.as_deref().map(open).transpose()?;
+        let without = options.without.as_ref().map(open).transpose()?;
         let settings = DatasetSettings {
             rows: rows.clone(),
             vocabulary_size,
             vocabulary_of: vocabulary.as_ref().map(|dataset| dataset.digests().id_digest),
             without: without.as_ref().map(|dataset| dataset.digests().id_digest),
         };
-        Ok(Self { options, vocabulary, without, settings, places: Places::of(&options.out) })
+        let (places, bucket) = match &options.out {
+            Output::Folder(out) => (Places::of(out), None),
+            Output::Bucket { url, s3, tmpdir } => {
+                let bucket = Bucket::open(url, s3, tmpdir)?;
+                (Places::of(&bucket.local()), Some(bucket))
+            }
+        };
+        Ok(Self { options, vocabulary, without, settings, places, bucket })
+    }
+
+    /// Opens the other datasets and checks the output, before any work is done. An existing dataset with other settings
+    /// is refused.
+    pub fn ready(options: &'a DatasetOptions, rows: &Settings) -> Result<Self> {
+        let making = Self::open(options, rows)?;
+        if let Some(manifest) = making.look()? {
+            making.check_settings(&manifest)?;
+        }
+        making.check_place()?;
+        Ok(making)
     }
 
     /// The dataset whose texts are excluded.
@@ -127,6 +151,9 @@ impl<'a> Making<'a> {
     /// refused before any work is done, unless it is a complete dataset with the same settings. With
     /// [`Existing::Replace`], a file that does not match its manifest is refused, too.
     pub fn look(&self) -> Result<Option<Box<DatasetManifest>>> {
+        if let Some(bucket) = &self.bucket {
+            return bucket.look(&self.settings);
+        }
         // Read in any case, because a file with this name that is not a manifest must not be overwritten.
         let manifest = self.places.read_manifest()?;
         let there = match std::fs::metadata(&self.places.dataset) {
@@ -154,13 +181,19 @@ impl<'a> Making<'a> {
 
     /// Checks, before any work is done, that the dataset can be written to its path.
     pub fn check_place(&self) -> Result<()> {
-        self.places.check(self.options.padded.is_some())
+        match &self.bucket {
+            Some(bucket) => bucket.check(),
+            None => self.places.check(self.options.padded.is_some()),
+        }
     }
 
     /// Refuses a manifest of a dataset with other settings.
     pub fn check_settings(&self, manifest: &DatasetManifest) -> Result<()> {
         if manifest.settings == self.settings {
-            return Ok(());
+            return match (&self.bucket, self.options.padded) {
+                (Some(bucket), Some(length)) => bucket.check_padded(manifest, length),
+                _ => Ok(()),
+            };
         }
         self.refused_unless_replaced("a dataset with other settings", "one with these settings")
     }
@@ -210,12 +243,31 @@ impl<'a> Making<'a> {
     /// The error for an existing file that differs from the dataset.
     pub fn refused<T>(&self, found: &str, expected: &str) -> Result<T> {
         let (found, expected) = (found.to_owned(), expected.to_owned());
-        Err(Error::OtherFile { path: self.places.dataset.clone(), found, expected })
+        Err(match &self.options.out {
+            Output::Folder(path) => Error::OtherFile { path: path.clone(), found, expected },
+            Output::Bucket { url, .. } => Error::OtherObject { url: url.to_string(), found, expected },
+        })
+    }
+
+    /// An error for the files of this dataset, with a name and a remedy that fit where they are.
+    fn explained(&self, error: Error) -> Error {
+        match &self.bucket {
+            None => error.named(&self.places.dataset),
+            Some(_) => error.in_tmpdir(),
+        }
+    }
+
+    /// The path or URL of the dataset, for messages.
+    fn name(&self) -> PathBuf {
+        self.bucket.as_ref().map_or_else(|| self.places.dataset.clone(), Bucket::name)
     }
 
     /// Whether the files of a manifest exist, are complete, and include all requested ones. Returns an error
     /// if one differs.
     pub fn is_complete(&self, manifest: &DatasetManifest) -> Result<bool> {
+        if let Some(bucket) = &self.bucket {
+            return bucket.is_complete(manifest, self.options.padded);
+        }
         match (self.has_all_files(manifest), self.options.existing) {
             (Err(Error::OtherFile { .. }), Existing::Replace) => Ok(false),
             (Ok(_), Existing::Replace) if manifest.settings != self.settings => Ok(false),
@@ -270,12 +322,12 @@ impl<'a> Making<'a> {
         };
         let size = content.size()?;
         if size.rows == 0 {
-            let (path, left_out) = (self.places.dataset.clone(), size.left_out);
+            let (path, left_out) = (self.name(), size.left_out);
             return Err(Error::NoRows { path, reducer, left_out }.into());
         }
-        let file = self.places.temporary()?;
+        let file = self.places.temporary().map_err(|error| self.explained(error))?;
         // Messages name the dataset, not the file that it is written to.
-        let named = |error: dataset::Error| Error::from(error).named(&self.places.dataset);
+        let named = |error: dataset::Error| self.explained(error.into());
         let mut dataset = DatasetWriter::create(&file, &self.settings, &vocabulary, size.rows, size.tokens)
             .map_err(named)?;
         let bar = progress.stage("writing rows", size.rows);
@@ -312,22 +364,21 @@ impl<'a> Making<'a> {
         let padded = options.padded.map(|length| self.padded_copy(&built, length, progress, &go_on));
         let padded = padded.transpose()?;
         let dataset = Finished::of(built.file)?;
+        if let Some(bucket) = &self.bucket {
+            let is_there = bucket.check_before_put(&dataset, padded.as_ref())?;
+            go_on()?;
+            put_seal(&seal)?;
+            let manifest = self.manifest_of(seal, &dataset, padded.as_ref(), (built.size, built.digests));
+            if is_there {
+                progress.notice(&format!("{}: already exists with the same content", self.name().display()));
+            }
+            return Ok(bucket.put(&dataset, padded.as_ref(), manifest, progress, go_on)?);
+        }
         let [old_dataset, old_padded] = self.replaceable()?;
         dataset.check_place(&places.dataset, &old_dataset)?;
         go_on()?;
         put_seal(&seal)?;
-        let manifest = DatasetManifest {
-            schema_version: dataset::SCHEMA_VERSION,
-            seal,
-            settings: self.settings.clone(),
-            padded: options.padded,
-            bytes: dataset.bytes,
-            sha256: dataset.sha256.clone(),
-            padded_sha256: padded.as_ref().map(|padded| padded.sha256.clone()),
-            rows: built.size.rows,
-            left_out: built.size.left_out,
-            digests: built.digests,
-        };
+        let manifest = self.manifest_of(seal, &dataset, padded.as_ref(), (built.size, built.digests));
         // The existing file is equal, because `check_place` refuses any other.
         if matches!(old_dataset, Replaceable::Nothing)
             && at(&places.dataset, "read its metadata", places.dataset.try_exists())?
@@ -371,6 +422,27 @@ impl<'a> Making<'a> {
         Ok(manifest)
     }
 
+    fn manifest_of(
+        &self,
+        seal: Seal,
+        dataset: &Finished,
+        padded: Option<&Finished>,
+        (size, digests): (Size, Digests),
+    ) -> DatasetManifest {
+        DatasetManifest {
+            schema_version: dataset::SCHEMA_VERSION,
+            seal,
+            settings: self.settings.clone(),
+            padded: self.options.padded,
+            bytes: dataset.bytes,
+            sha256: dataset.sha256.clone(),
+            padded_sha256: padded.map(|padded| padded.sha256.clone()),
+            rows: size.rows,
+            left_out: size.left_out,
+            digests,
+        }
+    }
+
     /// Writes the copy whose rows have this number of ids, under a temporary name.
     fn padded_copy(
         &self,
@@ -379,15 +451,21 @@ impl<'a> Making<'a> {
         progress: &ProgressBars,
         go_on: &impl Fn() -> Result<()>,
     ) -> Result<Finished> {
-        let file = self.places.temporary()?;
+        let file = self.places.temporary().map_err(|error| self.explained(error))?;
         let bar = progress.stage("copying rows", built.size.rows);
         let copied = write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
             bar.set_position(rows);
             go_on()
         });
-        copied.map_err(|error: Error| error.named(&self.places.padded))?;
+        copied.map_err(|error: Error| match &self.bucket {
+            None => error.named(&self.places.padded),
+            Some(_) => error.in_tmpdir(),
+        })?;
         bar.finish_and_clear();
         let file = Finished::of(file)?;
+        if self.bucket.is_some() {
+            return Ok(file);
+        }
         let [_, old_padded] = self.replaceable()?;
         file.check_place(&self.places.padded, &old_padded)?;
         Ok(file)

@@ -13,7 +13,7 @@ use store::naming::{give_name, make_folder, sync_folder};
 use tempfile::TempPath;
 
 use crate::error::{Error, Result, at};
-use crate::record::{check_version, parsed_record};
+use crate::record::parsed_manifest;
 
 /// The block size of most file systems. A full file system has no free block.
 const PROBE_BYTES: usize = 4 << 10;
@@ -48,10 +48,7 @@ impl Places {
         };
         let read = || at(&self.manifest, "read the manifest", fs::read(&self.manifest));
         let bytes = if size <= RECORD_BYTES_MAX { read()? } else { Vec::new() };
-        let (object, expected) = (self.manifest.display().to_string(), "manifest of a dataset");
-        let manifest: DatasetManifest = parsed_record(&object, expected, &bytes)?;
-        check_version(&object, expected, manifest.schema_version)?;
-        Ok(Some(manifest))
+        parsed_manifest(&self.manifest.display().to_string(), &bytes).map(Some)
     }
 
     /// Checks, by creating an unnamed file, that files can be written: the folder or its parent exists, is

@@ -1,5 +1,6 @@
 //! Parses a record stored with shards or datasets, and checks its schema version.
 
+use dataset::manifest::DatasetManifest;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
@@ -12,6 +13,14 @@ pub fn parsed_record<T: DeserializeOwned>(object: &str, expected: &'static str, 
         // Without serde's list of all field names.
         found: error.to_string().split(", expected one of").next().unwrap_or_default().to_owned(),
     })
+}
+
+/// Parses the manifest of a dataset and checks its version.
+pub(crate) fn parsed_manifest(object: &str, bytes: &[u8]) -> Result<DatasetManifest> {
+    const EXPECTED: &str = "manifest of a dataset";
+    let manifest: DatasetManifest = parsed_record(object, EXPECTED, bytes)?;
+    check_version(object, EXPECTED, manifest.schema_version)?;
+    Ok(manifest)
 }
 
 /// Checks the version of a parsed record.

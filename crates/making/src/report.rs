@@ -1,15 +1,15 @@
 //! Converts the facts of a dataset that was written into the JSON document of `--json`.
 
-use std::path::Path;
-
 use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger};
 use serde::Serialize;
 
+use crate::output::Output;
+
 /// The result of merge and sentimill: the facts of the ledger and of the data card.
 #[derive(Debug, Serialize)]
 pub struct Report<'a> {
-    /// Path of the dataset, as the user passed it.
+    /// Path or URL of the dataset, as the user passed it.
     pub dataset: String,
     /// Whether the dataset was written now. Otherwise it existed with the same content.
     pub written: bool,
@@ -31,9 +31,9 @@ pub struct Report<'a> {
 
 impl<'a> Report<'a> {
     /// Returns the report of a dataset that was written now.
-    pub fn written(out: &Path, manifest: &'a DatasetManifest, card: &'a Card) -> Self {
+    pub fn written(out: &Output, manifest: &'a DatasetManifest, card: &'a Card) -> Self {
         Self {
-            dataset: out.display().to_string(),
+            dataset: out.to_string(),
             written: true,
             bytes: manifest.bytes,
             sha256: &manifest.sha256,
@@ -46,7 +46,7 @@ impl<'a> Report<'a> {
     }
 
     /// Returns the report of a dataset that already existed.
-    pub fn unchanged(out: &Path, manifest: &'a DatasetManifest, card: &'a Card) -> Self {
+    pub fn unchanged(out: &Output, manifest: &'a DatasetManifest, card: &'a Card) -> Self {
         Self { written: false, ..Self::written(out, manifest, card) }
     }
 }

@@ -8,7 +8,8 @@ use thiserror::Error;
 /// A URL was passed where the path of a local file or folder was expected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
-    "{scheme}:// is not supported here, expected the path of a local file or folder; write it locally, then copy it"
+    "{scheme}:// is not supported here, expected the path of a local file or folder; {}",
+    self.remedy()
 )]
 pub struct NotLocal {
     scheme: String,
@@ -18,6 +19,14 @@ impl NotLocal {
     /// The scheme of the URL.
     pub fn scheme(&self) -> &str {
         &self.scheme
+    }
+
+    fn remedy(&self) -> &'static str {
+        if self.scheme.eq_ignore_ascii_case("file") {
+            "pass the path after file://"
+        } else {
+            "write it locally, then copy it"
+        }
     }
 }
 

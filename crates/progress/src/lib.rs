@@ -53,6 +53,12 @@ impl ProgressBars {
         self.begin("reading", Unit::Bytes, bytes)
     }
 
+    /// Starts a stage that sends this number of bytes to a store.
+    pub fn storing(&self, bytes: u64) -> Stage {
+        self.line(&format!("storing ({bytes} bytes)"));
+        self.begin("storing", Unit::Bytes, Some(bytes))
+    }
+
     /// Counts the bytes that are read from a stream. A short stream has no line.
     pub fn counting<R: Read>(&self, stream: R) -> Counting<R> {
         Counting { stream, bytes: 0, stage: self.begin("reading", Unit::Bytes, None) }

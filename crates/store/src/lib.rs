@@ -249,6 +249,12 @@ impl Store {
     }
 }
 
+/// Reads a small object of any name, which must exist. An object of more than `limit_bytes` is an error.
+pub fn read_existing(url: &S3Url, options: &S3Options, limit_bytes: u64) -> Result<Vec<u8>, Error> {
+    let content = read_object(url, options, limit_bytes)?;
+    content.ok_or_else(|| Error::NoObject { object: url.to_string() })
+}
+
 /// Reads a small object of any name; `None` if it does not exist. An object of more than `limit_bytes` is an error.
 pub fn read_object(url: &S3Url, options: &S3Options, limit_bytes: u64) -> Result<Option<Vec<u8>>, Error> {
     S3Store::of_object(url, options, &Progress::default())?.read_named(url.name(), limit_bytes)

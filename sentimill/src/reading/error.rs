@@ -46,7 +46,8 @@ pub enum Error {
     },
     /// A URL with an unsupported scheme.
     #[error(
-        "{input}: found the scheme {scheme}, expected a file, a folder, a pattern or -; copy the data to this machine"
+        "{input}: found the scheme {scheme}, expected a file, a folder, a pattern, -, s3:// or https://; {}",
+        if scheme == "file" { "pass the path after file://" } else { "copy the data to this machine" }
     )]
     NoSuchPlace {
         /// The URL, as passed.

@@ -100,7 +100,7 @@ pub fn reduce(store: &Store, input: Vec<u8>, task: &Task) -> reducer::Result<Com
 pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -> merge::Result<Outcome> {
     let options = Options {
         dataset: DatasetOptions {
-            out: out.to_owned(),
+            out: out.to_owned().into(),
             vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE),
             without: None,
             padded: None,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod broken_pipe;
+mod dataset_in_s3;
 mod defaults;
 mod empty;
 mod exactly_once;

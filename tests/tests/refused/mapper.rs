@@ -148,12 +148,20 @@ fn a_file_without_lines_is_refused_with_what_unpacks_it() {
 #[test]
 fn a_url_is_refused_by_the_mapper_with_the_programs_that_read_it() {
     let job = Job::mapped(1);
-    job.refuses(
-        || job.program("mapper", &["--input", "s3://bucket/reviews/"], ""),
-        64,
-        "mapper: s3://bucket/reviews/: the mapper reads local files and standard input; pass the URL to sentimill --input, \
-         which reads S3, or to Hadoop as -input, which feeds the mapper",
-    );
+    let sentimill = "pass the URL to sentimill --input, which reads S3 and https, or to Hadoop as -input, which feeds the mapper";
+    for (url, remedy) in [
+        ("s3://bucket/reviews/", sentimill),
+        ("https://host/reviews.json", sentimill),
+        ("file:///reviews.json", "pass the path after file://"),
+    ] {
+        for arguments in [&["--input", url][..], &[url], &["reviews.json", url]] {
+            job.refuses(
+                || job.program("mapper", arguments, ""),
+                64,
+                &format!("mapper: {url}: the mapper reads local files and standard input; {remedy}"),
+            );
+        }
+    }
 }
 
 #[test]

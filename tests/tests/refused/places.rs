@@ -140,12 +140,99 @@ fn a_url_is_refused_as_output() {
         ("s3://bucket/out.h5", "s3://bucket/out.h5", "s3"),
         ("https://KEY:SECRET@host/out.h5", "https://***@host/out.h5", "https"),
     ] {
-        let refusal = |flag: &str| format!("{flag} {shown}: {scheme}:// is not supported here, {remedy}");
-        refused(&job, &["--run", "run", "--out", url], 64, &refusal("--out"));
+        let refusal = format!("mapper: --counts {shown}: {scheme}:// is not supported here, {remedy}");
+        job.refuses(|| job.program("mapper", &["--counts", url], "\n"), 64, &refusal);
+    }
+    job.merges();
+}
+
+#[test]
+fn each_flag_refuses_a_url_that_its_program_cannot_use_before_any_work() {
+    /// Flags that accept a path or a URL of S3.
+    const PATHS_AND_S3: [(&str, &[&str], &str); 10] = [
+        ("merge", &["--run", "run"], "--out"),
+        ("merge", &["--run", "run", "--out", "new.h5"], "--counts"),
+        ("merge", &["--run", "run", "--out", "new.h5"], "--vocabulary"),
+        ("merge", &["--run", "run", "--out", "new.h5"], "--without"),
+        ("merge", &[], "--check"),
+        ("merge", &[], "--describe"),
+        ("sentimill", &["reviews.json"], "--out"),
+        ("sentimill", &["reviews.json", "--out", "new.h5"], "--vocabulary"),
+        ("sentimill", &["reviews.json", "--out", "new.h5"], "--without"),
+        ("reducer", &["--run", "new"], "--stopwords"),
+    ];
+    const SECRETS: &str = "found a user name or key before the bucket, expected none; keys come from AWS_PROFILE, ~/.aws \
+                           or the machine's role; remove it from the URL, and replace the key, since shells and logs keep it";
+    let job = Job::done(1);
+    for (program, arguments, flag) in PATHS_AND_S3 {
+        for (url, shown, found) in [
+            (
+                "https://KEY:SECRET@host/x.h5",
+                "https://***@host/x.h5",
+                "https:// is not supported here, expected a local path or s3://bucket/name; copy it to this machine or to S3",
+            ),
+            (
+                "gs://bucket/x.h5",
+                "gs://bucket/x.h5",
+                "gs:// is not supported here, expected a local path or s3://bucket/name; copy it to this machine or to S3",
+            ),
+            (
+                "file:///x.h5",
+                "file:///x.h5",
+                "file:// is not supported here, expected a local path or s3://bucket/name; pass the path after file://",
+            ),
+            ("s3://bucket", "s3://bucket", "it is a whole bucket; expected s3://bucket/name"),
+            (
+                "s3://bucket/folder/",
+                "s3://bucket/folder/",
+                "the name ends in a slash; expected s3://bucket/name",
+            ),
+            ("s3://KEY:SE/CRET@bucket/x.h5", "s3://***@bucket/x.h5", SECRETS),
+        ] {
+            job.refuses(
+                || job.program(program, &[arguments, &[flag, url]].concat(), ""),
+                64,
+                &format!("{program}: {flag} {shown}: {found}; see --help"),
+            );
+        }
+    }
+    for (program, arguments) in [
+        ("reducer", &["--partition", "0", "--partitions", "1"][..]),
+        ("merge", &["--out", "new.h5"]),
+        ("merge", &["gc"]),
+    ] {
+        for scheme in ["https", "gs", "hdfs"] {
+            let url = format!("{scheme}://name/run");
+            job.refuses(
+                || job.program(program, &[arguments, &["--run", &url]].concat(), ""),
+                64,
+                &format!(
+                    "{program}: \"{url}\": {scheme}:// is not supported, expected a path, file:// or s3://; choose another \
+                     --run"
+                ),
+            );
+        }
+    }
+    for (url, shown, remedy) in [
+        ("gs://bucket/x.json", "gs://bucket/x.json: found the scheme gs", "copy the data to this machine"),
+        ("file:///x.json", "file:///x.json: found the scheme file", "pass the path after file://"),
+    ] {
         job.refuses(
-            || job.program("mapper", &["--counts", url], "\n"),
+            || job.program("sentimill", &["--out", "new.h5", url], ""),
             64,
-            &format!("mapper: {}", refusal("--counts")),
+            &format!(
+                "sentimill: {shown}, expected a file, a folder, a pattern, -, s3:// or https://; {remedy}"
+            ),
+        );
+    }
+    for name in ["a b.h5", ".h5"] {
+        let url = format!("s3://bucket/{name}");
+        let refused = job.program("merge", &["--run", "run", "--out", &url], "");
+        let last = refused.stderr.lines().last().unwrap();
+        assert!(last.starts_with(&format!("merge: {url}: ")) && refused.code == 64, "{last}");
+        assert!(
+            last.ends_with("; expected s3://bucket/folder/name, with a name of A-Z a-z 0-9 . _ - only"),
+            "{last}"
         );
     }
     job.merges();

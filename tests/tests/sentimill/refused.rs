@@ -47,11 +47,11 @@ fn a_url_is_refused_as_output() {
     let room = room();
     let before = snapshot(&room.path(""));
     let mut sentimill = program("sentimill");
-    sentimill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "s3://bucket/out.h5"]);
+    sentimill.current_dir(room.path("")).args(["--input", "reviews.json", "--out", "https://host/out.h5"]);
     let refused = run(&mut sentimill, b"").with_code(64);
     assert_eq!(
         refused.stderr,
-        "sentimill: --out s3://bucket/out.h5: s3:// is not supported here, expected the path of a local file or folder; write it locally, then copy it; see --help\n"
+        "sentimill: --out https://host/out.h5: https:// is not supported here, expected a local path or s3://bucket/name; copy it to this machine or to S3; see --help\n"
     );
     assert!(snapshot(&room.path("")) == before, "something was touched: {:?}", room.files());
 }

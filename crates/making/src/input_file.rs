@@ -1,0 +1,82 @@
+//! Another dataset, which is read: a local file, or an object of S3 that is fetched into the cache.
+
+use std::path::{Path, PathBuf};
+
+use dataset::commit::RECORD_BYTES_MAX;
+use dataset::dataset_file::DatasetReader;
+use dataset::manifest::{DatasetManifest, manifest_name};
+use program::location::{Location, S3Url};
+use store::{CacheOptions, S3Options, cached, read_object};
+
+use crate::error::Result;
+use crate::publish::Places;
+use crate::record::parsed_manifest;
+
+/// A dataset as a local file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatasetFile {
+    /// The file to read.
+    pub path: PathBuf,
+    /// The path or URL that the user passed, for messages.
+    pub name: PathBuf,
+    manifest: Manifest,
+}
+
+/// The manifest of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Manifest {
+    /// It may be in the folder of the dataset.
+    InFolder,
+    /// It was read before the dataset was fetched.
+    Read(Option<Box<DatasetManifest>>),
+}
+
+impl DatasetFile {
+    /// Finds a dataset. An object of S3 is fetched unless the cache contains it, and compared with the SHA-256 in its
+    /// manifest if it has one.
+    pub fn of(location: &Location, s3: &S3Options) -> Result<Self> {
+        match location {
+            Location::Local(path) => Ok(path.clone().into()),
+            Location::S3(url) => Self::fetched(url, s3),
+        }
+    }
+
+    fn fetched(url: &S3Url, s3: &S3Options) -> Result<Self> {
+        let object = url.with_file_name(&manifest_name(url.file_name()));
+        let manifest = read_object(&object, s3, RECORD_BYTES_MAX)?
+            .map(|record| parsed_manifest(&object.to_string(), &record))
+            .transpose()?;
+        let sha256 = manifest.as_ref().map(|manifest| manifest.sha256.clone());
+        let file = cached(url, &CacheOptions { s3: s3.clone(), sha256, ..CacheOptions::default() })?;
+        Ok(Self {
+            path: file.path,
+            name: url.to_string().into(),
+            manifest: Manifest::Read(manifest.map(Box::new)),
+        })
+    }
+
+    /// Opens the file. An error names the dataset as the user did.
+    pub fn open(&self) -> Result<DatasetReader> {
+        Ok(DatasetReader::open(&self.path).map_err(|error| error.of_file(&self.name))?)
+    }
+
+    /// Its manifest, if it has one.
+    pub(crate) fn manifest(&self) -> Result<Option<DatasetManifest>> {
+        match &self.manifest {
+            Manifest::InFolder => Places::of(&self.path).read_manifest(),
+            Manifest::Read(manifest) => Ok(manifest.as_deref().cloned()),
+        }
+    }
+}
+
+impl From<PathBuf> for DatasetFile {
+    fn from(path: PathBuf) -> Self {
+        Self { name: path.clone(), path, manifest: Manifest::InFolder }
+    }
+}
+
+impl From<&Path> for DatasetFile {
+    fn from(path: &Path) -> Self {
+        path.to_owned().into()
+    }
+}
