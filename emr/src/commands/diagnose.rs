@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-use super::logs::{Again, Choice, Found, found};
+use super::logs::{Again, Choice};
 use crate::Error;
 use crate::diagnose::{Outcome, Scope, diagnose};
 
 const EXAMPLES: &str = "\
 Examples:
-  emr diagnose --cluster j-3ABCDEFGHIJKL --log s3://bucket/logs
-      Find the cause of the failure of a cluster or of its steps
+  emr diagnose JOB.toml
+      Find out why a job on EMR failed
 
   emr diagnose job.log
       Find the cause in the saved output of Hadoop's job client";
@@ -32,11 +32,14 @@ pub struct Arguments {
 
 /// Prints the causes.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Found { listing, location, is_remote } = found(&arguments.choice)?;
+    let found = arguments.choice.find()?;
     let again = Again::from_now();
-    let mut report = diagnose(&listing, &Scope { step: arguments.choice.step.clone() })?;
-    let is_missing = report.outcome == Outcome::NoLog;
-    report.again_at = (is_missing && is_remote).then(|| again.to_string());
+    let mut report = diagnose(&found.listing, &Scope { steps: found.steps.clone() })?;
+    let is_missing = !found.has_log() && report.outcome != Outcome::Cause;
+    if is_missing {
+        report.outcome = Outcome::NoLog;
+        report.again_at = found.is_remote.then(|| again.to_string());
+    }
     let text = if arguments.json {
         serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     } else {
@@ -44,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     };
     program::exit::print(&text).map_err(Error::Output)?;
     match report.outcome {
-        Outcome::NoLog => Err(again.missing(location, &arguments.choice, is_remote)),
+        Outcome::NoLog => Err(again.missing(&found)),
         Outcome::Unknown => Err(Error::NoCause { n_read: report.n_read }),
         Outcome::Cause | Outcome::NoFailure => Ok(()),
     }

@@ -2,21 +2,22 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use program::exit::{one_line, print};
 use store::S3Options;
 
-use super::subject;
+use super::subject::{Subject, Submitted, s3_options};
 use crate::Error;
-use crate::logs::{Listing, Log, cluster_folder, list, stem, step_of};
+use crate::cluster::{Reason, Step};
+use crate::logs::{Listing, Log, Place, cluster_folder, list, stem, step_of};
 
 const EXAMPLES: &str = "\
 Examples:
-  emr logs --cluster j-3ABCDEFGHIJKL --log s3://bucket/logs
-      List the logs of a cluster, newest first
+  emr logs JOB.toml
+      List the logs of a job on EMR, newest first
 
   emr logs --cluster j-3ABCDEFGHIJKL --log s3://bucket/logs --kind stderr
       Print the ends of its newest stderr logs";
@@ -24,7 +25,7 @@ Examples:
 /// EMR uploads logs at this interval.
 const UPLOAD_INTERVAL: Duration = Duration::from_secs(300);
 
-/// List or print logs of a cluster
+/// List or print logs of a job or a cluster
 ///
 /// Prints a list of the logs. With --kind, prints the last lines of the logs themselves, decompressed.
 #[derive(Args, Clone, Debug)]
@@ -47,15 +48,18 @@ pub struct Arguments {
 /// Which logs to read.
 #[derive(Args, Clone, Debug)]
 pub struct Choice {
-    /// Job file, folders or files of logs, or s3:// URLs
-    #[arg(value_name = "LOGS", required_unless_present = "cluster", conflicts_with_all = ["cluster", "log"])]
+    /// Job file, or folders, files or s3:// URLs of logs
+    #[arg(value_name = "PLACE", required_unless_present = "cluster", conflicts_with = "cluster")]
     pub places: Vec<String>,
     /// Logs of this cluster, such as j-3ABCDEFGHIJKL
-    #[arg(long, value_name = "ID", requires = "log")]
+    #[arg(long, value_name = "ID")]
     pub cluster: Option<String>,
-    /// Log folder in the cluster's configuration (LogUri)
+    /// Its log folder [default: EMR is asked for it]
     #[arg(long, value_name = "URL", requires = "cluster")]
     pub log: Option<String>,
+    /// Region of the cluster [default: that of the job, or AWS_REGION]
+    #[arg(long, value_name = "NAME")]
+    pub region: Option<String>,
     /// Only this step and its containers, such as s-3ABCDEFGHIJKL
     #[arg(long, value_name = "ID")]
     pub step: Option<String>,
@@ -67,56 +71,119 @@ pub struct Choice {
 /// The logs of a choice.
 pub(super) struct Found {
     pub listing: Listing,
+    /// Steps whose logs are in question; none for all.
+    pub steps: Vec<String>,
     /// Their folder, for messages.
     pub location: String,
     /// Whether EMR uploads them, so that they may appear later.
     pub is_remote: bool,
 }
 
-/// Lists the logs of a choice, newest first.
-pub(super) fn found(choice: &Choice) -> Result<Found, Error> {
-    let mut s3 = choice.s3.clone().unwrap_or_default();
-    let places = match (&choice.cluster, &choice.log, &choice.places[..]) {
-        (Some(cluster), Some(log), _) => vec![cluster_folder(log, cluster)],
-        (_, _, [job]) if job.ends_with(".toml") => {
-            let of_job = subject::logs_of(Path::new(job))?;
-            if choice.s3.is_none() {
-                s3 = of_job.options;
-            }
-            vec![cluster_folder(&of_job.log, &of_job.cluster)]
+impl Choice {
+    /// Lists the logs, newest first.
+    pub(super) fn find(&self) -> Result<Found, Error> {
+        let mut found = match (&self.cluster, &self.log, &self.places[..]) {
+            (Some(cluster), Some(log), _) => self.in_places(&[cluster_folder(log, cluster)])?,
+            (Some(_), None, _) => self.of_cluster(None)?,
+            (None, _, [job]) if job.ends_with(".toml") => self.of_cluster(Some(job.into()))?,
+            (None, _, places) => self.in_places(places)?,
+        };
+        if let Some(step) = &self.step {
+            found.steps = vec![step.clone()];
         }
-        _ => choice.places.clone(),
-    };
-    let mut listing = Listing::default();
-    for place in &places {
-        let one = list(place, &s3)?;
-        listing.logs.extend(one.logs);
-        listing.n_omitted += one.n_omitted;
+        if !found.steps.is_empty() {
+            found.retain_steps();
+        }
+        Ok(found)
     }
-    let is_of = |log: &Log| match (&choice.step, step_of(&log.name)) {
-        (Some(step), Some(of)) => step == of,
-        _ => true,
-    };
-    listing.logs.retain(is_of);
-    // Only containers are left if the step has no log, and nothing shows to which step they belong.
-    if let Some(step) = &choice.step
-        && !listing.logs.iter().any(|log| step_of(&log.name) == Some(step))
-    {
-        listing.logs.clear();
+
+    fn in_places(&self, places: &[String]) -> Result<Found, Error> {
+        let s3 = self.s3.clone().unwrap_or_default();
+        let mut listing = Listing::default();
+        for place in places {
+            let one = list(place, &s3)?;
+            listing.logs.extend(one.logs);
+            listing.n_omitted += one.n_omitted;
+        }
+        let is_remote = places.iter().all(|place| place.starts_with("s3"));
+        Ok(Found { listing, steps: Vec::new(), location: one_line(&places.join(", ")), is_remote })
     }
-    let location = one_line(&places.join(", "));
-    let is_remote = places.iter().all(|place| place.starts_with("s3"));
-    Ok(Found { listing, location, is_remote })
+
+    /// The logs of a cluster, or of the steps of a job, and the reasons of states that EMR reports.
+    fn of_cluster(&self, job: Option<PathBuf>) -> Result<Found, Error> {
+        let subject = Subject { job, cluster: self.cluster.clone(), region: self.region.clone() };
+        let found = subject.find()?;
+        let cluster = found.emr.cluster(&found.cluster)?;
+        let run_id = found.run_id();
+        let mut steps = found.emr.steps(&cluster.id)?;
+        steps.retain(|step| step.name.contains(&run_id));
+        let of_step =
+            |step: &Step| reason(&format!("step {}", step.id), step.state.as_str(), step.reason.as_ref());
+        let mut reasons: Vec<Log> = steps.iter().filter_map(of_step).collect();
+        let of_cluster = format!("cluster {}", cluster.id);
+        reasons.extend(reason(&of_cluster, cluster.state.as_str(), cluster.reason.as_ref()));
+        let folder = match &cluster.log_uri {
+            Some(log) => Some(cluster_folder(log, &cluster.id)),
+            None if reasons.is_empty() => return Err(Error::NoLogs { cluster: cluster.id }),
+            None => None,
+        };
+        let mut listing = match &folder {
+            Some(folder) => list(folder, &self.s3_of(found.job.as_ref()))?,
+            None => Listing::default(),
+        };
+        listing.logs.extend(reasons);
+        let is_job = found.job.is_some();
+        Ok(Found {
+            listing,
+            steps: steps.into_iter().filter(|_| is_job).map(|step| step.id).collect(),
+            is_remote: folder.is_some(),
+            location: one_line(&folder.unwrap_or(of_cluster)),
+        })
+    }
+
+    /// Options for the bucket of the logs.
+    fn s3_of(&self, job: Option<&Submitted>) -> S3Options {
+        let of_job = || job.map(|submitted| s3_options(&submitted.job)).unwrap_or_default();
+        let options = self.s3.clone().unwrap_or_else(of_job);
+        S3Options { region: options.region.or_else(|| self.region.clone()), ..options }
+    }
+}
+
+/// The reason of a state, as a log of one line; none if the state is not that of a failure.
+fn reason(of: &str, state: &str, reason: Option<&Reason>) -> Option<Log> {
+    let has_failed =
+        ["FAILED", "CANCELLED", "INTERRUPTED", "TERMINATED_WITH_ERRORS", "TERMINATING", "TERMINATED"];
+    let reason = reason.filter(|_| has_failed.contains(&state))?;
+    let code = reason.code.as_deref().unwrap_or_default();
+    let message = reason.message.as_deref().unwrap_or_default();
+    Some(Log::of_text(of, Place::Controller, &format!("{state}: {code}: {message}")))
+}
+
+impl Found {
+    /// Keeps the logs of the steps in question, and those that belong to no step, if a step has a log: nothing else shows which
+    /// containers belong to it.
+    fn retain_steps(&mut self) {
+        let is_of = |log: &Log| step_of(&log.name).is_none_or(|of| self.steps.iter().any(|step| step == of));
+        self.listing.logs.retain(is_of);
+        let has_log = self.listing.logs.iter().any(|log| step_of(&log.name).is_some());
+        self.listing.logs.retain(|log| has_log || log.is_state());
+    }
+
+    /// Whether there is a log, not only reasons of states.
+    pub fn has_log(&self) -> bool {
+        self.listing.logs.iter().any(|log| !log.is_state())
+    }
 }
 
 /// Lists or prints the logs.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let Found { listing, location, is_remote } = found(&arguments.choice)?;
+    let found = arguments.choice.find()?;
+    let listing = &found.listing;
     let is_kind = |log: &&Log| arguments.kind.as_ref().is_none_or(|kind| stem(&log.name) == kind);
-    let all: Vec<_> = listing.logs.iter().filter(is_kind).collect();
+    let all: Vec<_> = listing.logs.iter().filter(|log| !log.is_state()).filter(is_kind).collect();
     let logs = &all[..all.len().min(arguments.max)];
     if logs.is_empty() {
-        return Err(Again::from_now().missing(location, &arguments.choice, is_remote));
+        return Err(Again::from_now().missing(&found));
     }
     let mut text = String::new();
     for log in logs {
@@ -168,10 +235,14 @@ impl Again {
     }
 
     /// The answer if there is no log.
-    pub fn missing(&self, location: String, choice: &Choice, is_remote: bool) -> Error {
-        let what =
-            choice.step.as_ref().map(|step| format!(" of step {}", one_line(step))).unwrap_or_default();
-        if is_remote {
+    pub fn missing(&self, found: &Found) -> Error {
+        let what = match &found.steps[..] {
+            [] => String::new(),
+            [step] => format!(" of step {}", one_line(step)),
+            steps => format!(" of {} steps", steps.len()),
+        };
+        let location = found.location.clone();
+        if found.is_remote {
             Error::NoLogYet { location, what, again_at: self.to_string() }
         } else {
             Error::NoLog { location, what }

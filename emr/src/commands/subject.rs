@@ -1,6 +1,6 @@
 //! The cluster that a command is about: that of a job, or one that is named.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use store::{S3Options, Store};
@@ -78,32 +78,6 @@ impl Found {
     pub fn prices(&self) -> Prices {
         self.job.as_ref().map(|submitted| submitted.job.prices.clone()).unwrap_or_default()
     }
-}
-
-/// The logs of the cluster of a job.
-pub struct Logs {
-    /// The cluster.
-    pub cluster: String,
-    /// The folder of its logs.
-    pub log: String,
-    /// Options for the bucket.
-    pub options: S3Options,
-}
-
-/// Finds the logs of the cluster of a job. EMR is asked only if the job file does not name their folder.
-pub fn logs_of(path: &Path) -> Result<Logs, Error> {
-    let job = Job::read(path)?;
-    let options = s3_options(&job);
-    let store = Store::open_with(&job.run.to_string(), &options)?;
-    let cluster = submission::submitted(&store)?;
-    let cluster = cluster.ok_or_else(|| Error::NotSubmitted { job: path.to_owned(), run: store.url() })?;
-    let of_file = job.cluster.as_ref().and_then(|cluster| cluster.log.clone());
-    let log = match of_file {
-        Some(log) => Some(log),
-        None => connect(&job, None)?.cluster(&cluster)?.log_uri,
-    };
-    let log = log.ok_or_else(|| Error::NoLogs { cluster: cluster.clone() })?;
-    Ok(Logs { cluster, log, options })
 }
 
 /// A client for the region of a job.

@@ -28,8 +28,8 @@ static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
 /// The logs of a listing that belong to a question.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// Only this step and the applications that it submitted.
-    pub step: Option<String>,
+    /// Only these steps and the applications that they submitted; none for all.
+    pub steps: Vec<String>,
 }
 
 /// Finds the causes in these logs.
@@ -69,10 +69,7 @@ pub fn diagnose(listing: &Listing, scope: &Scope) -> Result<Report, Error> {
 
 impl Scope {
     fn has(&self, log: &Log) -> bool {
-        match (&self.step, step_of(&log.name)) {
-            (Some(step), Some(of)) => step == of,
-            _ => true,
-        }
+        self.steps.is_empty() || step_of(&log.name).is_none_or(|of| self.steps.iter().any(|step| step == of))
     }
 }
 
@@ -130,6 +127,7 @@ impl Search {
         let may_quote = stem(&log.name) != "stdout";
         for (number, line) in lines.by_ref() {
             self.state.read(&line);
+            self.state.has_failed |= log.is_state() && is_failure(&line);
             if log.place != Some(Place::Container) {
                 self.applications.extend(submitted(&line));
             }
@@ -230,6 +228,11 @@ impl State {
             || has("Streaming Command Failed!")
             || has("Step failed with exitCode");
     }
+}
+
+/// Whether the reason of a state is that of a failure.
+fn is_failure(reason: &str) -> bool {
+    ["FAILED", "TERMINATED_WITH_ERRORS"].iter().any(|state| reason.starts_with(state))
 }
 
 /// The application that a line of the job client names when it submits it.

@@ -97,6 +97,11 @@ impl Log {
         }
     }
 
+    /// Whether it is the reason of a state.
+    pub fn is_state(&self) -> bool {
+        matches!(self.content, Content::Text(_))
+    }
+
     /// Opens the log.
     pub fn lines(&self) -> Result<Lines, Error> {
         let unreadable = |source| Error::Unreadable { path: self.location.clone(), source };
@@ -120,6 +125,7 @@ pub fn cluster_folder(log_folder: &str, cluster: &str) -> String {
 /// The logs at a path or an `s3://` URL: this file, or the logs below this folder. A folder in S3 without any
 /// object has no logs, because S3 has no folders.
 pub fn list(location: &str, s3: &S3Options) -> Result<Listing, Error> {
+    // EMR reports the folder with the scheme of its older file system.
     let is_s3 = ["s3://", "s3a://", "s3n://"].iter().any(|scheme| location.starts_with(scheme));
     let mut logs = if is_s3 { in_s3(location, s3)? } else { in_folder(location)? };
     logs.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.name.cmp(&b.name)));
