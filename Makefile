@@ -66,8 +66,9 @@ test: setup ## run all tests, or with ONLY="reducer store" those of these packag
 	$(if $(ONLY),,$(if $(TORCH_SET),$(MAKE) --no-print-directory gpu-bundle-test PROFILE=))
 	$(EXCLUDED)
 
-prove: dist ## run all tests with full case counts, fuzz for a minute, sanitize, mutations
+prove: dist ## run all tests with full case counts, build the container, fuzz, sanitize, mutations
 	PROVE=1 $(MAKE) test
+	tests/container_build.py
 	$(MAKE) fuzz sanitize mutations
 
 # FUZZ: targets, default all. SECONDS: time per target.

@@ -245,7 +245,7 @@ class Dockerfile(unittest.TestCase):
 
     def test_every_program_and_each_file_that_it_needs_is_copied(self):
         programs = re.search(r"^PROGRAMS := (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[1].replace("$(STAGES)", re.search(r"^STAGES := (.*)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)[1])
-        for program in [*programs.split(), "trainer"]:
+        for program in {*programs.split(), "trainer", "emr"}:
             self.assertIn(f"/sentimill/target/release/{program} ", self.TEXT)
         self.assertIn("COPY bootstrap/container/train.py /usr/local/bin/train\n", self.TEXT)
 

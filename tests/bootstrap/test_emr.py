@@ -1,6 +1,7 @@
 """The actions of bootstrap/emr/ in a clean root, each delivered as one file."""
 
 import json
+import os
 import re
 import unittest
 
@@ -128,13 +129,41 @@ class Scratch(EmrTest):
         self.assertEqual(self.root.state(), before)
 
 
+class AsHadoop(EmrTest):
+    """EMR runs actions as the user hadoop, who may use sudo."""
+
+    def test_the_actions_work_as_the_user_of_emr(self):
+        if os.getuid() != 0:
+            self.skipTest("requires a second user, which a namespace of one user does not have")
+        # `sudo -n COMMAND`, by a program with the permission to become root.
+        self.root.double("sudo", 'shift; exec /suid/chroot --userspec=0:0 --skip-chdir / "$@"')
+        self.root.double("aws", ShipLogs.AWS)
+        self.root.write("/var/log/one.log", "first\n")
+        actions = [self.root.deliver(f"emr/{name}.sh") for name in ("node-check", "scratch", "ship-logs")]
+        arguments = ["--disk-min 1MiB", "--free-min 1MiB", "--to s3://logs --every 1 /var/log/one.log"]
+        commands = [f"chroot --userspec=1000:1000 --skip-chdir / {action} {given}" for action, given in zip(actions, arguments, strict=True)]
+        done = self.root.run(f"""
+            mkdir /suid && cp /usr/sbin/chroot /suid && chmod 4755 /suid/chroot && chmod -R a+rx /emr
+            {"; ".join(commands)}
+            {ShipLogs.WAIT.format(what='[ -e /store/logs/*/var/log/one.log ]')}
+            {"; ".join(commands)}
+            chroot --userspec=1001:1001 / touch /var/lib/sentimill/scratch/of-a-task && stat --format %u /var/lib/sentimill/ship-logs/settings""")
+        *lines, owner = done.stdout.splitlines()
+        self.assertEqual(done.stderr, "")
+        reports = [json.loads(line) for line in lines]
+        self.assertEqual([report["ok"] for report in reports], [True] * 6)
+        self.assertEqual([report.get("kept") for report in reports], [None, False, False, None, True, True])
+        self.assertEqual(owner, "0")
+
+
 class ShipLogs(EmrTest):
     # Copies into a folder in place of S3; `/refused` makes it fail as the AWS CLI does.
     AWS = """
         [ ! -e /refused ] || { echo 'fatal error: Unable to locate credentials' >&2; exit 1; }
         [ "$1 $2 $3" = 's3 cp --only-show-errors' ] && mkdir -p "$(dirname "/store/${5#s3://}")" && cp "$4" "/store/${5#s3://}"
         echo "$4" >>/copies"""
-    WAIT = "until {what}; do sleep 0.05; done"
+    # A minute, on a busy machine too.
+    WAIT = "for _ in {{1..1200}}; do {what} && break; sleep 0.05; done"
 
     def setUp(self):
         super().setUp()
