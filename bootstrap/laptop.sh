@@ -241,7 +241,7 @@ END
     cp root/usr/share/base-files/profile root/etc/
     ln -sfn mawk root/usr/bin/awk
     chmod 1777 root/tmp
-    mkdir -p root/var/tmp && chmod 1777 root/var/tmp
+    mkdir -p root/usr/local/bin root/var/tmp && chmod 1777 root/var/tmp
     rm -rf root/usr/share/{doc,man,locale,info}
     # Last, so that an interrupted installation is repeated.
     echo "$stamp" >root.stamp

@@ -38,20 +38,25 @@ main() {
     "$python" -c 'import ensurepip, venv' 2>/dev/null ||
         fail 78 "$python has no module venv: install it (python3-venv on Debian and Ubuntu), or choose another with --python"
 
-    local kept=true fetched=''
+    local kept=true url='' stamp
     case $wheelhouse in
-        s3://*) fetch "$wheelhouse" && wheelhouse=$fetched ;;
+        s3://*)
+            url=$wheelhouse
+            make_folder "$into"
+            wheelhouse=$fetched
+            # The wheels are fetched only if they are not installed.
+            fetch "$url/requirements.txt" "$fetched/requirements.txt"
+            ;;
     esac
     check_wheelhouse "$wheelhouse"
-    local stamp
     stamp="$("$python" --version), $(sha256sum <"$wheelhouse/requirements.txt")"
     if [ "$(cat "$into/stamp" 2>/dev/null)" != "$stamp" ]; then
         kept=false
+        [ -z "$url" ] || fetch --recursive "$url/" "$fetched/"
         install_wheels "$wheelhouse" "$into" "$python"
         # Last, so that an interrupted installation is repeated.
         echo "$stamp" | as_root tee "$into/stamp" >/dev/null
     fi
-    [ -z "$fetched" ] || rm -rf "$fetched"
     check_torch "$into"
     write_env "$into" "$env"
     fact into "$(text "$into")"
@@ -59,14 +64,20 @@ main() {
     fact kept $kept
 }
 
-# fetch URL: sets `fetched` to a folder with the wheels.
-fetch() {
+# make_folder FOLDER: sets `fetched` to a new folder on the disk of FOLDER, because /tmp may be too small. It is deleted when the
+# action ends.
+make_folder() {
     command -v aws >/dev/null || fail 78 "aws was not found on the PATH, expected the AWS CLI: pass a folder to --wheelhouse"
-    fetched=$(mktemp -d)
-    aws s3 cp --recursive --only-show-errors "$1" "$fetched" >&2 || {
-        rm -rf "$fetched"
-        fail 69 "$1: could not be read; see the lines above, and check the role of this machine"
-    }
+    as_root mkdir -p "$(dirname "$1")"
+    fetched=$(as_root mktemp -d "$1.wheels.XXXXXX")
+    trap 'code=$?; as_root rm -rf "$fetched"; report $code' EXIT
+    as_root chmod 755 "$fetched"
+}
+
+# fetch [--recursive] URL TARGET
+fetch() {
+    as_root aws s3 cp --only-show-errors "$@" >&2 ||
+        fail 69 "${*: -2:1}: could not be read; see the lines above, and check the role of this machine"
 }
 
 check_wheelhouse() {

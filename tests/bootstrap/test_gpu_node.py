@@ -2,11 +2,16 @@
 
 import hashlib
 import io
+import json
+import os
+import pathlib
 import re
+import subprocess
+import tempfile
 import unittest
 import zipfile
 
-from clean_root import INTERFACES, PROJECT, ActionTest, facts
+from clean_root import INTERFACES, PROJECT, ActionTest, facts, skip
 
 class GpuCheck(ActionTest):
     def setUp(self):
@@ -46,12 +51,8 @@ class GpuCheck(ActionTest):
         self.refused(self.action, 75, "nvidia-smi failed: Failed to initialize NVML")
 
 
-class PyTorch(ActionTest):
+class WithWheels(ActionTest):
     """The wheel is a small one with PyTorch's name. The wheels of PyTorch are 2.4 GB."""
-
-    def setUp(self):
-        super().setUp()
-        self.action = self.root.deliver("gpu-node/pytorch.sh")
 
     def wheelhouse(self, version: str = "2.11.0", requirement: str = "") -> None:
         wheel = io.BytesIO()
@@ -69,6 +70,12 @@ class PyTorch(ActionTest):
         self.root.write(f"/wheels/torch-{version}-py3-none-any.whl", wheel.getvalue())
         self.root.write("/wheels/requirements.txt", requirement or f"torch=={version} \\\n    --hash=sha256:{digest}\n")
 
+
+class PyTorch(WithWheels):
+    def setUp(self):
+        super().setUp()
+        self.action = self.root.deliver("gpu-node/pytorch.sh")
+
     def test_wheels_are_installed_once_and_never_from_the_network(self):
         self.wheelhouse()
         found = facts(self.root.run(f"{self.action} --wheelhouse /wheels"))
@@ -76,9 +83,9 @@ class PyTorch(ActionTest):
         packages = "/opt/sentimill/torch/lib/python3.11/site-packages"
         self.assertEqual(self.root.read("/etc/sentimill/torch.env"), f"LD_LIBRARY_PATH={packages}/torch/lib:{packages}/nvidia/cu13/lib\n")
         before = self.root.state()
-        # From S3 the same wheels, so nothing changes.
-        self.root.double("aws", '[ "$*" = "s3 cp --recursive --only-show-errors s3://wheels/2.11.0 ${!#}" ] && cp -r /wheels/. "${!#}"')
-        found = facts(self.root.run(f"{self.action} --wheelhouse s3://wheels/2.11.0/ && [ -z \"$(ls /tmp)\" ]"))
+        # In S3 are the same wheels, so only their list is fetched.
+        self.root.double("aws", '[ "$*" = "s3 cp --only-show-errors s3://wheels/2.11.0/requirements.txt ${!#}" ] && cp /wheels/requirements.txt "${!#}"')
+        found = facts(self.root.run(f"{self.action} --wheelhouse s3://wheels/2.11.0/"))
         self.assertTrue(found["kept"])
         after = self.root.state()
         del after["doubles/aws"], after["doubles"]
@@ -101,13 +108,44 @@ class PyTorch(ActionTest):
         self.root.double("aws", "echo 'fatal error: Unable to locate credentials' >&2; exit 1")
         done = self.root.run(f"{self.action} --wheelhouse s3://wheels/2.11.0")
         self.assertEqual(done.returncode, 69, done.stderr)
-        self.assertIn("s3://wheels/2.11.0: could not be read", facts(done)["error"])
+        self.assertIn("s3://wheels/2.11.0/requirements.txt: could not be read", facts(done)["error"])
+        self.assertEqual([name for name in self.root.state() if "wheels." in name], [])
         self.refused(f"{self.action} --wheelhouse /wheels --python python2", 78, "python2 has no module venv")
 
     def test_the_version_is_the_pinned_one(self):
         for name in ("torch", "libtorch"):
             pinned = re.search(r"^torch==(\S+)", (PROJECT / f"bootstrap/requirements/{name}.txt").read_text(), re.MULTILINE)[1]
             self.assertIn(f"\nTORCH={pinned}\n", (PROJECT / "bootstrap/gpu-node/pytorch.sh").read_text())
+
+
+class StartUp(WithWheels):
+    """The start-up script that `emr gpus` prints."""
+
+    def test_the_script_of_emr_gpus_prepares_a_machine(self):
+        emr = pathlib.Path(os.environ.get("SENTIMILL_PROGRAMS", PROJECT / "target/debug"), "emr")
+        if not emr.exists():
+            skip(f"bootstrap: {emr} is missing; make build builds it")
+        example = (PROJECT / "emr/src/job/example.toml").read_text()
+        with tempfile.TemporaryDirectory() as place:
+            job = pathlib.Path(place, "JOB.toml")
+            job.write_text(example.replace("\n[gpus]", '\n[gpus]\nshared = "efs://fs-0123"', 1))
+            script = subprocess.run([emr.resolve(), "gpus", job, "--user-data"], check=True, capture_output=True, text=True).stdout
+        self.wheelhouse()
+        files = "/store/bucket/gpus"
+        for file in (PROJECT / "bootstrap/gpu-node").glob("*.sh"):
+            self.root.write(f"{files}/{file.name}", file.read_bytes())
+        self.root.write(f"{files}/trainer", "#!/bin/sh\n")
+        self.root.double("aws", 'from=${*: -2:1}; from=/store/${from#s3://}; [ ! -d "$from" ] || from+=/.; cp -r "$from" "${!#}"')
+        self.root.double("nvidia-smi", "yes '580.82.07, 8.9, 23034, NVIDIA L4' | head -n 4")
+        self.root.write("/usr/sbin/mount.nfs4", SharedFolder.CLIENT, 0o755)
+        self.root.write("/user-data.sh", script)
+        # cloud-init sets neither HOME nor a terminal.
+        done = self.root.run(f"cp -r /wheels {files}/wheelhouse; env -u HOME bash /user-data.sh")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        reports = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([report["action"] for report in reports], ["gpu-check", "pytorch", "nccl", "shared-folder"])
+        self.assertEqual([report["ok"] for report in reports], [True] * 4)
+        self.assertLessEqual({"etc/sentimill/torch.env", "etc/sentimill/nccl.env", "etc/fstab", "usr/local/bin/trainer"}, set(self.root.state()))
 
 
 class Nccl(ActionTest):
