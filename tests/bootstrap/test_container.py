@@ -97,7 +97,8 @@ class Container(ActionTest):
         self.assertIn("16", json.dumps(settings))
 
     def test_an_interrupted_training_continues_and_ends_with_the_same_weights(self):
-        long = SMALL | {"epochs": "40", "checkpoint-minutes": "1000"}
+        # Some seconds.
+        long = SMALL | {"epochs": "600", "checkpoint-minutes": "1000"}
         self.lay_out(hyperparameters=long)
         weights = "/opt/ml/model/model.safetensors"
         done = self.train(f"train && sha256sum {weights}")
