@@ -194,3 +194,58 @@ fn an_online_plan_lists_the_input_and_tests_the_condition() {
     let (code, _, said) = online(&[]);
     assert!(code == Some(0) && said.contains("warning: JOB.toml:4: dataset: "), "{said}");
 }
+
+/// Sends the JSON of plans with boto3 to moto. moto has no fleets; those are checked against botocore's model.
+#[test]
+fn boto3_accepts_the_json_of_a_plan() {
+    let Some(server) = S3Server::start() else { return };
+    let small = [("m6i.", "m5."), ("emr-7.14.0", "emr-7.10.0"), ("eu-central-1", "us-east-1")];
+    let planned = |changes: &[(&str, &str)]| {
+        let folder = folder(&[&small, changes].concat());
+        let done = run_in(folder.path(), &mut emr(), &["plan", "JOB.toml", "--json"]);
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        text(&done.stdout)
+    };
+    let example = text(&emr().args(["plan", "--example"]).output().unwrap().stdout);
+    let between = |start: &str, end: &str| {
+        let from = example.find(start).unwrap();
+        let part = &example[from..from + example[from..].find(end).unwrap()];
+        small.iter().fold(part.to_owned(), |part, (from, to)| part.replace(from, to))
+    };
+    let fleets = "[[cluster.fleets]]\nrole = \"primary\"\ntypes = { \"m5.xlarge\" = 1 }\non-demand = 1\n\
+                  [[cluster.fleets]]\nrole = \"core\"\ntypes = { \"m5.xlarge\" = 4, \"m5.2xlarge\" = 8 }\non-demand = 8\nspot = 0\n\
+                  [[cluster.fleets]]\nrole = \"task\"\ntypes = { \"m5.xlarge\" = 4 }\nspot = 8\ndisk-gib = 64\n";
+    let running = "[cluster]\nid = \"j-CLUSTER\"\nregion = \"us-east-1\"\n\n";
+    let plans = [
+        planned(&[("keep = false", "keep = true")]),
+        planned(&[(between("[cluster]", "[prices]").as_str(), running)]),
+        planned(&[(between("[[cluster.groups]]", "# Fleets").as_str(), fleets)]),
+    ];
+    let script = r#"
+import json, sys
+import boto3
+from botocore.validate import ParamValidator
+
+groups, running, fleets = map(json.loads, sys.argv[2:])
+emr = boto3.client("emr", endpoint_url=sys.argv[1], region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
+cluster = emr.run_job_flow(**groups["run_job_flow"])["JobFlowId"]
+described = emr.describe_cluster(ClusterId=cluster)["Cluster"]
+assert described["Name"] == "reviews " + groups["run_id"], described
+assert {"Key": "sentimill-run", "Value": groups["run_id"]} in described["Tags"], described
+assert described["ReleaseLabel"] == "emr-7.10.0" and not described["AutoTerminate"], described
+steps = running["add_job_flow_steps"]
+assert steps["JobFlowId"] == "j-CLUSTER"
+added = emr.add_job_flow_steps(**(steps | {"JobFlowId": cluster}))["StepIds"]
+assert len(added) == 2
+sent = [step["HadoopJarStep"]["Args"] for step in steps["Steps"]]
+listed = {step["Id"]: step["Config"]["Args"] for step in emr.list_steps(ClusterId=cluster)["Steps"]}
+assert [listed[step] for step in added] == sent and len(listed) == 4, listed
+shape = emr.meta.service_model.operation_model("RunJobFlow").input_shape
+assert not ParamValidator().validate(fleets["run_job_flow"], shape).has_errors()
+assert len(fleets["run_job_flow"]["Instances"]["InstanceFleets"]) == 3
+"#;
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/s3/bin/python");
+    let endpoint = format!("http://{}", server.address());
+    let done = Command::new(python).args(["-c", script, &endpoint]).args(&plans).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+}

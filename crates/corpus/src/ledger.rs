@@ -527,4 +527,20 @@ mod tests {
         assert_eq!(MapperCounts::from_job_output(output), Some(COUNTS));
         assert_eq!(MapperCounts::from_job_output("no counters"), None);
     }
+
+    #[test]
+    fn the_counters_of_mapred_job_status_are_read() {
+        // Printed by `mapred job -status` of Hadoop 3.4.2, with parts removed.
+        let output = "\nJob: job_1795410667730_0001\nUber job : false\nNumber of maps: 2\nmap() completion: 1.0\n\
+                      Job state: SUCCEEDED\nretired: false\nreason for failure:  \nCounters: 73\n\tJob Counters \n\
+                      \t\tLaunched map tasks=2\n\tmapper\n\t\tbad_line=3\n\t\tbad_rating=6\n\t\tblank=1\n\t\tempty_text=1\n\
+                      \t\tinvalid_utf8=1\n\t\tline_too_long=0\n\t\tlines=2000\n\t\tno_text=3\n\t\treviews=1986\n\
+                      \tFile Input Format Counters \n\t\tBytes Read=920783\n\treducer\n\t\treviews=1986\n";
+        let counts = MapperCounts::from_job_output(output).unwrap();
+        assert_eq!(
+            (counts.lines, counts.bad_rating, counts.invalid_utf8, counts.reviews),
+            (2000, 6, 1, 1986)
+        );
+        assert_eq!(counts.check(), Ok(()));
+    }
 }

@@ -106,7 +106,7 @@ fn as_text(job: &Job, plan: &Plan, policy: Option<&Value>) -> String {
     let staging = job.staging.as_ref().map(ToString::to_string).unwrap_or_default();
     lines.push(field("upload", &format!("{} to {staging}", uploads.join(", "))));
     lines.push(field("cluster", &cluster(plan)));
-    lines.push(field("time", &time(plan.estimate.as_ref())));
+    lines.push(field("time", &time(plan)));
     lines.push(field("price", &price(plan.estimate.as_ref())));
     if plan.is_runnable() {
         lines.push(String::new());
@@ -146,9 +146,15 @@ fn cluster(plan: &Plan) -> String {
     format!("{}: {}; {end}", request.release_label, nodes.join(", "))
 }
 
-fn time(estimate: Option<&Estimate>) -> String {
-    let Some(estimate) = estimate else {
-        return "unknown; set input.bytes or pass --online for an estimate".to_owned();
+fn time(plan: &Plan) -> String {
+    let estimate = match (&plan.estimate, &plan.requests) {
+        (Some(estimate), _) => estimate,
+        (None, Requests::AddJobFlowSteps(_)) => {
+            return "unknown for the nodes of a running cluster".to_owned();
+        }
+        (None, Requests::RunJobFlow(_)) => {
+            return "unknown; set input.bytes or pass --online for an estimate".to_owned();
+        }
     };
     let minutes = |s: f64| format!("{:.1} min", s / 60.0);
     format!(

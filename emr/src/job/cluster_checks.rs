@@ -75,7 +75,7 @@ impl Checks<'_> {
         let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
         let is_number = |part: &&str| part.len() == 1 && part.bytes().all(|byte| byte.is_ascii_digit());
         let is_region = parts.len() >= 3
-            && parts[..parts.len() - 1].iter().all(|part| is_word(part))
+            && parts[..parts.len() - 1].iter().all(is_word)
             && parts.last().is_some_and(is_number);
         self.require(region.is_empty() || is_region, "cluster.region", || {
             (format!("{region:?}"), "a region such as eu-central-1".to_owned())

@@ -49,7 +49,7 @@ pub fn checked(file: File, lines: Lines, folder: &Path) -> Result<Job, Vec<Findi
     let s3_options = values.s3(file.s3.as_deref());
     let input = values.input(&file.input);
     let rows = values.rows(file.rows);
-    let output = values.output(file.output);
+    let output = values.output(&file.output);
     let hadoop = values.hadoop(&file.hadoop);
     let region = file.cluster.as_ref().map(|cluster| cluster.region.as_str());
     let gpus = file.gpus.and_then(|gpus| values.gpus(gpus, region));
@@ -245,14 +245,14 @@ impl Values<'_> {
         Rows { flags: flags(&table, others), stop_words }
     }
 
-    fn output(&mut self, table: BTreeMap<String, Value>) -> Output {
-        self.flags::<OutputFlags>("output", &flags(&table, &[]));
+    fn output(&mut self, table: &BTreeMap<String, Value>) -> Output {
+        self.flags::<OutputFlags>("output", &flags(table, &[]));
         let mut dataset = |name: &str| {
             let text = table.get(name).map(Value::text)?;
             self.writable(&format!("output.{name}"), Some(&text))
         };
         let (vocabulary, without) = (dataset("vocabulary"), dataset("without"));
-        Output { flags: flags(&table, &["vocabulary", "without"]), vocabulary, without }
+        Output { flags: flags(table, &["vocabulary", "without"]), vocabulary, without }
     }
 
     fn hadoop(&mut self, table: &file::Hadoop) -> Hadoop {

@@ -86,7 +86,7 @@ fn release(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
                 .remedy("check the spelling; `emr plan --online` asks EMR"),
         ),
         KnownRelease::Missing => {
-            findings.push(Finding::error(thing, format!("{label} does not exist"), expected))
+            findings.push(Finding::error(thing, format!("{label} does not exist"), expected));
         }
         KnownRelease::TooOld => {
             findings.push(Finding::error(

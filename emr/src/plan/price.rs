@@ -206,6 +206,17 @@ mod tests {
     }
 
     #[test]
+    fn the_rates_are_those_of_the_benchmarks() {
+        let page = include_str!("../../../BENCHMARKS.md").split_whitespace().collect::<Vec<_>>().join(" ");
+        let task = format!("This is {} core seconds", rates::TASK_CORE_SECONDS_PER_GB);
+        let ends = format!("The job's start and end take {} s", rates::JOB_START_AND_END_S);
+        let merge = format!("`merge` on one machine 92 × {} =", rates::MERGE_SECONDS_PER_GB);
+        for rate in [task, ends, merge] {
+            assert!(page.contains(&rate), "BENCHMARKS.md lacks {rate:?}");
+        }
+    }
+
+    #[test]
     fn a_type_without_a_price_is_named() {
         let text = EXAMPLE.replace("[prices.instances.\"m6i.2xlarge\"]", "[prices.instances.\"x\"]");
         let estimate = estimate(&job(&text), 1).unwrap();

@@ -162,7 +162,8 @@ pub fn check(job: &Job) -> Vec<Finding> {
 
 /// Whether a flag is one argument after Hadoop has split the command.
 fn survives(flag: &str) -> bool {
-    !flag.is_empty() && !(flag.contains('"') && flag.contains('\'')) && !flag.contains(char::is_control)
+    let is_quotable = !(flag.contains('"') && flag.contains('\''));
+    is_quotable && !flag.is_empty() && !flag.contains(char::is_control)
 }
 
 /// The files that are sent to the cluster for a job, by name.
