@@ -12,6 +12,7 @@ use store::S3Options;
 use super::subject::{Subject, Submitted, s3_options};
 use crate::Error;
 use crate::cluster::{Reason, Step};
+use crate::diagnose::without_secrets;
 use crate::logs::{Listing, Log, Place, cluster_folder, list, stem, step_of};
 
 const EXAMPLES: &str = "\
@@ -208,7 +209,7 @@ fn printed(log: &Log, lines_max: usize) -> Result<String, Error> {
     let (mut last, mut n_lines) = (VecDeque::new(), 0);
     for (number, line) in lines.by_ref() {
         n_lines = number;
-        last.push_back(one_line(&line));
+        last.push_back(line);
         if last.len() > lines_max {
             last.pop_front();
         }
@@ -218,7 +219,7 @@ fn printed(log: &Log, lines_max: usize) -> Result<String, Error> {
     if omitted > 0 {
         text += &format!("... {omitted} lines\n");
     }
-    last.iter().for_each(|line| text += &format!("{line}\n"));
+    last.iter().for_each(|line| text += &format!("{}\n", without_secrets(line)));
     if let Some(cut) = lines.cut {
         text += &format!("... {cut}\n");
     }

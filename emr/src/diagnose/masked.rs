@@ -17,17 +17,23 @@ static SECRETS: LazyLock<[Regex; 3]> = LazyLock::new(|| {
         .map(|pattern| Regex::new(pattern).unwrap_or_else(|error| unreachable!("tested: {error}")))
 });
 
-/// A line for a report, with `***` in place of each secret.
-pub fn masked(line: &str) -> String {
-    let mut line = one_line(line);
-    for pattern in &*SECRETS {
-        line = pattern.replace_all(&line, "${1}***").into_owned();
-    }
+/// A line for a report: without secrets, and cut if it is long.
+pub(super) fn masked(line: &str) -> String {
+    let line = without_secrets(line);
     let line = line.trim();
     match line.char_indices().nth(CHARACTERS_MAX) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line.to_owned(),
     }
+}
+
+/// A line that is safe for a terminal, with `***` in place of each secret.
+pub fn without_secrets(line: &str) -> String {
+    let mut line = one_line(line);
+    for pattern in &*SECRETS {
+        line = pattern.replace_all(&line, "${1}***").into_owned();
+    }
+    line
 }
 
 #[cfg(test)]

@@ -48,8 +48,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "s3-no-bucket",
         places: ANY,
         kind: Cause,
-        pattern: r"(?:`?s3a?://(?P<bucket>[^/'\s:]+)\S*?: )?(?:Bucket does not exist|The specified bucket does not exist)|NoSuchBucket|Bucket (?P<name>\S+) does not exist",
-        cause: "the bucket does not exist",
+        pattern: r"s3[an]?://(?P<bucket>[^/'\s:]+).*(?:[Bb]ucket does not exist|NoSuchBucket)|Bucket (?P<name>\S+) does not exist|The specified bucket does not exist",
+        cause: "the bucket {bucket}{name} does not exist",
         remedy: "check the name of the bucket in -input, -output and -files",
     },
     Rule {
@@ -72,8 +72,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "s3a-access-denied",
         places: ANY,
         kind: Cause,
-        pattern: r"(?:AccessDeniedException: (?P<object>s3\S*?): .*|\(Service: S3, Status Code: 403).*",
-        cause: "S3 denies access to {object}",
+        pattern: r"(?:(?P<object>s3[an]?://[^\s:']+)'?: .*)?\(Service: S3, Status Code: 403|AccessDeniedException: (?P<other>s3[^\s:]*:[^\s:]*)",
+        cause: "S3 denies access to {object}{other}",
         remedy: "allow s3:ListBucket of the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject of its objects for the role of the instance profile; check the bucket's policy and the key's policy",
     },
     Rule {
@@ -104,8 +104,8 @@ pub(super) const RULES: &[Rule] = &[
         id: "certificate",
         places: ANY,
         kind: Cause,
-        pattern: r"SSLHandshakeException: (?P<java>.+)|PKIX path building failed|(?P<rust>invalid peer certificate: \w+)|certificate (?:has expired|verify failed)",
-        cause: "the certificate of the store is not accepted",
-        remedy: "check the endpoint and the clock; for a private authority, install its certificate on the node and in Java's trust store",
+        pattern: r"SSLHandshakeException: |PKIX path building failed|invalid peer certificate: \w+|certificate (?:has expired|verify failed)|Unsupported or unrecognized SSL message",
+        cause: "the certificate of the store is not accepted, or the store does not use TLS",
+        remedy: "check the endpoint, its scheme (https or http) and the clock; for a private authority, install its certificate on the node and in Java's trust store",
     },
 ];
