@@ -106,18 +106,23 @@ is_running() {
 
 # The copying process.
 copy_until_ended() {
-    local settings to every is_ending=
+    local settings to every until is_last is_ending=
     trap - EXIT
     trap 'is_ending=yes' TERM INT
     echo $$ >"$STATE/pid"
     mapfile -t settings <"$STATE/settings"
     to=${settings[0]} every=${settings[1]}
     while :; do
+        is_last=$is_ending
         copy_changed "$to/$(uname -n)" "${settings[@]:2}"
-        [ -z "$is_ending" ] || exit 0
-        # `wait` returns at a signal, `sleep` itself does not.
-        sleep "$every" &
-        wait $! || kill $! 2>/dev/null || true
+        # A file may have changed after this round had passed it, so the last round begins after the signal.
+        [ -z "$is_last" ] || exit 0
+        until=$((SECONDS + every))
+        while [ -z "$is_ending" ] && [ $SECONDS -lt $until ]; do
+            # `wait` returns at a signal. A signal just before it delays the end by a second.
+            sleep 1 &
+            wait $! || true
+        done
     done
 }
 
@@ -130,7 +135,7 @@ copy_changed() {
         # Names with spaces are supported, so only the pattern is expanded.
         while IFS= read -r file; do
             [ -f "$file" ] && [ -r "$file" ] || continue
-            found=$(stat --format '%s %Y' "$file" 2>/dev/null) || continue
+            found=$(stat --format '%s %y' "$file" 2>/dev/null) || continue
             [ "${copied[$file]-}" != "$found" ] || continue
             if said=$(aws s3 cp --only-show-errors "$file" "$to$file" 2>&1 </dev/null); then
                 copied[$file]=$found
