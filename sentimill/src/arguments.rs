@@ -23,9 +23,10 @@ Examples:
 #[derive(Parser, Clone, Debug)]
 #[command(version, after_long_help = EXAMPLES)]
 pub struct Arguments {
-    /// Files, folders, patterns, s3:// URLs, or -
+    /// Files, folders, patterns, s3:// or https:// URLs, or -
     ///
-    /// Quote a pattern, for example 'reviews-*.gz'. - is standard input.
+    /// Quote a pattern, for example 'reviews-*.gz'. - is standard input. A file at https:// is compared with its SHA-256
+    /// if the URL ends in #sha256=DIGEST.
     #[arg(value_name = "PLACE", required_unless_present = "input")]
     pub places: Vec<String>,
     /// The same as PLACE

@@ -2,8 +2,8 @@
 //!
 //! A plain file is split into ranges, a compressed file into groups of its members if their ends can be
 //! found, and a Parquet file into its row groups. Each thread takes and reads these pieces itself. Inputs
-//! that can only be read sequentially (other compressed files, standard input, pipes and objects of a bucket)
-//! are decompressed and split into lines by threads of this module, at most one per consumer, which pass the
+//! that can only be read sequentially (other compressed files, standard input, pipes, objects of a bucket and
+//! files on web servers) are decompressed and split into lines by threads of this module, at most one per consumer, which pass the
 //! lines on in batches. The assignment of lines to threads and the order of lines are undefined.
 //!
 //! Memory is bounded for every input. Each consumer thread requires the following memory. A reader has a

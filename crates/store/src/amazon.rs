@@ -90,7 +90,7 @@ where
 }
 
 /// The last cause in the chain, without the number of the operating system.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
         last = source;

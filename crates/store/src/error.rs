@@ -264,6 +264,26 @@ pub enum Error {
         why: S3Failure,
     },
 
+    /// The URL of a file on a web server is invalid.
+    #[error("{url}: {found}; expected https://host/path, or http:// to a server on this machine")]
+    BadWebUrl {
+        /// The URL without its query.
+        url: String,
+        /// What is wrong with it.
+        found: &'static str,
+    },
+
+    /// A web server returned no usable response.
+    #[error("{url}: {found}; {}", why.remedy())]
+    Web {
+        /// The URL without its query.
+        url: String,
+        /// What was found.
+        found: String,
+        /// The kind of failure.
+        why: WebFailure,
+    },
+
     /// The async runtime could not be started.
     #[error("{}", Failure::reading("start the S3 client", .0))]
     Runtime(#[source] io::Error),
@@ -318,6 +338,38 @@ impl S3Failure {
     }
 }
 
+/// Kinds of failures of a web server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebFailure {
+    /// The server refused access.
+    Refused,
+    /// The file does not exist.
+    Missing,
+    /// No response after all tries.
+    Unavailable,
+    /// A redirect that is not followed.
+    Redirect,
+    /// The server does not state what is needed to verify or to resume the transfer.
+    Unverifiable,
+    /// Anything else.
+    Other,
+}
+
+impl WebFailure {
+    fn remedy(self) -> &'static str {
+        match self {
+            WebFailure::Refused => {
+                "check the URL, whose signature may have expired, or download the file first"
+            }
+            WebFailure::Missing => "check the URL",
+            WebFailure::Unavailable => "check the URL, the network and HTTPS_PROXY, or try again later",
+            WebFailure::Redirect => "pass the URL of the file itself",
+            WebFailure::Unverifiable => "download the file first",
+            WebFailure::Other => "check the URL, or download the file first",
+        }
+    }
+}
+
 impl Error {
     /// Returns this error with the endpoint to which the request was sent.
     pub(crate) fn at(self, endpoint: &str) -> Self {
@@ -336,7 +388,8 @@ impl Error {
             | Error::NoSuchStore { .. }
             | Error::UserInfo { .. }
             | Error::BadObjects { .. }
-            | Error::BadOutput { .. } => Exit::Usage,
+            | Error::BadOutput { .. }
+            | Error::BadWebUrl { .. } => Exit::Usage,
             Error::BadKey { .. } | Error::TooLarge { .. } => Exit::BadInput,
             Error::Missing { .. }
             | Error::Vanished { .. }
@@ -357,6 +410,12 @@ impl Error {
             Error::S3 { why: S3Failure::NoBucket, .. } => Exit::MissingInput,
             Error::S3 { why: S3Failure::Unavailable, .. } => Exit::Unavailable,
             Error::S3 { why: S3Failure::Other, .. } | Error::Runtime(_) => Exit::Io,
+            Error::Web { why, .. } => match why {
+                WebFailure::Refused => Exit::Settings,
+                WebFailure::Missing => Exit::MissingInput,
+                WebFailure::Unavailable => Exit::Unavailable,
+                WebFailure::Redirect | WebFailure::Unverifiable | WebFailure::Other => Exit::Io,
+            },
             Error::Conflicts { .. } | Error::Changed { .. } | Error::CacheBusy { .. } => Exit::TryAgain,
         }
     }

@@ -32,6 +32,7 @@ mod objects;
 mod options;
 mod run_url;
 mod s3;
+mod web;
 
 pub mod amazon;
 pub mod naming;
@@ -45,12 +46,14 @@ use program::location::S3Url;
 use program::progress::Progress;
 
 pub use cache::{CacheOptions, CachedFile, cached};
-pub use error::{Error, S3Failure};
+pub use error::{Error, S3Failure, WebFailure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
 pub use objects::{Object, ObjectReader, objects};
 pub use options::{BadOption, PART_BYTES_MIN, S3_HELP, S3_LONG_HELP, S3Options};
 
 pub use s3::ServiceClock;
+
+pub use web::{WebFile, WebReader};
 
 use file::FileStore;
 use naming::Hidden;

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use glob::MatchOptions;
-use store::{Object, S3Options};
+use store::{Object, S3Options, WebFile};
 
 use super::Error;
 
@@ -30,6 +30,7 @@ pub(super) enum Kind {
     /// A named pipe or a device, which can be read once, sequentially.
     Pipe(PathBuf),
     Object(Box<Object>),
+    Web(WebFile),
 }
 
 /// Patterns match as in shells: a star does not match a slash or a leading dot.
@@ -43,9 +44,10 @@ const AS_SHELLS_DO: MatchOptions =
 ///   whose folder's name, starts with `.` or `_` (metadata files of other programs);
 /// - `-`, standard input;
 /// - `s3://bucket/name`: the object with this name, or all objects below it as in a folder, with the same
-///   exceptions.
+///   exceptions;
+/// - `https://host/path`, a file on a web server, to which no request is sent yet.
 ///
-/// The same file, folder or object under two names is an error.
+/// The same file, folder, object or URL under two names is an error.
 pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
     let mut found = Found::default();
     for input in inputs {
@@ -56,6 +58,10 @@ pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
         } else if let Some((scheme, _)) = input.split_once("://") {
             if ["s3", "s3a", "s3n"].contains(&scheme) {
                 found.objects(input, s3)?;
+                continue;
+            }
+            if ["https", "http"].contains(&scheme) {
+                found.web_file(input)?;
                 continue;
             }
             return Err(Error::NoSuchPlace { input: input.clone(), scheme: scheme.to_owned() });
@@ -74,11 +80,21 @@ struct Found {
     sources: Vec<Source>,
     /// Device and inode of files and folders, with the name under which each was found.
     names: HashMap<(u64, u64), String>,
-    /// The URLs of objects.
+    /// The URLs of objects and of files on web servers.
     objects: HashSet<String>,
 }
 
 impl Found {
+    fn web_file(&mut self, url: &str) -> Result<(), Error> {
+        let file = WebFile::at(url)?;
+        let name = file.name();
+        if !self.objects.insert(file.id()) {
+            return Err(Error::Twice { first: name.clone(), second: name });
+        }
+        self.sources.push(Source { name, bytes: None, kind: Kind::Web(file) });
+        Ok(())
+    }
+
     fn standard_input(&mut self) -> Result<(), Error> {
         let name = "-".to_owned();
         if self.sources.iter().any(|source| matches!(source.kind, Kind::StandardInput)) {

@@ -315,6 +315,7 @@ impl Source {
             Kind::StandardInput => Box::new(program::stdin()?),
             // Opening a pipe blocks until a process opens it for writing.
             Kind::Object(object) => Box::new(object.reader()?),
+            Kind::Web(file) => Box::new(file.reader()?),
             Kind::File(path) | Kind::Pipe(path) => Box::new(File::open(path)?),
         })
     }

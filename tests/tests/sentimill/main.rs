@@ -10,3 +10,4 @@ mod made;
 mod refused;
 mod same_bytes;
 mod settings;
+mod web;
