@@ -129,9 +129,17 @@ impl Error {
 
 /// The meaning of an exit code of this project's programs; any other code is a broken invariant.
 pub fn exit_of(code: u8) -> Exit {
+    codes().find(|exit| *exit as u8 == code).unwrap_or(Exit::Internal)
+}
+
+/// Whether an exit code is one of this project's programs, not of a shell or of Hadoop's client.
+pub fn is_of_programs(code: u8) -> bool {
+    codes().any(|exit| exit as u8 == code)
+}
+
+fn codes() -> impl Iterator<Item = Exit> {
     use Exit::{BadInput, Internal, Io, MissingInput, Settings, TryAgain, Unavailable, Usage};
-    let known = [Usage, BadInput, MissingInput, Unavailable, Internal, Io, TryAgain, Settings];
-    known.into_iter().find(|exit| *exit as u8 == code).unwrap_or(Internal)
+    [Usage, BadInput, MissingInput, Unavailable, Internal, Io, TryAgain, Settings].into_iter()
 }
 
 /// A program of this project in the folder of the job's programs.
@@ -179,6 +187,6 @@ mod tests {
         for code in [64, 65, 66, 69, 70, 74, 75, 78] {
             assert_eq!(exit_of(code) as u8, code);
         }
-        assert_eq!(exit_of(1), Exit::Internal);
+        assert!(exit_of(1) == Exit::Internal && !is_of_programs(1) && is_of_programs(65));
     }
 }

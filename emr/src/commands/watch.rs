@@ -191,21 +191,23 @@ fn why(state: &State, s3: &S3Options) -> (String, Exit) {
         }
         return (format!("{}: the steps were cancelled", cluster.id), Exit::TryAgain);
     };
-    let text = |log: StepLog| log.text().to_owned();
-    let log = StepLog::read(cluster, &step.id, s3).map(text).unwrap_or_default();
-    let code = exit_code(&log);
-    let reason = step.reason.as_ref().map(|reason| reason.text()).or(reason);
+    // The logs of a step that was interrupted have no cause.
+    let log = Some(step).filter(|step| step.state == StepState::Failed);
+    let log = log.and_then(|step| StepLog::read(cluster, &step.id, s3));
+    let code = log.and_then(|log| exit_code(log.text())).filter(|code| runner::is_of_programs(*code));
     let reason =
-        reason.map(str::to_owned).or_else(|| code.map(|code| format!("a program exited with code {code}")));
-    let reason = reason.unwrap_or_else(|| "EMR states no reason".to_owned());
-    let what =
-        format!("{}: step {}, {}, failed: {}", cluster.id, step.id, step.name, reason.trim_end_matches('.'));
+        step.reason.as_ref().map(|reason| reason.text()).or(reason).unwrap_or("EMR states no reason");
+    let program = code.map(|code| format!(" (a program exited with code {code})")).unwrap_or_default();
+    let reason = reason.trim_end_matches('.');
+    let what = format!("{}: step {}, {}, failed: {reason}{program}", cluster.id, step.id, step.name);
     (what, code.map_or_else(|| exit_of_cluster(cluster), runner::exit_of))
 }
 
 /// The meaning of the end of a cluster, by EMR's codes.
 fn exit_of_cluster(cluster: &Cluster) -> Exit {
-    match cluster.reason.as_ref().and_then(|reason| reason.code.as_deref()) {
+    // A waiting cluster has a code too, which is about its last step.
+    let reason = cluster.reason.as_ref().filter(|_| has_ended(&cluster.state));
+    match reason.and_then(|reason| reason.code.as_deref()) {
         Some("INTERNAL_ERROR" | "INSTANCE_FAILURE" | "INSTANCE_FLEET_TIMEOUT") => Exit::Unavailable,
         Some("VALIDATION_ERROR") => Exit::Settings,
         Some("USER_REQUEST") => Exit::TryAgain,

@@ -1,4 +1,5 @@
-//! The log of a Hadoop step in S3: `LOG/j-…/steps/s-…/stderr.gz`, the output of the job client.
+//! The logs of a step in S3: `LOG/j-…/steps/s-…/syslog.gz` has the output of Hadoop's job client, `stderr.gz` that of
+//! other programs, and `controller.gz` the exit code of the step.
 
 use std::io::Read;
 
@@ -6,24 +7,30 @@ use flate2::read::MultiGzDecoder;
 use store::{Object, S3Options};
 
 use crate::cluster::Cluster;
+use crate::logs::cluster_folder;
 
 /// Maximum size of a log, unpacked. The client of a long job writes some 100 bytes per second.
 const LOG_BYTES_MAX: u64 = 32 << 20;
 
-/// The output of the job client.
+/// Logs of a step, in the order in which a cause is more specific. The last one counts most.
+const NAMES: [&str; 3] = ["controller", "stderr", "syslog"];
+
+/// The text of all logs of a step.
 #[derive(Clone, Debug)]
 pub struct StepLog(String);
 
 impl StepLog {
-    /// Reads the log of a step. `None` if the cluster keeps no logs, or if there is none yet.
+    /// Reads the logs of a step. `None` if the cluster keeps no logs, or if there is none yet.
     pub fn read(cluster: &Cluster, step: &str, options: &S3Options) -> Option<Self> {
-        let folder = cluster.log_uri.as_deref()?.trim_end_matches('/');
-        let url = format!("{folder}/{}/steps/{step}/", cluster.id);
-        // EMR reports the folder with the scheme of its older file system.
-        let url = url.replacen("s3n://", "s3://", 1);
-        let objects = store::objects(&url, options).ok()?;
-        let named = |name: &str| objects.iter().find(|object| object.name().ends_with(name));
-        named("/stderr.gz").or_else(|| named("/stderr")).and_then(text).map(Self)
+        let folder = cluster_folder(cluster.log_uri.as_deref()?, &cluster.id);
+        let objects = store::objects(&format!("{folder}steps/{step}/"), options).ok()?;
+        let is_named = |object: &&Object, name: &str| {
+            let last = object.name().rsplit('/').next().unwrap_or_default();
+            last == name || last.strip_suffix(".gz") == Some(name)
+        };
+        let of = |name: &&str| objects.iter().find(|object| is_named(object, name)).and_then(text);
+        let texts: Vec<String> = NAMES.iter().filter_map(of).collect();
+        (!texts.is_empty()).then(|| Self(texts.join("\n")))
     }
 
     /// Progress of maps and reduces in percent, of the last line that has it.
@@ -46,7 +53,7 @@ pub fn exit_code(log: &str) -> Option<u8> {
         digits.parse().ok()
     };
     let of_line = |line: &str| {
-        let signs = ["subprocess failed with code ", "exiting with ret '", "exited with code "];
+        let signs = ["subprocess failed with code ", "failed with exitCode ", "exiting with ret '"];
         signs.iter().find_map(|sign| after(line, sign))
     };
     log.lines().rev().find_map(of_line).filter(|code| *code != 0)
@@ -93,6 +100,7 @@ Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess fa
     fn the_exit_code_of_a_program_is_found_in_logs() {
         assert_eq!(exit_code(LOG), Some(65));
         assert_eq!(exit_code("INFO Command exiting with ret '78'"), Some(78));
+        assert_eq!(exit_code("WARN Step failed with exitCode 66 and took 9 seconds"), Some(66));
         assert_eq!(exit_code("INFO Command exiting with ret '0'\nmap 100% reduce 100%"), None);
     }
 }
