@@ -343,6 +343,8 @@ impl S3Failure {
 pub enum WebFailure {
     /// The server refused access.
     Refused,
+    /// The certificate of the server is not trusted.
+    Unauthenticated,
     /// The file does not exist.
     Missing,
     /// No response after all tries.
@@ -360,6 +362,9 @@ impl WebFailure {
         match self {
             WebFailure::Refused => {
                 "check the URL, whose signature may have expired, or download the file first"
+            }
+            WebFailure::Unauthenticated => {
+                "check the URL and the clock of this machine, or set SSL_CERT_FILE to the certificates of your network"
             }
             WebFailure::Missing => "check the URL",
             WebFailure::Unavailable => "check the URL, the network and HTTPS_PROXY, or try again later",
@@ -411,7 +416,7 @@ impl Error {
             Error::S3 { why: S3Failure::Unavailable, .. } => Exit::Unavailable,
             Error::S3 { why: S3Failure::Other, .. } | Error::Runtime(_) => Exit::Io,
             Error::Web { why, .. } => match why {
-                WebFailure::Refused => Exit::Settings,
+                WebFailure::Refused | WebFailure::Unauthenticated => Exit::Settings,
                 WebFailure::Missing => Exit::MissingInput,
                 WebFailure::Unavailable => Exit::Unavailable,
                 WebFailure::Redirect | WebFailure::Unverifiable | WebFailure::Other => Exit::Io,

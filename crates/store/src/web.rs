@@ -290,9 +290,14 @@ impl<'a> Fetch<'a> {
         match timeout(READ_LIMIT, self.connector.call(request)).await {
             Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) if error.is_user() => Err(self.error(chain_of(&error), WebFailure::Other).into()),
-            Ok(Err(error)) => {
-                Err(Failed::Retry(format!("the server is unreachable ({})", innermost(&error)), None))
-            }
+            Ok(Err(error)) => match innermost(&error) {
+                // A later try would get the same certificate.
+                found if found.contains("certificate") => {
+                    let found = format!("cannot authenticate the server ({found})");
+                    Err(self.error(found, WebFailure::Unauthenticated).into())
+                }
+                found => Err(Failed::Retry(format!("the server is unreachable ({found})"), None)),
+            },
             Err(_) => Err(Failed::Retry("no response in time".to_owned(), None)),
         }
     }

@@ -172,10 +172,10 @@ fn a_server_is_authenticated_by_its_certificate() {
     room.made(&made).assert_same(&BY_PIPE, "a server with TLS");
 
     let room = Room::new();
-    let refused = run(&mut room.sentimill(MANNER, &Settings::default(), &[&url]), b"").with_code(69);
+    let refused = run(&mut room.sentimill(MANNER, &Settings::default(), &[&url]), b"").with_code(78);
     let last = refused.stderr.lines().last().unwrap();
-    assert!(last.starts_with(&format!("sentimill: {url}: the server is unreachable (")), "{last}");
-    assert!(last.contains("certificate"), "{last}");
+    assert!(last.starts_with(&format!("sentimill: {url}: cannot authenticate the server (")), "{last}");
+    assert!(last.contains("certificate") && last.contains("SSL_CERT_FILE"), "{last}");
 }
 
 #[test]
