@@ -1,9 +1,10 @@
 //! Converts logs into the probable causes of a failure, with evidence and remedies, by rules.
 //!
 //! At most [`LOGS_MAX`] logs and [`BYTES_MAX`] bytes are read: first those of steps and bootstrap actions, then those of
-//! containers, newest first; logs of nodes only if no cause was found before. Evidence is one line of a log, with secrets
+//! containers, those of failed attempts first, then the newest; logs of nodes only if no cause was found before. Evidence is one line of a log, with secrets
 //! masked. Messages of this project's programs contain no review text.
 
+mod attempts;
 mod masked;
 mod report;
 mod rule;

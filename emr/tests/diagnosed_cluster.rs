@@ -1,5 +1,6 @@
 //! `emr diagnose` and `emr logs` on clusters of the tests' EMR, whose steps run on a Hadoop: state reasons, logs that are
 //! uploaded later, bootstrap actions, S3A.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::path::Path;
 use std::thread;

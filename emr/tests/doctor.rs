@@ -1,4 +1,5 @@
 //! `emr doctor` on this machine, with a store and without.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::path::Path;
 use std::process::Command;

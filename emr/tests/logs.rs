@@ -1,4 +1,5 @@
 //! `emr logs` and `emr diagnose` on log folders as EMR and Hadoop write them, local and in S3.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::fs;
 use std::path::Path;
@@ -75,7 +76,7 @@ fn the_cause_of_a_step_is_found_in_its_own_containers() {
 
     let found = run(&mut emr(&["diagnose", path, "--step", STEP]), b"").succeeded();
     let expected = format!(
-        "cause      1200 of 1200 lines of the input are bad (bad_line 1200), more than --bad-lines-max 0.05 [bad-lines]\n\
+        "cause      the input has too many bad lines: 1200 of 1200 (bad_line 1200), more than --bad-lines-max 0.05 [bad-lines]\n\
                             evidence   {path}/j-1/containers/{APPLICATION}/container_1795409013091_0002_01_000002/stderr.gz:2\n           {BAD_LINES}\n"
     );
     assert!(found.said().starts_with(&expected), "{}", found.said());
@@ -208,6 +209,50 @@ fn the_number_of_logs_that_are_read_is_bounded_and_the_newest_are_read() {
         (&report["n_logs"], &report["n_read"], &report["n_omitted"]),
         (&500.into(), &300.into(), &200.into())
     );
+}
+
+#[test]
+fn the_containers_of_failed_attempts_are_read_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = SystemTime::now();
+    let handler =
+        "INFO [AsyncDispatcher event handler] org.apache.hadoop.mapreduce.v2.app.job.impl.TaskAttemptImpl:";
+    let master = format!(
+        "{handler} TaskAttempt: [attempt_1_0001_m_000000_0] using containerId: [container_1_0001_01_000002 on NM: [host:8041]\n\
+         {handler} attempt_1_0001_m_000000_0 TaskAttempt Transitioned from RUNNING to FAIL_FINISHING_CONTAINER\n"
+    );
+    // The failed attempt is the oldest of more logs than are read.
+    for number in 1..=500_u64 {
+        let container = folder.path().join(format!("application_1_0001/container_1_0001_01_{number:06}"));
+        fs::create_dir_all(&container).unwrap();
+        let (name, text) = match number {
+            1 => ("syslog", master.clone()),
+            2 => ("stderr", format!("{BAD_LINES}\n")),
+            _ => ("stderr", "fine\n".to_owned()),
+        };
+        fs::write(container.join(name), text).unwrap();
+        let file = fs::File::options().write(true).open(container.join(name)).unwrap();
+        file.set_modified(now - Duration::from_secs(10_000 - number)).unwrap();
+    }
+    let report =
+        json(&run(&mut emr(&["diagnose", folder.path().to_str().unwrap(), "--json"]), b"").succeeded());
+    assert_eq!(rules(&report), ["bad-lines"]);
+    assert_eq!(report["n_read"], 300);
+}
+
+#[test]
+fn containers_are_read_even_if_a_cluster_has_hundreds_of_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..400 {
+        let step = folder.path().join(format!("steps/s-{number:013}"));
+        fs::create_dir_all(&step).unwrap();
+        fs::write(step.join("controller"), "INFO startExec\n").unwrap();
+    }
+    let container = format!("containers/{APPLICATION}/container_1795409013091_0002_01_000002/stderr");
+    write(folder.path(), &[(container, format!("{BAD_LINES}\n").into_bytes())]);
+    let report =
+        json(&run(&mut emr(&["diagnose", folder.path().to_str().unwrap(), "--json"]), b"").succeeded());
+    assert_eq!(rules(&report), ["bad-lines"]);
 }
 
 #[test]

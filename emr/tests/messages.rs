@@ -1,5 +1,6 @@
 //! The rules for messages of this project's programs contain the words of these messages, so that a changed message cannot
 //! silently switch a rule off.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

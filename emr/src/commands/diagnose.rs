@@ -34,7 +34,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = arguments.choice.find()?;
     let again = Again::from_now();
-    let mut report = diagnose(&found.listing, &Scope { steps: found.steps.clone() })?;
+    let mut report =
+        diagnose(&found.listing, &Scope { steps: found.steps.clone(), failed: found.failed.clone() })?;
     let is_missing = !found.has_log() && report.outcome != Outcome::Cause;
     if is_missing {
         report.outcome = Outcome::NoLog;

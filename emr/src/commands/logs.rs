@@ -74,6 +74,8 @@ pub(super) struct Found {
     pub listing: Listing,
     /// Steps whose logs are in question; none for all.
     pub steps: Vec<String>,
+    /// Steps that failed, as far as EMR was asked.
+    pub failed: Vec<String>,
     /// Their folder, for messages.
     pub location: String,
     /// Whether EMR uploads them, so that they may appear later.
@@ -107,7 +109,8 @@ impl Choice {
             listing.n_omitted += one.n_omitted;
         }
         let is_remote = places.iter().all(|place| place.starts_with("s3"));
-        Ok(Found { listing, steps: Vec::new(), location: one_line(&places.join(", ")), is_remote })
+        let location = one_line(&places.join(", "));
+        Ok(Found { listing, steps: Vec::new(), failed: Vec::new(), location, is_remote })
     }
 
     /// The logs of a cluster, or of the steps of a job, and the reasons of states that EMR reports.
@@ -134,8 +137,11 @@ impl Choice {
         };
         listing.logs.extend(reasons);
         let is_job = found.job.is_some();
+        let failed = steps.iter().filter(|step| step.state.as_str() == "FAILED");
+        let failed = failed.map(|step| step.id.clone()).collect();
         Ok(Found {
             listing,
+            failed,
             steps: steps.into_iter().filter(|_| is_job).map(|step| step.id).collect(),
             is_remote: folder.is_some(),
             location: one_line(&folder.unwrap_or(of_cluster)),

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::{Regex, RegexSet};
 
+use super::attempts::{Attempts, is_of_master};
 use super::masked::masked;
 use super::report::{Block, Evidence, Outcome, Report};
 use super::rule::{Kind, Rule, filled};
@@ -30,6 +31,8 @@ static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
 pub struct Scope {
     /// Only these steps and the applications that they submitted; none for all.
     pub steps: Vec<String>,
+    /// Steps that failed, as far as EMR was asked. Their logs are read first.
+    pub failed: Vec<String>,
 }
 
 /// Finds the causes in these logs.
@@ -43,26 +46,37 @@ pub fn diagnose(listing: &Listing, scope: &Scope) -> Result<Report, Error> {
         telling: None,
         state: State::default(),
         applications: Vec::new(),
+        attempts: Attempts::default(),
         report: Report::default(),
     };
     search.report.n_logs = listing.logs.len();
 
-    let of = |place: Option<Place>| move |log: &&Log| log.place == place;
-    let mut logs: Vec<&Log> = listing.logs.iter().filter(|log| scope.has(log)).collect();
-    // Within a place the order of the listing, newest first, is kept.
-    logs.sort_by_key(|log| rank(log));
-    search.read_all(
-        logs.iter().copied().filter(|log| ![Some(Place::Container), Some(Place::Node)].contains(&log.place)),
-    )?;
+    let has_failed =
+        |log: &Log| step_of(&log.name).is_some_and(|of| scope.failed.iter().any(|step| step == of));
+    let logs = listing.logs.iter().filter(|log| scope.has(log));
+    let (nodes, logs): (Vec<_>, Vec<_>) = logs.partition(|log| log.place == Some(Place::Node));
+    let (mut containers, mut others): (Vec<_>, Vec<_>) =
+        logs.into_iter().partition(|log| log.place == Some(Place::Container));
+    // These sorts keep the order of the listing, newest first, among equals.
+    others.sort_by_key(|log| !has_failed(log));
+    // The messages of programs are in stderr logs, and Hadoop's in syslogs.
+    containers.sort_by_key(|log| stem(&log.name) != "stderr");
+    // A long-lived cluster has hundreds of steps.
+    let others_max = if containers.is_empty() { LOGS_MAX } else { LOGS_MAX / 2 };
+    search.read_all(&others[..others.len().min(others_max)])?;
     // A cluster has containers of many jobs. Those of the steps that were read are the ones in question.
     let applications = std::mem::take(&mut search.applications);
     let is_in_question = |log: &&Log| {
         applications.is_empty()
             || application_of(&log.name).is_none_or(|of| applications.iter().any(|one| one == of))
     };
-    search.read_all(logs.iter().copied().filter(of(Some(Place::Container))).filter(is_in_question))?;
+    let containers = containers.into_iter().filter(is_in_question);
+    let (masters, mut tasks): (Vec<_>, Vec<_>) = containers.partition(|log| is_of_master(&log.name));
+    search.read_all(&masters)?;
+    tasks.sort_by_key(|log| !search.attempts.has_failed(&log.name));
+    search.read_all(&tasks)?;
     if !search.has_cause() {
-        search.read_all(logs.iter().copied().filter(of(Some(Place::Node))))?;
+        search.read_all(&nodes)?;
     }
     Ok(search.finish(listing))
 }
@@ -70,18 +84,6 @@ pub fn diagnose(listing: &Listing, scope: &Scope) -> Result<Report, Error> {
 impl Scope {
     fn has(&self, log: &Log) -> bool {
         self.steps.is_empty() || step_of(&log.name).is_none_or(|of| self.steps.iter().any(|step| step == of))
-    }
-}
-
-/// The order of reading. The messages of programs are in stderr logs, and Hadoop's in syslogs.
-fn rank(log: &Log) -> u8 {
-    match (log.place, stem(&log.name)) {
-        (Some(Place::Controller), _) => 0,
-        (Some(Place::Step) | None, _) => 1,
-        (Some(Place::Bootstrap), _) => 2,
-        (Some(Place::Container), "stderr") => 3,
-        (Some(Place::Container), _) => 4,
-        (Some(Place::Node), _) => 5,
     }
 }
 
@@ -95,6 +97,7 @@ struct Search {
     state: State,
     /// Applications that the steps submitted.
     applications: Vec<String>,
+    attempts: Attempts,
     report: Report,
 }
 
@@ -106,7 +109,7 @@ struct State {
 }
 
 impl Search {
-    fn read_all<'a>(&mut self, logs: impl Iterator<Item = &'a Log>) -> Result<(), Error> {
+    fn read_all(&mut self, logs: &[&Log]) -> Result<(), Error> {
         for log in logs {
             if self.report.n_read >= LOGS_MAX || self.report.bytes_read >= BYTES_MAX {
                 return Ok(());
@@ -128,7 +131,9 @@ impl Search {
         for (number, line) in lines.by_ref() {
             self.state.read(&line);
             self.state.has_failed |= log.is_state() && is_failure(&line);
-            if log.place != Some(Place::Container) {
+            if log.place == Some(Place::Container) {
+                self.attempts.read(&line);
+            } else {
                 self.applications.extend(submitted(&line));
             }
             // A line is evidence of one rule, the most specific one. In a file that a user saved, a line may be from any place.

@@ -123,7 +123,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "connection-refused",
         places: ANY,
         kind: Cause,
-        pattern: r"Call From \S+ to (?P<service>\S+) failed on connection exception|Connection refused: (?P<other>\S+)|Failed to connect to (?P<third>\S+)|ConnectTimeoutException|connect timed out",
+        pattern: r"Call From \S+ to (?P<service>\S+) failed on connection exception|Connection refused: (?P<other>\S+)|(?:Failed to connect|HTTP request: Connect) to (?P<third>[^\s,]+)|ConnectTimeoutException|connect timed out",
         cause: "a service is not reachable: {service}{other}{third}",
         remedy: "check that the service runs and the URL's port; between nodes, check the security groups of the cluster",
     },

@@ -9,7 +9,7 @@ pub(super) const RULES: &[Rule] = &[
         places: PROGRAMS,
         kind: Cause,
         pattern: r"(?P<bad>\d+) of (?P<lines>\d+) lines are bad \((?P<reasons>[a-z_0-9, ]+)\), expected at most (?P<share>[0-9.]+) of them(?:; (?P<advice>.*))?",
-        cause: "{bad} of {lines} lines of the input are bad ({reasons}), more than --bad-lines-max {share}",
+        cause: "the input has too many bad lines: {bad} of {lines} ({reasons}), more than --bad-lines-max {share}",
         remedy: "{advice}; to see the lines, run a job of `mapper --rejects`; to accept them, raise --bad-lines-max",
     },
     Rule {
