@@ -7,12 +7,14 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use s3s::auth::SimpleAuth;
@@ -133,6 +135,15 @@ impl S3Server {
         let below = path.parent().expect("a file lies in a folder");
         fs::create_dir_all(below).expect("a bucket takes folders");
         fs::write(path, content).expect("a bucket takes files");
+        // The checksum of a replaced object.
+        let [bucket, name] = ["bucket", name].map(|text| URL_SAFE_NO_PAD.encode(text));
+        let _ = fs::remove_file(folder.path().join(format!(".bucket-{bucket}.object-{name}.internal.json")));
+    }
+
+    /// The file of an object, if the bucket is a folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        let Running::S3sFs { folder, .. } = &self.running else { panic!("{} has no folder", self.name()) };
+        folder.path().join("bucket").join(name)
     }
 
     /// The content of an object of the bucket, read without the programs under test.

@@ -75,6 +75,8 @@ impl Census {
 /// The rows of a verified dataset.
 pub struct Rows {
     path: PathBuf,
+    /// The URL, if the file is a copy.
+    url: Option<String>,
     settings: DatasetSettings,
     id_digest: Digest,
     vocabulary: Vocabulary,
@@ -151,6 +153,7 @@ impl Rows {
         let card = Card::of(&settings, &digests, &vocabulary, &summary).lines();
         Ok(Self {
             path: path.to_owned(),
+            url: None,
             settings,
             id_digest: digests.id_digest,
             vocabulary,
@@ -163,9 +166,25 @@ impl Rows {
         })
     }
 
+    /// Sets the URL of the dataset, whose local copy was opened.
+    pub fn from_url(self, url: String) -> Self {
+        Self { url: Some(url), ..self }
+    }
+
     /// Path of the dataset.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The dataset for messages: its URL, or its path.
+    pub fn name(&self) -> PathBuf {
+        self.url.as_ref().map_or_else(|| self.path.clone(), PathBuf::from)
+    }
+
+    /// The dataset for records: its URL, or its absolute path.
+    pub fn place(&self) -> String {
+        let absolute = || std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
+        self.url.clone().unwrap_or_else(|| absolute().to_string_lossy().into_owned())
     }
 
     /// The settings with which the dataset was made.
@@ -206,7 +225,7 @@ impl Rows {
     /// Refuses a split without rows.
     pub fn check_rows(&self, part: Part) -> Result<()> {
         match self.census(part).rows {
-            0 => Err(Error::NoRows { path: self.path.clone(), part }),
+            0 => Err(Error::NoRows { path: self.name(), part }),
             _ => Ok(()),
         }
     }
@@ -217,7 +236,7 @@ impl Rows {
         let Census { rows, positive, .. } = self.census(part);
         if positive == 0 || positive == rows {
             let label = u8::from(positive > 0);
-            return Err(Error::OneClass { path: self.path.clone(), part, rows, label });
+            return Err(Error::OneClass { path: self.name(), part, rows, label });
         }
         Ok(())
     }
@@ -225,7 +244,7 @@ impl Rows {
     /// Refuses a dataset with another vocabulary or other text settings. `of`: the model or dataset that defines
     /// them.
     pub fn check_fits(&self, words: &WordList, preparation: &Settings, of: &Path) -> Result<()> {
-        let (path, of) = (self.path.clone(), of.to_owned());
+        let (path, of) = (self.name(), of.to_owned());
         if self.vocabulary.words != *words {
             return Err(Error::OtherVocabulary { path, of });
         }

@@ -116,9 +116,14 @@ impl Checkpoints {
         &self.folder
     }
 
+    /// The folder of the checkpoint after this number of steps.
+    pub fn folder_of(&self, steps: u64) -> PathBuf {
+        self.folder.join(name_of(steps))
+    }
+
     /// Saves a checkpoint; each function in `tensors` writes one tensor file. On return, the checkpoint is durable.
     pub fn save(&self, state: &State, words: &WordList, tensors: &[TensorFile<'_>]) -> Result<()> {
-        let name = format!("step-{:09}", state.position.steps);
+        let name = name_of(state.position.steps);
         let folder = self.folder.join(&name);
         if !folder.exists() {
             write(&folder, state, words, tensors)?;
@@ -180,6 +185,10 @@ impl Checkpoints {
         }
         Ok(())
     }
+}
+
+fn name_of(steps: u64) -> String {
+    format!("step-{steps:09}")
 }
 
 fn write(folder: &Path, state: &State, words: &WordList, tensors: &[TensorFile<'_>]) -> Result<()> {

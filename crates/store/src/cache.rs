@@ -90,14 +90,18 @@ struct Cache {
     folder: PathBuf,
 }
 
+/// The folder of the cache. It may not exist yet. Other programs may keep folders of other names in it.
+pub fn cache_folder() -> Result<PathBuf, Error> {
+    let named = |(variable, below): (&str, &str)| {
+        let folder = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())?;
+        Some(folder.join(below))
+    };
+    FOLDER_VARIABLES.into_iter().find_map(named).ok_or(Error::NoCache)
+}
+
 impl Cache {
     fn open(folder: Option<PathBuf>) -> Result<Cache, Error> {
-        let named = |(variable, below): (&str, &str)| {
-            let folder = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())?;
-            Some(folder.join(below))
-        };
-        let folder = folder.or_else(|| FOLDER_VARIABLES.into_iter().find_map(named));
-        let cache = Cache { folder: folder.ok_or(Error::NoCache)? };
+        let cache = Cache { folder: folder.map_or_else(cache_folder, Ok)? };
         for below in ["objects", "versions", "locks", "partial"] {
             make_folder(&cache.folder.join(below)).map_err(|source| cache.failed("create it", source))?;
         }

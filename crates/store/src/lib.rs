@@ -45,7 +45,7 @@ use std::time::SystemTime;
 use program::location::S3Url;
 use program::progress::Progress;
 
-pub use cache::{CacheOptions, CachedFile, cached};
+pub use cache::{CacheOptions, CachedFile, cache_folder, cached};
 pub use error::{Error, S3Failure, WebFailure};
 pub use key::{KEY_BYTES_MAX, Key, SEGMENT_BYTES_MAX};
 pub use objects::{Object, ObjectReader, objects};

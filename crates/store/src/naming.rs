@@ -97,7 +97,7 @@ impl Drop for Hidden {
 }
 
 /// A random number, unique among writers.
-pub(crate) fn random() -> io::Result<u64> {
+pub fn random() -> io::Result<u64> {
     let mut bytes = [0; 8];
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(u64::from_ne_bytes(bytes))

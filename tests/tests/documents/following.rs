@@ -156,6 +156,7 @@ impl Reader {
             .args(["-c", &format!("exec 2>&1\n{commands}")])
             .env("PATH", path)
             .env("NO_COLOR", "1")
+            .env("SENTIMILL_CACHE", self.tools.path().join("cache"))
             .current_dir(self.folder.path())
             .stdin(Stdio::null())
             .output()

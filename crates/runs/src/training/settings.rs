@@ -38,7 +38,7 @@ pub struct RunSettings {
 /// A dataset of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatasetRecord {
-    /// Its path.
+    /// Its absolute path, or its URL.
     pub path: String,
     /// Number of rows in the training, validation and test split.
     pub rows: [u64; 3],
@@ -85,9 +85,8 @@ enum KnownFamily {
 impl DatasetRecord {
     /// Describes an open dataset.
     pub fn of(rows: &Rows) -> Self {
-        let path = std::path::absolute(rows.path()).unwrap_or_else(|_| rows.path().to_owned());
         Self {
-            path: path.to_string_lossy().into_owned(),
+            path: rows.place(),
             rows: Part::ALL.map(|part| rows.census(part).rows),
             positive: Part::ALL.map(|part| rows.census(part).positive),
             card: rows.card().iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect(),
