@@ -11,12 +11,14 @@ use std::path::PathBuf;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use corpus::format::Preset;
+use program::location::Location;
 use program::place::local_path;
 use program::size::parse_size;
 use runs::recipe::limits::{BATCH, CANDIDATES, SIZE};
 
 pub use self::groups::{
-    ClassifierCompute, Computing, LstmFlags, Optimisation, PretrainingCompute, Running, TrainingFlags,
+    ClassifierCompute, Computing, LstmFlags, Optimisation, PretrainingCompute, Running, Storage,
+    TrainingFlags,
 };
 pub use self::names::{
     ComputeName, DecayName, DeviceName, LineFormat, LossName, OptimizerName, PoolName, PosWeight,
@@ -152,18 +154,29 @@ impl Command {
 #[derive(Debug, Args)]
 pub struct Fit {
     /// Dataset written by sentimill or merge
-    pub dataset: PathBuf,
+    ///
+    /// A file, or s3://bucket/name, which is fetched once into the cache: $SENTIMILL_CACHE, $XDG_CACHE_HOME/sentimill
+    /// or ~/.cache/sentimill.
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub dataset: Location,
     /// Training folder [default: DATASET as .model]
     ///
     /// It receives the model, checkpoints and metrics. The default is the file name of DATASET with .model, in the
-    /// current folder: reviews.model for data/reviews.h5.
-    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: Option<PathBuf>,
+    /// current folder: reviews.model for data/reviews.h5. With s3://bucket/folder, finished checkpoints and the model are
+    /// put there, and nothing is replaced.
+    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub out: Option<Location>,
     /// Test dataset with the vocabulary of DATASET
     ///
     /// `sentimill --vocabulary DATASET` makes one. All rows of DATASET are used for training and validation.
-    #[arg(long, value_name = "FILE", conflicts_with = "test_fraction", help_heading = "Data")]
-    pub test: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "test_fraction",
+        value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        help_heading = "Data"
+    )]
+    pub test: Option<Location>,
     /// Test split [default: 0.1]
     ///
     /// Share of rows that are used for the final test only.
@@ -263,13 +276,18 @@ pub struct Fit {
 #[derive(Debug, Args)]
 pub struct Pretrain {
     /// Dataset written by sentimill or merge
-    pub dataset: PathBuf,
+    ///
+    /// A file, or s3://bucket/name, which is fetched once into the cache: $SENTIMILL_CACHE, $XDG_CACHE_HOME/sentimill
+    /// or ~/.cache/sentimill.
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub dataset: Location,
     /// Training folder [default: DATASET as .pretrained]
     ///
     /// It receives the model, checkpoints and metrics. The default is the file name of DATASET with .pretrained, in
-    /// the current folder: reviews.pretrained for data/reviews.h5.
-    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: Option<PathBuf>,
+    /// the current folder: reviews.pretrained for data/reviews.h5. With s3://bucket/folder, finished checkpoints and the
+    /// model are put there, and nothing is replaced.
+    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub out: Option<Location>,
     /// Sizes and inputs of the LSTM.
     #[command(flatten)]
     pub lstm: LstmFlags,
@@ -307,10 +325,11 @@ pub struct Pretrain {
 #[derive(Debug, Args)]
 pub struct Evaluate {
     /// Model folder, or the training folder that contains it
-    pub model: PathBuf,
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
     /// Datasets with the vocabulary of the model
-    #[arg(required = true, value_name = "DATASET")]
-    pub datasets: Vec<PathBuf>,
+    #[arg(required = true, value_name = "DATASET", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub datasets: Vec<Location>,
     /// Evaluate the test split only [default: all rows]
     ///
     /// Pass the --test-fraction of fit to evaluate the same test split.
@@ -326,6 +345,9 @@ pub struct Evaluate {
         help_heading = "Running"
     )]
     pub batch: u32,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
     /// Print errors only
     ///
     /// The metrics are printed; warnings and progress are not.
@@ -343,10 +365,13 @@ pub struct Evaluate {
 #[derive(Clone, Debug, Args)]
 pub struct Predict {
     /// Model folder, or the training folder that contains it
-    pub model: PathBuf,
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
     /// Files of lines [default: standard input, also -]
-    #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
+    ///
+    /// s3://bucket/name: the object with this name, or all objects below it.
+    #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub files: Vec<Location>,
     /// Format of lines
     ///
     /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a
@@ -388,6 +413,9 @@ pub struct Predict {
         help_heading = "Running"
     )]
     pub batch: u32,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
     /// Print errors only
     ///
     /// The predictions are printed; warnings and progress are not.
@@ -405,19 +433,23 @@ pub struct Predict {
 #[derive(Debug, Args)]
 pub struct Export {
     /// Model folder, or the training folder that contains it
-    pub model: PathBuf,
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
     /// Folder to write [default: MODEL as .export]
     ///
     /// The default is the name of the training folder with .export, in the current folder: reviews.export for
     /// data/reviews.model.
-    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: Option<PathBuf>,
+    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub out: Option<Location>,
     /// Replace an existing exported model
     ///
     /// Only a model folder written by trainer is replaced, and only if its files are unchanged. Anything else is
     /// refused.
     #[arg(long)]
     pub force: bool,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
     /// Print errors only
     #[arg(long, short)]
     pub quiet: bool,
@@ -427,13 +459,16 @@ pub struct Export {
 #[derive(Debug, Args)]
 pub struct Report {
     /// Training folders of fit and pretrain
-    #[arg(required = true, value_name = "TRAINING")]
-    pub runs: Vec<PathBuf>,
+    #[arg(required = true, value_name = "TRAINING", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub runs: Vec<Location>,
     /// HTML file to write
     ///
-    /// An existing report is replaced. Any other file is refused.
-    #[arg(long, short, value_name = "FILE", default_value = "report.html", value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: PathBuf,
+    /// An existing report is replaced. Any other file is refused, and so is an existing object in S3.
+    #[arg(long, short, value_name = "FILE", default_value = "report.html", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
+    pub out: Location,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
     /// Print errors only
     #[arg(long, short)]
     pub quiet: bool,
@@ -448,7 +483,7 @@ pub struct Launch {
     #[arg(long, aliases = ["nproc-per-node", "nproc_per_node"], value_name = "N", value_parser = processes)]
     pub nproc: NonZeroUsize,
     /// Also write each rank's output to FOLDER/rank-N.log
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
     pub log_dir: Option<PathBuf>,
     /// Port of the rendezvous [default: a free port]
     #[arg(long, value_name = "PORT", value_parser = port)]

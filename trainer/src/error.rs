@@ -79,6 +79,31 @@ pub enum Error {
     /// A checkpoint or a saved model could not be written or read.
     #[error(transparent)]
     Saved(#[from] runs::saved::Error),
+    /// A folder in S3 could not be read or written.
+    #[error(transparent)]
+    Mirror(#[from] mirror::Error),
+    /// An object in S3 could not be read or written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A dataset in S3 was fetched and cannot be used.
+    #[error("{url}, fetched as {found}")]
+    Fetched {
+        /// Its URL.
+        url: String,
+        /// The error that names the local copy.
+        found: Box<Error>,
+    },
+    /// The training could not be put into S3.
+    #[error(
+        "{found}; {} has all files of the training: repeat the command with --resume on this machine",
+        folder.display()
+    )]
+    NotStored {
+        /// The local folder.
+        folder: PathBuf,
+        /// The error of the store.
+        found: mirror::Error,
+    },
     /// Lines could not be read or predicted.
     #[error(transparent)]
     Predict(#[from] crate::predict::Error),
@@ -169,6 +194,9 @@ impl Error {
             Self::Scoring(error) => error.exit(),
             Self::Runs(error) => error.exit(),
             Self::Saved(error) => error.exit(),
+            Self::Mirror(error) | Self::NotStored { found: error, .. } => error.exit(),
+            Self::Store(error) => error.exit(),
+            Self::Fetched { found, .. } => found.exit(),
             Self::Predict(error) => error.exit(),
             Self::Weights { .. } | Self::Unexpected { .. } => Exit::MissingInput,
             Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,

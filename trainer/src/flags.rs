@@ -6,12 +6,14 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use program::location::Location;
 
 use crate::arguments::{
-    Arguments, Command, Computing, DecayName, DeviceName, LossName, LstmFlags, Optimisation, OptimizerName,
-    TrainingFlags,
+    Arguments, Command, Computing, DecayName, DeviceName, Fit, LossName, LstmFlags, Optimisation,
+    OptimizerName, Predict, Pretrain, Report, TrainingFlags,
 };
 use crate::defaults::Defaults;
+use crate::places::is_any_in_s3;
 
 /// Parses the program's arguments. Errors, besides those of the parser: a flag without an effect.
 ///
@@ -90,7 +92,16 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         Command::Predict(predict) => of_computing(&predict.computing),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
-    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    let is_of_s3 = is_any_in_s3(locations(&arguments.command).into_iter());
+    let idle = [idle, vec![self::idle("s3", !is_of_s3, "an s3:// URL")]].concat();
+    if let Some(out) = replaced_in_s3(&arguments.command) {
+        let message =
+            format!("--force has no effect on {out}: nothing in S3 is replaced; choose another --out");
+        return Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
+    }
+    let is_given = |id: &str| {
+        given.try_contains_id(id).is_ok() && given.value_source(id) == Some(ValueSource::CommandLine)
+    };
     match idle.iter().find(|Idle { id, is_idle, .. }| *is_idle && is_given(id)) {
         None => Ok(()),
         Some(Idle { id, needs, .. }) => {
@@ -99,6 +110,38 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
             Err(Arguments::command().error(ErrorKind::ArgumentConflict, message))
         }
     }
+}
+
+/// The paths and URLs in the arguments of a command.
+fn locations(command: &Command) -> Vec<&Location> {
+    match command {
+        Command::Fit(fit) => {
+            let Fit { dataset, out, test, lstm, training, .. } = &**fit;
+            let optional = [out, test, &lstm.init_from, &training.resume];
+            std::iter::once(dataset).chain(optional.into_iter().flatten()).collect()
+        }
+        Command::Pretrain(pretrain) => {
+            let Pretrain { dataset, out, lstm, training, .. } = &**pretrain;
+            let optional = [out, &lstm.init_from, &training.resume];
+            std::iter::once(dataset).chain(optional.into_iter().flatten()).collect()
+        }
+        Command::Evaluate(evaluate) => std::iter::once(&evaluate.model).chain(&evaluate.datasets).collect(),
+        Command::Predict(Predict { model, files, .. }) => std::iter::once(model).chain(files).collect(),
+        Command::Export(export) => std::iter::once(&export.model).chain(&export.out).collect(),
+        Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
+        Command::Launch(_) => Vec::new(),
+    }
+}
+
+/// The URL of an output that `--force` would replace.
+fn replaced_in_s3(command: &Command) -> Option<&Location> {
+    let out = match command {
+        Command::Fit(fit) if fit.training.force => &fit.out,
+        Command::Pretrain(pretrain) if pretrain.training.force => &pretrain.out,
+        Command::Export(export) if export.force => &export.out,
+        _ => return None,
+    };
+    out.as_ref().filter(|out| matches!(out, Location::S3(_)))
 }
 
 /// A flag, and whether it has no effect because of other flags.
@@ -173,6 +216,7 @@ mod tests {
             ("--layers 1 --dropout-layers 0.5", "--dropout-layers", "--layers 2 or more"),
             ("--device cpu --device-memory 100MiB", "--device-memory", "a GPU"),
             ("--device cuda --compute pytorch", "--compute", "--device cpu or auto"),
+            ("--s3 region=eu-central-1", "--s3", "an s3:// URL"),
         ] {
             let told = refusal(&format!("fit a.h5 --out b {flags}")).unwrap_or_default();
             assert!(told.contains(&format!("{flag} has no effect without {needs};")), "{flags}: {told}");
@@ -193,10 +237,28 @@ mod tests {
             "--layers 2 --dropout-layers 0.5",
             "--recipe original --dropout-layers 0.2 --momentum 0.5",
             "--device auto --device-memory 100MiB --compute pytorch",
+            "--test s3://bucket/test.h5 --s3 region=eu-central-1",
+            "--init-from s3://bucket/model --s3 region=eu-central-1",
         ] {
             let arguments = format!("fit a.h5 --out b {flags}");
             assert_eq!(refusal(arguments.trim_end()), None, "{flags}");
         }
+    }
+
+    #[test]
+    fn a_replacement_in_s3_is_refused() {
+        for arguments in [
+            "fit a.h5 --out s3://bucket/b --force",
+            "pretrain a.h5 --out s3://bucket/b --force",
+            "export a --out s3://bucket/b --force",
+        ] {
+            let told = refusal(arguments).unwrap_or_default();
+            assert!(
+                told.contains("--force has no effect on s3://bucket/b: nothing in S3 is replaced"),
+                "{told}"
+            );
+        }
+        assert_eq!(refusal("fit s3://bucket/a.h5 --out b --force"), None);
     }
 
     fn hinted(arguments: &str) -> String {

@@ -4,7 +4,8 @@
 //! ([`arguments`], [`flags`], [`defaults`]) and predictions for lines ([`predict`]). These use tensors: device and
 //! threads ([`compute`]), batches on the device ([`inputs`]), models ([`families`]), gradients ([`gradients`]),
 //! optimizers ([`optim`]), and the training loop ([`train`]). All of them are functions of their arguments, so ranks
-//! ([`ranks`]) with the same arguments compute the same results. [`times`] measures how a rank spends its time.
+//! ([`ranks`]) with the same arguments compute the same results. [`times`] measures how a rank spends its time. Inputs
+//! in S3 are read by `places`, and `remote` keeps a training folder in S3.
 //!
 //! Other crates have the rest: rows and batches are in [`mod@batches`]; recipes, saved models, checkpoints and
 //! training folders in [`mod@runs`]; metrics in [`mod@scoring`]; the report in [`mod@report`]; rank processes in
@@ -13,6 +14,8 @@
 mod checkpoint;
 mod error;
 mod ffi;
+mod places;
+mod remote;
 mod tell;
 
 pub mod arguments;

@@ -174,11 +174,17 @@ impl Error {
             Self::Open { .. } => Exit::MissingInput,
             Self::OtherFormat { .. } => Exit::BadInput,
             Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
-            Self::Read { .. } | Self::Write(_) => Exit::Io,
+            Self::Read { source, .. } => of_store(source).map_or(Exit::Io, store::Error::exit),
+            Self::Write(_) => Exit::Io,
             Self::OtherCleaning { .. } => Exit::Settings,
             Self::Internal { .. } => Exit::Internal,
         }
     }
+}
+
+/// The error of a store in an error of a reader.
+fn of_store(error: &io::Error) -> Option<&store::Error> {
+    error.get_ref()?.downcast_ref()
 }
 
 /// A result with this module's error.

@@ -207,8 +207,8 @@ fn a_place_that_takes_no_result_is_refused_before_the_input_is_read() {
     let within = tempfile::tempdir().unwrap();
     for [command, input] in [["fit", MISSING], ["export", "no-such-model"], ["report", "no-such-run"]] {
         for (out, code, expected) in [
-            ("s3://bucket/x", 64, "s3:// is not supported here, expected the path of a local file or folder"),
-            ("https://KEY:SECRET@example.com/x", 64, "https:// is not supported here, expected the path"),
+            ("gs://bucket/x", 64, "gs:// is not supported here, expected a local path or s3://bucket/name"),
+            ("https://KEY:SECRET@example.com/x", 64, "https:// is not supported here, expected a local path"),
             ("a/b/c", 64, "a/b: no such folder, expected one to write into; create it with mkdir -p"),
             // Even the superuser cannot create files in this folder.
             ("/sys/x", 74, "/sys"),

@@ -1,10 +1,11 @@
 //! Flags that several commands share, in groups.
 
-use std::path::PathBuf;
-
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use program::location::Location;
 use program::size::{parse_memory, parse_size};
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
+use store::S3Options;
 
 use super::numbers::{at_least, factor, not_negative, positive, share, whole};
 use super::{ComputeName, DecayName, DeviceName, OptimizerName, PrecisionName, RecipeName, RowWeightName};
@@ -36,8 +37,13 @@ pub struct LstmFlags {
     /// A model folder must have the vocabulary of DATASET and the sizes that --embedding and --hidden set. From a model of `trainer pretrain`, the
     /// embeddings and LSTM layers are read. A file of word vectors (.vec) is text: one word per line, followed by its
     /// values; their number must be equal to --embedding.
-    #[arg(long, value_name = "PATH", help_heading = "Model")]
-    pub init_from: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "PATH",
+        value_parser = PathBufValueParser::new().try_map(Location::of_folder),
+        help_heading = "Model"
+    )]
+    pub init_from: Option<Location>,
 }
 
 /// Optimizer and learning rate.
@@ -233,12 +239,19 @@ pub struct TrainingFlags {
     ///
     /// It continues from its newest checkpoint. Pass the flags of the interrupted training again. With FOLDER, the
     /// training starts from that checkpoint. A training without a checkpoint starts from the first step.
-    #[arg(long, value_name = "FOLDER", num_args = 0..=1, default_missing_value = "latest")]
-    pub resume: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        num_args = 0..=1,
+        default_missing_value = "latest",
+        value_parser = PathBufValueParser::new().try_map(Location::of_folder)
+    )]
+    pub resume: Option<Location>,
     /// Replace an existing training in --out
     ///
     /// Only a training folder written by trainer is replaced, and only if its files are unchanged. It is deleted
-    /// before the first step, after all inputs and flags are checked. Anything else is refused.
+    /// before the first step, after all inputs and flags are checked. Anything else is refused, and a training in S3 is
+    /// never replaced.
     #[arg(long, conflicts_with = "resume")]
     pub force: bool,
     /// Print the final summary as JSON on standard output
@@ -297,9 +310,27 @@ pub struct TrainingFlags {
         help_heading = "Running"
     )]
     pub device_memory: u64,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
     /// Threads, memory and device.
     #[command(flatten)]
     pub running: Running,
+}
+
+/// Options for S3.
+#[derive(Clone, Debug, Args)]
+pub struct Storage {
+    /// Options for S3.
+    #[arg(long, value_name = "LIST", help_heading = "Storage", help = store::S3_HELP, long_help = store::S3_LONG_HELP, hide_short_help = true)]
+    pub s3: Option<S3Options>,
+}
+
+impl Storage {
+    /// The options, or their defaults.
+    pub fn options(&self) -> S3Options {
+        self.s3.clone().unwrap_or_default()
+    }
 }
 
 /// Device.

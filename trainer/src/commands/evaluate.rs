@@ -1,12 +1,10 @@
 //! `trainer evaluate`: metrics of a saved model on datasets.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
-use std::path::Path;
 
 use serde::Serialize;
 
-use super::rows::{open, trained_on_warning};
+use super::rows::{Reader, trained_on_warning};
 use super::{device, model};
 use crate::arguments::Evaluate;
 use crate::compute::Compute;
@@ -16,13 +14,14 @@ use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
 use crate::tell::tell;
 use batches::{Division, Part, Rows};
+use program::location::Location;
 use scoring::Metrics;
 
 /// The output for a dataset.
 #[derive(Serialize)]
-struct Evaluated<'a> {
+struct Evaluated {
     /// The dataset's name as passed.
-    dataset: Cow<'a, str>,
+    dataset: String,
     #[serde(flatten)]
     metrics: Metrics,
     /// Number of rows that are known to be in the model's training split: the model folder contains their hashes.
@@ -34,7 +33,10 @@ struct Evaluated<'a> {
 pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     let compute = device::choose(&arguments.running.computing, arguments.backend.compute)?;
     let ranks = Ranks::join(compute.device())?;
-    let classifier = read_classifier(&model::folder(&arguments.model, "MODEL")?, compute.device())?;
+    let classifier = read_classifier(
+        &model::folder(&arguments.model, &arguments.storage.options(), "MODEL")?,
+        compute.device(),
+    )?;
     let division = match arguments.test_fraction {
         Some(fraction) => Division::by_fractions(fraction, 0.0)?,
         None => Division::all_test(),
@@ -44,10 +46,12 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
         let metrics = metrics_of(&rows, &classifier, &ranks, &compute, arguments)?;
         if ranks.is_first() {
             let trained_on = classifier.trained_on.as_ref().map(|_| rows.known(Part::Test));
-            if let Some(warning) = trained_on.and_then(|known| trained_on_warning(dataset, known)) {
+            if let Some(warning) =
+                trained_on.and_then(|known| trained_on_warning(dataset.to_string().as_ref(), known))
+            {
                 tell(&warning);
             }
-            print(&Evaluated { dataset: dataset.to_string_lossy(), metrics, trained_on })?;
+            print(&Evaluated { dataset: dataset.to_string(), metrics, trained_on })?;
         }
     }
     Ok(())
@@ -55,15 +59,16 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
 
 /// Opens a dataset whose texts were prepared with the model's settings.
 fn opened(
-    dataset: &Path,
+    dataset: &Location,
     division: Division,
     classifier: &SavedClassifier,
     arguments: &Evaluate,
 ) -> Result<Rows> {
     let SavedClassifier { vocabulary, config, trained_on, .. } = classifier;
     let known = trained_on.as_ref().map(|trained_on| trained_on.smallest_hashes.clone()).unwrap_or_default();
-    let rows = open(dataset, division, config.tokens_max, &arguments.running, &known)?;
-    rows.check_fits(vocabulary, &config.preparation, &arguments.model)?;
+    let reader = Reader::of(config.tokens_max, &arguments.running, &arguments.storage);
+    let rows = reader.open(dataset, division, &known)?;
+    rows.check_fits(vocabulary, &config.preparation, arguments.model.to_string().as_ref())?;
     Ok(rows)
 }
 
@@ -83,7 +88,7 @@ fn metrics_of(
     classifier::evaluate(&classifier.model, rows, ranks, compute, &evaluation)
 }
 
-fn print(evaluated: &Evaluated<'_>) -> Result<()> {
+fn print(evaluated: &Evaluated) -> Result<()> {
     let json = serde_json::to_string(evaluated).map_err(|error| Error::internal(&error))?;
     writeln!(io::stdout(), "{json}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
 }

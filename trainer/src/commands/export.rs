@@ -2,60 +2,89 @@
 
 use std::path::{Path, PathBuf};
 
+use program::location::Location;
 use runs::saved;
 use runs::saved::folder::Unfinished;
 use runs::training::MODEL;
 use tch::Device;
 
 use super::model;
-use super::out::{check_place, default_of};
+use super::out::{check_place, default_of_path};
 use crate::arguments::Export;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::families::{SavedClassifier, read_classifier};
+use crate::remote::NewFolder;
 use crate::tell::tell;
 
 /// Reads a model folder and writes a new one.
 pub fn export(arguments: &Export) -> Result<()> {
-    let out = arguments.out.clone().unwrap_or_else(|| default_out(&arguments.model));
-    check_place(&out)?;
-    if !arguments.force && saved::is_listed(&out) {
+    match arguments.out.clone().unwrap_or_else(|| default_out(&arguments.model)) {
+        Location::Local(out) => {
+            let names = export_to(&out, arguments)?;
+            tell(&format!("wrote {}: {names}", out.display()));
+        }
+        Location::S3(url) => {
+            // The prefix is checked before the model is read.
+            let place = NewFolder::at(&url, &arguments.storage.options())?;
+            let folder = tempfile::tempdir().map_err(|source| Error::io(&std::env::temp_dir(), source))?;
+            let local = folder.path().join("export");
+            let names = export_to(&local, arguments)?;
+            place.put(&local)?;
+            tell(&format!("wrote {url}: {names}"));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a model folder. Returns a list of what is in it.
+fn export_to(out: &Path, arguments: &Export) -> Result<String> {
+    check_place(out)?;
+    if !arguments.force && saved::is_listed(out) {
         return Err(runs::Error::Occupied {
-            path: out,
+            path: out.to_owned(),
             found: "a model folder".to_owned(),
             expected: "a new name",
             remedy: "replace it with --force, or choose another --out".to_owned(),
         }
         .into());
     }
-    let place = if arguments.force { Unfinished::replacing(&out)? } else { Unfinished::begin(&out)? };
+    let place = if arguments.force { Unfinished::replacing(out)? } else { Unfinished::begin(out)? };
+    let s3 = arguments.storage.options();
     let SavedClassifier { model, vocabulary, config, trained_on, .. } =
-        read_classifier(&model::folder(&arguments.model, "MODEL")?, Device::Cpu)?;
+        read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, Device::Cpu)?;
     let weights = |path: &Path| model.lstm().parameters().write(path);
     let mut others = saved::files_for_others(&config, &vocabulary);
     others.extend(trained_on.map(|trained_on| trained_on.file()));
     let names = others.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     saved::write_with(place, &config, &vocabulary, weights, &others)?;
-    tell(&format!("wrote {}: weights, vocabulary, configuration, {names}", out.display()));
-    Ok(())
+    Ok(format!("weights, vocabulary, configuration, {names}"))
 }
 
 /// The default of `--out`: the name of the training folder with `.export`. Without a training folder, it is
 /// the name of the model folder with `.export`.
-fn default_out(model: &Path) -> PathBuf {
-    let absolute = std::path::absolute(model).unwrap_or_else(|_| model.to_owned());
+fn default_out(model: &Location) -> Location {
+    let absolute = match model {
+        Location::Local(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
+        Location::S3(url) => PathBuf::from(format!("/{}", url.name())),
+    };
     let is_of_training = absolute.file_name().is_some_and(|name| name == MODEL);
     let named = if is_of_training { absolute.parent().unwrap_or(&absolute) } else { &absolute };
-    default_of(named, "export")
+    default_of_path(named, "export").into()
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
     fn an_export_has_the_name_of_its_training_by_default() {
-        for model in ["reviews.model", "data/reviews.model/model", "reviews"] {
-            assert_eq!(default_out(Path::new(model)), Path::new("reviews.export"), "{model}");
+        for model in
+            ["reviews.model", "data/reviews.model/model", "reviews", "s3://bucket/reviews.model/model"]
+        {
+            let location = Location::of_folder(model.into()).unwrap();
+            assert_eq!(default_out(&location), PathBuf::from("reviews.export").into(), "{model}");
         }
     }
 }

@@ -1,12 +1,11 @@
 //! `trainer fit`: converts arguments and a dataset into a saved classifier.
 
-use std::path::Path;
-
 use batches::{Division, Part, Rows, Smallest};
+use program::location::Location;
 
 use super::out::default_of;
 use super::recipe;
-use super::rows::{cut, open, trained_on_warning};
+use super::rows::{Reader, cut, trained_on_warning};
 use super::training::{Job, Session};
 use crate::arguments::Fit;
 use crate::error::Result;
@@ -15,13 +14,14 @@ use crate::error::Result;
 pub fn fit(arguments: &Fit) -> Result<()> {
     let Fit { lstm, training, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "model"));
-    let session = Session::begin(&out, training, lstm.init_from.as_deref(), arguments.backend.compute)?;
+    let session = Session::begin(&out, training, lstm.init_from.as_ref(), arguments.backend.compute)?;
     let division = recipe::division(arguments)?;
-    let rows = open(&arguments.dataset, division, lstm.tokens, &training.running, &Smallest::default())?;
+    let reader = Reader::of(lstm.tokens, &training.running, &training.storage);
+    let rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
     rows.check_classes(Part::Training)?;
-    let test = arguments.test.as_deref().map(|path| open_test(path, &rows, arguments)).transpose()?;
+    let test = arguments.test.as_ref().map(|test| open_test(test, &rows, &reader)).transpose()?;
     let recipe = recipe::of_fit(arguments, &rows, session.device())?;
-    let warning = test.as_ref().and_then(|test| trained_on_warning(test.path(), test.known(Part::Test)));
+    let warning = test.as_ref().and_then(|test| trained_on_warning(&test.name(), test.known(Part::Test)));
     let notes = [
         recipe::chosen_of_fit(arguments, &recipe, &rows),
         recipe::without_kernels(&recipe, session.compute()),
@@ -32,9 +32,8 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     job.run(notes.into_iter().flatten())
 }
 
-fn open_test(path: &Path, rows: &Rows, arguments: &Fit) -> Result<Rows> {
-    let (tokens, running) = (arguments.lstm.tokens, &arguments.training.running);
-    let test = open(path, Division::all_test(), tokens, running, rows.smallest())?;
-    test.check_fits(&rows.vocabulary().words, &rows.settings().rows, rows.path())?;
+fn open_test(test: &Location, rows: &Rows, reader: &Reader) -> Result<Rows> {
+    let test = reader.open(test, Division::all_test(), rows.smallest())?;
+    test.check_fits(&rows.vocabulary().words, &rows.settings().rows, &rows.name())?;
     Ok(test)
 }

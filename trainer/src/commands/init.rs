@@ -7,14 +7,18 @@ use std::path::Path;
 
 use batches::Rows;
 use dataset::vocabulary::{FIRST_WORD, Vocabulary};
+use program::location::Location;
+use store::S3Options;
 use tch::Tensor;
 
 use crate::error::{Error, Result};
 use crate::families::{Model, begin_with};
+use crate::places;
 use runs::saved;
 
-/// Reads initial weights from `path`: a model folder, a training folder, or a text file of word vectors.
-pub(crate) fn from(path: &Path, model: &mut Model, rows: &Rows) -> Result<()> {
+/// Reads initial weights: a model folder, a training folder, or a text file of word vectors.
+pub(crate) fn from(weights: &Location, s3: &S3Options, model: &mut Model, rows: &Rows) -> Result<()> {
+    let path = &places::weights(weights, s3)?;
     if !path.exists() {
         return Err(Error::Unexpected {
             path: path.to_owned(),
@@ -23,11 +27,11 @@ pub(crate) fn from(path: &Path, model: &mut Model, rows: &Rows) -> Result<()> {
         });
     }
     if path.is_dir() {
-        let path = &super::model::folder(path, "--init-from")?;
+        let path = &super::model::folder_at(path, "--init-from")?;
         let saved = saved::read(path)?;
         if saved.vocabulary != rows.vocabulary().words {
             let (theirs, ours) = (saved.vocabulary.len(), rows.vocabulary().words.len());
-            let dataset = rows.path().display();
+            let dataset = rows.name().display().to_string();
             return Err(Error::Setting {
                 setting: "--init-from",
                 found: format!("{}, a model with another vocabulary ({theirs} words)", path.display()),

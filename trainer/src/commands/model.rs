@@ -6,11 +6,23 @@ use std::path::{Path, PathBuf};
 use runs::saved::CONFIG;
 use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS};
 
-use crate::error::{Error, Result};
+use program::location::Location;
+use store::S3Options;
 
-/// Returns the model folder for the path of a model folder or of a finished training. `flag` is the argument that
-/// contained the path.
-pub(super) fn folder(path: &Path, flag: &str) -> Result<PathBuf> {
+use crate::error::{Error, Result};
+use crate::remote;
+
+/// Returns the model folder for a model folder or a finished training. One in S3 is fetched into the cache. `flag` is
+/// the argument that contained it.
+pub(super) fn folder(model: &Location, s3: &S3Options, flag: &str) -> Result<PathBuf> {
+    match model {
+        Location::Local(path) => folder_at(path, flag),
+        Location::S3(url) => remote::fetch_model(url, s3, flag),
+    }
+}
+
+/// Returns the local model folder for a local path.
+pub(super) fn folder_at(path: &Path, flag: &str) -> Result<PathBuf> {
     let refused = |found: &str, expected: String| {
         Err(Error::Unexpected { path: path.to_owned(), found: format!("{flag} is {found}"), expected })
     };
@@ -64,17 +76,17 @@ mod tests {
         fs::create_dir_all(&model).unwrap();
         fs::write(model.join("config.json"), "{}").unwrap();
 
-        assert_eq!(folder(&training, "MODEL").unwrap(), model);
-        assert_eq!(folder(&model, "MODEL").unwrap(), model);
+        assert_eq!(folder_at(&training, "MODEL").unwrap(), model);
+        assert_eq!(folder_at(&model, "MODEL").unwrap(), model);
         // An error message contains any other folder as it was passed.
-        assert_eq!(folder(folder_of_all.path(), "MODEL").unwrap(), folder_of_all.path());
+        assert_eq!(folder_at(folder_of_all.path(), "MODEL").unwrap(), folder_of_all.path());
     }
 
     #[test]
     fn an_unfinished_training_is_refused_with_the_command_that_resumes_it() {
         let training = tempfile::tempdir().unwrap();
         fs::create_dir(training.path().join(CHECKPOINTS)).unwrap();
-        let told = folder(training.path(), "MODEL").unwrap_err().to_string();
+        let told = folder_at(training.path(), "MODEL").unwrap_err().to_string();
         assert!(told.contains("without a model"), "{told}");
         let resume = format!("`trainer fit DATASET --out {} --resume`", training.path().display());
         assert!(told.ends_with(&resume), "{told}");
@@ -83,11 +95,11 @@ mod tests {
     #[test]
     fn a_missing_folder_and_a_file_are_named_with_their_argument() {
         let within = tempfile::tempdir().unwrap();
-        let told = folder(&within.path().join("x"), "MODEL").unwrap_err().to_string();
+        let told = folder_at(&within.path().join("x"), "MODEL").unwrap_err().to_string();
         assert!(told.contains("x: MODEL is missing: no such folder, expected a model folder"), "{told}");
         let file = within.path().join("reviews.h5");
         fs::write(&file, "").unwrap();
-        let told = folder(&file, "MODEL").unwrap_err().to_string();
+        let told = folder_at(&file, "MODEL").unwrap_err().to_string();
         assert!(told.contains("reviews.h5: MODEL is a file, expected a model folder"), "{told}");
     }
 }

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use corpus::settings::{Difference, Settings};
 use dataset::sha256;
+use program::location::{Location, S3Url};
 use program::place::{check_folder, folder_of};
 
 use crate::error::{Error, Result};
 use crate::ranks::Ranks;
+use crate::remote::{Expected, Remote};
 use runs::checkpoints::{Checkpoints, differing};
 use runs::recipe::Recipe;
 use runs::saved;
@@ -19,6 +21,7 @@ use runs::training::{
     SCORES, SETTINGS, put_json, write_scores,
 };
 use scoring::RowScore;
+use store::S3Options;
 
 /// What happens to an existing training in the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,23 +37,49 @@ pub enum Existing {
 /// The training folder.
 pub struct Out {
     folder: PathBuf,
+    /// The path or URL that was passed, for messages.
+    shown: PathBuf,
     checkpoints: Checkpoints,
     existing: Existing,
+    /// The training in S3, if it is there; only on rank 0. It is released before the lock.
+    remote: Option<Remote>,
     /// The lock; only on rank 0.
     _hold: Option<Hold>,
 }
 
 /// Returns the default of `--out`: the input's file name with another extension, in the current folder.
-pub fn default_of(input: &Path, extension: &str) -> PathBuf {
+pub fn default_of(input: &Location, extension: &str) -> Location {
+    let name = match input {
+        Location::Local(path) => path.as_path(),
+        Location::S3(url) => Path::new(url.file_name()),
+    };
+    default_of_path(name, extension).into()
+}
+
+/// Returns the default as [`default_of`] does.
+pub fn default_of_path(input: &Path, extension: &str) -> PathBuf {
     let stem = input.file_stem().unwrap_or_default().to_string_lossy();
     let stem = if stem.is_empty() { "training".into() } else { stem };
     PathBuf::from(format!("{stem}.{extension}"))
 }
 
 impl Out {
-    /// Locks the folder on rank 0. It must be new, empty or, as `existing` allows, a training folder. The newest `keep`
-    /// checkpoints are kept.
-    pub fn take(folder: &Path, keep: usize, existing: Existing, ranks: &Ranks) -> Result<Self> {
+    /// Locks the folder or claims the prefix on rank 0. It must be new, empty or, as `existing` allows, a training. The
+    /// newest `keep` checkpoints are kept.
+    pub fn take(
+        place: &Location,
+        s3: &S3Options,
+        keep: usize,
+        existing: Existing,
+        ranks: &Ranks,
+    ) -> Result<Self> {
+        match place {
+            Location::Local(folder) => Self::take_folder(folder, keep, existing, ranks),
+            Location::S3(url) => Self::take_prefix(url, s3, keep, existing, ranks),
+        }
+    }
+
+    fn take_folder(folder: &Path, keep: usize, existing: Existing, ranks: &Ranks) -> Result<Self> {
         let mut hold = None;
         ranks.told(|| {
             check_place(folder)?;
@@ -58,12 +87,54 @@ impl Out {
             check_occupant(folder, existing)
         })?;
         let checkpoints = Checkpoints::new(folder.join(CHECKPOINTS), keep);
-        Ok(Self { folder: folder.to_owned(), checkpoints, existing, _hold: hold })
+        let shown = folder.to_owned();
+        Ok(Self { folder: folder.to_owned(), shown, checkpoints, existing, remote: None, _hold: hold })
     }
 
-    /// The folder.
+    fn take_prefix(
+        url: &S3Url,
+        s3: &S3Options,
+        keep: usize,
+        existing: Existing,
+        ranks: &Ranks,
+    ) -> Result<Self> {
+        let (mut remote, mut hold) = (None, None);
+        let folder: PathBuf = ranks.told(|| {
+            let expected = match existing {
+                Existing::Resume => Expected::Training,
+                Existing::Refuse | Existing::Replace => Expected::Nothing,
+            };
+            let (taken, locked) = Remote::take(url, s3, keep, expected)?;
+            hold = Some(locked);
+            Ok(remote.insert(taken).folder().to_owned())
+        })?;
+        let (shown, checkpoints) = (url.to_string().into(), Checkpoints::new(folder.join(CHECKPOINTS), keep));
+        Ok(Self { folder, shown, checkpoints, existing, remote, _hold: hold })
+    }
+
+    /// The local folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The path or URL of the training, for messages.
+    pub fn shown(&self) -> &Path {
+        &self.shown
+    }
+
+    /// Puts the checkpoint after this number of steps into S3, if the training is there, while the training continues. Only on rank 0.
+    pub fn checkpoint_saved(&self, steps: u64) -> Result<()> {
+        self.remote.as_ref().map_or(Ok(()), |remote| remote.queue(&self.checkpoints.folder_of(steps)))
+    }
+
+    /// Waits until the last checkpoint is in S3, if the training is there.
+    pub fn checkpoints_saved(&self) -> Result<()> {
+        self.remote.as_ref().map_or(Ok(()), Remote::finish_checkpoints)
+    }
+
+    /// Puts the model into S3, if the training is there.
+    pub fn model_saved(&self) -> Result<()> {
+        self.remote.as_ref().map_or(Ok(()), Remote::finish)
     }
 
     /// The checkpoints.
@@ -105,6 +176,7 @@ impl Out {
         if settings.version < FORMAT_VERSION {
             return Ok(is_complete);
         }
+        let path = self.shown.join(SETTINGS);
         let other_rows = settings.preparation.and_then(|there| there.difference(preparation));
         let difference = match other_rows {
             Some(Difference { setting, ours, theirs }) => Some((setting.to_owned(), ours, theirs)),
@@ -114,7 +186,7 @@ impl Out {
             return Ok(is_complete);
         };
         if is_complete {
-            let (path, model) = (self.folder.clone(), self.model());
+            let (path, model) = (self.shown.clone(), self.shown.join(MODEL));
             return Err(Error::Finished { path, what, found, expected, model });
         }
         Err(runs::Error::OtherTraining { path, what, found, expected }.into())
@@ -136,7 +208,7 @@ pub fn check_place(out: &Path) -> Result<()> {
 
 /// Refuses `--force` where it would delete what the command needs: the initial weights, or, after a restart by torchrun,
 /// the checkpoints of this training.
-pub fn check_force(out: &Path, init_from: Option<&Path>, restarts: usize) -> Result<()> {
+pub fn check_force(out: &Path, init_from: Option<&Location>, restarts: usize) -> Result<()> {
     let refused = |found: &str, expected: &'static str, remedy: &str| {
         let (path, found, remedy) = (out.to_owned(), found.to_owned(), remedy.to_owned());
         Err(runs::Error::Occupied { path, found, expected, remedy }.into())
@@ -148,9 +220,11 @@ pub fn check_force(out: &Path, init_from: Option<&Path>, restarts: usize) -> Res
             "nothing was changed; pass --resume in place of --force",
         );
     }
-    let is_within = |path: &Path| match (path.canonicalize(), out.canonicalize()) {
-        (Ok(path), Ok(out)) => path.starts_with(out),
-        _ => false,
+    let is_within = |weights: &Location| match weights {
+        Location::Local(path) => {
+            path.canonicalize().is_ok_and(|path| out.canonicalize().is_ok_and(|out| path.starts_with(out)))
+        }
+        Location::S3(_) => false,
     };
     if init_from.is_some_and(is_within) {
         return refused(
@@ -193,6 +267,8 @@ fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
@@ -204,7 +280,10 @@ mod tests {
             ("data/reviews.2024.h5", "reviews.2024.model"),
             ("..", "training.model"),
         ] {
-            assert_eq!(default_of(Path::new(input), "model"), Path::new(expected), "{input}");
+            let input = Location::from(PathBuf::from(input));
+            assert_eq!(default_of(&input, "model"), Location::from(PathBuf::from(expected)), "{input}");
         }
+        let url = Location::of_file("s3://bucket/data/reviews.h5".into()).unwrap();
+        assert_eq!(default_of(&url, "model"), Location::from(PathBuf::from("reviews.model")));
     }
 }

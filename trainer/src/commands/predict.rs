@@ -6,6 +6,8 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use corpus::format::Asked;
+use program::location::Location;
+use store::{Object, S3Options};
 use tch::{Device, Kind};
 
 use super::{device, model};
@@ -20,12 +22,13 @@ use kernels::TokenRows;
 /// Predicts line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
     let format = format(arguments)?;
-    let inputs = inputs(&arguments.files);
+    let s3 = arguments.storage.options();
+    let inputs = inputs(&arguments.files, &s3)?;
     // All inputs are checked before the first line is read.
     inputs.iter().try_for_each(|input| input.check())?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let SavedClassifier { model, vocabulary, config, .. } =
-        read_classifier(&model::folder(&arguments.model, "MODEL")?, compute.device())?;
+        read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, compute.device())?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
     let mut options = Options {
@@ -99,33 +102,45 @@ impl Unread {
 }
 
 /// Source of lines.
-#[derive(Clone, Copy)]
 enum Input<'a> {
     Standard,
     File(&'a Path),
+    Object(Box<Object>),
 }
 
-fn inputs(files: &[std::path::PathBuf]) -> Vec<Input<'_>> {
+/// The sources, in the order in which they were named. Objects below a prefix are ordered by name.
+fn inputs<'a>(files: &'a [Location], s3: &S3Options) -> Result<Vec<Input<'a>>> {
     if files.is_empty() {
-        return vec![Input::Standard];
+        return Ok(vec![Input::Standard]);
     }
-    files
-        .iter()
-        .map(|file| if file.as_os_str() == "-" { Input::Standard } else { Input::File(file) })
-        .collect()
+    let mut inputs = Vec::new();
+    for file in files {
+        match file {
+            Location::Local(path) if path.as_os_str() == "-" => inputs.push(Input::Standard),
+            Location::Local(path) => inputs.push(Input::File(path)),
+            Location::S3(url) => {
+                let found = store::objects(&url.to_string(), s3)?;
+                inputs.extend(found.into_iter().map(|object| Input::Object(Box::new(object))));
+            }
+        }
+    }
+    Ok(inputs)
 }
 
 impl<'a> Input<'a> {
-    fn name(self) -> Option<String> {
+    fn name(&self) -> Option<String> {
         match self {
             Self::Standard => None,
             Self::File(path) => Some(path.to_string_lossy().into_owned()),
+            Self::Object(object) => Some(object.url()),
         }
     }
 
     /// Refuses a file that cannot be read.
-    fn check(self) -> predict::Result<()> {
+    fn check(&self) -> predict::Result<()> {
         match self {
+            // The listing has found it.
+            Self::Object(_) => Ok(()),
             Self::Standard => program::stdin().map(drop).map_err(|source| self.unread(source)),
             // A named pipe must not be opened twice: closing it stops its writer.
             Self::File(path) => fs::metadata(path)
@@ -139,8 +154,11 @@ impl<'a> Input<'a> {
     }
 
     /// Opens the input. Compressed input is decompressed, and UTF-16 is decoded.
-    fn open(self) -> predict::Result<Box<dyn Read + 'a>> {
+    fn open(&self) -> predict::Result<Box<dyn Read + 'a>> {
         let opened: io::Result<Box<dyn Read + 'a>> = match self {
+            Self::Object(object) => {
+                object.reader().and_then(input::of).map(|input| Box::new(input) as Box<dyn Read>)
+            }
             Self::Standard => {
                 program::stdin().and_then(|stdin| Ok(Box::new(input::of(stdin.lock())?) as Box<dyn Read>))
             }
@@ -149,7 +167,7 @@ impl<'a> Input<'a> {
         opened.map_err(|source| self.unread(source))
     }
 
-    fn unread(self, source: io::Error) -> predict::Error {
+    fn unread(&self, source: io::Error) -> predict::Error {
         predict::Error::Read { place: self.name().unwrap_or_else(|| "standard input".to_owned()), source }
     }
 }

@@ -5,7 +5,7 @@ use batches::{Division, Smallest};
 
 use super::out::default_of;
 use super::recipe;
-use super::rows::{cut, open};
+use super::rows::{Reader, cut};
 use super::training::{Job, Session};
 use crate::arguments::Pretrain;
 use crate::error::Result;
@@ -14,9 +14,10 @@ use crate::error::Result;
 pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let Pretrain { lstm, optimisation, training, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "pretrained"));
-    let session = Session::begin(&out, training, lstm.init_from.as_deref(), arguments.backend.compute)?;
+    let session = Session::begin(&out, training, lstm.init_from.as_ref(), arguments.backend.compute)?;
     let division = Division::by_fractions(0.0, 0.0)?;
-    let rows = open(&arguments.dataset, division, lstm.tokens, &training.running, &Smallest::default())?;
+    let reader = Reader::of(lstm.tokens, &training.running, &training.storage);
+    let rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
     let recipe = recipe::of_pretrain(arguments, &rows, session.device())?;
     let notes = [recipe::chosen(optimisation, &recipe, &rows, None), cut(&rows, lstm.tokens)];
     let job = Job { session: &session, recipe: &recipe, rows: &rows, test: None, lstm, training };

@@ -7,24 +7,66 @@ use std::path::Path;
 use super::out::check_place;
 use crate::arguments::Report;
 use crate::error::{Error, Result};
+use crate::remote::{self, NewObject};
 use crate::tell::tell;
+use program::location::Location;
 use program::place::folder_of;
 use report::{PAGE_BEGIN, Run, page};
 use runs::saved::is_listed;
 use runs::training::{SETTINGS, put, temporary_beside};
+use store::S3Options;
 
 /// Writes the page.
 pub fn report(arguments: &Report) -> Result<()> {
-    let Report { runs, out, .. } = arguments;
-    check_place(out)?;
-    check_replaceable(out)?;
-    drop(temporary_beside(out)?);
-    runs.iter().try_for_each(|folder| check_training(folder))?;
-    let mut read = runs.iter().map(|folder| Run::read(folder)).collect::<runs::Result<Vec<_>>>()?;
+    let Report { runs, out, storage, .. } = arguments;
+    let s3 = storage.options();
+    let place = Place::of(out, &s3)?;
+    runs.iter().try_for_each(|run| match run {
+        Location::Local(folder) => check_training(folder),
+        Location::S3(_) => Ok(()),
+    })?;
+    let mut read = runs.iter().map(|run| read_run(run, &s3)).collect::<Result<Vec<_>>>()?;
     name_apart(&mut read);
-    put(out, |file| file.write_all(page(&read).as_bytes()))?;
-    tell(&format!("the report is in {}", out.display()));
+    let page = page(&read);
+    match place {
+        Place::File(path) => put(path, |file| file.write_all(page.as_bytes()))?,
+        Place::Object(object) => object.put(page.as_bytes())?,
+    }
+    tell(&format!("the report is in {out}"));
     Ok(())
+}
+
+/// Where the page is written, checked before any training is read.
+enum Place<'a> {
+    File(&'a Path),
+    Object(NewObject),
+}
+
+impl<'a> Place<'a> {
+    fn of(out: &'a Location, s3: &S3Options) -> Result<Self> {
+        match out {
+            Location::Local(path) => {
+                check_place(path)?;
+                check_replaceable(path)?;
+                drop(temporary_beside(path)?);
+                Ok(Self::File(path))
+            }
+            Location::S3(url) => Ok(Self::Object(NewObject::at(url, s3)?)),
+        }
+    }
+}
+
+/// Reads a training. The files that a report needs are fetched from S3 into a temporary folder.
+fn read_run(run: &Location, s3: &S3Options) -> Result<Run> {
+    match run {
+        Location::Local(folder) => Ok(Run::read(folder)?),
+        Location::S3(url) => {
+            let folder = tempfile::tempdir().map_err(|source| Error::io(&std::env::temp_dir(), source))?;
+            remote::fetch_for_report(url, s3, folder.path())?;
+            let run = Run::read(folder.path())?;
+            Ok(Run { name: url.file_name().to_owned(), path: url.to_string(), ..run })
+        }
+    }
 }
 
 /// Refuses a path that is not a training folder.

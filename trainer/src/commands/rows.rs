@@ -5,33 +5,51 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use batches::{Division, Reading, Rows, Smallest};
+use program::location::Location;
 use runs::saved::CONFIG;
 use runs::training::SETTINGS;
 
-use crate::arguments::Running;
+use store::S3Options;
+
+use crate::arguments::{Running, Storage};
 use crate::error::{Error, Result};
+use crate::places;
 
 /// Bytes at the beginning of a file that show what it is.
 const HEAD_BYTES: u64 = 512;
 
-/// Opens a dataset for a command.
-pub(super) fn open(
-    path: &Path,
-    division: Division,
+/// How a command reads datasets.
+pub(super) struct Reader {
     tokens: u32,
-    running: &Running,
-    known: &Smallest,
-) -> Result<Rows> {
-    check_dataset(path)?;
-    let reading = Reading { division, tokens_max: tokens, memory_bytes: running.memory as u64 };
-    Ok(Rows::open_knowing(path, &reading, known)?)
+    memory_bytes: u64,
+    s3: S3Options,
+}
+
+impl Reader {
+    pub(super) fn of(tokens: u32, running: &Running, storage: &Storage) -> Self {
+        Self { tokens, memory_bytes: running.memory as u64, s3: storage.options() }
+    }
+
+    /// Opens a dataset. One in S3 is fetched into the cache.
+    pub(super) fn open(&self, dataset: &Location, division: Division, known: &Smallest) -> Result<Rows> {
+        let path = places::dataset(dataset, &self.s3)?;
+        check_dataset(&path, dataset)?;
+        let reading = Reading { division, tokens_max: self.tokens, memory_bytes: self.memory_bytes };
+        let rows = Rows::open_knowing(&path, &reading, known).map_err(Error::from);
+        match dataset {
+            Location::Local(_) => rows,
+            Location::S3(url) => rows
+                .map(|rows| rows.from_url(url.to_string()))
+                .map_err(|found| Error::Fetched { url: url.to_string(), found: Box::new(found) }),
+        }
+    }
 }
 
 /// Refuses a file whose first bytes show that it is not a dataset. The error contains the command that makes
 /// a dataset.
-fn check_dataset(path: &Path) -> Result<()> {
+fn check_dataset(path: &Path, named: &Location) -> Result<()> {
     let refused = |found: &str, expected: String| {
-        Err(Error::Unexpected { path: path.to_owned(), found: found.to_owned(), expected })
+        Err(Error::Unexpected { path: named.to_string().into(), found: found.to_owned(), expected })
     };
     let dataset = "a dataset written by sentimill or merge";
     if path.is_dir() {
@@ -54,7 +72,7 @@ fn check_dataset(path: &Path) -> Result<()> {
     match kind_of_lines(&begin) {
         None => Ok(()),
         Some(kind) => {
-            let make = format!("sentimill {} --out reviews.h5", path.display());
+            let make = format!("sentimill {named} --out reviews.h5");
             refused(kind, format!("{dataset}; make one with `{make}`"))
         }
     }

@@ -53,12 +53,12 @@ impl From<&EvaluationRecord> for Evaluated {
 }
 
 impl Summary {
-    /// The summary of a training that ended at this position.
-    pub(super) fn of(folder: &Path, position: &Position) -> Self {
+    /// The summary of a training that ended at this position. `shown` is its path or URL.
+    pub(super) fn of(shown: &Path, position: &Position) -> Self {
         let kept = position.best.map(|(validation_loss, epoch)| Kept { epoch, validation_loss });
         Self {
-            training: folder.to_owned(),
-            model: folder.join(MODEL),
+            training: shown.to_owned(),
+            model: shown.join(MODEL),
             was_complete: false,
             epochs: Some(position.epoch),
             steps: Some(position.steps),
@@ -68,12 +68,12 @@ impl Summary {
     }
 
     /// The summary of a training that was already complete, from the files in its folder.
-    pub(super) fn of_complete(folder: &Path) -> Self {
+    pub(super) fn of_complete(folder: &Path, shown: &Path) -> Self {
         let json = fs::read(folder.join(EVALUATION)).unwrap_or_default();
         let record = serde_json::from_slice::<EvaluationRecord>(&json).ok();
         Self {
-            training: folder.to_owned(),
-            model: folder.join(MODEL),
+            training: shown.to_owned(),
+            model: shown.join(MODEL),
             was_complete: true,
             epochs: None,
             steps: record.as_ref().map(|record| record.step),

@@ -1,16 +1,17 @@
 //! The code that `fit` and `pretrain` share. It runs a training from its first step, or from a checkpoint,
 //! until the model is saved.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use batches::{Part, Rows};
 use launch::interrupt::{Asked, Interrupts};
+use program::location::Location;
 use runs::recipe::{Position, Recipe};
 use runs::saved::TrainedOn;
 use runs::training::{
-    CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, RunSettings, SETTINGS, most_wrong,
-    put_json,
+    CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings, SETTINGS,
+    most_wrong, put_json,
 };
 use scoring::RowScore;
 use tch::Device;
@@ -27,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::families::classifier::{Evaluation, evaluate_rows};
 use crate::families::save_model;
 use crate::ranks::Ranks;
+use crate::remote;
 use crate::tell::tell;
 use crate::train::{End, Event, Hooks, Options, Training, train};
 
@@ -41,15 +43,15 @@ pub(super) struct Session {
 impl Session {
     /// Joins the other ranks and locks the training folder.
     pub(super) fn begin(
-        out: &Path,
+        out: &Location,
         training: &TrainingFlags,
-        init_from: Option<&Path>,
+        init_from: Option<&Location>,
         backend: ComputeName,
     ) -> Result<Self> {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
-        if training.force {
+        if let (Location::Local(out), true) = (out, training.force) {
             let restarts = c10d::Launch::from_env().map_or(0, |launch| launch.restarts);
             out::check_force(out, init_from, restarts)?;
         }
@@ -58,7 +60,7 @@ impl Session {
             (false, true) => Existing::Replace,
             (false, false) => Existing::Refuse,
         };
-        let out = Out::take(out, training.keep_checkpoints, existing, &ranks)?;
+        let out = Out::take(out, &training.storage.options(), training.keep_checkpoints, existing, &ranks)?;
         Ok(Self { interrupts, compute, ranks, out })
     }
 
@@ -98,8 +100,9 @@ impl Job<'_> {
         let Self { session, recipe, rows, .. } = self;
         let out = &session.out;
         if session.ranks.told(|| out.is_complete(recipe, &rows.settings().rows))? {
-            session.tell(&format!("already complete: the model is in {}", out.model().display()));
-            let summary = Summary::of_complete(out.folder());
+            let summary = Summary::of_complete(out.folder(), out.shown());
+            out.model_saved()?;
+            session.tell(&format!("already complete: the model is in {}", out.shown().join(MODEL).display()));
             return if self.is_summary_printed() { print(&summary) } else { Ok(()) };
         }
         let mut training = self.begin()?;
@@ -107,7 +110,8 @@ impl Job<'_> {
         let (end, log) = self.train(&mut training)?;
         if end == End::Stopped {
             log.map_or(Ok(()), Log::finish)?;
-            return Err(Error::Interrupted { resume: out.checkpoints().folder().to_owned() });
+            out.checkpoints_saved()?;
+            return Err(Error::Interrupted { resume: out.shown().join(CHECKPOINTS) });
         }
         if let Some(best) = &training.best {
             training.model.parameters_mut().put(best)?;
@@ -128,8 +132,9 @@ impl Job<'_> {
         let Self { session: Session { ranks, compute, out, .. }, recipe, rows, training, .. } = self;
         let Some(wanted) = &training.resume else { return self.begin_anew() };
         // The folder may not exist on the machines of other ranks.
-        let mut folder = wanted.clone();
-        let has_checkpoint = wanted.as_os_str() != "latest"
+        let mut folder = PathBuf::new();
+        let is_latest = *wanted == Location::Local("latest".into());
+        let has_checkpoint = !is_latest
             || ranks.told(|| {
                 let newest = out
                     .checkpoints()
@@ -144,7 +149,12 @@ impl Job<'_> {
             }
             return Ok(training);
         }
-        ranks.told(|| check_checkpoint(&folder))?;
+        ranks.told(|| {
+            if !is_latest {
+                folder = checkpoint_at(wanted, training)?;
+            }
+            Ok(())
+        })?;
         let mut training = Training::new(recipe, compute.device());
         restore(&folder, recipe, rows, &mut training, ranks)?;
         if ranks.is_first() {
@@ -161,7 +171,7 @@ impl Job<'_> {
         let Self { session: Session { ranks, compute, .. }, recipe, rows, lstm, .. } = self;
         let mut training = Training::new(recipe, compute.device());
         if let Some(path) = &lstm.init_from {
-            init::from(path, &mut training.model, rows)?;
+            init::from(path, &self.training.storage.options(), &mut training.model, rows)?;
         }
         // All ranks start from the weights of rank 0, whatever their libraries.
         ranks.broadcast(training.model.parameters().tensors())?;
@@ -186,7 +196,11 @@ impl Job<'_> {
             interrupts.asked().or((is_due || is_time).then_some(Asked::Checkpoint))
         };
         let mut save_here = |training: &Training| {
-            if ranks.is_first() { save(out.checkpoints(), recipe, rows, training) } else { Ok(()) }
+            if !ranks.is_first() {
+                return Ok(());
+            }
+            save(out.checkpoints(), recipe, rows, training)?;
+            out.checkpoint_saved(training.position.steps)
         };
         let mut on_event = |event: &Event<'_>| {
             if let Some(progress) = &mut progress {
@@ -237,9 +251,13 @@ impl Job<'_> {
     /// is kept.
     fn init_from(self) -> Option<String> {
         let Self { session: Session { out, .. }, lstm, training, .. } = self;
-        if let Some(path) = &lstm.init_from {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            return Some(path.to_string_lossy().into_owned());
+        match &lstm.init_from {
+            Some(Location::Local(path)) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                return Some(path.to_string_lossy().into_owned());
+            }
+            Some(Location::S3(url)) => return Some(url.to_string()),
+            None => {}
         }
         training.resume.as_ref()?;
         let json = std::fs::read(out.folder().join(SETTINGS)).ok()?;
@@ -251,7 +269,7 @@ impl Job<'_> {
         let Self { session: Session { out, .. }, recipe, rows, test, .. } = self;
         let evaluated = self.evaluate(training)?;
         let Some(mut log) = log else { return Ok(()) };
-        let mut summary = Summary::of(out.folder(), &training.position);
+        let mut summary = Summary::of(out.shown(), &training.position);
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
             summary.evaluation = Some((&record).into());
@@ -266,7 +284,8 @@ impl Job<'_> {
         let n_rows = rows.census(Part::Training).rows;
         let trained_on = TrainedOn::new(division, test.is_some(), n_rows, rows.smallest().clone());
         save_model(&out.model(), &training.model, recipe, rows, &trained_on)?;
-        tell(&format!("the model is in {}", out.model().display()));
+        out.model_saved()?;
+        tell(&format!("the model is in {}", out.shown().join(MODEL).display()));
         if self.is_summary_printed() {
             print(&summary)?;
         }
@@ -286,12 +305,11 @@ impl Job<'_> {
         let loaders = usize::from(flags.running.loaders);
         let evaluation = Evaluation::of(recipe, part, rows, loaders);
         let (metrics, scores) = evaluate_rows(model, of, ranks, compute, &evaluation)?;
-        let dataset = std::path::absolute(of.path()).unwrap_or_else(|_| of.path().to_owned());
         let scoring = model.settings().objective.scoring(evaluation.positive_from);
         let record = EvaluationRecord {
             version: FORMAT_VERSION,
             part,
-            dataset: dataset.to_string_lossy().into_owned(),
+            dataset: of.place(),
             step: training.position.steps,
             scoring,
             tokens_max: recipe.tokens_max,
@@ -301,6 +319,14 @@ impl Job<'_> {
             wrong: if ranks.is_first() { most_wrong(of.path(), scoring, &scores)? } else { Vec::new() },
         };
         Ok(Some((record, scores)))
+    }
+}
+
+/// The local folder of the checkpoint that `--resume` names.
+fn checkpoint_at(wanted: &Location, training: &TrainingFlags) -> Result<PathBuf> {
+    match wanted {
+        Location::Local(folder) => check_checkpoint(folder).map(|()| folder.clone()),
+        Location::S3(url) => remote::fetch_checkpoint(url, &training.storage.options()),
     }
 }
 
