@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -130,7 +131,9 @@ fn libtorch(checks: &mut Checks) {
             "check that the file trainer beside emr is this project's",
         );
     } else {
-        let cuda = torch.iter().any(|line| line.starts_with("libtorch_cuda"));
+        // The program loads CUDA's part at run time, from the same folder.
+        let paths = torch.iter().filter_map(|line| line.split_once(" => ")?.1.split(' ').next());
+        let cuda = paths.map(Path::new).any(|path| path.with_file_name("libtorch_cuda.so").is_file());
         checks
             .ok("libtorch", if cuda { "found, with CUDA" } else { "found, for CPUs" })
             .fact("libtorch_cuda", cuda);
