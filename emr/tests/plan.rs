@@ -174,6 +174,9 @@ fn an_online_plan_lists_the_input_and_tests_the_condition() {
     );
     let (code, _, said) = online(&[("emr-7.10.0", "emr-7.99.0")]);
     assert!(code == Some(78) && said.contains("EMR does not have emr-7.99.0 in us-east-1"), "{said}");
+    let (code, _, said) = online(&[("region = \"us-east-1\"", "region = \"eu-west-1\"")]);
+    let expected = "run: the bucket bucket is in us-east-1, expected eu-west-1, the region of the cluster";
+    assert!(code == Some(78) && said.contains(expected), "{said}");
     let (code, _, said) = online(&[("s3://bucket/runs", "s3://missing/runs")]);
     assert!(code == Some(78) && said.contains("run: s3://missing: "), "{said}");
 
