@@ -21,6 +21,9 @@ const KILL_LIMIT: Duration = Duration::from_secs(60);
 /// Longer than any test.
 const FOREVER: Duration = Duration::from_secs(3600);
 
+/// An object, and whether a request puts it.
+type Kill = (&'static str, fn(&Request) -> bool);
+
 /// A server with the lines of the demo, the counts of a mapper and a run of two partitions.
 struct Room {
     server: S3Server,
@@ -46,7 +49,7 @@ impl Room {
     }
 
     fn each() -> impl Iterator<Item = Self> {
-        S3Server::each().inspect(|server| println!("{}", server.name())).map(Self::on)
+        S3Server::each().map(Self::on)
     }
 
     fn program(&self, name: &str) -> Command {
@@ -157,7 +160,7 @@ fn a_dataset_in_s3_equals_the_one_in_a_folder() {
 
 #[test]
 fn a_program_killed_between_two_puts_completes_the_dataset_when_it_is_repeated() {
-    const KILLS: [(&str, fn(&Request) -> bool); 3] = [
+    const KILLS: [Kill; 3] = [
         ("d.h5", |request| is_put_of(request, "d.h5") && !request.target.contains("padded")),
         ("d.padded.h5", |request| is_put_of(request, "d.padded.h5")),
         ("d.manifest.json", |request| is_put_of(request, "d.manifest.json")),

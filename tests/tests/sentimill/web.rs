@@ -8,7 +8,7 @@ use std::thread;
 use tempfile::TempDir;
 use tests::compressed::gzip;
 use tests::demo::DEMO;
-use tests::programs::run;
+use tests::programs::{run, start};
 use tests::skipped;
 
 use crate::made::{BY_PIPE, Manner, Room, Settings};
@@ -195,4 +195,18 @@ fn a_redirect_from_https_to_http_is_not_followed() {
         refused.stderr.lines().last().unwrap(),
         format!("sentimill: {url}: it redirects from https to http; pass the URL of the file itself")
     );
+}
+
+#[test]
+fn the_proxy_of_the_environment_is_used() {
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (room, url) = (Room::new(), "https://reviews.invalid/reviews.json");
+    let mut sentimill = room.sentimill(MANNER, &Settings::default(), &[url]);
+    sentimill.env("HTTPS_PROXY", format!("http://{}", proxy.local_addr().unwrap()));
+    let mut child = start(&mut sentimill);
+    let (client, _) = proxy.accept().unwrap();
+    let first = BufReader::new(&client).lines().next().unwrap().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(first, "CONNECT reviews.invalid:443 HTTP/1.1");
 }
