@@ -72,8 +72,9 @@ impl Server {
 
 fn serve(mut client: &TcpStream, seen: &Mutex<Vec<Request>>, answer: &dyn Fn(&Request) -> Response) {
     let mut lines = BufReader::new(client).lines().map_while(Result::ok);
-    let mut request = Request::default();
-    request.path = lines.next().unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
+    let first = lines.next().unwrap_or_default();
+    let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut request = Request { path, ..Request::default() };
     for line in lines.take_while(|line| !line.is_empty()) {
         let (name, value) = line.split_once(": ").unwrap();
         match name.to_ascii_lowercase().as_str() {
