@@ -73,15 +73,17 @@ impl State {
         Ok(Self { cluster: described, steps: steps_of(emr.steps(cluster)?, run_id) })
     }
 
-    /// Whether all steps have completed.
+    /// Whether all steps have completed. A cluster that waits for its first step has nothing to do either.
     pub fn is_complete(&self) -> bool {
-        !self.steps.is_empty() && self.steps.iter().all(|step| step.state == StepState::Completed)
+        let is_complete = self.steps.iter().all(|step| step.state == StepState::Completed);
+        is_complete && (!self.steps.is_empty() || self.is_idle())
     }
 
     /// Whether nothing of the job will run any more.
     pub fn has_ended(&self) -> bool {
-        cluster::has_ended(&self.cluster.state)
-            || (!self.steps.is_empty() && self.steps.iter().all(|step| cluster::step_has_ended(&step.state)))
+        let has_steps = !self.steps.is_empty();
+        let have_ended = self.steps.iter().all(|step| cluster::step_has_ended(&step.state));
+        cluster::has_ended(&self.cluster.state) || (have_ended && (has_steps || self.is_idle()))
     }
 
     /// Whether the cluster costs money although it has no work.
@@ -148,4 +150,54 @@ fn ended(job: &Followed<'_>, mut state: State, interrupt: &Interrupt) -> Result<
 fn running_log(job: &Followed<'_>, state: &State) -> Option<StepLog> {
     let step = state.steps.iter().find(|step| step.state == StepState::Running)?;
     StepLog::read(&state.cluster, &step.id, job.s3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Times;
+
+    fn state(cluster: ClusterState, steps: &[StepState]) -> State {
+        let step = |state: &StepState| Step {
+            id: "s-1".to_owned(),
+            name: "merge".to_owned(),
+            state: state.clone(),
+            reason: None,
+            log_file: None,
+            times: Times::default(),
+        };
+        let cluster = Cluster {
+            id: "j-1".to_owned(),
+            name: String::new(),
+            state: cluster,
+            reason: None,
+            times: Times::default(),
+            release: None,
+            log_uri: None,
+            stays: true,
+            is_protected: false,
+            tags: Default::default(),
+        };
+        State { cluster, steps: steps.iter().map(step).collect() }
+    }
+
+    #[test]
+    fn a_job_has_ended_with_its_steps_or_its_cluster() {
+        use ClusterState::{Running, Starting, Terminated, TerminatedWithErrors, Waiting};
+        use StepState::{Cancelled, Completed, Failed, Interrupted, Pending};
+        for (cluster, steps, has_ended, is_complete) in [
+            (Starting, &[Pending, Pending][..], false, false),
+            (Running, &[Completed, Pending], false, false),
+            (Running, &[Completed, Completed], true, true),
+            (Running, &[Failed, Cancelled], true, false),
+            (TerminatedWithErrors, &[Interrupted, Pending], true, false),
+            (Terminated, &[Completed, Completed], true, true),
+            (Starting, &[], false, false),
+            (Waiting, &[], true, true),
+            (TerminatedWithErrors, &[], true, false),
+        ] {
+            let state = state(cluster, steps);
+            assert_eq!((state.has_ended(), state.is_complete()), (has_ended, is_complete), "{state:?}");
+        }
+    }
 }

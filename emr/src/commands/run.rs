@@ -66,6 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         Runner::Emr => on_emr(arguments, &job, &options),
         Runner::Hadoop => on_hadoop(arguments, &job, &options),
         Runner::Local => {
+            // sentimill gets the same signal, deletes its files and ends; this program waits for it.
+            Interrupt::catch().map_err(Error::Signals)?;
             runner::local::run_job(&job, arguments.follow.quiet)?;
             finish(arguments, &job, "local", &options)
         }

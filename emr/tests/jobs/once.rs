@@ -54,7 +54,11 @@ fn a_job_that_is_started_twice_after_its_cluster_died_is_one_cluster_and_one_dat
         )
     );
 
-    let watched = document(&world.emr("watch", &job, &["--json"]).succeeded());
+    // The client gives up after seven tries, and the command asks again at the next interval.
+    world.emr.answer("DescribeCluster", "internal", 8);
+    let watched = world.emr("watch", &job, &["--json", "--interval", "1"]).succeeded();
+    assert!(watched.stderr.contains("or try again later (the job continues)\n"), "{}", watched.stderr);
+    let watched = document(&watched);
     cost_is_a_sum_by_hand(&world, cluster, &watched);
     assert_eq!(watched["result"]["ledger"]["mapper"]["lines"], 2000);
     let again = world.emr("run", &job, &["--json"]).succeeded();

@@ -78,6 +78,11 @@ fn a_job_that_cannot_run_is_refused_before_any_request() {
     let unknown = world.job("unknown", &[("keep = false", "keeps = false")]);
     let refused = world.emr("run", &unknown, &[]).with_code(78);
     assert!(refused.stderr.contains("keep"), "{}", refused.stderr);
+    let limited = world.job("limited", &[("[input]", "[input]\nline-bytes-max = 100000")]);
+    let refused = world.emr("run", &limited, &["--runner", "local"]).with_code(78);
+    let expected = "emr: limited.toml:6: input.line-bytes-max: 100000 is not possible with --runner local; \
+                    sentimill has a fixed limit; remove the key, or use another runner\n";
+    assert_eq!(refused.stderr, expected);
     let never = world.job("never", &[]);
     let of_emr = ["RunJobFlow", "AddJobFlowSteps", "ListClusters", "DescribeCluster"];
     let requests = world.emr.take_requests();
