@@ -13,6 +13,7 @@ pub mod files;
 pub mod hadoop;
 pub mod lines;
 pub mod oracle;
+pub mod pages;
 pub mod pipe;
 pub mod programs;
 pub mod real_data;

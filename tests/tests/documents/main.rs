@@ -1,28 +1,23 @@
 //! Tests README.md and the pages of docs/. Their commands must print the output that the pages show, their links
-//! must have targets, and their pictures and lists must match the project.
-//!
-//! The blocks of each page are run from top to bottom in a separate folder. In a `console` block, lines that begin
-//! with `$ ` are commands, and the others are their standard output and standard error. [`agreement`] has the rules
-//! for output that varies. If a page shows a file with `cat` before any command has created it, the file belongs to
-//! the reader, and is written first. An `sh` block is run and has to succeed. A block `python NAME` is saved under
-//! its name. `UPDATE_GOLDEN=1` writes the printed output into a page that shows other output.
+//! must have targets, and their pictures and lists must match the project. [`tests::pages`] states how a page is run.
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
-mod agreement;
-mod blocks;
-mod following;
 mod links;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
-use std::{env, fs, thread};
+use std::{fs, thread};
 
-use blocks::blocks;
+use tests::pages::blocks::blocks;
+use tests::pages::following::follow;
+use tests::pages::{project, relative, renews};
 
 /// Number of pages that are run in parallel.
 const THREADS: usize = 2;
+/// A page that tests/tests/emr follows, because it needs a cluster.
+const ON_EMR: &str = "docs/emr.md";
 const README_LINES_MAX: usize = 130;
 /// Maximum number of blocks that are not run, because they require a cluster, several machines, a GPU or an
 /// account.
@@ -41,13 +36,14 @@ const SHOWN: [&str; 4] = ["text", "json", "jsonl", "toml"];
 
 #[test]
 fn each_page_can_be_followed_from_top_to_bottom() {
-    let pages = Mutex::new(pages());
+    let here: Vec<PathBuf> = pages().into_iter().filter(|page| relative(page) != ON_EMR).collect();
+    let pages = Mutex::new(here);
     let followed = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 while let Some(page) = { pages.lock().unwrap().pop() } {
-                    let result = following::follow(&page);
+                    let result = follow(&page);
                     followed.lock().unwrap().push((page, result));
                 }
             });
@@ -190,16 +186,4 @@ fn listed(pattern: &str) -> Vec<String> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let files = String::from_utf8(output.stdout).unwrap();
     files.lines().filter(|file| project().join(file).exists()).map(str::to_owned).collect()
-}
-
-fn relative(path: &Path) -> String {
-    path.strip_prefix(project()).unwrap().display().to_string()
-}
-
-fn project() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
-}
-
-fn renews() -> bool {
-    env::var_os("UPDATE_GOLDEN").is_some()
 }

@@ -21,7 +21,9 @@ pub struct Block<'a> {
 /// A command of a console block, and the output that the page shows.
 #[derive(Debug)]
 pub struct Step<'a> {
+    /// The command, with the prompts of its continuation lines.
     pub command: &'a str,
+    /// The output, with the ends of its lines.
     pub output: &'a str,
 }
 
@@ -81,19 +83,25 @@ pub fn shell(command: &str) -> String {
     command.replace("\n> ", "\n")
 }
 
-#[test]
-fn a_page_is_cut_into_blocks_and_a_block_into_commands() {
-    let page = "a\n<!-- not run: no cluster -->\n```sh\nhdfs x\n```\n\n```console\n$ a\nb\n$ cat <<E\n> c\n> E\nc\n```\n\
-                ```python read.py\nd\n```\n";
-    let found = blocks(page);
-    let kinds: Vec<_> =
-        found.iter().map(|block| (block.language, block.file, block.line, block.not_run)).collect();
-    let expected = [
-        ("sh", None, 3, Some("no cluster")),
-        ("console", None, 7, None),
-        ("python", Some("read.py"), 15, None),
-    ];
-    assert_eq!(kinds, expected);
-    let steps: Vec<_> = steps(found[1].text).iter().map(|step| (shell(step.command), step.output)).collect();
-    assert_eq!(steps, [("a".to_owned(), "b\n"), ("cat <<E\nc\nE".to_owned(), "c\n")]);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_cut_into_blocks_and_a_block_into_commands() {
+        let page = "a\n<!-- not run: no cluster -->\n```sh\nhdfs x\n```\n\n```console\n$ a\nb\n$ cat <<E\n> c\n> E\nc\n```\n\
+                    ```python read.py\nd\n```\n";
+        let found = blocks(page);
+        let kinds: Vec<_> =
+            found.iter().map(|block| (block.language, block.file, block.line, block.not_run)).collect();
+        let expected = [
+            ("sh", None, 3, Some("no cluster")),
+            ("console", None, 7, None),
+            ("python", Some("read.py"), 15, None),
+        ];
+        assert_eq!(kinds, expected);
+        let steps: Vec<_> =
+            steps(found[1].text).iter().map(|step| (shell(step.command), step.output)).collect();
+        assert_eq!(steps, [("a".to_owned(), "b\n"), ("cat <<E\nc\nE".to_owned(), "c\n")]);
+    }
 }

@@ -7,16 +7,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tests::programs::{folder_of_programs, without_hadoop};
-use tests::s3_server::{S3Server, with_s3};
-use tests::skipped;
+use crate::emr::Emr;
+use crate::programs::{folder_of_programs, without_hadoop};
+use crate::s3_server::{S3Server, with_s3};
+use crate::skipped;
 
-use crate::agreement::{Figures, agree};
-use crate::blocks::{Block, blocks, shell, steps};
-use crate::{project, relative, renews};
+use super::agreement::{Figures, agree};
+use super::blocks::{Block, blocks, shell, steps};
+use super::{project, relative, renews};
 
 /// Python with h5py and PyTorch.
 const PYTHON: &str = ".deps/test/bin/python";
+
+/// Reviews that the reader has in the bucket.
+const REVIEWS: [(&str, &str); 2] = [
+    ("reviews/one.json", "{\"reviewText\": \"Great battery\", \"overall\": 5}\n"),
+    ("reviews/two.json", "{\"reviewText\": \"Broke at once\", \"overall\": 5}\n"),
+];
 
 /// The result of a page.
 #[derive(Debug, Default)]
@@ -27,21 +34,36 @@ pub struct Followed {
     pub names: BTreeSet<String>,
 }
 
-struct Reader {
+struct Reader<'a> {
     folder: tempfile::TempDir,
     tools: tempfile::TempDir,
     s3: Option<S3Server>,
+    emr: Option<&'a Emr>,
     /// `Near` after the page's first training.
     figures: Cell<Figures>,
 }
 
-/// Follows a page from top to bottom.
+/// Follows a page from top to bottom. A page that names `s3://bucket/` has an S3 server.
 pub fn follow(path: &Path) -> Followed {
     let page = fs::read_to_string(path).unwrap();
-    let reader = Reader::new(&page);
+    let s3 = page.contains("s3://bucket/").then(S3Server::start_s3s_fs);
+    if let Some(s3) = &s3 {
+        REVIEWS.iter().for_each(|(name, line)| s3.put(name, line.as_bytes()));
+    }
+    follow_as(path, &page, &Reader::new(s3, None))
+}
+
+/// Follows a page whose `s3://bucket/` and clusters are those of an EMR.
+pub fn follow_on(path: &Path, emr: &Emr) -> Followed {
+    let page = fs::read_to_string(path).unwrap();
+    REVIEWS.iter().for_each(|(name, line)| emr.put(name, line.as_bytes()));
+    follow_as(path, &page, &Reader::new(None, Some(emr)))
+}
+
+fn follow_as(path: &Path, page: &str, reader: &Reader<'_>) -> Followed {
     let mut followed = Followed::default();
-    let mut renewed = page.clone();
-    for block in blocks(&page).iter().filter(|block| block.not_run.is_none()) {
+    let mut renewed = page.to_owned();
+    for block in blocks(page).iter().filter(|block| block.not_run.is_none()) {
         let at = format!("{}:{}", relative(path), block.line);
         if let Some(missing) = missing(block) {
             // Later blocks may need the files of this one.
@@ -87,8 +109,8 @@ fn missing(block: &Block<'_>) -> Option<&'static str> {
     None
 }
 
-impl Reader {
-    fn new(page: &str) -> Self {
+impl<'a> Reader<'a> {
+    fn new(s3: Option<S3Server>, emr: Option<&'a Emr>) -> Self {
         let (folder, tools) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         // The reader's Python has this project's package.
         let python = format!(
@@ -99,15 +121,7 @@ impl Reader {
         let path = tools.path().join("python");
         fs::write(&path, python).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        let s3 = page.contains("s3://bucket/").then(S3Server::start_s3s_fs);
-        if let Some(s3) = &s3 {
-            // Reviews that the reader has in the bucket.
-            for (name, text) in [("one", "Great battery"), ("two", "Broke at once")] {
-                let line = format!("{{\"reviewText\": \"{text}\", \"overall\": 5}}\n");
-                s3.put(&format!("reviews/{name}.json"), line.as_bytes());
-            }
-        }
-        Self { folder, tools, s3, figures: Cell::new(Figures::Exact) }
+        Self { folder, tools, s3, emr, figures: Cell::new(Figures::Exact) }
     }
 
     /// Runs the commands of a console block, and updates the block in the page. Returns whether all commands
@@ -150,6 +164,9 @@ impl Reader {
         let mut command: Command = without_hadoop(Path::new("bash"));
         if let Some(s3) = &self.s3 {
             command = with_s3(command, &format!("http://{}", s3.address()));
+        }
+        if let Some(emr) = self.emr {
+            emr.of_user(&mut command);
         }
         let output = command
             .args(options)
