@@ -302,6 +302,9 @@ class Node(threading.Thread):
                 (folder / "stderr").write_text(f"Exception in thread \"main\" java.lang.RuntimeException: java.io.IOException: {missing}\n")
             except Died:
                 died = True
+        if code != 0 and not died:
+            with open(folder / "stderr", "a") as stderr:
+                stderr.write(f"Command exiting with ret '{code}'\n")
         took = time.monotonic() - begin
         self.write_controller(name, step, args, code, took)
         self.push_streams(name, folder)

@@ -135,7 +135,7 @@ class States(Emr):
                 failed = self.emr.describe_step(ClusterId=cluster, StepId=told["StepIds"][0])["Step"]["Status"]
                 name = f"{cluster}/steps/{told['StepIds'][0]}/stderr"
                 self.assertEqual(failed["FailureDetails"], {"Reason": "Unknown Error.", "LogFile": f"s3://bucket/logs/{name}.gz"})
-                self.assertEqual(self.log(name), "broken\n")
+                self.assertEqual(self.log(name), "broken\nCommand exiting with ret '70'\n")
                 if state == "TERMINATED_WITH_ERRORS":
                     self.assertEqual(status["StateChangeReason"], {"Code": "STEP_FAILURE", "Message": "Shut down as step failed"})
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::skipped;
+use crate::{say, skipped};
 
 /// The secret key of a user of this EMR, which must not appear in any output.
 pub const SECRET_KEY: &str = "canary-secret-of-emr-0123456789";
@@ -19,12 +19,12 @@ pub const SECRET_KEY: &str = "canary-secret-of-emr-0123456789";
 const REGION: &str = "us-east-1";
 
 /// The server, with a bucket `bucket` and the default roles. It stops, with its Hadoop, when this value is dropped or
-/// this process ends.
+/// this process ends. If a test has failed, the server's folder is kept.
 #[derive(Debug)]
 pub struct Emr {
     address: SocketAddr,
     serving: Child,
-    folder: TempDir,
+    folder: PathBuf,
 }
 
 impl Emr {
@@ -35,14 +35,24 @@ impl Emr {
             skipped(&format!("EMR: {missing}"));
             return None;
         }
-        let folder = tempfile::Builder::new().prefix("emr-").tempdir().expect("a new folder");
-        let mut serve = Command::new(project().join(".deps/s3/bin/python"));
-        serve.arg("-B").arg(project().join("tests/emr/server.py")).arg(folder.path().join("server"));
+        let folder = tempfile::Builder::new().prefix("emr-").tempdir().expect("a new folder").keep();
+        let shown = folder.clone();
+        let panicked = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            panicked(panic);
+            let _ = fs::write(shown.join("keep"), "");
+            say(&format!("the logs of the EMR server are in {}", shown.display()));
+        }));
+        let mut serve = Command::new("bash");
+        serve.args(["-c", "\"$@\" \"$0\"; [ -e \"$0/keep\" ] || rm -rf \"$0\""]).arg(&folder);
+        serve.arg(project().join(".deps/s3/bin/python")).arg("-B").arg(project().join("tests/emr/server.py"));
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AWS_")) {
             serve.env_remove(name);
         }
-        let serving = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut serving = serving.expect("Python can be started");
+        // Ctrl-C goes only to the tests; the server stops after them.
+        let log = fs::File::create(folder.join("server.log")).expect("a new folder takes a file");
+        serve.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        let mut serving = serve.spawn().expect("Python can be started");
         let mut line = String::new();
         let output = serving.stdout.take().expect("standard output is piped");
         BufReader::new(output).read_line(&mut line).expect("the server prints its address");
@@ -56,8 +66,8 @@ impl Emr {
     }
 
     /// The folder with Hadoop and the clusters, for searches.
-    pub fn folder(&self) -> PathBuf {
-        self.folder.path().join("server")
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Sets endpoint, region and keys in the environment of a user's program.
