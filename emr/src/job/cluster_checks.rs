@@ -53,6 +53,14 @@ pub fn check_prices(prices: &Prices, lines: &Lines) -> Vec<Finding> {
     checks.findings
 }
 
+/// Whether a name has the form of eu-central-1.
+pub fn has_form_of_region(name: &str) -> bool {
+    let parts: Vec<_> = name.split('-').collect();
+    let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_number = |part: &&str| part.len() == 1 && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.len() >= 3 && parts[..parts.len() - 1].iter().all(is_word) && parts.last().is_some_and(is_number)
+}
+
 struct Checks<'l> {
     lines: &'l Lines,
     findings: Vec<Finding>,
@@ -71,13 +79,7 @@ impl Checks<'_> {
         self.require(!region.is_empty(), "cluster.region", || {
             ("no region".to_owned(), "a region such as eu-central-1".to_owned())
         });
-        let parts: Vec<_> = region.split('-').collect();
-        let is_word = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
-        let is_number = |part: &&str| part.len() == 1 && part.bytes().all(|byte| byte.is_ascii_digit());
-        let is_region = parts.len() >= 3
-            && parts[..parts.len() - 1].iter().all(is_word)
-            && parts.last().is_some_and(is_number);
-        self.require(region.is_empty() || is_region, "cluster.region", || {
+        self.require(region.is_empty() || has_form_of_region(region), "cluster.region", || {
             (format!("{region:?}"), "a region such as eu-central-1".to_owned())
         });
     }
@@ -161,10 +163,13 @@ impl Checks<'_> {
             self.require(!group.spot || role == Role::Task, &format!("{at}.spot"), || {
                 (format!("spot instances for {} nodes", role.name()), WHY_NO_SPOT.to_owned())
             });
-            let counts: &[u32] = if role == Role::Primary { &[1, 3] } else { &[] };
-            let is_count = if counts.is_empty() { group.count >= 1 } else { counts.contains(&group.count) };
+            // EMR protects a cluster with three primary nodes from termination, so it would not end by itself.
+            let is_count = if role == Role::Primary { group.count == 1 } else { group.count >= 1 };
             self.require(is_count, &format!("{at}.count"), || {
-                let expected = if counts.is_empty() { "1 or more" } else { "1, or 3 for high availability" };
+                let expected = match role {
+                    Role::Primary => "1: EMR does not end a cluster with several primary nodes by itself",
+                    Role::Core | Role::Task => "1 or more",
+                };
                 (format!("{} {} nodes", group.count, role.name()), expected.to_owned())
             });
             self.disk(&at, group.disk_gib);

@@ -101,6 +101,7 @@ fn a_cluster_that_emr_would_refuse_or_that_loses_data_is_refused() {
         ("subnet-0a1b2c3d4e5f67890\"]", "net-1\"]", "cluster.subnets: \"net-1\", expected the id of a subnet"),
         ("idle-timeout-s = 900", "idle-timeout-s = 59", "cluster.idle-timeout-s: 59 s, expected 60 s to 604800 s"),
         ("count = 2\n", "count = 2\nspot = true\n", "cluster.groups[1].spot: spot instances for core nodes, expected on-demand"),
+        ("role = \"primary\"\n", "role = \"primary\"\ncount = 3\n", "cluster.groups[0].count: 3 primary nodes, expected 1: EMR does not end"),
         ("role = \"core\"", "role = \"task\"", "cluster.groups: a task group without a core group"),
         ("role = \"primary\"", "role = \"core\"", "cluster.groups: 0 primary groups, expected exactly one"),
         ("count = 4", "count = 0", "cluster.groups[2].count: 0 task nodes, expected 1 or more"),

@@ -83,7 +83,7 @@ fn release(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
         KnownRelease::Exists => {}
         KnownRelease::Newer => findings.push(
             Finding::warning(thing, format!("{label} is newer than the list of {}", releases::DATE), "")
-                .remedy("check the spelling; `emr plan --online` asks EMR"),
+                .remedy("check the spelling; `emr plan --online` compares it with the list of EMR"),
         ),
         KnownRelease::Missing => {
             findings.push(Finding::error(thing, format!("{label} does not exist"), expected));
@@ -91,8 +91,8 @@ fn release(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
         KnownRelease::TooOld => {
             findings.push(Finding::error(
                 thing,
-                format!("{label} has Hadoop 2"),
-                "emr-6.0.0 or newer, with Hadoop 3",
+                format!("{label} is too old"),
+                "emr-6.1.0 or newer, with Hadoop 3 and an idle timeout",
             ));
         }
     }

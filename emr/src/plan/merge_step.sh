@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # usage: RUN_ID PROGRAM SHA256 ARGUMENTS...
 # Fetches the program merge, saves the counters of the run's Hadoop job, and merges the run.
 set -euo pipefail

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use object::Endianness;
 use object::elf::{EM_AARCH64, EM_X86_64, SHT_GNU_VERNEED};
 use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
-use object::{Endianness, Object};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -127,8 +127,6 @@ pub fn needs(content: &[u8]) -> Result<Needs, String> {
             }
         }
     }
-    // A static program requires no glibc.
-    let _ = file.has_debug_symbols();
     Ok(Needs { architecture, glibc })
 }
 

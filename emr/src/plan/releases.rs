@@ -7,9 +7,11 @@ pub const DATE: &str = "2026-09-08";
 
 /// The newest release of each minor version that is known, for the two supported major versions.
 const NEWEST: [(u32, u32); 2] = [(7, 14), (6, 15)];
+/// The oldest release with Hadoop 3 and automatic termination of idle clusters.
+const OLDEST: Release = Release { major: 6, minor: 1, patch: 0 };
 /// Patch releases beyond `.0`.
-const PATCHES: [(u32, u32, u32); 8] =
-    [(6, 0, 1), (6, 1, 1), (6, 2, 1), (6, 3, 1), (6, 8, 1), (6, 9, 1), (6, 10, 1), (6, 11, 1)];
+const PATCHES: [(u32, u32, u32); 7] =
+    [(6, 1, 1), (6, 2, 1), (6, 3, 1), (6, 8, 1), (6, 9, 1), (6, 10, 1), (6, 11, 1)];
 
 /// Regions with EMR.
 const REGIONS: [&str; 37] = [
@@ -69,7 +71,7 @@ pub enum Known {
     Newer,
     /// It does not exist.
     Missing,
-    /// It has Hadoop 2, with which the programs are not tested.
+    /// It has Hadoop 2, with which the programs are not tested, or cannot terminate idle clusters.
     TooOld,
 }
 
@@ -83,9 +85,11 @@ impl Release {
 
     /// Whether it exists.
     pub fn known(self) -> Known {
+        if self < OLDEST {
+            return Known::TooOld;
+        }
         match NEWEST.iter().find(|(major, _)| *major == self.major) {
-            None if self.major > NEWEST[0].0 => Known::Newer,
-            None => Known::TooOld,
+            None => Known::Newer,
             Some((major, minor)) if self.minor > *minor && *major == NEWEST[0].0 => Known::Newer,
             Some((_, minor)) if self.minor > *minor => Known::Missing,
             Some(_) if self.patch == 0 || PATCHES.contains(&(self.major, self.minor, self.patch)) => {
@@ -121,6 +125,8 @@ mod tests {
             ("emr-8.0.0", Some(Known::Newer)),
             ("emr-6.99.0", Some(Known::Missing)),
             ("emr-6.12.1", Some(Known::Missing)),
+            ("emr-6.1.0", Some(Known::Exists)),
+            ("emr-6.0.1", Some(Known::TooOld)),
             ("emr-5.36.0", Some(Known::TooOld)),
             ("emr-7.14", None),
             ("7.14.0", None),

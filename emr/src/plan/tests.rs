@@ -137,7 +137,7 @@ fn the_second_step_is_valid_bash_and_stops_at_the_first_failure() {
     let shellcheck = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/bin/shellcheck");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/plan/merge_step.sh");
     let mut command = Command::new(&shellcheck);
-    let checked = command.args(["--shell=bash", "--norc"]).arg(script).stdout(Stdio::piped()).output();
+    let checked = command.arg("--norc").arg(script).stdout(Stdio::piped()).output();
     let checked = checked.unwrap_or_else(|error| panic!("{}: {error}", shellcheck.display()));
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
 }
@@ -153,7 +153,8 @@ fn wrong_jobs_are_refused_before_any_request() {
         ("vocabulary-size = 10000", "without = \"x.h5\"", "output.without: \"/jobs/x.h5\", expected an s3:// URL"),
         ("preset = \"amazon2018\"", "text-field = \"'\\\"\"", "input: the value \"'\\\"\", expected a value that is not empty"),
         ("release = \"emr-7.14.0\"", "release = \"emr-6.12.1\"", "cluster.release: emr-6.12.1 does not exist"),
-        ("release = \"emr-7.14.0\"", "release = \"emr-5.36.0\"", "cluster.release: emr-5.36.0 has Hadoop 2"),
+        ("release = \"emr-7.14.0\"", "release = \"emr-5.36.0\"", "cluster.release: emr-5.36.0 is too old, expected emr-6.1.0 or newer"),
+        ("release = \"emr-7.14.0\"", "release = \"emr-6.0.1\"", "cluster.release: emr-6.0.1 is too old"),
         ("release = \"emr-7.14.0\"", "release = \"7\"", "cluster.release: \"7\", expected a release"),
         ("\"m6i.xlarge\"", "\"p3.2xlarge\"", "cluster.groups[0].type: p3.2xlarge has GPUs that CUDA 13 no longer supports"),
         ("\"m6i.xlarge\"", "\"t3.xlarge\"", "cluster.groups[0].type: t3.xlarge is burstable; EMR does not have it"),
