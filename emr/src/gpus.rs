@@ -113,9 +113,9 @@ fn user_data(gpus: &Gpus, n_gpus: u32) -> String {
 fn start(gpus: &Gpus) -> String {
     let mut command = format!(
         "aws ec2 run-instances --region {} --count {} --instance-type {} --image-id {} \\\n    --iam-instance-profile Name={} ",
-        gpus.region,
+        quoted(&gpus.region),
         gpus.machines,
-        gpus.instance_type,
+        quoted(&gpus.instance_type),
         gpus.image,
         quoted(&gpus.instance_profile)
     );

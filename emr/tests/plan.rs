@@ -123,6 +123,18 @@ fn all_errors_are_printed_and_the_requests_are_not() {
 }
 
 #[test]
+fn machines_that_are_refused_have_no_commands() {
+    let folder = folder(&[("\"g6.12xlarge\"", "\"p2.xlarge\"")]);
+    let done = run_in(folder.path(), &mut emr(), &["gpus", "JOB.toml", "--json"]);
+    assert_eq!(done.status.code(), Some(78));
+    let training: Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert!(training["findings"].is_array(), "{training:#}");
+    for name in ["user_data", "start", "train"] {
+        assert_eq!(training.get(name), None, "{training:#}");
+    }
+}
+
+#[test]
 fn a_missing_job_file_is_named_with_the_way_to_make_one() {
     let done = run_in(folder(&[]).path(), &mut emr(), &["plan", "NONE.toml"]);
     assert_eq!(done.status.code(), Some(66));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
 
 use crate::Error;
 use crate::finding::Finding;
@@ -31,7 +32,7 @@ pub struct Arguments {
     pub user_data: bool,
     /// Print the commands as JSON
     ///
-    /// One JSON document on standard output.
+    /// One JSON document on standard output. With errors it has no commands.
     #[arg(long, conflicts_with = "user_data")]
     pub json: bool,
 }
@@ -43,9 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let training = plan(&job, gpus);
     let errors: Vec<_> = training.findings.iter().filter(|finding| finding.is_error()).cloned().collect();
     let text = match (arguments.json, arguments.user_data) {
-        (true, _) => {
-            serde_json::to_string_pretty(&training).expect("texts and numbers can be written as JSON") + "\n"
-        }
+        (true, _) => as_json(&training, errors.is_empty()),
         _ if !errors.is_empty() => String::new(),
         (_, true) => training.user_data.clone(),
         _ => as_text(&training),
@@ -59,6 +58,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     } else {
         Err(Error::BadJob { path: arguments.job.clone(), findings: errors })
     }
+}
+
+fn as_json(training: &Training, is_usable: bool) -> String {
+    let mut document = json!(training);
+    if let Some(fields) = document.as_object_mut().filter(|_| !is_usable) {
+        fields.retain(|name, _| !["user_data", "start", "train"].contains(&name.as_str()));
+    }
+    format!("{document:#}\n")
 }
 
 fn as_text(training: &Training) -> String {

@@ -54,6 +54,16 @@ fn a_type_that_the_pinned_pytorch_supports_has_gpus_and_others_a_reason() {
 }
 
 #[test]
+fn a_region_that_a_shell_would_execute_is_refused_and_a_type_is_quoted() {
+    let text = example_with("machines = 2", "machines = 2\nregion = \"x; reboot\"");
+    let refused = Job::parse(Path::new("/jobs/JOB.toml"), &text).unwrap_err();
+    let expected = "gpus.region: \"x; reboot\", expected a region such as eu-central-1";
+    assert!(refused.to_string().contains(expected), "{refused}");
+    let start = training(&example_with("g6.12xlarge", "g6; reboot")).start;
+    assert!(start.contains("--instance-type 'g6; reboot' "), "{start}");
+}
+
+#[test]
 fn the_start_up_script_is_valid_and_has_no_credentials() {
     for text in
         [EXAMPLE.to_owned(), shared(), example_with("machines = 2", "shared = \"nfs://10.0.0.5/data\"")]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use program::size::{parse_memory, parse_size};
 use store::S3Options;
 
+use super::cluster_checks::has_form_of_region;
 use super::file::{self, File, Value};
 use super::flags::{InputFlags, OutputFlags, RowFlags, flags, parse, refused};
 use super::reader::Lines;
@@ -322,6 +323,9 @@ impl Values<'_> {
         }
         let instance_type =
             self.required("gpus.type", gpus.instance_type, "an instance type such as g6.12xlarge");
+        if let Some(region) = gpus.region.as_ref().filter(|region| !has_form_of_region(region)) {
+            self.refuse("gpus.region", format!("{region:?}"), "a region such as eu-central-1");
+        }
         let region = gpus.region.or_else(|| region.map(str::to_owned));
         let region = self.required("gpus.region", region, "a region such as eu-central-1");
         let profile = self.required("gpus.instance-profile", gpus.instance_profile, "an instance profile");
