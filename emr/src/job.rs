@@ -180,6 +180,23 @@ impl Job {
         self.lines.thing(key)
     }
 
+    /// Options for the buckets of the job: those of the job file. If they name no region, it is that of the cluster;
+    /// without a cluster, that of the environment.
+    pub fn bucket_options(&self) -> S3Options {
+        let mut options = self.s3_options.clone();
+        let of_cluster = self.cluster.as_ref().map(|cluster| &cluster.region);
+        options.region = options.region.or_else(|| of_cluster.filter(|region| !region.is_empty()).cloned());
+        options
+    }
+
+    /// The same options as the value of `--s3`, one per entry.
+    pub fn s3_options_of_programs(&self) -> Vec<String> {
+        let of_file = self.s3.as_deref().unwrap_or_default().split(',');
+        let of_file = of_file.filter(|option| !option.is_empty() && !option.starts_with("region="));
+        let region = self.bucket_options().region.map(|region| format!("region={region}"));
+        of_file.map(str::to_owned).chain(region).collect()
+    }
+
     /// The cluster of a job for EMR.
     pub fn cluster(&self) -> Result<&Cluster, Error> {
         self.cluster.as_ref().ok_or_else(|| Error::NoTable { thing: self.thing("cluster") })

@@ -29,10 +29,10 @@ pub struct Answers {
     pub policy: Option<Value>,
 }
 
-/// Asks AWS about the buckets, the input, the run, the dataset, and EMR's lists.
+/// Requests from AWS the state of the buckets, the input, the run, the dataset, and EMR's lists.
 pub fn check(job: &Job) -> Result<Answers, Error> {
     let cluster = job.cluster()?;
-    let options = s3_options(job, cluster);
+    let options = job.bucket_options();
     let mut answers = Answers::default();
     let reachable = buckets(job, cluster, &options, &mut answers.findings);
     // Without access to a bucket, all other requests to it would fail for the same reason.
@@ -44,13 +44,6 @@ pub fn check(job: &Job) -> Result<Answers, Error> {
     }
     answers.findings.extend(emr_lists::check(job, cluster, &options));
     Ok(answers)
-}
-
-/// The options of the job file, with the region of the cluster.
-fn s3_options(job: &Job, cluster: &Cluster) -> S3Options {
-    let mut options = job.s3_options.clone();
-    options.region.get_or_insert_with(|| cluster.region.clone());
-    options
 }
 
 /// Checks each bucket of the job. Returns those that may be read.
@@ -151,7 +144,7 @@ fn dataset(job: &Job, options: &S3Options, is_repeated: bool) -> Option<Finding>
     let folder = job.dataset.s3_parent()?;
     let (_, key) = job.dataset.s3()?;
     let name = key.rsplit('/').next().and_then(|name| Key::new(name).ok())?;
-    // A dataset in no folder of its bucket cannot be looked up as an object of a run.
+    // A dataset in no folder of its bucket cannot be read as an object of a run.
     let place = Store::open_with(&folder.to_string(), options).ok()?;
     match place.head(&name) {
         Ok(None) => None,

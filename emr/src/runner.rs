@@ -175,7 +175,8 @@ fn ended(path: &Path, status: ExitStatus) -> Result<(), Error> {
 
 /// `--s3` of programs on this machine.
 fn s3_flag(job: &Job) -> Vec<String> {
-    job.s3.as_ref().map(|options| vec!["--s3".to_owned(), options.clone()]).unwrap_or_default()
+    let options = job.s3_options_of_programs();
+    if options.is_empty() { Vec::new() } else { vec!["--s3".to_owned(), options.join(",")] }
 }
 
 #[cfg(test)]

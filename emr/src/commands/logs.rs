@@ -9,7 +9,7 @@ use clap::Args;
 use program::exit::{one_line, print};
 use store::S3Options;
 
-use super::subject::{Subject, Submitted, s3_options};
+use super::subject::{Subject, Submitted};
 use crate::Error;
 use crate::cluster::{Reason, Step};
 use crate::diagnose::without_secrets;
@@ -55,7 +55,7 @@ pub struct Choice {
     /// Logs of this cluster, such as j-3ABCDEFGHIJKL
     #[arg(long, value_name = "ID")]
     pub cluster: Option<String>,
-    /// Its log folder [default: EMR is asked for it]
+    /// Its log folder [default: that of EMR]
     #[arg(long, value_name = "URL", requires = "cluster")]
     pub log: Option<String>,
     /// Region of the cluster [default: that of the job, or AWS_REGION]
@@ -74,7 +74,7 @@ pub(super) struct Found {
     pub listing: Listing,
     /// Steps whose logs are in question; none for all.
     pub steps: Vec<String>,
-    /// Steps that failed, as far as EMR was asked.
+    /// Steps that failed, as far as EMR reports them.
     pub failed: Vec<String>,
     /// Their folder, for messages.
     pub location: String,
@@ -150,7 +150,7 @@ impl Choice {
 
     /// Options for the bucket of the logs.
     fn s3_of(&self, job: Option<&Submitted>) -> S3Options {
-        let of_job = || job.map(|submitted| s3_options(&submitted.job)).unwrap_or_default();
+        let of_job = || job.map(|submitted| submitted.job.bucket_options()).unwrap_or_default();
         let options = self.s3.clone().unwrap_or_else(of_job);
         S3Options { region: options.region.or_else(|| self.region.clone()), ..options }
     }

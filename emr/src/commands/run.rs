@@ -8,7 +8,7 @@ use program::exit::notice;
 use serde::Serialize;
 use store::{S3Options, Store};
 
-use super::subject::{connect, s3_options};
+use super::subject::connect;
 use super::watch::{self, Watched};
 use crate::Error;
 use crate::interrupt::Interrupt;
@@ -61,7 +61,7 @@ struct Document {
 /// Runs the job.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let job = Job::read(&arguments.job)?;
-    let options = s3_options(&job);
+    let options = job.bucket_options();
     match arguments.runner {
         Runner::Emr => on_emr(arguments, &job, &options),
         Runner::Hadoop => on_hadoop(arguments, &job, &options),

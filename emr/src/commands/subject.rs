@@ -24,7 +24,7 @@ pub struct Subject {
     pub region: Option<String>,
 }
 
-/// A cluster with the means to ask about it.
+/// A cluster with a client for its region.
 pub struct Found {
     /// The client.
     pub emr: Emr,
@@ -52,7 +52,7 @@ impl Subject {
         };
         let job = Job::read(path)?;
         let emr = connect(&job, self.region.as_deref())?;
-        let store = Store::open_with(&job.run.to_string(), &s3_options(&job))?;
+        let store = Store::open_with(&job.run.to_string(), &job.bucket_options())?;
         let cluster = submission::submitted(&store)?;
         let cluster = cluster.ok_or_else(|| Error::NotSubmitted { job: path.clone(), run: store.url() })?;
         Ok(Found { emr, cluster, job: Some(Submitted { job, store }) })
@@ -87,16 +87,4 @@ pub fn connect(job: &Job, region: Option<&str>) -> Result<Emr, Error> {
     let region = region.map(str::to_owned).or(of_job);
     let profile = job.s3_options.profile.clone();
     Ok(Emr::connect(&S3Options { region, profile, ..S3Options::default() })?)
-}
-
-/// Options for the bucket of a job. Its region is that of the cluster, unless the job file or the environment
-/// sets another one.
-pub fn s3_options(job: &Job) -> S3Options {
-    let mut options = job.s3_options.clone();
-    let is_set = ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().any(|name| std::env::var_os(name).is_some());
-    if options.region.is_none() && !is_set {
-        let of_cluster = job.cluster.as_ref().map(|cluster| cluster.region.clone());
-        options.region = of_cluster.filter(|region| !region.is_empty());
-    }
-    options
 }

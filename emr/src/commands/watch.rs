@@ -9,7 +9,7 @@ use progress::ProgressBars;
 use serde::Serialize;
 use store::{S3Options, Store};
 
-use super::subject::{Subject, s3_options};
+use super::subject::Subject;
 use crate::Error;
 use crate::client::Emr;
 use crate::cluster::{Cluster, Step, has_ended};
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = arguments.subject.find()?;
     let interrupt = Interrupt::catch().map_err(Error::Signals)?;
     let progress = arguments.follow.progress();
-    let options = found.job.as_ref().map(|submitted| s3_options(&submitted.job)).unwrap_or_default();
+    let options = found.job.as_ref().map(|submitted| submitted.job.bucket_options()).unwrap_or_default();
     let job = found.job.as_ref().map(|submitted| (&submitted.job, &submitted.store));
     let argument = arguments.subject.argument();
     let watched = Watched { emr: &found.emr, cluster: &found.cluster, job, argument };

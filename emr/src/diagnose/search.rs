@@ -31,7 +31,7 @@ static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
 pub struct Scope {
     /// Only these steps and the applications that they submitted; none for all.
     pub steps: Vec<String>,
-    /// Steps that failed, as far as EMR was asked. Their logs are read first.
+    /// Steps that failed, as far as EMR reports them. Their logs are read first.
     pub failed: Vec<String>,
 }
 

@@ -128,6 +128,18 @@ fn a_cluster_that_runs_needs_only_its_id() {
 }
 
 #[test]
+fn the_region_of_the_buckets_is_that_of_the_job_file() {
+    let cluster = "[cluster]\nid = \"j-2AXXXXXXGAPLF\"\nregion = \"us-east-1\"\n";
+    for (text, region) in [
+        (format!("s3 = \"region=eu-west-1\"\n{SMALL}{cluster}"), Some("eu-west-1")),
+        (format!("{SMALL}{cluster}"), Some("us-east-1")),
+        (SMALL.to_owned(), None),
+    ] {
+        assert_eq!(job(&text).bucket_options().region.as_deref(), region, "{text}");
+    }
+}
+
+#[test]
 fn equal_runs_have_equal_ids_and_other_settings_another_record() {
     let (one, other) = (job(EXAMPLE), job(&example_with("max-tokens = 400", "max-tokens = 100")));
     assert_eq!(one.run_id(), other.run_id());

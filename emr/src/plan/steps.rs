@@ -7,7 +7,7 @@ use crate::job::{Job, Place, STOP_WORDS};
 
 /// The program with which EMR runs a command on the primary node.
 const COMMAND_RUNNER: &str = "command-runner.jar";
-/// The script of the second step; its arguments are in its first line.
+/// The script of the second step; its arguments are in its first lines.
 pub const MERGE_STEP: &str = include_str!("merge_step.sh");
 /// The job writes shards to the run, and nothing to Hadoop's output folder.
 const NO_OUTPUT: &str = "org.apache.hadoop.mapred.lib.NullOutputFormat";
@@ -89,18 +89,10 @@ fn reducer_flags(job: &Job) -> Vec<String> {
     run.into_iter().chain(s3_flag(job)).chain(job.reducer_flags()).collect()
 }
 
-/// `--s3` on the nodes: the options of the job file, with the region of the cluster if they name none. A profile
-/// applies to this machine only.
+/// `--s3` on the nodes. A profile applies to this machine only.
 fn s3_flag(job: &Job) -> Vec<String> {
-    let of_file = job.s3.as_deref().unwrap_or_default();
-    let mut options: Vec<_> =
-        of_file.split(',').filter(|option| !option.is_empty()).map(str::to_owned).collect();
+    let mut options = job.s3_options_of_programs();
     options.retain(|option| !option.starts_with("profile="));
-    if let Some(cluster) = &job.cluster
-        && !options.iter().any(|option| option.starts_with("region="))
-    {
-        options.push(format!("region={}", cluster.region));
-    }
     if options.is_empty() { Vec::new() } else { vec!["--s3".to_owned(), options.join(",")] }
 }
 

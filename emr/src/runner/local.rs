@@ -55,5 +55,10 @@ mod tests {
             "/job/a.json", "s3://bucket/b", "--preset", "yelp", "--max-tokens", "50", "--vocabulary-size", "99",
             "--bad-lines-max", "0.1", "--out", "/data/reviews.h5", "--quiet",
         ]);
+        let text = format!(
+            "s3 = \"bucket-owner=123456789012\"\n{text}[cluster]\nid = \"j-1A\"\nregion = \"eu-west-1\"\n"
+        );
+        let job = Job::parse(Path::new("/job/JOB.toml"), &text).unwrap();
+        assert_eq!(s3_flag(&job), ["--s3", "bucket-owner=123456789012,region=eu-west-1"]);
     }
 }
