@@ -23,8 +23,9 @@ pub struct World {
 pub fn world() -> Option<MutexGuard<'static, World>> {
     static WORLD: LazyLock<Option<Mutex<World>>> = LazyLock::new(|| {
         let emr = Emr::start()?;
-        let folder = tempfile::tempdir().unwrap().keep();
-        fs::create_dir(folder.join("programs")).unwrap();
+        // Below the server's folder, so that it is deleted with it.
+        let folder = emr.folder().join("user");
+        fs::create_dir_all(folder.join("programs")).unwrap();
         for name in ["mapper", "combiner", "reducer", "merge", "sentimill"] {
             // As `make dist` does; debugging information is most of a program.
             let mut strip = Command::new("strip");
