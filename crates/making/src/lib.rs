@@ -9,6 +9,7 @@ mod card;
 mod check;
 mod content;
 mod error;
+mod folder;
 mod hashes;
 mod ids;
 mod input_file;

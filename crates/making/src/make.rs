@@ -23,7 +23,7 @@ use crate::error::{Error, Result, at};
 use crate::ids::Ids;
 use crate::input_file::DatasetFile;
 use crate::output::Output;
-use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced, same_file};
+use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
 use crate::vocabulary::{most_frequent, recounted};
 
 /// Number of rows between two updates of a progress bar.
@@ -268,32 +268,11 @@ impl<'a> Making<'a> {
         if let Some(bucket) = &self.bucket {
             return bucket.is_complete(manifest, self.options.padded);
         }
-        match (self.has_all_files(manifest), self.options.existing) {
+        match (self.places.is_complete(manifest, self.options.padded), self.options.existing) {
             (Err(Error::OtherFile { .. }), Existing::Replace) => Ok(false),
             (Ok(_), Existing::Replace) if manifest.settings != self.settings => Ok(false),
             (found, _) => found,
         }
-    }
-
-    fn has_all_files(&self, manifest: &DatasetManifest) -> Result<bool> {
-        same_file(&self.places.dataset, &manifest.sha256)?;
-        let padded = &self.places.padded;
-        if self.options.padded.is_some() {
-            if !at(padded, "read its metadata", padded.try_exists())? {
-                return Ok(false);
-            }
-            match &manifest.padded_sha256 {
-                Some(expected) if manifest.padded == self.options.padded => same_file(padded, expected)?,
-                _ => {
-                    let (found, expected) =
-                        ("another file", "a copy with this number of ids per row, or no file");
-                    let (found, expected) = (found.to_owned(), expected.to_owned());
-                    return Err(Error::OtherFile { path: padded.clone(), found, expected });
-                }
-            }
-        }
-        self.places.sync()?;
-        Ok(true)
     }
 
     /// Writes the dataset under a temporary name, reads it back, and renames it. Calls `put_seal` just before
@@ -388,38 +367,7 @@ impl<'a> Making<'a> {
                 places.dataset.display()
             ));
         }
-        // The manifest is last: until then it names the files that may be replaced, so that a program that was killed
-        // between two of them can be run again.
-        dataset.publish(&places.dataset, &old_dataset)?;
-        match padded {
-            Some(padded) => padded.publish(&places.padded, &old_padded)?,
-            None => old_padded.remove(&places.padded)?,
-        }
-        let mut manifest = manifest;
-        let is_of_sentimill =
-            |there: &DatasetManifest| there.sha256 == manifest.sha256 && there.seal.shards.is_empty();
-        if let Some(there) = places.read_manifest()?.filter(is_of_sentimill) {
-            // Merge made the same dataset as sentimill. What only sentimill's manifest contains is kept.
-            let (known, ledger) = (there.seal.ledger, &mut manifest.seal.ledger);
-            if ledger.mapper.is_none() && ledger.reducer == known.reducer {
-                ledger.mapper = known.mapper;
-            }
-            if manifest.padded.is_none() && places.padded.exists() {
-                (manifest.padded, manifest.padded_sha256) = (there.padded, there.padded_sha256);
-            }
-        }
-        // An existing manifest that differs only in the run's manifest is kept if it lists the same shards, or if this
-        // dataset has none.
-        let is_kept = places.read_manifest()?.is_some_and(|there| {
-            let has_shards = there.seal.shards == manifest.seal.shards || manifest.seal.shards.is_empty();
-            has_shards && DatasetManifest { seal: manifest.seal.clone(), ..there } == manifest
-        });
-        if is_kept {
-            places.sync()?;
-        } else {
-            places.write_manifest(&manifest)?;
-        }
-        Ok(manifest)
+        Ok(places.put(dataset, padded, [old_dataset, old_padded], manifest)?)
     }
 
     fn manifest_of(
