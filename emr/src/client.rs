@@ -6,11 +6,13 @@
 
 mod convert;
 mod failure;
+mod iam;
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use aws_config::SdkConfig;
 use aws_sdk_emr::Client;
 use aws_sdk_emr::config::Region;
 use aws_sdk_emr::config::retry::RetryConfig;
@@ -42,6 +44,7 @@ pub struct Emr {
     client: Client,
     /// The same without retries, for requests that create something.
     once: Client,
+    config: SdkConfig,
     /// Driven only by the calling thread.
     runtime: Arc<Runtime>,
 }
@@ -75,7 +78,8 @@ impl Emr {
         }
         runtime.block_on(amazon::check_credentials(&config)).map_err(Failure::no_credentials)?;
         let once = aws_sdk_emr::config::Builder::from(&config).retry_config(RetryConfig::disabled()).build();
-        Ok(Self { client: Client::new(&config), once: Client::from_conf(once), runtime: Arc::new(runtime) })
+        let client = Client::new(&config);
+        Ok(Self { client, once: Client::from_conf(once), config, runtime: Arc::new(runtime) })
     }
 
     /// The region to which requests are sent.
@@ -147,6 +151,31 @@ impl Emr {
         let answer = answer.map_err(|error| explain("GetAutoTerminationPolicy", Some(cluster), &error))?;
         let seconds = answer.auto_termination_policy().and_then(|policy| policy.idle_timeout());
         Ok(seconds.and_then(|seconds| u64::try_from(seconds).ok()))
+    }
+
+    /// The labels of all releases in this region.
+    pub fn releases(&self) -> Result<Vec<String>, Failure> {
+        let mut pages = self.client.list_release_labels().into_paginator().send();
+        let mut labels = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let Some(page) = self.runtime.block_on(pages.next()) else { break };
+            let page = page.map_err(|error| explain("ListReleaseLabels", None, &error))?;
+            labels.extend(page.release_labels.unwrap_or_default());
+        }
+        Ok(labels)
+    }
+
+    /// The instance types that a release supports in this region.
+    pub fn instance_types(&self, release: &str) -> Result<Vec<String>, Failure> {
+        let request = self.client.list_supported_instance_types().release_label(release);
+        let mut pages = request.into_paginator().send();
+        let mut types = Vec::new();
+        for _ in 0..PAGES_MAX {
+            let Some(page) = self.runtime.block_on(pages.next()) else { break };
+            let page = page.map_err(|error| explain("ListSupportedInstanceTypes", None, &error))?;
+            types.extend(page.supported_instance_types().iter().filter_map(|listed| listed.r#type.clone()));
+        }
+        Ok(types)
     }
 
     /// Creates a cluster and returns its id. Sent once, except if EMR refuses it because of its rate.

@@ -27,6 +27,8 @@ pub struct Cluster {
     pub stays: bool,
     /// Whether EMR refuses to terminate it.
     pub is_protected: bool,
+    /// How many steps it runs at once.
+    pub steps_at_once: u32,
     /// Its tags.
     pub tags: BTreeMap<String, String>,
 }

@@ -176,6 +176,7 @@ mod tests {
             log_uri: None,
             stays: true,
             is_protected: false,
+            steps_at_once: 1,
             tags: Default::default(),
         };
         State { cluster, steps: steps.iter().map(step).collect() }

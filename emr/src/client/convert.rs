@@ -25,6 +25,7 @@ pub(super) fn cluster(cluster: &types::Cluster) -> Option<Cluster> {
         log_uri: cluster.log_uri().map(str::to_owned),
         stays: !cluster.auto_terminate().unwrap_or_default(),
         is_protected: cluster.termination_protected().unwrap_or_default(),
+        steps_at_once: cluster.step_concurrency_level().and_then(|n| u32::try_from(n).ok()).unwrap_or(1),
         tags: cluster.tags().iter().filter_map(tag).collect(),
     })
 }

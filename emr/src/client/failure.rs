@@ -139,7 +139,7 @@ pub(super) fn incomplete(action: &'static str, field: &str) -> Failure {
     Failure { action, about: None, found, kind: Kind::Unavailable }
 }
 
-fn kind(status: Option<u16>, code: Option<&str>, message: &str, found: &str) -> Kind {
+pub(super) fn kind(status: Option<u16>, code: Option<&str>, message: &str, found: &str) -> Kind {
     match (status, code.unwrap_or_default()) {
         // The client found no credentials for the request, or could not refresh them.
         (None, _) if found.contains("credentials") || is_about_expiry(found) => {
