@@ -96,14 +96,22 @@ pub enum Error {
         remedy: String,
     },
     /// An uploaded program differs.
-    #[error("{object}: has {found} bytes, expected {expected}; delete the object, which is damaged")]
+    #[error(
+        "{object}: the SHA-256 is {found:.8}, expected {expected:.8}; delete the object, which is damaged"
+    )]
     DamagedProgram {
         /// The object.
         object: String,
-        /// Its size.
-        found: u64,
-        /// The size of the local file.
-        expected: u64,
+        /// Its SHA-256.
+        found: String,
+        /// The SHA-256 of the local file.
+        expected: String,
+    },
+    /// A program is not the one that was planned.
+    #[error("{}: changed after the job was planned; run the command again", path.display())]
+    ChangedProgram {
+        /// The file.
+        path: PathBuf,
     },
     /// Ctrl-C.
     #[error("interrupted; {remedy}")]
@@ -122,7 +130,7 @@ impl Error {
             Self::Log(_) => Exit::Io,
             Self::OtherDataset { .. } => Exit::Usage,
             Self::NoDataset { .. } | Self::DamagedProgram { .. } => Exit::MissingInput,
-            Self::Interrupted { .. } => Exit::TryAgain,
+            Self::ChangedProgram { .. } | Self::Interrupted { .. } => Exit::TryAgain,
         }
     }
 }

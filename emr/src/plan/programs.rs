@@ -94,11 +94,16 @@ fn read_one(job: &Job, name: &str, findings: &mut Vec<Finding>) -> Program {
     };
     let sha256: String = match content.is_empty() {
         true => "0".repeat(64),
-        false => Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect(),
+        false => hex_sha256(&content),
     };
     let staging = job.staging.clone().unwrap_or(Place::Local(PathBuf::new()));
     let url = staging.join(&sha256).join(name);
     Program { name: name.to_owned(), path, url, sha256, bytes: content.len() as u64, needs }
+}
+
+/// The SHA-256 of a content in hexadecimal digits.
+pub fn hex_sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What a program requires, read from its ELF headers.

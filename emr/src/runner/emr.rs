@@ -1,5 +1,6 @@
 //! `--runner emr`: uploads the programs, submits the job once, and follows it.
 
+use std::fs;
 use std::time::Duration;
 
 use program::location::S3Url;
@@ -10,7 +11,7 @@ use crate::Error;
 use crate::client::Emr;
 use crate::interrupt::Interrupt;
 use crate::plan::Plan;
-use crate::plan::programs::Program;
+use crate::plan::programs::{Program, hex_sha256};
 use crate::plan::requests::{AddJobFlowSteps, Requests};
 use crate::submission::{self, Pace, Submitted, Target};
 use progress::ProgressBars;
@@ -42,7 +43,8 @@ pub fn submit(
     Ok(submission::submit(emr, store, &requests, &Pace::of(interval), interrupt, progress)?)
 }
 
-/// Uploads the programs that the bucket does not have. Their names contain their digests.
+/// Uploads the programs that the bucket does not have. Their names contain their digests. An existing object is
+/// fetched and compared with its name.
 fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) -> Result<(), Error> {
     for program in programs {
         let object = program.url.to_string();
@@ -51,14 +53,55 @@ fn upload(programs: &[Program], options: &S3Options, progress: &ProgressBars) ->
         let (store, key) = Store::of_object(&url, options)?;
         if store.head(&key)?.is_none() {
             progress.notice(&format!("uploading {} ({} bytes)", program.name, program.bytes));
-            if let Put::Stored(_) = store.put_if_absent(&key, ObjectContent::File(&program.path))? {
+            if let Put::Stored(_) = store.put_if_absent(&key, ObjectContent::Bytes(&planned(program)?))? {
                 continue;
             }
         }
-        let found = store.head(&key)?.map_or(0, |info| info.bytes);
-        if found != program.bytes {
-            return Err(RunnerError::DamagedProgram { object, found, expected: program.bytes }.into());
+        let content = store.get_small(&key, program.bytes)?.unwrap_or_default();
+        let (found, expected) = (hex_sha256(&content), program.sha256.clone());
+        if found != expected {
+            return Err(RunnerError::DamagedProgram { object, found, expected }.into());
         }
     }
     Ok(())
+}
+
+/// The content of a program, which must be the one whose digest the requests contain.
+fn planned(program: &Program) -> Result<Vec<u8>, RunnerError> {
+    let path = || program.path.clone();
+    let content = fs::read(&program.path).map_err(|_| RunnerError::ChangedProgram { path: path() })?;
+    match hex_sha256(&content) == program.sha256 {
+        true => Ok(content),
+        false => Err(RunnerError::ChangedProgram { path: path() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::job::Place;
+
+    #[test]
+    fn a_program_that_changed_after_the_plan_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mapper");
+        fs::write(&path, "one").unwrap();
+        let program = Program {
+            name: "mapper".to_owned(),
+            path: path.clone(),
+            url: Place::parse("s3://bucket/mapper", Path::new("")).unwrap(),
+            sha256: hex_sha256(b"one"),
+            bytes: 3,
+            needs: None,
+        };
+        assert_eq!(planned(&program).unwrap(), b"one");
+        fs::write(&path, "two").unwrap();
+        let error = planned(&program).unwrap_err().to_string();
+        assert!(
+            error.ends_with("/mapper: changed after the job was planned; run the command again"),
+            "{error}"
+        );
+    }
 }
