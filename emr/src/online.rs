@@ -1,6 +1,4 @@
 //! Checks of a job on AWS: read-only requests, and one conditional put of a small object to the run.
-//!
-//! Roles are not looked up: EMR checks them when it receives the request, before it starts any instance.
 
 mod emr_lists;
 
@@ -10,8 +8,11 @@ use serde_json::{Value, json};
 use store::{Key, S3Options, Store};
 
 use crate::Error;
+use crate::client::Emr;
 use crate::finding::Finding;
 use crate::job::{Cluster, Job, Place};
+use crate::plan::programs;
+pub use emr_lists::running_cluster;
 
 /// The record of a run that `emr run` has started.
 const JOB_RECORD: &str = "job.json";
@@ -29,8 +30,8 @@ pub struct Answers {
     pub policy: Option<Value>,
 }
 
-/// Requests from AWS the state of the buckets, the input, the run, the dataset, and EMR's lists.
-pub fn check(job: &Job) -> Result<Answers, Error> {
+/// Requests from AWS the state of the buckets, the input, the run, the dataset, EMR's lists and the roles.
+pub fn check(job: &Job, emr: &Emr) -> Result<Answers, Error> {
     let cluster = job.cluster()?;
     let options = job.bucket_options();
     let mut answers = Answers::default();
@@ -42,8 +43,25 @@ pub fn check(job: &Job) -> Result<Answers, Error> {
         answers.findings.extend(run(job, &options));
         answers.policy = policy(&job.run, &cluster.region);
     }
-    answers.findings.extend(emr_lists::check(job, cluster, &options));
+    answers.findings.extend(of_emr(job, cluster, emr)?);
     Ok(answers)
+}
+
+/// Compares the job with EMR's lists or its running cluster. A failed request is a finding, unless the credentials
+/// are unusable.
+fn of_emr(job: &Job, cluster: &Cluster, emr: &Emr) -> Result<Vec<Finding>, Error> {
+    let (key, checked) = match &cluster.id {
+        Some(id) => ("cluster.id", running_cluster(job, id, &programs::read(job).0, emr)),
+        None => ("cluster.region", emr_lists::new_cluster(job, cluster, emr)),
+    };
+    match checked {
+        Err(failure) if emr_lists::is_about_credentials(&failure) => Err(failure.into()),
+        Err(failure) if failure.is_absence() => {
+            Ok(vec![Finding::error(job.thing(key), failure.to_string(), "")])
+        }
+        Err(failure) => Ok(vec![Finding::warning(job.thing(key), failure.to_string(), "")]),
+        Ok(findings) => Ok(findings),
+    }
 }
 
 /// Checks each bucket of the job. Returns those that may be read.

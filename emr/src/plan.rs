@@ -19,6 +19,7 @@ use price::Estimate;
 use programs::Program;
 use requests::{AddJobFlowSteps, Requests};
 
+pub use checks::check_running;
 pub use steps::{MERGE, Scheme, file_names, job_name, streaming};
 
 /// All that a job sends, what it costs, and what is wrong with it.

@@ -160,11 +160,10 @@ fn an_online_plan_lists_the_input_and_tests_the_condition() {
         (done.status.code(), plan, text(&done.stderr))
     };
     let put = |name: &str, content: &str| {
-        let script = format!(
-            "import boto3; boto3.client('s3', endpoint_url='{endpoint}', region_name='us-east-1', aws_access_key_id='x', aws_secret_access_key='x').put_object(Bucket='bucket', Key='{name}', Body=b'{content}')"
+        boto3(
+            &endpoint,
+            &format!("client('s3').put_object(Bucket='bucket', Key='{name}', Body=b'{content}')"),
         );
-        let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/s3/bin/python");
-        assert!(Command::new(python).args(["-c", &script]).status().unwrap().success());
     };
 
     let (code, _, said) = online(&[]);
@@ -173,6 +172,25 @@ fn an_online_plan_lists_the_input_and_tests_the_condition() {
 
     put("reviews/1.json", "0123456789");
     put("reviews/a/2.json", "01234");
+    let (code, _, said) = online(&[]);
+    let missing = "cluster.service-role: IAM has no role EMR_DefaultRole; create it with";
+    assert!(code == Some(78) && said.contains(missing), "{said}");
+    let missing = "cluster.instance-profile: IAM has no instance profile EMR_EC2_DefaultRole; create it with";
+    assert!(said.contains(missing), "{said}");
+    boto3(
+        &endpoint,
+        "iam = client('iam')\n\
+         for name in ['EMR_DefaultRole', 'EMR_EC2_DefaultRole']: iam.create_role(RoleName=name, AssumeRolePolicyDocument='{}')\n\
+         iam.create_instance_profile(InstanceProfileName='EMR_EC2_DefaultRole')",
+    );
+    let (code, _, said) = online(&[]);
+    let without =
+        "cluster.instance-profile: EMR_EC2_DefaultRole has no role, expected an instance profile with a role";
+    assert!(code == Some(78) && said.contains(without) && !said.contains("service-role"), "{said}");
+    boto3(
+        &endpoint,
+        "client('iam').add_role_to_instance_profile(InstanceProfileName='EMR_EC2_DefaultRole', RoleName='EMR_EC2_DefaultRole')",
+    );
     let (code, plan, said) = online(&[]);
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(plan["estimate"]["input_bytes"], 15);
@@ -208,6 +226,80 @@ fn an_online_plan_lists_the_input_and_tests_the_condition() {
     put("runs/reviews-1/job.json", "{}");
     let (code, _, said) = online(&[]);
     assert!(code == Some(0) && said.contains("warning: JOB.toml:4: dataset: "), "{said}");
+}
+
+/// Runs lines of Python in which `client` makes a client of boto3. Returns what they print.
+fn boto3(endpoint: &str, lines: &str) -> String {
+    let script = format!(
+        "import boto3\n\
+         def client(service): return boto3.client(service, endpoint_url='{endpoint}', region_name='us-east-1', aws_access_key_id='x', aws_secret_access_key='x')\n\
+         {lines}"
+    );
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.deps/s3/bin/python");
+    let done = Command::new(python).args(["-c", &script]).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    text(&done.stdout).trim().to_owned()
+}
+
+#[test]
+fn a_running_cluster_that_cannot_execute_the_job_is_refused_by_plan_and_run() {
+    let Some(server) = S3Server::start() else { return };
+    let endpoint = format!("http://{}", server.address());
+    let cluster = boto3(
+        &endpoint,
+        "client('s3').put_object(Bucket='bucket', Key='reviews/1.json', Body=b'x')\n\
+         group = dict(InstanceRole='MASTER', InstanceType='m7g.xlarge', InstanceCount=1)\n\
+         nodes = dict(InstanceGroups=[group], KeepJobFlowAliveWhenNoSteps=True)\n\
+         roles = dict(JobFlowRole='EMR_EC2_DefaultRole', ServiceRole='EMR_DefaultRole')\n\
+         print(client('emr').run_job_flow(Name='x', ReleaseLabel='emr-5.36.0', StepConcurrencyLevel=3, Instances=nodes, **roles)['JobFlowId'])",
+    );
+    let example = text(&emr().args(["plan", "--example"]).output().unwrap().stdout);
+    let new = &example[example.find("[cluster]").unwrap()..example.find("[prices]").unwrap()];
+    let running = format!("[cluster]\nid = \"{cluster}\"\nregion = \"us-east-1\"\n\n");
+    let folder = folder(&[(new, &running)]);
+    for arguments in [["plan", "JOB.toml", "--online"].as_slice(), &["run", "JOB.toml"]] {
+        let mut emr = with_s3(emr(), &endpoint);
+        let done = run_in(folder.path(), emr.env("AWS_ENDPOINT_URL", &endpoint), arguments);
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(78), "{said}");
+        for expected in [
+            "cluster.id: the cluster runs several steps at once, expected one step at a time",
+            "cluster.id: emr-5.36.0 is too old, expected emr-6.1.0 or newer",
+            "cluster.id: m7g.xlarge has aarch64 processors, expected x86_64",
+        ] {
+            assert!(said.contains(expected), "{arguments:?}: {expected}: {said}");
+        }
+    }
+    let steps = boto3(&endpoint, &format!("print(client('emr').list_steps(ClusterId='{cluster}')['Steps'])"));
+    assert_eq!(steps, "[]");
+}
+
+#[test]
+fn an_uploaded_program_of_the_same_size_with_other_content_is_refused() {
+    let Some(server) = S3Server::start() else { return };
+    let endpoint = format!("http://{}", server.address());
+    let folder = folder(&[("eu-central-1", "us-east-1")]);
+    let planned = run_in(folder.path(), &mut emr(), &["plan", "JOB.toml", "--json"]);
+    let plan: Value = serde_json::from_slice(&planned.stdout).unwrap();
+    let url = plan["uploads"][0]["url"].as_str().unwrap();
+    let key = url.strip_prefix("s3://bucket/").unwrap();
+    boto3(&endpoint, &format!("client('s3').put_object(Bucket='bucket', Key='{key}', Body=bytes(64))"));
+    let mut emr = with_s3(emr(), &endpoint);
+    let done = run_in(folder.path(), emr.env("AWS_ENDPOINT_URL", &endpoint), &["run", "JOB.toml"]);
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(66), "{said}");
+    let expected = format!("emr: {url}: the SHA-256 is f5a5fd42, expected ");
+    assert!(said.contains(&expected) && said.ends_with("; delete the object, which is damaged\n"), "{said}");
+}
+
+#[test]
+fn an_online_plan_without_credentials_ends_before_any_request() {
+    let folder = folder(&[]);
+    let mut emr = emr();
+    emr.env_remove("AWS_ACCESS_KEY_ID").env("HOME", "/nonexistent");
+    let done = run_in(folder.path(), &mut emr, &["plan", "JOB.toml", "--online"]);
+    let said = text(&done.stderr);
+    assert!(done.status.code() == Some(78) && said.starts_with("emr: connect to EMR: "), "{said}");
 }
 
 /// Sends the JSON of plans with boto3 to moto. moto has no fleets; those are checked against botocore's model.

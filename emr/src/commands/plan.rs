@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::subject::connect;
 use crate::finding::Finding;
 use crate::job::{EXAMPLE, Job};
 use crate::plan::Plan;
@@ -27,7 +28,7 @@ pub struct Arguments {
     /// Job file
     #[arg(value_name = "JOB.toml", required_unless_present = "example")]
     pub job: Option<PathBuf>,
-    /// Also check buckets, input and EMR's lists on AWS
+    /// Also check buckets, input, roles and EMR's lists on AWS
     ///
     /// Sends read-only requests, and conditional puts of one small object to the run, which test that the store
     /// honours the condition. Prints a bucket policy that enforces the condition. Without this flag, nothing is sent.
@@ -50,7 +51,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         return program::exit::print(EXAMPLE).map_err(Error::Output);
     };
     let job = Job::read(path)?;
-    let answers = if arguments.online { Some(online::check(&job)?) } else { None };
+    let answers = match arguments.online {
+        true => Some(online::check(&job, &connect(&job, None)?)?),
+        false => None,
+    };
     let mut plan = Plan::of(&job, answers.as_ref().and_then(|answers| answers.input_bytes))?;
     plan.findings.extend(answers.iter().flat_map(|answers| answers.findings.iter().cloned()));
     let policy = answers.and_then(|answers| answers.policy);

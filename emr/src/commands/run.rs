@@ -13,6 +13,7 @@ use super::watch::{self, Watched};
 use crate::Error;
 use crate::interrupt::Interrupt;
 use crate::job::Job;
+use crate::online;
 use crate::plan::{Plan, programs};
 use crate::result::Made;
 use crate::runner::{self, Runner};
@@ -84,6 +85,12 @@ fn on_emr(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), E
     let progress = follow.progress();
     let emr = connect(job, None)?;
     if made.is_none() {
+        // A job that was submitted before is followed, whatever its cluster is like.
+        if let Some(id) = &job.cluster()?.id
+            && submission::submitted(&store)?.is_none()
+        {
+            check(&arguments.job, online::running_cluster(job, id, &plan.programs, &emr)?.iter())?;
+        }
         let interval = Duration::from_secs_f64(follow.interval);
         let submitted = runner::emr::submit(&plan, &emr, &store, options, interval, &interrupt, &progress)?;
         let doing = if submitted.is_new { "created" } else { "found" };

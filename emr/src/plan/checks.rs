@@ -1,10 +1,11 @@
 //! Checks of a job for EMR, before any request: places, release, instance types, programs, limits of steps.
 
 use super::instance_types::{self, Known as KnownType, architecture};
-use super::programs::Program;
+use super::programs::{Architecture, Program};
 use super::releases::{self, Known as KnownRelease, Release, is_region};
 use super::requests::Requests;
 use super::steps;
+use crate::cluster::{Cluster as Running, accepts_steps};
 use crate::finding::Finding;
 use crate::job::{Cluster, Job, Place};
 
@@ -19,11 +20,37 @@ pub fn check(job: &Job, cluster: &Cluster, programs: &[Program], requests: &Requ
     findings.extend(steps::check(job));
     findings.extend(region(job, cluster));
     if cluster.id.is_none() {
-        findings.extend(release(job, cluster, programs));
+        findings.extend(release(job.thing("cluster.release"), &cluster.release, programs));
         findings.extend(types(job, cluster, programs));
         findings.extend(notices(job, cluster));
     }
     findings.extend(limits(job, requests));
+    findings
+}
+
+/// Findings about a running cluster: its state, its release, and the processors of its instance types.
+pub fn check_running<'t>(
+    job: &Job,
+    cluster: &Running,
+    types: impl IntoIterator<Item = &'t str>,
+    programs: &[Program],
+) -> Vec<Finding> {
+    let thing = || job.thing("cluster.id");
+    let mut findings = Vec::new();
+    if !accepts_steps(&cluster.state) {
+        let found = format!("the cluster is in the state {}", cluster.state.as_str());
+        findings.push(Finding::error(thing(), found, "RUNNING or WAITING"));
+    }
+    if cluster.steps_at_once > 1 {
+        let found = "the cluster runs several steps at once";
+        let remedy =
+            "merge starts before the Hadoop job is done and fails; set its StepConcurrencyLevel to 1";
+        findings.push(Finding::error(thing(), found, "one step at a time").remedy(remedy));
+    }
+    if let Some(label) = &cluster.release {
+        findings.extend(release(thing(), label, programs));
+    }
+    findings.extend(types.into_iter().filter_map(|name| processors(thing(), name, job, programs)));
     findings
 }
 
@@ -71,9 +98,7 @@ fn region(job: &Job, cluster: &Cluster) -> Option<Finding> {
     })
 }
 
-fn release(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
-    let label = &cluster.release;
-    let thing = job.thing("cluster.release");
+fn release(thing: String, label: &str, programs: &[Program]) -> Vec<Finding> {
     let expected = "a release such as emr-7.14.0";
     let Some(release) = Release::parse(label) else {
         return vec![Finding::error(thing, format!("{label:?}"), expected)];
@@ -114,7 +139,6 @@ fn release(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
 
 fn types(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let needed = programs.iter().find_map(|program| Some(program.needs.as_ref()?.architecture));
     for (key, name) in cluster.types() {
         let thing = job.thing(&key);
         let family = name.split('.').next().unwrap_or(name);
@@ -146,18 +170,13 @@ fn types(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
                 findings.push(Finding::error(thing.clone(), found, expected));
             }
         }
-        if let Some(needed) = needed.filter(|needed| *needed != architecture(name)) {
-            let found = format!("{name} has {} processors", architecture(name).name());
-            let expected =
-                format!("{}, for which the programs in {} are built", needed.name(), job.programs.display());
-            findings.push(Finding::error(thing, found, expected));
-        }
+        findings.extend(processors(thing, name, job, programs));
     }
+    let needed = needed_architecture(programs);
     let architectures =
         programs.iter().filter_map(|program| Some((program, program.needs.as_ref()?.architecture)));
     for (program, other) in architectures.filter(|(_, architecture)| Some(*architecture) != needed) {
-        let expected =
-            format!("{}, as the other programs", needed.map_or("", super::programs::Architecture::name));
+        let expected = format!("{}, as the other programs", needed.map_or("", Architecture::name));
         findings.push(Finding::error(
             program.path.display().to_string(),
             format!("built for {}", other.name()),
@@ -165,6 +184,19 @@ fn types(job: &Job, cluster: &Cluster, programs: &[Program]) -> Vec<Finding> {
         ));
     }
     findings
+}
+
+/// Compares the processors of an instance type with those for which the programs are built.
+fn processors(thing: String, name: &str, job: &Job, programs: &[Program]) -> Option<Finding> {
+    let needed = needed_architecture(programs).filter(|needed| *needed != architecture(name))?;
+    let found = format!("{name} has {} processors", architecture(name).name());
+    let expected =
+        format!("{}, for which the programs in {} are built", needed.name(), job.programs.display());
+    Some(Finding::error(thing, found, expected))
+}
+
+fn needed_architecture(programs: &[Program]) -> Option<Architecture> {
+    programs.iter().find_map(|program| Some(program.needs.as_ref()?.architecture))
 }
 
 /// What a user may regret later.
