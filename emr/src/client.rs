@@ -178,22 +178,28 @@ impl Emr {
         Ok(types)
     }
 
-    /// Creates a cluster and returns its id. Sent once, except if EMR refuses it because of its rate.
-    pub fn create(&self, request: &RunJobFlowInputBuilder) -> Result<Created<String>, Failure> {
-        self.create_by("RunJobFlow", None, || async {
+    /// Creates a cluster and returns its id. Sent once, except if EMR refuses it because of its rate and `may_send` holds.
+    pub fn create(
+        &self,
+        request: &RunJobFlowInputBuilder,
+        may_send: &dyn Fn() -> bool,
+    ) -> Result<Created<String>, Failure> {
+        self.create_by("RunJobFlow", None, may_send, || async {
             let answer = request.clone().send_with(&self.once).await;
             answer.map(|answer| answer.job_flow_id().map(str::to_owned))
         })
     }
 
-    /// Adds steps to a cluster and returns their ids. Sent once, except if EMR refuses it because of its rate.
+    /// Adds steps to a cluster and returns their ids. Sent once, except if EMR refuses it because of its rate and
+    /// `may_send` holds.
     pub fn add_steps(
         &self,
         cluster: &str,
         request: &AddJobFlowStepsInputBuilder,
+        may_send: &dyn Fn() -> bool,
     ) -> Result<Created<Vec<String>>, Failure> {
         let request = request.clone().job_flow_id(cluster);
-        self.create_by("AddJobFlowSteps", Some(cluster), || async {
+        self.create_by("AddJobFlowSteps", Some(cluster), may_send, || async {
             let answer = request.clone().send_with(&self.once).await;
             answer.map(|answer| answer.step_ids.filter(|ids| !ids.is_empty()))
         })
@@ -226,6 +232,7 @@ impl Emr {
         &self,
         action: &'static str,
         cluster: Option<&str>,
+        may_send: &dyn Fn() -> bool,
         send: impl Fn() -> F,
     ) -> Result<Created<T>, Failure>
     where
@@ -244,6 +251,9 @@ impl Emr {
                 Kind::Throttled if tries < TRIES => {
                     thread::sleep(pause);
                     pause = (2 * pause).min(LONGEST_PAUSE);
+                    if !may_send() {
+                        return Err(failure);
+                    }
                 }
                 Kind::Unavailable => return Ok(Created::Unknown(failure)),
                 _ => return Err(failure),

@@ -23,6 +23,7 @@ use std::time::Duration;
 use aws_sdk_emr::operation::add_job_flow_steps::builders::AddJobFlowStepsInputBuilder;
 use aws_sdk_emr::operation::run_job_flow::builders::RunJobFlowInputBuilder;
 use aws_sdk_emr::types::StepState;
+use program::exit::notice;
 use progress::ProgressBars;
 use store::Store;
 
@@ -37,7 +38,15 @@ pub use records::{Error, enroll};
 /// Maximum number of tries to create a cluster or to add steps, if the responses are lost.
 const TRIES: u32 = 3;
 
-/// How often to look, and how long to wait.
+/// Longest time between two requests for a state.
+const INTERVAL_MAX: Duration = Duration::from_secs(10);
+/// EMR lists a cluster some seconds after its creation.
+const LISTING: Duration = Duration::from_secs(30);
+/// Half of this time is enough for a request that EMR refuses repeatedly because of its rate, the other half for one whose
+/// response is late.
+const TAKEOVER: Duration = Duration::from_secs(300);
+
+/// How long to wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Time between two requests for a state.
@@ -49,9 +58,10 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace of programs that look once per `interval`.
+    /// The pace of a program that displays states once per `interval`. The times that prevent a second cluster do not
+    /// depend on it.
     pub fn of(interval: Duration) -> Self {
-        Self { interval, listing: 3 * interval, takeover: 30 * interval }
+        Self { interval: interval.min(INTERVAL_MAX), listing: LISTING, takeover: TAKEOVER }
     }
 }
 
@@ -87,16 +97,18 @@ pub struct Submitted {
     pub is_new: bool,
 }
 
-/// Finds the cluster of a job, or creates it and adds the steps.
+/// Finds the cluster of a job, or creates it and adds the steps. A job whose steps have completed is submitted again if its
+/// dataset does not exist.
 pub fn submit(
     emr: &Emr,
     store: &Store,
     requests: &Requests,
+    is_made: &dyn Fn() -> bool,
     pace: &Pace,
     interrupt: &Interrupt,
     progress: &ProgressBars,
 ) -> Result<Submitted, Error> {
-    let submission = Submission { emr, store, requests, pace, interrupt, progress };
+    let submission = Submission { emr, store, requests, is_made, pace, interrupt, progress };
     loop {
         let attempt = match election::latest(store)? {
             None => 1,
@@ -109,13 +121,22 @@ pub fn submit(
         };
         if let Some(mandate) = election::claim(store, attempt, pace)? {
             let outcome = submission.carry_out(&mandate);
-            // An interrupted or refused attempt must not let the next one wait.
             let recorded = match &outcome {
-                Ok(Some(submitted)) => Outcome::Cluster(submitted.cluster.clone()),
-                Ok(None) => continue,
-                Err(error) => Outcome::Refused(error.to_string()),
+                Ok(Some(submitted)) => Some(Outcome::Cluster(submitted.cluster.clone())),
+                // Others wait for the time of this attempt, in which the cluster would be listed.
+                Ok(None) | Err(Error::Unknown { .. }) => None,
+                // A refused attempt must not let the next one wait.
+                Err(error) => Some(Outcome::Refused(error.to_string())),
             };
-            mandate.end(store, &recorded)?;
+            // An id of a cluster, or the error of the attempt, is not lost with its record.
+            if let Some(recorded) = recorded
+                && let Err(error) = mandate.end(store, &recorded)
+            {
+                notice(
+                    "emr",
+                    &format!("warning: the run has no record of this attempt ({recorded}): {error}"),
+                );
+            }
             if let Some(submitted) = outcome? {
                 return Ok(submitted);
             }
@@ -136,7 +157,12 @@ pub fn submitted(store: &Store) -> Result<Option<String>, Error> {
 }
 
 /// The steps of a job on a cluster: those of its last submission.
+///
+/// An empty id stands for all steps.
 pub fn steps_of(steps: Vec<Step>, run_id: &str) -> Vec<Step> {
+    if run_id.is_empty() {
+        return steps;
+    }
     let mut of_job: Vec<Step> = steps.into_iter().filter(|step| step.name.contains(run_id)).collect();
     let first = |step: &Step| of_job.iter().rposition(|other| other.name == step.name);
     let begin = of_job.first().and_then(first).unwrap_or_default();
@@ -147,6 +173,7 @@ struct Submission<'a> {
     emr: &'a Emr,
     store: &'a Store,
     requests: &'a Requests,
+    is_made: &'a dyn Fn() -> bool,
     pace: &'a Pace,
     interrupt: &'a Interrupt,
     progress: &'a ProgressBars,
@@ -162,11 +189,13 @@ impl Submission<'_> {
             if let Some(outcome) = election::outcome(self.store, attempt.attempt)? {
                 return Ok(Some(outcome));
             }
-            // Its process may have ended after it added the steps.
+            // Its process may have ended after it added the steps, or may have lost the response.
             if let Some(cluster) = self.cluster()?
                 && self.is_worth_following(&cluster)?
             {
-                return Ok(Some(Outcome::Cluster(cluster)));
+                let found = Outcome::Cluster(cluster);
+                election::record(self.store, attempt.attempt, &found)?;
+                return Ok(Some(found));
             }
             if waited >= patience {
                 return Ok(None);
@@ -192,13 +221,22 @@ impl Submission<'_> {
             Err(failure) if failure.is_absence() => return Ok(false),
             Err(failure) => return Err(failure.into()),
         };
-        let steps = steps_of(self.emr.steps(id)?, &self.requests.run_id);
-        let is_complete = steps.len() >= self.requests.n_steps
-            && steps.iter().all(|step| step.state == StepState::Completed);
-        let is_running = cluster::accepts_steps(&cluster.state)
-            && steps.iter().any(|step| !cluster::step_has_ended(&step.state))
-            && !steps.iter().any(|step| cluster::step_has_failed(&step.state));
-        Ok(is_complete || is_running)
+        let steps = self.steps(id)?;
+        let is_complete = steps.iter().all(|step| step.state == StepState::Completed);
+        Ok(self.are_worth_following(&steps) && (is_complete || cluster::accepts_steps(&cluster.state)))
+    }
+
+    /// Whether the steps are those of a job that runs, or that has made its dataset.
+    fn are_worth_following(&self, steps: &[Step]) -> bool {
+        let is_whole = !steps.is_empty() && steps.len() >= self.requests.n_steps;
+        let has_failed = steps.iter().any(|step| cluster::step_has_failed(&step.state));
+        let is_complete = steps.iter().all(|step| step.state == StepState::Completed);
+        is_whole && !has_failed && (!is_complete || (self.is_made)())
+    }
+
+    /// The steps of the job on a cluster.
+    fn steps(&self, cluster: &str) -> Result<Vec<Step>, Failure> {
+        Ok(steps_of(self.emr.steps(cluster)?, &self.requests.run_id))
     }
 
     /// The cluster on which the job may be running.
@@ -261,69 +299,96 @@ impl Submission<'_> {
         mandate: &election::Mandate,
         request: &RunJobFlowInputBuilder,
     ) -> Result<Option<String>, Error> {
+        let created = self.request(
+            mandate,
+            "the cluster was created",
+            |may_send| self.emr.create(request, may_send),
+            || Ok(self.find()?.map(|cluster| cluster.id)),
+        )?;
+        let Some(id) = created else { return Ok(None) };
+        // The cluster costs money, so its id is printed before anything else can fail.
+        self.progress.notice(&format!("created cluster {id}"));
+        // Terminates a second cluster, if a suspended process has created one.
+        match self.find() {
+            Ok(kept) => Ok(Some(kept.map_or(id, |kept| kept.id))),
+            Err(error) => {
+                notice("emr", &format!("warning: {id} was created, and its state is unknown: {error}"));
+                Ok(Some(id))
+            }
+        }
+    }
+
+    /// Adds the steps unless they are there. `false` if the mandate has expired.
+    fn add_steps(&self, mandate: &election::Mandate, cluster: &str) -> Result<bool, Error> {
+        let before = self.steps(cluster)?;
+        if self.are_worth_following(&before) {
+            return Ok(true);
+        }
+        let is_known = |id: &String| before.iter().any(|other| &other.id == id);
+        let added = || -> Result<Option<Vec<String>>, Error> {
+            let ids = self.steps(cluster)?.into_iter().map(|step| step.id);
+            Ok(Some(ids.filter(|id| !is_known(id)).collect()).filter(|ids: &Vec<_>| !ids.is_empty()))
+        };
+        let send = |may_send: &dyn Fn() -> bool| self.emr.add_steps(cluster, &self.requests.steps, may_send);
+        Ok(self.request(mandate, "the steps were added", send, added)?.is_some())
+    }
+
+    /// Sends a request that creates something. If its response is lost, the request is sent again only if `find` does not
+    /// find the result in time. `None` if the mandate has expired. After a lost response no error proves that nothing
+    /// was created.
+    fn request<T>(
+        &self,
+        mandate: &election::Mandate,
+        what: &'static str,
+        send: impl Fn(&dyn Fn() -> bool) -> Result<Created<T>, Failure>,
+        find: impl Fn() -> Result<Option<T>, Error>,
+    ) -> Result<Option<T>, Error> {
         let mut lost = None;
+        let created = self.try_request(mandate, what, &send, &find, &mut lost);
+        created.map_err(|error| if lost.is_some() { Error::unknown(&error, what) } else { error })
+    }
+
+    fn try_request<T>(
+        &self,
+        mandate: &election::Mandate,
+        what: &'static str,
+        send: &dyn Fn(&dyn Fn() -> bool) -> Result<Created<T>, Failure>,
+        find: &dyn Fn() -> Result<Option<T>, Error>,
+        lost: &mut Option<Failure>,
+    ) -> Result<Option<T>, Error> {
+        let may_send = || mandate.is_valid(self.store).unwrap_or_default();
         for _ in 0..TRIES {
             if !mandate.is_valid(self.store)? {
                 return Ok(None);
             }
-            match self.emr.create(request)? {
-                Created::Confirmed(id) => {
-                    // Terminates a second cluster, if a suspended process has created one.
-                    return Ok(Some(self.find()?.map_or(id, |kept| kept.id)));
-                }
+            match send(&may_send)? {
+                Created::Confirmed(created) => return Ok(Some(created)),
                 Created::Unknown(failure) => {
-                    self.progress.notice(&format!("{failure}; checking whether the cluster was created"));
-                    if let Some(cluster) = self.find_within(self.pace.listing)? {
-                        return Ok(Some(cluster.id));
+                    self.progress.notice(&format!("{failure}; checking whether {what}"));
+                    *lost = Some(failure);
+                    if let Some(found) = self.find_within(self.pace.listing, find)? {
+                        return Ok(Some(found));
                     }
-                    lost = Some(failure);
                 }
             }
         }
-        Err(lost.map_or(Error::NoAttempts, Error::Emr))
+        Err(lost.clone().map_or(Error::NoAttempts, Error::Emr))
     }
 
-    fn find_within(&self, limit: Duration) -> Result<Option<Cluster>, Error> {
+    fn find_within<T>(
+        &self,
+        limit: Duration,
+        find: &dyn Fn() -> Result<Option<T>, Error>,
+    ) -> Result<Option<T>, Error> {
         let mut waited = Duration::ZERO;
         loop {
-            let found = self.find()?;
+            let found = find()?;
             if found.is_some() || waited >= limit {
                 return Ok(found);
             }
             self.pause(self.pace.interval)?;
             waited += self.pace.interval;
         }
-    }
-
-    /// Adds the steps unless they are there. `false` if the mandate has expired.
-    fn add_steps(&self, mandate: &election::Mandate, cluster: &str) -> Result<bool, Error> {
-        let present = || -> Result<Vec<Step>, Failure> {
-            Ok(steps_of(self.emr.steps(cluster)?, &self.requests.run_id))
-        };
-        let before = present()?;
-        let has_failed = before.iter().any(|step| cluster::step_has_failed(&step.state));
-        if !before.is_empty() && !has_failed {
-            return Ok(true);
-        }
-        let mut lost = None;
-        for _ in 0..TRIES {
-            if !mandate.is_valid(self.store)? {
-                return Ok(false);
-            }
-            match self.emr.add_steps(cluster, &self.requests.steps)? {
-                Created::Confirmed(_) => return Ok(true),
-                Created::Unknown(failure) => {
-                    self.progress.notice(&format!("{failure}; checking whether the steps were added"));
-                    self.pause(self.pace.interval)?;
-                    let known = |step: &Step| before.iter().any(|other| other.id == step.id);
-                    if present()?.iter().any(|step| !known(step)) {
-                        return Ok(true);
-                    }
-                    lost = Some(failure);
-                }
-            }
-        }
-        Err(lost.map_or(Error::NoAttempts, Error::Emr))
     }
 
     fn pause(&self, time: Duration) -> Result<(), Error> {

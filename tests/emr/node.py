@@ -142,6 +142,9 @@ class Died(Exception):
 class Node(threading.Thread):
     """One cluster: its life from STARTING to TERMINATED."""
 
+    # Seconds from the end of the last step to the state WAITING.
+    waiting_after_s = 0
+
     def __init__(self, cluster, hadoop, s3, faults):
         super().__init__(daemon=True, name=cluster.id)
         self.cluster, self.hadoop, self.s3, self.faults = cluster, hadoop, s3, faults
@@ -167,7 +170,7 @@ class Node(threading.Thread):
         for number, action in enumerate(self.cluster.bootstrap_actions, 1):
             for instance in self.cluster.ec2_instances:
                 self.bootstrap(number, action, instance)
-        at_work, idle_since, last_push = None, time.monotonic(), time.monotonic()
+        at_work, worked, idle_since, last_push = None, 0, time.monotonic(), time.monotonic()
         while True:
             with self.cluster.changed:
                 self.stop_if_asked()
@@ -176,11 +179,11 @@ class Node(threading.Thread):
                     if self.cluster.auto_terminate:
                         self.cluster.end_because("ALL_STEPS_COMPLETED", "Steps completed")
                         continue
-                    if at_work is not False:
+                    if at_work is None or (at_work and time.monotonic() - worked >= Node.waiting_after_s):
                         self.cluster.set_state("WAITING", "USER_REQUEST", "Cluster ready to run steps." if at_work is None else "Cluster ready after last step completed.")
                         at_work, idle_since, self.skipped_s = False, time.monotonic(), 0
                     limit, idle = self.cluster.auto_termination_s, time.monotonic() - idle_since + self.skipped_s
-                    if limit and idle >= limit:
+                    if limit and at_work is False and idle >= limit:
                         self.cluster.end_because("ALL_STEPS_COMPLETED", f"Cluster was idle for {limit} seconds and was terminated by its auto-termination policy")
                         continue
                     self.cluster.changed.wait(POLL_S)
@@ -190,7 +193,7 @@ class Node(threading.Thread):
                     at_work = True
             if step:
                 self.run_step(step)
-                last_push = time.monotonic()
+                worked = last_push = time.monotonic()
             elif last_push is not None and time.monotonic() - last_push > LATE_LOGS_S:
                 self.push_containers()
                 last_push = None
@@ -306,6 +309,10 @@ class Node(threading.Thread):
             with open(folder / "stderr", "a") as stderr:
                 stderr.write(f"Command exiting with ret '{code}'\n")
         took = time.monotonic() - begin
+        if not died:
+            # The last line of command-runner.jar.
+            with open(folder / "stderr", "a") as stderr:
+                stderr.write(f"Command exiting with ret '{code}'\n")
         self.write_controller(name, step, args, code, took)
         self.push_streams(name, folder)
         if died:

@@ -17,6 +17,9 @@ Tests change and read it at /sentimill-test/:
                           connection is closed without an answer
                           {"dies": "INSTANCE_FAILURE", "message": "...", "step": 1, "after_s": 2}: the cluster that runs
                           its step 1 for 2 s dies
+                          with "after": "RunJobFlow", only answers after the next request for that operation
+                          {"listed_after_s": 60}: ListClusters omits a cluster for so long
+                          {"waiting_after_s": 5}: a cluster is RUNNING for so long after its last step
   DELETE faults           no faults
   POST logs               {"held": true}: logs stay on the nodes until {"held": false}
   POST clock              {"seconds": 3600}: clusters have been idle for so much longer
@@ -67,18 +70,23 @@ class Faults:
             if "dies" in fault:
                 message = fault.get("message", "The master failed: Instance was lost")
                 self.deaths.append({"code": fault["dies"], "message": message, "step": fault["step"], "after_s": fault.get("after_s", 0)})
-            else:
-                self.answers.append([fault["operation"], fault["answer"], fault.get("times", 1)])
+            elif "operation" in fault:
+                self.answers.append([fault["operation"], fault["answer"], fault.get("times", 1), fault.get("after")])
+            service.Backend.listed_after_s = fault.get("listed_after_s", service.Backend.listed_after_s)
+            node.Node.waiting_after_s = fault.get("waiting_after_s", node.Node.waiting_after_s)
 
     def clear(self):
         with self.lock:
             self.answers, self.deaths = [], []
+            service.Backend.listed_after_s = node.Node.waiting_after_s = 0
 
     def take_answer(self, operation):
         """The fault of this answer, or None."""
         with self.lock:
             for fault in self.answers:
-                if fault[0] in (operation, "*") and fault[2] > 0:
+                if fault[3] == operation:
+                    fault[3] = None
+                elif fault[3] is None and fault[0] in (operation, "*") and fault[2] > 0:
                     fault[2] -= 1
                     return fault[1]
         return None

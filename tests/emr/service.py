@@ -135,6 +135,9 @@ class Clusters(dict):
 class Backend(models.ElasticMapReduceBackend):
     __module__ = models.__name__
 
+    # Seconds after its creation in which ListClusters omits a cluster.
+    listed_after_s = 0
+
     def __init__(self, region_name, account_id):
         super().__init__(region_name, account_id)
         self.clusters = Clusters()
@@ -153,7 +156,9 @@ class Backend(models.ElasticMapReduceBackend):
         return step
 
     def list_clusters(self, *arguments, **named):
+        now = utcnow()
         clusters = super().list_clusters(*arguments, **named)
+        clusters = [cluster for cluster in clusters if (now - cluster.creation_datetime).total_seconds() >= self.listed_after_s]
         return sorted(clusters, key=lambda cluster: cluster.creation_datetime, reverse=True)
 
     def add_job_flow_steps(self, job_flow_id, steps):

@@ -11,11 +11,14 @@ use store::{S3Options, Store};
 use super::subject::connect;
 use super::watch::{self, Watched};
 use crate::Error;
+use crate::client::Emr;
+use crate::follow::State;
 use crate::interrupt::Interrupt;
 use crate::job::Job;
 use crate::online;
 use crate::plan::{Plan, programs};
 use crate::result::Made;
+use crate::runner::emr::Submitter;
 use crate::runner::{self, Runner};
 use crate::submission;
 
@@ -84,7 +87,7 @@ fn on_emr(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), E
     let follow = &arguments.follow;
     let progress = follow.progress();
     let emr = connect(job, None)?;
-    if made.is_none() {
+    let cluster = if made.is_none() {
         // A job that was submitted before is followed, whatever its cluster is like.
         if let Some(id) = &job.cluster()?.id
             && submission::submitted(&store)?.is_none()
@@ -92,26 +95,50 @@ fn on_emr(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), E
             check(&arguments.job, online::running_cluster(job, id, &plan.programs, &emr)?.iter())?;
         }
         let interval = Duration::from_secs_f64(follow.interval);
-        let submitted = runner::emr::submit(&plan, &emr, &store, options, interval, &interrupt, &progress)?;
-        let doing = if submitted.is_new { "created" } else { "found" };
-        progress.notice(&format!("{doing} cluster {} for {}", submitted.cluster, job.name));
+        let to = Submitter { emr: &emr, store: &store, dataset: &job.dataset, s3: options, interval };
+        let submitted = runner::emr::submit(&plan, &to, &interrupt, &progress)?;
+        if !submitted.is_new {
+            progress.notice(&format!("found cluster {} for {}", submitted.cluster, job.name));
+        }
         if arguments.detach {
             let path = arguments.job.display();
             let document = Document { runner: "emr", result: None, cluster: Some(submitted.cluster.clone()) };
             let text = format!("{}: submitted; follow it with emr watch {path}\n", submitted.cluster);
             return super::print(follow.json, &document, || text);
         }
+        submitted.cluster
     } else {
         submission::enroll(&store, &plan.record)?;
         progress.notice(&format!("{} already exists, made from this run; nothing to do", job.dataset));
-    }
-    let Some(cluster) = submission::submitted(&store)? else {
-        // The dataset was made by another runner.
-        return finish(arguments, job, "emr", options);
+        match followed(&emr, &store, &job.run_id())? {
+            Some(cluster) => cluster,
+            None => return finish(arguments, job, "emr", options),
+        }
     };
     let argument = arguments.job.display().to_string();
     let watched = Watched { emr: &emr, cluster: &cluster, job: Some((job, &store)), argument };
     watched.watch(follow, options, &interrupt, &progress)
+}
+
+/// The cluster of a job whose dataset exists, if it says how the dataset was made or still works. A cluster that failed, or
+/// that EMR has forgotten, has nothing to say: the dataset was made by another runner.
+fn followed(emr: &Emr, store: &Store, run_id: &str) -> Result<Option<String>, Error> {
+    let Some(cluster) = submission::submitted(store)? else { return Ok(None) };
+    let state = match State::of(emr, &cluster, run_id) {
+        Ok(state) => state,
+        Err(failure) if failure.is_absence() => return Ok(None),
+        Err(failure) => return Err(failure.into()),
+    };
+    if !state.has_ended() || state.is_complete() {
+        return Ok(Some(cluster));
+    }
+    if state.is_idle() {
+        notice(
+            "emr",
+            &format!("{cluster} is idle and costs money; emr terminate --cluster {cluster} ends it"),
+        );
+    }
+    Ok(None)
 }
 
 fn on_hadoop(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), Error> {

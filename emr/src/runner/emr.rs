@@ -10,22 +10,37 @@ use super::Error as RunnerError;
 use crate::Error;
 use crate::client::Emr;
 use crate::interrupt::Interrupt;
+use crate::job::Place;
 use crate::plan::Plan;
 use crate::plan::programs::{Program, hex_sha256};
 use crate::plan::requests::{AddJobFlowSteps, Requests};
+use crate::result::Made;
 use crate::submission::{self, Pace, Submitted, Target};
 use progress::ProgressBars;
+
+/// Where and how a planned job is submitted.
+#[derive(Debug)]
+pub struct Submitter<'a> {
+    /// The client.
+    pub emr: &'a Emr,
+    /// The run.
+    pub store: &'a Store,
+    /// The dataset.
+    pub dataset: &'a Place,
+    /// Options for the dataset and the programs.
+    pub s3: &'a S3Options,
+    /// Time between two requests for a state.
+    pub interval: Duration,
+}
 
 /// Submits a planned job, unless it was submitted before. Uploads its programs first.
 pub fn submit(
     plan: &Plan,
-    emr: &Emr,
-    store: &Store,
-    s3: &S3Options,
-    interval: Duration,
+    to: &Submitter<'_>,
     interrupt: &Interrupt,
     progress: &ProgressBars,
 ) -> Result<Submitted, Error> {
+    let Submitter { emr, store, dataset, s3, interval } = to;
     store.probe()?;
     submission::enroll(store, &plan.record)?;
     upload(&plan.programs, s3, progress)?;
@@ -40,7 +55,10 @@ pub fn submit(
         steps: AddJobFlowSteps { job_flow_id: String::new(), steps }.request(),
         run_id: plan.run_id.clone(),
     };
-    Ok(submission::submit(emr, store, &requests, &Pace::of(interval), interrupt, progress)?)
+    // A dataset that cannot be read is an error of those who follow the job.
+    let is_made = || !matches!(Made::read(dataset, s3), Ok(None));
+    let pace = Pace::of(*interval);
+    Ok(submission::submit(emr, store, &requests, &is_made, &pace, interrupt, progress)?)
 }
 
 /// Uploads the programs that the bucket does not have. Their names contain their digests. An existing object is

@@ -1,5 +1,6 @@
 //! Attempts to start a job: who may create the cluster, and what it led to.
 
+use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,16 @@ pub(super) enum Outcome {
     Cluster(String),
     /// Nothing, for this reason.
     Refused(String),
+}
+
+/// `the cluster is j-1`, `refused: …`.
+impl fmt::Display for Outcome {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cluster(id) => write!(out, "the cluster is {id}"),
+            Self::Refused(why) => write!(out, "refused: {why}"),
+        }
+    }
 }
 
 /// The right to carry out an attempt.
@@ -90,9 +101,14 @@ impl Mandate {
 
     /// Records what the attempt led to.
     pub fn end(&self, store: &Store, outcome: &Outcome) -> Result<(), Error> {
-        store.put_record(&outcome_key(self.attempt.attempt)?, &to_bytes(outcome), RECORD_BYTES_MAX)?;
-        Ok(())
+        record(store, self.attempt.attempt, outcome)
     }
+}
+
+/// Records what an attempt led to, unless it is recorded.
+pub(super) fn record(store: &Store, attempt: u32, outcome: &Outcome) -> Result<(), Error> {
+    store.put_record(&outcome_key(attempt)?, &to_bytes(outcome), RECORD_BYTES_MAX)?;
+    Ok(())
 }
 
 fn attempt_key(number: u32) -> Result<Key, Error> {

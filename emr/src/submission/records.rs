@@ -47,6 +47,18 @@ pub enum Error {
     /// Ctrl-C before the job was submitted.
     #[error("interrupted before the job was submitted; no cluster was created by this command")]
     Interrupted,
+    /// The response to a request that creates something was lost, and its result was not found.
+    #[error(
+        "{found}; it is unknown whether {what}: run the command again, which searches for it; emr list shows clusters"
+    )]
+    Unknown {
+        /// What ended the search.
+        found: String,
+        /// What the request may have done.
+        what: &'static str,
+        /// The exit code of that end.
+        exit: Exit,
+    },
     /// The requests failed without a cause.
     #[error("the requests to EMR led to nothing; run the command again")]
     NoAttempts,
@@ -61,9 +73,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error of a search for what a request has created.
+    pub(super) fn unknown(error: &Self, what: &'static str) -> Self {
+        let found = match error {
+            Self::Interrupted => "interrupted".to_owned(),
+            other => other.to_string(),
+        };
+        Self::Unknown { found, what, exit: error.exit() }
+    }
+
     /// The exit code of this error.
     pub fn exit(&self) -> Exit {
         match self {
+            Self::Unknown { exit, .. } => *exit,
             Self::Emr(failure) => failure.exit(),
             Self::Store(error) => error.exit(),
             Self::OtherJob { .. } => Exit::Settings,

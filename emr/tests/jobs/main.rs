@@ -5,4 +5,5 @@
 mod failing;
 mod once;
 mod refused;
+mod unknown;
 mod world;
