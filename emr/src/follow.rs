@@ -53,6 +53,8 @@ pub struct State {
     pub cluster: Cluster,
     /// The steps of the job.
     pub steps: Vec<Step>,
+    /// Whether a step of any job waits or runs on the cluster.
+    pub is_busy: bool,
 }
 
 /// How following ended.
@@ -70,7 +72,13 @@ impl State {
     /// Fetches the state of a job.
     pub fn of(emr: &Emr, cluster: &str, run_id: &str) -> Result<Self, Failure> {
         let described = emr.cluster(cluster)?;
-        Ok(Self { cluster: described, steps: steps_of(emr.steps(cluster)?, run_id) })
+        Ok(Self::new(described, emr.steps(cluster)?, run_id))
+    }
+
+    /// The state of a job on a cluster with these steps.
+    pub fn new(cluster: Cluster, steps: Vec<Step>, run_id: &str) -> Self {
+        let is_busy = steps.iter().any(|step| !cluster::step_has_ended(&step.state));
+        Self { cluster, steps: steps_of(steps, run_id), is_busy }
     }
 
     /// Whether all steps have completed. A cluster that waits for its first step has nothing to do either.
@@ -86,9 +94,11 @@ impl State {
         cluster::has_ended(&self.cluster.state) || (have_ended && (has_steps || self.is_idle()))
     }
 
-    /// Whether the cluster costs money although it has no work.
+    /// Whether the cluster costs money although it has no work. EMR calls it running for some seconds after its last step.
     pub fn is_idle(&self) -> bool {
-        self.cluster.state == ClusterState::Waiting
+        let Cluster { state, stays, .. } = &self.cluster;
+        let has_worked = *state == ClusterState::Running && *stays && !self.steps.is_empty();
+        !self.is_busy && (*state == ClusterState::Waiting || has_worked)
     }
 }
 
@@ -179,7 +189,33 @@ mod tests {
             steps_at_once: 1,
             tags: Default::default(),
         };
-        State { cluster, steps: steps.iter().map(step).collect() }
+        State::new(cluster, steps.iter().map(step).collect(), "")
+    }
+
+    #[test]
+    fn a_cluster_without_open_steps_is_idle_before_emr_calls_it_waiting() {
+        use ClusterState::{Bootstrapping, Running, Terminating, Waiting};
+        use StepState::{Completed, Failed, Pending};
+        for (cluster, steps, is_idle) in [
+            (Running, &[Completed, Completed][..], true),
+            (Running, &[Failed], true),
+            (Running, &[Completed, Pending], false),
+            (Waiting, &[Completed], true),
+            (Waiting, &[], true),
+            (Waiting, &[Pending], false),
+            (Bootstrapping, &[], false),
+            (Terminating, &[Completed], false),
+        ] {
+            let mut state = state(cluster, steps);
+            assert_eq!(state.is_idle(), is_idle, "{state:?}");
+            // A cluster that ends after its last step is not left behind.
+            state.cluster.stays = false;
+            assert!(!state.is_idle() || state.cluster.state == Waiting, "{state:?}");
+        }
+        // The step of another job.
+        let other = state(Running, &[Completed, Pending]);
+        let job = State { steps: other.steps[..1].to_vec(), ..other };
+        assert!(!job.is_idle());
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct Idle {
 impl Idle {
     /// The facts about a cluster, if it is idle.
     pub fn of(emr: &Emr, state: &State, cost: &Cost) -> Option<Self> {
-        let State { cluster, steps } = state;
+        let State { cluster, steps, .. } = state;
         state.is_idle().then(|| Self {
             since_unix_s: since(cluster, steps.iter().filter_map(|step| step.times.ended_unix_s).max()),
             // A role may lack this permission; then the time limit is unknown.

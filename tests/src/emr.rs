@@ -125,6 +125,13 @@ impl Emr {
         (status == 200).then_some(body)
     }
 
+    /// Deletes an object of the bucket.
+    #[track_caller]
+    pub fn delete(&self, key: &str) {
+        let (status, body) = self.request("DELETE", &format!("/bucket/{key}"), &[&authorization("s3")], b"");
+        assert_eq!(status, 204, "{key}: {}", String::from_utf8_lossy(&body));
+    }
+
     /// The names of the bucket's objects below a prefix.
     pub fn keys(&self, prefix: &str) -> Vec<String> {
         let path = format!("/bucket?list-type=2&prefix={prefix}");

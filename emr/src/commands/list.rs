@@ -79,7 +79,8 @@ fn entries(emr: &Emr, prices: &Prices, only_idle: bool) -> Result<Vec<Entry>, Er
         if !cluster.tags.contains_key(RUN_TAG) || !cluster::accepts_steps(&cluster.state) {
             continue;
         }
-        let state = State { steps: emr.steps(&cluster.id)?, cluster };
+        let steps = emr.steps(&cluster.id)?;
+        let state = State::new(cluster, steps, "");
         if only_idle && !state.is_idle() {
             continue;
         }

@@ -149,7 +149,7 @@ impl Watched<'_> {
             }
             None => None,
         };
-        let State { cluster, steps } = state;
+        let State { cluster, steps, .. } = state;
         let document = Document { runner: "emr", result, cluster, steps, cost, idle };
         super::print(is_json, &document, || document.text())
     }
@@ -194,7 +194,7 @@ fn why(state: &State, s3: &S3Options) -> (String, Exit) {
     // The logs of a step that was interrupted have no cause.
     let log = Some(step).filter(|step| step.state == StepState::Failed);
     let log = log.and_then(|step| StepLog::read(cluster, &step.id, s3));
-    let code = log.and_then(|log| exit_code(log.text())).filter(|code| runner::is_of_programs(*code));
+    let code = log.and_then(|log| exit_code(log.text()));
     let reason =
         step.reason.as_ref().map(|reason| reason.text()).or(reason).unwrap_or("EMR states no reason");
     let program = code.map(|code| format!(" (a program exited with code {code})")).unwrap_or_default();

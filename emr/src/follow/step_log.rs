@@ -8,6 +8,7 @@ use store::{Object, S3Options};
 
 use crate::cluster::Cluster;
 use crate::logs::cluster_folder;
+use crate::runner::is_of_programs;
 
 /// Maximum size of a log, unpacked. The client of a long job writes some 100 bytes per second.
 const LOG_BYTES_MAX: u64 = 32 << 20;
@@ -44,19 +45,19 @@ impl StepLog {
     }
 }
 
-/// The exit code of the program that made a step fail, from the output of Hadoop's job client or of EMR's step
-/// runner. The last one counts: Hadoop repeats a failing task.
+/// The exit code of the program of this project that made a step fail, from the output of Hadoop's job client or of EMR's
+/// step runner. The last one counts: Hadoop repeats a failing task. Codes of the job client and of shells do not count.
 pub fn exit_code(log: &str) -> Option<u8> {
     let after = |line: &str, sign: &str| -> Option<u8> {
         let (_, rest) = line.split_once(sign)?;
         let digits: String = rest.trim_start().chars().take_while(char::is_ascii_digit).collect();
-        digits.parse().ok()
+        digits.parse().ok().filter(|code| is_of_programs(*code))
     };
     let of_line = |line: &str| {
         let signs = ["subprocess failed with code ", "failed with exitCode ", "exiting with ret '"];
         signs.iter().find_map(|sign| after(line, sign))
     };
-    log.lines().rev().find_map(of_line).filter(|code| *code != 0)
+    log.lines().rev().find_map(of_line)
 }
 
 /// `… INFO mapreduce.Job:  map 100% reduce 33%`
@@ -101,6 +102,8 @@ Error: java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess fa
         assert_eq!(exit_code(LOG), Some(65));
         assert_eq!(exit_code("INFO Command exiting with ret '78'"), Some(78));
         assert_eq!(exit_code("WARN Step failed with exitCode 66 and took 9 seconds"), Some(66));
+        let with_wrapper = format!("{LOG}Streaming Command Failed!\nCommand exiting with ret '1'\n");
+        assert_eq!(exit_code(&with_wrapper), Some(65));
         assert_eq!(exit_code("INFO Command exiting with ret '0'\nmap 100% reduce 100%"), None);
     }
 }

@@ -39,6 +39,8 @@ fn a_step_that_fails_has_its_exit_code_and_the_job_continues_on_its_idle_cluster
     // With a repaired input, the job continues on the same cluster. The first response is lost.
     world.emr.put("bad/reviews.json", &std::fs::read(world.path("reviews.json")).unwrap());
     world.emr.answer("AddJobFlowSteps", "lost", 1);
+    // EMR calls the cluster running for a while after its last step.
+    world.emr.order("POST", "faults", &json!({"waiting_after_s": 3600}));
     let made = world.emr("run", &job, &["--interval", "1", "--json"]).succeeded();
     assert!(made.stderr.contains("checking whether the steps were added"), "{}", made.stderr);
     assert_eq!(world.clusters("failing").len(), 1);
@@ -46,7 +48,16 @@ fn a_step_that_fails_has_its_exit_code_and_the_job_continues_on_its_idle_cluster
     assert_eq!(steps["Steps"].as_array().unwrap().len(), 4);
     let made = document(&made);
     assert_eq!(made["result"]["ledger"]["mapper"]["lines"], 2000);
-    assert_eq!((&made["cluster"]["state"], &made["idle"]["timeout_s"]), (&"WAITING".into(), &900.into()));
+    assert_eq!((&made["cluster"]["state"], &made["idle"]["timeout_s"]), (&"RUNNING".into(), &900.into()));
+    world.emr.order("DELETE", "faults", &json!({}));
+
+    // A dataset that was deleted is made again, from the same shards.
+    for name in ["h5", "manifest.json"] {
+        world.emr.delete(&format!("datasets/failing.{name}"));
+    }
+    let again = document(&world.emr("run", &job, &["--interval", "1", "--json"]).succeeded());
+    assert_eq!(again["result"], made["result"]);
+    assert_eq!(world.clusters("failing").len(), 1);
     let ended = world.emr("terminate", &job, &[]).succeeded().said();
     assert!(ended.starts_with(&format!("{cluster}: is being terminated")), "{ended}");
     assert!(!list().contains(cluster.as_str()), "{}", list());
