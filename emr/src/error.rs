@@ -122,6 +122,16 @@ pub enum Error {
         /// The cluster.
         cluster: String,
     },
+    /// EMR refused to cancel steps.
+    #[error(
+        "{cluster}: EMR refused to cancel {refused} steps, listed above; run the command again, or end the cluster with emr terminate"
+    )]
+    NotCancelled {
+        /// The cluster.
+        cluster: String,
+        /// The number of steps.
+        refused: usize,
+    },
     /// Termination protection is on.
     #[error(
         "{cluster}: termination protection is on, expected it off; turn it off with aws emr modify-cluster-attributes --cluster-id {cluster} --no-termination-protected"
@@ -156,7 +166,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Logs(error) => error.exit(),
-            Self::NoLogYet { .. } => Exit::TryAgain,
+            Self::NoLogYet { .. } | Self::NotCancelled { .. } => Exit::TryAgain,
             Self::NoLog { .. } => Exit::MissingInput,
             Self::NoCause { .. } => Exit::BadInput,
             Self::Machine { .. } => Exit::Settings,

@@ -54,7 +54,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let cancelled = open.into_iter().filter(|step| !is_refused(step)).collect();
     let (cluster, stays) = (found.cluster, state.cluster.stays && !has_ended(&state.cluster.state));
     let document = Document { cluster, cancelled, refused, stays };
-    super::print(arguments.json, &document, || document.text())
+    super::print(arguments.json, &document, || document.text())?;
+    match document.refused.len() {
+        0 => Ok(()),
+        refused => Err(Error::NotCancelled { cluster: document.cluster, refused }),
+    }
 }
 
 impl Document {
