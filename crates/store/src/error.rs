@@ -1,5 +1,7 @@
 //! Errors of a store, and the exit code for each.
 
+mod kinds;
+
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use program::exit::Exit;
 use program::system::Failure;
 
 use crate::key::{KEY_BYTES_MAX, SEGMENT_BYTES_MAX};
+pub use kinds::{S3Failure, WebFailure};
 
 /// An error of a store. Each message is one line: the thing, what was found, what was expected, the remedy.
 /// The error of the operating system, if there is one, is the source.
@@ -309,70 +312,6 @@ pub enum Error {
         /// The error of the operating system.
         source: io::Error,
     },
-}
-
-/// Kinds of S3 failures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum S3Failure {
-    /// The service refused access.
-    Refused,
-    /// The bucket does not exist.
-    NoBucket,
-    /// No response after all tries, or only responses that requested a later retry.
-    Unavailable,
-    /// Anything else.
-    Other,
-}
-
-impl S3Failure {
-    fn remedy(self) -> &'static str {
-        match self {
-            S3Failure::Refused => {
-                "check the credentials, the policies of user and bucket, the account of bucket-owner= if it is set, the \
-                 region and the clock of this machine"
-            }
-            S3Failure::NoBucket => "check the bucket, region= and endpoint=",
-            S3Failure::Unavailable => "check endpoint= and the network, or try again later",
-            S3Failure::Other => "check the bucket, region= and endpoint=",
-        }
-    }
-}
-
-/// Kinds of failures of a web server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WebFailure {
-    /// The server refused access.
-    Refused,
-    /// The certificate of the server is not trusted.
-    Unauthenticated,
-    /// The file does not exist.
-    Missing,
-    /// No response after all tries.
-    Unavailable,
-    /// A redirect that is not followed.
-    Redirect,
-    /// The server does not state what is needed to verify or to resume the transfer.
-    Unverifiable,
-    /// Anything else.
-    Other,
-}
-
-impl WebFailure {
-    fn remedy(self) -> &'static str {
-        match self {
-            WebFailure::Refused => {
-                "check the URL, whose signature may have expired, or download the file first"
-            }
-            WebFailure::Unauthenticated => {
-                "check the URL and the clock of this machine, or set SSL_CERT_FILE to the certificates of your network"
-            }
-            WebFailure::Missing => "check the URL",
-            WebFailure::Unavailable => "check the URL, the network and HTTPS_PROXY, or try again later",
-            WebFailure::Redirect => "pass the URL of the file itself",
-            WebFailure::Unverifiable => "download the file first",
-            WebFailure::Other => "check the URL, or download the file first",
-        }
-    }
 }
 
 impl Error {
