@@ -50,6 +50,10 @@ pub fn run_job(
         submit(job, programs, &log, interrupt, is_quiet)?;
         store.put_if_absent(&key, ObjectContent::File(&log))?;
         has_counts = true;
+        if interrupt.is_set() {
+            let remedy = "the Hadoop job has completed; the same command merges its run";
+            return Err(Error::Interrupted { remedy: remedy.to_owned() }.into());
+        }
     }
     let mut merge = program(job, "merge");
     merge.args(["--run", &store.url()]).arg("--out").arg(job.dataset.to_string());
@@ -108,11 +112,33 @@ fn submit(
     };
     let status = child.wait().map_err(Error::Log)?;
     let text = copied.map_err(Error::Log)?;
-    if interrupt.is_set() {
-        let remedy = "the Hadoop job may continue: yarn application -list shows it; the same command continues the run";
-        return Err(Error::Interrupted { remedy: remedy.to_owned() });
+    ended(&text, status.success(), interrupt.is_set())
+}
+
+/// The end of the job client. After Ctrl-C the client fails, but its job does not.
+fn ended(log: &str, is_success: bool, is_interrupted: bool) -> Result<(), Error> {
+    if is_success {
+        return Ok(());
     }
-    if status.success() { Ok(()) } else { Err(failed(&text)) }
+    if !is_interrupted {
+        return Err(failed(log));
+    }
+    let remedy = match job_id(log) {
+        Some(id) => {
+            let id = id.replacen("job_", "application_", 1);
+            format!(
+                "the Hadoop job continues; end it with yarn application -kill {id} before the same command starts another one"
+            )
+        }
+        None => "yarn application -list shows whether the Hadoop job was started; end it before the same command starts another one"
+            .to_owned(),
+    };
+    Err(Error::Interrupted { remedy })
+}
+
+/// `job_1700000000000_0001`
+fn job_id(log: &str) -> Option<&str> {
+    log.split_once("Running job: ").and_then(|(_, rest)| rest.split_whitespace().next())
 }
 
 /// `hadoop jar $HADOOP_STREAMING_JAR`, or `mapred streaming`, which finds the jar of its installation.
@@ -153,8 +179,7 @@ fn failed(log: &str) -> Error {
     let is_cause =
         |line: &&str| line.contains("Error") || line.contains("Exception") || line.contains("ERROR");
     let found = log.lines().rev().find(is_cause).or_else(|| log.lines().last()).unwrap_or("no message");
-    let id = log.split_once("Running job: ").and_then(|(_, rest)| rest.split_whitespace().next());
-    let remedy = match id {
+    let remedy = match job_id(log) {
         Some(id) => {
             format!("yarn logs -applicationId {} shows the logs", id.replacen("job_", "application_", 1))
         }
@@ -194,6 +219,22 @@ mod tests {
             "the Hadoop job failed: ERROR streaming.StreamJob: Job not successful!; \
              yarn logs -applicationId application_17_0001 shows the logs"
         );
+    }
+
+    #[test]
+    fn an_interrupted_job_client_names_the_job_that_continues() {
+        let log = "INFO mapreduce.Job: Running job: job_17_0001\n";
+        assert!(ended(log, true, true).is_ok());
+        let interrupted = ended(log, false, true).unwrap_err();
+        assert_eq!(interrupted.exit(), Exit::TryAgain);
+        assert_eq!(
+            interrupted.to_string(),
+            "interrupted; the Hadoop job continues; end it with yarn application -kill application_17_0001 before the \
+             same command starts another one"
+        );
+        let early = ended("", false, true).unwrap_err();
+        assert!(early.to_string().contains("yarn application -list shows whether"), "{early}");
+        assert_eq!(ended(log, false, false).unwrap_err().exit(), Exit::Internal);
     }
 
     #[test]
