@@ -8,7 +8,7 @@ use store::S3Options;
 
 use crate::error::{Error, Result};
 use crate::input_file::DatasetFile;
-use crate::options::Existing;
+use crate::make::Existing;
 
 /// The path or the URL of a dataset.
 #[derive(Clone, Debug)]
