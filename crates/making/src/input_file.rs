@@ -1,14 +1,16 @@
-//! Another dataset, which is read: a local file, or an object of S3 that is fetched into the cache.
+//! Another dataset, which is read: a local file, or an object of S3 that is fetched into the cache. Its settings are
+//! compared with those of the dataset to make.
 
 use std::path::{Path, PathBuf};
 
+use corpus::settings::Settings;
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, manifest_name};
 use program::location::{Location, S3Url};
 use store::{CacheOptions, S3Options, cached, read_object};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::publish::Places;
 use crate::record::parsed_manifest;
 
@@ -79,4 +81,31 @@ impl From<&Path> for DatasetFile {
     fn from(path: &Path) -> Self {
         path.to_owned().into()
     }
+}
+
+/// The hashes of texts can be compared only if both datasets were cleaned by the same rules.
+pub(crate) fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
+    let pairs = [
+        ("the cleaning version", there.cleaning_version.to_string(), here.cleaning_version.to_string()),
+        ("the Unicode version", there.unicode_version.clone(), here.unicode_version.clone()),
+    ];
+    match pairs.into_iter().find(|(_, found, expected)| found != expected) {
+        None => Ok(()),
+        Some((what, found, expected)) => {
+            Err(Error::OtherCleaning { path: path.to_owned(), what, found, expected })
+        }
+    }
+}
+
+/// Rows that share a vocabulary must have the same settings.
+pub(crate) fn check_rows(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
+    there.difference(here).map_or(Ok(()), |difference| {
+        Err(Error::OtherRows {
+            path: path.to_owned(),
+            what: difference.setting,
+            found: difference.ours,
+            expected: difference.theirs,
+            flags: there.flags(),
+        })
+    })
 }

@@ -3,7 +3,7 @@
 //!
 //! Words and rows may come from the shards of a run or from the memory of one machine.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use corpus::ledger::ReducerCounts;
 use corpus::settings::Settings;
@@ -12,16 +12,16 @@ use dataset::card::Card;
 use dataset::dataset_file::{DatasetReader, DatasetSettings, DatasetWriter, write_padded};
 use dataset::manifest::{DatasetManifest, Seal};
 use dataset::sha256;
-use program::exit::chain;
 use progress::ProgressBars;
 use tempfile::TempPath;
 
 use crate::bucket::Bucket;
-use crate::card::describe_while;
+use crate::card::verified;
 use crate::content::{DatasetContent, Size};
 use crate::error::{Error, Result, at};
 use crate::ids::Ids;
-use crate::input_file::DatasetFile;
+use crate::input_file::{DatasetFile, check_cleaning, check_rows};
+use crate::options::{DatasetOptions, Existing, VocabularyFrom};
 use crate::output::Output;
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
 use crate::vocabulary::{most_frequent, recounted};
@@ -31,59 +31,6 @@ const ROWS_SHOWN: u64 = 1 << 10;
 
 /// Why an existing file without a manifest is not replaced.
 const NO_MANIFEST: &str = "no manifest in its folder lists it";
-
-/// Options of the dataset to make.
-#[derive(Clone, Debug)]
-pub struct DatasetOptions {
-    /// The path or URL of the dataset.
-    pub out: Output,
-    /// The source of its vocabulary.
-    pub vocabulary: VocabularyFrom,
-    /// A dataset whose texts are excluded.
-    pub without: Option<DatasetFile>,
-    /// Number of ids per row of a padded copy, if one is to be made.
-    pub padded: Option<u64>,
-    /// What happens to an existing dataset that differs.
-    pub existing: Existing,
-}
-
-/// What happens to an existing dataset that differs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// It is kept, and the new one is refused.
-    Keep,
-    /// It is replaced, if its SHA-256 is the one in the manifest beside it.
-    Replace,
-}
-
-impl Existing {
-    /// `Replace` if a flag such as --force was passed, otherwise `Keep`.
-    pub fn replaced_if(force: bool) -> Self {
-        if force { Self::Replace } else { Self::Keep }
-    }
-}
-
-/// The source of a vocabulary.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum VocabularyFrom {
-    /// The most frequent words of this data, at most this number.
-    Frequency(u64),
-    /// The whole vocabulary of another dataset, in its order.
-    Dataset(DatasetFile),
-}
-
-/// Default maximum number of words in the vocabulary.
-const VOCABULARY_SIZE: u64 = 10_000;
-
-impl VocabularyFrom {
-    /// The vocabulary of `dataset` if a dataset is passed, otherwise the most frequent words.
-    pub fn asked(dataset: Option<DatasetFile>, words_max: Option<u64>) -> Self {
-        match dataset {
-            Some(dataset) => Self::Dataset(dataset),
-            None => Self::Frequency(words_max.unwrap_or(VOCABULARY_SIZE)),
-        }
-    }
-}
 
 /// A dataset to be made, whose path and settings are fixed.
 pub struct Making<'a> {
@@ -420,33 +367,6 @@ impl<'a> Making<'a> {
     }
 }
 
-/// The hashes of texts can be compared only if both datasets were cleaned by the same rules.
-fn check_cleaning(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
-    let pairs = [
-        ("the cleaning version", there.cleaning_version.to_string(), here.cleaning_version.to_string()),
-        ("the Unicode version", there.unicode_version.clone(), here.unicode_version.clone()),
-    ];
-    match pairs.into_iter().find(|(_, found, expected)| found != expected) {
-        None => Ok(()),
-        Some((what, found, expected)) => {
-            Err(Error::OtherCleaning { path: path.to_owned(), what, found, expected })
-        }
-    }
-}
-
-/// Rows that share a vocabulary must have the same settings.
-fn check_rows(path: &Path, there: &Settings, here: &Settings) -> Result<()> {
-    there.difference(here).map_or(Ok(()), |difference| {
-        Err(Error::OtherRows {
-            path: path.to_owned(),
-            what: difference.setting,
-            found: difference.ours,
-            expected: difference.theirs,
-            flags: there.flags(),
-        })
-    })
-}
-
 /// A complete dataset that still has a temporary name.
 struct Built {
     file: TempPath,
@@ -456,33 +376,4 @@ struct Built {
 
 fn go_on(content: &impl DatasetContent) -> Result<()> {
     if content.is_interrupted() { Err(Error::Interrupted) } else { Ok(()) }
-}
-
-/// Reads back the dataset that was just written. Returns its card, or an error.
-fn verified(
-    file: &Path,
-    digests: Digests,
-    settings: &DatasetSettings,
-    n_rows: u64,
-    go_on: impl FnMut(u64) -> Result<()>,
-) -> Result<Card> {
-    let unverified = |found| Error::Unverified { path: file.to_owned(), found };
-    // Keeps only the description of the error, because the remedy for a file from another program does not
-    // apply to a file that was just written.
-    let said = |error: dataset::Error| match error {
-        dataset::Error::Damaged { part, .. } => unverified(format!("{part} does not match its digest")),
-        dataset::Error::Broken { thing, found, expected, .. } => {
-            unverified(format!("{thing} is {found}, expected {expected}"))
-        }
-        other => unverified(chain(&other)),
-    };
-    let written = DatasetReader::open(file).map_err(said)?;
-    if written.digests() != digests || written.settings() != settings || written.n_rows() != n_rows {
-        return Err(unverified("other sizes, settings or digests".to_owned()));
-    }
-    // Building the card reads and checks the whole file.
-    describe_while(&written, go_on).map_err(|error| match error {
-        Error::Interrupted => error,
-        other => unverified(chain(&other)),
-    })
 }

@@ -8,7 +8,7 @@ use store::S3Options;
 
 use crate::error::{Error, Result};
 use crate::input_file::DatasetFile;
-use crate::make::Existing;
+use crate::options::Existing;
 
 /// The path or the URL of a dataset.
 #[derive(Clone, Debug)]

@@ -1,0 +1,57 @@
+//! Options of a dataset to make.
+
+use crate::input_file::DatasetFile;
+use crate::output::Output;
+
+/// Options of the dataset to make.
+#[derive(Clone, Debug)]
+pub struct DatasetOptions {
+    /// The path or URL of the dataset.
+    pub out: Output,
+    /// The source of its vocabulary.
+    pub vocabulary: VocabularyFrom,
+    /// A dataset whose texts are excluded.
+    pub without: Option<DatasetFile>,
+    /// Number of ids per row of a padded copy, if one is to be made.
+    pub padded: Option<u64>,
+    /// What happens to an existing dataset that differs.
+    pub existing: Existing,
+}
+
+/// What happens to an existing dataset that differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// It is kept, and the new one is refused.
+    Keep,
+    /// It is replaced, if its SHA-256 is the one in the manifest beside it.
+    Replace,
+}
+
+impl Existing {
+    /// `Replace` if a flag such as --force was passed, otherwise `Keep`.
+    pub fn replaced_if(force: bool) -> Self {
+        if force { Self::Replace } else { Self::Keep }
+    }
+}
+
+/// The source of a vocabulary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VocabularyFrom {
+    /// The most frequent words of this data, at most this number.
+    Frequency(u64),
+    /// The whole vocabulary of another dataset, in its order.
+    Dataset(DatasetFile),
+}
+
+/// Default maximum number of words in the vocabulary.
+const VOCABULARY_SIZE: u64 = 10_000;
+
+impl VocabularyFrom {
+    /// The vocabulary of `dataset` if a dataset is passed, otherwise the most frequent words.
+    pub fn asked(dataset: Option<DatasetFile>, words_max: Option<u64>) -> Self {
+        match dataset {
+            Some(dataset) => Self::Dataset(dataset),
+            None => Self::Frequency(words_max.unwrap_or(VOCABULARY_SIZE)),
+        }
+    }
+}
