@@ -309,10 +309,6 @@ class Node(threading.Thread):
             with open(folder / "stderr", "a") as stderr:
                 stderr.write(f"Command exiting with ret '{code}'\n")
         took = time.monotonic() - begin
-        if not died:
-            # The last line of command-runner.jar.
-            with open(folder / "stderr", "a") as stderr:
-                stderr.write(f"Command exiting with ret '{code}'\n")
         self.write_controller(name, step, args, code, took)
         self.push_streams(name, folder)
         if died:
