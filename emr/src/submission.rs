@@ -15,6 +15,7 @@
 //! may create a second cluster. Every process that finds two clusters with the tag keeps the one that was created
 //! first and terminates the other. Their steps write to one run, whose shards are committed once.
 
+mod creation;
 mod election;
 mod records;
 
@@ -27,16 +28,13 @@ use program::exit::notice;
 use progress::ProgressBars;
 use store::Store;
 
-use crate::client::{Created, Emr, Failure, Which};
+use crate::client::{Emr, Failure, Which};
 use crate::cluster::{self, Cluster, Step};
 use crate::interrupt::Interrupt;
 use crate::job::RUN_TAG;
 
 use election::{Attempt, Outcome};
 pub use records::{Error, enroll};
-
-/// Maximum number of tries to create a cluster or to add steps, if the responses are lost.
-const TRIES: u32 = 3;
 
 /// Longest time between two requests for a state.
 const INTERVAL_MAX: Duration = Duration::from_secs(10);
@@ -333,65 +331,42 @@ impl Submission<'_> {
         Ok(self.request(mandate, "the steps were added", send, added)?.is_some())
     }
 
-    /// Sends a request that creates something. If its response is lost, the request is sent again only if `find` does not
-    /// find the result in time. `None` if the mandate has expired. After a lost response no error proves that nothing
-    /// was created.
-    fn request<T>(
-        &self,
-        mandate: &election::Mandate,
-        what: &'static str,
-        send: impl Fn(&dyn Fn() -> bool) -> Result<Created<T>, Failure>,
-        find: impl Fn() -> Result<Option<T>, Error>,
-    ) -> Result<Option<T>, Error> {
-        let mut lost = None;
-        let created = self.try_request(mandate, what, &send, &find, &mut lost);
-        created.map_err(|error| if lost.is_some() { Error::unknown(&error, what) } else { error })
-    }
-
-    fn try_request<T>(
-        &self,
-        mandate: &election::Mandate,
-        what: &'static str,
-        send: &dyn Fn(&dyn Fn() -> bool) -> Result<Created<T>, Failure>,
-        find: &dyn Fn() -> Result<Option<T>, Error>,
-        lost: &mut Option<Failure>,
-    ) -> Result<Option<T>, Error> {
-        let may_send = || mandate.is_valid(self.store).unwrap_or_default();
-        for _ in 0..TRIES {
-            if !mandate.is_valid(self.store)? {
-                return Ok(None);
-            }
-            match send(&may_send)? {
-                Created::Confirmed(created) => return Ok(Some(created)),
-                Created::Unknown(failure) => {
-                    self.progress.notice(&format!("{failure}; checking whether {what}"));
-                    *lost = Some(failure);
-                    if let Some(found) = self.find_within(self.pace.listing, find)? {
-                        return Ok(Some(found));
-                    }
-                }
-            }
-        }
-        Err(lost.clone().map_or(Error::NoAttempts, Error::Emr))
-    }
-
-    fn find_within<T>(
-        &self,
-        limit: Duration,
-        find: &dyn Fn() -> Result<Option<T>, Error>,
-    ) -> Result<Option<T>, Error> {
-        let mut waited = Duration::ZERO;
-        loop {
-            let found = find()?;
-            if found.is_some() || waited >= limit {
-                return Ok(found);
-            }
-            self.pause(self.pace.interval)?;
-            waited += self.pace.interval;
-        }
-    }
-
     fn pause(&self, time: Duration) -> Result<(), Error> {
         if self.interrupt.sleep(time) { Err(Error::Interrupted) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Times;
+
+    #[test]
+    fn the_times_that_prevent_a_second_cluster_do_not_depend_on_the_interval() {
+        for seconds in [0.1, 10.0, 600.0] {
+            let pace = Pace::of(Duration::from_secs_f64(seconds));
+            assert_eq!((pace.listing, pace.takeover), (LISTING, TAKEOVER));
+            assert!(pace.interval <= pace.listing);
+        }
+    }
+
+    #[test]
+    fn the_steps_of_a_job_are_those_of_its_last_submission_and_without_a_job_all() {
+        let names = ["Hadoop job of a", "merge of a", "Hadoop job of b", "Hadoop job of a", "merge of a"];
+        let step = |(n, name): (usize, &str)| Step {
+            id: format!("s-{n}"),
+            name: name.to_owned(),
+            state: StepState::Pending,
+            reason: None,
+            log_file: None,
+            times: Times::default(),
+        };
+        let steps: Vec<Step> = names.into_iter().enumerate().map(step).collect();
+        let ids = |run_id: &str| -> Vec<String> {
+            steps_of(steps.clone(), run_id).into_iter().map(|step| step.id).collect()
+        };
+        assert_eq!(ids("of a"), ["s-3", "s-4"]);
+        assert_eq!(ids("of b"), ["s-2"]);
+        assert_eq!(ids("").len(), 5);
     }
 }
