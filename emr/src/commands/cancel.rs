@@ -1,11 +1,12 @@
 //! `emr cancel`: cancels the steps of a job. The cluster remains.
 
+use aws_sdk_emr::types::StepState;
 use clap::Args;
 use serde::Serialize;
 
 use super::subject::Subject;
 use crate::Error;
-use crate::cluster::{has_ended, step_has_ended};
+use crate::cluster::has_ended;
 use crate::follow::State;
 
 const EXAMPLES: &str = "\
@@ -44,7 +45,9 @@ struct Document {
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let found = arguments.subject.find()?;
     let state = State::of(&found.emr, &found.cluster, &found.run_id())?;
-    let open = state.steps.iter().filter(|step| !step_has_ended(&step.state));
+    // EMR refuses to cancel a step that is being cancelled.
+    let open =
+        state.steps.iter().filter(|step| matches!(step.state, StepState::Pending | StepState::Running));
     let open: Vec<String> = open.map(|step| step.id.clone()).collect();
     let refused = match open.is_empty() || has_ended(&state.cluster.state) {
         true => Vec::new(),
