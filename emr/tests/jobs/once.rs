@@ -65,6 +65,15 @@ fn a_job_that_is_started_twice_after_its_cluster_died_is_one_cluster_and_one_dat
     assert!(again.stderr.contains("already exists, made from this run; nothing to do"), "{}", again.stderr);
     assert_eq!(document(&again), watched);
     assert_eq!(world.clusters("once"), clusters);
+    // EMR forgets clusters after two months; the dataset is the result.
+    for (record, content) in [
+        ("attempt-3", json!({"attempt": 3, "holder": "later-host.7.x", "takeover_s": 2.0})),
+        ("cluster-3", json!({"cluster": "j-0123456789ABC"})),
+    ] {
+        world.emr.put(&format!("runs/once/job/{record}.json"), content.to_string().as_bytes());
+    }
+    let later = document(&world.emr("run", &job, &["--json"]).succeeded());
+    assert_eq!((&later["result"], &later["cluster"]), (&watched["result"], &Value::Null));
 
     let dataset = world.emr.get("datasets/once.h5").unwrap();
     the_other_runners_write(&world, &dataset, &watched["result"]["sha256"]);
