@@ -182,6 +182,16 @@ fn a_job_that_completed_has_no_failure_but_its_repeated_attempts_are_explained()
     fs::write(&log, completed).unwrap();
     let finished = run(&mut emr(&["diagnose", log.to_str().unwrap()]), b"").succeeded();
     assert_eq!(finished.said(), "result     no log reports a failure\nlogs       1 read\n");
+    // YARN also ends containers of jobs that complete.
+    let ended = "[2026-11-23 04:32:40.730]Container exited with a non-zero exit code 143.";
+    for (text, expected) in [
+        (format!("{ended}\n{completed}"), "no log reports a failure"),
+        (ended.to_owned(), "[container-failed]"),
+    ] {
+        fs::write(&log, text).unwrap();
+        let finished = run(&mut emr(&["diagnose", log.to_str().unwrap()]), b"").succeeded().said();
+        assert!(finished.contains(expected), "{finished}");
+    }
     fs::write(&log, format!("{BAD_LINES}\n{completed}")).unwrap();
     let finished = run(&mut emr(&["diagnose", log.to_str().unwrap()]), b"").succeeded().said();
     assert!(

@@ -28,6 +28,8 @@ pub enum Kind {
     Cause,
     /// The failure itself, such as an exit code. It is reported only if no rule names a cause.
     Symptom,
+    /// The end of a container. It is a symptom only if the job failed: YARN also ends containers of jobs that complete.
+    ContainerEnd,
 }
 
 /// Maximum number of characters of a captured value in a message.

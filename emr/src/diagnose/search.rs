@@ -187,7 +187,12 @@ impl Search {
     fn finish(mut self, listing: &Listing) -> Report {
         let has_cause = self.has_cause();
         let rules = &self.rules;
-        self.found.retain(|&at, _| !has_cause || rules[at].kind == Kind::Cause);
+        let has_completed = self.state.has_completed && !self.state.has_failed;
+        self.found.retain(|&at, _| match rules[at].kind {
+            Kind::Cause => true,
+            Kind::Symptom => !has_cause,
+            Kind::ContainerEnd => !has_cause && !has_completed,
+        });
         if !has_cause {
             // All symptoms are of the same failure: the first one says most.
             while self.found.len() > 1 {
@@ -204,7 +209,7 @@ impl Search {
         ) {
             block.evidence.push(message);
         }
-        report.has_completed = self.state.has_completed && !self.state.has_failed;
+        report.has_completed = has_completed;
         report.outcome = if listing.logs.is_empty() {
             Outcome::NoLog
         } else if !report.causes.is_empty() {

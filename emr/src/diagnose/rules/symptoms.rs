@@ -1,7 +1,8 @@
 //! Failures whose cause another line states. These rules apply if no rule names a cause.
 
 use super::{ANY, NODES, TASKS};
-use crate::diagnose::rule::{Kind::Symptom, Rule};
+use crate::diagnose::rule::Kind::{ContainerEnd, Symptom};
+use crate::diagnose::rule::Rule;
 
 pub(super) const RULES: &[Rule] = &[
     exit_code(
@@ -81,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "task-killed",
         places: ANY,
-        kind: Symptom,
+        kind: ContainerEnd,
         pattern: r"subprocess failed with code 143\b|Container killed on request\. Exit code is 143",
         cause: "YARN ended a task (SIGTERM)",
         remedy: "check for a timeout, for lost nodes and for memory limits in the log of the job client",
@@ -97,7 +98,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         id: "container-failed",
         places: NODES,
-        kind: Symptom,
+        kind: ContainerEnd,
         pattern: r"Container exited with a non-zero exit code (?P<code>\d+)|AM Container for \S+ exited with\s+exitCode: (?P<am>-?\d+)",
         cause: "a container exited with code {code}{am}",
         remedy: "read the logs of the container: stderr, prelaunch.err and syslog",
