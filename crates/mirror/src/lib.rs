@@ -1,7 +1,7 @@
 //! Copies folders to a prefix of a store, whole or not at all, and back.
 //!
 //! A [`Bundle`] is a list of files and one last file. It is complete if the last object exists; readers ignore
-//! an incomplete one. [`fetch`] copies the objects that a list `SHA256SUMS` names and compares them with it;
+//! an incomplete one. [`fetch()`] copies the objects that a list `SHA256SUMS` names and compares them with it;
 //! [`fetch_cached`] does so once per machine. A [`Claim`] makes one process the writer of a prefix. An [`Upload`]
 //! runs beside the work whose results it stores.
 //!

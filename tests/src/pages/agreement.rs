@@ -6,7 +6,7 @@
 //! number of threads.
 
 /// Maximum difference of a loss, an accuracy or a score of a small training.
-const TOLERANCE: f64 = 0.25;
+pub const TOLERANCE: f64 = 0.25;
 
 /// How numbers with a decimal point are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
