@@ -52,7 +52,7 @@ fn a_slow_upload_keeps_reporting_progress() {
     // So large that the buffers of the operating system cannot hold it.
     let proxy = FaultProxy::start(server.address(), |request| {
         let is_shard = request.method == "PUT" && request.target.contains("/data/");
-        if is_shard { Fault::SlowRead(1_000_000, Duration::from_millis(300)) } else { Fault::None }
+        if is_shard { Fault::SlowRead(1_000_000, Duration::from_millis(600)) } else { Fault::None }
     })
     .unwrap();
     let texts = (0..1_000_000_u32).map(|n| format!("{}\t0,0,0,0,1\n", word_of(n)));
