@@ -181,18 +181,21 @@ mod tests {
             round_trip(&large, spare);
         }
 
+        /// The decoder alone cannot promise this: Adler's checksum in the zlib frame is equal for some chunks
+        /// that differ in three elements, which one flipped bit of a back reference can cause.
         #[test]
-        fn a_flipped_bit_never_decodes_to_other_elements(
+        fn a_flipped_bit_changes_the_checksum(
             elements in prop::collection::vec(0u32..100, 1..300),
             bit in any::<usize>(),
         ) {
             let mut stored = encoded(&elements, elements.len());
             let bit = bit % (8 * stored.len());
             stored[bit / 8] ^= 1 << (bit % 8);
+            let (compressed, checksum) = stored.split_at(stored.len() - CHECKSUM_BYTES);
+            prop_assert_ne!(&fletcher32(compressed).to_le_bytes(), checksum);
+            // Without the caller's digest the bytes are hostile: an answer or a refusal, but an end.
             let mut read = vec![0u32; elements.len()];
-            if Decoder::default().decode(&stored, elements.len(), &mut read).is_some() {
-                prop_assert_eq!(read, elements);
-            }
+            let _ = Decoder::default().decode(&stored, elements.len(), &mut read);
         }
     }
 
