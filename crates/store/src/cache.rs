@@ -8,7 +8,7 @@
 //! system releases the lock when its process exits. Entries are never deleted; the whole folder may be, at any time.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::naming::{Hidden, make_folder};
 use crate::s3::{Found, S3Store};
+use crate::sha256::{hex, of_file};
 use crate::{Error, S3Options};
 
 /// Variables that name the folder of the cache, with what is appended to each.
@@ -270,26 +271,6 @@ fn newest(folder: &Path) -> Option<(i64, i64, u64)> {
 fn read_digest(path: &Path) -> Option<String> {
     let digest = fs::read_to_string(path).ok()?;
     (digest.len() == SHA256_DIGITS && digest.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(digest)
-}
-
-/// The SHA-256 and the size of a file.
-fn of_file(path: &Path) -> io::Result<(String, u64)> {
-    let mut file = File::open(path)?;
-    let (mut hasher, mut bytes) = (Sha256::new(), 0);
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((hex(&hasher.finalize()), bytes)),
-            n => {
-                hasher.update(&buffer[..n]);
-                bytes += n as u64;
-            }
-        }
-    }
-}
-
-fn hex(digest: &[u8]) -> String {
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

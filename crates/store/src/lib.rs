@@ -32,6 +32,7 @@ mod objects;
 mod options;
 mod run_url;
 mod s3;
+mod sha256;
 mod web;
 
 pub mod amazon;

@@ -33,6 +33,7 @@ use program::progress::Progress;
 use tokio::runtime::Runtime;
 
 pub use clock::ServiceClock;
+pub(crate) use connect::runtime;
 
 use crate::key::folder_of_prefix;
 use crate::{Backend, Error, Key, Listed, LocalObject, ObjectContent, ObjectInfo, Put, S3Options};

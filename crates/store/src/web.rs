@@ -25,10 +25,11 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::client::http::HttpConnector;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use tokio::runtime;
 use tokio::time::{sleep, timeout};
 
 use crate::amazon::{READ_LIMIT, chain_of, innermost};
+use crate::s3::runtime;
+use crate::sha256::hex;
 use crate::{Error, WebFailure};
 use response::{Part, Version, has_end};
 use url::WebUrl;
@@ -71,11 +72,7 @@ impl WebFile {
         let (sender, pieces) = sync_channel(PIECES);
         let file = self.clone();
         let fetch = move || {
-            let runtime = runtime::Builder::new_current_thread().enable_all().build();
-            let ended = match runtime {
-                Ok(runtime) => runtime.block_on(Fetch::of(&file, &sender).run()),
-                Err(error) => Err(Error::Runtime(error)),
-            };
+            let ended = runtime().and_then(|runtime| runtime.block_on(Fetch::of(&file, &sender).run()));
             if let Err(error) = ended {
                 // The reader may have been dropped.
                 let _ = sender.send(Err(error));
@@ -305,7 +302,7 @@ impl<'a> Fetch<'a> {
     /// Compares the whole file with its digests.
     fn check(self) -> Result<(), Error> {
         let stated = self.version.as_ref().and_then(|version| version.sha256.as_ref());
-        let found: String = self.hasher.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let found = hex(&self.hasher.clone().finalize());
         match self.file.sha256.iter().chain(stated).find(|expected| **expected != found) {
             None => Ok(()),
             Some(expected) => {

@@ -18,7 +18,7 @@ const REGION: &str = "us-east-1";
 /// Variables of AWS tools that name an endpoint.
 const ENDPOINT_VARIABLES: [&str; 2] = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"];
 
-pub(super) fn runtime() -> Result<Runtime, Error> {
+pub(crate) fn runtime() -> Result<Runtime, Error> {
     runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)
 }
 
