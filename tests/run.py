@@ -33,6 +33,9 @@ LONG = [("trainer", "program"), ("tests", "pipe"), ("trainer", "pytorch"), ("tra
 N_SLOWEST = 10
 # Folders with tests in Python, by their names among packages: where the tests are.
 PYTHON = {"python": "python/tests", "bootstrap": "tests/bootstrap"}
+# Property tests have the same cases in each run, so that a run fails because of a change, not by chance. `make prove` has
+# other cases in each run.
+SEED = {} if "PROVE" in os.environ else {"PROPTEST_RNG_SEED": "1"}
 # An unstable option of libtest that reports the duration of each test. It does not affect compilation.
 REPORT_TIME = ["-Z", "unstable-options", "--report-time"]
 TIMED = re.compile(r"^test (.*?)(?: - should panic)? \.\.\. .*<([0-9.]+)s>$", re.MULTILINE)
@@ -115,7 +118,7 @@ def environment(folders):
     """Returns the environment that cargo sets for tests, including the library folders of build scripts."""
     paths = [*dict.fromkeys(folders), os.environ.get("LD_LIBRARY_PATH", "")]
     # Tests do not build the programs again (tests/src/programs.rs).
-    return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths)), "PROGRAMS_ARE_BUILT": "1", "RUSTC_BOOTSTRAP": "1"}
+    return SEED | os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths)), "PROGRAMS_ARE_BUILT": "1", "RUSTC_BOOTSTRAP": "1"}
 
 
 class Runs:
