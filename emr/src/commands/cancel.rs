@@ -19,8 +19,9 @@ Examples:
 
 /// Cancel the steps of a job
 ///
-/// A running step is stopped. Committed shards remain, and emr run continues the job. A cluster that was created
-/// for the job ends by itself; another cluster remains.
+/// A running step is stopped: EMR ends its Hadoop client. On a cluster that remains, the YARN application of the step
+/// may continue until `yarn application -kill` ends it. Committed shards remain, and emr run continues the job. A
+/// cluster that was created for the job ends by itself; another cluster remains.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub struct Arguments {
@@ -38,6 +39,8 @@ struct Document {
     cluster: String,
     cancelled: Vec<String>,
     refused: Vec<String>,
+    /// Whether one of the cancelled steps was running.
+    was_running: bool,
     stays: bool,
 }
 
@@ -54,9 +57,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
         false => found.emr.cancel_steps(&found.cluster, &open)?,
     };
     let is_refused = |step: &String| refused.iter().any(|line| line.starts_with(step.as_str()));
-    let cancelled = open.into_iter().filter(|step| !is_refused(step)).collect();
+    let cancelled: Vec<String> = open.into_iter().filter(|step| !is_refused(step)).collect();
+    let mut running = state.steps.iter().filter(|step| step.state == StepState::Running);
+    let was_running = running.any(|step| cancelled.contains(&step.id));
     let (cluster, stays) = (found.cluster, state.cluster.stays && !has_ended(&state.cluster.state));
-    let document = Document { cluster, cancelled, refused, stays };
+    let document = Document { cluster, cancelled, refused, was_running, stays };
     super::print(arguments.json, &document, || document.text())?;
     match document.refused.len() {
         0 => Ok(()),
@@ -66,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 
 impl Document {
     fn text(&self) -> String {
-        let Self { cluster, cancelled, refused, stays } = self;
+        let Self { cluster, cancelled, refused, was_running, stays } = self;
         let mut text = match cancelled.len() {
             0 => format!("{cluster}: no step to cancel\n"),
             n => format!("{cluster}: {n} steps cancelled: {}\n", cancelled.join(", ")),
@@ -74,10 +79,33 @@ impl Document {
         for line in refused {
             text += &format!("{cluster}: EMR refused to cancel {line}\n");
         }
+        if *stays && *was_running {
+            text += &format!(
+                "{cluster}: the YARN application of the running step may continue; on the primary node, yarn application \
+                 -list shows it and yarn application -kill ends it\n"
+            );
+        }
         if *stays {
             text +=
                 &format!("{cluster}: remains and costs money; emr terminate --cluster {cluster} ends it\n");
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_running_step_of_a_cluster_that_remains_may_leave_its_application() {
+        let text = |was_running, stays| {
+            let (cluster, cancelled) = ("j-1".to_owned(), vec!["s-1".to_owned()]);
+            Document { cluster, cancelled, refused: Vec::new(), was_running, stays }.text()
+        };
+        assert_eq!(text(true, false), "j-1: 1 steps cancelled: s-1\n");
+        let remains = "j-1: remains and costs money; emr terminate --cluster j-1 ends it\n";
+        assert_eq!(text(false, true), format!("j-1: 1 steps cancelled: s-1\n{remains}"));
+        assert!(text(true, true).contains("yarn application -kill"));
     }
 }

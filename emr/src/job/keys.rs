@@ -101,7 +101,7 @@ pub const KEYS: &[Key] = &[
     key("input", "line-bytes-max", Kind::NumberOrText, "`mapper --line-bytes-max`."),
     key("input", "bad-lines-max", Kind::Amount, "`--bad-lines-max` of `mapper` and `merge`."),
     key("rows", "profile", Kind::Text, "`reducer --profile`."),
-    key("rows", "stopwords", Kind::Text, "`reducer --stopwords`. A file is sent to all tasks."),
+    key("rows", "stopwords", Kind::Text, "`reducer --stopwords`. A local file is sent to all tasks."),
     key("rows", "max-tokens", Kind::Number, "`reducer --max-tokens`."),
     key("rows", "keep", Kind::Text, "`reducer --keep`."),
     key("rows", "positive-from", Kind::Number, "`reducer --positive-from`."),

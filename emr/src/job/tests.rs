@@ -49,6 +49,12 @@ fn programs_get_the_flags_of_the_job_file() {
 }
 
 #[test]
+fn a_list_of_stop_words_in_s3_is_passed_on() {
+    let in_s3 = job(&format!("{SMALL}[rows]\nstopwords = \"s3://bucket/words.txt\"\n"));
+    assert_eq!(in_s3.reducer_flags(), ["--stopwords", "s3://bucket/words.txt"]);
+}
+
+#[test]
 fn relative_paths_are_relative_to_the_job_file() {
     let small = job(SMALL);
     assert_eq!(small.run, Place::Local("/jobs/run".into()));

@@ -231,7 +231,9 @@ impl Values<'_> {
 
     fn rows(&mut self, mut table: BTreeMap<String, Value>) -> Rows {
         let named = ["nltk", "nltk-negations", "none"];
-        let file = table.get("stopwords").map(Value::text).filter(|list| !named.contains(&list.as_str()));
+        // Reducers read a list in S3 by themselves.
+        let is_file = |list: &String| !named.contains(&list.as_str()) && !list.starts_with("s3://");
+        let file = table.get("stopwords").map(Value::text).filter(is_file);
         let stop_words = file.map(|file| self.folder.join(file));
         if let Some(path) = &stop_words {
             table.insert("stopwords".to_owned(), Value::Text(path.display().to_string()));
