@@ -1,7 +1,7 @@
 //! Converts scores into a ROC curve and a calibration curve.
 
 use crate::RowScore;
-use crate::metrics::Scoring;
+use crate::decision::Decision;
 
 /// Maximum points of a drawn ROC curve.
 const ROC_POINTS: usize = 200;
@@ -55,10 +55,11 @@ pub struct Calibration {
 }
 
 /// The calibration of these scores; `None` if scores are not probabilities.
-pub fn calibration(scoring: Scoring, scores: &[RowScore]) -> Option<Calibration> {
+pub fn calibration(decision: impl Into<Decision>, scores: &[RowScore]) -> Option<Calibration> {
+    let decision = decision.into();
     let mut sums = [(0u64, 0.0, 0u64); BINS];
     for row in scores {
-        let probability = scoring.probability(row.score)?;
+        let probability = decision.probability(row.score)?;
         let bin = &mut sums[((probability * BINS as f64) as usize).min(BINS - 1)];
         bin.0 += 1;
         bin.1 += probability;
@@ -76,6 +77,7 @@ pub fn calibration(scoring: Scoring, scores: &[RowScore]) -> Option<Calibration>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::Scoring;
 
     fn rows(scores: &[(f32, u8)]) -> Vec<RowScore> {
         scores.iter().map(|&(score, label)| RowScore { row: 0, label, score }).collect()

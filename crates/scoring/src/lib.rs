@@ -1,14 +1,23 @@
 //! Converts scores of rows into metrics and curves, for any model. [`Scoring`] defines the meaning of a model's
-//! outputs. [`Tally`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
-//! [`roc`] and [`calibration`] compute the curves.
+//! outputs, and [`Decision`] adds the model's calibration and threshold, which [`calibrate`] and [`Threshold::best`]
+//! choose. [`Tally`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
+//! [`intervals()`] computes their confidence intervals. [`roc`] and [`calibration`] compute the curves.
 
+mod calibration;
 mod curves;
+mod decision;
 mod error;
+mod intervals;
 mod metrics;
+mod threshold;
 
+pub use calibration::{Calibrator, Method, brier, calibrate, temperature};
 pub use curves::{BINS, Bin, Calibration, calibration, roc};
+pub use decision::Decision;
 pub use error::{Error, Result};
+pub use intervals::{Interval, Intervals, intervals, of_auc, of_counts, of_mean};
 pub use metrics::{Confusion, LargerClass, Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
+pub use threshold::{Criterion, Threshold};
 
 /// A model's result for one row.
 #[derive(Clone, Copy, Debug, PartialEq)]

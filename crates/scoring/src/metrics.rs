@@ -20,6 +20,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::decision::Decision;
 use crate::error::{Error, Result};
 
 /// The meaning of a model's outputs for a row.
@@ -136,13 +137,13 @@ const LOSS_LIMBS: usize = 4;
 
 impl Tally {
     /// Adds a row: its score from [`Scoring::score`], its label and its unweighted loss.
-    pub fn add(&mut self, scoring: Scoring, score: f32, label: u8, loss: f64) {
+    pub fn add(&mut self, decision: impl Into<Decision>, score: f32, label: u8, loss: f64) {
         if !score.is_finite() || !loss.is_finite() {
             self.not_finite += 1;
             return;
         }
         let Confusion { true_negative, false_positive, false_negative, true_positive } = &mut self.confusion;
-        *match (label, scoring.is_positive(score)) {
+        *match (label, decision.into().is_positive(score)) {
             (0, false) => true_negative,
             (0, true) => false_positive,
             (_, false) => false_negative,
