@@ -1,7 +1,7 @@
 //! Lines of Python literals through one parser in sequence, compared with a parser based on regular expressions.
 #![no_main]
 
-use corpus::format::Fields;
+use corpus::format::{FieldPath, FieldPaths, Fields};
 use corpus::literal::LiteralParser;
 use corpus::review::{DEPTH_MAX, Entry, Rating, Reject};
 use libfuzzer_sys::fuzz_target;
@@ -11,25 +11,41 @@ mod naive_literal;
 use naive_literal::Value;
 
 fuzz_target!(|data: &[u8]| {
-    let mut parser = LiteralParser::new(Fields::default());
-    for line in String::from_utf8_lossy(data).split(['\n', '\r']) {
-        let review = parser.parse(line).and_then(Entry::review);
-        let review = review.map(|review| (review.text.to_owned(), review.rating.stars()));
-        assert_eq!(review, naive(line), "{line:?}");
+    let list: FieldPaths = "reviewText,summary.reviewText,overall".parse().expect("a list of paths");
+    let rating = "summary.overall".parse().expect("a path");
+    for fields in [Fields::default(), Fields { text: list.0, rating }] {
+        let mut parser = LiteralParser::new(&fields);
+        for line in String::from_utf8_lossy(data).split(['\n', '\r']) {
+            let review = parser.parse(line).and_then(Entry::review);
+            let review = review.map(|review| (review.text.to_owned(), review.rating.stars()));
+            assert_eq!(review, naive(line, &fields), "{line:?}");
+        }
     }
 });
 
-fn naive(line: &str) -> Result<(String, u8), Reject> {
+fn naive(line: &str, fields: &Fields) -> Result<(String, u8), Reject> {
     let members = naive_literal::dict(line, DEPTH_MAX).ok_or(Reject::BadLine)?;
-    let last = |name: &str| {
-        let is_named = |(key, _): &&(Value, Value)| *key == Value::String(name.to_owned());
-        members.iter().rev().find(is_named).map(|(_, value)| value)
+    let top_level = Value::Dict(members);
+    let field = |path: &FieldPath| path.names().iter().try_fold(&top_level, |value, name| last(value, name));
+    let text = |path| match field(path) {
+        Some(Value::String(text)) => Some(text.as_str()),
+        _ => None,
     };
-    let Some(Value::String(text)) = last("reviewText") else { return Err(Reject::NoText) };
-    let rating = match last("overall") {
+    let texts: Vec<_> = fields.text.iter().filter_map(text).collect();
+    if texts.is_empty() {
+        return Err(Reject::NoText);
+    }
+    let rating = match field(&fields.rating) {
         Some(Value::String(spelled)) => Rating::from_text(spelled),
         Some(Value::Number { value, .. }) => Rating::from_number(*value),
         _ => None,
     };
-    Ok((text.clone(), rating.ok_or(Reject::BadRating)?.stars()))
+    Ok((texts.join(" "), rating.ok_or(Reject::BadRating)?.stars()))
+}
+
+/// The last member with this name, if the value is a dict.
+fn last<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    let Value::Dict(members) = value else { return None };
+    let is_named = |(key, _): &&(Value, Value)| *key == Value::String(name.to_owned());
+    members.iter().rev().find(is_named).map(|(_, value)| value)
 }

@@ -14,8 +14,16 @@ pub enum Value {
     },
     /// `True`, `False`, `None`, or a hashable tuple.
     Other,
-    /// A list, a dict, or a tuple that contains one: not hashable.
+    /// A dict with its members: not hashable.
+    Dict(Vec<(Value, Value)>),
+    /// A list, or a tuple that contains a list or a dict: not hashable.
     Unhashable,
+}
+
+impl Value {
+    fn is_hashable(&self) -> bool {
+        !matches!(self, Self::Dict(_) | Self::Unhashable)
+    }
 }
 
 /// Returns the members of the dict of a line; `None` if it is not a dict or exceeds the depth.
@@ -196,7 +204,7 @@ impl Tokens {
                 let (mut elements, has_comma) = self.elements(depth, ')')?;
                 if elements.len() == 1 && !has_comma {
                     elements.pop()
-                } else if elements.contains(&Value::Unhashable) {
+                } else if !elements.iter().all(Value::is_hashable) {
                     Some(Value::Unhashable)
                 } else {
                     Some(Value::Other)
@@ -204,7 +212,7 @@ impl Tokens {
             }
             Token::Mark('{') => {
                 self.next -= 1;
-                self.members(depth + 1).map(|_| Value::Unhashable)
+                self.members(depth + 1).map(Value::Dict)
             }
             Token::Mark(_) => None,
         }
@@ -232,7 +240,7 @@ impl Tokens {
         let mut members = Vec::new();
         while !self.is_next('}') {
             let key = self.value(depth)?;
-            if key == Value::Unhashable || !self.is_next(':') {
+            if !key.is_hashable() || !self.is_next(':') {
                 return None;
             }
             members.push((key, self.value(depth)?));

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use corpus::format::Preset;
+use corpus::format::{FieldPaths, Preset};
 use program::location::Location;
 use program::place::local_path;
 use program::size::parse_size;
@@ -383,9 +383,11 @@ pub struct Predict {
     /// amazon2014, amazon2018, amazon2023 or yelp.
     #[arg(long, value_name = "NAME", help_heading = "Input")]
     pub preset: Option<Preset>,
-    /// JSON field of the text [default: reviewText]
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
-    pub text_field: Option<String>,
+    /// JSON fields of the text [default: reviewText]
+    ///
+    /// As in sentimill: summary,reviewText joins two fields, data.text leads into an object.
+    #[arg(long, value_name = "LIST", help_heading = "Input")]
+    pub text_field: Option<FieldPaths>,
     /// polarity-csv: also read the title column
     ///
     /// The title is prepended to the text.

@@ -1,7 +1,7 @@
 //! Flags for the format of lines, shared by all programs that read lines.
 
 use clap::Args;
-use corpus::format::{Asked, ClassRatings, Format, FormatName, Preset};
+use corpus::format::{Asked, ClassRatings, FieldPath, FieldPaths, Format, FormatName, Preset};
 use program::exit::Exit;
 
 /// The format of the lines.
@@ -19,14 +19,17 @@ pub struct FormatArguments {
     /// Shorthand for --text-field and --rating-field: amazon2014, amazon2018, amazon2023 or yelp.
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
-    /// json: field of the text [default: reviewText]
-    #[arg(long, value_name = "NAME")]
-    text_field: Option<String>,
+    /// json: fields of the text [default: reviewText]
+    ///
+    /// The texts of several fields are joined by a space: summary,reviewText. A dot leads into an object: data.text.
+    /// In a name, write \. for a dot, \, for a comma and \\ for a backslash.
+    #[arg(long, value_name = "LIST")]
+    text_field: Option<FieldPaths>,
     /// json: field of the rating [default: overall]
     ///
-    /// The field contains a number of stars from 1 to 5.
+    /// One field, as in --text-field. It contains a number of stars from 1 to 5.
     #[arg(long, value_name = "NAME")]
-    rating_field: Option<String>,
+    rating_field: Option<FieldPath>,
     /// Star rating of each class [default: 1=1,2=5]
     ///
     /// For polarity-csv and fasttext. A line whose class has no rating is a bad line.

@@ -1,7 +1,7 @@
 //! Suggests the probable cause of many bad lines, and a remedy.
 
 use crate::classes::UnratedClasses;
-use crate::format::{Format, FormatName};
+use crate::format::{FieldPath, Format, FormatName};
 use crate::ledger::MapperCounts;
 use crate::lines::LineContent;
 
@@ -35,22 +35,25 @@ pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format, classes:
     match format {
         _ if is_most(counts.bad_line) => of_another_format(beginning, format),
         Format::Json(fields) if is_most(counts.no_text) => {
+            let quoted: Vec<_> = fields.text.iter().map(FieldPath::quoted).collect();
+            let (field, them) =
+                if quoted.len() == 1 { ("field", "the field") } else { ("fields", "the fields") };
             format!(
-                "most lines have no text in the field {:?}; name the field with --text-field",
-                fields.text
+                "most lines have no text in the {field} {}; name {them} with --text-field",
+                quoted.join(", ")
             )
         }
         Format::Json(fields) if is_most(counts.bad_rating) => {
             format!(
-                "most lines have no rating from 1 to 5 in the field {:?}; name the field with --rating-field, or \
+                "most lines have no rating from 1 to 5 in the field {}; name the field with --rating-field, or \
                  convert its values",
-                fields.rating
+                fields.rating.quoted()
             )
         }
         Format::Json(fields) if counts.bad_rating == counts.bad() => {
             format!(
-                "the field {:?} has values other than 1 to 5; convert them, for example with jq",
-                fields.rating
+                "the field {} has values other than 1 to 5; convert them, for example with jq",
+                fields.rating.quoted()
             )
         }
         _ if is_most(counts.line_too_long) => {
@@ -96,6 +99,7 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::{FieldPaths, Fields};
 
     fn likely_for(counts: MapperCounts, beginning: &[u8]) -> String {
         likely(&counts, beginning, &Format::default(), &UnratedClasses::default())
@@ -120,6 +124,20 @@ mod tests {
         let blank = MapperCounts { lines: 2, blank: 1, empty_text: 1, ..MapperCounts::default() };
         assert!(likely_for(blank, b"").contains("right input"));
         assert!(likely_for(MapperCounts::default(), b"").contains("program that writes it"));
+    }
+
+    #[test]
+    fn fields_are_named_as_a_user_passes_them() {
+        let list: FieldPaths = r"summary,data.te\.xt".parse().unwrap();
+        let format = Format::Json(Fields { text: list.0, rating: FieldPath::of("a.b") });
+        let cause = |counts| likely(&counts, b"{", &format, &UnratedClasses::default());
+        let no_text = MapperCounts { lines: 10, no_text: 9, ..MapperCounts::default() };
+        assert_eq!(
+            cause(no_text),
+            r#"most lines have no text in the fields "summary", "data.te\.xt"; name the fields with --text-field"#
+        );
+        let bad_rating = MapperCounts { lines: 10, bad_rating: 9, ..MapperCounts::default() };
+        assert!(cause(bad_rating).contains(r#"no rating from 1 to 5 in the field "a\.b";"#));
     }
 
     #[test]

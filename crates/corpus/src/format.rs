@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+pub use crate::fields::{FieldPath, FieldPaths, Fields, NoFieldPath};
 use crate::review::Rating;
 
 /// The format of a line.
@@ -50,22 +51,6 @@ impl Format {
 impl Default for Format {
     fn default() -> Self {
         Self::Json(Fields::default())
-    }
-}
-
-/// The names of the two fields that are read, without escapes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fields {
-    /// The field that holds the text of the review.
-    pub text: String,
-    /// The field that holds the number of stars.
-    pub rating: String,
-}
-
-impl Default for Fields {
-    /// The fields of the Amazon review files of 2014 and 2018.
-    fn default() -> Self {
-        Self { text: "reviewText".into(), rating: "overall".into() }
     }
 }
 
@@ -182,12 +167,11 @@ pub enum Preset {
 impl Preset {
     /// The field names of these files.
     pub fn fields(self) -> Fields {
-        let (text, rating) = match self {
-            Self::Amazon2014 => return Fields::default(),
-            Self::Amazon2023 => ("text", "rating"),
-            Self::Yelp => ("text", "stars"),
-        };
-        Fields { text: text.to_owned(), rating: rating.to_owned() }
+        match self {
+            Self::Amazon2014 => Fields::default(),
+            Self::Amazon2023 => Fields::named("text", "rating"),
+            Self::Yelp => Fields::named("text", "stars"),
+        }
     }
 }
 
@@ -216,10 +200,10 @@ pub struct Asked {
     pub name: FormatName,
     /// The preset, which names both fields.
     pub preset: Option<Preset>,
-    /// The field of the text, which replaces that of the preset.
-    pub text_field: Option<String>,
+    /// The fields of the text, which replace that of the preset.
+    pub text_field: Option<FieldPaths>,
     /// The field of the rating, which replaces that of the preset.
-    pub rating_field: Option<String>,
+    pub rating_field: Option<FieldPath>,
     /// The rating of each class.
     pub class_ratings: Option<ClassRatings>,
     /// Whether the title is prepended to the text.
@@ -235,7 +219,7 @@ impl Asked {
             FormatName::Json => {
                 let preset = self.preset.map(Preset::fields).unwrap_or_default();
                 Format::Json(Fields {
-                    text: self.text_field.unwrap_or(preset.text),
+                    text: self.text_field.map_or(preset.text, |FieldPaths(paths)| paths),
                     rating: self.rating_field.unwrap_or(preset.rating),
                 })
             }
@@ -317,13 +301,9 @@ mod tests {
 
     #[test]
     fn an_explicit_field_overrides_the_preset() {
-        let asked = Asked {
-            preset: "yelp".parse().ok(),
-            rating_field: Some("useful".to_owned()),
-            ..Asked::default()
-        };
-        let fields = Fields { text: "text".to_owned(), rating: "useful".to_owned() };
-        assert_eq!(asked.format(), Ok(Format::Json(fields)));
+        let asked =
+            Asked { preset: "yelp".parse().ok(), rating_field: "useful".parse().ok(), ..Asked::default() };
+        assert_eq!(asked.format(), Ok(Format::Json(Fields::named("text", "useful"))));
         assert_eq!(Asked::default().format(), Ok(Format::default()));
     }
 
@@ -335,7 +315,7 @@ mod tests {
             "--with-title is not used by the format json, only by polarity-csv; remove it or choose another --format"
         );
         let name = FormatName::FastText;
-        let fields = Asked { name, text_field: Some("text".to_owned()), ..Asked::default() };
+        let fields = Asked { name, text_field: "text".parse().ok(), ..Asked::default() };
         assert_eq!(
             fields.format(),
             Err(Misplaced { option: "--text-field", found: "fasttext", expected: "json" })

@@ -7,19 +7,29 @@
 //! - The hex digits of `\u` in skipped strings, which sonic-rs does not check.
 //! - Field names. They are compared after unescaping, and the last of duplicate fields counts, so the walk
 //!   always reaches the end of the line.
+//! - Fields of nested objects, and several text fields (`json/nested.rs`). One text field at the top level, the
+//!   usual case, is returned without a copy.
 //!
 //! The bytes between two values (`, "overall": `) repeat from line to line in one file. The parser remembers
 //! them with their meaning, which avoids most of the work outside of the text.
 
-use crate::format::Fields;
+use crate::fields::{FieldTree, Fields, NodeId};
 use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
 use sonic_rs::parser::{ParseStatus, Parser, Reference};
 use sonic_rs::reader::{Read, Reader};
 
+mod nested;
+
+use nested::TextPart;
+
 /// Parses JSON lines and reuses its memory.
 #[derive(Debug)]
 pub struct JsonParser {
-    fields: Fields,
+    tree: FieldTree,
+    /// The fields at the top level that are read or contain such fields.
+    top_level: Vec<(String, Field)>,
+    /// The strings of the text fields, unless there is only one, at the top level.
+    parts: Vec<TextPart>,
     separators: Separators,
     /// The last text that had escapes, unescaped.
     unescaped: Vec<u8>,
@@ -41,34 +51,66 @@ enum Text<'a> {
     Unescaped,
 }
 
+/// The meaning of a field at the top level.
 #[derive(Clone, Copy, Debug)]
 enum Field {
+    /// The only text field.
     Text,
     Rating,
+    /// A part of the text, or an object whose fields are read.
+    Nested(NodeId),
     Other,
 }
 
 impl JsonParser {
-    /// Creates a parser that reads these fields of the top-level object.
-    pub fn new(fields: Fields) -> Self {
-        Self { fields, separators: Separators::default(), unescaped: Vec::new(), short: Vec::new() }
+    /// Creates a parser that reads these fields.
+    pub fn new(fields: &Fields) -> Self {
+        let tree = FieldTree::of(fields);
+        let is_one = matches!(&fields.text[..], [path] if path.names().len() == 1);
+        let meaning = |id| {
+            let node = tree.node(id);
+            match (node.text, node.is_rating) {
+                _ if node.has_children() => Field::Nested(id),
+                (Some(_), false) if is_one => Field::Text,
+                (None, true) => Field::Rating,
+                _ => Field::Nested(id),
+            }
+        };
+        let named = |(name, id): &(String, NodeId)| (name.clone(), meaning(*id));
+        let top_level: Vec<_> = tree.node(FieldTree::ROOT).children.iter().map(named).collect();
+        let is_direct = top_level.iter().any(|(_, field)| matches!(field, Field::Text));
+        let n_parts = if is_direct { 0 } else { fields.text.len() };
+        Self {
+            tree,
+            top_level,
+            parts: vec![TextPart::default(); n_parts],
+            separators: Separators::default(),
+            unescaped: Vec::new(),
+            short: Vec::new(),
+        }
     }
 
     /// Parses one line, passed without its line end. A lone UTF-16 surrogate in an escape becomes U+FFFD.
     pub fn parse<'a>(&'a mut self, line: &'a str) -> Result<Entry<'a>, Reject> {
         let found = self.find(line).ok_or(Reject::BadLine)?;
         let text = match found.text {
+            Text::Absent if nested::join(&self.parts, &mut self.unescaped) => self.unescaped()?,
             Text::Absent => return Err(Reject::NoText),
             Text::InLine(text) => text,
-            Text::Unescaped => simdutf8::basic::from_utf8(&self.unescaped).map_err(|_| Reject::BadLine)?,
+            Text::Unescaped => self.unescaped()?,
         };
         Ok(Entry { text, rating: found.rating })
+    }
+
+    fn unescaped(&self) -> Result<&str, Reject> {
+        simdutf8::basic::from_utf8(&self.unescaped).map_err(|_| Reject::BadLine)
     }
 
     /// Walks the whole line. Returns `None` if it is not JSON.
     fn find<'a>(&mut self, line: &'a str) -> Option<Found<'a>> {
         let mut tokens = Parser::new(Read::from(line)).utf8_lossy();
         let mut found = Found { text: Text::Absent, rating: None };
+        self.parts.iter_mut().for_each(|part| part.is_present = false);
         if tokens.skip_space()? != b'{' {
             return None;
         }
@@ -116,13 +158,8 @@ impl JsonParser {
             return None;
         }
         let name = tokens.parse_str(&mut self.short).ok()?;
-        let field = if *name == *self.fields.text {
-            Field::Text
-        } else if *name == *self.fields.rating {
-            Field::Rating
-        } else {
-            Field::Other
-        };
+        let known = self.top_level.iter().find(|(known, _)| **known == *name);
+        let field = known.map_or(Field::Other, |&(_, field)| field);
         (tokens.skip_space()? == b':').then_some(field)
     }
 
@@ -146,12 +183,13 @@ impl JsonParser {
                 // Rust parses every JSON number and rounds exactly. A number that is too large is infinite.
                 found.rating = Rating::from_number(tokens.skip_number(first).ok()?.parse().ok()?);
             }
+            (Field::Nested(id), _) => self.nested(tokens, id, 1, &mut found.rating)?,
             _ => {
-                skip_value(tokens, first)?;
+                skip_value(tokens, first, 1)?;
                 match field {
                     Field::Text => found.text = Text::Absent,
                     Field::Rating => found.rating = None,
-                    Field::Other => {}
+                    Field::Nested(_) | Field::Other => {}
                 }
             }
         }
@@ -159,10 +197,10 @@ impl JsonParser {
     }
 }
 
-/// Skips the value that starts with `first`, the next byte that is not white space.
-fn skip_value(tokens: &mut Tokens<'_>, first: u8) -> Option<()> {
+/// Skips the value that starts with `first`, the next byte that is not white space, inside of `depth` containers.
+fn skip_value(tokens: &mut Tokens<'_>, first: u8, depth: usize) -> Option<()> {
     match first {
-        b'{' | b'[' => skip_container(tokens),
+        b'{' | b'[' => skip_container(tokens, depth),
         _ => skip_scalar(tokens),
     }
 }
@@ -173,8 +211,8 @@ fn skip_scalar(tokens: &mut Tokens<'_>) -> Option<()> {
 }
 
 /// Skips a container without recursion, so that no line can exhaust the stack.
-fn skip_container(tokens: &mut Tokens<'_>) -> Option<()> {
-    let mut nesting = Nesting { depth: 1, objects: 0 };
+fn skip_container(tokens: &mut Tokens<'_>, depth: usize) -> Option<()> {
+    let mut nesting = Nesting { depth, objects: 0 };
     nesting.open(tokens.skip_space()?)?;
     let mut may_close = true;
     loop {
@@ -203,7 +241,7 @@ fn skip_container(tokens: &mut Tokens<'_>) -> Option<()> {
             let next = tokens.skip_space()?;
             if next == nesting.closer() {
                 nesting.close();
-                if nesting.depth == 1 {
+                if nesting.depth == depth {
                     return Some(());
                 }
             } else if next == b',' {

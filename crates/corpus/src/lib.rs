@@ -9,6 +9,7 @@ pub mod clean;
 pub mod cleaned;
 pub mod digest;
 mod fasttext;
+mod fields;
 pub mod format;
 pub mod group;
 pub mod json;

@@ -5,7 +5,7 @@
 //! numbers, comments, `\N{…}`, and nesting deeper than `DEPTH_MAX` (parentheses count). A surrogate pair
 //! becomes its character, as in JSON. A lone surrogate becomes U+FFFD.
 
-use crate::format::Fields;
+use crate::fields::{FieldTree, Fields, NodeId};
 use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
 
 mod number;
@@ -16,10 +16,21 @@ use string::Unescaped;
 /// Parses Python-literal lines and reuses its memory.
 #[derive(Debug)]
 pub struct LiteralParser {
-    fields: Fields,
+    tree: FieldTree,
+    /// The strings of the text fields.
+    parts: Vec<TextPart>,
+    rating: Option<Rating>,
     name: Unescaped,
+    /// The string of a field without a text.
+    spelled: Unescaped,
+    joined: String,
+}
+
+/// The string of a text field.
+#[derive(Debug, Default)]
+struct TextPart {
+    is_present: bool,
     text: Unescaped,
-    rating: Unescaped,
 }
 
 /// The kind of a value. The content of a string is in the buffer of the caller.
@@ -31,50 +42,112 @@ enum Value {
     SignedNumber(f64),
     /// `True`, `False`, `None`, or a tuple that can be a key.
     Other,
-    /// A list, a dict, or a tuple that contains a list or a dict. It cannot be a key.
+    /// A dict. It cannot be a key.
+    Dict,
+    /// A list, or a tuple that contains a list or a dict. It cannot be a key.
     Unhashable,
 }
 
+impl Value {
+    fn is_hashable(self) -> bool {
+        !matches!(self, Self::Dict | Self::Unhashable)
+    }
+}
+
 impl LiteralParser {
-    /// Creates a parser that reads these fields of the top-level dict.
-    pub fn new(fields: Fields) -> Self {
-        Self { fields, name: Unescaped::default(), text: Unescaped::default(), rating: Unescaped::default() }
+    /// Creates a parser that reads these fields.
+    pub fn new(fields: &Fields) -> Self {
+        Self {
+            tree: FieldTree::of(fields),
+            parts: fields.text.iter().map(|_| TextPart::default()).collect(),
+            rating: None,
+            name: Unescaped::default(),
+            spelled: Unescaped::default(),
+            joined: String::new(),
+        }
     }
 
     /// Parses one line, passed without its line end.
     pub fn parse<'a>(&'a mut self, line: &str) -> Result<Entry<'a>, Reject> {
-        let (has_text, rating) = self.find(line).ok_or(Reject::BadLine)?;
-        if !has_text {
-            return Err(Reject::NoText);
+        self.find(line).ok_or(Reject::BadLine)?;
+        let Self { parts, rating, joined, .. } = self;
+        let mut present = parts.iter().filter(|part| part.is_present).map(|part| part.text.as_str());
+        let first = present.next().ok_or(Reject::NoText)?;
+        let Some(second) = present.next() else { return Ok(Entry { text: first, rating: *rating }) };
+        joined.clear();
+        joined.push_str(first);
+        for text in [second].into_iter().chain(present) {
+            joined.push(' ');
+            joined.push_str(text);
         }
-        Ok(Entry { text: self.text.as_str(), rating })
+        Ok(Entry { text: joined, rating: *rating })
     }
 
-    /// Walks the whole line. Returns `None` if it is not a dict. Stores the text, if there is one, in
-    /// `self.text`.
-    fn find(&mut self, line: &str) -> Option<(bool, Option<Rating>)> {
+    /// Walks the whole line. Returns `None` if it is not a dict. Stores the strings of the text fields and the
+    /// rating.
+    fn find(&mut self, line: &str) -> Option<()> {
+        self.parts.iter_mut().for_each(|part| part.is_present = false);
+        self.rating = None;
         let mut cursor = Cursor { rest: line.as_bytes() };
-        let mut has_text = false;
-        let mut rating = None;
         cursor.skip_space();
+        self.members(&mut cursor, FieldTree::ROOT, 1)?;
+        cursor.skip_space();
+        cursor.rest.is_empty().then_some(())
+    }
+
+    /// Reads a dict, whose bracket is the `depth`-th open one.
+    fn members(&mut self, cursor: &mut Cursor<'_>, dict: NodeId, depth: usize) -> Option<()> {
         cursor.take(b'{').then_some(())?;
         while !cursor.closes(b'}') {
-            let is_string = cursor.key(1, Some(&mut self.name))? == Value::String;
-            if is_string && self.name.as_str() == self.fields.text {
-                has_text = cursor.value(1, Some(&mut self.text))? == Value::String;
-            } else if is_string && self.name.as_str() == self.fields.rating {
-                rating = match cursor.value(1, Some(&mut self.rating))? {
-                    Value::String => Rating::from_text(self.rating.as_str()),
-                    Value::Number(number) | Value::SignedNumber(number) => Rating::from_number(number),
-                    Value::Other | Value::Unhashable => None,
-                };
-            } else {
-                cursor.value(1, None)?;
+            let is_string = cursor.key(depth, Some(&mut self.name))? == Value::String;
+            let field = if is_string { self.tree.child(dict, self.name.as_str()) } else { None };
+            match field {
+                Some(field) => self.field(cursor, field, depth)?,
+                None => _ = cursor.value(depth, None)?,
             }
             cursor.separator(b'}')?;
         }
-        cursor.skip_space();
-        cursor.rest.is_empty().then_some((has_text, rating))
+        Some(())
+    }
+
+    /// Reads the value of a field inside of `depth` brackets.
+    fn field(&mut self, cursor: &mut Cursor<'_>, id: NodeId, depth: usize) -> Option<()> {
+        let Self { tree, parts, rating, spelled, .. } = self;
+        let node = tree.node(id);
+        // The last of duplicate fields counts, with all that is in it.
+        node.texts_below.iter().for_each(|&text| parts[text].is_present = false);
+        if node.has_rating_below {
+            *rating = None;
+        }
+        let before = cursor.rest;
+        let string = match node.text {
+            Some(text) => &mut parts[text].text,
+            None => spelled,
+        };
+        match cursor.value(depth, Some(&mut *string))? {
+            Value::String => {
+                if node.is_rating {
+                    *rating = Rating::from_text(string.as_str());
+                }
+                if let Some(text) = node.text {
+                    parts[text].is_present = true;
+                }
+            }
+            Value::Number(number) | Value::SignedNumber(number) if node.is_rating => {
+                *rating = Rating::from_number(number);
+            }
+            // The dict is valid. It is read again, which happens at most once per name of a path.
+            Value::Dict if node.has_children() => {
+                let mut again = Cursor { rest: before };
+                while again.rest.first() != Some(&b'{') {
+                    // White space, or a parenthesis around the dict.
+                    again.rest = again.rest.get(1..)?;
+                }
+                self.members(&mut again, id, depth + 1)?;
+            }
+            _ => {}
+        }
+        Some(())
     }
 }
 
@@ -88,7 +161,7 @@ impl Cursor<'_> {
     fn key(&mut self, depth: usize, wanted: Option<&mut Unescaped>) -> Option<Value> {
         let key = self.value(depth, wanted)?;
         self.skip_space();
-        (key != Value::Unhashable && self.take(b':')).then_some(key)
+        (key.is_hashable() && self.take(b':')).then_some(key)
     }
 
     fn value(&mut self, depth: usize, wanted: Option<&mut Unescaped>) -> Option<Value> {
@@ -136,7 +209,7 @@ impl Cursor<'_> {
             self.value(depth, None)?;
             self.separator(b'}')?;
         }
-        Some(Value::Unhashable)
+        Some(Value::Dict)
     }
 
     /// Parses a tuple, or a single value in parentheses.
@@ -150,9 +223,9 @@ impl Cursor<'_> {
             return Some(first);
         }
         self.separator(b')')?;
-        let mut tuple = if first == Value::Unhashable { Value::Unhashable } else { Value::Other };
+        let mut tuple = if first.is_hashable() { Value::Other } else { Value::Unhashable };
         while !self.closes(b')') {
-            if self.value(depth, None)? == Value::Unhashable {
+            if !self.value(depth, None)?.is_hashable() {
                 tuple = Value::Unhashable;
             }
             self.separator(b')')?;

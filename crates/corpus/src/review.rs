@@ -99,7 +99,7 @@ impl ReviewParser {
     pub fn new(format: Format) -> Self {
         let parser = match format {
             Format::Json(fields) => {
-                Parser::Json { json: JsonParser::new(fields.clone()), literal: LiteralParser::new(fields) }
+                Parser::Json { json: JsonParser::new(&fields), literal: LiteralParser::new(&fields) }
             }
             Format::PolarityCsv { ratings, with_title } => {
                 Parser::PolarityCsv(PolarityCsvParser::new(ratings, with_title))

@@ -1,6 +1,6 @@
 //! Property: for every line, valid or damaged, the parser returns what serde_json would.
 
-use corpus::format::Fields;
+use corpus::format::{FieldPaths, Fields};
 use corpus::json::JsonParser;
 use corpus::review::{Entry, Reject};
 use oracle::json::oracle;
@@ -13,13 +13,45 @@ proptest! {
         line in json_line(),
         variants in prop::collection::vec(changes(), 1..5),
     ) {
-        let mut parser = JsonParser::new(Fields::default());
+        let fields = Fields::default();
+        let mut parser = JsonParser::new(&fields);
         for changes in variants {
             let line = changed(&line, &changes);
-            prop_assert_eq!(answer(&mut parser, &line), oracle(&line), "{}", line);
+            prop_assert_eq!(answer(&mut parser, &line), oracle(&line, &fields), "{}", line);
+        }
+    }
+
+    #[test]
+    fn the_parser_agrees_with_serde_json_about_fields_of_nested_objects(
+        lines in prop::collection::vec(json_line(), 1..4),
+        changes in changes(),
+        fields in fields(),
+    ) {
+        let mut parser = JsonParser::new(&fields);
+        for line in lines {
+            let line = changed(&line, &changes);
+            prop_assert_eq!(answer(&mut parser, &line), oracle(&line, &fields), "{} {:?}", line, fields);
         }
     }
 }
+
+/// Fields at several levels, some of which contain others or hold both text and rating.
+fn fields() -> impl Strategy<Value = Fields> {
+    (prop::sample::select(TEXT_FIELDS), prop::sample::select(RATING_FIELDS)).prop_map(|(texts, rating)| {
+        Fields { text: texts.parse::<FieldPaths>().unwrap().0, rating: rating.parse().unwrap() }
+    })
+}
+
+const TEXT_FIELDS: &[&str] = &[
+    "reviewText",
+    "summary,reviewText",
+    "summary.reviewText",
+    "reviewText,summary.reviewText,reviewText.summary,é.a\"b",
+    "summary,summary.reviewText,summary.summary",
+    "reviewText.summary.reviewText,overall",
+];
+const RATING_FIELDS: &[&str] =
+    &["overall", "summary.overall", "reviewText", "reviewText.overall", "summary.reviewText.overall"];
 
 fn answer(parser: &mut JsonParser, line: &str) -> Result<(String, u8), Reject> {
     parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
@@ -47,12 +79,16 @@ const CONSTANTS: &[&str] =
 const BAD: &[&str] = &["01", "1.", "-", "1e", "nul", r#""\u12G4""#, r#""\x""#, "\"\u{1}\"", "[1,]", "{,}"];
 
 fn json_line() -> impl Strategy<Value = String> {
+    json_object(member(json_value()))
+}
+
+fn member(value: impl Strategy<Value = String>) -> impl Strategy<Value = (String, String)> {
     let name = prop_oneof![one_of(OTHER_NAMES), one_of(TEXT_NAMES), one_of(RATING_NAMES)];
-    json_object(prop_oneof![
+    prop_oneof![
         2 => (one_of(TEXT_NAMES), one_of(STRINGS)),
         2 => (one_of(RATING_NAMES), one_of(RATINGS)),
-        3 => (name, json_value()),
-    ])
+        3 => (name, value),
+    ]
 }
 
 fn json_value() -> impl Strategy<Value = String> {
@@ -61,7 +97,7 @@ fn json_value() -> impl Strategy<Value = String> {
     scalar.prop_recursive(3, 12, 4, |inner| {
         let array = (prop::collection::vec(inner.clone(), 0..4), space())
             .prop_map(|(items, space)| format!("[{space}{}]", items.join(&format!("{space},"))));
-        prop_oneof![array, json_object((one_of(OTHER_NAMES), inner))]
+        prop_oneof![array, json_object(member(inner))]
     })
 }
 

@@ -2,23 +2,28 @@
 
 use std::collections::BTreeMap;
 
+use corpus::format::{FieldPath, Fields};
 use corpus::review::{DEPTH_MAX, Reject};
 use serde_json::value::RawValue;
 
-/// The text and the rating of a line. Each top-level value is first read as raw JSON, then parsed separately.
-pub fn oracle(line: &str) -> Result<(String, u8), Reject> {
+/// The text and the rating of a line. The members of each object are first read as raw JSON, then parsed
+/// separately.
+pub fn oracle(line: &str, fields: &Fields) -> Result<(String, u8), Reject> {
     // When serde_json reads bytes, it accepts control characters, so this call checks the syntax separately.
     let _: serde::de::IgnoredAny = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
-    let members: BTreeMap<Bytes, &RawValue> = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
+    let _: BTreeMap<Bytes, &RawValue> = serde_json::from_str(line).map_err(|_| Reject::BadLine)?;
     if naive_depth(line) > DEPTH_MAX {
         return Err(Reject::BadLine);
     }
-    let member = |name: &str| members.get(&Bytes(name.as_bytes().to_vec())).map(|raw| raw.get());
+    let field = |path: &FieldPath| path.names().iter().try_fold(line, |object, name| member(object, name));
     let string = |raw: &str| {
         serde_json::from_str::<Bytes>(raw).ok().filter(|_| raw.starts_with('"')).map(|b| b.lossy())
     };
-    let text = member("reviewText").and_then(string).ok_or(Reject::NoText)?;
-    let rating = member("overall").and_then(|raw| match string(raw) {
+    let texts: Vec<_> = fields.text.iter().filter_map(|path| field(path).and_then(string)).collect();
+    if texts.is_empty() {
+        return Err(Reject::NoText);
+    }
+    let rating = field(&fields.rating).and_then(|raw| match string(raw) {
         Some(spelled) => [1, 2, 3, 4, 5].into_iter().find(|stars| {
             let trimmed = spelled.trim_matches([' ', '\t']);
             trimmed
@@ -28,7 +33,13 @@ pub fn oracle(line: &str) -> Result<(String, u8), Reject> {
         }),
         None => [1, 2, 3, 4, 5].into_iter().find(|&stars| raw.parse() == Ok(f64::from(stars))),
     });
-    Ok((text, rating.ok_or(Reject::BadRating)?))
+    Ok((texts.join(" "), rating.ok_or(Reject::BadRating)?))
+}
+
+/// The raw value of the last member with this name, if the raw value is an object.
+fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let members: BTreeMap<Bytes, &RawValue> = serde_json::from_str(object).ok()?;
+    members.get(&Bytes(name.as_bytes().to_vec())).map(|raw| raw.get())
 }
 
 fn naive_depth(line: &str) -> usize {

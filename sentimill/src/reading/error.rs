@@ -101,11 +101,11 @@ pub enum Error {
         found: String,
     },
     /// A Parquet file lacks a required column.
-    #[error("{input}: found no column {column:?} among {found}; name the right column with {option}")]
+    #[error("{input}: found no column {column} among {found}; name the right column with {option}")]
     NoColumn {
         /// Name of the file.
         input: String,
-        /// The required column.
+        /// The required column, in quotes.
         column: String,
         /// The existing columns.
         found: String,
@@ -114,12 +114,12 @@ pub enum Error {
     },
     /// The values of a column are not texts or ratings.
     #[error(
-        "{input}: found {found} in the column {column:?}, expected {expected}; name the right column with {option}"
+        "{input}: found {found} in the column {column}, expected {expected}; name the right column with {option}"
     )]
     BadColumn {
         /// Name of the file.
         input: String,
-        /// Name of the column.
+        /// Name of the column, in quotes.
         column: String,
         /// The type found.
         found: String,

@@ -1,7 +1,8 @@
-//! Reads the rows of a Parquet file as reviews: two columns, read in parallel, row group by row group.
+//! Reads the rows of a Parquet file as reviews: the columns of the text and the rating, read in parallel, row
+//! group by row group.
 //!
-//! The text is a column of bytes. The rating is a column of numbers, or of bytes that are parsed like a JSON
-//! string. Both are at the top level of the file's schema and may be null.
+//! The text is one or several columns of bytes. The rating is a column of numbers, or of bytes that are parsed
+//! like a JSON string. A column may be null, and it may be in a structure, but not in a list.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -10,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use corpus::format::Format;
+use corpus::format::{FieldPath, Format};
 use corpus::lines::{LineContent, is_blank};
 use corpus::review::Rating;
 use parquet::basic::{LogicalType, Type};
@@ -39,10 +40,10 @@ const BATCH_BYTES: usize = 1 << 20;
 /// Maximum number of columns listed in an error.
 const SHOWN_COLUMNS_MAX: usize = 30;
 
-/// A row group of a file, and the metadata of its two columns.
+/// A row group of a file, and the metadata of its columns that are read.
 #[derive(Debug)]
 pub(super) struct RowGroup {
-    text: ColumnChunkMetaData,
+    texts: Vec<ColumnChunkMetaData>,
     rating: ColumnChunkMetaData,
     /// Number of rows in the file before this group.
     first_row: u64,
@@ -60,16 +61,17 @@ pub(super) fn row_groups(source: &Source, file: File, format: &Format) -> Result
     let chunks = Chunks::of(Arc::new(file)).map_err(damaged)?;
     let metadata = guarded(|| ParquetMetaDataReader::new().parse_and_finish(&chunks)).map_err(damaged)?;
     let schema = metadata.file_metadata().schema_descr();
-    let text = Wanted { source, name: &fields.text, option: "--text-field" }.text(schema)?;
-    let rating = Wanted { source, name: &fields.rating, option: "--rating-field" }.rating(schema)?;
-    with_columns(&metadata, chunks.bytes, text, rating).map_err(damaged)
+    let text = |path| Wanted { source, path, option: "--text-field" }.text(schema);
+    let texts = fields.text.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+    let rating = Wanted { source, path: &fields.rating, option: "--rating-field" }.rating(schema)?;
+    with_columns(&metadata, chunks.bytes, &texts, rating).map_err(damaged)
 }
 
 /// Keeps only the needed parts of the metadata, which may be large.
 fn with_columns(
     metadata: &ParquetMetaData,
     file_bytes: u64,
-    text: usize,
+    texts: &[usize],
     rating: usize,
 ) -> ParquetResult<Vec<RowGroup>> {
     let mut groups: Vec<RowGroup> = Vec::new();
@@ -82,9 +84,10 @@ fn with_columns(
         let n_rows = number(group.num_rows())?;
         let bytes = number(group.compressed_size())?.min(rest_bytes);
         rest_bytes -= bytes;
-        let (text, rating) = (group.column(text).clone(), group.column(rating).clone());
+        let texts = texts.iter().map(|&text| group.column(text).clone()).collect();
+        let rating = group.column(rating).clone();
         let n_rows_held = usize::try_from(n_rows).expect("memory is addressed by 64 bits");
-        groups.push(RowGroup { text, rating, first_row, n_rows: n_rows_held, bytes });
+        groups.push(RowGroup { texts, rating, first_row, n_rows: n_rows_held, bytes });
         first_row += n_rows;
     }
     if let Some(last) = groups.last_mut() {
@@ -110,13 +113,32 @@ impl RowGroup {
             }
             let rows = at_once.min(self.n_rows - read);
             guarded(|| columns.read(rows)).map_err(damaged)?;
-            let texts = columns.text.values();
-            for (row, (text, &rating)) in texts.zip(&columns.ratings).enumerate() {
+            let mut visit_row = |row: usize, text: Option<&[u8]>| {
                 let number = self.first_row + (read + row) as u64;
-                visit_row(number, text, rating, part.line_bytes_max, visit)?;
+                visit_row(number, text, columns.ratings[row], part.line_bytes_max, visit)
+            };
+            if let [texts] = &columns.texts[..] {
+                let mut texts = texts.values().map(|text| text.map(ByteArray::data)).enumerate();
+                texts.try_for_each(|(row, text)| visit_row(row, text))?;
+            } else {
+                let mut texts: Vec<_> = columns.texts.iter().map(Column::values).collect();
+                let mut joined = Vec::new();
+                for row in 0..rows {
+                    joined.clear();
+                    let mut n_texts = 0;
+                    for text in texts.iter_mut().filter_map(|column| column.next().flatten()) {
+                        if n_texts > 0 {
+                            joined.push(b' ');
+                        }
+                        joined.extend_from_slice(text.data());
+                        n_texts += 1;
+                    }
+                    visit_row(row, (n_texts > 0).then_some(&joined[..]))?;
+                }
             }
             read += rows;
-            at_once = if columns.text.bytes() > BATCH_BYTES { at_once / 2 } else { at_once * 2 };
+            let bytes: usize = columns.texts.iter().map(Column::bytes).sum();
+            at_once = if bytes > BATCH_BYTES { at_once / 2 } else { at_once * 2 };
             at_once = at_once.clamp(1, ROWS_MAX);
         }
         part.state.advance(self.bytes);
@@ -126,12 +148,12 @@ impl RowGroup {
 
 fn visit_row<E>(
     number: u64,
-    text: Option<&ByteArray>,
+    text: Option<&[u8]>,
     rating: Option<Rating>,
     line_bytes_max: usize,
     visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Some(text) = text.map(ByteArray::data) else {
+    let Some(text) = text else {
         return visit(number, What::Row { text: None, rating });
     };
     if text.len() > line_bytes_max {
@@ -141,9 +163,9 @@ fn visit_row<E>(
     visit(number, What::Row { text: Some(text), rating })
 }
 
-/// The two columns of a row group, while they are read.
+/// The columns of a row group, while they are read.
 struct Columns {
-    text: Column<ByteArrayType>,
+    texts: Vec<Column<ByteArrayType>>,
     rating: RatingColumn,
     /// The ratings of the last rows read.
     ratings: Vec<Option<Rating>>,
@@ -165,10 +187,11 @@ impl Columns {
             let pages = SerializedPageReader::new(Arc::clone(&chunks), chunk, group.n_rows, None)?;
             Ok(get_column_reader(chunk.column_descr_ptr(), Box::new(pages)))
         };
-        let text = match open(&group.text)? {
-            ColumnReader::ByteArrayColumnReader(reader) => Column::of(reader, &group.text),
-            _ => return Err(unexpected(&group.text)),
+        let text = |chunk: &ColumnChunkMetaData| match open(chunk)? {
+            ColumnReader::ByteArrayColumnReader(reader) => Ok(Column::of(reader, chunk)),
+            _ => Err(unexpected(chunk)),
         };
+        let texts = group.texts.iter().map(text).collect::<ParquetResult<_>>()?;
         let of = &group.rating;
         let rating = match open(of)? {
             ColumnReader::Int32ColumnReader(reader) => RatingColumn::Int32(Column::of(reader, of)),
@@ -178,14 +201,14 @@ impl Columns {
             ColumnReader::ByteArrayColumnReader(reader) => RatingColumn::Bytes(Column::of(reader, of)),
             _ => return Err(unexpected(of)),
         };
-        Ok(Self { text, rating, ratings: Vec::new() })
+        Ok(Self { texts, rating, ratings: Vec::new() })
     }
 
     /// Reads this number of rows, which exist unless the file is damaged.
     fn read(&mut self, rows: usize) -> ParquetResult<()> {
         let whole = |stars: i64| u8::try_from(stars).ok().and_then(Rating::new);
         let spelled = |text: &ByteArray| str::from_utf8(text.data()).ok().and_then(Rating::from_text);
-        self.text.read(rows)?;
+        self.texts.iter_mut().try_for_each(|text| text.read(rows))?;
         self.ratings.clear();
         let ratings = &mut self.ratings;
         match &mut self.rating {
@@ -267,7 +290,7 @@ impl Column<ByteArrayType> {
 /// A required column.
 struct Wanted<'a> {
     source: &'a Source,
-    name: &'a str,
+    path: &'a FieldPath,
     /// The option that names it.
     option: &'static str,
 }
@@ -296,24 +319,24 @@ impl Wanted<'_> {
         }
     }
 
-    /// Index of the column with this name, which must be neither a list nor a structure.
+    /// Index of the column with this path, which must be neither a list nor a structure.
     fn number(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
-        let is_it = |parts: &[String]| parts.len() == 1 && parts[0] == self.name;
-        let found = schema.columns().iter().position(|column| is_it(column.path().parts()));
+        let names = self.path.names();
+        let found = schema.columns().iter().position(|column| column.path().parts() == names);
         match found {
             Some(number) if schema.column(number).max_rep_level() == 0 => Ok(number),
             Some(_) => Err(self.bad("a list", "one value per row")),
             None => {
-                let names: Vec<_> =
-                    schema.root_schema().get_fields().iter().map(|field| field.name()).collect();
-                if names.contains(&self.name) {
+                if schema.columns().iter().any(|column| column.path().parts().starts_with(names)) {
                     return Err(self.bad("a list or a structure", "one value per row"));
                 }
+                let names: Vec<_> =
+                    schema.root_schema().get_fields().iter().map(|field| field.name()).collect();
                 let more = if names.len() > SHOWN_COLUMNS_MAX { ", …" } else { "" };
                 let shown = &names[..names.len().min(SHOWN_COLUMNS_MAX)];
                 Err(Error::NoColumn {
                     input: self.source.name.clone(),
-                    column: self.name.to_owned(),
+                    column: self.path.quoted(),
                     found: format!("{}{more}", shown.join(", ")),
                     option: self.option,
                 })
@@ -324,7 +347,7 @@ impl Wanted<'_> {
     fn bad(&self, found: &str, expected: &'static str) -> Error {
         Error::BadColumn {
             input: self.source.name.clone(),
-            column: self.name.to_owned(),
+            column: self.path.quoted(),
             found: found.to_owned(),
             expected,
             option: self.option,

@@ -11,17 +11,17 @@ fn answer(parser: &mut JsonParser, line: &str) -> Answer {
 /// The result for a line with this member in front, whose text is "x".
 fn with_member(member: &str) -> Answer {
     let line = format!(r#"{{{member}, "reviewText": "x", "overall": 5}}"#);
-    answer(&mut JsonParser::new(Fields::default()), &line)
+    answer(&mut JsonParser::new(&Fields::default()), &line)
 }
 
 fn with_text(text: &str) -> Answer {
     let line = format!(r#"{{"overall": 5, "reviewText": {text}}}"#);
-    answer(&mut JsonParser::new(Fields::default()), &line)
+    answer(&mut JsonParser::new(&Fields::default()), &line)
 }
 
 fn with_rating(rating: &str) -> Answer {
     let line = format!(r#"{{"reviewText": "x", "overall": {rating}}}"#);
-    answer(&mut JsonParser::new(Fields::default()), &line)
+    answer(&mut JsonParser::new(&Fields::default()), &line)
 }
 
 fn good(text: &str) -> Answer {
@@ -31,14 +31,14 @@ fn good(text: &str) -> Answer {
 #[test]
 fn a_review_line_is_read() {
     let line = r#"{"reviewerID": "A1", "helpful": [6, 10], "reviewText": "It's \"fine\".\n", "overall": 4.0, "summary": "ok"}"#;
-    let mut parser = JsonParser::new(Fields::default());
+    let mut parser = JsonParser::new(&Fields::default());
     assert_eq!(answer(&mut parser, line), Ok(("It's \"fine\".\n".into(), 4)));
     assert_eq!(answer(&mut parser, "\t {\"overall\":2,\"reviewText\":\"\"} "), Ok((String::new(), 2)));
 }
 
 #[test]
 fn only_one_whole_object_is_a_line() {
-    let mut parser = JsonParser::new(Fields::default());
+    let mut parser = JsonParser::new(&Fields::default());
     for line in [
         "", " ", "{", "}", "[]", "null", "5", "\"x\"", "{} {}", "{}x", "{},", "{]", "[{}]", "{\"a\"}",
         "{\"a\":}",
@@ -65,8 +65,80 @@ fn names_are_compared_unescaped_and_on_the_top_level_only() {
     assert_eq!(with_text(r#""a", "review\u0054ext": "b""#), good("b"));
     assert_eq!(with_text(r#""a", "reviewText\u0000": "b""#), good("a"));
     assert_eq!(with_text(r#""a", "c": {"reviewText": "b", "overall": 1}"#), good("a"));
-    let mut parser = JsonParser::new(Fields { text: "t\"".into(), rating: "\u{E9}".into() });
+    let mut parser = JsonParser::new(&Fields::named("t\"", "\u{E9}"));
     assert_eq!(answer(&mut parser, r#"{"t\"": "x", "\u00e9": 5}"#), good("x"));
+}
+
+/// The result for a line with these fields.
+fn with_fields(text: &str, rating: &str, line: &str) -> Answer {
+    let text = text.parse::<crate::format::FieldPaths>().unwrap().0;
+    answer(&mut JsonParser::new(&Fields { text, rating: rating.parse().unwrap() }), line)
+}
+
+#[test]
+fn the_texts_of_several_fields_are_joined_by_a_space() {
+    let joined = |line: &str| with_fields("summary,reviewText,more", "overall", line);
+    assert_eq!(joined(r#"{"reviewText": "a\tb", "overall": 5, "summary": "s"}"#), good("s a\tb"));
+    for skipped in ["null", "5", "[]", r#"{"reviewText": "x"}"#, "true"] {
+        assert_eq!(
+            joined(&format!(r#"{{"summary": {skipped}, "reviewText": "a", "overall": 5}}"#)),
+            good("a")
+        );
+        assert_eq!(joined(&format!(r#"{{"summary": {skipped}, "overall": 5}}"#)), Err(Reject::NoText));
+    }
+    assert_eq!(joined(r#"{"more": "", "summary": "", "overall": 5}"#), good(" "));
+    assert_eq!(
+        joined(r#"{"more": "a", "more": null, "summary": "s", "summary": "t", "overall": 5}"#),
+        good("t")
+    );
+    assert_eq!(joined(r#"{"summary": "s", "overall": 6}"#), Err(Reject::BadRating));
+    assert_eq!(joined(r#"{"summary": "s", "overall": 5}}"#), Err(Reject::BadLine));
+}
+
+#[test]
+fn a_dot_leads_into_an_object() {
+    let nested = |line: &str| with_fields("data.text", "data.stars", line);
+    assert_eq!(nested(r#"{"data": {"a": [{}], "text": "\u0061", "stars": "5.0"}}"#), good("a"));
+    assert_eq!(nested(r#"{"data": [{"text": "a", "stars": 5}]}"#), Err(Reject::NoText));
+    assert_eq!(nested(r#"{"data.text": "a", "data.stars": 5, "text": "a"}"#), Err(Reject::NoText));
+    assert_eq!(nested(r#"{"data": {}}"#), Err(Reject::NoText));
+    assert_eq!(with_fields(r"data\.text", "stars", r#"{"data.text": "a", "stars": 5}"#), good("a"));
+    for broken in
+        [r#"{"text": "a",}"#, r#"{"text" "a"}"#, "{", r#"{"text": "a" "stars": 5}"#, "{'text': 5}", "{,}"]
+    {
+        assert_eq!(nested(&format!(r#"{{"data": {broken}}}"#)), Err(Reject::BadLine), "{broken}");
+    }
+}
+
+#[test]
+fn the_last_of_duplicate_fields_counts_at_every_level() {
+    let nested = |line: &str| with_fields("a.b.c,d", "a.b.e", line);
+    let line = r#"{"a": {"b": {"c": "x", "e": 1}, "b": {"e": 5, "c": "y", "c": "z"}}, "d": "d"}"#;
+    assert_eq!(nested(line), good("z d"));
+    assert_eq!(nested(r#"{"a": {"b": {"c": "x", "e": 1}, "b": 5}, "d": "d"}"#), Err(Reject::BadRating));
+    assert_eq!(nested(r#"{"a": {"b": {"c": "x", "e": 5}}, "d": "d", "a": null}"#), Err(Reject::BadRating));
+    assert_eq!(nested(r#"{"a": {"b": {"c": "x"}}, "a": {"b": {"e": 5}}}"#), Err(Reject::NoText));
+}
+
+#[test]
+fn one_field_may_hold_both_text_and_rating() {
+    assert_eq!(with_fields("a", "a", r#"{"a": "5"}"#), good("5"));
+    assert_eq!(with_fields("a,a.b", "a.c", r#"{"a": {"b": "x", "c": 5}}"#), good("x"));
+    assert_eq!(with_fields("a,a.b", "a", r#"{"a": "5.0"}"#), good("5.0"));
+}
+
+#[test]
+fn a_followed_object_counts_towards_the_depth() {
+    let path = vec!["a"; 127].join(".");
+    let nested = |levels: usize| {
+        format!(r#"{{"r": 5, "a": {}"x"{}"#, r#"{"a": "#.repeat(levels), "}".repeat(levels + 1))
+    };
+    assert_eq!(with_fields(&path, "r", &nested(126)), good("x"));
+    let path = format!("{path}.a");
+    assert_eq!(with_fields(&path, "r", &nested(127)), good("x"));
+    assert_eq!(with_fields(&path, "r", &nested(128)), Err(Reject::BadLine));
+    let inside = format!(r#"{{"r": 5, "a": {{"b": {}0{}}}}}"#, "[".repeat(127), "]".repeat(127));
+    assert_eq!(with_fields("a.c", "r", &inside), Err(Reject::BadLine));
 }
 
 #[test]
@@ -244,13 +316,13 @@ fn the_object_is_the_first_of_128_levels() {
 fn megabytes_of_brackets_or_names_are_one_bad_line() {
     for piece in ["[", r#"{"a":"#, "[[],", r#""a":"#, r#""\u0061":0,"#, "\\", "\"\\u", "\u{FFFD}"] {
         let line = format!(r#"{{"a":{}"#, piece.repeat((4 << 20) / piece.len()));
-        assert_eq!(answer(&mut JsonParser::new(Fields::default()), &line), Err(Reject::BadLine), "{piece}");
+        assert_eq!(answer(&mut JsonParser::new(&Fields::default()), &line), Err(Reject::BadLine), "{piece}");
     }
 }
 
 #[test]
 fn a_remembered_separator_is_used_only_between_two_values() {
-    let mut parser = JsonParser::new(Fields::default());
+    let mut parser = JsonParser::new(&Fields::default());
     for _ in 0..2 {
         assert_eq!(answer(&mut parser, r#"{"a": 1, "reviewText": "x", "overall": 5}"#), good("x"));
         for line in [

@@ -3,7 +3,7 @@
 use super::*;
 
 fn answer(line: &str) -> Result<(String, u8), Reject> {
-    let mut parser = LiteralParser::new(Fields::default());
+    let mut parser = LiteralParser::new(&Fields::default());
     parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
 }
 
@@ -57,6 +57,32 @@ fn the_last_of_duplicate_top_level_fields_counts() {
     assert_eq!(with_text("'a', 'reviewText': ('b',)"), Err(Reject::NoText));
     assert_eq!(with_text("'a', 'c': {'reviewText': 'b', 'overall': 1}"), Ok("a".into()));
     assert_eq!(with_text("None, 'overall': None"), Err(Reject::NoText));
+}
+
+fn with_fields(text: &str, rating: &str, line: &str) -> Result<(String, u8), Reject> {
+    let text = text.parse::<crate::format::FieldPaths>().unwrap().0;
+    let mut parser = LiteralParser::new(&Fields { text, rating: rating.parse().unwrap() });
+    parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
+}
+
+#[test]
+fn several_texts_are_joined_and_dots_lead_into_dicts() {
+    let joined = |line: &str| with_fields("summary,data.text", "data.stars", line);
+    assert_eq!(joined("{'data': {'text': u'a', 'stars': 5.0}, 'summary': 's'}"), Ok(("s a".into(), 5)));
+    assert_eq!(joined("{'data': ( ( {'stars': '5', ('text'): 'a'})),}"), Ok(("a".into(), 5)));
+    assert_eq!(joined("{'data': ({'text': 'a', 'stars': 5},), 'summary': 's'}"), Err(Reject::BadRating));
+    assert_eq!(joined("{'data': [{'text': 'a', 'stars': 5}]}"), Err(Reject::NoText));
+    assert_eq!(joined("{'summary': None, 'data': {'text': 5, 'stars': 5}}"), Err(Reject::NoText));
+    assert_eq!(joined("{'summary': 's', 'data': {'stars': 5, 'a': [}}"), Err(Reject::BadLine));
+    assert_eq!(joined("{'summary': '', 'data': {'stars': 5, 'text': ''}}"), Ok((" ".into(), 5)));
+}
+
+#[test]
+fn the_last_of_duplicate_fields_counts_at_every_level() {
+    let nested = |line: &str| with_fields("a.b,c", "a.d", line);
+    assert_eq!(nested("{'a': {'b': 'x', 'd': 1, 'b': 'y', 'd': 5}, 'c': 'z'}"), Ok(("y z".into(), 5)));
+    assert_eq!(nested("{'a': {'b': 'x', 'd': 5}, 'c': 'z', 'a': {'d': 4}}"), Ok(("z".into(), 4)));
+    assert_eq!(nested("{'a': {'b': 'x', 'd': 5}, 'c': 'z', 'a': 'b'}"), Err(Reject::BadRating));
 }
 
 #[test]

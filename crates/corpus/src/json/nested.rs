@@ -1,0 +1,118 @@
+//! Follows the paths of fields into nested objects, and collects the parts of a text.
+//!
+//! The recursion is at most as deep as the longest path, and never deeper than `DEPTH_MAX`.
+
+use sonic_rs::parser::Reference;
+
+use super::{JsonParser, Tokens, skip_value};
+use crate::fields::NodeId;
+use crate::review::{DEPTH_MAX, Rating};
+
+/// The string of a text field.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TextPart {
+    pub is_present: bool,
+    text: Vec<u8>,
+}
+
+/// Joins the strings of all fields that have one. Returns whether there is one.
+pub(super) fn join(parts: &[TextPart], joined: &mut Vec<u8>) -> bool {
+    joined.clear();
+    let mut present = parts.iter().filter(|part| part.is_present);
+    let Some(first) = present.next() else { return false };
+    joined.extend_from_slice(&first.text);
+    for part in present {
+        joined.push(b' ');
+        joined.extend_from_slice(&part.text);
+    }
+    true
+}
+
+impl JsonParser {
+    /// Reads the value of a field inside of `depth` containers.
+    // Inlined into the loop over the top level, it would slow down lines without such fields.
+    #[inline(never)]
+    pub(super) fn nested(
+        &mut self,
+        tokens: &mut Tokens<'_>,
+        id: NodeId,
+        depth: usize,
+        rating: &mut Option<Rating>,
+    ) -> Option<()> {
+        let Self { tree, parts, short, .. } = self;
+        let node = tree.node(id);
+        // The last of duplicate fields counts, with all that is in it.
+        node.texts_below.iter().for_each(|&text| parts[text].is_present = false);
+        if node.has_rating_below {
+            *rating = None;
+        }
+        match (tokens.skip_space_peek()?, node.text) {
+            (b'"', Some(text)) => {
+                tokens.skip_space();
+                let TextPart { is_present, text } = &mut parts[text];
+                let in_line = match tokens.parse_str(text).ok()? {
+                    Reference::Borrowed(in_line) => Some(in_line),
+                    Reference::Copied(_) => None,
+                };
+                if let Some(in_line) = in_line {
+                    text.clear();
+                    text.extend_from_slice(in_line.as_bytes());
+                }
+                *is_present = true;
+                if node.is_rating {
+                    *rating = str::from_utf8(text).ok().and_then(Rating::from_text);
+                }
+            }
+            (b'"', None) if node.is_rating => {
+                tokens.skip_space();
+                *rating = Rating::from_text(&tokens.parse_str(short).ok()?);
+            }
+            (first @ (b'-' | b'0'..=b'9'), _) if node.is_rating => {
+                tokens.skip_space();
+                *rating = Rating::from_number(tokens.skip_number(first).ok()?.parse().ok()?);
+            }
+            (b'{', _) if node.has_children() => self.object(tokens, id, depth + 1, rating)?,
+            (first, _) => skip_value(tokens, first, depth)?,
+        }
+        Some(())
+    }
+
+    /// Reads an object, which is the `depth`-th open container.
+    fn object(
+        &mut self,
+        tokens: &mut Tokens<'_>,
+        object: NodeId,
+        depth: usize,
+        rating: &mut Option<Rating>,
+    ) -> Option<()> {
+        tokens.skip_space()?;
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        if tokens.skip_space_peek()? == b'}' {
+            tokens.skip_space();
+            return Some(());
+        }
+        loop {
+            if tokens.skip_space()? != b'"' {
+                return None;
+            }
+            let field = self.tree.child(object, &tokens.parse_str(&mut self.short).ok()?);
+            if tokens.skip_space()? != b':' {
+                return None;
+            }
+            match field {
+                Some(field) => self.nested(tokens, field, depth, rating)?,
+                None => {
+                    let first = tokens.skip_space_peek()?;
+                    skip_value(tokens, first, depth)?;
+                }
+            }
+            match tokens.skip_space()? {
+                b',' => {}
+                b'}' => return Some(()),
+                _ => return None,
+            }
+        }
+    }
+}
