@@ -104,6 +104,14 @@ impl Run {
         self.settings.as_ref().is_some_and(RunSettings::is_of_words)
     }
 
+    /// The names of the classes of its dataset, for this number of classes.
+    pub fn class_names(&self, n_classes: usize) -> Vec<String> {
+        match n_classes {
+            2 => ["negative", "positive"].map(str::to_owned).into(),
+            n => (0..n).map(|class| format!("class {class}")).collect(),
+        }
+    }
+
     /// Number of planned steps, if known.
     pub fn steps_planned(&self) -> Option<u64> {
         let settings = self.settings.as_ref()?;

@@ -80,7 +80,7 @@ impl Calibrator {
 }
 
 impl Scoring {
-    /// The log-odds of label 1 for a score. A rating has none.
+    /// The log-odds of label 1 for a score. A rating and three or more classes have none.
     pub(crate) fn log_odds(self, score: f32) -> Option<f64> {
         match self {
             Self::Logit => Some(f64::from(score)),
@@ -88,7 +88,7 @@ impl Scoring {
                 let probability = f64::from(score).clamp(0.0, 1.0);
                 Some((probability / (1.0 - probability)).ln().clamp(-LOG_ODDS_MAX, LOG_ODDS_MAX))
             }
-            Self::Rating { .. } => None,
+            Self::Rating { .. } | Self::Classes { .. } => None,
         }
     }
 }

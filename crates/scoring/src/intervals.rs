@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use self::poisson::{Draws, Stream};
 use crate::RowScore;
-use crate::metrics::{Confusion, Metrics};
+use crate::confusion::{Rates, rates};
+use crate::metrics::Metrics;
 
 /// Number of resamples.
 pub const RESAMPLES: usize = 1_000;
@@ -60,18 +61,9 @@ pub struct Intervals {
 
 /// The intervals of an evaluation, from its confusion matrix, and the score and the loss of each row.
 pub fn intervals(metrics: &Metrics, scores: &[RowScore], losses: &[f64]) -> Intervals {
-    let Confusion { true_negative, false_positive, false_negative, true_positive } = metrics.confusion;
-    let counts = [true_negative, false_positive, false_negative, true_positive];
-    let [accuracy, f1, precision, recall] = of_counts(&counts, |counts| {
-        let &[true_negative, false_positive, false_negative, true_positive] = counts else { return [0.0; 4] };
-        let ratio = |n: u64, of: u64| n as f64 / of.max(1) as f64;
-        let right = true_positive + true_negative;
-        [
-            ratio(right, right + false_positive + false_negative),
-            ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative),
-            ratio(true_positive, true_positive + false_positive),
-            ratio(true_positive, true_positive + false_negative),
-        ]
+    let [accuracy, f1, precision, recall] = of_counts(metrics.confusion.counts(), |counts| {
+        let Rates { accuracy, f1, precision, recall } = rates(counts);
+        [accuracy, f1, precision, recall]
     });
     Intervals { loss: of_mean(losses), accuracy, f1, precision, recall, auc: of_auc(scores) }
 }

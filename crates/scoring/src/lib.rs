@@ -2,21 +2,29 @@
 //! outputs, and [`Decision`] adds the model's calibration and threshold, which [`calibrate`] and [`Threshold::best`]
 //! choose. [`Tally`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
 //! [`intervals()`] computes their confidence intervals. [`roc`] and [`calibration`] compute the curves.
+//! [`ClassTally`] is for three or more classes, and [`Counted`] for any number of classes.
 
 mod calibration;
+mod classes;
+mod confusion;
+mod counted;
 mod curves;
 mod decision;
 mod error;
 mod intervals;
+mod loss;
 mod metrics;
 mod threshold;
 
 pub use calibration::{Calibrator, Method, brier, calibrate, temperature};
+pub use classes::{ClassScore, ClassTally, Probabilities, class_metrics, unranked_classes};
+pub use confusion::{CLASSES_MAX, Confusion, OfClass, Rates, rates};
+pub use counted::{Counted, Scores, metrics_of, scores_of};
 pub use curves::{BINS, Bin, Calibration, calibration, roc};
 pub use decision::Decision;
 pub use error::{Error, Result};
 pub use intervals::{Interval, Intervals, intervals, of_auc, of_counts, of_mean};
-pub use metrics::{Confusion, LargerClass, Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
+pub use metrics::{LargerClass, Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
 pub use threshold::{Criterion, Threshold};
 
 /// A model's result for one row.

@@ -6,6 +6,7 @@
 //! in any order. [`metrics`] computes the same values from them on each rank.
 //!
 //! The positive class is label 1. Each row counts once, whatever its number of reviews.
+//! [`crate::ClassTally`] computes the same metrics of three or more classes.
 //!
 //! | Metric | Formula | Value if the divisor is 0 |
 //! |---|---|---|
@@ -20,8 +21,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::confusion::{Confusion, Rates, rates, ratio};
 use crate::decision::Decision;
 use crate::error::{Error, Result};
+use crate::loss::{LOSS_LIMBS, LossSum};
 
 /// The meaning of a model's outputs for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,23 +43,36 @@ pub enum Scoring {
         /// The smallest rating with label 1.
         positive_from: u8,
     },
+    /// Three or more classes: one output per class, its logit ([`crate::Probabilities`]). A row has no score for
+    /// label 1.
+    Classes {
+        /// Number of classes, 3 to [`crate::CLASSES_MAX`].
+        classes: u8,
+    },
 }
 
 impl Scoring {
+    /// Whether a row has a score for label 1, which [`Scoring::score`] and the other methods convert.
+    pub fn is_of_label(self) -> bool {
+        !matches!(self, Self::Classes { .. })
+    }
+
     /// The number of outputs per row.
     pub fn n_outputs(self) -> usize {
         match self {
             Self::Logit | Self::Rating { .. } => 1,
             Self::FiveRatings { .. } => 5,
+            Self::Classes { classes } => usize::from(classes),
         }
     }
 
-    /// The score of a row with these [`Scoring::n_outputs`] outputs.
+    /// The score of a row with these [`Scoring::n_outputs`] outputs; NaN for three or more classes.
     pub fn score(self, outputs: &[f64]) -> f32 {
         let score = match self {
             Self::Logit => outputs[0],
             Self::Rating { positive_from } => outputs[0] - (f64::from(positive_from) - 0.5),
             Self::FiveRatings { positive_from } => probability_from(positive_from, outputs),
+            Self::Classes { .. } => f64::NAN,
         };
         score as f32
     }
@@ -69,17 +85,17 @@ impl Scoring {
     /// The threshold: a greater score is predicted positive.
     pub fn threshold(self) -> f32 {
         match self {
-            Self::Logit | Self::Rating { .. } => 0.0,
+            Self::Logit | Self::Rating { .. } | Self::Classes { .. } => 0.0,
             Self::FiveRatings { .. } => 0.5,
         }
     }
 
-    /// The probability of label 1 for a score. A rating has none.
+    /// The probability of label 1 for a score. A rating and three or more classes have none.
     pub fn probability(self, score: f32) -> Option<f64> {
         match self {
             Self::Logit => Some(1.0 / (1.0 + f64::from(-score).exp())),
             Self::FiveRatings { .. } => Some(f64::from(score)),
-            Self::Rating { .. } => None,
+            Self::Rating { .. } | Self::Classes { .. } => None,
         }
     }
 }
@@ -91,49 +107,18 @@ fn probability_from(rating: u8, logits: &[f64]) -> f64 {
     of(&logits[usize::from(rating) - 1..]) / of(logits)
 }
 
-/// Rows by label and predicted class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Confusion {
-    /// Label 0, predicted 0.
-    pub true_negative: u64,
-    /// Label 0, predicted 1.
-    pub false_positive: u64,
-    /// Label 1, predicted 0.
-    pub false_negative: u64,
-    /// Label 1, predicted 1.
-    pub true_positive: u64,
-}
-
-impl Confusion {
-    /// Number of rows.
-    pub fn rows(self) -> u64 {
-        self.true_negative + self.false_positive + self.false_negative + self.true_positive
-    }
-}
-
 /// One rank's share of an evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     confusion: Confusion,
     /// Rows with a score or loss that is not finite. No other count includes them.
     not_finite: u64,
-    /// Sum in units of 2^-32.
-    loss: i128,
+    loss: LossSum,
     ranked: Vec<i64>,
 }
 
-/// Loss units per 1.
-const LOSS_UNITS: f64 = (1u64 << 32) as f64;
-
-/// Upper limit of a row's loss, so that the sum of 2^32 rows does not overflow.
-const LOSS_MAX: f64 = (1u64 << 60) as f64;
-
 /// Length of [`Tally::sums`].
 pub const N_SUMS: usize = 9;
-
-/// Number of limbs of the loss; each but the last has 32 bits.
-const LOSS_LIMBS: usize = 4;
 
 impl Tally {
     /// Adds a row: its score from [`Scoring::score`], its label and its unweighted loss.
@@ -142,32 +127,22 @@ impl Tally {
             self.not_finite += 1;
             return;
         }
-        let Confusion { true_negative, false_positive, false_negative, true_positive } = &mut self.confusion;
-        *match (label, decision.into().is_positive(score)) {
-            (0, false) => true_negative,
-            (0, true) => false_positive,
-            (_, false) => false_negative,
-            (_, true) => true_positive,
-        } += 1;
-        let units = loss.clamp(-LOSS_MAX, LOSS_MAX) * LOSS_UNITS;
-        self.loss += units.round_ties_even() as i128;
+        let is_positive = decision.into().is_positive(score);
+        self.confusion.add(u8::from(label != 0), u8::from(is_positive));
+        self.loss += loss;
         self.ranked.push(ranked(score, label));
     }
 
     /// All counts and the loss. Ranks sum these element by element. No sum can overflow, because the loss is split
     /// into limbs of 32 bits.
     pub fn sums(&self) -> [i64; N_SUMS] {
-        let Confusion { true_negative, false_positive, false_negative, true_positive } = self.confusion;
-        let counts = [true_negative, false_positive, false_negative, true_positive, self.not_finite];
+        let counts = self.confusion.counts().iter().copied().chain([self.not_finite]);
         let mut sums = [0; N_SUMS];
         let (count_sums, loss_sums) = sums.split_at_mut(N_SUMS - LOSS_LIMBS);
         for (sum, n) in count_sums.iter_mut().zip(counts) {
             *sum = n as i64;
         }
-        for (limb, sum) in loss_sums.iter_mut().enumerate() {
-            let rest = self.loss >> (32 * limb);
-            *sum = if limb + 1 < LOSS_LIMBS { i64::from(rest as u32) } else { rest as i64 };
-        }
+        loss_sums.copy_from_slice(&self.loss.limbs());
         sums
     }
 
@@ -184,20 +159,28 @@ impl Tally {
 
 /// The score's bits, transformed so that integers sort as scores do, followed by the label.
 fn ranked(score: f32, label: u8) -> i64 {
+    i64::from(ascending(score)) << 1 | i64::from(label)
+}
+
+/// Bits of a finite score that sort as scores do.
+pub(crate) fn ascending(score: f32) -> u32 {
     // Negative zero equals zero.
     let bits = (score + 0.0).to_bits();
-    let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
-    i64::from(ascending) << 1 | i64::from(label)
+    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+}
+
+/// The score of [`ascending`] bits.
+pub(crate) fn of_ascending(ascending: u32) -> f32 {
+    f32::from_bits(if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending })
 }
 
 /// The score and label of an element of [`Tally::ranked`].
 pub fn unranked(row: i64) -> (f32, u8) {
-    let ascending = (row >> 1) as u32;
-    let bits = if ascending >> 31 == 1 { ascending & !(1 << 31) } else { !ascending };
-    (f32::from_bits(bits), (row & 1) as u8)
+    (of_ascending((row >> 1) as u32), (row & 1) as u8)
 }
 
-/// Metrics of an evaluation; the module's documentation defines them.
+/// Metrics of an evaluation. For two classes, the module's documentation defines them. For three or more, `f1`,
+/// `precision`, `recall` and `auc` are means over the classes, which [`crate::ClassTally`] defines.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Metrics {
@@ -222,37 +205,53 @@ pub struct Metrics {
 /// Metrics of the majority-class baseline: a classifier that predicts the most frequent label for every row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LargerClass {
-    /// The most frequent label; 1 if both are equally frequent.
+    /// The most frequent label; of equally frequent labels, the last.
     pub label: u8,
     /// Fraction of rows with this label.
     pub accuracy: f64,
-    /// The harmonic mean of precision and recall; 0 if the label is 0.
+    /// The F1 of this prediction: 0 if the label is 0; for three or more classes the mean over the classes.
     pub f1: f64,
 }
 
 impl Metrics {
     /// The majority-class baseline for these rows.
     pub fn larger_class(&self) -> LargerClass {
-        let Confusion { true_negative, false_positive, false_negative, true_positive } = self.confusion;
-        // Counts read from a file can be arbitrary.
-        let positive = true_positive.saturating_add(false_negative);
-        let negative = true_negative.saturating_add(false_positive);
-        let rows = positive.saturating_add(negative);
-        if positive >= negative {
-            let f1 = 2.0 * positive as f64 / (2.0 * positive as f64 + negative as f64).max(1.0);
-            LargerClass { label: 1, accuracy: ratio(positive, rows), f1 }
-        } else {
-            LargerClass { label: 0, accuracy: ratio(negative, rows), f1: 0.0 }
-        }
+        let label = self.confusion.largest_label();
+        let classes = self.confusion.classes();
+        let largest = classes[usize::from(label)].rows;
+        let rows = self.confusion.rows();
+        let f1 = 2.0 * largest as f64 / (largest as f64 + rows as f64).max(1.0);
+        let f1 = match (classes.len(), label) {
+            (2, 0) => 0.0,
+            (2, _) => f1,
+            // The F1 of all other classes is 0.
+            (n, _) => f1 / n as f64,
+        };
+        LargerClass { label, accuracy: ratio(largest, rows), f1 }
+    }
+
+    /// Metrics that follow from counts of rows, whose sum of losses is `loss`.
+    pub(crate) fn of(confusion: Confusion, loss: LossSum, auc: Option<f64>) -> Self {
+        let Rates { accuracy, f1, precision, recall } = rates(confusion.counts());
+        let rows = confusion.rows();
+        Self { loss: loss.mean(rows), accuracy, f1, precision, recall, auc, confusion, rows }
     }
 }
 
 /// Computes metrics from the sum over ranks of [`Tally::sums`] and the concatenated [`Tally::ranked`] rows, which are
 /// sorted in place.
 pub fn metrics(sums: &[i64; N_SUMS], ranked: &mut [i64]) -> Result<Metrics> {
-    let [true_negative, false_positive, false_negative, true_positive, not_finite] =
-        [0, 1, 2, 3, 4].map(|at| sums[at] as u64);
-    let confusion = Confusion { true_negative, false_positive, false_negative, true_positive };
+    let (confusion, loss) = counted(sums, ranked.len() as u64)?;
+    Ok(Metrics::of(confusion, loss, auc(ranked)))
+}
+
+/// The counts and the loss of sums: the confusion matrix, the rows that are not finite, and the limbs of the loss.
+/// `ranked`: the number of ranked rows.
+pub(crate) fn counted(sums: &[i64], ranked: u64) -> Result<(Confusion, LossSum)> {
+    let (counts, limbs) = sums.split_at(sums.len().saturating_sub(LOSS_LIMBS));
+    let counts: Vec<u64> = counts.iter().map(|&n| n as u64).collect();
+    let (&not_finite, counts) = counts.split_last().unwrap_or((&0, &[]));
+    let confusion = Confusion::of_counts(counts).ok_or(Error::Uncounted { ranked, counted: 0 })?;
     let rows = confusion.rows();
     if not_finite > 0 {
         return Err(Error::NotFinite { found: not_finite, rows: rows + not_finite });
@@ -260,29 +259,14 @@ pub fn metrics(sums: &[i64; N_SUMS], ranked: &mut [i64]) -> Result<Metrics> {
     if rows == 0 {
         return Err(Error::NothingEvaluated);
     }
-    if ranked.len() as u64 != rows {
-        return Err(Error::Uncounted { ranked: ranked.len() as u64, counted: rows });
+    if ranked != rows {
+        return Err(Error::Uncounted { ranked, counted: rows });
     }
-    let loss_units: i128 =
-        sums[N_SUMS - LOSS_LIMBS..].iter().rev().fold(0, |sum, &limb| (sum << 32) + i128::from(limb));
-    Ok(Metrics {
-        loss: loss_units as f64 / LOSS_UNITS / rows as f64,
-        accuracy: ratio(true_positive + true_negative, rows),
-        f1: ratio(2 * true_positive, 2 * true_positive + false_positive + false_negative),
-        precision: ratio(true_positive, true_positive + false_positive),
-        recall: ratio(true_positive, true_positive + false_negative),
-        auc: auc(ranked),
-        confusion,
-        rows,
-    })
-}
-
-fn ratio(n: u64, of: u64) -> f64 {
-    if of == 0 { 0.0 } else { n as f64 / of as f64 }
+    Ok((confusion, LossSum::of_limbs(limbs)))
 }
 
 /// Sorts the rows and counts pairs by ascending score; rows with equal scores form one group.
-fn auc(ranked: &mut [i64]) -> Option<f64> {
+pub(crate) fn auc(ranked: &mut [i64]) -> Option<f64> {
     ranked.sort_unstable();
     // Twice the number of ordered pairs, so that a tie is an integer.
     let mut in_order: u128 = 0;
@@ -303,6 +287,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::loss::{LOSS_MAX, LOSS_UNITS};
 
     fn tally(rows: &[(f32, u8, f64)]) -> Tally {
         let mut tally = Tally::default();
@@ -345,7 +330,7 @@ mod tests {
     #[test]
     fn the_sum_of_the_largest_losses_does_not_overflow() {
         let row = tally(&[(0.0, 1, f64::MAX)]);
-        let most = Tally { loss: row.loss << 32, ..row.clone() };
+        let most = Tally { loss: LossSum(row.loss.0 << 32), ..row.clone() };
         let twice = sum(&[most.clone(), Tally { confusion: Confusion::default(), ..most }]);
         let loss = metrics(&twice, &mut row.ranked.clone()).unwrap().loss;
         assert_eq!(loss, 2.0 * LOSS_MAX * LOSS_UNITS);

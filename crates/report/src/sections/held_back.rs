@@ -42,16 +42,16 @@ fn confusion(at: usize, run: &Run, part: Part, metrics: &Metrics, html: &mut Htm
             );
         });
         html.element("table", &[], |html| {
-            columns(&["", "predicted negative", "predicted positive"], html);
+            let names = run.class_names(found.n_classes());
+            let heads: Vec<String> = names.iter().map(|name| format!("predicted {name}")).collect();
+            let heads: Vec<&str> = [""].into_iter().chain(heads.iter().map(String::as_str)).collect();
+            columns(&heads, html);
             html.element("tbody", &[], |html| {
-                let rows = [
-                    ("label negative", [found.true_negative, found.false_positive]),
-                    ("label positive", [found.false_negative, found.true_positive]),
-                ];
-                for (is, (name, counts)) in rows.into_iter().enumerate() {
-                    let all = counts[0].saturating_add(counts[1]).max(1);
+                for (is, (name, counts)) in names.iter().zip(found.labels()).enumerate() {
+                    let all = counts.iter().fold(0u64, |sum, n| sum.saturating_add(*n)).max(1);
+                    let name = &format!("label {name}");
                     row_of(name, html, |html| {
-                        for (called, count) in counts.into_iter().enumerate() {
+                        for (called, &count) in counts.iter().enumerate() {
                             let share = count as f64 / all as f64;
                             let class = if is == called { "right" } else { "astray" };
                             html.element(
