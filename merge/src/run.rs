@@ -261,10 +261,22 @@ pub(crate) fn verify(
         |sum, row| *sum += row.votes.total(),
         |sum| votes += sum,
     )?;
-    // Texts that consist of stop words are not in any shard, and each of them has at least one vote.
-    let (reviews, dropped) = (commit.counts.reviews, commit.counts.only_stopwords);
+    let counts = commit.counts;
+    if counts.not_labelled.is_some() != commit.settings.labels.classes().is_some() {
+        let (found, expected) = match counts.not_labelled {
+            Some(n) => (n.to_string(), "none without --labels"),
+            None => ("absent".to_owned(), "a number with --labels"),
+        };
+        return Err(altered("counter not_labelled", found, expected.to_owned()));
+    }
+    // Dropped texts are not in any shard, and each of them has at least one vote.
+    let (reviews, not_labelled) = (counts.reviews, counts.not_labelled.unwrap_or(0));
+    let dropped = counts.only_stopwords.saturating_add(not_labelled);
     if reviews.saturating_sub(dropped) < votes || (dropped == 0 && reviews != votes) {
-        let found = format!("{votes} and {dropped} texts of stop words only");
+        let mut found = format!("{votes} and {} texts of stop words only", counts.only_stopwords);
+        if not_labelled > 0 {
+            found += &format!(" and {not_labelled} texts without a class");
+        }
         return Err(altered("number of reviews", found, reviews.to_string()));
     }
     Ok(VerifiedShard { file, name: commit.object.clone(), tokens: size.tokens, digests: shard.digests() })

@@ -52,10 +52,10 @@ impl Collector {
             // into a run.
             memory_bytes: memory_bytes.saturating_add(buffer.memory_bytes()),
             buffer,
+            totals: Totals { counts: ReducerCounts::none(&settings.labels), ..Totals::default() },
             settings,
             scratch: scratch.to_owned(),
             runs: None,
-            totals: Totals::default(),
             digester: RowDigester::default(),
             progress: Progress::default(),
             counted: Vec::new(),
@@ -74,28 +74,28 @@ impl Collector {
         let counts = &mut self.totals.counts;
         counts.distinct += 1;
         counts.reviews += text.votes.total();
+        // The words of a dropped text are not counted.
+        let Some(label) = self.settings.label(text.votes) else {
+            counts.not_labelled = counts.not_labelled.map(|n| n + 1);
+            return Ok(());
+        };
         self.buffer.count(text.bytes, text.words, &mut self.counted);
         if self.counted.is_empty() {
             counts.only_stopwords += 1;
             return Ok(());
         }
         counts.rows += 1;
-        self.push_row(text);
+        self.push_row(text, label);
         let is_full = self.buffer.is_full() || self.buffer.memory_bytes() > self.memory_bytes;
         if is_full { self.spill() } else { Ok(()) }
     }
 
-    fn push_row(&mut self, text: Text<'_>) {
+    fn push_row(&mut self, text: Text<'_>, label: u8) {
         let (front, back) = self.settings.kept(&self.counted);
         let kept = front.iter().chain(back);
         join_words(text.bytes, kept.clone().map(|word| word.span), &mut self.joined);
-        let row = Row {
-            hash: text.hash,
-            votes: text.votes,
-            label: self.settings.label(text.votes),
-            split: split(&self.joined),
-            ..Row::default()
-        };
+        let row =
+            Row { hash: text.hash, votes: text.votes, label, split: split(&self.joined), ..Row::default() };
         self.buffer.push(&row, kept.map(|word| word.number));
         let n_words = front.len() + back.len();
         self.totals.kept_words += n_words as u64;
@@ -195,6 +195,7 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use corpus::digest::text_hash;
+    use corpus::labels::Labels;
     use corpus::record::Votes;
     use proptest::prelude::*;
 
@@ -296,6 +297,24 @@ mod tests {
         add(&mut collector, "the the", [0, 0, 0, 0, 2]);
         add(&mut collector, "the fit", [0, 1, 0, 0, 0]);
         let counts = collector.finish().unwrap().totals.counts;
-        assert_eq!(counts, ReducerCounts { reviews: 3, distinct: 2, only_stopwords: 1, rows: 1 });
+        let expected =
+            ReducerCounts { reviews: 3, distinct: 2, not_labelled: None, only_stopwords: 1, rows: 1 };
+        assert_eq!(counts, expected);
+    }
+
+    #[test]
+    fn texts_without_a_class_are_dropped_before_their_words_are_counted() {
+        let labels = Labels::Classes("1-2=bad,4-5=good".parse().unwrap());
+        let settings = Settings { stop_words: vec!["the".to_owned()], labels, ..Settings::default() };
+        let mut collector = Collector::new(settings, usize::MAX, Path::new("/"));
+        add(&mut collector, "fine fit", [0, 0, 1, 0, 1]);
+        add(&mut collector, "the", [0, 0, 1, 0, 0]);
+        add(&mut collector, "the the", [1, 0, 0, 0, 0]);
+        add(&mut collector, "nice fit", [0, 0, 1, 0, 2]);
+        let collection = collector.finish().unwrap();
+        let expected =
+            ReducerCounts { reviews: 7, distinct: 4, not_labelled: Some(2), only_stopwords: 1, rows: 1 };
+        assert_eq!(collection.totals.counts, expected);
+        assert_eq!((collection.size().words, collection.size().word_bytes), (2, 7), "fit and nice");
     }
 }

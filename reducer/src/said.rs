@@ -58,10 +58,8 @@ impl<L: Write> Said<L> {
 
 fn in_short(elected: &Commit) -> String {
     let Commit { partition, attempt, counts, .. } = elected;
-    let [reviews, distinct, only_stopwords, rows] = counts.counters().map(|(name, n)| format!("{n} {name}"));
-    format!(
-        "part-{partition:05} committed by attempt {attempt}: {reviews}, {distinct} = {only_stopwords} + {rows}"
-    )
+    let (reviews, texts) = (counts.reviews, counts.of_texts());
+    format!("part-{partition:05} committed by attempt {attempt}: {reviews} reviews, {texts}")
 }
 
 /// The record with a digest in place of the stop words, which the record in the store contains.

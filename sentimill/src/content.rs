@@ -42,7 +42,10 @@ impl DatasetContent for Milled<'_> {
     fn each_word(&mut self, visit: &mut dyn FnMut(&[u8], u64)) -> Result<()> {
         for code in 0..self.codebook.n_words() {
             let count = self.folded.iter().map(|folded| folded.coded[code]).sum();
-            visit(self.codebook.word(code as u32), count);
+            // The words of dropped texts have codes, too.
+            if count > 0 {
+                visit(self.codebook.word(code as u32), count);
+            }
         }
         let runs: Vec<_> = self.folded.iter_mut().flat_map(|folded| folded.spelt_runs.drain(..)).collect();
         if runs.is_empty() {
@@ -90,7 +93,7 @@ impl DatasetContent for Milled<'_> {
             while !rest.is_empty() {
                 let encoded = read_row(&mut rest);
                 (row.hash, row.votes, row.split) = (encoded.hash, encoded.votes, encoded.split);
-                row.label = self.settings.label(encoded.votes);
+                row.label = self.settings.label(encoded.votes).expect("a text without a class is no row");
                 row.tokens.clear();
                 match short_codes(encoded.words) {
                     Some(codes) => row.tokens.extend(codes.map(|code| by_code[code as usize])),

@@ -118,7 +118,7 @@ impl<'a> Folder<'a> {
             without: None,
             words: folding.codebook.words().clone(),
             folded: Folded {
-                counts: ReducerCounts::default(),
+                counts: ReducerCounts::none(&folding.settings.labels),
                 left_out: 0,
                 kept_words: 0,
                 row_digest: Digest::default(),
@@ -263,6 +263,11 @@ impl<'a> Folder<'a> {
     fn row(&mut self, entry: &Entry) -> Result<()> {
         let Entry { hash, votes, .. } = *entry;
         self.folded.counts.distinct += 1;
+        // The words of a dropped text are not counted.
+        let Some(label) = self.folding.settings.label(votes) else {
+            self.folded.counts.not_labelled = self.folded.counts.not_labelled.map(|n| n + 1);
+            return Ok(());
+        };
         if entry.words_from == entry.words_to {
             self.folded.counts.only_stopwords += 1;
             return Ok(());
@@ -271,7 +276,6 @@ impl<'a> Folder<'a> {
         let (n_kept, kept) = self.join(entry);
         self.count(entry)?;
         let joined = &self.row.joined;
-        let label = self.folding.settings.label(votes);
         let digest = self.digester.of_words(hash, label, votes, n_kept, joined);
         self.folded.row_digest += digest;
         let split = split(joined);

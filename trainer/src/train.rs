@@ -248,7 +248,7 @@ fn end_epoch(
 
     let mut validation = None;
     if let Some(model) = training.model.classifier().filter(|_| recipe.validation_fraction > 0.0) {
-        let evaluation = Evaluation::of(recipe, Part::Validation, rows, options.loaders);
+        let evaluation = Evaluation::of(recipe, Part::Validation, rows, options.loaders)?;
         let metrics = evaluate(model, rows, ranks, &options.compute, &evaluation)?;
         if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {
             training.position.best = Some((metrics.loss, training.position.epoch));

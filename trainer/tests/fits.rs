@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use command::{fit, run, trainer};
+use corpus::labels::Labels;
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
 use fixtures::{dataset_of, dataset_prepared, review, reviews};
@@ -170,10 +171,11 @@ fn rows_that_were_made_by_other_settings_are_refused_by_the_name_of_the_setting(
         }
     }
     // With another `positive_from`, labels and digests differ.
-    let (_data, other) = dataset_prepared(600, 50, Settings { positive_from: 3, ..own }, |at| {
-        let row = review(at);
-        Row { label: u8::from(row.votes.mode() >= 3), ..row }
-    });
+    let (_data, other) =
+        dataset_prepared(600, 50, Settings { labels: Labels::PositiveFrom(3), ..own }, |at| {
+            let row = review(at);
+            Row { label: u8::from(row.votes.mode() >= 3), ..row }
+        });
     let mut evaluate = trainer();
     evaluate.arg("evaluate").arg(&model).arg(&other).args(["--device", "cpu"]);
     let (code, _, told) = run(evaluate);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::labels::{Classes, Labels};
 use corpus::settings::{Difference, Keep, Settings};
 use corpus::stop_words;
 use program::exit::Exit;
@@ -42,6 +43,12 @@ pub struct RowArguments {
     /// Rows with a lower rating have label 0.
     #[arg(long, value_name = "STARS", value_parser = clap::value_parser!(u8).range(1..=5))]
     positive_from: Option<u8>,
+    /// Classes of ratings, in place of two labels
+    ///
+    /// Pairs of ratings and a name, such as 1-2=negative,3=neutral,4-5=positive: the labels are 0, 1 and 2 in this
+    /// order. 2 to 5 classes. A text whose most frequent rating has no class is dropped and counted as not_labelled.
+    #[arg(long, value_name = "CLASSES", conflicts_with = "positive_from")]
+    labels: Option<Classes>,
 }
 
 /// Maximum size of a list of stop words in S3.
@@ -93,7 +100,11 @@ impl RowArguments {
             },
             max_tokens: self.max_tokens.unwrap_or(profile.max_tokens),
             keep: self.keep.unwrap_or(profile.keep),
-            positive_from: self.positive_from.unwrap_or(settings.positive_from),
+            labels: match (&self.labels, self.positive_from) {
+                (Some(classes), _) => Labels::Classes(classes.clone()),
+                (None, Some(positive_from)) => Labels::PositiveFrom(positive_from),
+                (None, None) => settings.labels.clone(),
+            },
             ..settings
         })
     }

@@ -45,6 +45,17 @@ pub enum Error {
         /// Their label.
         label: u8,
     },
+    /// The dataset has more than two classes.
+    #[error(
+        "{}: {found} classes, expected two labels; make the dataset with two --labels or with --positive-from",
+        path.display()
+    )]
+    ManyClasses {
+        /// The dataset.
+        path: PathBuf,
+        /// Number of classes.
+        found: usize,
+    },
     /// The memory limit for rows is too low to read the dataset in blocks.
     #[error(
         "{}: {found_bytes} bytes of memory for rows, expected {expected_bytes} or more; raise the limit, or lower the batch",
@@ -119,6 +130,7 @@ impl Error {
             Self::Dataset(error) => error.exit(),
             Self::TooManyRows { .. } | Self::NoRows { .. } | Self::OneClass { .. } => Exit::BadInput,
             Self::Memory { .. }
+            | Self::ManyClasses { .. }
             | Self::Setting { .. }
             | Self::OtherVocabulary { .. }
             | Self::OtherPreparation { .. } => Exit::Settings,

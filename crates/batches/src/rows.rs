@@ -230,8 +230,12 @@ impl Rows {
         }
     }
 
-    /// Refuses a split without rows or with only one label.
+    /// Refuses a split without rows or with only one label, and a dataset with more than two classes.
     pub fn check_classes(&self, part: Part) -> Result<()> {
+        let n_classes = self.settings.rows.labels.n_classes();
+        if n_classes > 2 {
+            return Err(Error::ManyClasses { path: self.name(), found: n_classes });
+        }
         self.check_rows(part)?;
         let Census { rows, positive, .. } = self.census(part);
         if positive == 0 || positive == rows {

@@ -10,8 +10,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::labels::Labels;
 use crate::lines::{LineContent, is_blank};
 use crate::review::Reject;
+use crate::settings_record::present;
 
 /// The mapper's counts. Each line is counted once, under the first counter that applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -293,6 +295,9 @@ pub struct ReducerCounts {
     pub reviews: u64,
     /// Distinct texts.
     pub distinct: u64,
+    /// Texts whose rating has no class, which are dropped. `None` without named classes.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub not_labelled: Option<u64>,
     /// Texts of stop words only, which are dropped.
     pub only_stopwords: u64,
     /// Texts that became a row.
@@ -303,26 +308,40 @@ impl ReducerCounts {
     /// The counter group.
     pub const GROUP: &str = "reducer";
 
+    /// The counts before the first text of rows with these labels.
+    pub fn none(labels: &Labels) -> Self {
+        Self { not_labelled: labels.classes().map(|_| 0), ..Self::default() }
+    }
+
     /// Names and values, in the order of the ledger.
-    pub fn counters(&self) -> [(&'static str, u64); 4] {
-        [
-            ("reviews", self.reviews),
-            ("distinct", self.distinct),
-            ("only_stopwords", self.only_stopwords),
-            ("rows", self.rows),
-        ]
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let counters = [
+            ("reviews", Some(self.reviews)),
+            ("distinct", Some(self.distinct)),
+            ("not_labelled", self.not_labelled),
+            ("only_stopwords", Some(self.only_stopwords)),
+            ("rows", Some(self.rows)),
+        ];
+        counters.into_iter().filter_map(|(name, n)| Some((name, n?))).collect()
+    }
+
+    /// The ledger of texts: `3 distinct = 0 only_stopwords + 3 rows`.
+    pub fn of_texts(&self) -> String {
+        sum(&self.counters()[1..])
     }
 
     /// Checks that every text was counted once.
     pub fn check(&self) -> Result<(), Unbalanced> {
-        let sum = self.only_stopwords.saturating_add(self.rows);
+        let dropped = self.not_labelled.unwrap_or(0).saturating_add(self.only_stopwords);
+        let sum = dropped.saturating_add(self.rows);
         if self.distinct == sum { Ok(()) } else { Err(Unbalanced::Texts { distinct: self.distinct, sum }) }
     }
 }
 
 impl fmt::Display for ReducerCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.counters().map(|(name, n)| format!("{n} {name}")).join(", "))
+        let counters = self.counters().into_iter().map(|(name, n)| format!("{n} {name}"));
+        out.write_str(&counters.collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -330,6 +349,10 @@ impl AddAssign for ReducerCounts {
     fn add_assign(&mut self, other: Self) {
         self.reviews = self.reviews.saturating_add(other.reviews);
         self.distinct = self.distinct.saturating_add(other.distinct);
+        self.not_labelled = match (self.not_labelled, other.not_labelled) {
+            (None, other) => other,
+            (Some(n), other) => Some(n.saturating_add(other.unwrap_or(0))),
+        };
         self.only_stopwords = self.only_stopwords.saturating_add(other.only_stopwords);
         self.rows = self.rows.saturating_add(other.rows);
     }
@@ -384,21 +407,22 @@ pub fn check_run(mapper: &MapperCounts, reducer: &ReducerCounts) -> Result<(), U
 /// The ledger in lines: every line of the input, every text of the shards, every row of the dataset. `rows` are those
 /// of the dataset, without the `left_out` rows that another dataset has.
 pub fn lines(mapper: Option<&MapperCounts>, reducer: &ReducerCounts, rows: u64, left_out: u64) -> String {
-    let sum = |counters: &[(&str, u64)]| {
-        let (name, total) = counters[0];
-        let parts: Vec<String> = counters[1..].iter().map(|(name, n)| format!("{n} {name}")).collect();
-        format!("{total} {name} = {}", parts.join(" + "))
-    };
     let unknown = || "lines unknown without --counts: a mapper that failed goes unnoticed".to_owned();
     let mut lines =
         format!("ledger            {}\n", mapper.map_or_else(unknown, |mapper| sum(&mapper.ledger())));
     if let Some(n @ 1..) = mapper.map(|mapper| mapper.invalid_utf8) {
         lines += &format!("                  {n} lines with bytes that are not UTF-8 (invalid_utf8)\n");
     }
-    let counters = reducer.counters();
-    lines += &format!("                  {} reviews, {}\n", reducer.reviews, sum(&counters[1..]));
+    lines += &format!("                  {} reviews, {}\n", reducer.reviews, reducer.of_texts());
     lines += &format!("                  {} rows = {rows} rows here + {left_out} left_out\n", reducer.rows);
     lines
+}
+
+/// A counter and the counters that it is the sum of.
+fn sum(counters: &[(&str, u64)]) -> String {
+    let (name, total) = counters[0];
+    let parts: Vec<String> = counters[1..].iter().map(|(name, n)| format!("{n} {name}")).collect();
+    format!("{total} {name} = {}", parts.join(" + "))
 }
 
 #[cfg(test)]
@@ -451,12 +475,38 @@ mod tests {
 
     #[test]
     fn reviews_of_mappers_and_reducers_must_agree() {
-        let reduced = ReducerCounts { reviews: 5, distinct: 4, only_stopwords: 1, rows: 3 };
+        let reduced =
+            ReducerCounts { reviews: 5, distinct: 4, not_labelled: None, only_stopwords: 1, rows: 3 };
         assert_eq!(check_run(&COUNTS, &reduced), Ok(()));
         let doubled = ReducerCounts { reviews: 6, ..reduced };
         assert_eq!(check_run(&COUNTS, &doubled), Err(Unbalanced::Reviews { mapped: 5, reduced: 6 }));
         let lost = ReducerCounts { rows: 2, ..reduced };
         assert_eq!(check_run(&COUNTS, &lost), Err(Unbalanced::Texts { distinct: 4, sum: 3 }));
+    }
+
+    #[test]
+    fn texts_without_a_class_are_counted_only_with_named_classes() {
+        let labels = |list: &str| Labels::Classes(list.parse().unwrap());
+        let split = ReducerCounts::none(&Labels::PositiveFrom(4));
+        let mut named = ReducerCounts::none(&labels("1-2=bad,5=good"));
+        assert_eq!(split.to_string(), "0 reviews, 0 distinct, 0 only_stopwords, 0 rows");
+        assert_eq!(named.of_texts(), "0 distinct = 0 not_labelled + 0 only_stopwords + 0 rows");
+        let counted =
+            ReducerCounts { reviews: 5, distinct: 4, not_labelled: Some(2), only_stopwords: 1, rows: 1 };
+        named += counted;
+        assert_eq!((named, named.check()), (counted, Ok(())));
+        named += counted;
+        assert_eq!((named.not_labelled, named.check()), (Some(4), Ok(())));
+        let lost = ReducerCounts { not_labelled: Some(1), ..counted };
+        assert_eq!(lost.check(), Err(Unbalanced::Texts { distinct: 4, sum: 3 }));
+        let written = |counts: &ReducerCounts| serde_json::to_value(counts).unwrap();
+        assert_eq!(written(&split).get("not_labelled"), None);
+        assert_eq!(written(&counted)["not_labelled"], 2);
+        assert_eq!(serde_json::from_value::<ReducerCounts>(written(&counted)).unwrap(), counted);
+        let null = serde_json::json!({
+            "reviews": 0, "distinct": 0, "not_labelled": null, "only_stopwords": 0, "rows": 0
+        });
+        assert!(serde_json::from_value::<ReducerCounts>(null).is_err());
     }
 
     #[test]

@@ -4,13 +4,15 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::clean::{CLEANING_VERSION, Cleaner, UNICODE_VERSION};
+use crate::labels::Labels;
 use crate::record::Votes;
+use crate::settings_record::SettingsRecord;
 use crate::stop_words;
 
 /// All settings that determine the content of a row. Shards of one dataset have equal settings. A saved model
 /// carries them, so that prediction prepares a text as training did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, remote = "Self")]
+#[serde(try_from = "SettingsRecord", into = "SettingsRecord")]
 pub struct Settings {
     /// Version of the cleaning rules.
     pub cleaning_version: u32,
@@ -22,11 +24,9 @@ pub struct Settings {
     pub max_tokens: u32,
     /// Which tokens a longer row keeps.
     pub keep: Keep,
-    /// The smallest rating, 1 to 5, whose label is 1.
-    pub positive_from: u8,
+    /// The label of each rating.
+    pub labels: Labels,
 }
-
-crate::read_from_objects!(Settings);
 
 impl Default for Settings {
     /// The profile `modern`: no stop words, so that "not good" and "good" differ, and up to 400 tokens from
@@ -38,7 +38,7 @@ impl Default for Settings {
             stop_words: Vec::new(),
             max_tokens: 400,
             keep: Keep::Ends,
-            positive_from: 4,
+            labels: Labels::PositiveFrom(4),
         }
     }
 }
@@ -50,9 +50,10 @@ impl Settings {
         Self { stop_words: stop_words::nltk(), max_tokens: 100, keep: Keep::First, ..Self::default() }
     }
 
-    /// The label of a text: 1 if the mode of its votes is at least `positive_from`, else 0.
-    pub fn label(&self, votes: Votes) -> u8 {
-        u8::from(votes.mode() >= self.positive_from)
+    /// The label of a text: that of the mode of its votes. `None` if this rating has no class.
+    #[inline]
+    pub fn label(&self, votes: Votes) -> Option<u8> {
+        self.labels.label(votes.mode())
     }
 
     /// The tokens that a row keeps, from all its words that are not stop words: one slice from the start and
@@ -79,23 +80,23 @@ impl Settings {
             ("nltk-negations", stop_words::nltk_negations()),
         ];
         let list = named.iter().find(|(_, words)| *words == self.stop_words).map_or("FILE", |(name, _)| name);
-        format!(
-            "--stopwords {list} --max-tokens {} --keep {} --positive-from {}",
-            self.max_tokens,
-            self.keep.name(),
-            self.positive_from
-        )
+        let (keep, labels) = (self.keep.name(), self.labels.flag());
+        format!("--stopwords {list} --max-tokens {} --keep {keep} {labels}", self.max_tokens)
     }
 
     /// Returns the first setting in which `other` differs, with both values; `None` if all are equal.
     pub fn difference(&self, other: &Self) -> Option<Difference> {
+        let labels = match (self.labels.positive_from(), other.labels.positive_from()) {
+            (Some(ours), Some(theirs)) => ("positive-from", ours.to_string(), theirs.to_string()),
+            _ => ("labels", self.labels.flag(), other.labels.flag()),
+        };
         let pairs = [
             ("cleaning version", self.cleaning_version.to_string(), other.cleaning_version.to_string()),
             ("Unicode version", self.unicode_version.clone(), other.unicode_version.clone()),
             ("stop words", described(&self.stop_words), described(&other.stop_words)),
             ("max-tokens", self.max_tokens.to_string(), other.max_tokens.to_string()),
             ("keep", self.keep.name().to_owned(), other.keep.name().to_owned()),
-            ("positive-from", self.positive_from.to_string(), other.positive_from.to_string()),
+            labels,
         ];
         let (setting, ours, theirs) = pairs.into_iter().find(|(_, ours, theirs)| ours != theirs)?;
         Some(Difference { setting, ours, theirs })
@@ -117,8 +118,8 @@ impl Settings {
                 "numbers joined by dots",
             );
         }
-        if !(1..=5).contains(&self.positive_from) {
-            return unsound("positive-from", self.positive_from.to_string(), "1 to 5");
+        if let Some(found) = self.labels.positive_from().filter(|rating| !(1..=5).contains(rating)) {
+            return unsound("positive-from", found.to_string(), "1 to 5");
         }
         let mut cleaner = Cleaner::default();
         if let Some(word) = self.stop_words.iter().find(|word| !self.is_word(&mut cleaner, word.as_bytes())) {
@@ -254,21 +255,31 @@ mod tests {
         }
     }
 
+    fn classes(list: &str) -> Labels {
+        Labels::Classes(list.parse().unwrap())
+    }
+
     #[test]
     fn the_label_is_derived_from_the_mode() {
         let settings = Settings::default();
-        assert_eq!(settings.label(Votes([1, 0, 0, 0, 2])), 1);
-        assert_eq!(settings.label(Votes([0, 0, 1, 1, 0])), 0);
-        assert_eq!(Settings { positive_from: 3, ..settings }.label(Votes([0, 0, 1, 1, 0])), 1);
+        assert_eq!(settings.label(Votes([1, 0, 0, 0, 2])), Some(1));
+        assert_eq!(settings.label(Votes([0, 0, 1, 1, 0])), Some(0));
+        let of_three = |labels| Settings { labels, ..Settings::default() }.label(Votes([0, 0, 1, 1, 0]));
+        assert_eq!(of_three(Labels::PositiveFrom(3)), Some(1));
+        assert_eq!(of_three(classes("1=bad,3=neutral,2=poor")), Some(1));
+        assert_eq!(of_three(classes("1-2=bad,4-5=good")), None);
     }
 
     #[test]
     fn flags_show_the_name_of_a_known_stop_word_list() {
         let original = "--stopwords nltk --max-tokens 100 --keep first --positive-from 4";
         assert_eq!(Settings::original().flags(), original);
-        let own = Settings { stop_words: vec!["soap".to_owned()], positive_from: 3, ..Settings::default() };
+        let labels = Labels::PositiveFrom(3);
+        let own = Settings { stop_words: vec!["soap".to_owned()], labels, ..Settings::default() };
         assert_eq!(own.flags(), "--stopwords FILE --max-tokens 400 --keep ends --positive-from 3");
-        assert!(Settings::default().flags().starts_with("--stopwords none "));
+        let three = Settings { labels: classes("1-2=bad,3=so so,4-5=good"), ..Settings::default() };
+        let expected = "--stopwords none --max-tokens 400 --keep ends --labels '1-2=bad,3=so so,4-5=good'";
+        assert_eq!(three.flags(), expected);
     }
 
     #[test]
@@ -277,6 +288,10 @@ mod tests {
         assert_eq!(ours.difference(&ours.clone()), None);
         let theirs = Settings { max_tokens: 100, ..ours.clone() };
         let expected = Difference { setting: "max-tokens", ours: "400".to_owned(), theirs: "100".to_owned() };
+        assert_eq!(ours.difference(&theirs), Some(expected));
+        let theirs = Settings { labels: classes("1-3=negative,4-5=positive"), ..ours.clone() };
+        let (one, other) = ("--positive-from 4".to_owned(), "--labels 1-3=negative,4-5=positive".to_owned());
+        let expected = Difference { setting: "labels", ours: one, theirs: other };
         assert_eq!(ours.difference(&theirs), Some(expected));
     }
 
@@ -300,11 +315,11 @@ mod tests {
         assert_eq!(unsound(&with(&["The"])), "stop words is \"The\", expected a cleaned word");
         let default = Settings::default;
         assert_eq!(
-            unsound(&Settings { positive_from: 0, ..default() }),
+            unsound(&Settings { labels: Labels::PositiveFrom(0), ..default() }),
             "positive-from is 0, expected 1 to 5"
         );
         assert_eq!(
-            unsound(&Settings { positive_from: 6, ..default() }),
+            unsound(&Settings { labels: Labels::PositiveFrom(6), ..default() }),
             "positive-from is 6, expected 1 to 5"
         );
         assert_eq!(

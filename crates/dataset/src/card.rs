@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use corpus::labels::Classes;
 use corpus::settings::Keep;
 use serde::Serialize;
 
@@ -18,7 +19,8 @@ const WORDS_SHOWN: usize = 20;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     rows: u64,
-    positive: u64,
+    /// Number of rows per label.
+    labels: [u64; 5],
     votes: [u64; 5],
     tokens: u64,
     unknown: u64,
@@ -30,7 +32,7 @@ impl Summary {
     /// Adds a row.
     pub fn count(&mut self, row: &Row) {
         self.rows += 1;
-        self.positive += u64::from(row.label);
+        self.labels[usize::from(row.label)] += 1;
         add_each(&mut self.votes, row.votes.0.map(u64::from));
         let length = row.tokens.len();
         self.tokens += length as u64;
@@ -47,7 +49,7 @@ impl Summary {
     /// Adds the statistics of other rows.
     pub fn add(&mut self, other: Self) {
         self.rows += other.rows;
-        self.positive += other.positive;
+        add_each(&mut self.labels, other.labels);
         add_each(&mut self.votes, other.votes);
         self.tokens += other.tokens;
         self.unknown += other.unknown;
@@ -67,12 +69,18 @@ pub struct Card {
     pub rows: u64,
     /// Reviews with these texts.
     pub reviews: u64,
-    /// Rows with label 1.
-    pub label_1: u64,
-    /// Rows with label 0.
-    pub label_0: u64,
-    /// Lowest rating with label 1.
-    pub positive_from: u8,
+    /// Rows with label 1. `None` with named classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_1: Option<u64>,
+    /// Rows with label 0. `None` with named classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_0: Option<u64>,
+    /// Lowest rating with label 1. `None` with named classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub positive_from: Option<u8>,
+    /// The named classes, if the dataset has any, in the order of labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassRows>,
     /// Reviews with one, two, … five stars.
     pub ratings: [u64; 5],
     /// Tokens of all rows.
@@ -93,6 +101,17 @@ pub struct Card {
     pub most_often: Vec<Frequent>,
     /// Digests of rows, ids and vocabulary.
     pub digests: Digests,
+}
+
+/// A named class and its rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ClassRows {
+    /// The name.
+    pub name: String,
+    /// Its ratings, such as `3` or `4-5`.
+    pub ratings: String,
+    /// Number of rows.
+    pub rows: u64,
 }
 
 /// Numbers of tokens per row.
@@ -136,12 +155,21 @@ impl Card {
             word: String::from_utf8_lossy(word).into_owned(),
             count,
         };
+        let labels = &settings.rows.labels;
+        let positive_from = labels.positive_from();
+        let of_class = |((ratings, name), &rows): ((String, &str), &u64)| ClassRows {
+            name: name.to_owned(),
+            ratings,
+            rows,
+        };
+        let classes = labels.classes().into_iter().flat_map(Classes::each);
         Self {
             rows: summary.rows,
             reviews: summary.votes.iter().sum(),
-            label_1: summary.positive,
-            label_0: summary.rows - summary.positive,
-            positive_from: settings.rows.positive_from,
+            label_1: positive_from.map(|_| summary.labels[1]),
+            label_0: positive_from.map(|_| summary.labels[0]),
+            positive_from,
+            classes: classes.zip(&summary.labels).map(of_class).collect(),
             ratings: summary.votes,
             tokens: summary.tokens,
             unknown_tokens: summary.unknown,
@@ -169,13 +197,9 @@ impl Card {
         };
         let unknown = share(self.unknown_tokens, self.tokens);
         let Digests { row_digest, id_digest, vocabulary_digest } = self.digests;
-        let mut lines = vec![
-            ("rows", format!("{} distinct texts of {} reviews", self.rows, self.reviews)),
-            (
-                "label 1",
-                format!("{} (rating {} and more)", share(self.label_1, self.rows), self.positive_from),
-            ),
-            ("label 0", share(self.label_0, self.rows)),
+        let mut lines = vec![("rows", format!("{} distinct texts of {} reviews", self.rows, self.reviews))];
+        lines.extend(self.label_lines());
+        lines.extend([
             ("ratings", stars.collect::<Vec<_>>().join("  ")),
             ("tokens", format!("{}, of which {unknown} unknown", self.tokens)),
             ("row length", self.row_length.map_or_else(|| "no rows".to_owned(), |length| length.to_string())),
@@ -185,11 +209,33 @@ impl Card {
             ("row digest", row_digest.to_string()),
             ("id digest", id_digest.to_string()),
             ("vocabulary digest", vocabulary_digest.to_string()),
-        ];
-        if self.rows > 0 && (self.label_0 == 0 || self.label_1 == 0) {
-            let label = u8::from(self.label_0 == 0);
-            let purpose = "pretraining and word vectors; a classifier needs rows of both labels";
-            lines.insert(3, ("use", format!("{purpose} (all have {label})")));
+        ]);
+        lines
+    }
+
+    /// The rows per label, and the use of a dataset in which a label has none.
+    fn label_lines(&self) -> Vec<(&'static str, String)> {
+        const NAMES: [&str; 5] = ["label 0", "label 1", "label 2", "label 3", "label 4"];
+        let of_class = |(label, class): (&'static str, &ClassRows)| {
+            let ratings = if class.ratings.len() == 1 { "rating" } else { "ratings" };
+            let rows = share(class.rows, self.rows);
+            (label, format!("{rows} ({}, {ratings} {})", class.name, class.ratings))
+        };
+        let mut lines: Vec<_> = NAMES.into_iter().zip(&self.classes).map(of_class).collect();
+        let mut needed = "all classes";
+        let empty: Vec<&str> =
+            self.classes.iter().filter(|class| class.rows == 0).map(|class| &class.name[..]).collect();
+        let mut fault = (!empty.is_empty()).then(|| format!("no row has {}", empty.join(", ")));
+        if let (Some(label_1), Some(label_0), Some(from)) = (self.label_1, self.label_0, self.positive_from) {
+            lines.push(("label 1", format!("{} (rating {from} and more)", share(label_1, self.rows))));
+            lines.push(("label 0", share(label_0, self.rows)));
+            needed = "both labels";
+            let label = u8::from(label_0 == 0);
+            fault = (label_0 == 0 || label_1 == 0).then(|| format!("all have {label}"));
+        }
+        if let Some(fault) = fault.filter(|_| self.rows > 0) {
+            let purpose = "pretraining and word vectors; a classifier needs rows of";
+            lines.push(("use", format!("{purpose} {needed} ({fault})")));
         }
         lines
     }
@@ -260,7 +306,8 @@ mod tests {
             id_digest: Default::default(),
             vocabulary_digest: Default::default(),
         };
-        let card = Card::of(&settings, &digests, &vocabulary, &Summary { rows: 2, ..Summary::default() });
+        let summary = Summary { rows: 2, labels: [2, 0, 0, 0, 0], ..Summary::default() };
+        let card = Card::of(&settings, &digests, &vocabulary, &summary);
         assert!(card.text().contains("gift 9, the 2, card 2\n"), "{}", card.text());
         assert!(card.text().contains("both labels (all have 0)\n"), "{}", card.text());
     }

@@ -281,6 +281,11 @@ impl FileReader {
         }
     }
 
+    /// Whether the file has this attribute.
+    pub(crate) fn has_attribute(&self, name: &str) -> bool {
+        self.attributes.contains_key(name)
+    }
+
     /// The text of a required attribute.
     pub(crate) fn text(&self, name: &str) -> Result<&str> {
         match self.attributes.get(name) {

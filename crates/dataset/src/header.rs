@@ -1,13 +1,14 @@
 //! The attributes shared by shards and datasets: the kind of file, its settings, its digests.
 
 use corpus::digest::Digest;
+use corpus::labels::{Classes, Labels};
 use corpus::settings::{Settings, Unsound, shown};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Fault, Result};
 use crate::file::{FileReader, FileWriter, Value};
 use crate::schema::{
-    CLEANING, FORMAT, ID_DIGEST, KEEP, MAX_TOKENS, POSITIVE_FROM, ROW_DIGEST, SCHEMA, SCHEMA_VERSION,
+    CLEANING, FORMAT, ID_DIGEST, KEEP, LABELS, MAX_TOKENS, POSITIVE_FROM, ROW_DIGEST, SCHEMA, SCHEMA_VERSION,
     STOP_WORDS, UNICODE, VOCABULARY_DIGEST,
 };
 
@@ -61,7 +62,12 @@ pub(crate) fn check_format(file: &FileReader, expected: &str, attributes: &[&str
             remedy: "make the file again with this version of the programs",
         });
     }
-    file.check_attributes(attributes)
+    // A file has one of the two attributes of labels. If it has both, the other one is refused.
+    let names: Vec<&str> = match file.has_attribute(LABELS) {
+        true => attributes.iter().map(|&name| if name == POSITIVE_FROM { LABELS } else { name }).collect(),
+        false => attributes.to_vec(),
+    };
+    file.check_attributes(&names)
 }
 
 pub(crate) fn write_settings(file: &mut FileWriter, settings: &Settings) -> Result<()> {
@@ -70,7 +76,10 @@ pub(crate) fn write_settings(file: &mut FileWriter, settings: &Settings) -> Resu
     file.attribute(STOP_WORDS, &Value::Text(settings.stop_words.join("\n")))?;
     file.attribute(MAX_TOKENS, &Value::Number(u64::from(settings.max_tokens)))?;
     file.attribute(KEEP, &Value::Text(settings.keep.name().to_owned()))?;
-    file.attribute(POSITIVE_FROM, &Value::Number(u64::from(settings.positive_from)))
+    match &settings.labels {
+        Labels::PositiveFrom(rating) => file.attribute(POSITIVE_FROM, &Value::Number(u64::from(*rating))),
+        Labels::Classes(classes) => file.attribute(LABELS, &Value::Text(classes.to_string())),
+    }
 }
 
 pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
@@ -86,7 +95,12 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
         let found = shown(keep.as_bytes());
         file.broken(Fault::new("F14", "attribute keep", found, "first, last or ends"))
     })?;
-    let positive_from = number(POSITIVE_FROM)?;
+    // A value beyond every rating is refused by the check below.
+    let narrow = |rating| u8::try_from(rating).unwrap_or(u8::MAX);
+    let labels = match file.has_attribute(LABELS) {
+        true => Labels::Classes(read_classes(file)?),
+        false => Labels::PositiveFrom(narrow(number(POSITIVE_FROM)?)),
+    };
     let settings = Settings {
         cleaning_version: number(CLEANING)?,
         unicode_version: file.text(UNICODE)?.to_owned(),
@@ -96,8 +110,7 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
         },
         max_tokens: number(MAX_TOKENS)?,
         keep,
-        // A value beyond every rating is refused by the check below.
-        positive_from: u8::try_from(positive_from).unwrap_or(u8::MAX),
+        labels,
     };
     match settings.check() {
         Ok(()) => Ok(settings),
@@ -105,9 +118,17 @@ pub(crate) fn read_settings(file: &FileReader) -> Result<Settings> {
             let (rule, found) = match setting {
                 "cleaning version" | "Unicode version" => ("F12", found),
                 "stop words" => ("F13", found),
-                _ => ("F14", positive_from.to_string()),
+                _ => ("F14", number(POSITIVE_FROM)?.to_string()),
             };
             Err(file.broken(Fault::new(rule, format!("the setting {setting}"), found, expected)))
         }
     }
+}
+
+fn read_classes(file: &FileReader) -> Result<Classes> {
+    let text = file.text(LABELS)?;
+    Classes::canonical(text).map_err(|error| {
+        let expected = format!("classes as reducer writes them: {error}");
+        file.broken(Fault::new("F14", format!("attribute {LABELS}"), shown(text.as_bytes()), expected))
+    })
 }

@@ -48,7 +48,7 @@ pub struct Row {
     pub tokens: Vec<u32>,
     /// Number of reviews of the text per rating.
     pub votes: Votes,
-    /// 1 for a positive text, else 0.
+    /// The class of the text, from 0: with two labels split at a rating, 1 for a positive text, else 0.
     pub label: u8,
     /// From 0 to 999; assigns the row to the training split or to the test split.
     pub split: u16,
@@ -102,8 +102,11 @@ impl RowRules {
             Some(Fault::new("F28", format!("a token of row {at}"), found.to_string(), expected))
         } else if row.votes.total() == 0 {
             fault("F29", "number of votes", "0".to_owned(), "1 or more".to_owned())
-        } else if row.label != self.settings.label(row.votes) {
-            let expected = format!("{}, computed from its votes", self.settings.label(row.votes));
+        } else if self.settings.label(row.votes) != Some(row.label) {
+            let expected = match self.settings.label(row.votes) {
+                Some(label) => format!("{label}, computed from its votes"),
+                None => format!("no row, because rating {} has no class", row.votes.mode()),
+            };
             fault("F30", "label", row.label.to_string(), expected)
         } else if row.split >= SPLITS {
             fault("F31", "split", row.split.to_string(), format!("less than {SPLITS}"))

@@ -36,6 +36,8 @@ pub(crate) const STOP_WORDS: &str = "stop_words";
 pub(crate) const MAX_TOKENS: &str = "max_tokens";
 pub(crate) const KEEP: &str = "keep";
 pub(crate) const POSITIVE_FROM: &str = "positive_from";
+/// In place of [`POSITIVE_FROM`], for named classes.
+pub(crate) const LABELS: &str = "labels";
 pub(crate) const VOCABULARY_SIZE: &str = "vocabulary_size";
 pub(crate) const VOCABULARY_OF: &str = "vocabulary_of";
 pub(crate) const WITHOUT: &str = "without";
@@ -43,7 +45,7 @@ pub(crate) const ROW_DIGEST: &str = "row_digest";
 pub(crate) const ID_DIGEST: &str = "id_digest";
 pub(crate) const VOCABULARY_DIGEST: &str = "vocabulary_digest";
 
-/// All attributes of a shard.
+/// All attributes of a shard. One with named classes has [`LABELS`] in place of [`POSITIVE_FROM`].
 pub(crate) const SHARD_ATTRIBUTES: [&str; 11] = [
     FORMAT,
     SCHEMA,
@@ -57,7 +59,7 @@ pub(crate) const SHARD_ATTRIBUTES: [&str; 11] = [
     ID_DIGEST,
     VOCABULARY_DIGEST,
 ];
-/// All attributes of a dataset.
+/// All attributes of a dataset. One with named classes has [`LABELS`] in place of [`POSITIVE_FROM`].
 pub(crate) const DATASET_ATTRIBUTES: [&str; 14] = [
     FORMAT,
     SCHEMA,

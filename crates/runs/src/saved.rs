@@ -256,15 +256,16 @@ fn read_document(path: &Path) -> Result<Document> {
 /// Checks that `positive_from` of the scores is a valid rating and equals `positive_from` of the labels. Otherwise
 /// returns the value found and the expected one.
 fn fault(config: &Config) -> Option<(String, String)> {
-    let of_labels = config.preparation.positive_from;
-    if !(1..=5).contains(&of_labels) {
+    let of_labels = config.preparation.labels.positive_from();
+    if let Some(of_labels) = of_labels.filter(|rating| !(1..=5).contains(rating)) {
         return Some((of_labels.to_string(), "1 to 5".to_owned()));
     }
     match config.scoring {
         Some(Scoring::Rating { positive_from } | Scoring::FiveRatings { positive_from })
-            if positive_from != of_labels =>
+            if Some(positive_from) != of_labels =>
         {
-            Some((positive_from.to_string(), format!("{of_labels}, as for the labels")))
+            let expected = of_labels.map_or("none".to_owned(), |of_labels| of_labels.to_string());
+            Some((positive_from.to_string(), format!("{expected}, as for the labels")))
         }
         _ => None,
     }

@@ -105,6 +105,7 @@ pub const KEYS: &[Key] = &[
     key("rows", "max-tokens", Kind::Number, "`reducer --max-tokens`."),
     key("rows", "keep", Kind::Text, "`reducer --keep`."),
     key("rows", "positive-from", Kind::Number, "`reducer --positive-from`."),
+    key("rows", "labels", Kind::Text, "`reducer --labels`."),
     key("output", "vocabulary-size", Kind::Number, "`merge --vocabulary-size`."),
     key("output", "vocabulary", Kind::Text, "`merge --vocabulary`: a path or an s3:// URL."),
     key("output", "without", Kind::Text, "`merge --without`: a path or an s3:// URL."),

@@ -22,7 +22,7 @@ fn a_job_makes_the_same_dataset_as_a_pipe() {
         WHOLE.counts.counters().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     assert_eq!(ran.counters("mapper"), mapper);
     let reducer: BTreeMap<String, u64> =
-        WHOLE.ledger.reducer.counters().map(|(name, value)| (name.to_owned(), value)).into();
+        WHOLE.ledger.reducer.counters().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     assert_eq!(ran.counters("reducer"), reducer);
     let framework = ran.counters("Map-Reduce Framework");
     assert!(framework["Combine output records"] < framework["Combine input records"], "{framework:?}");

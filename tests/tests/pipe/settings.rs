@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use corpus::labels::Labels;
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
 use tests::demo::{DEMO, raw};
@@ -48,7 +49,8 @@ fn the_default_profile_is_modern() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &[], &[]);
     let settings = row_settings(&dataset);
-    assert_eq!((settings.max_tokens, settings.keep, settings.positive_from), (400, Keep::Ends, 4));
+    assert_eq!((settings.max_tokens, settings.keep), (400, Keep::Ends));
+    assert_eq!(settings.labels, Labels::PositiveFrom(4));
     assert!(settings.stop_words.is_empty());
     assert_eq!(open(&dataset).settings().vocabulary_size, 10_000);
     assert_same_bytes(&dataset, &DEMO.dataset, "no settings");
@@ -111,7 +113,7 @@ fn zero_max_tokens_means_no_limit() {
 fn a_lower_positive_from_makes_more_rows_positive() {
     let folder = tempfile::tempdir().unwrap();
     let dataset = agreed(folder.path(), &["--positive-from", "3"], &[]);
-    assert_eq!(row_settings(&dataset).positive_from, 3);
+    assert_eq!(row_settings(&dataset).labels, Labels::PositiveFrom(3));
     let ratings = |row: &Row| (row.votes.mode() >= 3, row.label == 1);
     assert!(rows(&dataset).iter().map(ratings).all(|(expected, found)| expected == found));
     assert!(rows(&dataset).iter().any(|row| row.votes.mode() == 3));

@@ -82,7 +82,7 @@ fn metrics_of(
     let evaluation = Evaluation {
         part: Part::Test,
         batch_rows: arguments.batch as usize,
-        positive_from: classifier.config.preparation.positive_from,
+        scoring: classifier.scoring,
         loaders: usize::from(arguments.running.loaders),
     };
     classifier::evaluate(&classifier.model, rows, ranks, compute, &evaluation)

@@ -27,7 +27,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     // All inputs are checked before the first line is read.
     inputs.iter().try_for_each(|input| input.check())?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
-    let SavedClassifier { model, vocabulary, config, .. } =
+    let SavedClassifier { model, vocabulary, config, scoring, .. } =
         read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, compute.device())?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
@@ -36,7 +36,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         format,
         line_bytes_max: usize::try_from(arguments.line_bytes_max).unwrap_or(usize::MAX),
         batch_rows: arguments.batch as usize,
-        scoring: model.settings().objective.scoring(config.preparation.positive_from),
+        scoring,
     };
     let mut answers = Answers::of(&model, &compute);
     let mut answer = |texts: TokenRows<'_>| -> Result<Vec<Vec<f64>>> {

@@ -33,7 +33,12 @@ fn validation_fraction(arguments: &Fit) -> f64 {
 pub(super) fn of_fit(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
     let Fit { lstm, optimisation, .. } = arguments;
     let defaults = defaults(optimisation, rows);
-    let family = Family::Classifier(classifier(arguments, &defaults, rows));
+    let classifier = classifier(arguments, &defaults, rows);
+    if classifier.objective.scoring(&rows.settings().rows.labels).is_none() {
+        let loss = if matches!(classifier.objective, Objective::Rating) { "rating" } else { "five-ratings" };
+        return Err(setting("--loss", loss, "label for a dataset with named classes"));
+    }
+    let family = Family::Classifier(classifier);
     let words = arguments.dropout_words.unwrap_or(defaults.dropout_words);
     let head = arguments.dropout_head.unwrap_or(defaults.dropout_head);
     let recipe = recipe(lstm, optimisation, [words, head], family, rows, device)?;

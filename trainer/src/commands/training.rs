@@ -303,9 +303,9 @@ impl Job<'_> {
             _ => (Part::Test, tested),
         };
         let loaders = usize::from(flags.running.loaders);
-        let evaluation = Evaluation::of(recipe, part, rows, loaders);
+        let evaluation = Evaluation::of(recipe, part, rows, loaders)?;
         let (metrics, scores) = evaluate_rows(model, of, ranks, compute, &evaluation)?;
-        let scoring = model.settings().objective.scoring(evaluation.positive_from);
+        let scoring = evaluation.scoring;
         let record = EvaluationRecord {
             version: FORMAT_VERSION,
             part,

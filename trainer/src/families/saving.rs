@@ -10,6 +10,7 @@ use runs::recipe::{
 };
 use runs::saved::folder::Unfinished;
 use runs::saved::{self, CONFIG, Config, Saved, TrainedOn};
+use scoring::Scoring;
 use serde::{Deserialize, Serialize};
 use tch::Device;
 
@@ -107,6 +108,8 @@ pub struct SavedClassifier {
     pub vocabulary: WordList,
     /// Its settings without the weights.
     pub config: Config,
+    /// The meaning of a row's outputs.
+    pub scoring: Scoring,
     /// The rows that it was trained on, if the folder lists them.
     pub trained_on: Option<TrainedOn>,
 }
@@ -124,7 +127,7 @@ pub fn save_model(
     let config = Config {
         preparation: preparation.clone(),
         tokens_max: recipe.tokens_max,
-        scoring: model.family().scoring(preparation.positive_from),
+        scoring: model.family().scoring(&preparation.labels),
         dataset: rows.id_digest(),
         model: serde_json::to_value(&document).map_err(|error| Error::internal(&error))?,
     };
@@ -137,12 +140,12 @@ pub fn save_model(
 pub fn read_classifier(folder: &Path, device: Device) -> Result<SavedClassifier> {
     let saved = saved::read(folder)?;
     let (lstm, family, precision) = settings(folder, &saved)?;
-    let Family::Classifier(settings) = family else {
+    let (Family::Classifier(settings), Some(scoring)) = (family, saved.config.scoring) else {
         return Err(Error::NoClassifier { path: folder.to_owned() });
     };
     let model = Classifier::read(&lstm, settings, (kind_of(precision), device), &saved.weights)?;
     let Saved { config, vocabulary, trained_on, .. } = saved;
-    Ok(SavedClassifier { model, vocabulary, config, trained_on })
+    Ok(SavedClassifier { model, vocabulary, config, scoring, trained_on })
 }
 
 /// Initializes a model with the weights of a saved model. From a classifier, it copies all weights, which must have
@@ -235,8 +238,8 @@ fn settings(folder: &Path, saved: &Saved) -> Result<(LstmSettings, Family, Preci
     let refused = |(name, found, expected): Fault| no_model(format!("{name} {found}"), expected);
     lstm.check(ids).map_err(refused)?;
     family.check().map_err(refused)?;
-    let scoring = family.scoring(saved.config.preparation.positive_from);
-    if scoring != saved.config.scoring {
+    let scoring = family.scoring(&saved.config.preparation.labels);
+    if scoring != saved.config.scoring || scoring.is_some() != matches!(family, Family::Classifier(_)) {
         return Err(no_model(
             format!("scoring {:?}", saved.config.scoring),
             format!("{scoring:?} for its task"),

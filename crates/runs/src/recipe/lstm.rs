@@ -1,5 +1,6 @@
 //! Settings of models with an LSTM.
 
+use corpus::labels::Labels;
 use scoring::Scoring;
 use serde::{Deserialize, Serialize};
 
@@ -65,10 +66,11 @@ impl Family {
         }
     }
 
-    /// The meaning of a row's outputs, if a row has outputs. `positive_from`: the dataset's.
-    pub fn scoring(self, positive_from: u8) -> Option<Scoring> {
+    /// The meaning of a row's outputs. `labels`: the dataset's. `None` if a row has no outputs, or if the objective
+    /// needs other labels.
+    pub fn scoring(self, labels: &Labels) -> Option<Scoring> {
         match self {
-            Self::Classifier(settings) => Some(settings.objective.scoring(positive_from)),
+            Self::Classifier(settings) => settings.objective.scoring(labels),
             Self::NextWord(_) => None,
         }
     }
@@ -134,16 +136,21 @@ pub enum Objective {
 impl Objective {
     /// O, the number of outputs per row.
     pub fn n_outputs(self) -> usize {
-        // The number does not depend on `positive_from`.
-        self.scoring(0).n_outputs()
+        match self {
+            Self::Label { .. } | Self::Rating => 1,
+            Self::FiveRatings => 5,
+        }
     }
 
-    /// The meaning of a row's outputs. `positive_from`: the dataset's.
-    pub fn scoring(self, positive_from: u8) -> Scoring {
-        match self {
-            Self::Label { .. } => Scoring::Logit,
-            Self::Rating => Scoring::Rating { positive_from },
-            Self::FiveRatings => Scoring::FiveRatings { positive_from },
+    /// The meaning of a row's outputs. `labels`: the dataset's. `None` if the objective needs other labels: two
+    /// labels, and for ratings the lowest rating with label 1.
+    pub fn scoring(self, labels: &Labels) -> Option<Scoring> {
+        match (self, labels.positive_from()) {
+            (Self::Label { .. }, _) => (labels.n_classes() == 2).then_some(Scoring::Logit),
+            (Self::Rating, positive_from) => Some(Scoring::Rating { positive_from: positive_from? }),
+            (Self::FiveRatings, positive_from) => {
+                Some(Scoring::FiveRatings { positive_from: positive_from? })
+            }
         }
     }
 }

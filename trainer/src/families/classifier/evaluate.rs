@@ -6,12 +6,12 @@ use tch::{Device, Tensor};
 use super::loss::row_losses;
 use super::{Answers, Classifier};
 use crate::compute::Compute;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::inputs::{Inputs, token_rows};
 use crate::ranks::Ranks;
 use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
 use runs::recipe::Recipe;
-use scoring::{Metrics, N_SUMS, RowScore, Tally, metrics, unranked};
+use scoring::{Metrics, N_SUMS, RowScore, Scoring, Tally, metrics, unranked};
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug)]
@@ -20,17 +20,18 @@ pub struct Evaluation {
     pub part: Part,
     /// Rows per batch.
     pub batch_rows: usize,
-    /// The smallest rating with label 1.
-    pub positive_from: u8,
+    /// The meaning of a row's outputs.
+    pub scoring: Scoring,
     /// Number of threads that make batches.
     pub loaders: usize,
 }
 
 impl Evaluation {
     /// Options for a split of the dataset that a recipe trains on.
-    pub fn of(recipe: &Recipe, part: Part, rows: &Rows, loaders: usize) -> Self {
-        let positive_from = rows.settings().rows.positive_from;
-        Self { part, batch_rows: recipe.batch_rows, positive_from, loaders }
+    pub fn of(recipe: &Recipe, part: Part, rows: &Rows, loaders: usize) -> Result<Self> {
+        let scoring = recipe.family.scoring(&rows.settings().rows.labels);
+        let scoring = scoring.ok_or_else(|| Error::internal(&"the objective has no score for the labels"))?;
+        Ok(Self { part, batch_rows: recipe.batch_rows, scoring, loaders })
     }
 }
 
@@ -116,13 +117,12 @@ fn count(
     if batch.rows.is_empty() {
         return Ok(());
     }
-    let scoring = answers.objective().scoring(evaluation.positive_from);
     let outputs = answers.outputs(token_rows(batch, &batch.tokens))?;
     let losses = row_losses(answers.objective(), &outputs, &inputs.targets(batch))?;
     let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(&outputs))?;
     let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;
     for ((outputs, loss), label) in outputs.iter().zip(losses).zip(&batch.labels) {
-        tally.add(scoring, scoring.score(outputs), *label, loss);
+        tally.add(evaluation.scoring, evaluation.scoring.score(outputs), *label, loss);
     }
     Ok(())
 }
