@@ -50,8 +50,10 @@ def compare(file: h5py.File, mapped: spec.Mapped, borrowed: dict) -> str:
     check_forms(file)
     found = dataset_in(file)
     check_order(found.rows)
-    rows, dictionary, _ = spec.reduced(mapped.votes, settings)
+    rows, dictionary, dropped = spec.reduced(mapped.votes, settings)
     if mapped.undecided:
+        if dropped["not_labelled"]:
+            raise Difference("undecided reviews may add votes, so it is unknown which texts have no class")
         compare_decided(found, rows, dictionary, settings, len(mapped.undecided))
     else:
         compare_whole(found, spec.merged(rows, dictionary, settings))
@@ -69,10 +71,15 @@ def settings_in(file: h5py.File, borrowed: dict) -> spec.Settings:
     numbers = {name: form.number_attribute(file, name) for name in form.NUMBER_ATTRIBUTES}
     if borrowed.get("vocabulary") is None:
         numbers["vocabulary_size"] = form.number_attribute(file, "vocabulary_size")
+    labels = None
+    if form.label_attribute(file) == "labels":
+        labels = spec.classes_of(form.text_attribute(file, "labels"))
+    else:
+        numbers["positive_from"] = form.number_attribute(file, "positive_from")
     keep = form.text_attribute(file, "keep")
     if keep not in ("first", "last", "ends"):
         raise Difference(f"attribute keep: {keep!r}, expected first, last or ends")
-    return spec.Settings(stop_words=stop_words_in(file), keep=keep, **numbers, **borrowed)
+    return spec.Settings(stop_words=stop_words_in(file), keep=keep, labels=labels, **numbers, **borrowed)
 
 
 def stop_words_in(file: h5py.File) -> frozenset:
@@ -217,7 +224,7 @@ def take_votes(own: spec.Row, votes: list, settings: spec.Settings) -> int:
     if (added < 0).any():
         return 0
     own.votes = votes
-    own.label = int(spec.mode(votes) >= settings.positive_from)
+    own.label = spec.label_of(votes, settings)
     return int(added.sum())
 
 

@@ -11,7 +11,8 @@ import numpy as np
 ROW_TYPES = {"label": "<u1", "votes": "<u4", "hash": "<u8", "split": "<u2"}
 VOCABULARY_TYPES = {"vocabulary/bytes": "<u1", "vocabulary/offsets": "<u8", "vocabulary/count": "<u8"}
 TEXT_ATTRIBUTES = ("stop_words", "keep", "row_digest", "id_digest", "vocabulary_digest")
-NUMBER_ATTRIBUTES = ("max_tokens", "positive_from")
+NUMBER_ATTRIBUTES = ("max_tokens",)
+LABEL_ATTRIBUTES = ("positive_from", "labels")  # a file has one of them
 TOKEN_U16_MAX = 65_535
 
 
@@ -62,6 +63,14 @@ def number_attribute(file: h5py.File, name: str) -> int:
     if np.shape(value) != () or not np.issubdtype(np.asarray(value).dtype, np.integer):
         raise Difference(f"attribute {name}: {value!r}, expected one integer")
     return int(value)
+
+
+def label_attribute(file: h5py.File) -> str:
+    """The name of the one attribute that defines the labels."""
+    found = [name for name in LABEL_ATTRIBUTES if name in file.attrs]
+    if len(found) != 1:
+        raise Difference(f"attributes {found}, expected one of {list(LABEL_ATTRIBUTES)}")
+    return found[0]
 
 
 def words_in(file: h5py.File) -> list:

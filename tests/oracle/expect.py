@@ -36,6 +36,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--max-tokens", type=int, default=400, help="0 keeps all")
     parser.add_argument("--keep", choices=("first", "last", "ends"), default="ends")
     parser.add_argument("--positive-from", type=int, default=4)
+    parser.add_argument("--labels", type=spec.classes_of, help="classes in place of --positive-from")
     parser.add_argument("--vocabulary-size", type=int, default=10_000)
     parser.add_argument("--vocabulary", metavar="DATASET", help="another dataset's words instead (needs h5py)")
     parser.add_argument("--without", metavar="DATASET", help="leave out the rows another dataset holds (needs h5py)")
@@ -71,6 +72,7 @@ def settings_of(options: argparse.Namespace) -> spec.Settings:
         max_tokens=options.max_tokens,
         keep=options.keep,
         positive_from=options.positive_from,
+        labels=options.labels,
         vocabulary_size=options.vocabulary_size,
         **borrowed(options.vocabulary, options.without),
     )
@@ -119,13 +121,15 @@ def print_records(votes: dict) -> None:
 
 
 def expectation(mapped: spec.Mapped, settings: spec.Settings) -> dict:
-    rows, dictionary, only_stopwords = spec.reduced(mapped.votes, settings)
+    rows, dictionary, dropped = spec.reduced(mapped.votes, settings)
+    if settings.labels is None:
+        del dropped["not_labelled"]
     dataset = spec.merged(rows, dictionary, settings)
     return {
         **mapped.ledger,
         "distinct": len(mapped.votes),
-        "only_stopwords": only_stopwords,
-        **counts_of(dataset, dictionary),
+        **dropped,
+        **counts_of(dataset, dictionary, settings),
         "left_out": len(rows) - len(dataset.rows),
         "row_digest": dataset.row_digest,
         "id_digest": dataset.id_digest,
@@ -134,10 +138,12 @@ def expectation(mapped: spec.Mapped, settings: spec.Settings) -> dict:
     }
 
 
-def counts_of(dataset: spec.Dataset, dictionary: Counter) -> dict:
+def counts_of(dataset: spec.Dataset, dictionary: Counter, settings: spec.Settings) -> dict:
+    labels = Counter(row.label for row in dataset.rows)
+    classes = None if settings.labels is None else [labels[at] for at in range(len(settings.labels))]
     return {
         "rows": len(dataset.rows),
-        "label_1": sum(row.label for row in dataset.rows),
+        **({"label_1": labels[1]} if classes is None else {"classes": classes}),
         "kept_words": sum(len(row.words) for row in dataset.rows),
         "distinct_words": len(dictionary),
     }

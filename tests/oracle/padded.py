@@ -54,7 +54,7 @@ def columns_from(padded_path: str, dataset_path: str) -> dict:
 
 def compare_attributes(padded: h5py.File, dataset: h5py.File) -> None:
     """Checks that settings and digests exist, and that all attributes that both files have are equal."""
-    for name in ATTRIBUTES:
+    for name in (*ATTRIBUTES, form.label_attribute(dataset)):
         if name not in padded.attrs:
             raise Difference(f"attribute {name}: absent")
     for name in set(padded.attrs) & set(dataset.attrs):

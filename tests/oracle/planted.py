@@ -45,7 +45,7 @@ class Plan:
             "stop_words": "\n".join(sorted(settings.stop_words, key=str.encode)),
             "max_tokens": settings.max_tokens,
             "keep": settings.keep,
-            "positive_from": settings.positive_from,
+            **labels_of(settings),
             "vocabulary_size": settings.vocabulary_size,
             "row_digest": dataset.row_digest,
             "id_digest": dataset.id_digest,
@@ -62,6 +62,12 @@ class Plan:
             for name, value in self.attributes.items():
                 write_attribute(file, name, value)
         return path
+
+
+def labels_of(settings: spec.Settings) -> dict:
+    if settings.labels is None:
+        return {"positive_from": settings.positive_from}
+    return {"labels": ",".join(f"{first}-{last}={name}" for first, last, name in settings.labels)}
 
 
 def write_attribute(file, name: str, value) -> None:
@@ -206,6 +212,8 @@ PLANTED = (
     ("another keep", set_attribute("keep", "first"), "row "),
     ("an unknown keep", set_attribute("keep", "middle"), "attribute keep"),
     ("another threshold", set_attribute("positive_from", 5), "label"),
+    ("two kinds of labels", set_attribute("labels", "1-3=negative,4-5=positive"), "attributes ['positive_from', "),
+    ("no kind of labels", drop("attributes", "positive_from"), "attributes []"),
     ("another vocabulary size", set_attribute("vocabulary_size", 49), "vocabulary entry 49"),
     ("a setting less", drop("attributes", "max_tokens"), "attribute max_tokens: absent"),
     ("a string of any length", set_attribute("keep", np.array("ends", dtype=object)), "attribute keep"),

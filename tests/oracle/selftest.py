@@ -127,11 +127,21 @@ class Reading(unittest.TestCase):
     def test_stop_words_are_removed_and_some_texts_become_empty(self):
         settings = spec.Settings(stop_words=frozenset(("the", "it's")), max_tokens=2, keep="first")
         votes = {"the soap the soap bar": [0, 0, 0, 0, 1], "it's the": [1, 0, 0, 0, 0], "soap": [0, 0, 0, 3, 0]}
-        rows, dictionary, only_stopwords = spec.reduced(votes, settings)
+        rows, dictionary, dropped = spec.reduced(votes, settings)
         words = {row.text: row.words for row in rows}
         self.assertEqual(words, {"the soap the soap bar": ["soap", "soap"], "soap": ["soap"]})
         self.assertEqual(dictionary, {"soap": 3, "bar": 1})  # before max-tokens, once per text
-        self.assertEqual(only_stopwords, 1)
+        self.assertEqual(dropped, {"not_labelled": 0, "only_stopwords": 1})
+
+    def test_texts_without_a_class_are_dropped_before_their_words_are_counted(self):
+        labels = spec.classes_of("4-5=good,1=bad,2=poor")
+        settings = spec.Settings(stop_words=frozenset(("the",)), labels=labels)
+        votes = {"a b": [0, 0, 1, 0, 1], "the": [0, 0, 1, 0, 0], "the the": [1, 0, 0, 0, 0]}
+        votes |= {"b": [0, 0, 1, 1, 2], "c": [2, 2, 0, 0, 0], "d": [0, 1, 0, 0, 0]}
+        rows, dictionary, dropped = spec.reduced(votes, settings)
+        self.assertEqual({row.text: row.label for row in rows}, {"b": 0, "c": 1, "d": 2})
+        self.assertEqual(dictionary, {"b": 1, "c": 1, "d": 1})
+        self.assertEqual(dropped, {"not_labelled": 2, "only_stopwords": 1})
 
     def test_positive_from_moves_the_label(self):
         for positive_from, label in ((3, 1), (4, 0)):
@@ -252,9 +262,18 @@ class Comparison(unittest.TestCase):
             return compare.compare(file, spec.mapped(lines, spec.Fields()), borrowed)
 
     def test_a_file_of_the_oracle_is_accepted(self):
-        for settings in (SETTINGS, spec.Settings(), spec.Settings(max_tokens=0, vocabulary_size=0)):
+        three = spec.Settings(labels=spec.classes_of("1-2=negative,3=neutral,4-5=positive"))
+        for settings in (SETTINGS, spec.Settings(), spec.Settings(max_tokens=0, vocabulary_size=0), three):
             Plan(made(some_lines(), settings), settings).write(self.path)
             self.assertIn("90 rows", self.verdict(some_lines()))
+
+    def test_classes_may_leave_a_rating_out(self):
+        settings = spec.Settings(labels=spec.classes_of("4-5=positive,1-2=negative"))
+        dataset = made(some_lines(), settings)
+        self.assertEqual({row.label for row in dataset.rows}, {0, 1})
+        Plan(dataset, settings).write(self.path)
+        self.assertIn(f"{len(dataset.rows)} rows", self.verdict(some_lines()))
+        self.assertLess(len(dataset.rows), 90)
 
     def test_a_dataset_without_rows_is_accepted(self):
         Plan(made([], SETTINGS), SETTINGS).write(self.path)

@@ -61,6 +61,7 @@ class Settings:
     max_tokens: int = 400
     keep: str = "ends"
     positive_from: int = 4
+    labels: Optional[tuple] = None  # (first rating, last rating, name) of each class, in place of positive_from
     vocabulary_size: int = 10_000
     vocabulary: Optional[tuple] = None  # the words of another dataset, in id order
     without: frozenset = frozenset()  # the hashes of another dataset
@@ -419,25 +420,41 @@ def partition(key: bytes, partitions: int) -> int:
 # ---- rows
 
 
-def reduced(votes: dict, settings: Settings) -> tuple[list, Counter, int]:
-    """The rows by hash, the dictionary with the counts of all words, and the number of texts with stop words
-    only."""
-    rows, dictionary, only_stopwords = [], Counter(), 0
+def reduced(votes: dict, settings: Settings) -> tuple[list, Counter, Counter]:
+    """The rows by hash, the dictionary with the counts of all words in rows, and the numbers of texts that are
+    dropped: not_labelled, then only_stopwords."""
+    rows, dictionary, dropped = [], Counter(), Counter(not_labelled=0, only_stopwords=0)
     for text, text_votes in votes.items():
         tokens = [word for word in text.split(" ") if word not in settings.stop_words]
-        dictionary.update(tokens)
-        if tokens:
-            rows.append(make_row(text, text_votes, kept_words(tokens, settings), settings))
+        if label_of(text_votes, settings) is None:
+            dropped["not_labelled"] += 1
+        elif not tokens:
+            dropped["only_stopwords"] += 1
         else:
-            only_stopwords += 1
+            dictionary.update(tokens)
+            rows.append(make_row(text, text_votes, kept_words(tokens, settings), settings))
     rows.sort(key=lambda row: (row.hash, row.text.encode()))
-    return rows, dictionary, only_stopwords
+    return rows, dictionary, dropped
 
 
 def make_row(text: str, votes: list, words: list, settings: Settings) -> Row:
-    label = int(mode(votes) >= settings.positive_from)
+    label = label_of(votes, settings)
     split = xxhash.xxh3_64_intdigest(" ".join(words).encode()) % 1000
     return Row(text, votes, label, words, xxhash.xxh3_64_intdigest(text.encode()), split)
+
+
+def label_of(votes: list, settings: Settings) -> Optional[int]:
+    """The class of the most frequent rating; None if it has no class."""
+    rating = mode(votes)
+    if settings.labels is None:
+        return int(rating >= settings.positive_from)
+    return next((at for at, (first, last, _) in enumerate(settings.labels) if first <= rating <= last), None)
+
+
+def classes_of(text: str) -> tuple:
+    """The classes in a text such as 1-2=negative,3=neutral,4-5=positive."""
+    pairs = (pair.split("=") for pair in text.split(","))
+    return tuple((int(ratings[0]), int(ratings[-1]), name) for ratings, name in pairs)
 
 
 def mode(votes: list) -> int:
