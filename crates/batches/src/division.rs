@@ -35,12 +35,37 @@ impl fmt::Display for Part {
     }
 }
 
-/// Ranges of split numbers. The lowest numbers are the test split, the next ones the validation split, all
-/// others the training split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Ranges of split numbers.
+///
+/// ```text
+/// 0            test                        1000      without folds: --test-fraction
+/// |------------|-----------|-----------------|
+///    test        validation   training
+///
+/// |--------|-----------|------|------------|-|      fold 2 of 4
+///  in no     training    test   validation   training
+///  split
+/// ```
+///
+/// The validation split has the numbers after the test split. After 999 it continues with the lowest number that is
+/// in a split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
-    test_splits: u16,
-    validation_splits: u16,
+    /// Smaller split numbers are in no split.
+    first: u16,
+    test_begin: u16,
+    test_end: u16,
+    n_validation: u16,
+}
+
+/// One of several folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fold {
+    /// Its number, from 1.
+    pub number: u16,
+    /// Number of folds.
+    pub of: u16,
 }
 
 impl Division {
@@ -50,32 +75,61 @@ impl Division {
     /// read as decimals: 0.07 gives 70 split numbers, although `1000.0 * 0.07` is slightly more than 70 in floating
     /// point.
     pub fn by_fractions(test_fraction: f64, validation_fraction: f64) -> Result<Self> {
-        let test_splits = splits("test-fraction", test_fraction)?;
-        let validation_splits = splits("validation-fraction", validation_fraction)?;
-        if test_splits + validation_splits >= SPLITS {
+        let test_end = splits("test-fraction", test_fraction)?;
+        let n_validation = splits("validation-fraction", validation_fraction)?;
+        if test_end + n_validation >= SPLITS {
             return Err(Error::Setting {
                 setting: "test-fraction + validation-fraction",
                 found: (test_fraction + validation_fraction).to_string(),
                 expected: "less than 1, because training requires rows".to_owned(),
             });
         }
-        Ok(Self { test_splits, validation_splits })
+        Ok(Self { first: 0, test_begin: 0, test_end, n_validation })
+    }
+
+    /// Divides for one fold of a cross-validation. The rows that [`Division::by_fractions`] puts into the test split
+    /// are in no split. The other split numbers are cut into `fold.of` ranges of equal length; lengths differ by at
+    /// most one. The fold's range is its test split. The validation split is as long as without folds.
+    pub fn of_fold(fold: Fold, test_fraction: f64, validation_fraction: f64) -> Result<Self> {
+        let Self { test_end: first, n_validation, .. } =
+            Self::by_fractions(test_fraction, validation_fraction)?;
+        let begin =
+            |number: u16| first + (u32::from(SPLITS - first) * u32::from(number) / u32::from(fold.of)) as u16;
+        let (test_begin, test_end) = (begin(fold.number - 1), begin(fold.number));
+        let n_folded = SPLITS - first;
+        if fold.of > n_folded {
+            let expected = format!("at most {n_folded}, the number of split numbers after the test split");
+            return Err(Error::Setting { setting: "--folds", found: fold.of.to_string(), expected });
+        }
+        if test_end - test_begin + n_validation >= n_folded {
+            let (setting, found) = ("--validation-fraction with --folds", validation_fraction.to_string());
+            let expected = "less than the share of the rows that the other folds have".to_owned();
+            return Err(Error::Setting { setting, found, expected });
+        }
+        Ok(Self { first, test_begin, test_end, n_validation })
     }
 
     /// Puts all rows into the test split, for a dataset that is only a test set.
     pub fn all_test() -> Self {
-        Self { test_splits: SPLITS, validation_splits: 0 }
+        Self { first: 0, test_begin: 0, test_end: SPLITS, n_validation: 0 }
     }
 
-    /// The split of a row with this split number.
-    pub fn part(self, split: u16) -> Part {
-        if split < self.test_splits {
-            Part::Test
-        } else if split < self.test_splits + self.validation_splits {
-            Part::Validation
-        } else {
-            Part::Training
+    /// Puts all rows into the validation split, for a dataset that is only a validation set.
+    pub fn all_validation() -> Self {
+        Self { first: 0, test_begin: 0, test_end: 0, n_validation: SPLITS }
+    }
+
+    /// The split of a row with this split number; `None` if the row is in no split.
+    pub fn part(self, split: u16) -> Option<Part> {
+        let Self { first, test_begin, test_end, n_validation } = self;
+        if split < first {
+            return None;
         }
+        if (test_begin..test_end).contains(&split) {
+            return Some(Part::Test);
+        }
+        let after_test = if split >= test_end { split - test_end } else { SPLITS - test_end + split - first };
+        Some(if after_test < n_validation { Part::Validation } else { Part::Training })
     }
 }
 
@@ -96,18 +150,20 @@ mod tests {
 
     fn counts(test_fraction: f64, validation_fraction: f64) -> [usize; 3] {
         let division = Division::by_fractions(test_fraction, validation_fraction).unwrap();
-        Part::ALL.map(|part| (0..SPLITS).filter(|&split| division.part(split) == part).count())
+        Part::ALL.map(|part| (0..SPLITS).filter(|&split| division.part(split) == Some(part)).count())
     }
 
     #[test]
     fn test_then_validation_then_training_split_numbers() {
         let division = Division::by_fractions(0.1, 0.05).unwrap();
-        assert_eq!(division.part(99), Part::Test);
-        assert_eq!(division.part(100), Part::Validation);
-        assert_eq!(division.part(149), Part::Validation);
-        assert_eq!(division.part(150), Part::Training);
+        assert_eq!(division.part(99), Some(Part::Test));
+        assert_eq!(division.part(100), Some(Part::Validation));
+        assert_eq!(division.part(149), Some(Part::Validation));
+        assert_eq!(division.part(150), Some(Part::Training));
         assert_eq!(counts(0.0, 0.0), [1000, 0, 0]);
-        assert_eq!(Division::all_test().part(999), Part::Test);
+        assert_eq!(Division::all_test().part(999), Some(Part::Test));
+        let all = Division::all_validation();
+        assert!((0..SPLITS).all(|split| all.part(split) == Some(Part::Validation)));
     }
 
     #[test]
@@ -134,5 +190,60 @@ mod tests {
             let error = Division::by_fractions(test, validation).err();
             assert!(matches!(error, Some(Error::Setting { .. })), "{test} {validation}");
         }
+    }
+
+    #[test]
+    fn each_split_number_is_held_back_by_exactly_one_fold() {
+        for (of, test_fraction, validation_fraction) in
+            [(2, 0.0, 0.0), (3, 0.1, 0.05), (7, 0.333, 0.1), (50, 0.9, 0.01)]
+        {
+            let outer = Division::by_fractions(test_fraction, 0.0).unwrap();
+            let folds: Vec<Division> = (1..=of)
+                .map(|number| {
+                    Division::of_fold(Fold { number, of }, test_fraction, validation_fraction).unwrap()
+                })
+                .collect();
+            for split in 0..SPLITS {
+                let parts: Vec<Option<Part>> = folds.iter().map(|fold| fold.part(split)).collect();
+                let n = |part| parts.iter().filter(|found| **found == part).count();
+                match outer.part(split) {
+                    Some(Part::Test) => assert_eq!(n(None), usize::from(of), "{split}"),
+                    _ => assert_eq!((n(Some(Part::Test)), n(None)), (1, 0), "{split}"),
+                }
+            }
+            let n = |fold: &Division, part| (0..SPLITS).filter(|&at| fold.part(at) == Some(part)).count();
+            let tested: Vec<usize> = folds.iter().map(|fold| n(fold, Part::Test)).collect();
+            assert!(tested.iter().max().unwrap() - tested.iter().min().unwrap() <= 1, "{tested:?}");
+            let validation = splits("", validation_fraction).unwrap();
+            assert!(folds.iter().all(|fold| n(fold, Part::Validation) == usize::from(validation)));
+        }
+    }
+
+    #[test]
+    fn the_validation_split_of_the_last_fold_continues_after_the_test_split_of_all_folds() {
+        let last = Division::of_fold(Fold { number: 3, of: 3 }, 0.1, 0.05).unwrap();
+        assert_eq!(
+            [99, 100, 149, 150, 699, 700, 999].map(|split| last.part(split)),
+            [
+                None,
+                Some(Part::Validation),
+                Some(Part::Validation),
+                Some(Part::Training),
+                Some(Part::Training),
+                Some(Part::Test),
+                Some(Part::Test),
+            ]
+        );
+    }
+
+    #[test]
+    fn folds_without_rows_are_refused() {
+        let of_two =
+            |validation_fraction| Division::of_fold(Fold { number: 1, of: 2 }, 0.5, validation_fraction);
+        assert!(of_two(0.249).is_ok());
+        let error = of_two(0.25).unwrap_err().to_string();
+        assert!(error.contains("--validation-fraction with --folds"), "{error}");
+        let error = Division::of_fold(Fold { number: 1, of: 6 }, 0.995, 0.0).unwrap_err().to_string();
+        assert!(error.contains("at most 5"), "{error}");
     }
 }

@@ -1,8 +1,8 @@
 //! Reads the rows of a dataset as batches, in a reproducible order and with shares for each rank.
 //!
-//! `division` assigns rows to splits. `rows` opens a dataset. `table` holds rows in memory, and `blocks` reads rows
-//! that do not fit, one window at a time. `order` arranges an epoch, `share` divides a batch among ranks, and
-//! `loader` prepares the next batches in threads.
+//! `division` assigns rows to splits. `rows` opens a dataset. `overlap` counts the texts that two datasets share.
+//! `table` holds rows in memory, and `blocks` reads rows that do not fit, one window at a time. `order` arranges an
+//! epoch, `share` divides a batch among ranks, and `loader` prepares the next batches in threads.
 //!
 //! A batch is a function of the dataset, the split, the seed, the epoch, the step, the batch size and, if rows are
 //! read in blocks, the [`Plan`]. It depends neither on the number of ranks and loaders nor on timing. Batch k can be
@@ -13,6 +13,7 @@ mod division;
 mod error;
 mod loader;
 mod order;
+mod overlap;
 mod rows;
 mod share;
 mod smallest;
@@ -21,10 +22,11 @@ mod table;
 pub mod random;
 
 pub use blocks::Plan;
-pub use division::{Division, Part};
+pub use division::{Division, Fold, Part};
 pub use error::{Error, Result};
 pub use loader::{Batch, Dealing, Loader, Loading, RowWeight};
 pub use order::{Arrangement, Order, POOL_BATCHES};
+pub use overlap::training_texts_in;
 pub use rows::{Census, Reading, Rows};
 pub use share::{ShareSchedule, Shares};
 pub use smallest::{SMALLEST_MAX, Smallest};

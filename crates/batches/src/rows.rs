@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use corpus::digest::Digest;
+use corpus::digest::{Digest, SPLITS};
 use corpus::settings::{Difference, Settings};
 use dataset::card::{Card, Summary};
 use dataset::dataset_file::{DatasetReader, DatasetSettings};
@@ -84,8 +84,10 @@ pub struct Rows {
     census: [Census; 3],
     smallest: Smallest,
     known: [u64; 3],
+    /// Number of rows per split number.
+    by_split_number: Vec<u64>,
     source: Source,
-    memory_bytes: u64,
+    reading: Reading,
 }
 
 /// Facts collected while rows are read.
@@ -97,11 +99,17 @@ struct Findings {
     smallest: Smallest,
     /// Number of rows per split whose hash is known.
     known: [u64; 3],
+    /// Number of rows per split number, or empty.
+    by_split_number: Vec<u64>,
 }
 
 impl Findings {
-    fn count(&mut self, row: &Row, part: Part, tokens: &[u32], known: &Smallest) {
+    fn count(&mut self, row: &Row, part: Option<Part>, tokens: &[u32], known: &Smallest) {
         self.summary.count(row);
+        self.by_split_number.resize(usize::from(SPLITS), 0);
+        // The reader refuses larger split numbers.
+        self.by_split_number[usize::from(row.split)] += 1;
+        let Some(part) = part else { return };
         self.census[part as usize].count(row, tokens);
         self.known[part as usize] += u64::from(known.contains(row.hash));
         if part == Part::Training {
@@ -115,6 +123,8 @@ impl Findings {
         self.census.iter_mut().zip(other.census).for_each(|(sum, counted)| sum.add(counted));
         self.known.iter_mut().zip(other.known).for_each(|(sum, counted)| *sum += counted);
         self.smallest.append(&other.smallest);
+        self.by_split_number.resize(usize::from(SPLITS), 0);
+        self.by_split_number.iter_mut().zip(other.by_split_number).for_each(|(sum, counted)| *sum += counted);
     }
 }
 
@@ -149,7 +159,7 @@ impl Rows {
             let sizes = measure_blocks(&reader, reading, known, &mut findings)?;
             Source::Blocks(Arc::new(Blocks::new(reader, *reading, sizes)))
         };
-        let Findings { census, summary, smallest, known } = findings;
+        let Findings { census, summary, smallest, known, by_split_number } = findings;
         let card = Card::of(&settings, &digests, &vocabulary, &summary).lines();
         Ok(Self {
             path: path.to_owned(),
@@ -161,8 +171,9 @@ impl Rows {
             census,
             smallest,
             known,
+            by_split_number,
             source,
-            memory_bytes: reading.memory_bytes,
+            reading: *reading,
         })
     }
 
@@ -222,6 +233,17 @@ impl Rows {
         self.known[part as usize]
     }
 
+    /// Number of rows that another division would put into a split.
+    pub fn rows_under(&self, division: Division, part: Part) -> u64 {
+        let of = |&(split, _): &(u16, &u64)| division.part(split) == Some(part);
+        (0..).zip(&self.by_split_number).filter(of).map(|(_, n)| n).sum()
+    }
+
+    /// The division into splits.
+    pub(crate) fn division(&self) -> Division {
+        self.reading.division
+    }
+
     /// Refuses a split without rows.
     pub fn check_rows(&self, part: Part) -> Result<()> {
         match self.census(part).rows {
@@ -273,7 +295,9 @@ impl Rows {
     pub fn plan(&self, part: Part, batch_rows: usize) -> Result<Option<Plan>> {
         match &self.source {
             Source::Memory(_) => Ok(None),
-            Source::Blocks(blocks) => blocks.plan(part, batch_rows, self.memory_bytes, &self.path).map(Some),
+            Source::Blocks(blocks) => {
+                blocks.plan(part, batch_rows, self.reading.memory_bytes, &self.path).map(Some)
+            }
         }
     }
 
@@ -299,8 +323,10 @@ fn read_tables(
 ) -> Result<[Table; 3]> {
     let token_type = reader.vocabulary().token_type();
     let empty = || Part::ALL.map(|_| Table::with_capacity(token_type, 0, 0));
-    let push = |tables: &mut [Table; 3], at, row: &Row, part, tokens: &[u32]| {
-        tables[part as usize].push(at, row, tokens);
+    let push = |tables: &mut [Table; 3], at, row: &Row, part: Option<Part>, tokens: &[u32]| {
+        if let Some(part) = part {
+            tables[part as usize].push(at, row, tokens);
+        }
     };
     let mut tables = empty();
     each_block(reader, reading, known, findings, empty, push, |block| {
@@ -319,25 +345,28 @@ fn measure_blocks(
     let block_rows = Blocks::rows_of_a_block() as u32;
     let mut sizes = Vec::new();
     // A block of the reader starts where a block of this module starts, and may contain several of them.
-    let count = |sizes: &mut Vec<[BlockSize; 3]>, at: u32, _: &Row, part, tokens: &[u32]| {
+    let count = |sizes: &mut Vec<[BlockSize; 3]>, at: u32, _: &Row, part: Option<Part>, tokens: &[u32]| {
         if at.is_multiple_of(block_rows) {
             sizes.push(<[BlockSize; 3]>::default());
         }
-        sizes.last_mut().expect("the first row of a block adds a size")[part as usize].count(tokens);
+        let size = sizes.last_mut().expect("the first row of a block adds a size");
+        if let Some(part) = part {
+            size[part as usize].count(tokens);
+        }
     };
     each_block(reader, reading, known, findings, Vec::new, count, |of_blocks| sizes.extend(of_blocks))?;
     Ok(sizes)
 }
 
 /// Verifies the dataset in several threads. `empty` creates a block's result. `add` adds a row to it: the row's
-/// index, its split and its tokens after truncation. `take` receives the results in dataset order.
+/// index, its split, if it is in one, and its tokens after truncation. `take` receives the results in dataset order.
 fn each_block<B: Send>(
     reader: &DatasetReader,
     reading: &Reading,
     known: &Smallest,
     findings: &mut Findings,
     empty: impl Fn() -> B + Sync,
-    add: impl Fn(&mut B, u32, &Row, Part, &[u32]) + Sync,
+    add: impl Fn(&mut B, u32, &Row, Option<Part>, &[u32]) + Sync,
     mut take: impl FnMut(B),
 ) -> Result<()> {
     let threads = dataset::threads(READING_THREADS_MAX);

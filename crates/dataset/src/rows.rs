@@ -391,6 +391,11 @@ impl RowsReader {
         self.hash.get(at as usize)
     }
 
+    /// The split number of the row at this index.
+    pub fn split(&mut self, at: u64) -> Result<u16> {
+        self.split.get(at as usize)
+    }
+
     /// Reads the row at this index into `row`, except for its source. A row that breaks a rule of the format
     /// is refused. The order of rows, and the split by words, are checked only when all rows are verified.
     pub fn read(&mut self, at: u64, row: &mut Row) -> Result<()> {

@@ -43,7 +43,7 @@ fn places(batches: &[Batch]) -> Vec<Vec<u32>> {
 
 fn of_part(n_rows: u32, part: Part) -> Vec<u32> {
     let division = Division::by_fractions(0.1, 0.05).unwrap();
-    (0..n_rows).filter(|&at| division.part(row(at).split) == part).collect()
+    (0..n_rows).filter(|&at| division.part(row(at).split) == Some(part)).collect()
 }
 
 fn sorted(mut rows: Vec<u32>) -> Vec<u32> {
