@@ -166,9 +166,21 @@ pub struct Fit {
     /// put there, and nothing is replaced.
     #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub out: Option<Location>,
+    /// Validation dataset with the vocabulary of DATASET
+    ///
+    /// `sentimill --vocabulary DATASET --without DATASET` makes one. It is evaluated after each epoch, and no row of
+    /// DATASET is held back for validation.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "validation_fraction",
+        value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        help_heading = "Data"
+    )]
+    pub validation: Option<Location>,
     /// Test dataset with the vocabulary of DATASET
     ///
-    /// `sentimill --vocabulary DATASET` makes one. All rows of DATASET are used for training and validation.
+    /// `sentimill --vocabulary DATASET --without DATASET` makes one. No row of DATASET is held back for the test.
     #[arg(
         long,
         value_name = "FILE",
@@ -179,7 +191,7 @@ pub struct Fit {
     pub test: Option<Location>,
     /// Test split [default: 0.1]
     ///
-    /// Share of rows that are used for the final test only.
+    /// Share of rows that are used for the test only.
     #[arg(
         long,
         value_name = "SHARE",
@@ -195,6 +207,12 @@ pub struct Fit {
     /// are saved; with 0, the weights of the last epoch are saved. The default with --recipe original is 0.
     #[arg(long, value_name = "SHARE", value_parser = share, help_heading = "Data")]
     pub validation_fraction: Option<f64>,
+    /// Test after every epoch [default: at the end only]
+    ///
+    /// Test metrics are then logged for each epoch. Do not choose epochs or other settings by them: the test metrics
+    /// of the chosen model would be too good. Use the validation split for choices.
+    #[arg(long, hide_short_help = true, help_heading = "Data")]
+    pub test_every: bool,
     /// Sizes and inputs of the LSTM.
     #[command(flatten)]
     pub lstm: LstmFlags,

@@ -83,7 +83,9 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     let idle = match &arguments.command {
         Command::Fit(fit) => {
             let loss = idle("pos_weight", !matches!(fit.loss, LossName::Label), "--loss label");
-            [vec![loss], of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
+            let is_untested = fit.test.is_none() && fit.test_fraction == 0.0;
+            let test_every = idle("test_every", is_untested, "a test split");
+            [vec![loss, test_every], of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
         }
         Command::Pretrain(pretrain) => {
             of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
@@ -116,8 +118,8 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
 fn locations(command: &Command) -> Vec<&Location> {
     match command {
         Command::Fit(fit) => {
-            let Fit { dataset, out, test, lstm, training, .. } = &**fit;
-            let optional = [out, test, &lstm.init_from, &training.resume];
+            let Fit { dataset, out, validation, test, lstm, training, .. } = &**fit;
+            let optional = [out, validation, test, &lstm.init_from, &training.resume];
             std::iter::once(dataset).chain(optional.into_iter().flatten()).collect()
         }
         Command::Pretrain(pretrain) => {
@@ -201,6 +203,7 @@ mod tests {
     fn a_flag_that_does_nothing_is_refused_by_what_it_needs() {
         for (flags, flag, needs) in [
             ("--loss rating --pos-weight 2", "--pos-weight", "--loss label"),
+            ("--test-every --test-fraction 0", "--test-every", "a test split"),
             ("--loss five-ratings --pos-weight balanced", "--pos-weight", "--loss label"),
             ("--optimizer adam --momentum 0.5", "--momentum", "--optimizer sgd"),
             ("--optimizer adamw --momentum 0.9", "--momentum", "--optimizer sgd"),
@@ -239,6 +242,8 @@ mod tests {
             "--device auto --device-memory 100MiB --compute pytorch",
             "--test s3://bucket/test.h5 --s3 region=eu-central-1",
             "--init-from s3://bucket/model --s3 region=eu-central-1",
+            "--validation s3://bucket/validation.h5 --s3 region=eu-central-1",
+            "--test-every --test test.h5",
         ] {
             let arguments = format!("fit a.h5 --out b {flags}");
             assert_eq!(refusal(arguments.trim_end()), None, "{flags}");

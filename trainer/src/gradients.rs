@@ -172,6 +172,8 @@ mod tests {
             plan: None,
             test_fraction: 0.0,
             validation_fraction: 0.0,
+            validation: None,
+            fold: None,
             tokens_max: 100,
             model,
             family: Family::Classifier(settings),

@@ -20,6 +20,7 @@ use crate::gradients::Gradients;
 use crate::inputs::Inputs;
 use crate::optim::{Optimizer, clip};
 use crate::ranks::Ranks;
+use crate::splits::Splits;
 use crate::step::InStep;
 use crate::times::Stopwatch;
 
@@ -73,6 +74,8 @@ pub enum Event<'a> {
         loss: f64,
         /// Metrics of the validation split.
         validation: Option<&'a Metrics>,
+        /// Metrics of the test split, with [`Options::test_every`].
+        test: Option<&'a Metrics>,
         /// Times of each rank in this process's part of the epoch.
         ranks: &'a [RankTimes],
     },
@@ -107,6 +110,8 @@ pub struct Options {
     pub device_bytes: u64,
     /// Number of threads that make batches.
     pub loaders: usize,
+    /// Whether the test split is evaluated after every epoch.
+    pub test_every: bool,
 }
 
 fn inputs_of(rows: &Rows, device: Device, device_bytes: u64) -> Inputs<'_> {
@@ -121,12 +126,13 @@ fn inputs_of(rows: &Rows, device: Device, device_bytes: u64) -> Inputs<'_> {
 /// Continues a training until it is complete or a stop is requested.
 pub fn train(
     recipe: &Recipe,
-    rows: &Rows,
+    splits: Splits<'_>,
     ranks: &Ranks,
     options: &Options,
     training: &mut Training,
     hooks: &mut Hooks<'_>,
 ) -> Result<End> {
+    let rows = splits.rows;
     let Options { compute, loaders, .. } = options;
     let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
     let n_rows = rows.census(Part::Training).rows;
@@ -198,7 +204,7 @@ pub fn train(
         }
         let times = stopwatch.stop(ranks, loader.waited_s())?;
         drop(loader);
-        end_epoch(recipe, rows, ranks, options, training, &times, hooks)?;
+        end_epoch(recipe, splits, ranks, options, training, &times, hooks)?;
     }
     Ok(End::Complete)
 }
@@ -232,36 +238,44 @@ fn agree(ranks: &Ranks, own_loss: f64, n_touched: usize, asked: Option<Asked>) -
 
 fn end_epoch(
     recipe: &Recipe,
-    rows: &Rows,
+    splits: Splits<'_>,
     ranks: &Ranks,
     options: &Options,
     training: &mut Training,
     times: &[RankTimes],
     hooks: &mut Hooks<'_>,
 ) -> Result<()> {
-    let loss = training.position.epoch_loss / rows.census(Part::Training).rows as f64;
+    let loss = training.position.epoch_loss / splits.rows.census(Part::Training).rows as f64;
     let position = &mut training.position;
     position.epoch += 1;
     position.batch = 0;
     position.epoch_loss = 0.0;
     position.has_ended = position.epoch >= recipe.epochs || recipe.stop_loss.is_some_and(|stop| loss <= stop);
 
-    let mut validation = None;
-    if let Some(model) = training.model.classifier().filter(|_| recipe.validation_fraction > 0.0) {
-        let evaluation = Evaluation::of(recipe, Part::Validation, rows, options.loaders)?;
-        let metrics = evaluate(model, rows, ranks, &options.compute, &evaluation)?;
+    let model = training.model.classifier();
+    let metrics_of = |part| {
+        let of = model.zip(splits.rows_of(part));
+        of.map(|(model, rows)| {
+            let evaluation = Evaluation::of(recipe, part, rows, options.loaders)?;
+            evaluate(model, rows, ranks, &options.compute, &evaluation)
+        })
+        .transpose()
+    };
+    let validation = if recipe.has_validation() { metrics_of(Part::Validation)? } else { None };
+    let test = if options.test_every { metrics_of(Part::Test)? } else { None };
+    if let Some(metrics) = &validation {
         if training.position.best.is_none_or(|(best, _)| metrics.loss < best) {
             training.position.best = Some((metrics.loss, training.position.epoch));
             training.best = Some(training.model.parameters().copies());
         }
         let since_best = training.position.best.map_or(0, |(_, epoch)| training.position.epoch - epoch);
         training.position.has_ended |= recipe.patience.is_some_and(|patience| since_best >= patience);
-        validation = Some(metrics);
     }
     (hooks.on_event)(&Event::Epoch {
         position: &training.position,
         loss,
         validation: validation.as_ref(),
+        test: test.as_ref(),
         ranks: times,
     });
     Ok(())

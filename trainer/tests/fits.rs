@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use command::{fit, run, trainer};
+use command::{ended, fit, run, trainer};
 use corpus::labels::Labels;
 use corpus::settings::{Keep, Settings};
 use dataset::Row;
@@ -95,6 +95,116 @@ fn a_test_on_training_rows_warns() {
         (&600.into(), &true.into(), &0.0.into())
     );
     assert_eq!(kept["smallest_hashes"].as_array().unwrap().len(), 600);
+}
+
+#[test]
+fn a_validation_dataset_chooses_the_epoch_and_is_recorded() {
+    let (data, dataset) = reviews(600);
+    let (_other, validation) = dataset_of(200, 50, other_hashes);
+    let out = data.path().join("out");
+    let flags = ["--epochs", "3", "--rate", "0.01", "--test-every", "--json"];
+    let mut command = fit(&dataset, &out, &[&flags[..], &["--validation"]].concat());
+    command.arg(&validation);
+    let (code, said, told) = run(command);
+    assert_eq!(code, Some(0), "{told}");
+    assert!(!told.contains("warning"), "{told}");
+    let document =
+        |name: &str| -> Value { serde_json::from_slice(&fs::read(out.join(name)).unwrap()).unwrap() };
+    let settings = document("settings.json");
+    // No row of the dataset is held back for validation.
+    let n_test = (0..600).filter(|&at| review(at).split < 100).count();
+    assert_eq!(settings["dataset"]["rows"], serde_json::json!([600 - n_test, 0, n_test]));
+    assert_eq!(settings["validation"]["rows"], serde_json::json!([0, 200, 0]));
+    assert!(settings["validation"]["path"].as_str().unwrap().ends_with("reviews.h5"));
+
+    let lines = fs::read_to_string(out.join("metrics.jsonl")).unwrap();
+    let epochs: Vec<Value> = lines
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|line: &Value| line["event"] == "epoch")
+        .collect();
+    assert_eq!(epochs.len(), 3);
+    let loss = |epoch: &Value| epoch["validation"]["loss"].as_f64().unwrap();
+    let best = epochs.iter().min_by(|one, other| loss(one).total_cmp(&loss(other))).unwrap();
+    let summary: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(summary["kept"]["epoch"], best["epoch"]);
+    assert_eq!(summary["validation"], best["validation"]);
+    assert_eq!(best["validation"]["rows"], 200);
+    assert!(epochs.iter().all(|epoch| epoch["test"]["rows"] == n_test));
+    // The final test is that of the best epoch, whose weights are in the model.
+    assert_eq!(summary["evaluation"]["confusion"], best["test"]["confusion"]);
+    let (evaluated, _) = evaluated(&out.join("model"), &validation, &[]);
+    assert_eq!(evaluated["confusion"], best["validation"]["confusion"]);
+}
+
+#[test]
+fn a_validation_dataset_alone_is_the_final_evaluation() {
+    let (data, dataset) = reviews(600);
+    let (_other, validation) = dataset_of(200, 50, other_hashes);
+    let out = data.path().join("out");
+    let path = validation.to_str().unwrap();
+    let told = trained(&dataset, &out, &["--validation", path, "--test-fraction", "0", "--patience", "1"]);
+    assert!(told.contains("on 200 validation rows"), "{told}");
+}
+
+#[test]
+fn a_resumed_training_needs_the_same_validation_dataset() {
+    let (data, dataset) = reviews(600);
+    let (_other, validation) = dataset_of(200, 50, other_hashes);
+    let (_third, smaller) = dataset_of(100, 50, other_hashes);
+    let out = data.path().join("out");
+    let resume = |validation: Option<&Path>| {
+        let mut command = fit(&dataset, &out, &["--resume"]);
+        validation.map(|path| command.arg("--validation").arg(path));
+        ended(command)
+    };
+    trained(&dataset, &out, &["--validation", validation.to_str().unwrap()]);
+    assert_eq!(resume(Some(&validation)).0, Some(0));
+    for other in [Some(&*smaller), None] {
+        let (code, told) = resume(other);
+        assert_eq!(code, Some(78), "{told}");
+        assert!(told.contains("found a complete training with "), "{told}");
+    }
+}
+
+#[test]
+fn texts_of_the_training_split_in_a_validation_dataset_are_counted() {
+    let (data, dataset) = reviews(600);
+    let out = data.path().join("out");
+    // Hashes of 300 rows, of which some are in the test split.
+    let (_other, validation) = dataset_of(500, 50, |at| if at < 300 { review(at) } else { other_hashes(at) });
+    let told = trained(&dataset, &out, &["--validation", validation.to_str().unwrap()]);
+    let shared = (0..300).filter(|&at| review(at).split >= 100).count();
+    let expected = format!(
+        "{shared} of 500 rows are texts of the training split, so the validation loss is too low; remove them with \
+         --without {} of sentimill or merge",
+        dataset.display()
+    );
+    assert!(shared < 300 && told.contains(&expected), "{told}");
+}
+
+#[test]
+fn a_validation_dataset_that_does_not_fit_is_refused_in_one_line() {
+    let (data, dataset) = reviews(600);
+    let (_words, other_words) = dataset_of(200, 51, other_hashes);
+    let settings = Settings { max_tokens: 40, keep: Keep::First, ..Settings::default() };
+    let (_settings, other_settings) = dataset_prepared(200, 50, settings, other_hashes);
+    let raw = data.path().join("raw.json");
+    fs::write(&raw, "{\"overall\": 5}\n").unwrap();
+    let missing = data.path().join("missing.h5");
+    for (path, code, expected) in [
+        (&other_words, 78, "its vocabulary differs from that of "),
+        (&other_settings, 78, "max-tokens 40, expected 0 as in "),
+        (&raw, 66, "a JSON file, expected a dataset written by sentimill or merge; make one with "),
+        (&missing, 66, "no such file, expected a dataset written by sentimill or merge"),
+    ] {
+        let out = data.path().join("out");
+        let (found, told) = ended(fit(&dataset, &out, &["--validation", path.to_str().unwrap()]));
+        assert_eq!(found, Some(code), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+        assert!(told.contains(&path.display().to_string()) && told.contains(expected), "{told}");
+        assert!(!out.exists());
+    }
 }
 
 #[test]

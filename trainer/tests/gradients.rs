@@ -53,6 +53,8 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         plan: None,
         test_fraction: 0.0,
         validation_fraction: 0.0,
+        validation: None,
+        fold: None,
         tokens_max: 20,
         model,
         family,

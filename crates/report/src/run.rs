@@ -72,6 +72,7 @@ pub struct EpochLine {
     pub seconds: Option<f64>,
     pub from_step: Option<u64>,
     pub validation: Option<Metrics>,
+    pub test: Option<Metrics>,
     pub ranks: Vec<RankTimes>,
 }
 
@@ -241,9 +242,18 @@ impl Run {
                 self.steps.push(StepsLine { step, epoch, loss, rate, reviews_per_s, waited_share });
                 self.last_step = step;
             }
-            Line::Epoch { epoch, step, loss, seconds, from_step, validation, ranks } => {
+            Line::Epoch { epoch, step, loss, seconds, from_step, validation, test, ranks } => {
                 self.epochs.retain(|earlier| earlier.epoch < epoch);
-                self.epochs.push(EpochLine { epoch, step, loss, seconds, from_step, validation, ranks });
+                self.epochs.push(EpochLine {
+                    epoch,
+                    step,
+                    loss,
+                    seconds,
+                    from_step,
+                    validation,
+                    test,
+                    ranks,
+                });
                 self.last_step = step;
             }
             Line::Test { metrics, .. } => self.tested = Some((Part::Test, metrics)),

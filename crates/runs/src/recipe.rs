@@ -8,7 +8,7 @@ mod names;
 mod position;
 mod schedule;
 
-use batches::{Plan, RowWeight};
+use batches::{Fold, Plan, RowWeight};
 use serde::{Deserialize, Serialize};
 
 pub use self::lstm::{ClassifierSettings, Dropout, Family, LstmSettings, NextWordSettings, Objective, Pool};
@@ -32,6 +32,12 @@ pub struct Recipe {
     pub test_fraction: f64,
     /// Fraction of the dataset in the validation split.
     pub validation_fraction: f64,
+    /// The digest of the rows of the validation dataset, if the validation split is another dataset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<String>,
+    /// The fold whose rows are the test split, in a cross-validation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fold: Option<Fold>,
     /// Maximum tokens per row; 0 means no limit.
     pub tokens_max: u32,
     /// Sizes of the LSTM.
@@ -64,6 +70,13 @@ pub struct Recipe {
     pub patience: Option<u32>,
     /// Training loss of an epoch at which training stops.
     pub stop_loss: Option<f64>,
+}
+
+impl Recipe {
+    /// Whether there is a validation split.
+    pub fn has_validation(&self) -> bool {
+        self.validation_fraction > 0.0 || self.validation.is_some()
+    }
 }
 
 /// Update rule of the optimizer.

@@ -104,13 +104,17 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
             add("speed/reviews_per_s", *reviews_per_s);
             add("speed/waited_share", *waited_share);
         }
-        Line::Epoch { loss, seconds, validation, ranks, .. } => {
+        Line::Epoch { loss, seconds, validation, test, ranks, .. } => {
             add("training/epoch_loss", *loss);
             if let Some(seconds) = seconds {
                 add("speed/epoch_seconds", *seconds);
             }
             if let Some(metrics) = validation {
                 add_metrics("validation", metrics, &mut add);
+            }
+            // Another name than that of the final test, which has the same step as the last epoch.
+            if let Some(metrics) = test {
+                add_metrics("test_by_epoch", metrics, &mut add);
             }
             for times in ranks.iter().filter(|times| times.seconds > 0.0) {
                 let tag = |what: &str| format!("rank_{}/{what}", times.rank);

@@ -24,6 +24,7 @@
 //! assert!(matches!(serde_json::from_str(line), Ok(Line::Steps { step: 20, .. })));
 //! ```
 
+mod best;
 mod evaluation;
 mod hold;
 mod lines;
@@ -39,6 +40,7 @@ use std::path::Path;
 use program::place::folder_of;
 use tempfile::NamedTempFile;
 
+pub use self::best::best_epoch;
 pub use self::evaluation::{EvaluationRecord, WrongRow, is_wrong, most_wrong};
 pub use self::hold::{Hold, PATIENCE};
 pub use self::lines::Line;

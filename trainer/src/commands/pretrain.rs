@@ -6,20 +6,27 @@ use batches::{Division, Smallest};
 use super::out::default_of;
 use super::recipe;
 use super::rows::{Reader, cut};
+use super::summary::print;
 use super::training::{Job, Session};
 use crate::arguments::Pretrain;
 use crate::error::Result;
+use crate::splits::Splits;
 
 /// Trains a next-word model. Every rank calls it with the same arguments; rank 0 writes.
 pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let Pretrain { lstm, optimisation, training, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "pretrained"));
-    let session = Session::begin(&out, training, lstm.init_from.as_ref(), arguments.backend.compute)?;
+    let session = Session::join(training, arguments.backend.compute)?;
+    let out = session.take(&out, training, lstm.init_from.as_ref())?;
     let division = Division::by_fractions(0.0, 0.0)?;
     let reader = Reader::of(lstm.tokens, &training.running, &training.storage);
     let rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
     let recipe = recipe::of_pretrain(arguments, &rows, session.device())?;
     let notes = [recipe::chosen(optimisation, &recipe, &rows, None), cut(&rows, lstm.tokens)];
-    let job = Job { session: &session, recipe: &recipe, rows: &rows, test: None, lstm, training };
-    job.run(notes.into_iter().flatten())
+    let (splits, test_every) = (Splits::of(&rows), false);
+    let job = Job { session: &session, out: &out, recipe: &recipe, splits, test_every, lstm, training };
+    match job.run(notes.into_iter().flatten())? {
+        Some(summary) if training.json => print(&summary),
+        _ => Ok(()),
+    }
 }

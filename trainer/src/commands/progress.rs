@@ -12,6 +12,7 @@ use crate::tell::{is_quiet, tell};
 use crate::train::Event;
 use runs::tensorboard::EventFile;
 use runs::training::{FORMAT_VERSION, Line, METRICS, TENSORBOARD};
+use scoring::Metrics;
 
 /// Time between two lines on standard error, and between two lines of the file.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -180,11 +181,16 @@ impl Progress {
                 });
                 self.since = Window::new();
             }
-            Event::Epoch { position, loss, validation, ranks } => {
-                let shown = validation.map_or_else(String::new, |metrics| {
-                    format!(", validation loss {:.4}, accuracy {:.4}", metrics.loss, metrics.accuracy)
-                });
-                let text = format!("epoch {} finished: training loss {loss:.4}{shown}", position.epoch);
+            Event::Epoch { position, loss, validation, test, ranks } => {
+                let shown = |part, metrics: Option<&Metrics>| match metrics {
+                    Some(metrics) => {
+                        format!(", {part} loss {:.4}, accuracy {:.4}", metrics.loss, metrics.accuracy)
+                    }
+                    None => String::new(),
+                };
+                let (validated, tested) = (shown("validation", validation), shown("test", test));
+                let text =
+                    format!("epoch {} finished: training loss {loss:.4}{validated}{tested}", position.epoch);
                 if self.bar.is_hidden() {
                     tell(&text);
                 } else {
@@ -197,6 +203,7 @@ impl Progress {
                     seconds: Some(self.epoch.last.duration_since(self.epoch.begin).as_secs_f64()),
                     from_step: Some(self.epoch.from_step),
                     validation: validation.copied(),
+                    test: test.copied(),
                     ranks: ranks.to_vec(),
                 });
                 self.since = Window::new();

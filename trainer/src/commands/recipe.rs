@@ -15,6 +15,7 @@ use crate::compute::Compute;
 use crate::defaults::{Defaults, rate};
 use crate::error::{Error, Result};
 use crate::families::classifier::unsupported;
+use crate::splits::Splits;
 
 /// The division of a dataset into splits.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
@@ -26,11 +27,15 @@ fn test_fraction(arguments: &Fit) -> f64 {
 }
 
 fn validation_fraction(arguments: &Fit) -> f64 {
+    if arguments.validation.is_some() {
+        return 0.0;
+    }
     arguments.validation_fraction.unwrap_or_else(|| arguments.optimisation.recipe.validation_fraction())
 }
 
 /// The recipe of a classifier.
-pub(super) fn of_fit(arguments: &Fit, rows: &Rows, device: Device) -> Result<Recipe> {
+pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Result<Recipe> {
+    let rows = splits.rows;
     let Fit { lstm, optimisation, .. } = arguments;
     let defaults = defaults(optimisation, rows);
     let classifier = classifier(arguments, &defaults, rows);
@@ -46,6 +51,7 @@ pub(super) fn of_fit(arguments: &Fit, rows: &Rows, device: Device) -> Result<Rec
         model: LstmSettings { bidirectional: arguments.bidirectional, ..recipe.model },
         test_fraction: test_fraction(arguments),
         validation_fraction: checked_validation_fraction(arguments, rows)?,
+        validation: splits.validation.map(|validation| validation.id_digest().to_string()),
         patience: arguments.patience,
         ..recipe
     })
@@ -97,6 +103,8 @@ fn recipe(
         plan: rows.plan(Part::Training, batch_rows)?,
         test_fraction: 0.0,
         validation_fraction: 0.0,
+        validation: None,
+        fold: None,
         tokens_max: lstm.tokens,
         model: model(lstm, &defaults, rows),
         family,
@@ -167,6 +175,9 @@ pub(super) fn steps_of_epoch(rows: u64, batch_rows: usize, accumulate: usize) ->
 /// validation split is an error.
 fn checked_validation_fraction(arguments: &Fit, rows: &Rows) -> Result<f64> {
     let fraction = validation_fraction(arguments);
+    if arguments.validation.is_some() {
+        return Ok(fraction);
+    }
     if fraction == 0.0 && arguments.patience.is_some() {
         return Err(setting("--validation-fraction", "0", "more than 0 with --patience"));
     }

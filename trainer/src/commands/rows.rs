@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use batches::{Division, Reading, Rows, Smallest};
+use batches::{Division, Part, Reading, Rows, Smallest};
 use program::location::Location;
 use runs::saved::CONFIG;
 use runs::training::SETTINGS;
@@ -109,6 +109,20 @@ pub(super) fn trained_on_warning(evaluated: &Path, known: u64) -> Option<String>
             "warning: {}: at least {known} of these rows are training rows of the model, so its metrics are too high; \
              evaluate the test split (--test-fraction, as passed to fit) or another dataset",
             evaluated.display()
+        )
+    })
+}
+
+/// A warning about a validation dataset, `shared` of whose rows are texts of the training split.
+pub(super) fn validation_warning(validation: &Rows, training: &Rows, shared: u64) -> Option<String> {
+    let all = validation.census(Part::Validation).rows;
+    let (name, training) = (validation.name(), training.name());
+    (shared > 0).then(|| {
+        format!(
+            "warning: {}: {shared} of {all} rows are texts of the training split, so the validation loss is too low; \
+             remove them with --without {} of sentimill or merge",
+            name.display(),
+            training.display()
         )
     })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use batches::Part;
 use runs::recipe::Position;
-use runs::training::{EVALUATION, EvaluationRecord, MODEL};
+use runs::training::{EVALUATION, EvaluationRecord, MODEL, best_epoch};
 use scoring::Metrics;
 use serde::Serialize;
 
@@ -27,6 +27,8 @@ pub(super) struct Summary {
     steps: Option<u64>,
     /// The epoch whose weights were saved and its validation loss, if there is a validation split.
     kept: Option<Kept>,
+    /// Metrics of the validation split with the saved weights; `null` without a validation split.
+    validation: Option<Metrics>,
     /// The final evaluation; `null` if no rows were held back.
     pub(super) evaluation: Option<Evaluated>,
 }
@@ -53,8 +55,8 @@ impl From<&EvaluationRecord> for Evaluated {
 }
 
 impl Summary {
-    /// The summary of a training that ended at this position. `shown` is its path or URL.
-    pub(super) fn of(shown: &Path, position: &Position) -> Self {
+    /// The summary of a training that ended at this position. `shown` is the path or URL of its folder.
+    pub(super) fn of(folder: &Path, shown: &Path, position: &Position) -> Self {
         let kept = position.best.map(|(validation_loss, epoch)| Kept { epoch, validation_loss });
         Self {
             training: shown.to_owned(),
@@ -63,6 +65,7 @@ impl Summary {
             epochs: Some(position.epoch),
             steps: Some(position.steps),
             kept,
+            validation: best_epoch(folder).map(|(_, metrics)| metrics),
             evaluation: None,
         }
     }
@@ -78,13 +81,14 @@ impl Summary {
             epochs: None,
             steps: record.as_ref().map(|record| record.step),
             kept: None,
+            validation: best_epoch(folder).map(|(_, metrics)| metrics),
             evaluation: record.as_ref().map(Evaluated::from),
         }
     }
 }
 
-/// Prints a summary on standard output.
-pub(super) fn print(summary: &Summary) -> Result<()> {
-    let json = serde_json::to_string(summary).map_err(|error| Error::internal(&error))?;
+/// Prints a result on standard output.
+pub(super) fn print(result: &impl Serialize) -> Result<()> {
+    let json = serde_json::to_string(result).map_err(|error| Error::internal(&error))?;
     writeln!(io::stdout(), "{json}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
 }

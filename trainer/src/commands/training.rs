@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use batches::{Part, Rows};
+use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
 use program::location::Location;
 use runs::recipe::{Position, Recipe};
@@ -19,7 +19,7 @@ use tch::Device;
 use super::out::{self, Existing, Out};
 use super::progress::{Log, Progress};
 use super::recipe::steps_of_epoch;
-use super::summary::{Summary, print};
+use super::summary::Summary;
 use super::{device, init, outcome};
 use crate::arguments::{ComputeName, LstmFlags, TrainingFlags};
 use crate::checkpoint::{restore, save};
@@ -29,6 +29,7 @@ use crate::families::classifier::{Evaluation, evaluate_rows};
 use crate::families::save_model;
 use crate::ranks::Ranks;
 use crate::remote;
+use crate::splits::Splits;
 use crate::tell::tell;
 use crate::train::{End, Event, Hooks, Options, Training, train};
 
@@ -37,20 +38,24 @@ pub(super) struct Session {
     interrupts: Interrupts,
     compute: Compute,
     ranks: Ranks,
-    out: Out,
 }
 
 impl Session {
-    /// Joins the other ranks and locks the training folder.
-    pub(super) fn begin(
-        out: &Location,
-        training: &TrainingFlags,
-        init_from: Option<&Location>,
-        backend: ComputeName,
-    ) -> Result<Self> {
+    /// Joins the other ranks.
+    pub(super) fn join(training: &TrainingFlags, backend: ComputeName) -> Result<Self> {
         let interrupts = Interrupts::listen().map_err(Error::Signals)?;
         let compute = device::choose(&training.running.computing, backend)?;
         let ranks = Ranks::join(compute.device())?;
+        Ok(Self { interrupts, compute, ranks })
+    }
+
+    /// Locks the training folder.
+    pub(super) fn take(
+        &self,
+        out: &Location,
+        training: &TrainingFlags,
+        init_from: Option<&Location>,
+    ) -> Result<Out> {
         if let (Location::Local(out), true) = (out, training.force) {
             let restarts = c10d::Launch::from_env().map_or(0, |launch| launch.restarts);
             out::check_force(out, init_from, restarts)?;
@@ -60,8 +65,12 @@ impl Session {
             (false, true) => Existing::Replace,
             (false, false) => Existing::Refuse,
         };
-        let out = Out::take(out, &training.storage.options(), training.keep_checkpoints, existing, &ranks)?;
-        Ok(Self { interrupts, compute, ranks, out })
+        Out::take(out, &training.storage.options(), training.keep_checkpoints, existing, &self.ranks)
+    }
+
+    /// The processes of the training.
+    pub(super) fn ranks(&self) -> &Ranks {
+        &self.ranks
     }
 
     /// Device and backend.
@@ -75,7 +84,7 @@ impl Session {
     }
 
     /// Prints a line on rank 0.
-    fn tell(&self, line: &str) {
+    pub(super) fn tell(&self, line: &str) {
         if self.ranks.is_first() {
             tell(line);
         }
@@ -86,24 +95,26 @@ impl Session {
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) session: &'a Session,
+    /// The training folder.
+    pub(super) out: &'a Out,
     pub(super) recipe: &'a Recipe,
-    pub(super) rows: &'a Rows,
-    /// The test dataset, if it is not a split of `rows`.
-    pub(super) test: Option<&'a Rows>,
+    pub(super) splits: Splits<'a>,
+    /// Whether the test split is evaluated after every epoch.
+    pub(super) test_every: bool,
     pub(super) lstm: &'a LstmFlags,
     pub(super) training: &'a TrainingFlags,
 }
 
 impl Job<'_> {
-    /// Trains to the end and saves the model. `notes` are printed before the first step.
-    pub(super) fn run(self, notes: impl Iterator<Item = String>) -> Result<()> {
-        let Self { session, recipe, rows, .. } = self;
-        let out = &session.out;
-        if session.ranks.told(|| out.is_complete(recipe, &rows.settings().rows))? {
+    /// Trains to the end and saves the model. `notes` are printed before the first step. Returns the summary on
+    /// rank 0.
+    pub(super) fn run(self, notes: impl Iterator<Item = String>) -> Result<Option<Summary>> {
+        let Self { session, out, recipe, splits, .. } = self;
+        if session.ranks.told(|| out.is_complete(recipe, &splits.rows.settings().rows))? {
             let summary = Summary::of_complete(out.folder(), out.shown());
             out.model_saved()?;
             session.tell(&format!("already complete: the model is in {}", out.shown().join(MODEL).display()));
-            return if self.is_summary_printed() { print(&summary) } else { Ok(()) };
+            return Ok(session.ranks.is_first().then_some(summary));
         }
         let mut training = self.begin()?;
         notes.for_each(|line| session.tell(&line));
@@ -122,14 +133,9 @@ impl Job<'_> {
         self.finish(&training, log)
     }
 
-    /// Whether this rank prints the summary.
-    fn is_summary_printed(self) -> bool {
-        self.training.json && self.session.ranks.is_first()
-    }
-
     /// A new training, or one that is resumed from a checkpoint.
     fn begin(self) -> Result<Training> {
-        let Self { session: Session { ranks, compute, out, .. }, recipe, rows, training, .. } = self;
+        let Self { session: Session { ranks, compute, .. }, out, recipe, splits, training, .. } = self;
         let Some(wanted) = &training.resume else { return self.begin_anew() };
         // The folder may not exist on the machines of other ranks.
         let mut folder = PathBuf::new();
@@ -156,7 +162,7 @@ impl Job<'_> {
             Ok(())
         })?;
         let mut training = Training::new(recipe, compute.device());
-        restore(&folder, recipe, rows, &mut training, ranks)?;
+        restore(&folder, recipe, splits.rows, &mut training, ranks)?;
         if ranks.is_first() {
             tell(&format!(
                 "resuming after step {}, in epoch {}",
@@ -168,10 +174,10 @@ impl Job<'_> {
     }
 
     fn begin_anew(self) -> Result<Training> {
-        let Self { session: Session { ranks, compute, .. }, recipe, rows, lstm, .. } = self;
+        let Self { session: Session { ranks, compute, .. }, recipe, splits, lstm, .. } = self;
         let mut training = Training::new(recipe, compute.device());
         if let Some(path) = &lstm.init_from {
-            init::from(path, &self.training.storage.options(), &mut training.model, rows)?;
+            init::from(path, &self.training.storage.options(), &mut training.model, splits.rows)?;
         }
         // All ranks start from the weights of rank 0, whatever their libraries.
         ranks.broadcast(training.model.parameters().tensors())?;
@@ -180,8 +186,8 @@ impl Job<'_> {
 
     /// Trains, shows progress, and saves checkpoints. Returns the log on rank 0.
     fn train(self, training: &mut Training) -> Result<(End, Option<Log>)> {
-        let Self { session, recipe, rows, training: flags, .. } = self;
-        let Session { interrupts, ranks, compute, out } = session;
+        let Self { session, out, recipe, splits, test_every, training: flags, .. } = self;
+        let Session { interrupts, ranks, compute } = session;
         let mut progress = if ranks.is_first() { Some(self.show(training)?) } else { None };
         let interval = Duration::from_secs_f64(60.0 * flags.checkpoint_minutes.clamp(0.0, 1e9));
         let mut saved_at = Instant::now();
@@ -199,7 +205,7 @@ impl Job<'_> {
             if !ranks.is_first() {
                 return Ok(());
             }
-            save(out.checkpoints(), recipe, rows, training)?;
+            save(out.checkpoints(), recipe, splits.rows, training)?;
             out.checkpoint_saved(training.position.steps)
         };
         let mut on_event = |event: &Event<'_>| {
@@ -212,16 +218,16 @@ impl Job<'_> {
             compute: compute.clone(),
             device_bytes: flags.device_memory,
             loaders: usize::from(flags.running.loaders),
+            test_every,
         };
-        let end = train(recipe, rows, ranks, &options, training, &mut hooks)?;
+        let end = train(recipe, splits, ranks, &options, training, &mut hooks)?;
         Ok((end, progress.map(Progress::finish)))
     }
 
     /// Writes the settings, then the first line of metrics.
     fn show(self, training: &Training) -> Result<Progress> {
-        let Self {
-            session: Session { ranks, compute, out, .. }, recipe, rows, test, training: flags, ..
-        } = self;
+        let Self { session: Session { ranks, compute, .. }, out, recipe, splits, training: flags, .. } = self;
+        let Splits { rows, validation, test } = splits;
         let steps_of_epoch =
             steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
         let device = described(compute.device());
@@ -232,6 +238,7 @@ impl Job<'_> {
             sentimill: env!("CARGO_PKG_VERSION").to_owned(),
             preparation: Some(rows.settings().rows.clone()),
             dataset: DatasetRecord::of(rows),
+            validation: validation.map(DatasetRecord::of),
             test: test.map(DatasetRecord::of),
             init_from,
             recipe: serde_json::to_value(recipe).map_err(|error| Error::internal(&error))?,
@@ -250,7 +257,7 @@ impl Job<'_> {
     /// The absolute path of the initial weights. If a training is resumed without the flag, the recorded path
     /// is kept.
     fn init_from(self) -> Option<String> {
-        let Self { session: Session { out, .. }, lstm, training, .. } = self;
+        let Self { out, lstm, training, .. } = self;
         match &lstm.init_from {
             Some(Location::Local(path)) => {
                 let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -265,11 +272,11 @@ impl Job<'_> {
     }
 
     /// Evaluates the model and saves it.
-    fn finish(self, training: &Training, log: Option<Log>) -> Result<()> {
-        let Self { session: Session { out, .. }, recipe, rows, test, .. } = self;
+    fn finish(self, training: &Training, log: Option<Log>) -> Result<Option<Summary>> {
+        let Self { out, recipe, splits: Splits { rows, test, .. }, .. } = self;
         let evaluated = self.evaluate(training)?;
-        let Some(mut log) = log else { return Ok(()) };
-        let mut summary = Summary::of(out.shown(), &training.position);
+        let Some(mut log) = log else { return Ok(None) };
+        let mut summary = Summary::of(out.folder(), out.shown(), &training.position);
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
             summary.evaluation = Some((&record).into());
@@ -286,24 +293,20 @@ impl Job<'_> {
         save_model(&out.model(), &training.model, recipe, rows, &trained_on)?;
         out.model_saved()?;
         tell(&format!("the model is in {}", out.shown().join(MODEL).display()));
-        if self.is_summary_printed() {
-            print(&summary)?;
-        }
-        log.finish()
+        log.finish()?;
+        Ok(Some(summary))
     }
 
     /// Evaluates the test split, or the validation split if the test split is empty.
     fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Vec<RowScore>)>> {
-        let Self { session: Session { ranks, compute, .. }, recipe, rows, test, training: flags, .. } = self;
+        let Self { session: Session { ranks, compute, .. }, recipe, splits, training: flags, .. } = self;
         let Some(model) = training.model.classifier() else { return Ok(None) };
-        let tested = test.unwrap_or(rows);
-        let (part, of) = match (tested.census(Part::Test).rows, rows.census(Part::Validation).rows) {
-            (0, 0) => return Ok(None),
-            (0, _) => (Part::Validation, rows),
-            _ => (Part::Test, tested),
+        let rows_of = |part| Some((part, splits.rows_of(part)?));
+        let Some((part, of)) = rows_of(Part::Test).or_else(|| rows_of(Part::Validation)) else {
+            return Ok(None);
         };
         let loaders = usize::from(flags.running.loaders);
-        let evaluation = Evaluation::of(recipe, part, rows, loaders)?;
+        let evaluation = Evaluation::of(recipe, part, of, loaders)?;
         let (metrics, scores) = evaluate_rows(model, of, ranks, compute, &evaluation)?;
         let scoring = evaluation.scoring;
         let record = EvaluationRecord {

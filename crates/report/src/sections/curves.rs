@@ -52,6 +52,7 @@ fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {
             ("training, by step", Style::Faint, over_steps(run, |line| line.loss)),
             ("training", Style::Dots, over_epochs(run, |epoch| Some(epoch.loss))),
             ("validation", Style::Dashes, validation),
+            ("test, by epoch", Style::Rings, over_epochs(run, |epoch| epoch.test.map(|of| of.loss))),
         ]
     })
 }
@@ -59,7 +60,11 @@ fn losses(runs: &[Run], is_of: impl Fn(&Run) -> bool) -> Vec<Series> {
 fn held_back(runs: &[Run], measure: fn(&Metrics) -> f64) -> Vec<Series> {
     series(runs, |run| {
         let validation = over_epochs(run, |epoch| epoch.validation.as_ref().map(measure));
-        vec![("validation", Style::Dots, validation), ("test", Style::Rings, at_the_end(run, measure))]
+        vec![
+            ("validation", Style::Dots, validation),
+            ("test, by epoch", Style::Dashes, over_epochs(run, |epoch| epoch.test.as_ref().map(measure))),
+            ("test", Style::Rings, at_the_end(run, measure)),
+        ]
     })
 }
 

@@ -12,7 +12,12 @@ pub fn cards(runs: &[Run], html: &mut Html) {
         let mut told: Vec<(&runs::training::DatasetRecord, Vec<usize>, &str)> = Vec::new();
         for (at, run) in runs.iter().enumerate() {
             let Some(settings) = &run.settings else { continue };
-            for (record, what) in [(Some(&settings.dataset), ""), (settings.test.as_ref(), "test")] {
+            let of_run = [
+                (Some(&settings.dataset), ""),
+                (settings.validation.as_ref(), ", for validation"),
+                (settings.test.as_ref(), ", for testing"),
+            ];
+            for (record, what) in of_run {
                 let Some(record) = record else { continue };
                 match told
                     .iter_mut()
@@ -34,9 +39,7 @@ pub fn cards(runs: &[Run], html: &mut Html) {
                     html.class("h3", "file", |html| {
                         let name = record.path.rsplit('/').next().unwrap_or(&record.path);
                         html.text(if name.is_empty() { &record.path } else { name });
-                        if !what.is_empty() {
-                            html.text(", for testing");
-                        }
+                        html.text(what);
                         if runs.len() > 1 {
                             of.iter().for_each(|&at| run_name(at, &runs[at], html));
                         }

@@ -29,19 +29,19 @@ fn epoch_table(run: &Run, html: &mut Html) {
         return;
     }
     table(&format!("Epochs of {}", run.name), html, |html| {
-        columns(&["epoch", "time", "training loss", "loss", "accuracy", "F1"], html);
+        let is_tested = run.epochs.iter().any(|epoch| epoch.test.is_some());
+        let by_epoch: &[&str] = if is_tested { &["test loss", "test accuracy", "test F1"] } else { &[] };
+        columns(&[&["epoch", "time", "training loss", "loss", "accuracy", "F1"], by_epoch].concat(), html);
         html.element("tbody", &[], |html| {
             for epoch in &run.epochs {
                 row_of(&epoch.epoch.to_string(), html, |html| {
                     let more = if run.is_partial(epoch) { " (partial)" } else { "" };
                     cell(&epoch.seconds.map_or_else(|| "–".to_owned(), |time| duration(time) + more), html);
                     cell(&measure(epoch.loss), html);
-                    let of = |of: fn(&Metrics) -> f64| {
-                        epoch.validation.as_ref().map_or("–".to_owned(), |on| measure(of(on)))
-                    };
-                    cell(&of(|on| on.loss), html);
-                    cell(&of(|on| on.accuracy), html);
-                    cell(&of(|on| on.f1), html);
+                    cells(epoch.validation.as_ref(), html);
+                    if is_tested {
+                        cells(epoch.test.as_ref(), html);
+                    }
                 });
             }
             if let Some((part, metrics)) = run.tested {
@@ -50,9 +50,8 @@ fn epoch_table(run: &Run, html: &mut Html) {
                     let time = run.training_seconds();
                     cell(&time.map_or_else(|| "–".to_owned(), |(seconds, _)| duration(seconds)), html);
                     cell("", html);
-                    [metrics.loss, metrics.accuracy, metrics.f1]
-                        .iter()
-                        .for_each(|&value| cell(&measure(value), html));
+                    cells(Some(&metrics), html);
+                    by_epoch.iter().for_each(|_| cell("", html));
                 });
             }
         });
@@ -62,5 +61,13 @@ fn epoch_table(run: &Run, html: &mut Html) {
             "quiet",
             "\u{201c}partial\u{201d}: the training was resumed within that epoch; the time is that of the part after it.",
         );
+    }
+}
+
+/// Loss, accuracy and F1.
+fn cells(metrics: Option<&Metrics>, html: &mut Html) {
+    let of: [fn(&Metrics) -> f64; 3] = [|on| on.loss, |on| on.accuracy, |on| on.f1];
+    for of in of {
+        cell(&metrics.map_or("–".to_owned(), |on| measure(of(on))), html);
     }
 }

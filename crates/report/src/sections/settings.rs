@@ -66,6 +66,9 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
     let mut all = Vec::new();
     if let Some(settings) = &run.settings {
         all.push(("training rows from".to_owned(), settings.dataset.path.clone()));
+        if let Some(validation) = &settings.validation {
+            all.push(("validation rows from".to_owned(), validation.path.clone()));
+        }
         if let Some(test) = &settings.test {
             all.push(("test rows from".to_owned(), test.path.clone()));
         }

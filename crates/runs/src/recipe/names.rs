@@ -1,14 +1,17 @@
 //! Maps the fields of a recipe to the flags that set them, for messages and reports.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 39] = [
+pub const SETTING_NAMES: [(&str, &str); 42] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
     ("validation_fraction", "--validation-fraction"),
+    ("validation", "id digest of the validation dataset"),
+    ("fold.number", "fold"),
+    ("fold.of", "--folds"),
     ("tokens_max", "--tokens"),
     ("model.ids", "ids of the vocabulary"),
     ("model.embedding", "--embedding"),
@@ -72,9 +75,12 @@ fn difference_at(place: &str, found: &Value, expected: &Value) -> Option<(String
     if let (Value::Object(found), Value::Object(expected)) = (found, expected)
         && place.is_empty()
     {
-        let (name, expected) = expected.iter().find(|(name, value)| found.get(*name) != Some(value))?;
-        let found = found.get(name).map_or_else(|| "missing".to_owned(), shown);
-        return Some((setting_name(name), found, shown(expected)));
+        // Settings that are not set can be absent.
+        let value = |of: &Map<String, Value>, name: &str| of.get(name).cloned().unwrap_or_default();
+        let names = expected.keys().chain(found.keys());
+        let name = names.into_iter().find(|name| value(found, name) != value(expected, name))?;
+        let shown = |of: &Map<String, Value>| of.get(name).map_or_else(|| "missing".to_owned(), shown);
+        return Some((setting_name(name), shown(found), shown(expected)));
     }
     Some((setting_name(place), shown(found), shown(expected)))
 }
@@ -117,6 +123,13 @@ mod tests {
         );
         assert_eq!(differs(json!({"clip": null}), json!({"clip": 1.0})), "--clip not set 1.0");
         assert_eq!(differs(json!({}), json!({"seed": 2})), "--seed missing 2");
+        let of_folds = |number: u16, of: u16| json!({"fold": {"number": number, "of": of}});
+        assert_eq!(differs(of_folds(1, 5), of_folds(1, 3)), "--folds 5 3");
+        assert_eq!(
+            differs(json!({"seed": 1, "validation": "a0"}), json!({"seed": 1})),
+            "id digest of the validation dataset a0 missing"
+        );
+        assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1, "validation": null})), None);
         assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1})), None);
     }
 }

@@ -49,10 +49,8 @@ impl Recipe {
             return Err(("epoch_loss", epoch_loss.to_string(), "a finite sum of losses".to_owned()));
         }
         let is_best = match best {
-            Some((loss, of)) => {
-                self.validation_fraction > 0.0 && loss.is_finite() && (1..=epoch).contains(&of)
-            }
-            None => self.validation_fraction == 0.0 || epoch == 0,
+            Some((loss, of)) => self.has_validation() && loss.is_finite() && (1..=epoch).contains(&of),
+            None => !self.has_validation() || epoch == 0,
         };
         if !is_best {
             return Err((

@@ -60,6 +60,9 @@ pub enum Line {
         /// Metrics of the validation split, if there is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         validation: Option<Metrics>,
+        /// Metrics of the test split, if it is evaluated after every epoch (`--test-every`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test: Option<Metrics>,
         /// Times of each rank in this period.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ranks: Vec<RankTimes>,

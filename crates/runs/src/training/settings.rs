@@ -18,6 +18,9 @@ pub struct RunSettings {
     pub preparation: Option<Settings>,
     /// The training dataset.
     pub dataset: DatasetRecord,
+    /// The validation dataset, if it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation: Option<DatasetRecord>,
     /// The test dataset, if it is another one.
     pub test: Option<DatasetRecord>,
     /// Path of the initial weights (`--init-from`), if they were not random.
@@ -106,6 +109,7 @@ mod tests {
             sentimill: String::new(),
             preparation: None,
             dataset: DatasetRecord { path: String::new(), rows: [0; 3], positive: [0; 3], card: Vec::new() },
+            validation: None,
             test: None,
             init_from: None,
             recipe,
