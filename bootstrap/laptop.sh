@@ -7,8 +7,8 @@
 #   build   CMake for HDF5: the system's if it is new enough, otherwise from PyPI
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
-#   test    Python packages for tests/oracle, python/, the notebook and readers of the trainer's files; an S3 server;
-#           --cuda, unless TORCH=no is set in the environment
+#   test    Python packages for tests/oracle, python/, the notebook and readers of Parquet and of the trainer's files;
+#           an S3 server; --cuda, unless TORCH=no is set in the environment
 #   hadoop  Hadoop's jars, from which bootstrap/hadoop/cluster.sh starts a cluster on this machine: 93 MB
 #   emr     jars that an EMR node has in addition: S3A and the job history server, 10 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
@@ -66,7 +66,7 @@ main() {
             torch) torch=${torch:-part} ;;
             --cuda) torch=whole ;;
             # Tests of process groups start a Python rank; its PyTorch does not start without its CUDA libraries.
-            test) python_set test; torch_for_test; python_set s3; python_set report; [ "${TORCH:-yes}" = no ] || torch=whole ;;
+            test) python_set test; torch_for_test; python_set s3; python_set report; tables; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             hadoop) jars hadoop "$root/bootstrap/hadoop" "93 MB" ;;
             emr) jars emr "$root/bootstrap/hadoop/emr" "10 MB" ;;
             browser) browser ;;
@@ -332,6 +332,22 @@ torch_for_test() {
     local packages
     packages=lib/python$(python_version)/site-packages
     echo "../../../../torch/$packages" >"test/$packages/torch.pth"
+}
+
+# tables: installs readers of Parquet files into .deps/tables, which imports pandas and others from .deps/test.
+tables() {
+    local stamp packages
+    stamp="Python $(python_version), $(cat "$root/bootstrap/requirements/"{setuptools,tables}.txt | sha256sum)"
+    [ "$(cat tables/stamp 2>/dev/null)" = "$stamp" ] && return
+    say "installing the Python packages of bootstrap/requirements/tables.txt, a download of 80 MB"
+    virtual_environment tables
+    packages=lib/python$(python_version)/site-packages
+    # A package that is released as source only is built by it.
+    pip tables install setuptools
+    pip tables install tables --no-build-isolation --no-binary jsonpath-rw
+    echo "../../../../test/$packages" >"tables/$packages/test.pth"
+    # Last, so that an interrupted installation is repeated.
+    echo "$stamp" >tables/stamp
 }
 
 # unzip_libtorch WHEEL ...: extracts headers and libraries only, a third of the wheel.

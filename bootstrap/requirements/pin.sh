@@ -12,6 +12,8 @@ for name in "${@%.in}"; do
         libtorch) options=(--no-deps) ;;
         # TensorBoard's web server and the Hub client of tokenizers are not used.
         report) options=(--no-deps) ;;
+        # pandas is in test, and mlcroissant's reader of ARFF is not used. jsonpath-rw is released as source only.
+        tables) options=(--no-deps --no-binary jsonpath-rw) ;;
         # It is released as source only.
         sagemaker) options=(--no-deps --no-binary sagemaker-training) ;;
         # Dependencies of torch that only torch.compile uses: 700 MB, most of it triton.
