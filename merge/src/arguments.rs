@@ -78,14 +78,14 @@ pub struct MergeArguments {
     /// A path or s3://bucket/name. Checks digests, rows and, if the manifest is beside the dataset, the SHA-256.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
-        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "force"])]
+        conflicts_with_all = ["describe", "run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force"])]
     pub check: Option<Location>,
     /// Print the data card of a dataset
     ///
     /// A path or s3://bucket/name. The card lists rows, labels, ratings, lengths, vocabulary and digests.
     #[arg(long, value_name = "FILE", help_heading = "Existing datasets",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
-        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "force"])]
+        conflicts_with_all = ["run", "counts", "out", "vocabulary_size", "vocabulary", "without", "padded", "parquet", "force"])]
     pub describe: Option<Location>,
 }
 

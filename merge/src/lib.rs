@@ -25,7 +25,7 @@ use dataset::commit::{Commit, RECORD_BYTES_MAX, SEAL_KEY};
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
-use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, ProgressBars, Size};
+use making::{DatasetContent, DatasetOptions, Hashes, Ids, Making, ProgressBars, Size, TextsWriter};
 use store::{Key, Recorded, Store};
 
 pub use crate::error::{Error, Result};
@@ -172,7 +172,12 @@ impl DatasetContent for Shards<'_> {
         Ok(size)
     }
 
-    fn each_row(&mut self, ids: &Ids<'_>, visit: &mut dyn FnMut(&Row) -> making::Result<()>) -> Result<()> {
+    fn each_row(
+        &mut self,
+        ids: &Ids<'_>,
+        _texts: Option<&mut TextsWriter>,
+        visit: &mut dyn FnMut(&Row) -> making::Result<()>,
+    ) -> Result<()> {
         let mut without = self.without.map(Hashes::of);
         each_row(&self.shards, ids, &mut self.spool, |row| {
             let is_left_out = without.as_mut().map_or(Ok(false), |hashes| hashes.contains(row.hash))?;

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use corpus::ledger::Share;
 use dataset::manifest::DatasetManifest;
 use making::{
-    DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, VocabularyFrom, json, ledger_lines,
+    CheckedFile, DatasetFile, DatasetOptions, Existing, Output, ProgressBars, Report, VocabularyFrom, json,
+    ledger_lines,
 };
 use merge::arguments::{Arguments, Command, GcArguments, MergeArguments};
 use merge::gc::Garbage;
@@ -64,6 +65,8 @@ fn merge(arguments: &MergeArguments) -> Result<(), Error> {
             vocabulary: VocabularyFrom::asked(other(&dataset.vocabulary)?, dataset.vocabulary_size),
             without: other(&dataset.without)?,
             padded: dataset.padded,
+            ids: dataset.parquet,
+            texts: None,
             existing,
         },
         mapper: counts::sum(&arguments.counts, &s3)?,
@@ -129,16 +132,23 @@ fn check(file: &Location, s3: &Option<S3Options>, is_json: bool) -> Result<(), E
     if is_json {
         let dataset = file.to_string();
         let (rows, digests) = (checked.dataset.n_rows(), checked.dataset.digests());
-        return print(&json(&report::Checked { dataset, rows, manifest: checked.manifest, digests }));
+        let (manifest, files) = (checked.manifest, checked.files);
+        return print(&json(&report::Checked { dataset, rows, manifest, files, digests }));
     }
     let (digests, rows) = (checked.dataset.digests(), checked.dataset.n_rows());
     let bytes = match checked.manifest {
         true => "its SHA-256 matches its manifest",
         false => "it has no manifest, so only its content was checked",
     };
+    let files = checked.files.iter().map(|CheckedFile { name, exists }| match exists {
+        true => format!("{name}: its SHA-256 matches the manifest\n"),
+        false => format!("{name}: listed in the manifest, does not exist\n"),
+    });
     print(&format!(
-        "{file}: valid, {rows} rows; {bytes}\nid digest         {}\nvocabulary digest {}\n",
-        digests.id_digest, digests.vocabulary_digest
+        "{file}: valid, {rows} rows; {bytes}\n{}id digest         {}\nvocabulary digest {}\n",
+        files.collect::<String>(),
+        digests.id_digest,
+        digests.vocabulary_digest
     ))
 }
 

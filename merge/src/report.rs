@@ -1,6 +1,7 @@
 //! The JSON documents of `merge --check --json` and `merge gc --json`.
 
 use dataset::Digests;
+use making::CheckedFile;
 use serde::Serialize;
 use store::Listed;
 
@@ -13,6 +14,9 @@ pub struct Checked {
     pub rows: u64,
     /// Whether all bytes were compared with a manifest beside it; otherwise only the content was checked.
     pub manifest: bool,
+    /// The other files that the manifest lists.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<CheckedFile>,
     /// Digests of rows, ids and vocabulary.
     pub digests: Digests,
 }

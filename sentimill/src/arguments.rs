@@ -4,6 +4,7 @@ use arguments::{DatasetArguments, FormatArguments, ReportArguments, RowArguments
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::ledger::Share;
+use making::TextsName;
 use program::location::Location;
 use program::size::parse_memory;
 use store::S3Options;
@@ -54,6 +55,12 @@ pub struct Arguments {
     /// The vocabulary and the files of the dataset.
     #[command(flatten)]
     pub dataset: DatasetArguments,
+    /// Also write the cleaned texts as Parquet
+    ///
+    /// FILE is a name such as reviews.parquet; the file is written into the folder of --out. It contains the whole
+    /// cleaned text, label, rating, votes, hash and split of each row. NAME.croissant.json describes it.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub texts: Option<TextsName>,
     /// How the result is reported.
     #[command(flatten)]
     pub report: ReportArguments,

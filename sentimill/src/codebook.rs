@@ -7,6 +7,7 @@
 //! speed, never the content of a dataset.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,6 +17,7 @@ use words::Dictionary;
 use words::Span;
 use words::keys::{Key, Keys, SHORT_BYTES, Seed};
 
+use crate::encoded::{Word, each_word, short_codes};
 use crate::locked;
 
 /// Interval at which a waiting thread checks whether to stop.
@@ -41,6 +43,25 @@ pub struct Codebook {
     place_bits: u32,
     seed: Seed,
     joining: KeptWords,
+    /// Words that texts contain and rows omit. If texts are not written, they have no code, and this is empty.
+    omitted: Omitted,
+}
+
+/// Words that texts contain and rows omit.
+#[derive(Default)]
+struct Omitted {
+    /// For each code, whether it is such a word. Empty if there are none.
+    codes: Vec<bool>,
+    words: HashSet<Vec<u8>>,
+}
+
+/// Whether texts are written, which contain stop words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopWords {
+    /// They are dropped when texts are encoded.
+    Dropped,
+    /// They are encoded like other words, and omitted from rows.
+    Encoded,
 }
 
 /// A word of a text that is not a stop word.
@@ -57,13 +78,24 @@ const TOGETHER: usize = 128;
 
 impl Codebook {
     /// Builds a codebook from the most frequent of the counted words.
-    fn of(counted: &Dictionary, stop_words: &[String]) -> Self {
+    fn of(counted: &Dictionary, stop_words: &[String], kept: StopWords) -> Self {
+        let omitted = match kept {
+            StopWords::Dropped => &[],
+            StopWords::Encoded => stop_words,
+        };
+        let omitted: HashSet<Vec<u8>> = omitted.iter().map(|word| word.as_bytes().to_vec()).collect();
+        let stop_words = match kept {
+            StopWords::Dropped => stop_words,
+            StopWords::Encoded => &[],
+        };
         let mut counts: Vec<_> = counted.counts().into_iter().zip(0..).collect();
         counts.sort_unstable_by_key(|&(count, number)| (Reverse(count), number));
         counts.truncate(WORDS_MAX);
         let n_codes = counts.len();
         let coded = counts.into_iter().map(|(_, number)| counted.get(number).to_vec());
         let words: Vec<_> = coded.chain(stop_words.iter().map(|word| word.as_bytes().to_vec())).collect();
+        let codes = words[..n_codes].iter().map(|word| omitted.contains(word));
+        let codes = if omitted.is_empty() { Vec::new() } else { codes.collect() };
         let mut joining = KeptWords::with_capacity(n_codes);
         words[..n_codes].iter().for_each(|word| joining.push(word));
         let seed = Seed::random();
@@ -77,6 +109,7 @@ impl Codebook {
             keys,
             seed,
             joining,
+            omitted: Omitted { codes, words: omitted },
         };
         // The most frequent words first, so that they get the slots of their hashes.
         let places = (n_codes..codebook.words.len()).chain(0..n_codes);
@@ -173,6 +206,41 @@ impl Codebook {
         &self.words[code as usize]
     }
 
+    /// Whether encoded texts contain words that rows omit.
+    pub fn omits_words(&self) -> bool {
+        !self.omitted.words.is_empty()
+    }
+
+    /// Whether rows omit the word with this code.
+    #[inline]
+    pub fn omits_code(&self, code: u32) -> bool {
+        self.omitted.codes.get(code as usize).is_some_and(|&is_omitted| is_omitted)
+    }
+
+    /// Whether rows omit this word, which has no code.
+    pub fn omits_word(&self, word: &[u8]) -> bool {
+        self.omits_words() && self.omitted.words.contains(word)
+    }
+
+    /// Writes the text of encoded words to `text`. `places` is a buffer.
+    pub fn decode(&self, words: &[u8], places: &mut Vec<u32>, text: &mut Vec<u8>) {
+        if let Some(codes) = short_codes(words) {
+            places.clear();
+            places.extend(codes);
+            self.joining.join(places, text);
+            return;
+        }
+        text.clear();
+        each_word(words, |word| {
+            text.extend_from_slice(match word {
+                Word::Coded(code) => self.word(code),
+                Word::Spelt(word) => word,
+            });
+            text.push(b' ');
+        });
+        text.pop();
+    }
+
     /// All words by code, for joining.
     pub fn words(&self) -> &KeptWords {
         &self.joining
@@ -182,6 +250,7 @@ impl Codebook {
 /// How all threads agree on one codebook.
 pub struct Agreement<'a> {
     stop_words: &'a [String],
+    kept: StopWords,
     /// Whether a thread for which the others wait may have ended.
     stopped: &'a AtomicBool,
     state: Mutex<State>,
@@ -197,9 +266,17 @@ struct State {
 
 impl<'a> Agreement<'a> {
     /// Creates the agreement of this number of threads.
-    pub fn among(threads: usize, stop_words: &'a [String], stopped: &'a AtomicBool) -> Self {
+    pub fn among(threads: usize, stop_words: &'a [String], kept: StopWords, stopped: &'a AtomicBool) -> Self {
         let state = State { counting: threads, counted: Dictionary::new(&[]), codebook: None };
-        Self { stop_words, stopped, state: Mutex::new(state), agreed: Condvar::new() }
+        Self { stop_words, kept, stopped, state: Mutex::new(state), agreed: Condvar::new() }
+    }
+
+    /// The words that a thread does not count.
+    pub fn dropped(&self) -> &'a [String] {
+        match self.kept {
+            StopWords::Dropped => self.stop_words,
+            StopWords::Encoded => &[],
+        }
     }
 
     /// Adds the counts of one thread and waits for those of all others. Each thread calls this once. If all
@@ -210,7 +287,7 @@ impl<'a> Agreement<'a> {
         state.counting -= 1;
         if state.counting == 0 {
             let counted = std::mem::replace(&mut state.counted, Dictionary::new(&[]));
-            state.codebook = Some(Arc::new(Codebook::of(&counted, self.stop_words)));
+            state.codebook = Some(Arc::new(Codebook::of(&counted, self.stop_words, self.kept)));
             self.agreed.notify_all();
         }
         loop {
@@ -218,7 +295,7 @@ impl<'a> Agreement<'a> {
                 return codebook.clone();
             }
             if self.stopped.load(Ordering::Relaxed) {
-                return Arc::new(Codebook::of(&state.counted, self.stop_words));
+                return Arc::new(Codebook::of(&state.counted, self.stop_words, self.kept));
             }
             state = self.agreed.wait_timeout(state, TICK).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -232,6 +309,7 @@ mod tests {
     use words::{find_words, room};
 
     use super::*;
+    use crate::encoded::{read_review, words_bytes, write_review};
 
     fn spans(text: &str) -> Vec<Span> {
         let mut words = vec![Span::default(); room(text.len())];
@@ -243,7 +321,7 @@ mod tests {
     #[test]
     fn threads_agree_on_codes_by_descending_frequency() {
         let (stop_words, stopped) = (["the".to_owned()], AtomicBool::new(false));
-        let agreement = Agreement::among(2, &stop_words, &stopped);
+        let agreement = Agreement::among(2, &stop_words, StopWords::Dropped, &stopped);
         let join = |text: &str| {
             let mut counted = Dictionary::new(&["the".to_owned()]);
             counted.count(text.as_bytes(), &spans(text), &mut Vec::new());
@@ -260,5 +338,28 @@ mod tests {
         let n_found = one.look_up(text.as_bytes(), &spans(text), &mut found);
         found.truncate(n_found);
         assert_eq!(found.into_iter().map(|word| word.code).collect::<Vec<_>>(), [SPELT, 2, 0]);
+    }
+
+    #[test]
+    fn encoded_stop_words_are_decoded_and_omitted_from_rows() {
+        let (stop_words, stopped) = (["the".to_owned(), "rare".to_owned()], AtomicBool::new(false));
+        let agreement = Agreement::among(1, &stop_words, StopWords::Encoded, &stopped);
+        let mut counted = Dictionary::new(agreement.dropped());
+        let sample = "the the b";
+        counted.count(sample.as_bytes(), &spans(sample), &mut Vec::new());
+        let codebook = agreement.join(&counted);
+        assert_eq!((codebook.n_words(), codebook.word(0)), (2, &b"the"[..]));
+        assert!(codebook.omits_words() && codebook.omits_code(0) && !codebook.omits_code(1));
+        assert!(codebook.omits_word(b"rare") && !codebook.omits_word(b"b"));
+
+        for text in ["the b", "b rare the unknownword", ""] {
+            let mut found = Vec::new();
+            let n_found = codebook.look_up(text.as_bytes(), &spans(text), &mut found);
+            let (found, mut bytes) = (&found[..n_found], Vec::new());
+            write_review(&mut bytes, (1, 2, 3), text.as_bytes(), found, words_bytes(found));
+            let mut decoded = b"what was there before".to_vec();
+            codebook.decode(read_review(&mut &bytes[..]).words, &mut vec![9], &mut decoded);
+            assert_eq!(decoded, text.as_bytes());
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! Little-endian. A review: hash u64, check u64, rating u8, length of its words in bytes u32, its words. A
 //! row: hash u64, votes (the rating as u8 if the text has one review, or 0 and five u32), split u16, length
 //! of its words in bytes u32, its words. A word: its code as u16; for a larger code [`FAR`] and the code as
-//! u32; for a word without a code [`NONE`], its length as u32, its bytes. Stop words are excluded.
+//! u32; for a word without a code [`NONE`], its length as u32, its bytes. Stop words are
+//! excluded, unless texts are written: then a row has all words of its text, after the size of the text as u32.
 //!
 //! The check is a second hash with a random seed. Two reviews have the same text if both hash and check are
 //! equal.
@@ -100,7 +101,7 @@ pub struct Row<'a> {
     pub votes: Votes,
     /// The split value.
     pub split: u16,
-    /// The kept tokens.
+    /// The kept tokens; if texts are written, all words of the text.
     pub words: &'a [u8],
 }
 
@@ -129,6 +130,24 @@ pub fn read_row<'a>(bytes: &mut &'a [u8]) -> Row<'a> {
     let split = u16::from_le_bytes(take(bytes));
     let length = u32::from_le_bytes(take(bytes)) as usize;
     Row { hash, votes, split, words: take_slice(bytes, length) }
+}
+
+/// Appends a row with all words of its text, and the size of the text.
+pub fn write_text_row(
+    out: &mut Vec<u8>,
+    text_bytes: u32,
+    (hash, votes, split): (u64, Votes, u16),
+    words: &[u8],
+) {
+    out.extend_from_slice(&text_bytes.to_le_bytes());
+    write_row(out, hash, votes, split, &[words]);
+}
+
+/// Reads the next row with all words of its text, and the size of the text, from the start of `bytes`, which are not
+/// empty.
+pub fn read_text_row<'a>(bytes: &mut &'a [u8]) -> (u32, Row<'a>) {
+    let text_bytes = u32::from_le_bytes(take(bytes));
+    (text_bytes, read_row(bytes))
 }
 
 /// A word of a row or review.

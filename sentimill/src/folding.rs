@@ -16,7 +16,7 @@ use words::Span;
 use words::{Counted, Dictionary};
 
 use crate::codebook::Codebook;
-use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row};
+use crate::encoded::{Review, Word, each_word, read_review, short_codes, write_row, write_text_row};
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::partitions::{PARTITIONS, Partition, partition_start};
@@ -34,8 +34,19 @@ pub struct Folding<'a> {
     pub scratch: &'a Scratch,
     /// Storage of the counts of words without a code.
     pub spool: &'a Mutex<Spool>,
+    /// The content of stored rows.
+    pub stored: StoredWords,
     /// Memory of one thread for reviews, and the same amount for words without a code.
     pub memory_bytes: usize,
+}
+
+/// Which words of a text a stored row contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredWords {
+    /// The kept tokens.
+    Kept,
+    /// All words, because texts are written.
+    All,
 }
 
 /// The folding of one thread.
@@ -234,12 +245,17 @@ impl<'a> Folder<'a> {
         self.folding.scratch.keep(&self.rows)
     }
 
-    /// Sorts different texts of one hash by their kept tokens, then by votes.
+    /// Sorts different texts of one hash by their kept tokens, then by votes; if texts are written, then by text.
     #[cold]
     fn put_in_order(&mut self, entries: &mut [Entry]) {
         entries.sort_by_cached_key(|entry| {
             self.join(entry);
-            (self.row.joined.clone(), entry.votes)
+            let mut text = Vec::new();
+            if self.folding.stored == StoredWords::All {
+                let words = &self.bytes[entry.words_from as usize..entry.words_to as usize];
+                self.folding.codebook.decode(words, &mut Vec::new(), &mut text);
+            }
+            (self.row.joined.clone(), entry.votes, text)
         });
     }
 
@@ -247,7 +263,7 @@ impl<'a> Folder<'a> {
     fn join(&mut self, entry: &Entry) -> (usize, [Range<usize>; 2]) {
         let Self { folding, words, bytes, row, .. } = self;
         let (from, to) = (entry.words_from as usize, entry.words_to as usize);
-        row.read(&bytes[from..to], words);
+        row.read(&bytes[from..to], folding.codebook, words);
         let (front, back) = folding.settings.kept(&row.places);
         match (front, back) {
             (kept, []) | ([], kept) => words.join(kept, &mut row.joined),
@@ -272,8 +288,12 @@ impl<'a> Folder<'a> {
             self.folded.counts.only_stopwords += 1;
             return Ok(());
         }
-        self.folded.counts.rows += 1;
         let (n_kept, kept) = self.join(entry);
+        if self.row.places.is_empty() {
+            self.folded.counts.only_stopwords += 1;
+            return Ok(());
+        }
+        self.folded.counts.rows += 1;
         self.count(entry)?;
         let joined = &self.row.joined;
         let digest = self.digester.of_words(hash, label, votes, n_kept, joined);
@@ -284,9 +304,34 @@ impl<'a> Folder<'a> {
             self.folded.left_out_digest += digest;
         } else {
             self.folded.kept_words += n_kept as u64;
-            write_row(&mut self.rows, hash, votes, split, &kept.map(|kept| &self.bytes[kept]));
+            match self.folding.stored {
+                StoredWords::Kept => {
+                    write_row(&mut self.rows, hash, votes, split, &kept.map(|kept| &self.bytes[kept]));
+                }
+                StoredWords::All => {
+                    let text_bytes = self.text_bytes(entry, n_kept);
+                    let words = &self.bytes[entry.words_from as usize..entry.words_to as usize];
+                    write_text_row(&mut self.rows, text_bytes, (hash, votes, split), words);
+                }
+            }
         }
         Ok(())
+    }
+
+    /// The size of the last text read, of whose tokens `n_kept` are kept.
+    fn text_bytes(&self, entry: &Entry, n_kept: usize) -> u32 {
+        let codebook = self.folding.codebook;
+        if n_kept == self.row.places.len() && !codebook.omits_words() {
+            return self.row.joined.len() as u32;
+        }
+        let mut bytes = 0;
+        each_word(&self.bytes[entry.words_from as usize..entry.words_to as usize], |word| {
+            bytes += 1 + match word {
+                Word::Coded(code) => codebook.word(code).len(),
+                Word::Spelt(word) => word.len(),
+            };
+        });
+        (bytes - 1) as u32
     }
 
     /// Counts all words of the last text read.
@@ -316,19 +361,31 @@ fn sum(hash: u64, one: Votes, other: Votes) -> Result<Votes> {
 }
 
 impl RowWords {
-    /// Reads words. Those without a code get indexes after all others.
-    fn read(&mut self, bytes: &[u8], words: &mut KeptWords) {
+    /// Reads the words that rows do not omit. Those without a code get indexes after all others.
+    fn read(&mut self, bytes: &[u8], codebook: &Codebook, words: &mut KeptWords) {
         self.places.clear();
         self.starts.clear();
         self.spelt.clear();
         if let Some(codes) = short_codes(bytes) {
-            self.places.extend(codes);
+            if codebook.omits_words() {
+                self.places.extend(codes.filter(|&code| !codebook.omits_code(code)));
+            } else {
+                self.places.extend(codes);
+            }
             return;
         }
         let (mut at, places, starts, spelt) = (0, &mut self.places, &mut self.starts, &mut self.spelt);
         each_word(bytes, |word| {
-            starts.push(at as u32);
+            let start = at as u32;
             at += word.bytes();
+            let is_omitted = match word {
+                Word::Coded(code) => codebook.omits_code(code),
+                Word::Spelt(word) => codebook.omits_word(word),
+            };
+            if is_omitted {
+                return;
+            }
+            starts.push(start);
             places.push(match word {
                 Word::Coded(code) => code,
                 Word::Spelt(word) => {
@@ -356,7 +413,7 @@ mod tests {
     use words::{find_words, room};
 
     use super::*;
-    use crate::codebook::Agreement;
+    use crate::codebook::{Agreement, StopWords};
     use crate::encoded::{REVIEW_BYTES, read_row, words_bytes, write_review};
     use crate::partitions::{Partitions, partition_of};
 
@@ -375,7 +432,7 @@ mod tests {
         let stopped = AtomicBool::new(false);
         let mut counted = Dictionary::new(&[]);
         counted.count(coded.as_bytes(), &spans(coded), &mut Vec::new());
-        let codebook = Agreement::among(1, &[], &stopped).join(&counted);
+        let codebook = Agreement::among(1, &[], StopWords::Dropped, &stopped).join(&counted);
         let folder = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(folder.path(), memory_bytes);
         let mut partitions = Partitions::of_thread(&scratch, 1);
@@ -396,6 +453,7 @@ mod tests {
             without: None,
             scratch: &scratch,
             spool: &spool,
+            stored: StoredWords::Kept,
             memory_bytes,
         };
         let mut rows = Vec::new();

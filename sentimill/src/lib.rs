@@ -42,10 +42,10 @@ use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
 
-use crate::codebook::{Agreement, Codebook};
+use crate::codebook::{Agreement, Codebook, StopWords};
 use crate::content::Milled;
 pub use crate::error::{Error, Result};
-use crate::folding::{Folded, Folder, Folding};
+use crate::folding::{Folded, Folder, Folding, StoredWords};
 use crate::mapping::{BadLine, Mapped, Mapping, Told};
 use crate::partitions::{PARTITIONS, Partition};
 use crate::reading::{InputPlace, Reading};
@@ -135,7 +135,7 @@ pub fn run(
     };
     let mut milled = Milled {
         settings: &options.settings,
-        codebook: &codebook,
+        codebook,
         folded,
         rows,
         scratch: &scratch,
@@ -164,11 +164,14 @@ impl Job<'_> {
     fn map(&self, progress: &ProgressBars) -> Result<Vec<Mapped>> {
         let Options { format, settings, memory_bytes, .. } = self.options;
         let threads = self.options.threads.get();
-        let agreement = Agreement::among(threads, &settings.stop_words, &self.stopped);
+        let stop_words = match self.options.dataset.texts {
+            None => StopWords::Dropped,
+            Some(_) => StopWords::Encoded,
+        };
+        let agreement = Agreement::among(threads, &settings.stop_words, stop_words, &self.stopped);
         let mapping = Mapping {
             reading: self.reading,
             format,
-            stop_words: &settings.stop_words,
             agreement: &agreement,
             sample_bytes: (memory_bytes / SAMPLE_PART).min(SAMPLE_BYTES_MAX) / threads,
             scratch: self.scratch,
@@ -275,6 +278,10 @@ impl Job<'_> {
             without: making.without(),
             scratch: self.scratch,
             spool,
+            stored: match self.options.dataset.texts {
+                None => StoredWords::Kept,
+                Some(_) => StoredWords::All,
+            },
             memory_bytes,
         };
         let next = AtomicUsize::new(0);

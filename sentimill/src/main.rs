@@ -78,6 +78,8 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
             vocabulary: VocabularyFrom::asked(vocabulary, dataset.vocabulary_size),
             without: other(&dataset.without)?,
             padded: dataset.padded,
+            ids: dataset.parquet,
+            texts: arguments.texts,
             existing,
         },
         memory_bytes: arguments.memory,

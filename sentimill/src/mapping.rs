@@ -26,8 +26,6 @@ pub struct Mapping<'a> {
     pub reading: &'a Reading,
     /// The format of its lines.
     pub format: &'a Format,
-    /// Words that are excluded.
-    pub stop_words: &'a [String],
     /// How the threads agree on a codebook.
     pub agreement: &'a Agreement<'a>,
     /// Maximum size in bytes of a thread's sample of texts, and separately of the dictionary that counts its words.
@@ -121,7 +119,7 @@ impl Mapping<'_> {
             held: vec![Held::default(); self.reading.sources().len()],
             beginning: None,
         };
-        let mut state = State::Sampling(Sample::new(self.stop_words));
+        let mut state = State::Sampling(Sample::new(self.agreement.dropped()));
         let read: Result<()> = self.reading.each(|entry| {
             if let Some((text, stars)) = mapper.read(&entry) {
                 state.add(self, text, stars)?;

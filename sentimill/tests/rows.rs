@@ -126,6 +126,8 @@ fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: u
             vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE as u64),
             without: without.map(Into::into),
             padded: None,
+            ids: false,
+            texts: None,
             existing: making::Existing::Keep,
         },
         memory_bytes,

@@ -70,6 +70,8 @@ fn dataset(records: &[u8], settings: &Settings, vocabulary_size: u64, folder: &P
             vocabulary: VocabularyFrom::Frequency(vocabulary_size),
             without: None,
             padded: None,
+            ids: false,
+            texts: None,
             existing: making::Existing::Keep,
         },
         mapper: None,

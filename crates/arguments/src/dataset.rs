@@ -33,9 +33,15 @@ pub struct DatasetArguments {
     #[arg(long, value_name = "N", help_heading = "Output",
         value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub padded: Option<u64>,
+    /// Also write the ids as Parquet
+    ///
+    /// The file, NAME.ids.parquet, is for other programs: ids, label, votes, hash and split of each row.
+    /// NAME.croissant.json describes it.
+    #[arg(long, help_heading = "Output")]
+    pub parquet: bool,
     /// Replace an existing dataset
     ///
-    /// Its manifest and its padded copy are replaced, too. A file is replaced only if its SHA-256 is equal to
+    /// Its manifest and the files beside it are replaced, too. A file is replaced only if its SHA-256 is equal to
     /// the one in its manifest, so that no other file is lost. Nothing in S3 is replaced.
     #[arg(long, help_heading = "Output")]
     pub force: bool,

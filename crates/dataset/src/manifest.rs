@@ -98,9 +98,30 @@ pub struct DatasetManifest {
     pub left_out: u64,
     /// Its digests.
     pub digests: Digests,
+    /// The Parquet file of its ids, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ids: Option<ListedFile>,
+    /// The Parquet file of its texts, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<ListedFile>,
+    /// The Croissant description of its Parquet files, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub croissant: Option<ListedFile>,
 }
 
-corpus::read_from_objects!(Seal, SealedShard, Ledger, DatasetManifest);
+/// A file in the folder of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, remote = "Self")]
+pub struct ListedFile {
+    /// Its name.
+    pub name: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+}
+
+corpus::read_from_objects!(Seal, SealedShard, Ledger, DatasetManifest, ListedFile);
 
 /// The name of a dataset's manifest, which is in the same folder: `reviews.manifest.json` for `reviews.h5`.
 pub fn manifest_name(dataset: &str) -> String {
@@ -110,6 +131,17 @@ pub fn manifest_name(dataset: &str) -> String {
 /// The name of a dataset's padded copy, which is in the same folder: `reviews.padded.h5` for `reviews.h5`.
 pub fn padded_name(dataset: &str) -> String {
     format!("{}.padded.h5", stem(dataset))
+}
+
+/// The name of the Parquet file of a dataset's ids, which is in the same folder: `reviews.ids.parquet` for `reviews.h5`.
+pub fn ids_name(dataset: &str) -> String {
+    format!("{}.ids.parquet", stem(dataset))
+}
+
+/// The name of the description of a dataset's Parquet files, which is in the same folder: `reviews.croissant.json` for
+/// `reviews.h5`.
+pub fn croissant_name(dataset: &str) -> String {
+    format!("{}.croissant.json", stem(dataset))
 }
 
 /// The file name without its extension. A dot at its start does not start an extension.
@@ -128,6 +160,8 @@ mod tests {
         {
             assert_eq!(manifest_name(dataset), format!("{stem}.manifest.json"));
             assert_eq!(padded_name(dataset), format!("{stem}.padded.h5"));
+            assert_eq!(ids_name(dataset), format!("{stem}.ids.parquet"));
+            assert_eq!(croissant_name(dataset), format!("{stem}.croissant.json"));
             assert_eq!(std::path::Path::new(dataset).file_stem().unwrap(), stem);
         }
     }

@@ -341,7 +341,8 @@ impl RowColumns {
         self.hash.n_rows() as u64
     }
 
-    pub(crate) fn token_type(&self) -> TokenType {
+    /// The type of the tokens.
+    pub fn token_type(&self) -> TokenType {
         match self.tokens {
             TokenColumn::U16(_) => TokenType::U16,
             TokenColumn::U32(_) => TokenType::U32,

@@ -1,6 +1,6 @@
 //! A dataset in S3: its files are written in a temporary folder, and put when they are complete.
 //!
-//! No object is overwritten. The dataset is put first, then its padded copy, and the manifest last: a dataset is
+//! No object is overwritten. The dataset is put first, then the files beside it, and the manifest last: a dataset is
 //! complete when its manifest exists. A program that was killed between two puts can be run again; it compares the
 //! objects that exist with its own files, and puts the others.
 
@@ -10,14 +10,16 @@ use std::time::Duration;
 
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::dataset_file::DatasetSettings;
-use dataset::manifest::{DatasetManifest, manifest_name, padded_name};
+use dataset::manifest::{DatasetManifest, manifest_name};
 use dataset::sha256;
 use program::location::{Location, S3Url};
 use progress::ProgressBars;
 use store::{Key, ObjectContent, Put, Recorded, S3Options, Store};
 use tempfile::TempDir;
 
+use crate::beside::{Beside, Kind};
 use crate::error::{Error, Result, at};
+use crate::folder::{Addition, with_known};
 use crate::input_file::DatasetFile;
 use crate::publish::Finished;
 use crate::record::parsed_manifest;
@@ -32,7 +34,6 @@ pub(crate) struct Bucket {
     s3: S3Options,
     store: Store,
     dataset: Key,
-    padded: Key,
     manifest: Key,
     /// Folder of the files until they are put.
     scratch: TempDir,
@@ -42,11 +43,9 @@ impl Bucket {
     /// Opens the folder of the dataset in S3, and makes one in `tmpdir`.
     pub(crate) fn open(url: &S3Url, s3: &S3Options, tmpdir: &Path) -> Result<Self> {
         let (store, dataset) = Store::of_object(url, s3)?;
-        let beside = |name: String| Key::new(&name);
         let scratch = tempfile::Builder::new().prefix("sentimill-").tempdir_in(tmpdir);
         Ok(Self {
-            padded: beside(padded_name(url.file_name()))?,
-            manifest: beside(manifest_name(url.file_name()))?,
+            manifest: Key::new(&manifest_name(url.file_name()))?,
             scratch: scratch.map_err(|source| Error::Temporary {
                 path: tmpdir.to_owned(),
                 action: "create a temporary folder",
@@ -114,51 +113,74 @@ impl Bucket {
         }
     }
 
-    /// Whether all objects that a manifest lists exist with its digests, and the padded copy is among them if one is
-    /// requested.
-    pub(crate) fn is_complete(&self, manifest: &DatasetManifest, padded: Option<u64>) -> Result<bool> {
+    /// Whether all objects that a manifest lists exist with its digests, and the requested ones are among them.
+    pub(crate) fn is_complete(
+        &self,
+        manifest: &DatasetManifest,
+        requested: &[Beside],
+        padded: Option<u64>,
+    ) -> Result<bool> {
         self.check_same(&self.dataset, &manifest.sha256)?;
-        let Some(length) = padded else { return Ok(true) };
-        self.check_padded(manifest, length)?;
-        let Some(sha256) = &manifest.padded_sha256 else { return Ok(false) };
-        if self.store.head(&self.padded)?.is_none() {
-            return Ok(false);
+        self.check_listed(manifest, requested, padded)?;
+        for file in requested {
+            let key = Key::new(&file.name)?;
+            let Some(sha256) = file.recorded(manifest) else { return Ok(false) };
+            if self.store.head(&key)?.is_none() {
+                return Ok(false);
+            }
+            self.check_same(&key, &sha256)?;
         }
-        self.check_same(&self.padded, sha256)?;
         Ok(true)
     }
 
     /// Refuses an existing object that differs from the new file. Returns whether there is one that does not differ.
-    pub(crate) fn check_before_put(&self, dataset: &Finished, padded: Option<&Finished>) -> Result<bool> {
+    pub(crate) fn check_before_put(&self, dataset: &Finished, additions: &[Addition]) -> Result<bool> {
         let mut is_there = false;
-        for (key, file) in [(&self.dataset, Some(dataset)), (&self.padded, padded)] {
-            let Some(file) = file else { continue };
-            if self.store.head(key)?.is_some() {
-                self.check_same(key, &file.sha256)?;
+        for (key, file) in self.files(dataset, additions)? {
+            if self.store.head(&key)?.is_some() {
+                self.check_same(&key, &file.sha256)?;
                 is_there = true;
             }
         }
         Ok(is_there)
     }
 
+    fn files<'f>(
+        &self,
+        dataset: &'f Finished,
+        additions: &'f [Addition],
+    ) -> Result<Vec<(Key, &'f Finished)>> {
+        let mut files = vec![(self.dataset.clone(), dataset)];
+        for Addition { file, finished, .. } in additions {
+            files.push((Key::new(&file.name)?, finished));
+        }
+        Ok(files)
+    }
+
     /// Puts the files that do not exist yet, and the manifest last. Returns the manifest that the store has.
     pub(crate) fn put(
         &self,
         dataset: &Finished,
-        padded: Option<&Finished>,
+        additions: &[Addition],
         manifest: DatasetManifest,
+        requested: (&[Beside], Option<u64>),
         progress: &ProgressBars,
         go_on: impl Fn() -> Result<()>,
     ) -> Result<DatasetManifest> {
-        for (key, file) in [(&self.dataset, Some(dataset)), (&self.padded, padded)] {
-            let Some(file) = file else { continue };
+        for (key, file) in self.files(dataset, additions)? {
             go_on()?;
-            if self.store.head(key)?.is_none() {
-                self.put_file(key, file, progress)?;
+            if self.store.head(&key)?.is_none() {
+                self.put_file(&key, file, progress)?;
             }
         }
         go_on()?;
-        self.put_manifest(manifest, progress)
+        self.put_manifest(manifest, requested, progress)
+    }
+
+    /// Adds to a manifest what only the existing manifest of the same dataset contains. Objects that it lists were
+    /// put before it.
+    pub(crate) fn with_known(&self, manifest: DatasetManifest) -> Result<DatasetManifest> {
+        Ok(with_known(manifest, self.read_manifest()?, self.dataset.as_str(), |_| true))
     }
 
     fn put_file(&self, key: &Key, file: &Finished, progress: &ProgressBars) -> Result<()> {
@@ -180,7 +202,12 @@ impl Bucket {
         }
     }
 
-    fn put_manifest(&self, manifest: DatasetManifest, progress: &ProgressBars) -> Result<DatasetManifest> {
+    fn put_manifest(
+        &self,
+        manifest: DatasetManifest,
+        (requested, padded): (&[Beside], Option<u64>),
+        progress: &ProgressBars,
+    ) -> Result<DatasetManifest> {
         let mut json = serde_json::to_vec_pretty(&manifest).expect("a manifest of plain values is JSON");
         json.push(b'\n');
         let record = match self.store.put_record(&self.manifest, &json, RECORD_BYTES_MAX)? {
@@ -197,9 +224,7 @@ impl Bucket {
                 "the manifest of this dataset",
             );
         }
-        if let Some(length) = manifest.padded {
-            self.check_padded(&there, length)?;
-        }
+        self.check_listed(&there, requested, padded)?;
         if there.seal != manifest.seal {
             progress.notice(&format!(
                 "{}: already exists for the same dataset, made in another way; it is kept",
@@ -209,16 +234,36 @@ impl Bucket {
         Ok(there)
     }
 
-    /// Refuses a manifest without a padded copy of this length, since the manifest cannot be replaced.
-    pub(crate) fn check_padded(&self, manifest: &DatasetManifest, length: u64) -> Result<()> {
-        if manifest.padded == Some(length) && manifest.padded_sha256.is_some() {
-            return Ok(());
+    /// Refuses a manifest that does not list a requested file, since the manifest cannot be replaced.
+    pub(crate) fn check_listed(
+        &self,
+        manifest: &DatasetManifest,
+        requested: &[Beside],
+        padded: Option<u64>,
+    ) -> Result<()> {
+        for file in requested {
+            let is_listed = file.recorded(manifest).is_some();
+            if is_listed && (file.kind != Kind::Padded || manifest.padded == padded) {
+                continue;
+            }
+            let (found, expected) = match (file.kind, manifest.padded) {
+                (Kind::Padded, found) => {
+                    let found = match found {
+                        Some(other) => {
+                            format!("the manifest of a dataset with {other} ids per row of its padded copy")
+                        }
+                        None => "the manifest of a dataset without a padded copy".to_owned(),
+                    };
+                    (found, format!("a padded copy with {}", padded.unwrap_or_default()))
+                }
+                _ => {
+                    let found = format!("the manifest of a dataset without {}", file.name);
+                    (found, "one that lists it".to_owned())
+                }
+            };
+            return self.refused(&self.manifest, found, expected);
         }
-        let found = match manifest.padded {
-            Some(other) => format!("the manifest of a dataset with {other} ids per row of its padded copy"),
-            None => "the manifest of a dataset without a padded copy".to_owned(),
-        };
-        self.refused(&self.manifest, found, format!("a padded copy with {length}"))
+        Ok(())
     }
 
     /// Compares the content of an object with a digest.

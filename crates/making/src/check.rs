@@ -4,8 +4,10 @@ use corpus::digest::Digest;
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::DatasetManifest;
+use serde::Serialize;
 
 use crate::THREADS_MAX;
+use crate::beside::Beside;
 use crate::error::{Error, Result, at};
 use crate::input_file::DatasetFile;
 
@@ -15,6 +17,17 @@ pub struct Checked {
     pub dataset: DatasetReader,
     /// Whether there is a manifest, whose SHA-256 covers the whole file.
     pub manifest: bool,
+    /// The other files that the manifest lists.
+    pub files: Vec<CheckedFile>,
+}
+
+/// A file that the manifest of a dataset lists.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckedFile {
+    /// Its name.
+    pub name: String,
+    /// Whether it is in the folder of the dataset. Then its SHA-256 matches the manifest.
+    pub exists: bool,
 }
 
 /// Reads a whole dataset and checks its content. If there is a manifest, also checks every byte of the file.
@@ -30,7 +43,29 @@ pub fn check(file: &DatasetFile) -> Result<Checked> {
     if let Some(manifest) = &manifest {
         check_manifest(file, &dataset, manifest)?;
     }
-    Ok(Checked { dataset, manifest: manifest.is_some() })
+    let files = match &manifest {
+        Some(manifest) => check_files(file, manifest)?,
+        None => Vec::new(),
+    };
+    Ok(Checked { dataset, manifest: manifest.is_some(), files })
+}
+
+/// Compares the files beside a dataset, as far as they exist, with its manifest.
+fn check_files(file: &DatasetFile, manifest: &DatasetManifest) -> Result<Vec<CheckedFile>> {
+    let mut files = Vec::new();
+    for (beside, sha256) in Beside::listed(manifest, &file.file_name()) {
+        let found = file.sha256_of(&beside.name)?;
+        if let Some(found) = found.as_ref().filter(|found| **found != sha256) {
+            return Err(Error::OtherThanManifest {
+                path: file.name.with_file_name(&beside.name),
+                what: "the SHA-256",
+                found: found.clone(),
+                expected: sha256,
+            });
+        }
+        files.push(CheckedFile { name: beside.name, exists: found.is_some() });
+    }
+    Ok(files)
 }
 
 /// Compares a dataset with its manifest.

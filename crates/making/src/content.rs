@@ -5,6 +5,7 @@ use dataset::Row;
 
 use crate::error::{Error, Result};
 use crate::ids::Ids;
+use crate::texts::TextsWriter;
 
 /// The content of a dataset.
 pub trait DatasetContent {
@@ -17,10 +18,12 @@ pub trait DatasetContent {
     /// Totals of the rows.
     fn size(&mut self) -> Result<Size, Self::Error>;
 
-    /// Visits all rows in the order of a dataset. Their tokens are ids of the vocabulary.
+    /// Visits all rows in the order of a dataset. Their tokens are ids of the vocabulary. Also writes their texts,
+    /// in the same order, if there is a file for them; only contents that have texts get one.
     fn each_row(
         &mut self,
         ids: &Ids<'_>,
+        texts: Option<&mut TextsWriter>,
         visit: &mut dyn FnMut(&Row) -> Result<()>,
     ) -> Result<(), Self::Error>;
 

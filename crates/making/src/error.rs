@@ -158,6 +158,12 @@ pub enum Error {
         /// The error of the system.
         source: io::Error,
     },
+    /// The file of texts has the name of another file of the dataset.
+    #[error("--texts {name}: found the name of another file of this dataset, expected a name of its own")]
+    SameName {
+        /// The name.
+        name: String,
+    },
     /// The work was interrupted.
     #[error("interrupted; no dataset was written: run it again")]
     Interrupted,
@@ -179,6 +185,8 @@ impl Error {
                 Self::File { path: name.to_owned(), action, source }
             }
             Self::Dataset(error) => Self::Dataset(error.named(name)),
+            Self::File { action, source, .. } => Self::File { path: name.to_owned(), action, source },
+            Self::Unverified { found, .. } => Self::Unverified { path: name.to_owned(), found },
             other => other,
         }
     }
@@ -202,6 +210,7 @@ impl Error {
             | Self::OtherObject { .. }
             | Self::ForcedInS3 { .. }
             | Self::NotReplaced { .. }
+            | Self::SameName { .. }
             | Self::NoFolder(_) => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Store(error) => error.exit(),
@@ -214,6 +223,15 @@ impl Error {
 
 /// Result of making a dataset.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The error of a table at this path.
+pub(crate) fn of_table(path: &Path, error: tables::Error) -> Error {
+    let path = path.to_owned();
+    match error {
+        tables::Error::Io { action, source } => Error::File { path, action, source },
+        tables::Error::Differs(found) => Error::Unverified { path, found },
+    }
+}
 
 /// Adds the path of the file and the failed action to an error of the system.
 pub fn at<T>(path: &Path, action: &'static str, result: io::Result<T>) -> Result<T> {

@@ -7,10 +7,11 @@ use corpus::settings::Settings;
 use dataset::commit::RECORD_BYTES_MAX;
 use dataset::dataset_file::DatasetReader;
 use dataset::manifest::{DatasetManifest, manifest_name};
+use dataset::sha256;
 use program::location::{Location, S3Url};
-use store::{CacheOptions, S3Options, cached, read_object};
+use store::{CacheOptions, S3Options, Store, cached, read_object};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, at};
 use crate::publish::Places;
 use crate::record::parsed_manifest;
 
@@ -29,8 +30,8 @@ pub struct DatasetFile {
 enum Manifest {
     /// It may be in the folder of the dataset.
     InFolder,
-    /// It was read before the dataset was fetched.
-    Read(Option<Box<DatasetManifest>>),
+    /// It was read before the dataset was fetched from this URL.
+    Fetched { url: S3Url, s3: Box<S3Options>, manifest: Option<Box<DatasetManifest>> },
 }
 
 impl DatasetFile {
@@ -53,7 +54,11 @@ impl DatasetFile {
         Ok(Self {
             path: file.path,
             name: url.to_string().into(),
-            manifest: Manifest::Read(manifest.map(Box::new)),
+            manifest: Manifest::Fetched {
+                url: url.clone(),
+                s3: Box::new(s3.clone()),
+                manifest: manifest.map(Box::new),
+            },
         })
     }
 
@@ -66,7 +71,31 @@ impl DatasetFile {
     pub(crate) fn manifest(&self) -> Result<Option<DatasetManifest>> {
         match &self.manifest {
             Manifest::InFolder => Places::of(&self.path).read_manifest(),
-            Manifest::Read(manifest) => Ok(manifest.as_deref().cloned()),
+            Manifest::Fetched { manifest, .. } => Ok(manifest.as_deref().cloned()),
+        }
+    }
+
+    /// The name of the dataset without its folder.
+    pub(crate) fn file_name(&self) -> String {
+        self.name.file_name().unwrap_or(self.name.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// The SHA-256 of another file in the folder of the dataset, if it exists.
+    pub(crate) fn sha256_of(&self, name: &str) -> Result<Option<String>> {
+        let of_file = |path: &Path| at(path, "read the file", sha256::of_file(path)).map(Some);
+        match &self.manifest {
+            Manifest::InFolder => {
+                let path = self.path.with_file_name(name);
+                if at(&path, "read its metadata", path.try_exists())? { of_file(&path) } else { Ok(None) }
+            }
+            Manifest::Fetched { url, s3, .. } => {
+                let (store, key) = Store::of_object(&url.with_file_name(name), s3)?;
+                if store.head(&key)?.is_none() {
+                    return Ok(None);
+                }
+                let folder = std::env::temp_dir();
+                of_file(store.local_copy(&key, &folder)?.path())
+            }
         }
     }
 }

@@ -4,14 +4,17 @@
 //! Words and rows come from any implementation of [`DatasetContent`]. Raw text, shards and runs are not part
 //! of this crate.
 
+mod beside;
 mod bucket;
 mod card;
 mod check;
 mod content;
+mod croissant;
 mod error;
 mod folder;
 mod hashes;
 mod ids;
+mod ids_table;
 mod input_file;
 mod ledger;
 mod make;
@@ -20,13 +23,15 @@ mod output;
 mod publish;
 mod record;
 mod report;
+mod texts;
 mod vocabulary;
 
 use std::num::NonZeroUsize;
 
 pub use ::progress::ProgressBars;
+pub use beside::{BadTextsName, TextsName};
 pub use card::describe;
-pub use check::{Checked, check};
+pub use check::{Checked, CheckedFile, check};
 pub use content::{DatasetContent, Size};
 pub use error::{Error, Result, at};
 pub use hashes::Hashes;
@@ -38,6 +43,7 @@ pub use options::{DatasetOptions, Existing, VocabularyFrom};
 pub use output::Output;
 pub use record::{check_version, parsed_record};
 pub use report::{Report, json};
+pub use texts::{TextRow, TextsWriter};
 
 /// Maximum number of threads that read a shard or a dataset. Each holds a chunk of every column.
 pub const THREADS_MAX: NonZeroUsize = NonZeroUsize::new(8).expect("8 is more than 0");

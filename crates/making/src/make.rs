@@ -3,6 +3,7 @@
 //!
 //! Words and rows may come from the shards of a run or from the memory of one machine.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use corpus::ledger::ReducerCounts;
@@ -15,15 +16,21 @@ use dataset::sha256;
 use progress::ProgressBars;
 use tempfile::TempPath;
 
+use crate::THREADS_MAX;
+use crate::beside::{Beside, Kind, check_names};
 use crate::bucket::Bucket;
 use crate::card::verified;
 use crate::content::{DatasetContent, Size};
+use crate::croissant::description;
 use crate::error::{Error, Result, at};
+use crate::folder::Addition;
 use crate::ids::Ids;
+use crate::ids_table;
 use crate::input_file::{DatasetFile, check_cleaning, check_rows};
 use crate::options::{DatasetOptions, Existing, VocabularyFrom};
 use crate::output::Output;
 use crate::publish::{Finished, OTHER_SHA256, Places, Replaceable, not_replaced};
+use crate::texts::{self, TableName, TextsWriter};
 use crate::vocabulary::{most_frequent, recounted};
 
 /// Number of rows between two updates of a progress bar.
@@ -40,6 +47,8 @@ pub struct Making<'a> {
     settings: DatasetSettings,
     /// The files; if the output is in S3, before they are put.
     places: Places,
+    /// The files to write beside the dataset.
+    requested: Vec<Beside>,
     /// The objects, if the output is in S3.
     bucket: Option<Bucket>,
 }
@@ -75,7 +84,9 @@ impl<'a> Making<'a> {
                 (Places::of(&bucket.local()), Some(bucket))
             }
         };
-        Ok(Self { options, vocabulary, without, settings, places, bucket })
+        let requested = Beside::requested(options, &places.name());
+        check_names(&requested, &places.name())?;
+        Ok(Self { options, vocabulary, without, settings, places, requested, bucket })
     }
 
     /// Opens the other datasets and checks the output, before any work is done. An existing dataset with other settings
@@ -130,16 +141,16 @@ impl<'a> Making<'a> {
     pub fn check_place(&self) -> Result<()> {
         match &self.bucket {
             Some(bucket) => bucket.check(),
-            None => self.places.check(self.options.padded.is_some()),
+            None => self.places.check(&self.requested),
         }
     }
 
     /// Refuses a manifest of a dataset with other settings.
     pub fn check_settings(&self, manifest: &DatasetManifest) -> Result<()> {
         if manifest.settings == self.settings {
-            return match (&self.bucket, self.options.padded) {
-                (Some(bucket), Some(length)) => bucket.check_padded(manifest, length),
-                _ => Ok(()),
+            return match &self.bucket {
+                Some(bucket) => bucket.check_listed(manifest, &self.requested, self.options.padded),
+                None => Ok(()),
             };
         }
         self.refused_unless_replaced("a dataset with other settings", "one with these settings")
@@ -160,31 +171,53 @@ impl<'a> Making<'a> {
         if self.options.existing == Existing::Keep {
             return Ok(());
         }
-        let Places { dataset, padded, .. } = &self.places;
+        let dataset = &self.places.dataset;
         if at(dataset, "read the existing file", sha256::of_file(dataset))? != manifest.sha256 {
             return match DatasetReader::open(dataset) {
                 Ok(there) if there.settings() == &self.settings => Ok(()),
                 _ => Err(not_replaced(dataset, OTHER_SHA256)),
             };
         }
-        if self.options.padded.is_some() && at(padded, "read its metadata", padded.try_exists())? {
-            let there = at(padded, "read the existing file", sha256::of_file(padded))?;
-            if manifest.padded_sha256.as_ref() != Some(&there) {
-                return Err(not_replaced(padded, OTHER_SHA256));
+        for file in &self.requested {
+            let path = self.places.beside(&file.name);
+            if at(&path, "read its metadata", path.try_exists())? {
+                let there = at(&path, "read the existing file", sha256::of_file(&path))?;
+                if file.recorded(manifest).as_ref() != Some(&there) {
+                    return Err(not_replaced(&path, OTHER_SHA256));
+                }
             }
         }
         Ok(())
     }
 
-    /// The existing files that may be replaced: dataset and padded copy.
-    fn replaceable(&self) -> Result<[Replaceable; 2]> {
-        if self.options.existing == Existing::Keep {
-            return Ok([Replaceable::Nothing, Replaceable::Nothing]);
+    /// The existing dataset, if it may be replaced.
+    fn replaceable_dataset(&self) -> Result<Replaceable> {
+        Ok(match self.options.existing {
+            Existing::Keep => Replaceable::Nothing,
+            Existing::Replace => {
+                Replaceable::Recorded(self.places.read_manifest()?.map(|manifest| manifest.sha256))
+            }
+        })
+    }
+
+    /// The existing file that may be replaced by this one. The description of files is derived from the manifest and
+    /// replaced together with it.
+    fn replaceable(&self, file: &Beside) -> Result<Replaceable> {
+        if self.options.existing == Existing::Keep && file.kind != Kind::Croissant {
+            return Ok(Replaceable::Nothing);
         }
         let manifest = self.places.read_manifest()?;
-        let padded = manifest.as_ref().and_then(|manifest| manifest.padded_sha256.clone());
-        let dataset = manifest.map(|manifest| manifest.sha256);
-        Ok([dataset, padded].map(Replaceable::Recorded))
+        Ok(Replaceable::Recorded(manifest.and_then(|manifest| file.recorded(&manifest))))
+    }
+
+    /// The files beside the dataset that is replaced.
+    fn old_files(&self) -> Result<Vec<(Beside, Replaceable)>> {
+        if self.options.existing == Existing::Keep {
+            return Ok(Vec::new());
+        }
+        let Some(manifest) = self.places.read_manifest()? else { return Ok(Vec::new()) };
+        let listed = Beside::listed(&manifest, &self.places.name()).into_iter();
+        Ok(listed.map(|(file, sha256)| (file, Replaceable::Recorded(Some(sha256)))).collect())
     }
 
     /// The error for an existing file that differs from the dataset.
@@ -213,9 +246,10 @@ impl<'a> Making<'a> {
     /// if one differs.
     pub fn is_complete(&self, manifest: &DatasetManifest) -> Result<bool> {
         if let Some(bucket) = &self.bucket {
-            return bucket.is_complete(manifest, self.options.padded);
+            return bucket.is_complete(manifest, &self.requested, self.options.padded);
         }
-        match (self.places.is_complete(manifest, self.options.padded), self.options.existing) {
+        let found = self.places.is_complete(manifest, &self.requested, self.options.padded);
+        match (found, self.options.existing) {
             (Err(Error::OtherFile { .. }), Existing::Replace) => Ok(false),
             (Ok(_), Existing::Replace) if manifest.settings != self.settings => Ok(false),
             (found, _) => found,
@@ -251,14 +285,16 @@ impl<'a> Making<'a> {
             let (path, left_out) = (self.name(), size.left_out);
             return Err(Error::NoRows { path, reducer, left_out }.into());
         }
-        let file = self.places.temporary().map_err(|error| self.explained(error))?;
+        let file = self.places.temporary(".h5").map_err(|error| self.explained(error))?;
         // Messages name the dataset, not the file that it is written to.
         let named = |error: dataset::Error| self.explained(error.into());
         let mut dataset = DatasetWriter::create(&file, &self.settings, &vocabulary, size.rows, size.tokens)
             .map_err(named)?;
         let bar = progress.stage("writing rows", size.rows);
         let mut n_written = 0;
-        content.each_row(&Ids::of(&vocabulary.words), &mut |row| {
+        let mut texts = self.begin_texts(&size)?;
+        let writer = texts.as_mut().map(|(_, writer)| writer);
+        content.each_row(&Ids::of(&vocabulary.words), writer, &mut |row| {
             n_written += 1;
             if n_written % ROWS_SHOWN == 0 {
                 bar.set_position(n_written);
@@ -267,17 +303,73 @@ impl<'a> Making<'a> {
         })?;
         let digests = dataset.finish(size.row_digest).map_err(named)?;
         bar.finish_and_clear();
+        let texts =
+            texts.map(|(file, writer)| self.finish_texts(file, writer, size, progress, &|| go_on(content)));
+        let texts = texts.transpose()?;
         let bar = progress.stage("reading them back", size.rows);
         let card = verified(&file, digests, &self.settings, size.rows, |rows| {
             bar.set_position(rows);
             go_on(content)
         })?;
         bar.finish_and_clear();
-        Ok((Built { file, digests, size }, card))
+        Ok((Built { file, digests, size, texts }, card))
     }
 
-    /// Writes the padded copy, renames the files and writes the manifest, unless the same files already have
-    /// one.
+    /// Begins the file of texts, if one is requested, under a temporary name.
+    fn begin_texts(&self, size: &Size) -> Result<Option<(TempPath, TextsWriter)>> {
+        let Some(beside) = self.requested(Kind::Texts) else { return Ok(None) };
+        let begun = self.places.temporary(".parquet").and_then(|file| {
+            let name = match &self.bucket {
+                None => TableName::Final(self.places.beside(&beside.name)),
+                Some(_) => TableName::Temporary(file.to_path_buf()),
+            };
+            let rows = &self.settings.rows;
+            let writer = TextsWriter::create(&file, name, rows, size.row_digest, threads())?;
+            Ok((file, writer))
+        });
+        begun.map(Some).map_err(|error| self.explained_beside(beside, error))
+    }
+
+    /// Completes the file of texts and reads it back.
+    fn finish_texts(
+        &self,
+        file: TempPath,
+        writer: TextsWriter,
+        size: Size,
+        progress: &ProgressBars,
+        go_on: &impl Fn() -> Result<()>,
+    ) -> Result<Finished> {
+        let bar = progress.stage("reading texts back", size.rows);
+        let finished = writer.finish().and_then(|written| {
+            if written.n_rows() != size.rows {
+                let found = format!("{} rows of {}", written.n_rows(), size.rows);
+                return Err(Error::Unverified { path: file.to_path_buf(), found });
+            }
+            texts::verified(&file, &written, threads(), |rows| {
+                bar.set_position(rows);
+                go_on()
+            })?;
+            Finished::of(file)
+        });
+        bar.finish_and_clear();
+        let beside = self.requested(Kind::Texts).expect("texts are written only if they are requested");
+        finished.map_err(|error| self.explained_beside(beside, error))
+    }
+
+    fn requested(&self, kind: Kind) -> Option<&Beside> {
+        self.requested.iter().find(|file| file.kind == kind)
+    }
+
+    /// An error for a file beside the dataset, with a name and a remedy that fit where it is.
+    fn explained_beside(&self, file: &Beside, error: Error) -> Error {
+        match &self.bucket {
+            None => error.named(&self.places.beside(&file.name)),
+            Some(_) => error.in_tmpdir(),
+        }
+    }
+
+    /// Writes the files beside the dataset, renames all files and writes the manifest, unless the same files already
+    /// have one.
     fn publish<E: From<Error>>(
         &self,
         built: Built,
@@ -286,25 +378,30 @@ impl<'a> Making<'a> {
         go_on: impl Fn() -> Result<()>,
         put_seal: impl FnOnce(&Seal) -> Result<(), E>,
     ) -> Result<DatasetManifest, E> {
-        let Self { options, places, .. } = self;
-        let padded = options.padded.map(|length| self.padded_copy(&built, length, progress, &go_on));
-        let padded = padded.transpose()?;
+        let places = &self.places;
+        let mut additions = self.additions(&built, progress, &go_on)?;
+        additions.extend(built.texts.map(|texts| self.addition(Kind::Texts, texts)).transpose()?);
         let dataset = Finished::of(built.file)?;
+        let manifest = self.manifest_of(seal.clone(), &dataset, &additions, (built.size, built.digests));
+        let (manifest, described) = self.described(manifest)?;
+        additions.extend(described);
         if let Some(bucket) = &self.bucket {
-            let is_there = bucket.check_before_put(&dataset, padded.as_ref())?;
+            let is_there = bucket.check_before_put(&dataset, &additions)?;
             go_on()?;
             put_seal(&seal)?;
-            let manifest = self.manifest_of(seal, &dataset, padded.as_ref(), (built.size, built.digests));
             if is_there {
                 progress.notice(&format!("{}: already exists with the same content", self.name().display()));
             }
-            return Ok(bucket.put(&dataset, padded.as_ref(), manifest, progress, go_on)?);
+            let requested = (&self.requested[..], self.options.padded);
+            return Ok(bucket.put(&dataset, &additions, manifest, requested, progress, go_on)?);
         }
-        let [old_dataset, old_padded] = self.replaceable()?;
+        for Addition { file, finished, replaceable } in &additions {
+            finished.check_place(&places.beside(&file.name), replaceable)?;
+        }
+        let (old_dataset, old_files) = (self.replaceable_dataset()?, self.old_files()?);
         dataset.check_place(&places.dataset, &old_dataset)?;
         go_on()?;
         put_seal(&seal)?;
-        let manifest = self.manifest_of(seal, &dataset, padded.as_ref(), (built.size, built.digests));
         // The existing file is equal, because `check_place` refuses any other.
         if matches!(old_dataset, Replaceable::Nothing)
             && at(&places.dataset, "read its metadata", places.dataset.try_exists())?
@@ -314,16 +411,63 @@ impl<'a> Making<'a> {
                 places.dataset.display()
             ));
         }
-        Ok(places.put(dataset, padded, [old_dataset, old_padded], manifest)?)
+        Ok(places.put(dataset, &old_dataset, additions, &old_files, manifest)?)
+    }
+
+    /// The files that are made from the dataset.
+    fn additions(
+        &self,
+        built: &Built,
+        progress: &ProgressBars,
+        go_on: &impl Fn() -> Result<()>,
+    ) -> Result<Vec<Addition>> {
+        let mut additions = Vec::new();
+        if let Some(length) = self.options.padded {
+            additions.push(self.addition(Kind::Padded, self.padded_copy(built, length, progress, go_on)?)?);
+        }
+        if self.options.ids {
+            additions.push(self.addition(Kind::Ids, self.table_of_ids(built, progress, go_on)?)?);
+        }
+        Ok(additions)
+    }
+
+    fn addition(&self, kind: Kind, finished: Finished) -> Result<Addition> {
+        let file = self.requested(kind).expect("only requested files are written").clone();
+        let replaceable = match &self.bucket {
+            Some(_) => Replaceable::Nothing,
+            None => self.replaceable(&file)?,
+        };
+        Ok(Addition { file, finished, replaceable })
+    }
+
+    /// Adds the description of the Parquet files to a manifest that lists them. Also describes files of an earlier
+    /// run that still exist.
+    fn described(&self, mut manifest: DatasetManifest) -> Result<(DatasetManifest, Option<Addition>)> {
+        let Some(file) = self.requested(Kind::Croissant) else { return Ok((manifest, None)) };
+        manifest = match (&self.bucket, self.options.existing) {
+            (Some(bucket), _) => bucket.with_known(manifest)?,
+            (None, Existing::Keep) => self.places.with_known(manifest)?,
+            (None, Existing::Replace) => manifest,
+        };
+        let stem = file.name.strip_suffix(".croissant.json").unwrap_or(&file.name);
+        let bytes = description(&manifest, stem);
+        let written = self.places.write_temporary(&file.name, "write the description", &bytes);
+        let finished = written.and_then(Finished::of).map_err(|error| self.explained_beside(file, error))?;
+        manifest.croissant = Some(finished.listed(&file.name));
+        Ok((manifest, Some(self.addition(Kind::Croissant, finished)?)))
     }
 
     fn manifest_of(
         &self,
         seal: Seal,
         dataset: &Finished,
-        padded: Option<&Finished>,
+        additions: &[Addition],
         (size, digests): (Size, Digests),
     ) -> DatasetManifest {
+        let listed = |kind| {
+            let mut added = additions.iter().filter(|addition| addition.file.kind == kind);
+            added.next().map(|addition| addition.finished.listed(&addition.file.name))
+        };
         DatasetManifest {
             schema_version: dataset::SCHEMA_VERSION,
             seal,
@@ -331,10 +475,13 @@ impl<'a> Making<'a> {
             padded: self.options.padded,
             bytes: dataset.bytes,
             sha256: dataset.sha256.clone(),
-            padded_sha256: padded.map(|padded| padded.sha256.clone()),
+            padded_sha256: listed(Kind::Padded).map(|padded| padded.sha256),
             rows: size.rows,
             left_out: size.left_out,
             digests,
+            ids: listed(Kind::Ids),
+            texts: listed(Kind::Texts),
+            croissant: None,
         }
     }
 
@@ -346,25 +493,41 @@ impl<'a> Making<'a> {
         progress: &ProgressBars,
         go_on: &impl Fn() -> Result<()>,
     ) -> Result<Finished> {
-        let file = self.places.temporary().map_err(|error| self.explained(error))?;
+        let file = self.places.temporary(".h5").map_err(|error| self.explained(error))?;
         let bar = progress.stage("copying rows", built.size.rows);
         let copied = write_padded(&DatasetReader::open(&built.file)?, &file, length as usize, |rows| {
             bar.set_position(rows);
             go_on()
         });
-        copied.map_err(|error: Error| match &self.bucket {
-            None => error.named(&self.places.padded),
-            Some(_) => error.in_tmpdir(),
-        })?;
+        let beside = self.requested(Kind::Padded).expect("a padded copy was requested");
+        copied.map_err(|error: Error| self.explained_beside(beside, error))?;
         bar.finish_and_clear();
-        let file = Finished::of(file)?;
-        if self.bucket.is_some() {
-            return Ok(file);
-        }
-        let [_, old_padded] = self.replaceable()?;
-        file.check_place(&self.places.padded, &old_padded)?;
-        Ok(file)
+        Finished::of(file)
     }
+
+    /// Writes the Parquet file of the ids under a temporary name, and reads it back.
+    fn table_of_ids(
+        &self,
+        built: &Built,
+        progress: &ProgressBars,
+        go_on: &impl Fn() -> Result<()>,
+    ) -> Result<Finished> {
+        let file = self.places.temporary(".parquet").map_err(|error| self.explained(error))?;
+        let bar = progress.stage("writing ids", 2 * built.size.rows);
+        let written = ids_table::write(&DatasetReader::open(&built.file)?, &file, threads(), |rows| {
+            bar.set_position(rows);
+            go_on()
+        });
+        let beside = self.requested(Kind::Ids).expect("a file of ids was requested");
+        written.map_err(|error| self.explained_beside(beside, error))?;
+        bar.finish_and_clear();
+        Finished::of(file)
+    }
+}
+
+/// Number of threads that encode or read row groups.
+fn threads() -> NonZeroUsize {
+    dataset::threads(THREADS_MAX)
 }
 
 /// A complete dataset that still has a temporary name.
@@ -372,6 +535,7 @@ struct Built {
     file: TempPath,
     digests: Digests,
     size: Size,
+    texts: Option<Finished>,
 }
 
 fn go_on(content: &impl DatasetContent) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Options of a dataset to make.
 
+use crate::beside::TextsName;
 use crate::input_file::DatasetFile;
 use crate::output::Output;
 
@@ -14,6 +15,10 @@ pub struct DatasetOptions {
     pub without: Option<DatasetFile>,
     /// Number of ids per row of a padded copy, if one is to be made.
     pub padded: Option<u64>,
+    /// Whether its ids are also written to a Parquet file.
+    pub ids: bool,
+    /// The name of a Parquet file of its texts, if one is to be written. Only for contents that have texts.
+    pub texts: Option<TextsName>,
     /// What happens to an existing dataset that differs.
     pub existing: Existing,
 }

@@ -1,43 +1,48 @@
 //! Moves a complete dataset to its path and writes its manifest. Never overwrites another file.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Read, Write};
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dataset::commit::RECORD_BYTES_MAX;
-use dataset::manifest::{DatasetManifest, manifest_name, padded_name};
+use dataset::manifest::{DatasetManifest, ListedFile, manifest_name};
 use dataset::sha256;
 use program::place::{check_folder, folder_of};
 use store::naming::{give_name, make_folder, sync_folder};
 use tempfile::TempPath;
 
+use crate::beside::Beside;
 use crate::error::{Error, Result, at};
 use crate::record::parsed_manifest;
 
 /// The block size of most file systems. A full file system has no free block.
 const PROBE_BYTES: usize = 4 << 10;
 
-/// The first bytes of an HDF5 file without a user block.
-const HDF5: [u8; 8] = *b"\x89HDF\r\n\x1a\n";
-
 /// The paths of one dataset's files.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) dataset: PathBuf,
-    pub(crate) padded: PathBuf,
     pub(crate) manifest: PathBuf,
 }
 
 impl Places {
-    /// `reviews.h5`, `reviews.padded.h5` and `reviews.manifest.json` for the output `reviews.h5`.
+    /// `reviews.h5` and `reviews.manifest.json` for the output `reviews.h5`.
     pub(crate) fn of(out: &Path) -> Self {
-        let name = out.file_name().unwrap_or(out.as_os_str()).to_string_lossy().into_owned();
-        Self {
-            dataset: out.to_owned(),
-            padded: out.with_file_name(padded_name(&name)),
-            manifest: out.with_file_name(manifest_name(&name)),
-        }
+        let mut places = Self { dataset: out.to_owned(), manifest: PathBuf::new() };
+        places.manifest = out.with_file_name(manifest_name(&places.name()));
+        places
+    }
+
+    /// The file name of the dataset.
+    pub(crate) fn name(&self) -> String {
+        let out = &self.dataset;
+        out.file_name().unwrap_or(out.as_os_str()).to_string_lossy().into_owned()
+    }
+
+    /// The path of a file of this name in the folder of the dataset.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.dataset.with_file_name(name)
     }
 
     /// The existing manifest, if there is one.
@@ -52,9 +57,9 @@ impl Places {
     }
 
     /// Checks, by creating an unnamed file, that files can be written: the folder or its parent exists, is
-    /// writable and has free space. Also checks that an existing file at the path of the padded copy may be
-    /// such a copy.
-    pub(crate) fn check(&self, is_padded: bool) -> Result<()> {
+    /// writable and has free space. Also checks that existing files at the paths of the requested ones may be
+    /// earlier versions of them.
+    pub(crate) fn check(&self, requested: &[Beside]) -> Result<()> {
         let mut folder = folder_of(&self.dataset);
         if !at(folder, "read its metadata", folder.try_exists())? {
             folder = folder_of(folder);
@@ -63,17 +68,7 @@ impl Places {
         let written = tempfile::tempfile_in(folder)
             .and_then(|mut probe| probe.write_all(&[0; PROBE_BYTES]).and_then(|()| probe.sync_data()));
         at(&self.dataset, "write a file", written)?;
-        if is_padded
-            && at(&self.padded, "read its metadata", self.padded.try_exists())?
-            && !is_hdf5(&self.padded)?
-        {
-            return Err(Error::OtherFile {
-                path: self.padded.clone(),
-                found: "a file that is not HDF5".to_owned(),
-                expected: "a copy of this dataset or no file".to_owned(),
-            });
-        }
-        Ok(())
+        requested.iter().try_for_each(|file| file.check_existing(&self.beside(&file.name)))
     }
 
     /// Syncs the names of existing files. The process that named the files may have been killed before it
@@ -84,29 +79,35 @@ impl Places {
 
     /// Returns a temporary name for a file in the folder of the dataset. The file does not exist yet, and is
     /// deleted when the returned value is dropped.
-    pub(crate) fn temporary(&self) -> Result<TempPath> {
+    pub(crate) fn temporary(&self, extension: &str) -> Result<TempPath> {
         let folder = folder_of(&self.dataset);
         at(folder, "make the folder", make_folder(folder))?;
-        let named = tempfile::Builder::new().prefix(".merge-").suffix(".h5").tempfile_in(folder);
+        let named = tempfile::Builder::new().prefix(".merge-").suffix(extension).tempfile_in(folder);
         let path = at(&self.dataset, "write a file", named)?.into_temp_path();
         at(&path, "remove it", fs::remove_file(&path))?;
         Ok(path)
+    }
+
+    /// Writes a small file under a temporary name.
+    pub(crate) fn write_temporary(&self, name: &str, action: &'static str, bytes: &[u8]) -> Result<TempPath> {
+        let path = self.beside(name);
+        let folder = folder_of(&path);
+        // With the permissions of any new file, subject to the user's umask.
+        let readable = Permissions::from_mode(0o666);
+        let named = tempfile::Builder::new().prefix(".merge-").permissions(readable).tempfile_in(folder);
+        let mut file = at(&path, action, named)?;
+        at(&path, action, file.write_all(bytes).and_then(|()| file.as_file().sync_all()))?;
+        Ok(file.into_temp_path())
     }
 
     /// Writes the manifest, and overwrites an older one of the same dataset.
     pub(crate) fn write_manifest(&self, manifest: &DatasetManifest) -> Result<()> {
         let mut json = serde_json::to_vec_pretty(manifest).expect("a manifest of plain values is JSON");
         json.push(b'\n');
-        // With the permissions of any new file, subject to the user's umask.
-        let readable = Permissions::from_mode(0o666);
-        let folder = folder_of(&self.manifest);
-        let named = tempfile::Builder::new().prefix(".merge-").permissions(readable).tempfile_in(folder);
-        let mut file = at(&self.manifest, "write the manifest", named)?;
-        let written = file.write_all(&json).and_then(|()| file.as_file().sync_all());
-        at(&self.manifest, "write the manifest", written)?;
+        let file = self.write_temporary(&manifest_name(&self.name()), "write the manifest", &json)?;
         let named = file.persist(&self.manifest).map_err(|error| error.error);
         at(&self.manifest, "rename the manifest", named)?;
-        sync(folder)
+        sync(folder_of(&self.manifest))
     }
 }
 
@@ -122,6 +123,11 @@ impl Finished {
         let bytes = at(&file, "read it back", fs::metadata(&file))?.len();
         let sha256 = at(&file, "read it back", sha256::of_file(&file))?;
         Ok(Self { file, bytes, sha256 })
+    }
+
+    /// The file in a manifest, under its name.
+    pub(crate) fn listed(&self, name: &str) -> ListedFile {
+        ListedFile { name: name.to_owned(), bytes: self.bytes, sha256: self.sha256.clone() }
     }
 
     /// Checks that there is no file at the path, an equal file, or a file that may be replaced.
@@ -178,7 +184,7 @@ impl Replaceable {
         }
     }
 
-    /// Deletes the padded copy of a dataset that was replaced by one without a copy. Any other file is kept.
+    /// Deletes a file of a dataset that was replaced by one without this file. Any other file is kept.
     pub(crate) fn remove(&self, place: &Path) -> Result<()> {
         let Self::Recorded(Some(recorded)) = self else { return Ok(()) };
         if !at(place, "read its metadata", place.try_exists())?
@@ -210,13 +216,6 @@ pub(crate) fn same_file(place: &Path, sha256: &str) -> Result<()> {
         found: format!("another file (sha256 {there:.8})"),
         expected: format!("this dataset (sha256 {sha256:.8})"),
     })
-}
-
-fn is_hdf5(path: &Path) -> Result<bool> {
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(HDF5.len() as u64).read_to_end(&mut begin));
-    at(path, "read the existing file", read)?;
-    Ok(begin == HDF5)
 }
 
 fn sync(folder: &Path) -> Result<()> {

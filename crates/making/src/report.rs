@@ -1,7 +1,7 @@
 //! Converts the facts of a dataset that was written into the JSON document of `--json`.
 
 use dataset::card::Card;
-use dataset::manifest::{DatasetManifest, Ledger};
+use dataset::manifest::{DatasetManifest, Ledger, ListedFile};
 use serde::Serialize;
 
 use crate::output::Output;
@@ -21,6 +21,15 @@ pub struct Report<'a> {
     pub padded: Option<u64>,
     /// SHA-256 of the padded copy, if there is one.
     pub padded_sha256: Option<&'a str>,
+    /// The Parquet file of its ids, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<&'a ListedFile>,
+    /// The Parquet file of its texts, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub texts: Option<&'a ListedFile>,
+    /// The description of its Parquet files, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub croissant: Option<&'a ListedFile>,
     /// Rows excluded because another dataset contains their texts.
     pub left_out: u64,
     /// Counts of lines and texts. The mappers' counts are null if they are unknown.
@@ -39,6 +48,9 @@ impl<'a> Report<'a> {
             sha256: &manifest.sha256,
             padded: manifest.padded,
             padded_sha256: manifest.padded_sha256.as_deref(),
+            ids: manifest.ids.as_ref(),
+            texts: manifest.texts.as_ref(),
+            croissant: manifest.croissant.as_ref(),
             left_out: manifest.left_out,
             ledger: manifest.seal.ledger,
             card,

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// Options of runs in S3. Defaults come from the sources that all AWS tools use: the environment
 /// (`AWS_REGION`, `AWS_PROFILE`, `AWS_ENDPOINT_URL_S3`), `~/.aws`, the role of the machine.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct S3Options {
     /// The region of the bucket.
     pub region: Option<String>,

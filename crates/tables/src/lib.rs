@@ -37,7 +37,7 @@ mod verify;
 mod writer;
 
 pub use error::{Error, Result};
-pub use rows::{ROWS_MAX, Rows, Value};
+pub use rows::{BYTES_MAX, ROWS_MAX, Rows, Value};
 pub use schema::{Column, Kind, Schema};
 pub use verify::verify;
 pub use writer::{TableWriter, Written};

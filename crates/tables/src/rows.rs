@@ -9,7 +9,7 @@ use crate::schema::{Kind, Schema};
 /// Maximum number of rows of a row group.
 pub const ROWS_MAX: usize = 1 << 16;
 /// A row group ends with the row that reaches this number of bytes. Several row groups are in memory at once.
-const BYTES_MAX: usize = 8 << 20;
+pub const BYTES_MAX: usize = 8 << 20;
 
 /// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

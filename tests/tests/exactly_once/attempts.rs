@@ -104,6 +104,8 @@ pub fn merged(store: &Store, out: &Path, counts: MapperCounts, scratch: &Path) -
             vocabulary: VocabularyFrom::Frequency(VOCABULARY_SIZE),
             without: None,
             padded: None,
+            ids: false,
+            texts: None,
             existing: making::Existing::Keep,
         },
         mapper: Some(counts),
