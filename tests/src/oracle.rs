@@ -24,6 +24,20 @@ pub fn padded_agrees(padded: &Path, dataset: &Path) {
     assert!(agreement.contains("agree, by h5py"), "{agreement}");
 }
 
+/// Checks that Parquet files beside a dataset have its rows, and the texts of these raw files, by every reader that
+/// users have, and that their description is valid. `tables` are paths with the flags `--ids`, `--texts` and
+/// `--croissant`.
+#[track_caller]
+pub fn tables_agree(dataset: &Path, tables: &[(&str, &Path)], raw: &[&Path]) {
+    let tables = tables.iter().flat_map(|(flag, path)| [OsStr::new(*flag), path.as_os_str()]);
+    let raw = raw.iter().map(|path| path.as_os_str());
+    let arguments = [dataset.as_os_str()].into_iter().chain(raw).chain(tables);
+    let Some(verdict) = python_of("tables", "tables.py", arguments, b"") else { return };
+    let agreement = verdict.succeeded().said();
+    let expected = "rows agree, by pandas, Polars, DuckDB, datasets; valid for mlcroissant\n";
+    assert!(agreement.ends_with(expected), "{agreement}");
+}
+
 /// A line's entry in the ledger, and its record if it is a review; `None` if a character is too new for the
 /// oracle.
 pub type Judgement = Option<(String, Option<String>)>;
@@ -56,8 +70,19 @@ fn python<'a>(
     arguments: impl IntoIterator<Item = &'a OsStr>,
     input: &[u8],
 ) -> Option<Finished> {
+    python_of("test", script, arguments, input)
+}
+
+/// As [`python`], with the packages of `.deps/SET`.
+#[track_caller]
+fn python_of<'a>(
+    set: &str,
+    script: &str,
+    arguments: impl IntoIterator<Item = &'a OsStr>,
+    input: &[u8],
+) -> Option<Finished> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let python = tests.with_file_name(".deps").join("test/bin/python");
+    let python = tests.with_file_name(".deps").join(set).join("bin/python");
     if !python.is_file() {
         skipped(&format!("oracle: {} is missing; bootstrap/laptop.sh test installs it", python.display()));
         return None;

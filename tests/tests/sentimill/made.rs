@@ -17,6 +17,8 @@ use tests::programs::{Finished, program, run};
 pub struct Made {
     pub dataset: Vec<u8>,
     padded: Option<Vec<u8>>,
+    /// The Parquet files and their description, by extension.
+    pub tables: Vec<(&'static str, Vec<u8>)>,
     /// Without the members about a run and its shards.
     manifest: Value,
     /// The ledger and the card, as printed.
@@ -34,7 +36,10 @@ impl Made {
         let seal = &mut manifest["seal"];
         (seal["run"], seal["shards"]) = (Value::Null, json!([]));
         let padded = fs::read(dataset.with_extension("padded.h5")).ok();
-        Self { dataset: fs::read(dataset).unwrap(), padded, manifest, card: card.to_owned() }
+        let read = |extension| Some((extension, fs::read(dataset.with_extension(extension)).ok()?));
+        let tables =
+            ["ids.parquet", "texts.parquet", "croissant.json"].into_iter().filter_map(read).collect();
+        Self { dataset: fs::read(dataset).unwrap(), padded, tables, manifest, card: card.to_owned() }
     }
 
     /// Asserts equality without printing megabytes.
@@ -44,6 +49,9 @@ impl Made {
         assert_eq!(self.manifest, expected.manifest, "{how}");
         assert!(self.dataset == expected.dataset, "{how}: another dataset");
         assert!(self.padded == expected.padded, "{how}: another padded copy");
+        let names = |made: &Self| made.tables.iter().map(|(extension, _)| *extension).collect::<Vec<_>>();
+        assert_eq!(names(self), names(expected), "{how}");
+        assert!(self.tables == expected.tables, "{how}: other Parquet files or another description");
     }
 }
 

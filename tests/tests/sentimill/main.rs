@@ -7,6 +7,7 @@ mod inputs;
 mod interrupted;
 mod killed;
 mod made;
+mod outputs;
 mod refused;
 mod same_bytes;
 mod settings;
