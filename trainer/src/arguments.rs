@@ -21,8 +21,8 @@ pub use self::groups::{
     TrainingFlags,
 };
 pub use self::names::{
-    ComputeName, DecayName, DeviceName, LineFormat, LossName, OptimizerName, PoolName, PosWeight,
-    PrecisionName, RecipeName, RowWeightName,
+    ClassWeight, ComputeName, DecayName, DeviceName, LineFormat, LossName, OptimizerName, PoolName,
+    PosWeight, PrecisionName, RecipeName, RowWeightName,
 };
 use self::numbers::{share, whole};
 
@@ -238,8 +238,9 @@ pub struct Fit {
     pub bidirectional: bool,
     /// Training objective [default: label]
     ///
-    /// label: binary cross-entropy on the label. rating: squared error on the rating. five-ratings: cross-entropy on
-    /// the five ratings. Metrics are computed on the label in all cases.
+    /// label: cross-entropy on the label, binary for two classes and softmax for more. rating: squared error on the
+    /// rating. five-ratings: cross-entropy on the five ratings. Metrics are computed on the label in all cases. A
+    /// dataset made with --labels requires label.
     #[arg(
         long,
         value_enum,
@@ -253,9 +254,16 @@ pub struct Fit {
     /// Loss weight of positive rows [default: 1]
     ///
     /// A number above 0, or `balanced`: the number of negative rows divided by the number of positive rows. The
-    /// default with --recipe original is 0.2. Requires --loss label.
+    /// default with --recipe original is 0.2. Requires --loss label and two classes.
     #[arg(long, value_name = "WEIGHT", help_heading = "Model")]
     pub pos_weight: Option<PosWeight>,
+    /// Loss weights of three or more classes [default: 1 each]
+    ///
+    /// `balanced`, or one number above 0 per class, separated by commas, in the order of --labels. balanced: the
+    /// number of rows divided by the number of classes and by the number of rows of the class. It increases the
+    /// macro F1 if few rows have a class. Requires --loss label.
+    #[arg(long, value_name = "WEIGHTS", hide_short_help = true, help_heading = "Model")]
+    pub class_weight: Option<ClassWeight>,
     /// Optimizer and learning rate.
     #[command(flatten)]
     pub optimisation: Optimisation,

@@ -1,6 +1,7 @@
 //! The commands of the program. Each module converts the arguments of a command into calls of the other
 //! modules.
 
+mod classes;
 mod device;
 mod evaluate;
 mod export;

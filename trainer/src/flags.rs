@@ -82,10 +82,11 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
     let idle = match &arguments.command {
         Command::Fit(fit) => {
-            let loss = idle("pos_weight", !matches!(fit.loss, LossName::Label), "--loss label");
+            let is_other = !matches!(fit.loss, LossName::Label);
+            let loss = ["pos_weight", "class_weight"].map(|id| idle(id, is_other, "--loss label"));
             let is_untested = fit.test.is_none() && fit.test_fraction == 0.0;
             let test_every = idle("test_every", is_untested, "a test split");
-            [vec![loss, test_every], of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
+            [&loss[..], &[test_every], &of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
         }
         Command::Pretrain(pretrain) => {
             of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
@@ -205,6 +206,7 @@ mod tests {
             ("--loss rating --pos-weight 2", "--pos-weight", "--loss label"),
             ("--test-every --test-fraction 0", "--test-every", "a test split"),
             ("--loss five-ratings --pos-weight balanced", "--pos-weight", "--loss label"),
+            ("--loss rating --class-weight balanced", "--class-weight", "--loss label"),
             ("--optimizer adam --momentum 0.5", "--momentum", "--optimizer sgd"),
             ("--optimizer adamw --momentum 0.9", "--momentum", "--optimizer sgd"),
             ("--decay constant --decay-epochs 2", "--decay-epochs", "--decay step"),

@@ -163,7 +163,8 @@ mod tests {
     use batches::RowWeight;
     use batches::random::{Purpose, Random};
     use runs::recipe::{
-        ClassifierSettings, Decay, Dropout, Family, LstmSettings, Objective, Pool, Precision, Rule, Schedule,
+        ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, Objective, Pool, Precision,
+        Rule, Schedule,
     };
 
     fn recipe(model: LstmSettings, settings: ClassifierSettings, precision: Precision, seed: u64) -> Recipe {
@@ -225,18 +226,25 @@ mod tests {
         let other = LstmSettings { embedding: 31, hidden: 48, layers: 1, ..default.clone() };
         let deep = LstmSettings { hidden: 16, layers: 3, ..default.clone() };
         let of = |objective, pool| ClassifierSettings { objective, pool, linear: 32 };
+        let class_weights = ClassWeights::of(&[1.0, 0.5, 2.0, 1.0, 3.0]).unwrap();
         for (sizes, settings) in [
             (default.clone(), of(Objective::Label { pos_weight: 1.0 }, Pool::Last)),
             (default, of(Objective::Label { pos_weight: 0.2 }, Pool::Last)),
             (other, of(Objective::Rating, Pool::MeanMax)),
-            (deep, of(Objective::FiveRatings, Pool::Last)),
+            (deep.clone(), of(Objective::FiveRatings, Pool::Last)),
+            (deep, of(Objective::Classes { class_weights }, Pool::MeanMax)),
         ] {
             let recipe = |precision, seed| recipe(sizes.clone(), settings, precision, seed);
             let model = Model::new(&recipe(Precision::F32, 3), Device::Cpu);
             let mut exact = Model::new(&recipe(Precision::F64, 0), Device::Cpu);
             exact.parameters_mut().put(model.parameters().tensors()).unwrap();
             let recipe = |precision| recipe(precision, 1);
-            let batches = [batch(100, 100, 500, 1), batch(37, 9, 500, 2)];
+            let mut batches = [batch(100, 100, 500, 1), batch(37, 9, 500, 2)];
+            if let Objective::Classes { .. } = settings.objective {
+                // One class per rating.
+                let labels = |batch: &Batch| batch.ratings.iter().map(|rating| rating - 1).collect();
+                batches.iter_mut().for_each(|batch| batch.labels = labels(batch));
+            }
             let found = sums(&recipe(Precision::F32), &model, &Compute::kernels().unwrap(), &batches);
             let expected = sums(&recipe(Precision::F64), &exact, &Compute::pytorch(Device::Cpu), &batches);
             assert!((found.0 - expected.0).abs() < 1e-5 * expected.0);

@@ -13,6 +13,13 @@
 //! sigmoid of a logit, or the summed probability of the ratings with label 1. A model that predicts the rating as a
 //! number has no probability: then `probability` is `null` and `rating` is added.
 //!
+//! If the model's dataset was made with `--labels`, `class` is the name of the predicted class. With three or more
+//! classes, a line has the probability of each of them in place of `score` and `probability`:
+//!
+//! ```text
+//! {"line":1,"label":2,"class":"positive","probabilities":{"negative":0.125,"neutral":0.25,"positive":0.625}}
+//! ```
+//!
 //! The rating of a review is not read. `error` is the mapper's name of the problem (`blank`, `line_too_long`,
 //! `bad_line`, `no_text`, `empty_text`), or one of three further names: `only_stopwords` (all words are stop
 //! words), `only_unknown` (none of the words that the model reads is in the vocabulary), `not_finite` (the
@@ -36,14 +43,14 @@ use corpus::ledger::Fate;
 use corpus::lines::{LineContent, LineReader};
 use corpus::review::ReviewParser;
 use program::exit::Exit;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 
 use self::pause::{Pausing, is_pause};
 pub use self::tokenizer::Tokenizer;
 use self::window::Window;
 use kernels::TokenRows;
-use scoring::Scoring;
+use scoring::{Probabilities, Scoring};
 
 /// Content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +74,8 @@ pub struct Options {
     pub batch_rows: usize,
     /// The meaning of the model's outputs.
     pub scoring: Scoring,
+    /// The names of the classes, if they have names.
+    pub classes: Vec<String>,
 }
 
 impl Options {
@@ -290,13 +299,13 @@ struct Said<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'a str>,
     #[serde(flatten)]
-    answer: Answer,
+    answer: Answer<'a>,
 }
 
 /// The prediction of an input line, or the reason why there is none.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answer {
+enum Answer<'a> {
     Prediction {
         line: u64,
         label: u8,
@@ -304,6 +313,14 @@ enum Answer {
         probability: Option<f32>,
         #[serde(skip_serializing_if = "Option::is_none")]
         rating: Option<f32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        class: Option<&'a str>,
+    },
+    Classes {
+        line: u64,
+        label: u8,
+        class: &'a str,
+        probabilities: OfClasses<'a>,
     },
     Refusal {
         line: u64,
@@ -322,7 +339,7 @@ fn write_lines(
     for outputs in outputs {
         counts.lines += 1;
         let answer = outputs.as_ref().map_err(|&refusal| refusal);
-        let answer = match answer.and_then(|outputs| predicted(counts.lines, options.scoring, outputs)) {
+        let answer = match answer.and_then(|outputs| predicted(counts.lines, options, outputs)) {
             Ok(prediction) => {
                 counts.predicted += 1;
                 prediction
@@ -339,12 +356,37 @@ fn write_lines(
     output.flush()
 }
 
-fn predicted(line: u64, scoring: Scoring, outputs: &[f64]) -> Result<Answer, Refusal> {
-    let score = scoring.score(outputs);
-    if !score.is_finite() || !outputs.iter().all(|output| output.is_finite()) {
+fn predicted<'a>(line: u64, options: &'a Options, outputs: &[f64]) -> Result<Answer<'a>, Refusal> {
+    if !outputs.iter().all(|output| output.is_finite()) {
         return Err(Refusal::NotFinite);
     }
+    let scoring = options.scoring;
+    let class = |label: u8| options.classes.get(usize::from(label)).map(String::as_str);
+    if !scoring.is_of_label() {
+        let probabilities = Probabilities::of_logits(outputs);
+        let label = probabilities.predicted();
+        let class = class(label).unwrap_or_default();
+        let probabilities = OfClasses { names: &options.classes, probabilities };
+        return Ok(Answer::Classes { line, label, class, probabilities });
+    }
+    let score = scoring.score(outputs);
+    if !score.is_finite() {
+        return Err(Refusal::NotFinite);
+    }
+    let label = u8::from(scoring.is_positive(score));
     let probability = scoring.probability(score).map(|probability| probability as f32);
     let rating = matches!(scoring, Scoring::Rating { .. }).then(|| outputs[0] as f32);
-    Ok(Answer::Prediction { line, label: u8::from(scoring.is_positive(score)), score, probability, rating })
+    Ok(Answer::Prediction { line, label, score, probability, rating, class: class(label) })
+}
+
+/// The probability of each class, in the order of the labels.
+struct OfClasses<'a> {
+    names: &'a [String],
+    probabilities: Probabilities,
+}
+
+impl Serialize for OfClasses<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.names.iter().zip(self.probabilities.all()))
+    }
 }

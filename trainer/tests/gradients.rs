@@ -10,8 +10,8 @@ use c10d::{ProcessGroup, Reducer, ReducerOptions};
 use fixtures::reviews;
 use ranks::on_ranks;
 use runs::recipe::{
-    ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective, Pool, Precision,
-    Recipe, Rule, Schedule,
+    ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
+    Pool, Precision, Recipe, Rule, Schedule,
 };
 use tch::{Device, Tensor};
 use trainer::families::Model;
@@ -117,6 +117,13 @@ fn splits_agree(group: &ProcessGroup) {
     for recipe in [
         recipe(classifier(Objective::Label { pos_weight: 0.2 }, Pool::Last), false),
         recipe(classifier(Objective::FiveRatings, Pool::MeanMax), true),
+        recipe(
+            classifier(
+                Objective::Classes { class_weights: ClassWeights::of(&[1.0, 3.0, 0.5]).unwrap() },
+                Pool::MeanMax,
+            ),
+            false,
+        ),
         recipe(Family::NextWord(NextWordSettings { candidates: 30 }), false),
     ] {
         let whole = gradients(&recipe, &batches(&rows, Dealing::alone()), |loss, _| loss.backward());

@@ -126,6 +126,7 @@ fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u6
         line_bytes_max: LINE_BYTES_MAX,
         batch_rows: 3,
         scoring: Scoring::Logit,
+        classes: Vec::new(),
     };
     let mut output = Vec::new();
     run(input.as_bytes(), &mut output, tokenizer, &options, answer).unwrap();

@@ -45,16 +45,19 @@ pub enum Error {
         /// Their label.
         label: u8,
     },
-    /// The dataset has more than two classes.
+    /// No row of a split has a named class.
     #[error(
-        "{}: {found} classes, expected two labels; make the dataset with two --labels or with --positive-from",
+        "{}: no rows for {part} have class {class}, expected one or more; check the ratings of the reviews, or make the \
+         dataset with other --labels",
         path.display()
     )]
-    ManyClasses {
+    EmptyClass {
         /// The dataset.
         path: PathBuf,
-        /// Number of classes.
-        found: usize,
+        /// The split.
+        part: Part,
+        /// The name of the class.
+        class: String,
     },
     /// The memory limit for rows is too low to read the dataset in blocks.
     #[error(
@@ -128,9 +131,11 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Dataset(error) => error.exit(),
-            Self::TooManyRows { .. } | Self::NoRows { .. } | Self::OneClass { .. } => Exit::BadInput,
+            Self::TooManyRows { .. }
+            | Self::NoRows { .. }
+            | Self::OneClass { .. }
+            | Self::EmptyClass { .. } => Exit::BadInput,
             Self::Memory { .. }
-            | Self::ManyClasses { .. }
             | Self::Setting { .. }
             | Self::OtherVocabulary { .. }
             | Self::OtherPreparation { .. } => Exit::Settings,

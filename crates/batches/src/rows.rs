@@ -45,6 +45,8 @@ pub struct Census {
     pub rows: u64,
     /// Number of rows with label 1.
     pub positive: u64,
+    /// Number of rows per label.
+    pub labels: [u64; 5],
     /// Number of tokens, after truncation.
     pub tokens: u64,
     /// Number of rows per rating, from 1 to 5.
@@ -54,7 +56,10 @@ pub struct Census {
 impl Census {
     fn count(&mut self, row: &Row, tokens: &[u32]) {
         self.rows += 1;
-        self.positive += u64::from(row.label);
+        self.positive += u64::from(row.label == 1);
+        if let Some(rows) = self.labels.get_mut(usize::from(row.label)) {
+            *rows += 1;
+        }
         self.tokens += tokens.len() as u64;
         self.ratings[usize::from(row.votes.mode()) - 1] += 1;
     }
@@ -62,6 +67,7 @@ impl Census {
     fn add(&mut self, other: Self) {
         self.rows += other.rows;
         self.positive += other.positive;
+        self.labels.iter_mut().zip(other.labels).for_each(|(sum, n)| *sum += n);
         self.tokens += other.tokens;
         self.ratings.iter_mut().zip(other.ratings).for_each(|(sum, n)| *sum += n);
     }
@@ -252,14 +258,17 @@ impl Rows {
         }
     }
 
-    /// Refuses a split without rows or with only one label, and a dataset with more than two classes.
+    /// Refuses a split without rows, with only one label, or without rows of a named class.
     pub fn check_classes(&self, part: Part) -> Result<()> {
-        let n_classes = self.settings.rows.labels.n_classes();
-        if n_classes > 2 {
-            return Err(Error::ManyClasses { path: self.name(), found: n_classes });
-        }
         self.check_rows(part)?;
-        let Census { rows, positive, .. } = self.census(part);
+        let Census { rows, positive, labels, .. } = self.census(part);
+        if let Some(classes) = self.settings.rows.labels.classes() {
+            let (names, path) = (classes.each().map(|(_, name)| name), self.name());
+            return match names.zip(labels).find(|(_, rows)| *rows == 0) {
+                Some((class, _)) => Err(Error::EmptyClass { path, part, class: class.to_owned() }),
+                None => Ok(()),
+            };
+        }
         if positive == 0 || positive == rows {
             let label = u8::from(positive > 0);
             return Err(Error::OneClass { path: self.name(), part, rows, label });

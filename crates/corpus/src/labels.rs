@@ -35,6 +35,12 @@ impl Labels {
         }
     }
 
+    /// The names of the classes if the user named them; none for a split at a rating.
+    pub fn given_names(&self) -> Vec<String> {
+        let each = self.classes().into_iter().flat_map(Classes::each);
+        each.map(|(_, name)| name.to_owned()).collect()
+    }
+
     /// Number of classes, 2 to 5.
     pub fn n_classes(&self) -> usize {
         match self {

@@ -107,10 +107,21 @@ impl Run {
 
     /// The names of the classes of its dataset, for this number of classes.
     pub fn class_names(&self, n_classes: usize) -> Vec<String> {
-        match n_classes {
-            2 => ["negative", "positive"].map(str::to_owned).into(),
-            n => (0..n).map(|class| format!("class {class}")).collect(),
+        let of_record = self.evaluation.as_ref().map(|record| record.classes.clone());
+        let preparation = self.settings.as_ref().and_then(|settings| settings.preparation.as_ref());
+        let of_settings = preparation.map(|preparation| preparation.labels.given_names());
+        match [of_record, of_settings].into_iter().flatten().find(|names| names.len() == n_classes) {
+            Some(names) => names,
+            None if n_classes == 2 => ["negative", "positive"].map(str::to_owned).into(),
+            None => (0..n_classes).map(|class| format!("class {class}")).collect(),
         }
+    }
+
+    /// Whether its metrics are those of three or more classes.
+    pub fn has_classes(&self) -> bool {
+        let tested = self.tested.iter().map(|(_, metrics)| metrics);
+        let validated = self.epochs.iter().filter_map(|epoch| epoch.validation.as_ref());
+        tested.chain(validated).next().is_some_and(|metrics| metrics.confusion.n_classes() > 2)
     }
 
     /// Number of planned steps, if known.
@@ -279,7 +290,9 @@ impl Run {
         }
         self.tested = Some((record.part, record.metrics));
         let path = folder.join(SCORES);
-        if !path.exists() {
+        if !record.scoring.is_of_label() {
+            // There is no ROC curve and no calibration of three or more classes.
+        } else if !path.exists() {
             self.notes
                 .push(format!("{SCORES} is missing, so there is no ROC curve and no calibration plot."));
         } else if sha256::of_file(&path).is_ok_and(|found| found == record.scores_sha256) {

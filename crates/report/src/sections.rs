@@ -101,6 +101,11 @@ fn part_name(part: Part) -> &'static str {
     }
 }
 
+/// The name of the F1 of a run: that of label 1, or the mean over three or more classes.
+fn f1_name(run: &Run) -> &'static str {
+    if run.has_classes() { "macro F1" } else { "F1" }
+}
+
 /// Name of the run for a line, if there are several runs.
 fn line_of(runs: &[Run], run: &Run) -> String {
     if runs.len() == 1 { String::new() } else { run.name.clone() }

@@ -2,6 +2,7 @@
 //!
 //! [`Recipe`] is for models that train in synchronous batches. [`Family`] holds the settings of one kind of model.
 
+mod class_weights;
 pub mod limits;
 mod lstm;
 mod names;
@@ -11,6 +12,7 @@ mod schedule;
 use batches::{Fold, Plan, RowWeight};
 use serde::{Deserialize, Serialize};
 
+pub use self::class_weights::ClassWeights;
 pub use self::lstm::{ClassifierSettings, Dropout, Family, LstmSettings, NextWordSettings, Objective, Pool};
 pub use self::names::{SETTING_NAMES, first_difference, setting_name};
 pub use self::position::Position;

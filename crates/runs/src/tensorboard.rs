@@ -131,12 +131,16 @@ fn scalars(line: &Line) -> Vec<(String, f64)> {
 }
 
 fn add_metrics(part: &str, metrics: &scoring::Metrics, add: &mut impl FnMut(&str, f64)) {
+    let [f1, precision, recall] = match metrics.confusion.n_classes() {
+        2 => ["f1", "precision", "recall"],
+        _ => ["macro_f1", "macro_precision", "macro_recall"],
+    };
     let numbers = [
         ("loss", Some(metrics.loss)),
         ("accuracy", Some(metrics.accuracy)),
-        ("f1", Some(metrics.f1)),
-        ("precision", Some(metrics.precision)),
-        ("recall", Some(metrics.recall)),
+        (f1, Some(metrics.f1)),
+        (precision, Some(metrics.precision)),
+        (recall, Some(metrics.recall)),
         ("auc", metrics.auc),
     ];
     for (name, number) in numbers {
@@ -207,6 +211,24 @@ mod tests {
     fn a_masked_crc_matches_tensorflows() {
         // The CRC-32C of "123456789" is e3069283.
         assert_eq!(masked_crc(b"123456789"), 0xe306_9283_u32.rotate_right(15).wrapping_add(0xa282_ead8));
+    }
+
+    #[test]
+    fn means_over_classes_have_their_own_names() {
+        let line = r#"{"event":"test","step":9,"metrics":{"loss":0.5,"accuracy":0.5,"f1":0.25,"precision":0.75,
+            "recall":0.125,"auc":null,"confusion":[[1,0,0],[0,1,0],[1,1,0]],"rows":4}}"#;
+        let line: Line = serde_json::from_str(line).unwrap();
+        let found: Vec<String> = scalars(&line).iter().map(|(tag, value)| format!("{tag} {value}")).collect();
+        assert_eq!(
+            found,
+            [
+                "test/loss 0.5",
+                "test/accuracy 0.5",
+                "test/macro_f1 0.25",
+                "test/macro_precision 0.75",
+                "test/macro_recall 0.125"
+            ]
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::classes::{Class, classes};
 use super::rows::{Reader, trained_on_warning};
 use super::{device, model};
 use crate::arguments::Evaluate;
@@ -24,6 +25,9 @@ struct Evaluated {
     dataset: String,
     #[serde(flatten)]
     metrics: Metrics,
+    /// Metrics of each class, if the classes have names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    classes: Vec<Class>,
     /// Number of rows that are known to be in the model's training split: the model folder contains their hashes.
     /// `null` if the model folder contains no hashes.
     trained_on: Option<u64>,
@@ -51,7 +55,9 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
             {
                 tell(&warning);
             }
-            print(&Evaluated { dataset: dataset.to_string(), metrics, trained_on })?;
+            let names = classifier.config.preparation.labels.given_names();
+            let classes = classes(&names, &metrics.confusion);
+            print(&Evaluated { dataset: dataset.to_string(), metrics, classes, trained_on })?;
         }
     }
     Ok(())

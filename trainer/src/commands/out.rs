@@ -20,7 +20,7 @@ use runs::training::{
     self, CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Hold, MODEL, PATIENCE, RunSettings,
     SCORES, SETTINGS, put_json, write_scores,
 };
-use scoring::RowScore;
+use scoring::Scores;
 use store::S3Options;
 
 /// What happens to an existing training in the folder.
@@ -193,7 +193,7 @@ impl Out {
     }
 
     /// Writes the scores, then the record that contains their SHA-256.
-    pub fn keep_evaluation(&self, mut record: EvaluationRecord, scores: &[RowScore]) -> Result<()> {
+    pub fn keep_evaluation(&self, mut record: EvaluationRecord, scores: &Scores) -> Result<()> {
         let path = self.folder.join(SCORES);
         write_scores(&path, scores)?;
         record.scores_sha256 = sha256::of_file(&path).map_err(|source| Error::io(&path, source))?;

@@ -1,4 +1,4 @@
-//! Formats the result of a training in three lines, with the majority-class baseline.
+//! Formats the result of a training in some lines, with the majority-class baseline.
 
 use batches::Part;
 use scoring::{LargerClass, Metrics};
@@ -7,34 +7,56 @@ use scoring::{LargerClass, Metrics};
 /// if few rows have one of the labels.
 const RANKS_ROWS: f64 = 0.6;
 
-/// Accuracy, F1 and AUC, each with its baseline, and a fourth line if the model is not better than the baseline.
-pub(super) fn lines(part: Part, metrics: &Metrics) -> Vec<String> {
+/// Accuracy, F1 and AUC, each with its baseline; for three or more classes a line per class; and another line if the
+/// model is not better than the baseline. `classes`: the names of the classes, if they have names.
+pub(super) fn lines(part: Part, metrics: &Metrics, classes: &[String]) -> Vec<String> {
     let LargerClass { label, accuracy, f1 } = metrics.larger_class();
+    let is_of_label = metrics.confusion.n_classes() == 2;
+    let largest = match classes.get(usize::from(label)) {
+        Some(name) => format!("class {name}"),
+        None => format!("label {label}"),
+    };
     let rows = match part {
         Part::Training => "training",
         Part::Validation => "validation",
         Part::Test => "test",
     };
-    let mut lines = vec![
-        format!(
-            "accuracy {:.4} on {} {rows} rows (majority-class baseline, label {label}: {accuracy:.4})",
-            metrics.accuracy, metrics.rows
-        ),
-        format!("F1       {:.4} (baseline: {f1:.4})", metrics.f1),
-        match metrics.auc {
-            Some(auc) => format!("AUC      {auc:.4} (baseline: 0.5000)"),
-            None => format!("AUC      none: every row has label {label}"),
-        },
-    ];
+    let mut lines = vec![format!(
+        "accuracy {:.4} on {} {rows} rows (majority-class baseline, {largest}: {accuracy:.4})",
+        metrics.accuracy, metrics.rows
+    )];
+    let f1_of = match classes.get(1) {
+        Some(name) if is_of_label => format!("of class {name}; "),
+        _ => String::new(),
+    };
+    let name = if is_of_label { "F1      " } else { "macro F1" };
+    lines.push(format!("{name} {:.4} ({f1_of}baseline: {f1:.4})", metrics.f1));
+    lines.push(match metrics.auc {
+        Some(auc) if is_of_label => format!("AUC      {auc:.4} (baseline: 0.5000)"),
+        Some(auc) => format!("AUC      {auc:.4} (mean of each class against the others; baseline: 0.5000)"),
+        None if is_of_label => format!("AUC      none: every row has {largest}"),
+        None => "AUC      none: a class has no rows".to_owned(),
+    });
+    if !is_of_label {
+        let of_classes = classes.iter().zip(metrics.confusion.classes());
+        lines.extend(of_classes.map(|(name, of)| {
+            let (f1, precision, recall) = (of.f1, of.precision, of.recall);
+            format!(
+                "class {name}: F1 {f1:.4}, precision {precision:.4}, recall {recall:.4}, {} rows",
+                of.rows
+            )
+        }));
+    }
     if metrics.accuracy <= accuracy {
+        let weight = if is_of_label { "--pos-weight" } else { "--class-weight" };
         let remedy = match metrics.auc {
-            Some(auc) if auc >= RANKS_ROWS => {
-                "the AUC shows that the model has learned: compare AUC, or train with --pos-weight balanced"
-            }
-            _ => "train on more rows, longer, or with another --rate",
+            Some(auc) if auc >= RANKS_ROWS => format!(
+                "the AUC shows that the model has learned: compare AUC, or train with {weight} balanced"
+            ),
+            _ => "train on more rows, longer, or with another --rate".to_owned(),
         };
         lines.push(format!(
-            "the accuracy is not above that of the majority-class baseline (label {label} for every row); {remedy}"
+            "the accuracy is not above that of the majority-class baseline ({largest} for every row); {remedy}"
         ));
     }
     lines
@@ -45,12 +67,16 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use scoring::{Scoring, Tally};
+    use scoring::{ClassTally, Probabilities, Scoring, Tally, class_metrics};
 
     fn of(rows: &[(f32, u8)]) -> Vec<String> {
+        named(rows, &[])
+    }
+
+    fn named(rows: &[(f32, u8)], classes: &[String]) -> Vec<String> {
         let mut tally = Tally::default();
         rows.iter().for_each(|&(score, label)| tally.add(Scoring::Logit, score, label, 0.5));
-        lines(Part::Test, &tally.metrics().unwrap())
+        lines(Part::Test, &tally.metrics().unwrap(), classes)
     }
 
     #[test]
@@ -65,6 +91,38 @@ mod tests {
                 "AUC      1.0000 (baseline: 0.5000)",
                 "the accuracy is not above that of the majority-class baseline (label 1 for every row); the AUC \
                  shows that the model has learned: compare AUC, or train with --pos-weight balanced",
+            ]
+        );
+    }
+
+    #[test]
+    fn named_classes_are_shown_by_their_names() {
+        let names = ["bad", "good"].map(str::to_owned);
+        let found = named(&[(2.0, 1), (1.0, 1), (-1.0, 1), (-2.0, 0)], &names);
+        assert_eq!(found[0], "accuracy 0.7500 on 4 test rows (majority-class baseline, class good: 0.7500)");
+        assert_eq!(found[1], "F1       0.8000 (of class good; baseline: 0.8571)");
+        assert_eq!(named(&[(2.0, 0)], &names)[2], "AUC      none: every row has class bad");
+    }
+
+    #[test]
+    fn three_classes_have_a_macro_f1_and_a_line_each() {
+        let mut tally = ClassTally::new(3);
+        for (logits, label) in
+            [([2.0, 0.0, 0.0], 0), ([1.0, 0.0, 0.0], 0), ([0.0, 3.0, 0.0], 1), ([1.0, 0.0, 0.5], 2)]
+        {
+            tally.add(&Probabilities::of_logits(&logits), label, 0.5);
+        }
+        let metrics = class_metrics(3, &tally.sums(), tally.ranked()).unwrap();
+        let names = ["bad", "fair", "good"].map(str::to_owned);
+        assert_eq!(
+            lines(Part::Test, &metrics, &names),
+            [
+                "accuracy 0.7500 on 4 test rows (majority-class baseline, class bad: 0.5000)",
+                "macro F1 0.6000 (baseline: 0.2222)",
+                "AUC      1.0000 (mean of each class against the others; baseline: 0.5000)",
+                "class bad: F1 0.8000, precision 0.6667, recall 1.0000, 2 rows",
+                "class fair: F1 1.0000, precision 1.0000, recall 1.0000, 1 rows",
+                "class good: F1 0.0000, precision 0.0000, recall 0.0000, 1 rows",
             ]
         );
     }

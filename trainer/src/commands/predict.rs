@@ -37,6 +37,7 @@ pub fn predict(arguments: &Predict) -> Result<()> {
         line_bytes_max: usize::try_from(arguments.line_bytes_max).unwrap_or(usize::MAX),
         batch_rows: arguments.batch as usize,
         scoring,
+        classes: config.preparation.labels.given_names(),
     };
     let mut answers = Answers::of(&model, &compute);
     let mut answer = |texts: TokenRows<'_>| -> Result<Vec<Vec<f64>>> {

@@ -3,13 +3,13 @@
 use batches::{Division, Part, Rows};
 use report::whole;
 use runs::recipe::{
-    ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective, Precision, Recipe,
-    Rule, Schedule,
+    ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
+    Precision, Recipe, Rule, Schedule,
 };
 use tch::Device;
 
 use crate::arguments::{
-    DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight, Pretrain,
+    ClassWeight, DecayName, Fit, LossName, LstmFlags, Optimisation, OptimizerName, PosWeight, Pretrain,
 };
 use crate::compute::Compute;
 use crate::defaults::{Defaults, rate};
@@ -38,12 +38,7 @@ pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Res
     let rows = splits.rows;
     let Fit { lstm, optimisation, .. } = arguments;
     let defaults = defaults(optimisation, rows);
-    let classifier = classifier(arguments, &defaults, rows);
-    if classifier.objective.scoring(&rows.settings().rows.labels).is_none() {
-        let loss = if matches!(classifier.objective, Objective::Rating) { "rating" } else { "five-ratings" };
-        return Err(setting("--loss", loss, "label for a dataset with named classes"));
-    }
-    let family = Family::Classifier(classifier);
+    let family = Family::Classifier(classifier(arguments, &defaults, rows)?);
     let words = arguments.dropout_words.unwrap_or(defaults.dropout_words);
     let head = arguments.dropout_head.unwrap_or(defaults.dropout_head);
     let recipe = recipe(lstm, optimisation, [words, head], family, rows, device)?;
@@ -213,18 +208,60 @@ fn model(arguments: &LstmFlags, defaults: &Defaults, rows: &Rows) -> LstmSetting
     }
 }
 
-fn classifier(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> ClassifierSettings {
-    let pos_weight = arguments.pos_weight.unwrap_or(PosWeight::Number(defaults.pos_weight));
-    let objective = match arguments.loss {
-        LossName::Label => Objective::Label { pos_weight: number(pos_weight, rows) },
-        LossName::Rating => Objective::Rating,
-        LossName::FiveRatings => Objective::FiveRatings,
-    };
-    ClassifierSettings {
-        objective,
+fn classifier(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Result<ClassifierSettings> {
+    Ok(ClassifierSettings {
+        objective: objective(arguments, defaults, rows)?,
         pool: arguments.pool.unwrap_or(defaults.pool).into(),
         linear: arguments.linear.unwrap_or(defaults.linear),
+    })
+}
+
+/// The objective for the labels of the dataset. Refuses flags that do not apply to them.
+fn objective(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Result<Objective> {
+    let labels = &rows.settings().rows.labels;
+    let classes = labels.n_classes();
+    match arguments.loss {
+        LossName::Label if classes > 2 => {
+            if arguments.pos_weight.is_some() {
+                let expected = "no --pos-weight for three or more classes; pass --class-weight";
+                return Err(setting("--pos-weight", "set", expected));
+            }
+            let class_weights = class_weights(arguments.class_weight.as_ref(), classes, rows)?;
+            Ok(Objective::Classes { class_weights })
+        }
+        LossName::Label => {
+            if arguments.class_weight.is_some() {
+                let expected = "no --class-weight for two classes; pass --pos-weight";
+                return Err(setting("--class-weight", "set", expected));
+            }
+            let pos_weight = arguments.pos_weight.unwrap_or(PosWeight::Number(defaults.pos_weight));
+            Ok(Objective::Label { pos_weight: number(pos_weight, rows) })
+        }
+        LossName::Rating | LossName::FiveRatings if labels.positive_from().is_none() => {
+            let is_rating = matches!(arguments.loss, LossName::Rating);
+            let loss = if is_rating { "rating" } else { "five-ratings" };
+            let expected = "label for a dataset made with --labels; omit --loss, or make the dataset with \
+                            --positive-from";
+            Err(setting("--loss", loss, expected))
+        }
+        LossName::Rating => Ok(Objective::Rating),
+        LossName::FiveRatings => Ok(Objective::FiveRatings),
     }
+}
+
+fn class_weights(weight: Option<&ClassWeight>, classes: usize, rows: &Rows) -> Result<ClassWeights> {
+    let weights = match weight {
+        None => return Ok(ClassWeights::equal(classes)),
+        // No class is without rows in the training split.
+        Some(ClassWeight::Balanced) => ClassWeights::balanced(&rows.census(Part::Training).labels[..classes]),
+        Some(ClassWeight::Numbers(numbers)) if numbers.len() != classes => {
+            let names = rows.settings().rows.labels.names().join(", ");
+            let expected = format!("{classes} weights, of {names}");
+            return Err(setting("--class-weight", &format!("{} weights", numbers.len()), &expected));
+        }
+        Some(ClassWeight::Numbers(numbers)) => ClassWeights::of(numbers),
+    };
+    weights.map_err(|found| setting("--class-weight", &found, "numbers above 0"))
 }
 
 fn number(pos_weight: PosWeight, rows: &Rows) -> f64 {

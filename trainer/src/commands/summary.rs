@@ -10,6 +10,7 @@ use runs::training::{EVALUATION, EvaluationRecord, MODEL, best_epoch};
 use scoring::Metrics;
 use serde::Serialize;
 
+use super::classes::{Class, classes};
 use crate::error::{Error, Result, STANDARD_OUTPUT};
 
 /// The summary that `fit --json` and `pretrain --json` print.
@@ -46,11 +47,16 @@ pub(super) struct Evaluated {
     dataset: String,
     #[serde(flatten)]
     metrics: Metrics,
+    /// Metrics of each class, if the classes have names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    classes: Vec<Class>,
 }
 
 impl From<&EvaluationRecord> for Evaluated {
     fn from(record: &EvaluationRecord) -> Self {
-        Self { part: record.part, dataset: record.dataset.clone(), metrics: record.metrics }
+        let EvaluationRecord { part, metrics, .. } = *record;
+        let classes = classes(&record.classes, &metrics.confusion);
+        Self { part, dataset: record.dataset.clone(), metrics, classes }
     }
 }
 

@@ -13,7 +13,7 @@ use runs::training::{
     CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings, SETTINGS,
     most_wrong, put_json,
 };
-use scoring::RowScore;
+use scoring::Scores;
 use tch::Device;
 
 use super::out::{self, Existing, Out};
@@ -280,7 +280,7 @@ impl Job<'_> {
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
             summary.evaluation = Some((&record).into());
-            outcome::lines(record.part, &metrics).iter().for_each(|line| tell(line));
+            outcome::lines(record.part, &metrics, &record.classes).iter().for_each(|line| tell(line));
             if record.part == Part::Test {
                 log.write(&Line::Test { step: record.step, metrics });
             }
@@ -298,7 +298,7 @@ impl Job<'_> {
     }
 
     /// Evaluates the test split, or the validation split if the test split is empty.
-    fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Vec<RowScore>)>> {
+    fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Scores)>> {
         let Self { session: Session { ranks, compute, .. }, recipe, splits, training: flags, .. } = self;
         let Some(model) = training.model.classifier() else { return Ok(None) };
         let rows_of = |part| Some((part, splits.rows_of(part)?));
@@ -316,6 +316,7 @@ impl Job<'_> {
             step: training.position.steps,
             scoring,
             tokens_max: recipe.tokens_max,
+            classes: of.settings().rows.labels.given_names(),
             metrics,
             scores_sha256: String::new(),
             // Only rank 0 writes it.

@@ -206,6 +206,23 @@ fn check_sizes(folder: &Path, saved: &Model, model: &Model) -> Result<()> {
             differs("--pool", name_of(&ours.pool), name_of(&theirs.pool))
         }
         (Family::Classifier(ours), Family::Classifier(theirs))
+            if ours.objective.n_outputs() != theirs.objective.n_outputs()
+                && [ours, theirs].iter().any(|of| matches!(of.objective, Objective::Classes { .. })) =>
+        {
+            let described = |objective: Objective| match objective {
+                Objective::Classes { class_weights } => format!("{} classes", class_weights.all().len()),
+                objective => format!("two labels and --loss {}", name_of(&objective)),
+            };
+            Err(Error::Setting {
+                setting: "--init-from",
+                found: format!("{}, a model of {}", folder.display(), described(theirs.objective)),
+                expected: format!(
+                    "a model of {}, or of `trainer pretrain`; the --labels of the dataset set the classes",
+                    described(ours.objective)
+                ),
+            })
+        }
+        (Family::Classifier(ours), Family::Classifier(theirs))
             if ours.objective.n_outputs() != theirs.objective.n_outputs() =>
         {
             differs("--loss", name_of(&ours.objective), name_of(&theirs.objective))

@@ -19,7 +19,8 @@ fn tokenizer() -> Tokenizer {
 }
 
 fn options(format: Format, scoring: Scoring) -> Options {
-    Options { file: None, format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, scoring }
+    let classes = Vec::new();
+    Options { file: None, format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, scoring, classes }
 }
 
 fn reviews() -> Options {
@@ -137,6 +138,34 @@ fn scores_are_said_as_the_scoring_has_them() {
     assert_eq!(
         said(Scoring::Logit, &[200.0]),
         "{\"line\":1,\"label\":1,\"score\":200.0,\"probability\":1.0}\n"
+    );
+}
+
+#[test]
+fn the_predicted_class_has_its_name() {
+    let named = |scoring, names: &[&str], outputs: &[f64]| {
+        let classes = names.iter().map(|&name| name.to_owned()).collect();
+        let options = Options { classes, ..options(Format::Text, scoring) };
+        let model = |_: TokenRows<'_>| Ok::<_, Error>(vec![outputs.to_vec()]);
+        let mut output = Vec::new();
+        run(&b"good"[..], &mut output, &mut tokenizer(), &options, model).unwrap();
+        String::from_utf8(output).unwrap()
+    };
+    assert_eq!(
+        named(Scoring::Logit, &["bad", "good"], &[200.0]),
+        "{\"line\":1,\"label\":1,\"score\":200.0,\"probability\":1.0,\"class\":\"good\"}\n"
+    );
+    let three = Scoring::Classes { classes: 3 };
+    let names = ["bad", "so \"so\"", "good"];
+    assert_eq!(
+        named(three, &names, &[1.0f64, 2.0, 5.0].map(f64::ln)),
+        "{\"line\":1,\"label\":2,\"class\":\"good\",\
+         \"probabilities\":{\"bad\":0.125,\"so \\\"so\\\"\":0.25,\"good\":0.625}}\n"
+    );
+    assert_eq!(named(three, &names, &[0.0, f64::NAN, 1.0]), "{\"line\":1,\"error\":\"not_finite\"}\n");
+    assert_eq!(
+        named(three, &names, &[0.0, f64::NEG_INFINITY, 1.0]),
+        "{\"line\":1,\"error\":\"not_finite\"}\n"
     );
 }
 

@@ -20,6 +20,7 @@ fn each_split_has_its_own_rows_and_counts() {
             for row in expected.iter().map(|&at| row(at)) {
                 census.rows += 1;
                 census.positive += u64::from(row.label);
+                census.labels[usize::from(row.label)] += 1;
                 census.tokens += row.tokens.len().min(8) as u64;
                 census.ratings[usize::from(row.votes.mode()) - 1] += 1;
             }

@@ -24,6 +24,10 @@ pub fn curves(runs: &[Run], html: &mut Html) {
                 .draw(html);
             let note = "held-back rows";
             share(over_epoch_axis("Accuracy", note, percent, held_back(runs, |of| of.accuracy))).draw(html);
+            let note = match runs.iter().any(Run::has_classes) {
+                true => "held-back rows; for three or more classes the macro F1",
+                false => note,
+            };
             share(over_epoch_axis("F1", note, short, held_back(runs, |of| of.f1))).draw(html);
             let is_constant = |run: &Run| run.steps.windows(2).all(|at| at[0].rate == at[1].rate);
             if !runs.iter().all(is_constant) {

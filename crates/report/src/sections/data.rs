@@ -58,11 +58,15 @@ fn data_card(record: &runs::training::DatasetRecord, html: &mut Html) {
             for (part, at) in [("training", 0), ("validation", 1), ("test", 2)] {
                 let (rows, positive) = (record.rows[at], record.positive[at]);
                 if rows > 0 {
-                    let text = format!(
-                        "{}, {} of them positive",
-                        counted(rows, "row"),
-                        percent(positive as f64 / rows as f64)
-                    );
+                    let share = |n: u64| percent(n as f64 / rows as f64);
+                    let of_classes =
+                        record.classes.iter().map(|(name, of)| format!("{} {name}", share(of[at])));
+                    let text = match record.classes.is_empty() {
+                        true => format!("{}, {} of them positive", counted(rows, "row"), share(positive)),
+                        false => {
+                            format!("{}: {}", counted(rows, "row"), of_classes.collect::<Vec<_>>().join(", "))
+                        }
+                    };
                     row_of(part, html, |html| cell(&text, html));
                 }
             }

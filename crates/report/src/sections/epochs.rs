@@ -1,6 +1,6 @@
 //! Results of each epoch, one table per run.
 
-use super::{cell, columns, part_name, row_of, section, table};
+use super::{cell, columns, f1_name, part_name, row_of, section, table};
 use crate::html::Html;
 use crate::numbers::{duration, measure};
 use crate::page::run_name;
@@ -30,8 +30,9 @@ fn epoch_table(run: &Run, html: &mut Html) {
     }
     table(&format!("Epochs of {}", run.name), html, |html| {
         let is_tested = run.epochs.iter().any(|epoch| epoch.test.is_some());
-        let by_epoch: &[&str] = if is_tested { &["test loss", "test accuracy", "test F1"] } else { &[] };
-        columns(&[&["epoch", "time", "training loss", "loss", "accuracy", "F1"], by_epoch].concat(), html);
+        let (f1, test_f1) = (f1_name(run), format!("test {}", f1_name(run)));
+        let by_epoch: &[&str] = if is_tested { &["test loss", "test accuracy", &test_f1] } else { &[] };
+        columns(&[&["epoch", "time", "training loss", "loss", "accuracy", f1], by_epoch].concat(), html);
         html.element("tbody", &[], |html| {
             for epoch in &run.epochs {
                 row_of(&epoch.epoch.to_string(), html, |html| {

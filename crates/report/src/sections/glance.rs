@@ -1,6 +1,6 @@
 //! One card per run, and a table that compares the runs.
 
-use super::{cell, columns_of_runs, part_name, row_of, section, table};
+use super::{cell, columns_of_runs, f1_name, part_name, row_of, section, table};
 use crate::chart::color;
 use crate::html::Html;
 use crate::numbers::{counted, duration, measure, percent, short, whole};
@@ -41,7 +41,7 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
             (Some((part, metrics)), _) => {
                 html.class("dl", "figures", |html| {
                     figure("accuracy", &percent(metrics.accuracy), html);
-                    figure("F1", &measure(metrics.f1), html);
+                    figure(f1_name(run), &measure(metrics.f1), html);
                     figure("AUC", &metrics.auc.map_or_else(|| "–".to_owned(), measure), html);
                     figure(&format!("{} loss", part_name(part)), &measure(metrics.loss), html);
                 });
@@ -91,15 +91,28 @@ enum Better {
     Neither,
 }
 
+/// A metric of one of two classes.
+fn of_label(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
+    tested(run, of).filter(|_| !run.has_classes())
+}
+
+/// A mean over three or more classes.
+fn of_classes(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
+    tested(run, of).filter(|_| run.has_classes())
+}
+
 fn tested(run: &Run, of: fn(&Metrics) -> f64) -> Option<f64> {
     run.tested.as_ref().map(|(_, metrics)| of(metrics))
 }
 
-const MEASURES: [Measure; 12] = [
+const MEASURES: [Measure; 15] = [
     ("accuracy", |run| tested(run, |of| of.accuracy), measure, Better::More),
-    ("F1", |run| tested(run, |of| of.f1), measure, Better::More),
-    ("precision", |run| tested(run, |of| of.precision), measure, Better::More),
-    ("recall", |run| tested(run, |of| of.recall), measure, Better::More),
+    ("F1", |run| of_label(run, |of| of.f1), measure, Better::More),
+    ("precision", |run| of_label(run, |of| of.precision), measure, Better::More),
+    ("recall", |run| of_label(run, |of| of.recall), measure, Better::More),
+    ("macro F1", |run| of_classes(run, |of| of.f1), measure, Better::More),
+    ("macro precision", |run| of_classes(run, |of| of.precision), measure, Better::More),
+    ("macro recall", |run| of_classes(run, |of| of.recall), measure, Better::More),
     ("AUC", |run| run.tested.and_then(|(_, metrics)| metrics.auc), measure, Better::More),
     ("loss", |run| tested(run, |of| of.loss), measure, Better::Less),
     ("rows", |run| tested(run, |of| of.rows as f64), short_whole, Better::Neither),
@@ -126,6 +139,10 @@ fn comparison(runs: &[Run], html: &mut Html) {
             for (name, of, text, better) in MEASURES {
                 let values: Vec<Option<f64>> = runs.iter().map(of).collect();
                 let known = || values.iter().flatten().copied();
+                // Metrics of another number of classes than that of all runs.
+                if name.starts_with("macro") && known().next().is_none() {
+                    continue;
+                }
                 let best = match better {
                     Better::More => known().max_by(f64::total_cmp),
                     Better::Less => known().min_by(f64::total_cmp),

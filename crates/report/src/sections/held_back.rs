@@ -1,9 +1,10 @@
-//! Evaluation of held-back rows: confusion matrix, ROC curve, calibration, certainty.
+//! Evaluation of held-back rows: confusion matrix, metrics of three or more classes, ROC curve, calibration, certainty.
 
-use super::{columns, line_of, part_name, row_of, section};
+use super::{cell, columns, line_of, part_name, row_of, section, table};
 use crate::chart::{Chart, SHARE, Series, Style, color};
 use crate::html::Html;
 use crate::numbers::{counted, measure, percent, whole};
+use crate::page::run_name;
 use crate::run::Run;
 use batches::Part;
 use scoring::Metrics;
@@ -23,6 +24,15 @@ pub fn held_back(runs: &[Run], html: &mut Html) {
                 }
             }
         });
+        for (at, run) in runs.iter().enumerate().filter(|(_, run)| run.has_classes()) {
+            if runs.len() > 1 {
+                html.element("h3", &[], |html| run_name(at, run, html));
+            }
+            classes(run, html);
+            let why =
+                "ROC curve, calibration and certainty are of two classes; this training has three or more.";
+            html.paragraph("quiet", why);
+        }
         html.class("div", "charts", |html| {
             roc_chart(runs, html);
             calibration_chart(runs, html);
@@ -65,6 +75,29 @@ fn confusion(at: usize, run: &Run, part: Part, metrics: &Metrics, html: &mut Htm
                         }
                     });
                 }
+            });
+        });
+    });
+}
+
+/// Metrics of each of three or more classes.
+fn classes(run: &Run, html: &mut Html) {
+    let Some((_, metrics)) = run.tested else { return };
+    let names = run.class_names(metrics.confusion.n_classes());
+    table(&format!("Classes of {}", run.name), html, |html| {
+        columns(&["class", "rows", "precision", "recall", "F1"], html);
+        html.element("tbody", &[], |html| {
+            for (name, of) in names.iter().zip(metrics.confusion.classes()) {
+                row_of(name, html, |html| {
+                    cell(&whole(of.rows), html);
+                    [of.precision, of.recall, of.f1].iter().for_each(|&value| cell(&measure(value), html));
+                });
+            }
+            html.class("tr", "sum", |html| {
+                html.leaf("th", &[("scope", "row")], "mean of the classes");
+                cell(&whole(metrics.rows), html);
+                let means = [metrics.precision, metrics.recall, metrics.f1];
+                means.iter().for_each(|&value| cell(&measure(value), html));
             });
         });
     });

@@ -18,7 +18,7 @@ pub fn lead(runs: &[Run]) -> String {
                 "{} of {} {part} rows are predicted correctly. {}",
                 percent(metrics.accuracy),
                 whole(metrics.rows),
-                majority(metrics)
+                majority(run, metrics)
             )
         }
         ([run], _) if run.is_of_words() => {
@@ -54,8 +54,9 @@ pub fn lead(runs: &[Run]) -> String {
 }
 
 /// The accuracy of always predicting the most frequent label.
-fn majority(metrics: &Metrics) -> String {
+fn majority(run: &Run, metrics: &Metrics) -> String {
     let larger = metrics.larger_class();
-    let word = if larger.label == 1 { "positive" } else { "negative" };
+    let names = run.class_names(metrics.confusion.n_classes());
+    let word = names.get(usize::from(larger.label)).map_or("", String::as_str);
     format!("A model that always answers {word} is right for {}.", percent(larger.accuracy))
 }

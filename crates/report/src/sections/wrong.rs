@@ -31,17 +31,17 @@ pub fn wrong(runs: &[Run], html: &mut Html) {
                 Some(record) if record.wrong.is_empty() => {
                     html.paragraph("quiet", "None: every row was predicted correctly.");
                 }
-                Some(record) => wrong_rows(at, record, WRONG_SHOWN / runs.len().min(2), html),
+                Some(record) => wrong_rows((at, run), record, WRONG_SHOWN / runs.len().min(2), html),
             }
         }
     });
 }
 
-fn wrong_rows(at: usize, record: &EvaluationRecord, n_shown: usize, html: &mut Html) {
+fn wrong_rows((at, run): (usize, &Run), record: &EvaluationRecord, n_shown: usize, html: &mut Html) {
     let (shown, others) = record.wrong.split_at(record.wrong.len().min(n_shown));
     let list = |rows: &[WrongRow], html: &mut Html| {
         html.class("ol", &format!("reviews {}", color(at)), |html| {
-            rows.iter().for_each(|row| wrong_row(record, row, html));
+            rows.iter().for_each(|row| wrong_row(run, record, row, html));
         });
     };
     list(shown, html);
@@ -53,22 +53,25 @@ fn wrong_rows(at: usize, record: &EvaluationRecord, n_shown: usize, html: &mut H
     }
 }
 
-fn wrong_row(record: &EvaluationRecord, row: &WrongRow, html: &mut Html) {
-    let word = |label: bool| if label { "positive" } else { "negative" };
+fn wrong_row(run: &Run, record: &EvaluationRecord, row: &WrongRow, html: &mut Html) {
+    let names = run.class_names(record.metrics.confusion.n_classes());
+    let name = |label: u8| names.get(usize::from(label)).map_or("", String::as_str);
+    let predicted = row.predicted.unwrap_or_else(|| u8::from(record.scoring.is_positive(row.score)));
     html.element("li", &[], |html| {
         html.class("p", "verdict", |html| {
             html.text("predicted ");
-            html.leaf("b", &[], word(record.scoring.is_positive(row.score)));
+            html.leaf("b", &[], name(predicted));
             let sure = match (record.scoring.probability(row.score), record.scoring) {
                 (Some(probability), _) => format!(" with {}", percent(probability.max(1.0 - probability))),
                 (None, Scoring::Rating { positive_from }) => {
                     format!(" with a rating of {:.1}", f64::from(row.score) + f64::from(positive_from) - 0.5)
                 }
+                (None, Scoring::Classes { .. }) => format!(" with {}", percent(row.score.into())),
                 (None, _) => String::new(),
             };
             html.text(&sure);
             html.text(", is ");
-            html.leaf("b", &[], word(row.label == 1));
+            html.leaf("b", &[], name(row.label));
             html.leaf("span", &[], &stars(row.votes));
             html.leaf("span", &[("class", "place")], &format!("row {}", whole(row.row)));
         });

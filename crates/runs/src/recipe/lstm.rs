@@ -4,8 +4,8 @@ use corpus::labels::Labels;
 use scoring::Scoring;
 use serde::{Deserialize, Serialize};
 
-use super::Fault;
 use super::limits::{self, described};
+use super::{ClassWeights, Fault};
 
 /// Sizes of an embedding and its LSTM layers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +131,12 @@ pub enum Objective {
     Rating,
     /// The rating as one of five classes. Cross-entropy.
     FiveRatings,
+    /// The label as one of three or more classes. Softmax cross-entropy; the loss of a row is multiplied by the weight
+    /// of its class.
+    Classes {
+        /// One weight per class.
+        class_weights: ClassWeights,
+    },
 }
 
 impl Objective {
@@ -139,17 +145,23 @@ impl Objective {
         match self {
             Self::Label { .. } | Self::Rating => 1,
             Self::FiveRatings => 5,
+            Self::Classes { class_weights } => class_weights.all().len(),
         }
     }
 
-    /// The meaning of a row's outputs. `labels`: the dataset's. `None` if the objective needs other labels: two
-    /// labels, and for ratings the lowest rating with label 1.
+    /// The meaning of a row's outputs. `labels`: the dataset's. `None` if the objective needs other labels: another
+    /// number of classes, or for ratings the lowest rating with label 1.
     pub fn scoring(self, labels: &Labels) -> Option<Scoring> {
         match (self, labels.positive_from()) {
             (Self::Label { .. }, _) => (labels.n_classes() == 2).then_some(Scoring::Logit),
             (Self::Rating, positive_from) => Some(Scoring::Rating { positive_from: positive_from? }),
             (Self::FiveRatings, positive_from) => {
                 Some(Scoring::FiveRatings { positive_from: positive_from? })
+            }
+            (Self::Classes { class_weights }, _) => {
+                let classes = labels.n_classes();
+                let is_fit = classes == class_weights.all().len();
+                is_fit.then_some(Scoring::Classes { classes: classes as u8 })
             }
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 42] = [
+pub const SETTING_NAMES: [(&str, &str); 43] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -21,6 +21,7 @@ pub const SETTING_NAMES: [(&str, &str); 42] = [
     ("family", "model"),
     ("family.classifier.objective", "--loss"),
     ("family.classifier.objective.label.pos_weight", "--pos-weight"),
+    ("family.classifier.objective.classes.class_weights", "--class-weight"),
     ("family.classifier.pool", "--pool"),
     ("family.classifier.linear", "--linear"),
     ("family.next-word.candidates", "--candidates"),

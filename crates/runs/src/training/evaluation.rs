@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use batches::Part;
-use scoring::RowScore;
-use scoring::{Metrics, Scoring};
+use scoring::{Metrics, RowScore, Scores, Scoring};
 
 /// Maximum rows listed as most wrong.
 const WRONG_MAX: usize = 50;
@@ -30,6 +29,9 @@ pub struct EvaluationRecord {
     pub scoring: Scoring,
     /// Maximum tokens per row; 0 means no limit.
     pub tokens_max: u32,
+    /// The names of the classes if the dataset was made with `--labels`; otherwise none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
     /// The metrics.
     pub metrics: Metrics,
     /// The SHA-256 of `scores.npy`.
@@ -45,7 +47,10 @@ pub struct WrongRow {
     pub row: u64,
     /// Its label.
     pub label: u8,
-    /// Its score.
+    /// The predicted class, for three or more classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<u8>,
+    /// Its score; for three or more classes the probability of the predicted class.
     pub score: f32,
     /// Number of reviews per rating.
     pub votes: [u32; 5],
@@ -59,10 +64,32 @@ pub fn is_wrong(scoring: Scoring, row: &RowScore) -> bool {
 }
 
 /// The misclassified rows with the most confident scores, with their words.
-pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &[RowScore]) -> Result<Vec<WrongRow>> {
-    let mut wrong: Vec<&RowScore> = scores.iter().filter(|row| is_wrong(scoring, row)).collect();
+pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &Scores) -> Result<Vec<WrongRow>> {
+    let described = |row, label, predicted, score| WrongRow {
+        row: u64::from(row),
+        label,
+        predicted,
+        score,
+        votes: [0; 5],
+        words: Vec::new(),
+    };
+    let mut wrong: Vec<WrongRow> = match scores {
+        Scores::Label(scores) => scores
+            .iter()
+            .filter(|row| is_wrong(scoring, row))
+            .map(|row| described(row.row, row.label, None, row.score))
+            .collect(),
+        Scores::Classes(scores) => scores
+            .iter()
+            .filter(|row| row.probabilities.predicted() != row.label)
+            .map(|row| {
+                let predicted = row.probabilities.predicted();
+                described(row.row, row.label, Some(predicted), row.probabilities.largest())
+            })
+            .collect(),
+    };
     wrong.sort_by(|one, other| {
-        let distance = |row: &RowScore| (row.score - scoring.threshold()).abs();
+        let distance = |row: &WrongRow| (row.score - scoring.threshold()).abs();
         distance(other).total_cmp(&distance(one)).then(one.row.cmp(&other.row))
     });
     wrong.truncate(WRONG_MAX);
@@ -76,10 +103,10 @@ pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &[RowScore]) -> Resu
         (place < words.len()).then(|| String::from_utf8_lossy(words.get(place)).into_owned())
     };
     let (mut rows, mut row) = (reader.rows(), Row::default());
-    let described = wrong.into_iter().map(|&RowScore { row: at, label, score }| {
-        rows.read(u64::from(at), &mut row)?;
+    let with_words = wrong.into_iter().map(|wrong| {
+        rows.read(wrong.row, &mut row)?;
         let words = row.tokens.iter().map(word).collect();
-        Ok(WrongRow { row: u64::from(at), label, score, votes: row.votes.0, words })
+        Ok(WrongRow { votes: row.votes.0, words, ..wrong })
     });
-    described.collect()
+    with_words.collect()
 }

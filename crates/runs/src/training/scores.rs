@@ -6,7 +6,13 @@
 //! score  f32   score of the model
 //! ```
 //!
-//! Little-endian without padding: 9 bytes per row, after NumPy's header of version 1.0.
+//! With three or more classes, a record has in place of `score`:
+//!
+//! ```text
+//! probabilities  f32 × classes   probability of each class, in the order of the labels
+//! ```
+//!
+//! Little-endian without padding: 9 bytes per row for two classes, after NumPy's header of version 1.0.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -14,17 +20,20 @@ use std::path::Path;
 
 use super::put;
 use crate::error::{Error, Result};
-use scoring::RowScore;
+use scoring::{ClassScore, RowScore, Scores};
 
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 const ROW_BYTES: usize = 9;
 /// NumPy requires its data at a multiple of 64 bytes.
 const HEADER_BYTES: usize = 192;
 
-/// NumPy's header for `n_rows` rows, padded with spaces.
-fn header(n_rows: usize) -> Vec<u8> {
+/// The last field of a record for two classes.
+const SCORE: &str = "('score', '<f4')";
+
+/// NumPy's header for `n_rows` rows whose last field is described by `last`, padded with spaces.
+fn header(n_rows: usize, last: &str) -> Vec<u8> {
     let description = format!(
-        "{{'descr': [('row', '<u4'), ('label', '|u1'), ('score', '<f4')], 'fortran_order': False, 'shape': ({n_rows},), }}"
+        "{{'descr': [('row', '<u4'), ('label', '|u1'), {last}], 'fortran_order': False, 'shape': ({n_rows},), }}"
     );
     let length = HEADER_BYTES - MAGIC.len() - 2;
     let mut header = [MAGIC, &(length as u16).to_le_bytes(), description.as_bytes()].concat();
@@ -33,10 +42,32 @@ fn header(n_rows: usize) -> Vec<u8> {
     header
 }
 
-/// Writes the scores of rows.
-pub fn write_scores(path: &Path, scores: &[RowScore]) -> Result<()> {
+/// Writes the results of rows.
+pub fn write_scores(path: &Path, scores: &Scores) -> Result<()> {
+    match scores {
+        Scores::Label(scores) => write_of_label(path, scores),
+        Scores::Classes(scores) => write_of_classes(path, scores),
+    }
+}
+
+fn write_of_classes(path: &Path, scores: &[ClassScore]) -> Result<()> {
+    let n_classes = scores.first().map_or(0, |row| row.probabilities.all().len());
     put(path, |file| {
-        file.write_all(&header(scores.len()))?;
+        file.write_all(&header(scores.len(), &format!("('probabilities', '<f4', ({n_classes},))")))?;
+        for ClassScore { row, label, probabilities } in scores {
+            file.write_all(&row.to_le_bytes())?;
+            file.write_all(&[*label])?;
+            for probability in probabilities.all() {
+                file.write_all(&probability.to_le_bytes())?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn write_of_label(path: &Path, scores: &[RowScore]) -> Result<()> {
+    put(path, |file| {
+        file.write_all(&header(scores.len(), SCORE))?;
         for RowScore { row, label, score } in scores {
             file.write_all(&row.to_le_bytes())?;
             file.write_all(&[*label])?;
@@ -46,7 +77,7 @@ pub fn write_scores(path: &Path, scores: &[RowScore]) -> Result<()> {
     })
 }
 
-/// Reads a file of [`write_scores`] with `n_rows` rows.
+/// Reads a file of [`write_scores`] with `n_rows` rows of two classes.
 pub fn read_scores(path: &Path, n_rows: u64) -> Result<Vec<RowScore>> {
     let read = || -> io::Result<Option<Vec<RowScore>>> {
         let file = File::open(path)?;
@@ -57,7 +88,7 @@ pub fn read_scores(path: &Path, n_rows: u64) -> Result<Vec<RowScore>> {
         let mut file = BufReader::new(file);
         let mut found = vec![0; HEADER_BYTES];
         file.read_exact(&mut found)?;
-        if found != header(n_rows as usize) {
+        if found != header(n_rows as usize, SCORE) {
             return Ok(None);
         }
         let mut scores = Vec::with_capacity(n_rows as usize);
@@ -80,6 +111,8 @@ pub fn read_scores(path: &Path, n_rows: u64) -> Result<Vec<RowScore>> {
 
 #[cfg(test)]
 mod tests {
+    use scoring::Probabilities;
+
     use super::*;
 
     #[test]
@@ -88,7 +121,7 @@ mod tests {
         let path = folder.path().join("scores.npy");
         let scores: Vec<RowScore> =
             (0..1000).map(|row| RowScore { row, label: (row % 2) as u8, score: row as f32 / 7.0 }).collect();
-        write_scores(&path, &scores).unwrap();
+        write_scores(&path, &Scores::Label(scores.clone())).unwrap();
         assert_eq!(read_scores(&path, 1000).unwrap(), scores);
         let error = read_scores(&path, 999).unwrap_err().to_string();
         assert!(error.ends_with("scores.npy: something else, expected the scores of 999 rows"), "{error}");
@@ -96,8 +129,29 @@ mod tests {
     }
 
     #[test]
+    fn a_record_of_three_classes_has_their_probabilities() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("scores.npy");
+        let probabilities = Probabilities::of_logits(&[0.0, 1.0, -1.0]);
+        let scores: Vec<ClassScore> =
+            (0..7).map(|row| ClassScore { row, label: (row % 3) as u8, probabilities }).collect();
+        write_scores(&path, &Scores::Classes(scores)).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes.len(), HEADER_BYTES + 7 * (4 + 1 + 3 * 4));
+        let head = String::from_utf8_lossy(&bytes[..HEADER_BYTES]);
+        assert!(head.contains("('probabilities', '<f4', (3,))") && head.contains("'shape': (7,)"), "{head}");
+        let last: Vec<u8> = probabilities.all().iter().flat_map(|one| one.to_le_bytes()).collect();
+        assert!(bytes.ends_with(&[&6u32.to_le_bytes()[..], &[0], &last].concat()));
+        // These are no scores of two classes.
+        assert!(read_scores(&path, 7).is_err());
+    }
+
+    #[test]
     fn the_header_fits_the_maximum_number_of_rows() {
-        assert_eq!(header(u32::MAX as usize).len(), HEADER_BYTES);
-        assert!(header(u32::MAX as usize).ends_with(b" \n"));
+        for last in [SCORE, "('probabilities', '<f4', (5,))"] {
+            let header = header(u32::MAX as usize, last);
+            assert_eq!(header.len(), HEADER_BYTES);
+            assert!(header.ends_with(b" \n"));
+        }
     }
 }

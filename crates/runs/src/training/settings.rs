@@ -47,6 +47,9 @@ pub struct DatasetRecord {
     pub rows: [u64; 3],
     /// Number of those with label 1.
     pub positive: [u64; 3],
+    /// The named classes of the dataset, with their rows in each split; none without `--labels`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<(String, [u64; 3])>,
     /// The data card: names and values.
     pub card: Vec<(String, String)>,
 }
@@ -92,6 +95,12 @@ impl DatasetRecord {
             path: rows.place(),
             rows: Part::ALL.map(|part| rows.census(part).rows),
             positive: Part::ALL.map(|part| rows.census(part).positive),
+            classes: (0..)
+                .zip(rows.settings().rows.labels.given_names())
+                .map(|(label, name): (usize, _)| {
+                    (name, Part::ALL.map(|part| rows.census(part).labels[label]))
+                })
+                .collect(),
             card: rows.card().iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect(),
         }
     }
@@ -108,7 +117,13 @@ mod tests {
             version: 2,
             sentimill: String::new(),
             preparation: None,
-            dataset: DatasetRecord { path: String::new(), rows: [0; 3], positive: [0; 3], card: Vec::new() },
+            dataset: DatasetRecord {
+                path: String::new(),
+                rows: [0; 3],
+                positive: [0; 3],
+                classes: Vec::new(),
+                card: Vec::new(),
+            },
             validation: None,
             test: None,
             init_from: None,

@@ -11,7 +11,7 @@ use crate::inputs::{Inputs, token_rows};
 use crate::ranks::Ranks;
 use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
 use runs::recipe::Recipe;
-use scoring::{Metrics, N_SUMS, RowScore, Scoring, Tally, metrics, unranked};
+use scoring::{Counted, Metrics, Scores, Scoring, metrics_of, scores_of};
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug)]
@@ -43,48 +43,42 @@ pub fn evaluate(
     compute: &Compute,
     evaluation: &Evaluation,
 ) -> Result<Metrics> {
-    let (tally, _) = tally(model, rows, ranks, compute, evaluation)?;
-    let (sums, mut ranked) = together(&tally, ranks)?;
-    Ok(metrics(&sums, &mut ranked)?)
+    let (counted, _) = counted(model, rows, ranks, compute, evaluation)?;
+    let (sums, mut ranked) = together(&counted, ranks)?;
+    Ok(metrics_of(evaluation.scoring, &sums, &mut ranked)?)
 }
 
-/// The metrics, and the score of each row by index. Every rank gets the scores of all rows.
+/// The metrics, and the results of all rows by index. Every rank gets the results of all rows.
 pub fn evaluate_rows(
     model: &Classifier,
     rows: &Rows,
     ranks: &Ranks,
     compute: &Compute,
     evaluation: &Evaluation,
-) -> Result<(Metrics, Vec<RowScore>)> {
-    let (tally, places) = tally(model, rows, ranks, compute, evaluation)?;
-    let (sums, mut ranked) = together(&tally, ranks)?;
+) -> Result<(Metrics, Scores)> {
+    let (counted, places) = counted(model, rows, ranks, compute, evaluation)?;
+    let (sums, ranked) = together(&counted, ranks)?;
     let places = ranks.gather_i64(&places)?;
-    let of_row = |(&place, &ranked): (&i64, &i64)| {
-        let (score, label) = unranked(ranked);
-        RowScore { row: place as u32, label, score }
-    };
-    let mut scores: Vec<RowScore> = places.iter().zip(&ranked).map(of_row).collect();
-    // A row without a finite score is not in the tally and is an error here.
-    let metrics = metrics(&sums, &mut ranked)?;
-    scores.sort_unstable_by_key(|score| score.row);
-    Ok((metrics, scores))
+    // A row without a finite result is not counted and is an error here.
+    let metrics = metrics_of(evaluation.scoring, &sums, &mut ranked.clone())?;
+    Ok((metrics, scores_of(evaluation.scoring, &places, &ranked)))
 }
 
 /// The sums of all ranks and their rows, in rank order.
-fn together(tally: &Tally, ranks: &Ranks) -> Result<([i64; N_SUMS], Vec<i64>)> {
-    let mut sums = tally.sums();
+fn together(counted: &Counted, ranks: &Ranks) -> Result<(Vec<i64>, Vec<i64>)> {
+    let mut sums = counted.sums();
     ranks.sum_i64(&mut sums)?;
-    Ok((sums, ranks.gather_i64(tally.ranked())?))
+    Ok((sums, ranks.gather_i64(counted.ranked())?))
 }
 
-/// The tally of this rank, and the indices of its rows.
-fn tally(
+/// The rows of this rank, and their indices.
+fn counted(
     model: &Classifier,
     rows: &Rows,
     ranks: &Ranks,
     compute: &Compute,
     evaluation: &Evaluation,
-) -> Result<(Tally, Vec<i64>)> {
+) -> Result<(Counted, Vec<i64>)> {
     rows.check_rows(evaluation.part)?;
     let loading = Loading {
         part: evaluation.part,
@@ -95,25 +89,19 @@ fn tally(
         row_weight: RowWeight::One,
         loaders: evaluation.loaders,
     };
-    let mut tally = Tally::default();
+    let mut counted = Counted::new(evaluation.scoring);
     let mut places = Vec::new();
     let mut answers = Answers::of(model, compute);
     let inputs = Inputs::copied(compute.device());
     for batch in Loader::start(rows, loading)? {
         let batch = batch?;
-        count(&mut answers, &inputs, &batch, evaluation, &mut tally)?;
+        count(&mut answers, &inputs, &batch, &mut counted)?;
         places.extend(batch.rows.iter().map(|&row| i64::from(row)));
     }
-    Ok((tally, places))
+    Ok((counted, places))
 }
 
-fn count(
-    answers: &mut Answers<'_>,
-    inputs: &Inputs<'_>,
-    batch: &Batch,
-    evaluation: &Evaluation,
-    tally: &mut Tally,
-) -> Result<()> {
+fn count(answers: &mut Answers<'_>, inputs: &Inputs<'_>, batch: &Batch, counted: &mut Counted) -> Result<()> {
     if batch.rows.is_empty() {
         return Ok(());
     }
@@ -122,7 +110,7 @@ fn count(
     let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(&outputs))?;
     let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;
     for ((outputs, loss), label) in outputs.iter().zip(losses).zip(&batch.labels) {
-        tally.add(evaluation.scoring, evaluation.scoring.score(outputs), *label, loss);
+        counted.add(outputs, *label, loss);
     }
     Ok(())
 }

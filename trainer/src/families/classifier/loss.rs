@@ -24,18 +24,24 @@ pub fn row_loss(objective: Objective, outputs: &[f32], label: u8, rating: u8, gr
             gradients[0] = (2.0 * difference) as f32;
             difference * difference
         }
-        Objective::FiveRatings => {
-            let largest = outputs.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            let above = |output: f32| f64::from(output) - f64::from(largest);
-            let sum: f64 = outputs.iter().map(|&output| above(output).exp()).sum();
-            let own = usize::from(rating) - 1;
-            for (at, (&output, gradient)) in outputs.iter().zip(gradients).enumerate() {
-                let is_own = if at == own { 1.0 } else { 0.0 };
-                *gradient = (above(output).exp() / sum - is_own) as f32;
-            }
-            sum.ln() - above(outputs[own])
+        Objective::FiveRatings => cross_entropy(outputs, usize::from(rating) - 1, 1.0, gradients),
+        Objective::Classes { class_weights } => {
+            let class = usize::from(label);
+            cross_entropy(outputs, class, class_weights.all()[class], gradients)
         }
     }
+}
+
+/// The softmax cross-entropy of a row with this class, multiplied by a weight.
+fn cross_entropy(logits: &[f32], class: usize, weight: f64, gradients: &mut [f32]) -> f64 {
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let above = |logit: f32| f64::from(logit) - f64::from(largest);
+    let sum: f64 = logits.iter().map(|&logit| above(logit).exp()).sum();
+    for (at, (&logit, gradient)) in logits.iter().zip(gradients).enumerate() {
+        let is_own = if at == class { 1.0 } else { 0.0 };
+        *gradient = (weight * (above(logit).exp() / sum - is_own)) as f32;
+    }
+    weight * (sum.ln() - above(logits[class]))
 }
 
 /// The loss of each row, `[B]`, from outputs `[B, O]`.
@@ -60,11 +66,18 @@ pub fn row_losses(objective: Objective, outputs: &Tensor, targets: &Targets) -> 
             let classes = (&targets.ratings - 1).f_to_kind(Kind::Int64)?;
             outputs.f_cross_entropy_loss(&classes, None::<&Tensor>, Reduction::None, -100, 0.0)?
         }
+        Objective::Classes { class_weights } => {
+            let classes = targets.labels.f_to_kind(Kind::Int64)?;
+            let weights = Tensor::from_slice(class_weights.all()).to_kind(kind).to_device(outputs.device());
+            outputs.f_cross_entropy_loss(&classes, Some(&weights), Reduction::None, -100, 0.0)?
+        }
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use runs::recipe::ClassWeights;
+
     use super::*;
 
     #[test]
@@ -74,9 +87,14 @@ mod tests {
             Objective::Label { pos_weight: 0.2 },
             Objective::Rating,
             Objective::FiveRatings,
+            Objective::Classes { class_weights: ClassWeights::equal(3) },
+            Objective::Classes { class_weights: ClassWeights::of(&[0.5, 2.0, 1.0, 7.0]).unwrap() },
         ];
         for objective in objectives {
-            for (label, rating) in [(0, 1), (1, 5), (1, 4), (0, 3)] {
+            for (label, rating) in [(0, 1), (1, 5), (1, 4), (0, 3), (2, 3)] {
+                if label > 1 && !matches!(objective, Objective::Classes { .. }) {
+                    continue;
+                }
                 for scale in [0.0f32, 0.5, 9.0, 60.0] {
                     let n_outputs = objective.n_outputs();
                     let outputs = &[1.0, -0.25, 0.5, -1.0, 0.125].map(|number| number * scale)[..n_outputs];
@@ -103,7 +121,10 @@ mod tests {
 
     #[test]
     fn an_output_that_is_no_number_is_a_loss_that_is_none() {
-        for objective in [Objective::Label { pos_weight: 1.0 }, Objective::Rating, Objective::FiveRatings] {
+        let classes = Objective::Classes { class_weights: ClassWeights::equal(5) };
+        for objective in
+            [Objective::Label { pos_weight: 1.0 }, Objective::Rating, Objective::FiveRatings, classes]
+        {
             let outputs = &[f32::NAN, 0.0, 0.0, 0.0, 0.0][..objective.n_outputs()];
             assert!(row_loss(objective, outputs, 1, 5, &mut [0.0; 5]).is_nan());
         }

@@ -1,8 +1,9 @@
 """Scores cleaned texts with the model in this folder. It requires PyTorch only.
 
 Standard input: one text per line, cleaned by the mapper, with single spaces between words. Standard output: one score
-per line, that of `trainer predict`; nan for a text without tokens. `import predict` loads the model and reads no input;
-`predict.score(text)` returns the score of one text.
+per line, that of `trainer predict`; nan for a text without tokens. For three or more classes, a line has the probability
+of each class, separated by spaces, in the order of `labels` in config.json. `import predict` loads the model and reads
+no input; `predict.score(text)` returns the score of one text, or the list of probabilities.
 """
 import json, sys
 from pathlib import Path
@@ -21,7 +22,7 @@ lstm = torch.nn.LSTM(sizes["embedding"], sizes["hidden"], sizes["layers"],
 lstm.load_state_dict({name[5:]: weight for name, weight in weights.items() if name.startswith("lstm.")})
 
 @torch.no_grad()
-def score(text: str) -> float:
+def score(text: str):
     words = [word for word in text.split() if word not in rows["stop_words"]]
     if 0 < (most := rows["max_tokens"]) < len(words):
         front = {"first": most, "last": 0, "ends": (most + 1) // 2}[rows["keep"]]
@@ -33,10 +34,13 @@ def score(text: str) -> float:
     pooled = torch.cat(ends if sizes["head"]["classifier"]["pool"] == "last" else [states.mean(0), states.amax(0)])
     hidden = torch.relu(weights["linear.weight"] @ pooled + weights["linear.bias"])
     outputs = weights["output.weight"] @ hidden + weights["output.bias"]
+    if "classes" in scoring:
+        return outputs.softmax(0).tolist()
     if "five-ratings" in scoring:
         return outputs.softmax(0)[scoring["five-ratings"]["positive_from"] - 1 :].sum().item()
     return outputs.item() - (scoring["rating"]["positive_from"] - 0.5 if "rating" in scoring else 0)
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        print(score(line), flush=True)
+        found = score(line)
+        print(*(found if isinstance(found, list) else [found]), flush=True)
