@@ -31,7 +31,8 @@ pub struct Arguments {
     #[arg(value_name = "PLACE", required_unless_present = "input")]
     pub places: Vec<String>,
     /// The same as PLACE
-    #[arg(long, value_name = "PLACE", num_args = 1.., conflicts_with = "places", help_heading = "Input")]
+    #[arg(long, value_name = "PLACE", num_args = 1.., conflicts_with = "places", hide_short_help = true,
+        help_heading = "Input")]
     pub input: Vec<String>,
     /// Maximum share of bad lines
     ///
@@ -65,7 +66,7 @@ pub struct Arguments {
     #[command(flatten)]
     pub report: ReportArguments,
     /// Options for S3.
-    #[arg(long, value_name = "LIST", help_heading = "Storage", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
+    #[arg(long, value_name = "LIST", help_heading = "Resources", help = store::S3_HELP, long_help = store::S3_LONG_HELP)]
     pub s3: Option<S3Options>,
     /// Maximum memory
     ///
