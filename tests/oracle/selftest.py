@@ -82,6 +82,14 @@ class Reading(unittest.TestCase):
         self.assertEqual(spec.judge(line, spec.PRESETS["yelp"])[:3], ("reviews", "ok", 4))
         self.assertEqual(spec.judge(line, spec.PRESETS["amazon2023"])[:3], ("reviews", "ok", 2))
 
+    def test_paths_lead_into_objects_and_texts_are_joined(self):
+        self.assertEqual(spec.paths_of(r"a,b.c\.d\,\\"), [["a"], ["b", "c.d,\\"]])
+        line = b'{"a":"one","b":{"c":"two","d":4,"c":"three"},"c":null}'
+        for text, cleaned in (("a,b.c", "one three"), ("b.c,c,a", "three one"), ("b,b.d,a", "one")):
+            self.assertEqual(spec.judge(line, spec.Fields(text, "b.d"))[:3], ("reviews", cleaned, 4))
+        self.assertEqual(spec.judge(line, spec.Fields("c,b,a.c", "b.d"))[0], "no_text")
+        self.assertEqual(spec.judge(line, spec.Fields("a", "d.b"))[0], "bad_rating")
+
     def test_ratings_are_five_numbers_or_their_strings(self):
         for value, rating in RATED:
             with self.subTest(value=str(value)[:40]):

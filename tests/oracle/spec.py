@@ -35,7 +35,7 @@ LEDGER = ("lines", "blank", *BAD_REASONS, "empty_text", "reviews")
 
 @dataclass(frozen=True)
 class Fields:
-    """The format of a line, the fields of its text and its rating, and its maximum length."""
+    """The format of a line, the fields of its text and its rating as flags name them, and its maximum length."""
 
     text: str = "reviewText"
     rating: str = "overall"
@@ -159,7 +159,32 @@ def judge(line: bytes, fields: Fields) -> tuple:
 
 def review_in_json(line: str, fields: Fields) -> tuple:
     review = parse_line(line)
-    return review.get(fields.text), rating_of(review.get(fields.rating))
+    values = [value_at(review, path) for path in paths_of(fields.text)]
+    texts = [value for value in values if isinstance(value, str)]
+    (rating,) = paths_of(fields.rating)
+    return " ".join(texts) if texts else None, rating_of(value_at(review, rating))
+
+
+def value_at(value, path: list):
+    """The value at the end of a path of names; None if one of them is missing."""
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def paths_of(flag: str) -> list:
+    """The paths in a list such as `summary,data.text`. A backslash makes the next character part of a name."""
+    paths = [[""]]
+    for token in re.findall(r"\\.|.", flag, re.DOTALL):
+        if token == ",":
+            paths.append([""])
+        elif token == ".":
+            paths[-1].append("")
+        else:
+            paths[-1][-1] += token[-1]
+    return paths
 
 
 def parse_line(line: str) -> dict:

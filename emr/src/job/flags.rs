@@ -74,6 +74,8 @@ pub fn refused(message: &str) -> (Option<String>, String) {
 
 #[cfg(test)]
 mod tests {
+    use corpus::format::Format;
+
     use super::*;
 
     fn table(pairs: &[(&str, Value)]) -> BTreeMap<String, Value> {
@@ -92,6 +94,26 @@ mod tests {
         assert_eq!(flags, ["--bad-lines-max", "0.1", "--preset", "yelp"]);
         let parsed: InputFlags = parse(&flags).unwrap();
         assert_eq!(parsed.bad_lines_max.unwrap().to_string(), "0.1");
+    }
+
+    #[test]
+    fn paths_of_fields_are_passed_and_checked_as_on_the_command_line() {
+        let list = r"summary,data.te\.xt";
+        let flags = flags(&table(&[("text-field", Value::Text(list.to_owned()))]), &[]);
+        assert_eq!(flags, ["--text-field", list]);
+        let parsed: InputFlags = parse(&flags).unwrap();
+        let Ok(Format::Json(fields)) = parsed.format.format() else { panic!("the format is json") };
+        assert_eq!(
+            fields.text.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["summary", r"data.te\.xt"]
+        );
+        let refused = parse::<InputFlags>(&["--text-field", "a,,b"].map(str::to_owned)).unwrap_err();
+        assert!(
+            refused.1.contains("has an empty name, expected names between dots and commas"),
+            "{}",
+            refused.1
+        );
+        assert_eq!(refused.0.as_deref(), Some("text-field"));
     }
 
     #[test]

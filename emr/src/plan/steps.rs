@@ -173,8 +173,16 @@ mod tests {
 
     #[test]
     fn hadoop_splits_a_command_into_its_flags() {
-        let flags =
-            ["--text-field", "the text", "--rating-field", "it's", "--x", "a\"b", "--run", "s3://b/c"];
+        let flags = [
+            "--text-field",
+            r"the text,a\.b\,c\\",
+            "--rating-field",
+            "it's",
+            "--x",
+            "a\"b",
+            "--run",
+            "s3://b/c",
+        ];
         let flags = flags.map(str::to_owned);
         let split = split_args(&command("mapper", &flags));
         assert_eq!(split[0], "mapper");

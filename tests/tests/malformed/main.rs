@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 mod fasttext;
+mod fields;
 mod grammar;
 mod json;
 mod literal;

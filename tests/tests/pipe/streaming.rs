@@ -148,4 +148,10 @@ fn arguments_survive_the_command_splitting_of_hadoop() {
     let arguments = split_args(command);
     let mapped = run(program(&arguments[0]).args(&arguments[1..]), line).succeeded();
     assert_eq!(mapped.said(), "ok\t0,0,0,1,0\n");
+    // Commas and backslashes, as emr passes them.
+    let command = r#"mapper --text-field 'a\.b,the text.c\,d' --rating-field e\\"#;
+    let line = br#"{"a.b": "one", "the text": {"c,d": "two"}, "e\\": 4}"#;
+    let arguments = split_args(command);
+    let mapped = run(program(&arguments[0]).args(&arguments[1..]), line).succeeded();
+    assert_eq!(mapped.said(), "one two\t0,0,0,1,0\n");
 }
