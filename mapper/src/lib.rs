@@ -5,7 +5,6 @@
 //! line does not stop the mapper. Too many of them make it fail at the end, with the probable cause.
 
 pub mod arguments;
-mod rejects;
 
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
@@ -17,13 +16,12 @@ use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge};
 use corpus::ledger::{Fate, MapperCounts, Share};
 use corpus::lines::{Line, LineReader};
 use corpus::record::{Votes, write_record};
+use corpus::rejects::{Content, Position, write_reject};
 use hadoop::{Runner, report_counters};
 use program::exit::Exit;
 use program::place::local_path;
 use program::system::Failure;
 use thiserror::Error;
-
-use crate::rejects::write_reject;
 
 /// Approximate size of one write.
 const WRITE_BYTES: usize = 256 << 10;
@@ -233,7 +231,9 @@ impl<W: Write, L: Write> Mapper<W, L> {
     /// The probable cause of many bad lines, and the remedy.
     fn cause(&self) -> String {
         let classes = self.reviews.unrated_classes();
-        let of_lines = || cause::likely(&self.counts, &self.beginning, &self.options.format, &classes);
+        let listing = "print them with mapper --rejects";
+        let of_lines =
+            || cause::likely(&self.counts, &self.beginning, &self.options.format, &classes, listing);
         input::remedy(&self.beginning).unwrap_or_else(of_lines)
     }
 
@@ -248,7 +248,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
             return Ok(());
         }
         if self.options.output == Output::Rejects {
-            write_reject(&mut self.written, fate, line, split);
+            let position = Position::Offset { split_start: split.split_start, offset: line.offset };
+            write_reject(&mut self.written, fate, &split.file, position, Content::Line(line.content));
         }
         if so_far <= TOLD { self.tell(fate, so_far, (number, line.offset), split) } else { Ok(()) }
     }

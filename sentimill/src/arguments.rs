@@ -1,11 +1,14 @@
 //! The arguments of the program `sentimill`.
 
+use std::path::PathBuf;
+
 use arguments::{DatasetArguments, FormatArguments, ReportArguments, RowArguments};
 use clap::Parser;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpus::ledger::Share;
 use making::TextsName;
 use program::location::Location;
+use program::place::local_path;
 use program::size::parse_memory;
 use store::S3Options;
 
@@ -53,6 +56,20 @@ pub struct Arguments {
     #[arg(short, long, value_name = "FILE", help_heading = "Output",
         value_parser = PathBufValueParser::new().try_map(Location::of_file))]
     pub out: Option<Location>,
+    /// Also write the bad lines to a file
+    ///
+    /// One JSON object per bad line, in the order of the input, as from `mapper --rejects`: its reason, its position and
+    /// its content. The file is also written if there are too many bad lines for a dataset. It must not exist.
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path),
+        help_heading = "Output")]
+    pub rejects: Option<PathBuf>,
+    /// Also write the file and line of each review
+    ///
+    /// A Parquet file with the columns hash, file and line, ordered by hash. The hash is that of the row in the dataset.
+    /// `trainer report --origins` reads it. It must not exist.
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(local_path),
+        help_heading = "Output")]
+    pub origins: Option<PathBuf>,
     /// The vocabulary and the files of the dataset.
     #[command(flatten)]
     pub dataset: DatasetArguments,

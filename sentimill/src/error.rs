@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use corpus::judgement::Refusal;
 use program::exit::Exit;
+use program::place::NoFolder;
 use program::system::Failure;
 use thiserror::Error;
 
@@ -52,6 +53,44 @@ pub enum Error {
     /// The dataset could not be made.
     #[error(transparent)]
     Making(#[from] making::Error),
+    /// The path of a file beside the dataset is taken.
+    #[error(
+        "{flag} {}: already exists; nothing was changed: move it away or choose another {flag}",
+        path.display()
+    )]
+    Occupied {
+        /// The flag of the file.
+        flag: &'static str,
+        /// Its path.
+        path: PathBuf,
+    },
+    /// The folder of a file beside the dataset does not exist.
+    #[error(transparent)]
+    NoFolder(#[from] NoFolder),
+    /// A file beside the dataset could not be written.
+    #[error(
+        "{flag} {}: {}",
+        path.display(),
+        Failure::writing("write the file", source, "choose a path on another disk")
+    )]
+    ExtraFile {
+        /// The flag of the file.
+        flag: &'static str,
+        /// Its path.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A file beside the dataset is not what was written.
+    #[error("{flag} {}: the file read back is damaged ({found}); check the disk", path.display())]
+    ExtraFileDiffers {
+        /// The flag of the file.
+        flag: &'static str,
+        /// Its path.
+        path: PathBuf,
+        /// What differs.
+        found: String,
+    },
     /// A thread could not be started.
     #[error("{}; or choose fewer --threads", Failure::reading("start a thread", .0))]
     Thread(#[source] io::Error),
@@ -71,7 +110,13 @@ impl Error {
             Self::Dataset(error) => error.exit(),
             Self::Making(error) => error.exit(),
             Self::Lines(_) | Self::TooManyVotes { .. } => Exit::BadInput,
-            Self::Scratch { .. } | Self::Thread(_) | Self::Log(_) | Self::Output(_) => Exit::Io,
+            Self::Occupied { .. } | Self::NoFolder(_) => Exit::Usage,
+            Self::Scratch { .. }
+            | Self::ExtraFile { .. }
+            | Self::ExtraFileDiffers { .. }
+            | Self::Thread(_)
+            | Self::Log(_)
+            | Self::Output(_) => Exit::Io,
             Self::Interrupted => Exit::TryAgain,
         }
     }

@@ -435,7 +435,7 @@ mod tests {
         let codebook = Agreement::among(1, &[], StopWords::Dropped, &stopped).join(&counted);
         let folder = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(folder.path(), memory_bytes);
-        let mut partitions = Partitions::of_thread(&scratch, 1);
+        let mut partitions = Partitions::holding(&scratch, memory_bytes);
         for &(hash, check, stars, text) in given {
             let mut found = Vec::new();
             let n_found = codebook.look_up(text.as_bytes(), &spans(text), &mut found);

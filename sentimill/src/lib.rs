@@ -14,10 +14,13 @@ pub mod codebook;
 mod content;
 mod encoded;
 mod error;
+mod extra_file;
 mod folding;
 mod mapping;
+mod origins;
 mod partitions;
 pub mod reading;
+mod rejects;
 mod scratch;
 
 use std::hash::{BuildHasher, RandomState};
@@ -41,10 +44,12 @@ use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
+use tempfile::TempPath;
 
 use crate::codebook::{Agreement, Codebook, StopWords};
 use crate::content::Milled;
 pub use crate::error::{Error, Result};
+pub use crate::extra_file::ExtraFile;
 use crate::folding::{Folded, Folder, Folding, StoredWords};
 use crate::mapping::{BadLine, Mapped, Mapping, Told};
 use crate::partitions::{PARTITIONS, Partition};
@@ -68,6 +73,10 @@ pub struct Options {
     pub threads: NonZeroUsize,
     /// Folder for temporary files.
     pub scratch: PathBuf,
+    /// The file for bad lines, if they are to be listed.
+    pub rejects: Option<ExtraFile>,
+    /// The table for the origins of reviews, if it is to be written.
+    pub origins: Option<ExtraFile>,
 }
 
 /// A new dataset and its card.
@@ -91,23 +100,34 @@ const SAMPLE_BYTES_MAX: usize = 48 << 20;
 /// Partitions that are being folded take 1/`FOLDING_PART` of the memory. Words without a code take the same
 /// share.
 const FOLDING_PART: usize = 8;
+/// The origins of reviews take 1/`ORIGINS_PART` of the memory for stored reviews and rows.
+const ORIGINS_PART: usize = 4;
 /// Offsets in a partition are 32-bit integers.
 const FOLDING_BYTES_MAX: usize = 1 << 30;
 
-/// Makes a dataset of all lines, whose output was checked by [`Making::ready`]. Reports the positions of bad ones to `log`. Setting `interrupt` stops the
-/// work.
+/// Makes a dataset of all lines, whose output was checked by [`Making::ready`]. Reports the positions of bad ones to
+/// `log`, and writes all of them to the file for bad lines, also if too many lines are bad. Setting `interrupt` stops
+/// the work.
 pub fn run(
     reading: &Reading,
     making: &Making<'_>,
     options: &Options,
     interrupt: &AtomicBool,
     progress: &ProgressBars,
-    log: impl Write,
+    mut log: impl Write,
 ) -> Result<Made> {
     let scratch = Scratch::new(&options.scratch, options.memory_bytes / 8 * WAITING_EIGHTHS);
     let job = Job { reading, options, interrupt, stopped: AtomicBool::new(false), scratch: &scratch };
-    let mapped = job.map(progress)?;
-    let mapper = job.judged(&mapped, log)?;
+    let mut mapped = job.map(progress)?;
+    let rejects = job.rejects(&mut mapped)?;
+    let mapper = match job.judged(&mapped, &mut log) {
+        Err(refused @ Error::Lines(_)) => {
+            rejects.map_or(Ok(()), |rejects| rejects.publish(&mut log))?;
+            return Err(refused);
+        }
+        judged => judged?,
+    };
+    let origins = job.origins(&mut mapped)?;
     let codebook = mapped[0].codebook.clone();
     let spool = Mutex::new(Spool::create(&options.scratch)?);
     let (folded, rows) = job.fold(mapped, &codebook, making, &spool, progress)?;
@@ -144,11 +164,29 @@ pub fn run(
         is_interrupted: &|| interrupt.load(Ordering::Relaxed),
     };
     let (manifest, card) = making.make(&mut milled, seal, progress, |_| Ok(()))?;
+    rejects.map_or(Ok(()), |rejects| rejects.publish(&mut log))?;
+    origins.map_or(Ok(()), |(file, temporary)| file.publish(&temporary))?;
     Ok(Made { manifest, card })
 }
 
 /// Name of the run in the manifest. It replaces the URL of a run's folder, because there are no shards.
 const RUN: &str = "sentimill";
+
+/// Bad lines in a file that does not have its name yet.
+struct Written<'a> {
+    file: &'a ExtraFile,
+    temporary: TempPath,
+    n_lines: u64,
+}
+
+impl Written<'_> {
+    fn publish(self, mut log: impl Write) -> Result<()> {
+        self.file.publish(&self.temporary)?;
+        let lines =
+            if self.n_lines == 1 { "1 bad line is" } else { &format!("{} bad lines are", self.n_lines) };
+        writeln!(log, "sentimill: {lines} in {}", self.file.path().display()).map_err(Error::Log)
+    }
+}
 
 struct Job<'a> {
     reading: &'a Reading,
@@ -178,6 +216,12 @@ impl Job<'_> {
             threads,
             reviews: AtomicU64::new(0),
             seed: RandomState::new().hash_one(0),
+            collects_rejects: self.options.rejects.is_some(),
+            origins_bytes: self
+                .options
+                .origins
+                .as_ref()
+                .map(|_| self.scratch.held_max() / ORIGINS_PART / threads),
         };
         let (bar, begin) = (progress.reading(self.reading.bytes()), Instant::now());
         let mapped = self.in_threads(
@@ -193,8 +237,33 @@ impl Job<'_> {
         mapped
     }
 
+    /// Writes the bad lines to a file that does not have its name yet.
+    fn rejects(&self, mapped: &mut [Mapped]) -> Result<Option<Written<'_>>> {
+        let Some(file) = &self.options.rejects else { return Ok(None) };
+        let of_threads = mapped.iter_mut().filter_map(|part| part.rejects.take()).collect();
+        let temporary = rejects::write(of_threads, file, self.reading, self.scratch)?;
+        let n_lines = mapped.iter().map(|part| part.counts.bad()).sum();
+        Ok(Some(Written { file, temporary, n_lines }))
+    }
+
+    /// Writes the origins of all reviews to a file that does not have its name yet.
+    fn origins(&self, mapped: &mut [Mapped]) -> Result<Option<(&ExtraFile, TempPath)>> {
+        let Some(file) = &self.options.origins else { return Ok(None) };
+        let writing = origins::Writing {
+            file,
+            reading: self.reading,
+            format: &self.options.format,
+            scratch: self.scratch,
+            memory_bytes: self.options.memory_bytes / FOLDING_PART,
+            threads: self.options.threads,
+            is_interrupted: &|| self.interrupt.load(Ordering::Relaxed),
+        };
+        let of_threads = mapped.iter_mut().filter_map(|part| part.origins.take()).collect();
+        Ok(Some((file, writing.write(of_threads)?)))
+    }
+
     /// Sums the counts of all lines, and accepts or refuses the input.
-    fn judged(&self, mapped: &[Mapped], mut log: impl Write) -> Result<MapperCounts> {
+    fn judged(&self, mapped: &[Mapped], log: &mut impl Write) -> Result<MapperCounts> {
         let (mut counts, mut told) = (MapperCounts::default(), Told::default());
         let mut unrated = UnratedClasses::default();
         let mut beginning: Option<&(InputPlace, Vec<u8>)> = None;
@@ -208,7 +277,8 @@ impl Job<'_> {
         self.bad_lines(told).iter().try_for_each(|line| say(line))?;
         let beginning = beginning.map_or(&[][..], |(_, beginning)| beginning);
         let Options { format, bad_lines_max, .. } = self.options;
-        let of_lines = || cause::likely(&counts, beginning, format, &unrated);
+        let listing = "write them to a file with --rejects";
+        let of_lines = || cause::likely(&counts, beginning, format, &unrated, listing);
         let judged = judge(&counts, *bad_lines_max, || input::remedy(beginning).unwrap_or_else(of_lines));
         let dropped = match format.class_ratings() {
             Some(ratings) if judged.is_ok() => unrated.described(ratings),

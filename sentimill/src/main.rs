@@ -19,7 +19,7 @@ use program::exit::{self, Exit, chain, print, usage};
 use program::location::{Location, S3Url};
 use sentimill::arguments::Arguments;
 use sentimill::reading::{self, Reading, ReadingOptions};
-use sentimill::{Error, Options, run};
+use sentimill::{Error, ExtraFile, Options, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use store::S3Options;
@@ -49,6 +49,7 @@ fn main() -> ExitCode {
 
 fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let failed = |error: Error| (error.exit(), chain(&error));
+    let extra_file = |flag, path: Option<PathBuf>| path.map(|path| ExtraFile::ready(flag, path)).transpose();
     let threads = threads(&arguments);
     let s3 = arguments.s3.clone().unwrap_or_default();
     let inputs = [arguments.places, arguments.input].concat();
@@ -85,6 +86,8 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
         memory_bytes: arguments.memory,
         threads,
         scratch: env::temp_dir(),
+        rejects: extra_file("--rejects", arguments.rejects).map_err(failed)?,
+        origins: extra_file("--origins", arguments.origins).map_err(failed)?,
     };
     let reading = || -> Result<Reading, reading::Error> {
         let sources = reading::find(&inputs, &s3)?;

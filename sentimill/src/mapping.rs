@@ -16,8 +16,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use crate::codebook::{Agreement, Codebook, Coded};
 use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
 use crate::error::Result;
+use crate::origins::{Origins, StoredOrigins};
 use crate::partitions::{Partition, Partitions};
 use crate::reading::{InputEntry, InputPlace, Reading, What};
+use crate::rejects::{Rejects, StoredRejects};
 use crate::scratch::Scratch;
 
 /// Shared by all threads that map.
@@ -38,6 +40,10 @@ pub struct Mapping<'a> {
     pub reviews: AtomicU64,
     /// The seed of the check.
     pub seed: u64,
+    /// Whether bad lines are collected.
+    pub collects_rejects: bool,
+    /// The memory of a thread for the origins of reviews, if they are collected.
+    pub origins_bytes: Option<usize>,
 }
 
 /// Number of reviews between two updates of the progress by a thread.
@@ -59,6 +65,10 @@ pub struct Mapped {
     pub beginning: Option<(InputPlace, Vec<u8>)>,
     /// The codebook of all threads.
     pub codebook: Arc<Codebook>,
+    /// The bad lines, if they are collected.
+    pub rejects: Option<StoredRejects>,
+    /// The origins of reviews, if they are collected.
+    pub origins: Option<StoredOrigins>,
 }
 
 /// What was found in a source.
@@ -119,12 +129,28 @@ impl Mapping<'_> {
             held: vec![Held::default(); self.reading.sources().len()],
             beginning: None,
         };
+        let mut rejects = self.collects_rejects.then(|| Rejects::new(self.scratch));
+        let partitions = self.origins_bytes.map(|bytes| Partitions::holding(self.scratch, bytes));
+        let mut origins = partitions.map(Origins::new);
         let mut state = State::Sampling(Sample::new(self.agreement.dropped()));
         let read: Result<()> = self.reading.each(|entry| {
-            if let Some((text, stars)) = mapper.read(&entry) {
-                state.add(self, text, stars)?;
-                if mapper.counts.reviews.is_multiple_of(REVIEWS_SHOWN) {
-                    self.reviews.fetch_add(REVIEWS_SHOWN, Ordering::Relaxed);
+            if let Some(origins) = &mut origins {
+                origins.count(&entry);
+            }
+            match mapper.read(&entry) {
+                Ok((text, stars)) => {
+                    state.add(self, text, stars)?;
+                    if let Some(origins) = &mut origins {
+                        origins.add(text_hash(text), entry.place, entry.number)?;
+                    }
+                    if mapper.counts.reviews.is_multiple_of(REVIEWS_SHOWN) {
+                        self.reviews.fetch_add(REVIEWS_SHOWN, Ordering::Relaxed);
+                    }
+                }
+                Err(fate) => {
+                    if let Some(rejects) = rejects.as_mut().filter(|_| fate.is_bad()) {
+                        rejects.add(&entry, fate)?;
+                    }
                 }
             }
             Ok(())
@@ -137,7 +163,10 @@ impl Mapping<'_> {
         let unrated = reviews.unrated_classes();
         counts.invalid_utf8 = reviews.invalid_utf8();
         let Encoder { partitions, codebook, .. } = encoder;
-        Ok(Mapped { partitions: partitions.finish(), counts, told, unrated, held, beginning, codebook })
+        let rejects = rejects.map(Rejects::finish).transpose()?;
+        let origins = origins.map(Origins::finish);
+        let partitions = partitions.finish();
+        Ok(Mapped { partitions, counts, told, unrated, held, beginning, codebook, rejects, origins })
     }
 }
 
@@ -152,7 +181,7 @@ struct Mapper {
 
 impl Mapper {
     #[inline]
-    fn read(&mut self, entry: &InputEntry<'_>) -> Option<(&[u8], u8)> {
+    fn read(&mut self, entry: &InputEntry<'_>) -> std::result::Result<(&[u8], u8), Fate> {
         if self.counts.lines == 0 {
             let beginning = match entry.what {
                 What::Line(line) => cause::beginning(line),
@@ -163,20 +192,20 @@ impl Mapper {
         self.counts.lines += 1;
         let read = match entry.what {
             What::Line(line) => self.reviews.read(line),
-            What::Row { text, rating } => self.reviews.read_row(text, rating),
+            What::Row { text, rating } => self.reviews.read_row(text, rating.rating()),
         };
         match read {
             Ok((text, rating)) => {
                 self.counts.reviews += 1;
                 self.held[entry.place.source] = Held { any: true, lines: true, reviews: true };
-                Some((text, rating.stars()))
+                Ok((text, rating.stars()))
             }
             Err(fate) => {
                 let held = &mut self.held[entry.place.source];
                 held.any = true;
                 held.lines |= fate != Fate::Blank;
                 refuse(&mut self.counts, &mut self.told, fate, entry);
-                None
+                Err(fate)
             }
         }
     }
@@ -253,7 +282,10 @@ impl Sample {
         drop(self.dictionary);
         let mut encoder = Encoder {
             codebook,
-            partitions: Partitions::of_thread(mapping.scratch, mapping.threads),
+            partitions: Partitions::holding(
+                mapping.scratch,
+                mapping.scratch.held_max() / mapping.threads - mapping.origins_bytes.unwrap_or_default(),
+            ),
             seed: mapping.seed,
             words: self.words,
             found: Vec::new(),

@@ -46,9 +46,8 @@ pub struct Partition {
 }
 
 impl<'a> Partitions<'a> {
-    /// Empty partitions, for one of this number of threads.
-    pub fn of_thread(scratch: &'a Scratch, threads: usize) -> Self {
-        let held_max = scratch.held_max() / threads;
+    /// Empty partitions of a thread, with this maximum size in memory.
+    pub fn holding(scratch: &'a Scratch, held_max: usize) -> Self {
         let block_bytes = (held_max / PARTITIONS / 4).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
         let partitions = (0..PARTITIONS).map(|_| Partition::default()).collect();
         Self { scratch, partitions, block_bytes, held: 0, held_max }
@@ -151,6 +150,26 @@ impl Partition {
             each_whole(block, &mut visit)?;
         }
         Ok(())
+    }
+
+    /// Visits all its bytes in chunks of this size or of the rest of a block, without removing them.
+    pub fn each_chunk(
+        &self,
+        scratch: &Scratch,
+        chunk_bytes: usize,
+        mut visit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut bytes = Vec::new();
+        for extent in &self.extents {
+            let (mut at, end) = (extent.from, extent.from + extent.bytes as u64);
+            while at < end {
+                bytes.resize(chunk_bytes.min((end - at) as usize), 0);
+                scratch.read_at(&mut bytes, at)?;
+                visit(&bytes)?;
+                at += bytes.len() as u64;
+            }
+        }
+        self.blocks.iter().try_for_each(|block| visit(block))
     }
 
     /// Releases its memory.

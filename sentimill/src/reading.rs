@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use corpus::format::Format;
 use corpus::lines::{Line, LineContent};
-use corpus::review::Rating;
+use corpus::review::RatingValue;
 use input::{Compression, Fault, Form, Packed};
 
 pub use error::Error;
@@ -59,10 +59,12 @@ pub struct ReadingOptions {
 }
 
 /// A line or a row, and its position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct InputEntry<'a> {
     /// Its position.
     pub place: InputPlace,
+    /// Number of entries before it in its source, or in its group if the source is split into groups.
+    pub number: u64,
     /// Its content.
     pub what: What<'a>,
 }
@@ -72,14 +74,14 @@ pub struct InputEntry<'a> {
 pub struct InputPlace {
     /// Index of its source in [`Reading::sources`].
     pub source: usize,
-    /// Number of the group of members; 0 if the source is not split into groups.
+    /// Number of the range or the group of members; 0 if the source is not split into such groups.
     group: usize,
-    /// Offset in the source or group.
+    /// Offset in the source, or in the group of members.
     offset: u64,
 }
 
 /// The content of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What<'a> {
     /// A line of any format, or a row whose text exceeds the maximum length and is not stored either.
     Line(LineContent<'a>),
@@ -87,8 +89,8 @@ pub enum What<'a> {
     Row {
         /// Its text, if it is not null. It may not be UTF-8.
         text: Option<&'a [u8]>,
-        /// Its rating, if it is valid.
-        rating: Option<Rating>,
+        /// The value of its rating.
+        rating: RatingValue<'a>,
     },
 }
 
@@ -248,14 +250,22 @@ impl Reading {
             }
         };
         let part = self.part(source);
-        let mut visit =
-            |offset: u64, what: What<'_>| visit(InputEntry { place: InputPlace::at(number, offset), what });
         match piece {
             Piece::Range(range) => {
-                let mut visit = |line: Line<'_>| visit(line.offset, What::Line(line.content));
+                let mut lines = 0..;
+                let mut visit = |line: Line<'_>| {
+                    let place = InputPlace::in_group(number, range.number, line.offset);
+                    let before = lines.next().unwrap_or_default();
+                    visit(InputEntry { place, number: before, what: What::Line(line.content) })
+                };
                 range.each_line(&file, &part, &mut visit)
             }
-            Piece::RowGroup(group) => group.each_row(file, &part, &mut visit),
+            Piece::RowGroup(group) => {
+                let mut visit = |row: u64, what: What<'_>| {
+                    visit(InputEntry { place: InputPlace::at(number, row), number: row, what })
+                };
+                group.each_row(file, &part, &mut visit)
+            }
         }
     }
 
@@ -279,12 +289,14 @@ impl Reading {
         visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let source = &self.sources[file.source];
+        let mut lines = 0..;
         let mut visit = |line: Line<'_>| {
-            let place = InputPlace { source: file.source, group: group.number, offset: line.offset };
+            let place = InputPlace::in_group(file.source, group.number, line.offset);
             if place.is_first() && rows::is_beginning(line.content) {
                 return Err(Error::NoFile { input: source.name.clone() }.into());
             }
-            visit(InputEntry { place, what: What::Line(line.content) })
+            let number = lines.next().unwrap_or_default();
+            visit(InputEntry { place, number, what: What::Line(line.content) })
         };
         file.each_line(group, &self.part(source), &mut visit)
     }
@@ -298,6 +310,12 @@ impl Reading {
     pub fn offset(&self, place: InputPlace) -> u64 {
         let file = self.member_files.iter().find(|file| file.source == place.source);
         file.map_or(0, |file| file.bytes_before(place.group)) + place.offset
+    }
+
+    /// Whether a source is a table, whose offsets are numbers of rows.
+    pub fn has_rows(&self, source: usize) -> bool {
+        let is_of_rows = |(of, piece): &(usize, Piece)| *of == source && matches!(piece, Piece::RowGroup(_));
+        self.pieces.iter().any(is_of_rows)
     }
 
     /// The line numbers of lines at these ascending offsets of a source; `None` where the source cannot be read again, or
@@ -346,6 +364,16 @@ impl InputPlace {
     /// A position in a source that is not split into groups.
     pub(crate) fn at(source: usize, offset: u64) -> Self {
         Self { source, group: 0, offset }
+    }
+
+    /// A position in a range, or in a group of members.
+    pub(crate) fn in_group(source: usize, group: usize, offset: u64) -> Self {
+        Self { source, group, offset }
+    }
+
+    /// The range or group, and the offset.
+    pub(crate) fn within(self) -> (usize, u64) {
+        (self.group, self.offset)
     }
 
     fn is_first(self) -> bool {

@@ -133,6 +133,8 @@ fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: u
         memory_bytes,
         threads,
         scratch: folder.to_path_buf(),
+        rejects: None,
+        origins: None,
     };
     let reading_options = ReadingOptions { format, line_bytes_max: LINE_BYTES_MAX, threads };
     let reading = Reading::start(sources, &reading_options).unwrap();

@@ -17,8 +17,14 @@ pub fn beginning(line: LineContent<'_>) -> &[u8] {
 }
 
 /// The probable cause of many bad lines, and the remedy. A cause is stated only if it applies to more than half of
-/// the lines that are not blank.
-pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format, classes: &UnratedClasses) -> String {
+/// the lines that are not blank. `listing` is the remedy if no cause is known: how the program lists the lines.
+pub fn likely(
+    counts: &MapperCounts,
+    beginning: &[u8],
+    format: &Format,
+    classes: &UnratedClasses,
+    listing: &str,
+) -> String {
     if counts.lines == 0 {
         return "check that the program that writes it succeeded".to_owned();
     }
@@ -59,7 +65,7 @@ pub fn likely(counts: &MapperCounts, beginning: &[u8], format: &Format, classes:
         _ if is_most(counts.line_too_long) => {
             "most lines exceed the length limit; write one review per line".to_owned()
         }
-        _ => "print them with mapper --rejects".to_owned(),
+        _ => listing.to_owned(),
     }
 }
 
@@ -102,7 +108,7 @@ mod tests {
     use crate::format::{FieldPaths, Fields};
 
     fn likely_for(counts: MapperCounts, beginning: &[u8]) -> String {
-        likely(&counts, beginning, &Format::default(), &UnratedClasses::default())
+        likely(&counts, beginning, &Format::default(), &UnratedClasses::default(), "list them")
     }
 
     #[test]
@@ -130,7 +136,7 @@ mod tests {
     fn fields_are_named_as_a_user_passes_them() {
         let list: FieldPaths = r"summary,data.te\.xt".parse().unwrap();
         let format = Format::Json(Fields { text: list.0, rating: FieldPath::of("a.b") });
-        let cause = |counts| likely(&counts, b"{", &format, &UnratedClasses::default());
+        let cause = |counts| likely(&counts, b"{", &format, &UnratedClasses::default(), "");
         let no_text = MapperCounts { lines: 10, no_text: 9, ..MapperCounts::default() };
         assert_eq!(
             cause(no_text),
@@ -147,7 +153,7 @@ mod tests {
             MapperCounts { lines: 100, bad_line: 30, no_text: 40, bad_rating: 30, ..MapperCounts::default() },
             MapperCounts { lines: 1000, no_text: 60, reviews: 940, ..MapperCounts::default() },
         ] {
-            assert_eq!(likely_for(counts, b"["), "print them with mapper --rejects");
+            assert_eq!(likely_for(counts, b"["), "list them");
         }
     }
 
@@ -158,12 +164,12 @@ mod tests {
         classes.count("good");
         let bad_rating = MapperCounts { lines: 9, bad_rating: 1, reviews: 8, ..MapperCounts::default() };
         assert_eq!(
-            likely(&bad_rating, b"__label__1", &format, &classes),
+            likely(&bad_rating, b"__label__1", &format, &classes, ""),
             "classes without a rating: \"good\" 1; set their stars with --class-ratings=a=1,b=5,good=STARS"
         );
         let bad_line = MapperCounts { lines: 9, bad_line: 9, ..MapperCounts::default() };
         let none = UnratedClasses::default();
-        assert!(likely(&bad_line, b"{\"a", &format, &none).contains("--format json"));
-        assert!(likely(&bad_line, b"label", &format, &none).contains("__label__"));
+        assert!(likely(&bad_line, b"{\"a", &format, &none, "").contains("--format json"));
+        assert!(likely(&bad_line, b"label", &format, &none, "").contains("__label__"));
     }
 }

@@ -48,6 +48,34 @@ impl Format {
     }
 }
 
+impl Format {
+    /// The settings that find the text in a line, as names of flags and their values.
+    pub fn of_texts(&self) -> Vec<(&'static str, String)> {
+        let format = ("format", self.name().to_string());
+        match self {
+            Self::Json(fields) => {
+                let paths: Vec<_> = fields.text.iter().map(ToString::to_string).collect();
+                vec![format, ("text-field", paths.join(","))]
+            }
+            Self::PolarityCsv { with_title, .. } => vec![format, ("with-title", with_title.to_string())],
+            Self::FastText { .. } => vec![format],
+        }
+    }
+
+    /// A format that finds the same texts; the inverse of [`Format::of_texts`]. `None` if a setting is missing or
+    /// unknown.
+    pub fn with_texts<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Self> {
+        let name: FormatName = setting("format")?.parse().ok()?;
+        let mut asked = Asked { name, ..Asked::default() };
+        match name {
+            FormatName::Json => asked.text_field = Some(setting("text-field")?.parse().ok()?),
+            FormatName::PolarityCsv => asked.with_title = setting("with-title")?.parse().ok()?,
+            FormatName::FastText => {}
+        }
+        asked.format().ok()
+    }
+}
+
 impl Default for Format {
     fn default() -> Self {
         Self::Json(Fields::default())
@@ -305,6 +333,23 @@ mod tests {
             Asked { preset: "yelp".parse().ok(), rating_field: "useful".parse().ok(), ..Asked::default() };
         assert_eq!(asked.format(), Ok(Format::Json(Fields::named("text", "useful"))));
         assert_eq!(Asked::default().format(), Ok(Format::default()));
+    }
+
+    #[test]
+    fn the_settings_of_texts_survive_the_round_trip() {
+        let ratings = ClassRatings::default();
+        for format in [
+            Format::Json(Fields { text: r"a\.b,c.d".parse::<FieldPaths>().unwrap().0, ..Fields::default() }),
+            Format::PolarityCsv { ratings: ratings.clone(), with_title: true },
+            Format::FastText { ratings },
+        ] {
+            let settings = format.of_texts();
+            let setting =
+                |name: &str| settings.iter().find(|(key, _)| *key == name).map(|(_, value)| &value[..]);
+            assert_eq!(Format::with_texts(setting), Some(format));
+        }
+        assert_eq!(Format::with_texts(|_| None), None);
+        assert_eq!(Format::with_texts(|_| Some("other")), None);
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod literal;
 mod objects;
 mod polarity_csv;
 pub mod record;
+pub mod rejects;
 pub mod review;
 pub mod settings;
 mod settings_record;

@@ -57,6 +57,28 @@ pub enum Reject {
     BadRating,
 }
 
+/// A value in a column of ratings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RatingValue<'a> {
+    /// Null.
+    Missing,
+    /// A number.
+    Number(f64),
+    /// A text, which may not be UTF-8.
+    Text(&'a [u8]),
+}
+
+impl RatingValue<'_> {
+    /// The rating, if the value is one.
+    pub fn rating(self) -> Option<Rating> {
+        match self {
+            Self::Missing => None,
+            Self::Number(number) => Rating::from_number(number),
+            Self::Text(text) => str::from_utf8(text).ok().and_then(Rating::from_text),
+        }
+    }
+}
+
 /// Parses lines one by one and reuses its memory.
 #[derive(Debug)]
 pub struct ReviewParser {

@@ -31,12 +31,15 @@
 
 mod encode;
 mod error;
+pub mod origins;
+mod reader;
 mod rows;
 mod schema;
 mod verify;
 mod writer;
 
 pub use error::{Error, Result};
+pub use reader::TableReader;
 pub use rows::{BYTES_MAX, ROWS_MAX, Rows, Value};
 pub use schema::{Column, Kind, Schema};
 pub use verify::verify;

@@ -89,7 +89,7 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>> {
 }
 
 /// Reads the rows of a row group.
-fn read(schema: &Schema, group: &dyn RowGroupReader, n_rows: usize) -> ParquetResult<Rows> {
+pub(crate) fn read(schema: &Schema, group: &dyn RowGroupReader, n_rows: usize) -> ParquetResult<Rows> {
     let mut rows = Vec::new();
     for (number, (column, empty)) in schema.columns().iter().zip(Rows::of(schema).columns()).enumerate() {
         let is_list = matches!(column.kind(), Kind::ListOfU16 | Kind::ListOfU32);

@@ -20,6 +20,8 @@ const RANGES_A_THREAD: u64 = 8;
 /// A byte range of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
+    /// Number of ranges before it.
+    pub number: usize,
     pub start: u64,
     /// Exclusive end.
     pub end: u64,
@@ -36,7 +38,7 @@ pub(super) fn range_bytes(bytes: u64, threads: u64) -> u64 {
 pub(super) fn cut(file_bytes: u64, range_bytes: u64) -> impl Iterator<Item = Range> {
     (0..file_bytes.div_ceil(range_bytes)).map(move |number| {
         let start = number * range_bytes;
-        Range { start, end: file_bytes.min(start + range_bytes), file_bytes }
+        Range { number: number as usize, start, end: file_bytes.min(start + range_bytes), file_bytes }
     })
 }
 
@@ -67,7 +69,7 @@ struct Window<'a> {
 
 impl Read for Window<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let Range { start, end, file_bytes } = self.range;
+        let Range { start, end, file_bytes, .. } = self.range;
         let most = if self.at < end {
             end - self.at
         } else if self.end.meet(end - start) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use corpus::format::{FieldPath, Format};
 use corpus::lines::{LineContent, is_blank};
-use corpus::review::Rating;
+use corpus::review::RatingValue;
 use parquet::basic::{LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
@@ -113,9 +113,11 @@ impl RowGroup {
             }
             let rows = at_once.min(self.n_rows - read);
             guarded(|| columns.read(rows)).map_err(damaged)?;
+            let mut ratings = columns.ratings();
             let mut visit_row = |row: usize, text: Option<&[u8]>| {
                 let number = self.first_row + (read + row) as u64;
-                visit_row(number, text, columns.ratings[row], part.line_bytes_max, visit)
+                let rating = ratings.next().unwrap_or(RatingValue::Missing);
+                visit_row(number, text, rating, part.line_bytes_max, visit)
             };
             if let [texts] = &columns.texts[..] {
                 let mut texts = texts.values().map(|text| text.map(ByteArray::data)).enumerate();
@@ -149,7 +151,7 @@ impl RowGroup {
 fn visit_row<E>(
     number: u64,
     text: Option<&[u8]>,
-    rating: Option<Rating>,
+    rating: RatingValue<'_>,
     line_bytes_max: usize,
     visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -167,8 +169,8 @@ fn visit_row<E>(
 struct Columns {
     texts: Vec<Column<ByteArrayType>>,
     rating: RatingColumn,
-    /// The ratings of the last rows read.
-    ratings: Vec<Option<Rating>>,
+    /// The ratings of the last rows read, if they are numbers.
+    numbers: Vec<Option<f64>>,
 }
 
 /// A column of ratings, by physical type.
@@ -201,27 +203,35 @@ impl Columns {
             ColumnReader::ByteArrayColumnReader(reader) => RatingColumn::Bytes(Column::of(reader, of)),
             _ => return Err(unexpected(of)),
         };
-        Ok(Self { texts, rating, ratings: Vec::new() })
+        Ok(Self { texts, rating, numbers: Vec::new() })
     }
 
     /// Reads this number of rows, which exist unless the file is damaged.
     fn read(&mut self, rows: usize) -> ParquetResult<()> {
-        let whole = |stars: i64| u8::try_from(stars).ok().and_then(Rating::new);
-        let spelled = |text: &ByteArray| str::from_utf8(text.data()).ok().and_then(Rating::from_text);
         self.texts.iter_mut().try_for_each(|text| text.read(rows))?;
-        self.ratings.clear();
-        let ratings = &mut self.ratings;
+        self.numbers.clear();
+        let numbers = &mut self.numbers;
         match &mut self.rating {
-            RatingColumn::Int32(column) => column.read_as(rows, |&stars| whole(stars.into()), ratings),
-            RatingColumn::Int64(column) => column.read_as(rows, |&stars| whole(stars), ratings),
-            RatingColumn::Float(column) => {
-                column.read_as(rows, |&stars| Rating::from_number(stars.into()), ratings)
-            }
-            RatingColumn::Double(column) => {
-                column.read_as(rows, |&stars| Rating::from_number(stars), ratings)
-            }
-            RatingColumn::Bytes(column) => column.read_as(rows, spelled, ratings),
+            RatingColumn::Int32(column) => column.read_numbers(rows, |&stars| stars.into(), numbers),
+            RatingColumn::Int64(column) => column.read_numbers(rows, |&stars| stars as f64, numbers),
+            RatingColumn::Float(column) => column.read_numbers(rows, |&stars| stars.into(), numbers),
+            RatingColumn::Double(column) => column.read_numbers(rows, |&stars| stars, numbers),
+            RatingColumn::Bytes(column) => column.read(rows),
         }
+    }
+
+    /// The ratings of the last rows read.
+    fn ratings(&self) -> impl Iterator<Item = RatingValue<'_>> {
+        let numbers =
+            self.numbers.iter().map(|&number| number.map_or(RatingValue::Missing, RatingValue::Number));
+        let texts = match &self.rating {
+            RatingColumn::Bytes(column) => Some(column.values()),
+            _ => None,
+        };
+        numbers.chain(texts.into_iter().flatten().map(|value| match value {
+            Some(value) => RatingValue::Text(value.data()),
+            None => RatingValue::Missing,
+        }))
     }
 }
 
@@ -269,14 +279,14 @@ impl<T: DataType> Column<T> {
         self.levels.iter().map(move |&level| if level == self.full_level { values.next() } else { None })
     }
 
-    fn read_as(
+    fn read_numbers(
         &mut self,
         rows: usize,
-        rating: impl Fn(&T::T) -> Option<Rating>,
-        ratings: &mut Vec<Option<Rating>>,
+        number: impl Fn(&T::T) -> f64,
+        numbers: &mut Vec<Option<f64>>,
     ) -> ParquetResult<()> {
         self.read(rows)?;
-        ratings.extend(self.values().map(|value| value.and_then(&rating)));
+        numbers.extend(self.values().map(|value| value.map(&number)));
         Ok(())
     }
 }

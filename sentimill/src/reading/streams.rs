@@ -60,6 +60,8 @@ struct Queue {
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     source: usize,
+    /// Number of lines of the source before it.
+    first: u64,
     bytes: Vec<u8>,
     lines: Vec<BatchLine>,
 }
@@ -210,17 +212,19 @@ impl Shared {
         let stream = Counted { stream: source.stream().map_err(unreadable)?, state: &self.state };
         let mut lines = LineReader::new(input::of(stream).map_err(unreadable)?, self.line_bytes_max);
         let Some(mut batch) = self.spent() else { return Ok(()) };
-        batch.begin(number);
+        let mut n_lines = 0;
+        batch.begin(number, n_lines);
         while let Some(line) = lines.next_line().map_err(unreadable)? {
             if line.offset == 0 && rows::is_beginning(line.content) {
                 return Err(Error::NoFile { input: source.name.clone() });
             }
             batch.push(line);
+            n_lines += 1;
             if batch.is_full() {
                 self.pass_on(batch);
                 let Some(spent) = self.spent() else { return Ok(()) };
                 batch = spent;
-                batch.begin(number);
+                batch.begin(number, n_lines);
             }
         }
         self.pass_on(batch);
@@ -264,8 +268,9 @@ impl Drop for LeaveOnPanic<'_> {
 }
 
 impl Batch {
-    fn begin(&mut self, source: usize) {
+    fn begin(&mut self, source: usize, first: u64) {
         self.source = source;
+        self.first = first;
         self.bytes.clear();
         self.lines.clear();
     }
@@ -293,7 +298,7 @@ impl Batch {
         visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut rest = &self.bytes[..];
-        for line in &self.lines {
+        for (number, line) in (self.first..).zip(&self.lines) {
             let content = match line.content {
                 BatchContent::TooLong { bytes, blank } => LineContent::TooLong { bytes, blank },
                 BatchContent::Bytes(bytes) => {
@@ -302,7 +307,8 @@ impl Batch {
                     LineContent::Bytes(content)
                 }
             };
-            visit(InputEntry { place: InputPlace::at(self.source, line.offset), what: What::Line(content) })?;
+            let place = InputPlace::at(self.source, line.offset);
+            visit(InputEntry { place, number, what: What::Line(content) })?;
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ impl From<What<'_>> for OwnedWhat {
             What::Line(LineContent::TooLong { bytes, blank }) => Self::TooLong(bytes, blank),
             What::Row { text, rating } => Self::Row(
                 text.map(|text| String::from_utf8_lossy(text).into_owned()),
-                rating.map(Rating::stars),
+                rating.rating().map(corpus::review::Rating::stars),
             ),
         }
     }

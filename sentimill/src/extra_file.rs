@@ -1,0 +1,112 @@
+//! A file that a run writes in addition to the dataset. It gets its name when it is complete, and never
+//! overwrites another file.
+
+use std::fs::Permissions;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use program::place::{check_folder, folder_of};
+use store::naming::{give_name, make_folder, sync_folder};
+use tempfile::{NamedTempFile, TempPath};
+
+use crate::error::{Error, Result};
+
+/// The path of such a file, and the flag that names it.
+#[derive(Clone, Debug)]
+pub struct ExtraFile {
+    flag: &'static str,
+    path: PathBuf,
+}
+
+impl ExtraFile {
+    /// Checks, before any work is done, that the file can be written: its folder or the parent of the folder exists and
+    /// is writable, and there is no file with this name.
+    pub fn ready(flag: &'static str, path: PathBuf) -> Result<Self> {
+        let file = Self { flag, path };
+        if file.path.symlink_metadata().is_ok() {
+            return Err(file.occupied());
+        }
+        let mut folder = folder_of(&file.path);
+        if !folder.exists() {
+            folder = folder_of(folder);
+        }
+        check_folder(folder, flag)?;
+        tempfile::tempfile_in(folder).map_err(|source| file.failed(source))?;
+        Ok(file)
+    }
+
+    /// The path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Creates a file with a temporary name in the folder. It is deleted when the returned value is dropped.
+    pub fn temporary(&self) -> Result<NamedTempFile> {
+        // The user's umask applies, as for any new file.
+        let mut builder = tempfile::Builder::new();
+        let builder = builder.prefix(".sentimill-").permissions(Permissions::from_mode(0o666));
+        let folder = folder_of(&self.path);
+        make_folder(folder).and_then(|()| builder.tempfile_in(folder)).map_err(|source| self.failed(source))
+    }
+
+    /// Returns a temporary name in the folder, for a writer that creates the file itself. The file is deleted when
+    /// the returned value is dropped.
+    pub fn temporary_path(&self) -> Result<TempPath> {
+        let path = self.temporary()?.into_temp_path();
+        std::fs::remove_file(&path).map_err(|source| self.failed(source))?;
+        Ok(path)
+    }
+
+    /// Gives a complete file, which is synced, its name.
+    pub fn publish(&self, file: &TempPath) -> Result<()> {
+        give_name(file, &self.path).map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => self.occupied(),
+            _ => self.failed(source),
+        })?;
+        sync_folder(folder_of(&self.path)).map_err(|source| self.failed(source))
+    }
+
+    /// The error of a failed write.
+    pub fn failed(&self, source: io::Error) -> Error {
+        Error::ExtraFile { flag: self.flag, path: self.path.clone(), source }
+    }
+
+    /// The error of a file that differs from what was written.
+    pub fn damaged(&self, found: String) -> Error {
+        Error::ExtraFileDiffers { flag: self.flag, path: self.path.clone(), found }
+    }
+
+    fn occupied(&self) -> Error {
+        Error::Occupied { flag: self.flag, path: self.path.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn an_existing_file_is_refused_before_and_after_the_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("extra");
+        let file = ExtraFile::ready("--extra", path.clone()).unwrap();
+        let mut temporary = file.temporary().unwrap();
+        temporary.write_all(b"new").unwrap();
+
+        fs::write(&path, "old").unwrap();
+
+        let expected = format!(
+            "--extra {}: already exists; nothing was changed: move it away or choose another --extra",
+            path.display()
+        );
+        assert_eq!(file.publish(&temporary.into_temp_path()).unwrap_err().to_string(), expected);
+        assert_eq!(ExtraFile::ready("--extra", path.clone()).unwrap_err().to_string(), expected);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the temporary file is deleted");
+        assert!(ExtraFile::ready("--extra", folder.path().join("no/such/file")).is_err());
+    }
+}
