@@ -494,6 +494,12 @@ pub struct Report {
     /// An existing report is replaced. Any other file is refused, and so is an existing object in S3.
     #[arg(long, short, value_name = "FILE", default_value = "report.html", value_parser = PathBufValueParser::new().try_map(Location::of_file))]
     pub out: Location,
+    /// Show where the most wrong reviews come from
+    ///
+    /// A table of `sentimill --origins`, or several. For each of the most wrong rows, the report shows file and line of its
+    /// first reviews, and their original text if the file can be read there, plain or compressed.
+    #[arg(long, value_name = "FILE", num_args = 1, value_parser = PathBufValueParser::new().try_map(local_path))]
+    pub origins: Vec<PathBuf>,
     /// Storage.
     #[command(flatten)]
     pub storage: Storage,

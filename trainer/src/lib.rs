@@ -14,6 +14,7 @@
 mod checkpoint;
 mod error;
 mod ffi;
+mod origins;
 mod places;
 mod remote;
 mod tell;

@@ -7,10 +7,12 @@
 mod chart;
 mod html;
 mod numbers;
+mod origins;
 mod page;
 mod run;
 mod sections;
 
 pub use self::numbers::whole;
+pub use self::origins::{Origins, ReviewOrigin, RowOrigins};
 pub use self::page::{BEGIN as PAGE_BEGIN, page};
 pub use self::run::Run;

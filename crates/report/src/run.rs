@@ -8,6 +8,7 @@ use dataset::sha256;
 use serde::de::DeserializeOwned;
 
 use crate::numbers::counted;
+use crate::origins::Origins;
 use batches::Part;
 use runs::training::RankTimes;
 use runs::training::{
@@ -44,6 +45,8 @@ pub struct Run {
     pub tested: Option<(Part, Metrics)>,
     /// Further results of the evaluation.
     pub evaluation: Option<EvaluationRecord>,
+    /// Where the reviews of the most wrong rows come from, if that is known.
+    pub origins: Origins,
     /// Scores of the evaluation.
     pub scores: Option<Vec<RowScore>>,
     /// Whether the model exists.

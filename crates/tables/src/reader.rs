@@ -91,7 +91,7 @@ mod tests {
         // Two of the hashes are negative as signed numbers.
         for hashes in [[1, 5], [7, 1 << 63], [u64::MAX - 1, u64::MAX]] {
             let mut rows = Rows::of(&schema());
-            hashes.map(|hash| rows.push(&[Value::Number(hash), Value::Text(b"x.json")]));
+            hashes.into_iter().for_each(|hash| rows.push(&[Value::Number(hash), Value::Text(b"x.json")]));
             table.write(rows).unwrap();
         }
         table.finish().unwrap();

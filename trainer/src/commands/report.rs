@@ -7,6 +7,7 @@ use std::path::Path;
 use super::out::check_place;
 use crate::arguments::Report;
 use crate::error::{Error, Result};
+use crate::origins;
 use crate::remote::{self, NewObject};
 use crate::tell::tell;
 use program::location::Location;
@@ -26,6 +27,10 @@ pub fn report(arguments: &Report) -> Result<()> {
         Location::S3(_) => Ok(()),
     })?;
     let mut read = runs.iter().map(|run| read_run(run, &s3)).collect::<Result<Vec<_>>>()?;
+    if !arguments.origins.is_empty() {
+        let (n_found, n_rows) = origins::find(&arguments.origins, &mut read)?;
+        tell(&format!("the origins of {n_found} of {n_rows} most wrong rows were found"));
+    }
     name_apart(&mut read);
     let page = page(&read);
     match place {

@@ -5,6 +5,7 @@
 mod browser;
 #[path = "../command/mod.rs"]
 mod command;
+mod origins;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,8 @@
 use super::section;
 use crate::chart::color;
 use crate::html::Html;
-use crate::numbers::{percent, whole};
+use crate::numbers::{counted, percent, whole};
+use crate::origins::{ReviewOrigin, RowOrigins};
 use crate::page::run_name;
 use crate::run::Run;
 use runs::training::{EvaluationRecord, WrongRow};
@@ -76,7 +77,27 @@ fn wrong_row(run: &Run, record: &EvaluationRecord, row: &WrongRow, html: &mut Ht
             html.leaf("span", &[("class", "place")], &format!("row {}", whole(row.row)));
         });
         html.class("p", "review", |html| words(record, row, html));
+        if let Some(origins) = row.hash.as_ref().and_then(|hash| run.origins.get(hash)) {
+            of_reviews(origins, html);
+        }
     });
+}
+
+/// The places of the first reviews of a row, with their texts before cleaning.
+fn of_reviews(origins: &RowOrigins, html: &mut Html) {
+    for ReviewOrigin { file, line, text } in &origins.first {
+        html.class("p", "origin", |html| {
+            html.leaf("span", &[("class", "place")], &format!("{file}:{line}"));
+            match text {
+                Some(text) => html.leaf("q", &[], text),
+                None => html.leaf("span", &[("class", "quiet")], "not readable there now"),
+            }
+        });
+    }
+    let others = origins.n_reviews.saturating_sub(origins.first.len() as u64);
+    if others > 0 {
+        html.paragraph("origin quiet", &format!("and {} more", counted(others, "review")));
+    }
 }
 
 /// The ratings of a text, `5★` or `1★ ×3, 5★`.

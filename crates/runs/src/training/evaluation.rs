@@ -54,6 +54,9 @@ pub struct WrongRow {
     pub score: f32,
     /// Number of reviews per rating.
     pub votes: [u32; 5],
+    /// The hash of the row's text, as 16 hexadecimal digits; `None` in folders of earlier versions.
+    #[serde(default)]
+    pub hash: Option<String>,
     /// The row's words; `None` for a word that is not in the vocabulary.
     pub words: Vec<Option<String>>,
 }
@@ -71,6 +74,7 @@ pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &Scores) -> Result<V
         predicted,
         score,
         votes: [0; 5],
+        hash: None,
         words: Vec::new(),
     };
     let mut wrong: Vec<WrongRow> = match scores {
@@ -106,7 +110,8 @@ pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &Scores) -> Result<V
     let with_words = wrong.into_iter().map(|wrong| {
         rows.read(wrong.row, &mut row)?;
         let words = row.tokens.iter().map(word).collect();
-        Ok(WrongRow { votes: row.votes.0, words, ..wrong })
+        let hash = Some(format!("{:016x}", row.hash));
+        Ok(WrongRow { votes: row.votes.0, hash, words, ..wrong })
     });
     with_words.collect()
 }
