@@ -10,21 +10,19 @@ use std::path::PathBuf;
 
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use corpus::format::{FieldPaths, Preset};
 use program::location::Location;
 use program::place::local_path;
-use program::size::parse_size;
 use runs::recipe::limits::{BATCH, CANDIDATES, SIZE};
 
 pub use self::groups::{
-    ClassifierCompute, Computing, LstmFlags, Optimisation, PretrainingCompute, Running, Storage,
+    ClassifierCompute, Computing, Lines, LstmFlags, Optimisation, PretrainingCompute, Running, Storage,
     TrainingFlags,
 };
 pub use self::names::{
-    ClassWeight, ComputeName, DecayName, DeviceName, LineFormat, LossName, OptimizerName, PoolName,
-    PosWeight, PrecisionName, RecipeName, RowWeightName,
+    CalibrateName, ClassWeight, ComputeName, DecayName, DeviceName, LineFormat, LossName, OptimizerName,
+    PoolName, PosWeight, PrecisionName, RecipeName, RowWeightName, ThresholdText,
 };
-use self::numbers::{share, whole};
+use self::numbers::{at_least, share, whole};
 
 const MORE: &str = "--help shows all options and examples.";
 
@@ -67,6 +65,14 @@ Examples:
 
   echo 'a good book' | trainer predict reviews.model --format text
       Classify one text per line from standard input";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  trainer explain reviews.model 'a good book, but the cover was torn'
+      Show the words that spoke for the predicted label, and against it
+
+  trainer explain reviews.model --input new.json.gz --json > explained.jsonl
+      Explain the predictions for a file, one JSON object per line";
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -120,6 +126,13 @@ pub enum Command {
     /// Compressed files are decompressed. A line that cannot be classified has `error` in its object.
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = PREDICT_EXAMPLES)]
     Predict(Predict),
+    /// Show the words that spoke for and against each prediction
+    ///
+    /// The method is occlusion: the weight of a word is the change of the log-odds of the predicted label if every
+    /// occurrence of the word is replaced by the unknown word. A positive weight speaks for the label. With fit --loss
+    /// rating, it is the change of the rating.
+    #[command(after_help = MORE, after_long_help = EXPLAIN_EXAMPLES)]
+    Explain(Explain),
     /// Write a model folder with files for other programs
     ///
     /// The folder contains weights under the parameter names of PyTorch, the vocabulary, and predict.py.
@@ -143,6 +156,7 @@ impl Command {
             Self::Pretrain(pretrain) => pretrain.training.quiet,
             Self::Evaluate(Evaluate { quiet, .. })
             | Self::Predict(Predict { quiet, .. })
+            | Self::Explain(Explain { quiet, .. })
             | Self::Export(Export { quiet, .. })
             | Self::Report(Report { quiet, .. }) => *quiet,
             Self::Launch(_) => false,
@@ -264,6 +278,29 @@ pub struct Fit {
     /// macro F1 if few rows have a class. Requires --loss label.
     #[arg(long, value_name = "WEIGHTS", hide_short_help = true, help_heading = "Model")]
     pub class_weight: Option<ClassWeight>,
+    /// Threshold of label 1 [default: 0.5]
+    ///
+    /// A probability above 0 and below 1: a row with a higher probability has label 1. f1 or accuracy: the threshold with
+    /// the highest F1 or accuracy on the validation split. The threshold is kept in the model. The choice of the best
+    /// epoch does not depend on it.
+    #[arg(long, value_name = "VALUE", hide_short_help = true, help_heading = "Model")]
+    pub threshold: Option<ThresholdText>,
+    /// Calibration of probabilities: none, temperature or platt [default: none]
+    ///
+    /// temperature: the log-odds are divided by one number, which changes no label. platt: the log-odds are multiplied by
+    /// one number, and another one is added. The numbers with the highest likelihood on the validation split are kept in
+    /// the model. With few validation rows, temperature is safer.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "NAME",
+        default_value_t = CalibrateName::None,
+        hide_short_help = true,
+        hide_possible_values = true,
+        hide_default_value = true,
+        help_heading = "Model"
+    )]
+    pub calibrate: CalibrateName,
     /// Optimizer and learning rate.
     #[command(flatten)]
     pub optimisation: Optimisation,
@@ -361,6 +398,9 @@ pub struct Evaluate {
     /// Pass the --test-fraction of fit to evaluate the same test split.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub test_fraction: Option<f64>,
+    /// Print tables in place of JSON
+    #[arg(long)]
+    pub text: bool,
     /// Number of rows per batch
     #[arg(
         long,
@@ -398,39 +438,9 @@ pub struct Predict {
     /// s3://bucket/name: the object with this name, or all objects below it.
     #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub files: Vec<Location>,
-    /// Format of lines
-    ///
-    /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a
-    /// rating.
-    #[arg(long, value_name = "NAME", default_value = "json", help_heading = "Input")]
-    pub format: LineFormat,
-    /// Field names of a known JSON source
-    ///
-    /// amazon2014, amazon2018, amazon2023 or yelp.
-    #[arg(long, value_name = "NAME", help_heading = "Input")]
-    pub preset: Option<Preset>,
-    /// JSON fields of the text [default: reviewText]
-    ///
-    /// As in sentimill: summary,reviewText joins two fields, data.text leads into an object.
-    #[arg(long, value_name = "LIST", help_heading = "Input")]
-    pub text_field: Option<FieldPaths>,
-    /// polarity-csv: also read the title column
-    ///
-    /// The title is prepended to the text.
-    #[arg(long, help_heading = "Input")]
-    pub with_title: bool,
-    /// Maximum line length [default: 4MiB]
-    ///
-    /// For a longer line, `error` is `line_too_long`.
-    #[arg(
-        long,
-        value_name = "SIZE",
-        default_value = "4MiB",
-        hide_default_value = true,
-        value_parser = parse_size,
-        help_heading = "Input"
-    )]
-    pub line_bytes_max: u64,
+    /// Format of lines.
+    #[command(flatten)]
+    pub lines: Lines,
     /// Number of texts per batch
     #[arg(
         long,
@@ -447,6 +457,50 @@ pub struct Predict {
     /// Print errors only
     ///
     /// The predictions are printed; warnings and progress are not.
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Device.
+    #[command(flatten)]
+    pub computing: Computing,
+    /// Backend.
+    #[command(flatten)]
+    pub backend: ClassifierCompute,
+}
+
+/// Flags of explanations.
+#[derive(Clone, Debug, Args)]
+pub struct Explain {
+    /// Model folder, or the training folder that contains it
+    #[arg(value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub model: Location,
+    /// Text to explain [default: lines of standard input]
+    #[arg(value_name = "TEXT", conflicts_with_all = ["input", "format", "preset", "text_field", "with_title"])]
+    pub text: Option<String>,
+    /// File of lines, also more than once
+    ///
+    /// s3://bucket/name: the object with this name, or all objects below it. -: standard input.
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_parser = PathBufValueParser::new().try_map(Location::of_folder),
+        help_heading = "Input"
+    )]
+    pub input: Vec<Location>,
+    /// Format of lines.
+    #[command(flatten)]
+    pub lines: Lines,
+    /// Maximum number of words for the label, and against it
+    #[arg(long, value_name = "N", default_value = "5", value_parser = at_least::<usize>(1))]
+    pub top: usize,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    /// Storage.
+    #[command(flatten)]
+    pub storage: Storage,
+    /// Print errors only
+    ///
+    /// The explanations are printed; warnings and progress are not.
     #[arg(long, short)]
     pub quiet: bool,
     /// Device.

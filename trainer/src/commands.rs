@@ -4,6 +4,7 @@
 mod classes;
 mod device;
 mod evaluate;
+mod explain;
 mod export;
 mod fit;
 mod init;
@@ -21,6 +22,7 @@ mod summary;
 mod training;
 
 pub use evaluate::evaluate;
+pub use explain::explain;
 pub use export::export;
 pub use fit::fit;
 pub use launch::launch;

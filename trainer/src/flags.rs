@@ -9,7 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use program::location::Location;
 
 use crate::arguments::{
-    Arguments, Command, Computing, DecayName, DeviceName, Fit, LossName, LstmFlags, Optimisation,
+    Arguments, Command, Computing, DecayName, DeviceName, Explain, Fit, LossName, LstmFlags, Optimisation,
     OptimizerName, Predict, Pretrain, Report, TrainingFlags,
 };
 use crate::defaults::Defaults;
@@ -83,16 +83,21 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     let idle = match &arguments.command {
         Command::Fit(fit) => {
             let is_other = !matches!(fit.loss, LossName::Label);
-            let loss = ["pos_weight", "class_weight"].map(|id| idle(id, is_other, "--loss label"));
             let is_untested = fit.test.is_none() && fit.test_fraction == 0.0;
-            let test_every = idle("test_every", is_untested, "a test split");
-            [&loss[..], &[test_every], &of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
+            let of_fit = vec![
+                idle("pos_weight", is_other, "--loss label"),
+                idle("class_weight", is_other, "--loss label"),
+                idle("calibrate", matches!(fit.loss, LossName::Rating), "--loss label or five-ratings"),
+                idle("test_every", is_untested, "a test split"),
+            ];
+            [of_fit, of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
         }
         Command::Pretrain(pretrain) => {
             of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
         }
         Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
         Command::Predict(predict) => of_computing(&predict.computing),
+        Command::Explain(explain) => of_computing(&explain.computing),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
     let is_of_s3 = is_any_in_s3(locations(&arguments.command).into_iter());
@@ -130,6 +135,7 @@ fn locations(command: &Command) -> Vec<&Location> {
         }
         Command::Evaluate(evaluate) => std::iter::once(&evaluate.model).chain(&evaluate.datasets).collect(),
         Command::Predict(Predict { model, files, .. }) => std::iter::once(model).chain(files).collect(),
+        Command::Explain(Explain { model, input, .. }) => std::iter::once(model).chain(input).collect(),
         Command::Export(export) => std::iter::once(&export.model).chain(&export.out).collect(),
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
         Command::Launch(_) => Vec::new(),
@@ -207,6 +213,7 @@ mod tests {
             ("--test-every --test-fraction 0", "--test-every", "a test split"),
             ("--loss five-ratings --pos-weight balanced", "--pos-weight", "--loss label"),
             ("--loss rating --class-weight balanced", "--class-weight", "--loss label"),
+            ("--loss rating --calibrate platt", "--calibrate", "--loss label or five-ratings"),
             ("--optimizer adam --momentum 0.5", "--momentum", "--optimizer sgd"),
             ("--optimizer adamw --momentum 0.9", "--momentum", "--optimizer sgd"),
             ("--decay constant --decay-epochs 2", "--decay-epochs", "--decay step"),
@@ -235,6 +242,7 @@ mod tests {
         for flags in [
             "",
             "--loss label --pos-weight 2",
+            "--loss five-ratings --calibrate temperature --threshold 0.3",
             "--optimizer sgd --momentum 0.5",
             "--decay step --decay-epochs 2 --decay-factor 0.5",
             "--warm-up 100 --batch 64 --base-batch 32",
@@ -284,7 +292,10 @@ mod tests {
             ),
             ("pretrain a.h5 --pos-weight 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
             ("pretrain a.h5 --early-stopping 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
-            ("fit a.h5 --format text", "it is a flag of `trainer predict`, not of `trainer fit`"),
+            (
+                "fit a.h5 --format text",
+                "it is a flag of `trainer predict`, `trainer explain`, not of `trainer fit`",
+            ),
             (
                 "fit a.h5 --pretrain",
                 "run `trainer pretrain DATASET --out FOLDER`, then `trainer fit DATASET --init-from",

@@ -197,6 +197,8 @@ mod tests {
             seed,
             patience: None,
             stop_loss: None,
+            threshold: None,
+            calibration: None,
         }
     }
 

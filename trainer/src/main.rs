@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Pretrain(arguments) => commands::pretrain(arguments),
         Command::Evaluate(arguments) => commands::evaluate(arguments),
         Command::Predict(arguments) => commands::predict(arguments),
+        Command::Explain(arguments) => commands::explain(arguments),
         Command::Export(arguments) => commands::export(arguments),
         Command::Report(arguments) => commands::report(arguments),
         Command::Launch(arguments) => return commands::launch(arguments),

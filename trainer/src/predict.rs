@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Lines are split, parsed and cleaned as in the mapper, and words get the ids of the model's training dataset.
-//! [`Scoring`] defines the score, which determines the label. `probability` is the probability of label 1: the
-//! sigmoid of a logit, or the summed probability of the ratings with label 1. A model that predicts the rating as a
-//! number has no probability: then `probability` is `null` and `rating` is added.
+//! [`Scoring`] defines the score, and [`Decision`] the label and the probability of label 1: the sigmoid of a logit, or
+//! the summed probability of the ratings with label 1, calibrated if the model has a calibration. A model that
+//! predicts the rating as a number has no probability: then `probability` is `null` and `rating` is added.
 //!
 //! If the model's dataset was made with `--labels`, `class` is the name of the predicted class. With three or more
 //! classes, a line has the probability of each of them in place of `score` and `probability`:
@@ -29,12 +29,14 @@
 //! if the input may be waiting at the end of a line, so that a program which sends one line and waits receives its
 //! prediction. Memory is independent of the length of the input and of its lines.
 
+pub mod explain;
 mod pause;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
 mod window;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -50,7 +52,7 @@ use self::pause::{Pausing, is_pause};
 pub use self::tokenizer::Tokenizer;
 use self::window::Window;
 use kernels::TokenRows;
-use scoring::{Probabilities, Scoring};
+use scoring::{Decision, Probabilities, Scoring};
 
 /// Content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,8 +74,8 @@ pub struct Options {
     pub line_bytes_max: usize,
     /// Maximum texts per batch.
     pub batch_rows: usize,
-    /// The meaning of the model's outputs.
-    pub scoring: Scoring,
+    /// How scores become probabilities and labels.
+    pub decision: Decision,
     /// The names of the classes, if they have names.
     pub classes: Vec<String>,
 }
@@ -96,6 +98,8 @@ pub enum Refusal {
     OnlyUnknown,
     /// An output of the model is not finite.
     NotFinite,
+    /// The text has too many words to be explained.
+    TooLong,
 }
 
 impl Refusal {
@@ -106,6 +110,7 @@ impl Refusal {
             Self::OnlyStopwords => "only_stopwords",
             Self::OnlyUnknown => "only_unknown",
             Self::NotFinite => "not_finite",
+            Self::TooLong => "too_long",
         }
     }
 }
@@ -214,7 +219,7 @@ pub fn run<E: From<Error>>(
     let mut window = Window::new(options.batch_rows);
     let mut model = |texts: TokenRows<'_>| {
         let answers = model(texts)?;
-        check_answers(texts, options.scoring, &answers)?;
+        check_answers(texts, options.decision.scoring(), &answers)?;
         Ok::<_, E>(answers)
     };
     let mut counts = Counts::default();
@@ -277,19 +282,24 @@ impl Parser {
     }
 }
 
-/// The ids of a line. Problems are checked in the mapper's order.
+/// The ids of a line.
 fn ids<'a>(
     parser: &mut Parser,
     tokenizer: &'a mut Tokenizer,
     line: LineContent<'_>,
 ) -> Result<&'a [u32], Refusal> {
+    tokenizer.ids(&text_of(parser, line)?)
+}
+
+/// The text of a line. Problems are checked in the mapper's order.
+fn text_of<'a>(parser: &'a mut Parser, line: LineContent<'a>) -> Result<Cow<'a, str>, Refusal> {
     let bytes = Fate::held(line).map_err(Refusal::Line)?;
     match parser {
         Parser::Review(parser) => {
             let text = parser.parse_text(bytes).map_err(|reject| Refusal::Line(Fate::Rejected(reject)))?;
-            tokenizer.ids(text)
+            Ok(Cow::Borrowed(text))
         }
-        Parser::Text => tokenizer.ids(&String::from_utf8_lossy(bytes)),
+        Parser::Text => Ok(String::from_utf8_lossy(bytes)),
     }
 }
 
@@ -360,22 +370,22 @@ fn predicted<'a>(line: u64, options: &'a Options, outputs: &[f64]) -> Result<Ans
     if !outputs.iter().all(|output| output.is_finite()) {
         return Err(Refusal::NotFinite);
     }
-    let scoring = options.scoring;
+    let decision = options.decision;
     let class = |label: u8| options.classes.get(usize::from(label)).map(String::as_str);
-    if !scoring.is_of_label() {
-        let probabilities = Probabilities::of_logits(outputs);
+    if !decision.scoring().is_of_label() {
+        let probabilities = decision.probabilities(outputs);
         let label = probabilities.predicted();
         let class = class(label).unwrap_or_default();
         let probabilities = OfClasses { names: &options.classes, probabilities };
         return Ok(Answer::Classes { line, label, class, probabilities });
     }
-    let score = scoring.score(outputs);
+    let score = decision.score(outputs);
     if !score.is_finite() {
         return Err(Refusal::NotFinite);
     }
-    let label = u8::from(scoring.is_positive(score));
-    let probability = scoring.probability(score).map(|probability| probability as f32);
-    let rating = matches!(scoring, Scoring::Rating { .. }).then(|| outputs[0] as f32);
+    let label = u8::from(decision.is_positive(score));
+    let probability = decision.probability(score).map(|probability| probability as f32);
+    let rating = matches!(decision.scoring(), Scoring::Rating { .. }).then(|| outputs[0] as f32);
     Ok(Answer::Prediction { line, label, score, probability, rating, class: class(label) })
 }
 

@@ -77,6 +77,8 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         seed: 5,
         patience: None,
         stop_loss: None,
+        threshold: None,
+        calibration: None,
     }
 }
 

@@ -5,8 +5,17 @@ mod command;
 
 use command::{run, trainer};
 
-const COMMANDS: [&[&str]; 8] =
-    [&[], &["fit"], &["pretrain"], &["evaluate"], &["predict"], &["export"], &["report"], &["launch"]];
+const COMMANDS: [&[&str]; 9] = [
+    &[],
+    &["fit"],
+    &["pretrain"],
+    &["evaluate"],
+    &["predict"],
+    &["explain"],
+    &["export"],
+    &["report"],
+    &["launch"],
+];
 
 fn help(command: &[&str], flag: &str) -> String {
     let mut program = trainer();

@@ -125,7 +125,7 @@ fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u6
         format,
         line_bytes_max: LINE_BYTES_MAX,
         batch_rows: 3,
-        scoring: Scoring::Logit,
+        decision: Scoring::Logit.into(),
         classes: Vec::new(),
     };
     let mut output = Vec::new();

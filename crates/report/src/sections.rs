@@ -5,6 +5,7 @@ mod data;
 mod epochs;
 mod glance;
 mod held_back;
+mod intervals;
 mod lead;
 mod notes;
 mod settings;

@@ -10,6 +10,7 @@ mod position;
 mod schedule;
 
 use batches::{Fold, Plan, RowWeight};
+use scoring::Method;
 use serde::{Deserialize, Serialize};
 
 pub use self::class_weights::ClassWeights;
@@ -21,7 +22,7 @@ pub use self::schedule::{Decay, Schedule};
 /// An invalid setting: its name, its value and the valid values.
 pub type Fault = (&'static str, String, String);
 
-/// All settings that determine the trained weights, except the number of ranks. A resumed training must have the
+/// All settings that determine the saved model, except the number of ranks. A resumed training must have the
 /// same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -72,6 +73,24 @@ pub struct Recipe {
     pub patience: Option<u32>,
     /// Training loss of an epoch at which training stops.
     pub stop_loss: Option<f64>,
+    /// How the threshold between label 0 and label 1 is chosen after the training.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<ThresholdRule>,
+    /// How probabilities are calibrated after the training.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Method>,
+}
+
+/// How the threshold between label 0 and label 1 is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdRule {
+    /// The highest F1 on the validation split.
+    F1,
+    /// The highest accuracy on the validation split.
+    Accuracy,
+    /// A probability of label 1, above 0 and below 1.
+    Probability(f64),
 }
 
 impl Recipe {

@@ -36,10 +36,12 @@ use self::folder::{At, Unfinished};
 pub use self::interchange::{File, files as files_for_others};
 pub use self::trained_on::TrainedOn;
 use crate::json;
-use scoring::Scoring;
+use scoring::{Calibrator, Decision, Scoring, Threshold};
 
 /// Incremented if older programs would misread newer folders.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
+/// The version of a model without calibration and threshold, which programs of version 1 can read.
+const VERSION_WITHOUT_CHOICES: u32 = 1;
 
 /// Text settings, and the meaning of the outputs.
 pub const CONFIG: &str = "config.json";
@@ -61,10 +63,23 @@ pub struct Config {
     pub tokens_max: u32,
     /// The meaning of a row's outputs, if the model has some.
     pub scoring: Option<Scoring>,
+    /// The calibration of probabilities, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibrator>,
+    /// The chosen threshold between label 0 and label 1, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Threshold>,
     /// The id digest of the dataset that the model was trained on.
     pub dataset: Digest,
     /// Kind and sizes of the model; only the model's own code reads them.
     pub model: serde_json::Value,
+}
+
+impl Config {
+    /// How scores become probabilities and labels, with this scoring.
+    pub fn decision(&self, scoring: Scoring) -> Decision {
+        Decision::new(scoring, self.calibration, self.threshold)
+    }
 }
 
 /// The content of `config.json`.
@@ -134,8 +149,9 @@ pub fn write_with(
     }
     let vocabulary_lines = lines(vocabulary)?;
     let sha256 = unfinished.put(VOCABULARY, |path| fs::write(path, &vocabulary_lines))?;
+    let has_choices = config.calibration.is_some() || config.threshold.is_some();
     let document = Document {
-        format_version: FORMAT_VERSION,
+        format_version: if has_choices { FORMAT_VERSION } else { VERSION_WITHOUT_CHOICES },
         sentimill: env!("CARGO_PKG_VERSION").to_owned(),
         vocabulary: Words { words: vocabulary.len() as u64, sha256 },
         config: config.clone(),
@@ -227,30 +243,59 @@ fn read_document(path: &Path) -> Result<Document> {
         path: path.to_owned(),
         thing: "its content".to_owned(),
         found: error.to_string(),
-        expected: format!("the configuration of a saved model, format version {FORMAT_VERSION}"),
+        expected: format!("the configuration of a saved model, format version 1 to {FORMAT_VERSION}"),
         remedy: "copy or export the model again".to_owned(),
     };
     let version: Version = serde_json::from_slice(&json).map_err(no_config)?;
-    if version.format_version != FORMAT_VERSION {
+    if !(VERSION_WITHOUT_CHOICES..=FORMAT_VERSION).contains(&version.format_version) {
         return Err(Error::Unexpected {
             path: path.to_owned(),
             thing: "the format version".to_owned(),
             found: version.format_version.to_string(),
-            expected: FORMAT_VERSION.to_string(),
+            expected: format!("1 to {FORMAT_VERSION}"),
             remedy: format!("use sentimill {}, which wrote it", version.sentimill),
         });
     }
     let document: Document = serde_json::from_slice(&json).map_err(no_config)?;
-    match fault(&document.config) {
-        None => Ok(document),
-        Some((found, expected)) => Err(Error::Unexpected {
-            path: path.to_owned(),
-            thing: "positive_from".to_owned(),
-            found,
-            expected,
-            remedy: "export the model again".to_owned(),
-        }),
+    let refused = |thing: &str, found: String, expected: String| Error::Unexpected {
+        path: path.to_owned(),
+        thing: thing.to_owned(),
+        found,
+        expected,
+        remedy: "export the model again".to_owned(),
+    };
+    if let Some((found, expected)) = fault(&document.config) {
+        return Err(refused("positive_from", found, expected));
     }
+    match fault_of_choices(&document.config) {
+        Some((thing, found, expected)) => Err(refused(thing, found, expected)),
+        None => Ok(document),
+    }
+}
+
+/// Checks the calibration and the threshold. Returns the wrong one, the value found and the valid values.
+fn fault_of_choices(config: &Config) -> Option<(&'static str, String, String)> {
+    let Config { scoring, calibration, threshold, .. } = config;
+    let has_probability = scoring.is_some_and(|scoring| match scoring {
+        // A temperature calibrates the probabilities of three or more classes.
+        Scoring::Classes { .. } => !matches!(calibration, Some(Calibrator::Platt { .. })),
+        scoring => scoring.probability(0.0).is_some(),
+    });
+    if calibration.is_some() && !has_probability {
+        return Some((
+            "calibration",
+            "set".to_owned(),
+            "none, because the model predicts no probability".to_owned(),
+        ));
+    }
+    if threshold.is_some() && !scoring.is_some_and(Scoring::is_of_label) {
+        let expected = "none, because the model has no score for label 1";
+        return Some(("threshold", "set".to_owned(), expected.to_owned()));
+    }
+    let calibration = calibration.and_then(|calibration| calibration.check().err());
+    let threshold = threshold.and_then(|threshold| threshold.check().err());
+    let (name, found, expected) = calibration.or(threshold)?;
+    Some((name, found.to_string(), expected.to_owned()))
 }
 
 /// Checks that `positive_from` of the scores is a valid rating and equals `positive_from` of the labels. Otherwise

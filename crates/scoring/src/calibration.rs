@@ -191,11 +191,50 @@ fn platt(log_odds: &[f64], scores: &[RowScore]) -> (f64, f64) {
     (slope, intercept)
 }
 
-/// The mean squared difference between probability and label (Brier 1950). `None` if scores have no probability.
-pub fn brier(decision: Decision, scores: &[RowScore]) -> Option<f64> {
+/// The quality of probabilities.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quality {
+    /// Mean squared difference between probability and label (Brier 1950).
+    pub brier: f64,
+    /// Expected calibration error: the difference between mean probability and frequency of label 1, over ten bins of
+    /// probability, weighted by rows.
+    pub calibration_error: f64,
+}
+
+impl Quality {
+    /// The quality of the probabilities of rows; `None` if scores have no probability.
+    pub fn of(decision: Decision, scores: &[RowScore]) -> Option<Self> {
+        let errors = squared_errors(decision, scores)?;
+        let calibration_error = crate::calibration(decision, scores)?.error;
+        Some(Self { brier: errors.iter().sum::<f64>() / errors.len().max(1) as f64, calibration_error })
+    }
+}
+
+/// The quality of a model's probabilities, and of those before the calibration, if it has one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProbabilityQuality {
+    /// The quality of the probabilities that the model predicts.
+    #[serde(flatten)]
+    pub quality: Quality,
+    /// The quality without the calibration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncalibrated: Option<Quality>,
+}
+
+impl ProbabilityQuality {
+    /// The quality of the probabilities of rows; `None` if scores have no probability.
+    pub fn of(decision: Decision, scores: &[RowScore]) -> Option<Self> {
+        let quality = Quality::of(decision, scores)?;
+        let before = decision.calibrator().map(|_| Decision::from(decision.scoring()));
+        Some(Self { quality, uncalibrated: before.and_then(|before| Quality::of(before, scores)) })
+    }
+}
+
+/// The squared difference between probability and label of each row.
+pub(crate) fn squared_errors(decision: Decision, scores: &[RowScore]) -> Option<Vec<f64>> {
     let of_row = |row: &RowScore| Some((decision.probability(row.score)? - f64::from(row.label)).powi(2));
-    let squares: Vec<f64> = scores.iter().map(of_row).collect::<Option<_>>()?;
-    Some(squares.iter().sum::<f64>() / squares.len().max(1) as f64)
+    scores.iter().map(of_row).collect()
 }
 
 #[cfg(test)]
@@ -259,9 +298,11 @@ mod tests {
         for method in [Method::Temperature, Method::Platt] {
             let before = Decision::from(Scoring::Logit);
             let after = Decision::new(Scoring::Logit, calibrate(method, Scoring::Logit, &rows), None);
-            let error = |decision| crate::calibration(decision, &rows).unwrap().error;
-            assert!(error(after) < error(before), "{method:?}: {} {}", error(after), error(before));
-            assert!(brier(after, &rows).unwrap() < brier(before, &rows).unwrap(), "{method:?}");
+            let found = ProbabilityQuality::of(after, &rows).unwrap();
+            let before =
+                found.uncalibrated.filter(|found| Some(*found) == Quality::of(before, &rows)).unwrap();
+            assert!(found.quality.calibration_error < before.calibration_error, "{method:?}: {found:?}");
+            assert!(found.quality.brier < before.brier, "{method:?}: {found:?}");
         }
     }
 

@@ -2,6 +2,7 @@
 //! them.
 
 use crate::calibration::Calibrator;
+use crate::classes::Probabilities;
 use crate::metrics::Scoring;
 use crate::threshold::Threshold;
 
@@ -39,9 +40,20 @@ impl Decision {
         self.scoring
     }
 
+    /// The calibration of probabilities, if there is one.
+    pub fn calibrator(self) -> Option<Calibrator> {
+        self.calibrator
+    }
+
     /// The score of a row with these outputs.
     pub fn score(self, outputs: &[f64]) -> f32 {
         self.scoring.score(outputs)
+    }
+
+    /// The probabilities of three or more classes for these outputs.
+    pub fn probabilities(self, outputs: &[f64]) -> Probabilities {
+        let probabilities = Probabilities::of_logits(outputs);
+        self.calibrator.map_or(probabilities, |calibrator| calibrator.classes(&probabilities))
     }
 
     /// Whether a row with this score has label 1.

@@ -16,8 +16,8 @@
 //!   block are replaced by their mean.
 //!
 //! With up to [`BLOCKS`] rows, each row with its own score is its own block and nothing is approximated. The time does
-//! not grow with the rows, except for sorting: 0.4 s for a million rows on one core. The seed is fixed, and the rows are sorted first, so the intervals do not
-//! depend on the order of rows or on the number of ranks.
+//! not grow with the rows, except for sorting: 0.4 s for a million rows on one core. The seed is fixed, and the rows
+//! are sorted first, so the intervals do not depend on the order of rows or on the number of ranks.
 
 mod poisson;
 
@@ -25,7 +25,9 @@ use serde::{Deserialize, Serialize};
 
 use self::poisson::{Draws, Stream};
 use crate::RowScore;
+use crate::calibration::squared_errors;
 use crate::confusion::{Rates, rates};
+use crate::decision::Decision;
 use crate::metrics::Metrics;
 
 /// Number of resamples.
@@ -57,15 +59,25 @@ pub struct Intervals {
     pub recall: Interval,
     /// Area under the ROC curve; `None` if all rows have the same label.
     pub auc: Option<Interval>,
+    /// Brier score; `None` if scores have no probability.
+    pub brier: Option<Interval>,
 }
 
 /// The intervals of an evaluation, from its confusion matrix, and the score and the loss of each row.
-pub fn intervals(metrics: &Metrics, scores: &[RowScore], losses: &[f64]) -> Intervals {
+///
+/// The calibration error has none: a resample has a higher one than the rows, so a percentile interval would be wrong.
+pub fn intervals(
+    metrics: &Metrics,
+    decision: impl Into<Decision>,
+    scores: &[RowScore],
+    losses: &[f64],
+) -> Intervals {
     let [accuracy, f1, precision, recall] = of_counts(metrics.confusion.counts(), |counts| {
         let Rates { accuracy, f1, precision, recall } = rates(counts);
         [accuracy, f1, precision, recall]
     });
-    Intervals { loss: of_mean(losses), accuracy, f1, precision, recall, auc: of_auc(scores) }
+    let brier = squared_errors(decision.into(), scores).map(|errors| of_mean(&errors));
+    Intervals { loss: of_mean(losses), accuracy, f1, precision, recall, auc: of_auc(scores), brier }
 }
 
 /// The intervals of statistics of counts, such as a confusion matrix, of which at least one must not be 0.

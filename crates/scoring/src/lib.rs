@@ -5,6 +5,7 @@
 //! [`ClassTally`] is for three or more classes, and [`Counted`] for any number of classes.
 
 mod calibration;
+mod class_quality;
 mod classes;
 mod confusion;
 mod counted;
@@ -16,7 +17,8 @@ mod loss;
 mod metrics;
 mod threshold;
 
-pub use calibration::{Calibrator, Method, brier, calibrate, temperature};
+pub use calibration::{Calibrator, Method, ProbabilityQuality, Quality, calibrate, temperature};
+pub use class_quality::{calibrate_classes, class_intervals};
 pub use classes::{ClassScore, ClassTally, Probabilities, class_metrics, unranked_classes};
 pub use confusion::{CLASSES_MAX, Confusion, OfClass, Rates, rates};
 pub use counted::{Counted, Scores, metrics_of, scores_of};

@@ -2,13 +2,16 @@
 
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpus::format::{FieldPaths, Preset};
 use program::location::Location;
 use program::size::{parse_memory, parse_size};
 use runs::recipe::limits::{ACCUMULATE, BATCH, LAYERS, SIZE};
 use store::S3Options;
 
 use super::numbers::{at_least, factor, not_negative, positive, share, whole};
-use super::{ComputeName, DecayName, DeviceName, OptimizerName, PrecisionName, RecipeName, RowWeightName};
+use super::{
+    ComputeName, DecayName, DeviceName, LineFormat, OptimizerName, PrecisionName, RecipeName, RowWeightName,
+};
 
 /// Sizes and inputs of the LSTM.
 #[derive(Debug, Args)]
@@ -316,6 +319,44 @@ pub struct TrainingFlags {
     /// Threads, memory and device.
     #[command(flatten)]
     pub running: Running,
+}
+
+/// Format of lines.
+#[derive(Clone, Debug, Args)]
+pub struct Lines {
+    /// Format of lines
+    ///
+    /// json, polarity-csv or fasttext, as in sentimill; ratings are not read. text: one text per line, without a
+    /// rating.
+    #[arg(long, value_name = "NAME", default_value = "json", help_heading = "Input")]
+    pub format: LineFormat,
+    /// Field names of a known JSON source
+    ///
+    /// amazon2014, amazon2018, amazon2023 or yelp.
+    #[arg(long, value_name = "NAME", help_heading = "Input")]
+    pub preset: Option<Preset>,
+    /// JSON fields of the text [default: reviewText]
+    ///
+    /// As in sentimill: summary,reviewText joins two fields, data.text leads into an object.
+    #[arg(long, value_name = "LIST", help_heading = "Input")]
+    pub text_field: Option<FieldPaths>,
+    /// polarity-csv: also read the title column
+    ///
+    /// The title is prepended to the text.
+    #[arg(long, help_heading = "Input")]
+    pub with_title: bool,
+    /// Maximum line length [default: 4MiB]
+    ///
+    /// For a longer line, `error` is `line_too_long`.
+    #[arg(
+        long,
+        value_name = "SIZE",
+        default_value = "4MiB",
+        hide_default_value = true,
+        value_parser = parse_size,
+        help_heading = "Input"
+    )]
+    pub line_bytes_max: u64,
 }
 
 /// Options for S3.

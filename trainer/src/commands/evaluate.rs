@@ -10,13 +10,13 @@ use super::{device, model};
 use crate::arguments::Evaluate;
 use crate::compute::Compute;
 use crate::error::{Error, Result, STANDARD_OUTPUT};
-use crate::families::classifier::{self, Evaluation};
+use crate::families::classifier::{self, EvaluatedRows, Evaluation};
 use crate::families::{SavedClassifier, read_classifier};
 use crate::ranks::Ranks;
 use crate::tell::tell;
 use batches::{Division, Part, Rows};
 use program::location::Location;
-use scoring::Metrics;
+use scoring::{Calibrator, Interval, Intervals, Metrics, ProbabilityQuality, Threshold};
 
 /// The output for a dataset.
 #[derive(Serialize)]
@@ -31,6 +31,14 @@ struct Evaluated {
     /// Number of rows that are known to be in the model's training split: the model folder contains their hashes.
     /// `null` if the model folder contains no hashes.
     trained_on: Option<u64>,
+    /// The 95 % confidence intervals of the metrics.
+    intervals: Intervals,
+    /// The quality of probabilities; `null` if the model predicts the rating.
+    probabilities: Option<ProbabilityQuality>,
+    /// The model's threshold; `null` if it is the default.
+    threshold: Option<Threshold>,
+    /// The model's calibration; `null` if it has none.
+    calibration: Option<Calibrator>,
 }
 
 /// Prints one JSON object per dataset.
@@ -47,7 +55,7 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
     };
     for dataset in &arguments.datasets {
         let rows = opened(dataset, division, &classifier, arguments)?;
-        let metrics = metrics_of(&rows, &classifier, &ranks, &compute, arguments)?;
+        let evaluated = evaluated(&rows, &classifier, &ranks, &compute, arguments)?;
         if ranks.is_first() {
             let trained_on = classifier.trained_on.as_ref().map(|_| rows.known(Part::Test));
             if let Some(warning) =
@@ -55,9 +63,23 @@ pub fn evaluate(arguments: &Evaluate) -> Result<()> {
             {
                 tell(&warning);
             }
-            let names = classifier.config.preparation.labels.given_names();
-            let classes = classes(&names, &metrics.confusion);
-            print(&Evaluated { dataset: dataset.to_string(), metrics, classes, trained_on })?;
+            let SavedClassifier { config, scoring, .. } = &classifier;
+            let decision = config.decision(*scoring);
+            let names = config.preparation.labels.given_names();
+            let evaluated = Evaluated {
+                dataset: dataset.to_string(),
+                metrics: evaluated.metrics,
+                classes: classes(&names, &evaluated.metrics.confusion),
+                trained_on,
+                intervals: evaluated.intervals(decision),
+                probabilities: evaluated.probabilities(decision),
+                threshold: config.threshold,
+                calibration: config.calibration,
+            };
+            match arguments.text {
+                true => print_table(&evaluated)?,
+                false => print(&evaluated)?,
+            }
         }
     }
     Ok(())
@@ -78,23 +100,63 @@ fn opened(
     Ok(rows)
 }
 
-fn metrics_of(
+fn evaluated(
     rows: &Rows,
     classifier: &SavedClassifier,
     ranks: &Ranks,
     compute: &Compute,
     arguments: &Evaluate,
-) -> Result<Metrics> {
+) -> Result<EvaluatedRows> {
     let evaluation = Evaluation {
         part: Part::Test,
         batch_rows: arguments.batch as usize,
-        scoring: classifier.scoring,
+        decision: classifier.config.decision(classifier.scoring),
         loaders: usize::from(arguments.running.loaders),
     };
-    classifier::evaluate(&classifier.model, rows, ranks, compute, &evaluation)
+    classifier::evaluate_rows(&classifier.model, rows, ranks, compute, &evaluation)
 }
 
 fn print(evaluated: &Evaluated) -> Result<()> {
     let json = serde_json::to_string(evaluated).map_err(|error| Error::internal(&error))?;
     writeln!(io::stdout(), "{json}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
+}
+
+/// Prints a table of metrics and their intervals.
+fn print_table(evaluated: &Evaluated) -> Result<()> {
+    let Evaluated { dataset, metrics, trained_on, intervals, probabilities, .. } = evaluated;
+    let mut lines = vec![format!("{dataset}: {} rows; 95 % confidence intervals", metrics.rows)];
+    let mut line = |name: &str, value: Option<f64>, interval: Option<Interval>| {
+        let value = value.map_or_else(|| "none".to_owned(), |value| format!("{value:.4}"));
+        let interval =
+            interval.map_or_else(String::new, |Interval(low, high)| format!("{low:.4} to {high:.4}"));
+        lines.push(format!("{name:<18}  {value:>8}  {interval}").trim_end().to_owned());
+    };
+    line("accuracy", Some(metrics.accuracy), Some(intervals.accuracy));
+    line("F1", Some(metrics.f1), Some(intervals.f1));
+    line("precision", Some(metrics.precision), Some(intervals.precision));
+    line("recall", Some(metrics.recall), Some(intervals.recall));
+    line("AUC", metrics.auc, intervals.auc);
+    line("loss", Some(metrics.loss), Some(intervals.loss));
+    if let Some(ProbabilityQuality { quality, uncalibrated }) = probabilities {
+        line("Brier score", Some(quality.brier), intervals.brier);
+        if let Some(before) = uncalibrated {
+            line("  uncalibrated", Some(before.brier), None);
+        }
+        line("calibration error", Some(quality.calibration_error), None);
+        if let Some(before) = uncalibrated {
+            line("  uncalibrated", Some(before.calibration_error), None);
+        }
+    }
+    let classes: Vec<String> =
+        (0..metrics.confusion.n_classes()).map(|class| format!("predicted {class}")).collect();
+    lines.push(format!("{:<18}  {}", "", classes.join("  ")));
+    for (label, counts) in metrics.confusion.labels().enumerate() {
+        let counts: Vec<String> = counts.iter().map(|count| format!("{count:>11}")).collect();
+        lines.push(format!("{:<18}  {}", format!("label {label}"), counts.join("  ")));
+    }
+    if let Some(known) = trained_on {
+        lines.push(format!("{:<18}  {known:>8}", "known to the model"));
+    }
+    let text = lines.join("\n");
+    writeln!(io::stdout(), "{text}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
 }

@@ -1,16 +1,21 @@
-//! Formats the result of a training in some lines, with the majority-class baseline.
+//! Formats the result of a training in some lines, with confidence intervals and the majority-class baseline.
 
 use batches::Part;
-use scoring::{LargerClass, Metrics};
+use runs::training::EvaluationRecord;
+use scoring::{Interval, LargerClass};
 
 /// A model with a higher AUC ranks rows better than chance, even if no score crosses the threshold. This happens
 /// if few rows have one of the labels.
 const RANKS_ROWS: f64 = 0.6;
 
-/// Accuracy, F1 and AUC, each with its baseline; for three or more classes a line per class; and another line if the
-/// model is not better than the baseline. `classes`: the names of the classes, if they have names.
-pub(super) fn lines(part: Part, metrics: &Metrics, classes: &[String]) -> Vec<String> {
+/// Accuracy, F1 and AUC, each with its interval and its baseline; for three or more classes a line per class; and another
+/// line if the model is not better than the baseline.
+pub(super) fn lines(record: &EvaluationRecord) -> Vec<String> {
+    let EvaluationRecord { part, ref metrics, ref classes, intervals, .. } = *record;
     let LargerClass { label, accuracy, f1 } = metrics.larger_class();
+    let of_accuracy = range(intervals.map(|of| of.accuracy));
+    let of_f1 = range(intervals.map(|of| of.f1));
+    let of_auc = range(intervals.and_then(|of| of.auc));
     let is_of_label = metrics.confusion.n_classes() == 2;
     let largest = match classes.get(usize::from(label)) {
         Some(name) => format!("class {name}"),
@@ -22,7 +27,7 @@ pub(super) fn lines(part: Part, metrics: &Metrics, classes: &[String]) -> Vec<St
         Part::Test => "test",
     };
     let mut lines = vec![format!(
-        "accuracy {:.4} on {} {rows} rows (majority-class baseline, {largest}: {accuracy:.4})",
+        "accuracy {:.4}{of_accuracy} on {} {rows} rows (majority-class baseline, {largest}: {accuracy:.4})",
         metrics.accuracy, metrics.rows
     )];
     let f1_of = match classes.get(1) {
@@ -30,10 +35,12 @@ pub(super) fn lines(part: Part, metrics: &Metrics, classes: &[String]) -> Vec<St
         _ => String::new(),
     };
     let name = if is_of_label { "F1      " } else { "macro F1" };
-    lines.push(format!("{name} {:.4} ({f1_of}baseline: {f1:.4})", metrics.f1));
+    lines.push(format!("{name} {:.4}{of_f1} ({f1_of}baseline: {f1:.4})", metrics.f1));
     lines.push(match metrics.auc {
-        Some(auc) if is_of_label => format!("AUC      {auc:.4} (baseline: 0.5000)"),
-        Some(auc) => format!("AUC      {auc:.4} (mean of each class against the others; baseline: 0.5000)"),
+        Some(auc) if is_of_label => format!("AUC      {auc:.4}{of_auc} (baseline: 0.5000)"),
+        Some(auc) => {
+            format!("AUC      {auc:.4}{of_auc} (mean of each class against the others; baseline: 0.5000)")
+        }
         None if is_of_label => format!("AUC      none: every row has {largest}"),
         None => "AUC      none: a class has no rows".to_owned(),
     });
@@ -62,21 +69,67 @@ pub(super) fn lines(part: Part, metrics: &Metrics, classes: &[String]) -> Vec<St
     lines
 }
 
+/// A confidence interval, if it was computed.
+fn range(interval: Option<Interval>) -> String {
+    interval.map_or_else(String::new, |Interval(low, high)| format!(" [95 %: {low:.4} to {high:.4}]"))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use scoring::{ClassTally, Probabilities, Scoring, Tally, class_metrics};
+    use scoring::{ClassTally, Metrics, Probabilities, RowScore, Scoring, Tally, class_metrics};
+
+    fn record(metrics: Metrics, classes: &[String]) -> EvaluationRecord {
+        EvaluationRecord {
+            version: 2,
+            part: Part::Test,
+            dataset: String::new(),
+            step: 0,
+            scoring: Scoring::Logit,
+            tokens_max: 0,
+            classes: classes.to_vec(),
+            calibration: None,
+            threshold: None,
+            metrics,
+            intervals: None,
+            probabilities: None,
+            scores_sha256: String::new(),
+            wrong: Vec::new(),
+        }
+    }
+
+    fn metrics(rows: &[(f32, u8)]) -> Metrics {
+        let mut tally = Tally::default();
+        rows.iter().for_each(|&(score, label)| tally.add(Scoring::Logit, score, label, 0.5));
+        tally.metrics().unwrap()
+    }
 
     fn of(rows: &[(f32, u8)]) -> Vec<String> {
         named(rows, &[])
     }
 
     fn named(rows: &[(f32, u8)], classes: &[String]) -> Vec<String> {
-        let mut tally = Tally::default();
-        rows.iter().for_each(|&(score, label)| tally.add(Scoring::Logit, score, label, 0.5));
-        lines(Part::Test, &tally.metrics().unwrap(), classes)
+        lines(&record(metrics(rows), classes))
+    }
+
+    #[test]
+    fn each_metric_has_its_interval() {
+        let rows = [(2.0, 1), (1.0, 1), (-1.0, 1), (-2.0, 0)];
+        let scores = rows.map(|(score, label)| RowScore { row: 0, label, score });
+        let record = record(metrics(&rows), &[]);
+        let intervals = scoring::intervals(&record.metrics, Scoring::Logit, &scores, &[0.5; 4]);
+        let found = lines(&EvaluationRecord { intervals: Some(intervals), ..record });
+
+        assert_eq!(
+            found[..3],
+            [
+                "accuracy 0.7500 [95 %: 0.2500 to 1.0000] on 4 test rows (majority-class baseline, label 1: 0.7500)",
+                "F1       0.8000 [95 %: 0.0000 to 1.0000] (baseline: 0.8571)",
+                "AUC      1.0000 [95 %: 1.0000 to 1.0000] (baseline: 0.5000)",
+            ]
+        );
     }
 
     #[test]
@@ -115,7 +168,7 @@ mod tests {
         let metrics = class_metrics(3, &tally.sums(), tally.ranked()).unwrap();
         let names = ["bad", "fair", "good"].map(str::to_owned);
         assert_eq!(
-            lines(Part::Test, &metrics, &names),
+            lines(&record(metrics, &names)),
             [
                 "accuracy 0.7500 on 4 test rows (majority-class baseline, class bad: 0.5000)",
                 "macro F1 0.6000 (baseline: 0.2222)",

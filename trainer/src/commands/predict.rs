@@ -11,7 +11,7 @@ use store::{Object, S3Options};
 use tch::{Device, Kind};
 
 use super::{device, model};
-use crate::arguments::{LineFormat, Predict};
+use crate::arguments::{LineFormat, Lines, Predict};
 use crate::error::{Error, Result};
 use crate::families::classifier::Answers;
 use crate::families::{SavedClassifier, read_classifier};
@@ -21,7 +21,7 @@ use kernels::TokenRows;
 
 /// Predicts line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
-    let format = format(arguments)?;
+    let format = format(&arguments.lines)?;
     let s3 = arguments.storage.options();
     let inputs = inputs(&arguments.files, &s3)?;
     // All inputs are checked before the first line is read.
@@ -34,9 +34,9 @@ pub fn predict(arguments: &Predict) -> Result<()> {
     let mut options = Options {
         file: None,
         format,
-        line_bytes_max: usize::try_from(arguments.line_bytes_max).unwrap_or(usize::MAX),
+        line_bytes_max: usize::try_from(arguments.lines.line_bytes_max).unwrap_or(usize::MAX),
         batch_rows: arguments.batch as usize,
-        scoring,
+        decision: config.decision(scoring),
         classes: config.preparation.labels.given_names(),
     };
     let mut answers = Answers::of(&model, &compute);
@@ -73,44 +73,44 @@ pub fn predict(arguments: &Predict) -> Result<()> {
 
 /// Counts of lines that could not be parsed in the format, and of predictions.
 #[derive(Default)]
-struct Unread {
+pub(super) struct Unread {
     bad_line: u64,
     no_text: u64,
     predicted: u64,
 }
 
 impl Unread {
-    fn of(counts: &predict::Counts) -> Self {
+    pub(super) fn of(counts: &predict::Counts) -> Self {
         let of = |reason| counts.refused.get(reason).copied().unwrap_or(0);
         Self { bad_line: of("bad_line"), no_text: of("no_text"), predicted: counts.predicted }
     }
 
-    fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.bad_line += other.bad_line;
         self.no_text += other.no_text;
         self.predicted += other.predicted;
     }
 
     /// Whether the lines are probably in another format, because none has a prediction.
-    fn is_all(&self) -> bool {
+    pub(super) fn is_all(&self) -> bool {
         self.predicted == 0 && self.bad_line + self.no_text > 0
     }
 
-    fn error(&self, place: String) -> predict::Error {
+    pub(super) fn error(&self, place: String) -> predict::Error {
         let Self { bad_line, no_text, .. } = *self;
         predict::Error::OtherFormat { place, bad_line, no_text }
     }
 }
 
 /// Source of lines.
-enum Input<'a> {
+pub(super) enum Input<'a> {
     Standard,
     File(&'a Path),
     Object(Box<Object>),
 }
 
 /// The sources, in the order in which they were named. Objects below a prefix are ordered by name.
-fn inputs<'a>(files: &'a [Location], s3: &S3Options) -> Result<Vec<Input<'a>>> {
+pub(super) fn inputs<'a>(files: &'a [Location], s3: &S3Options) -> Result<Vec<Input<'a>>> {
     if files.is_empty() {
         return Ok(vec![Input::Standard]);
     }
@@ -129,7 +129,7 @@ fn inputs<'a>(files: &'a [Location], s3: &S3Options) -> Result<Vec<Input<'a>>> {
 }
 
 impl<'a> Input<'a> {
-    fn name(&self) -> Option<String> {
+    pub(super) fn name(&self) -> Option<String> {
         match self {
             Self::Standard => None,
             Self::File(path) => Some(path.to_string_lossy().into_owned()),
@@ -138,7 +138,7 @@ impl<'a> Input<'a> {
     }
 
     /// Refuses a file that cannot be read.
-    fn check(&self) -> predict::Result<()> {
+    pub(super) fn check(&self) -> predict::Result<()> {
         match self {
             // The listing has found it.
             Self::Object(_) => Ok(()),
@@ -155,7 +155,7 @@ impl<'a> Input<'a> {
     }
 
     /// Opens the input. Compressed input is decompressed, and UTF-16 is decoded.
-    fn open(&self) -> predict::Result<Box<dyn Read + 'a>> {
+    pub(super) fn open(&self) -> predict::Result<Box<dyn Read + 'a>> {
         let opened: io::Result<Box<dyn Read + 'a>> = match self {
             Self::Object(object) => {
                 object.reader().and_then(input::of).map(|input| Box::new(input) as Box<dyn Read>)
@@ -174,10 +174,10 @@ impl<'a> Input<'a> {
 }
 
 /// The format of lines. Ratings and classes are not read.
-fn format(arguments: &Predict) -> Result<Format> {
-    let Predict { preset, text_field, with_title, .. } = arguments.clone();
+pub(super) fn format(lines: &Lines) -> Result<Format> {
+    let Lines { preset, text_field, with_title, .. } = lines.clone();
     let asked = Asked { preset, text_field, with_title, ..Asked::default() };
-    Ok(match arguments.format {
+    Ok(match lines.format {
         LineFormat::Review(name) => Format::Review(Asked { name, ..asked }.format()?),
         LineFormat::Text => {
             asked.nothing_for("text")?;

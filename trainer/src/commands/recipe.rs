@@ -4,8 +4,9 @@ use batches::{Division, Part, Rows};
 use report::whole;
 use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
-    Precision, Recipe, Rule, Schedule,
+    Precision, Recipe, Rule, Schedule, ThresholdRule,
 };
+use scoring::Method;
 use tch::Device;
 
 use crate::arguments::{
@@ -48,6 +49,8 @@ pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Res
         validation_fraction: checked_validation_fraction(arguments, rows)?,
         validation: splits.validation.map(|validation| validation.id_digest().to_string()),
         patience: arguments.patience,
+        threshold: checked_threshold(arguments, splits)?,
+        calibration: checked_calibration(arguments, splits)?,
         ..recipe
     })
 }
@@ -125,6 +128,8 @@ fn recipe(
         seed: arguments.seed,
         patience: None,
         stop_loss: arguments.stop_loss,
+        threshold: None,
+        calibration: None,
     })
 }
 
@@ -183,6 +188,49 @@ fn checked_validation_fraction(arguments: &Fit, rows: &Rows) -> Result<f64> {
         rows.check_rows(Part::Validation)?;
     }
     Ok(fraction)
+}
+
+/// Refuses a rule that requires what the training does not have.
+fn checked_threshold(arguments: &Fit, splits: Splits<'_>) -> Result<Option<ThresholdRule>> {
+    let Some(text) = arguments.threshold else { return Ok(None) };
+    if splits.rows.settings().rows.labels.n_classes() > 2 {
+        return Err(setting("--threshold", &text.to_string(), "no threshold for three or more classes"));
+    }
+    match text.0 {
+        ThresholdRule::F1 | ThresholdRule::Accuracy => {
+            check_validation("--threshold", &text.to_string(), splits)?;
+        }
+        ThresholdRule::Probability(_) if matches!(arguments.loss, LossName::Rating) => {
+            let expected = "f1 or accuracy with --loss rating, which predicts no probability";
+            return Err(setting("--threshold", &text.to_string(), expected));
+        }
+        ThresholdRule::Probability(_) => {}
+    }
+    Ok(Some(text.0))
+}
+
+fn checked_calibration(arguments: &Fit, splits: Splits<'_>) -> Result<Option<Method>> {
+    let method = arguments.calibrate.method();
+    if method == Some(Method::Platt) && splits.rows.settings().rows.labels.n_classes() > 2 {
+        return Err(setting("--calibrate", "platt", "temperature or none for three or more classes"));
+    }
+    match method {
+        None => {}
+        Some(Method::Temperature) => check_validation("--calibrate", "temperature", splits)?,
+        Some(Method::Platt) => check_validation("--calibrate", "platt", splits)?,
+    }
+    Ok(method)
+}
+
+/// Refuses a choice on a validation split without rows, or with rows of one label only.
+fn check_validation(flag: &'static str, found: &str, splits: Splits<'_>) -> Result<()> {
+    match splits.rows_of(Part::Validation) {
+        Some(rows) => Ok(rows.check_classes(Part::Validation)?),
+        None => {
+            let expected = "a validation split; pass --validation or a --validation-fraction above 0";
+            Err(setting(flag, found, expected))
+        }
+    }
 }
 
 fn decay(arguments: &Optimisation, defaults: &Defaults, steps_of_epoch: u64, epochs: u64) -> Decay {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use batches::Part;
 use runs::recipe::Position;
 use runs::training::{EVALUATION, EvaluationRecord, MODEL, best_epoch};
-use scoring::Metrics;
+use scoring::{Calibrator, Intervals, Metrics, ProbabilityQuality, Threshold};
 use serde::Serialize;
 
 use super::classes::{Class, classes};
@@ -50,13 +50,21 @@ pub(super) struct Evaluated {
     /// Metrics of each class, if the classes have names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     classes: Vec<Class>,
+    intervals: Option<Intervals>,
+    probabilities: Option<ProbabilityQuality>,
+    /// The chosen threshold; `null` if it is the default.
+    threshold: Option<Threshold>,
+    /// The calibration; `null` if there is none.
+    calibration: Option<Calibrator>,
 }
 
 impl From<&EvaluationRecord> for Evaluated {
     fn from(record: &EvaluationRecord) -> Self {
-        let EvaluationRecord { part, metrics, .. } = *record;
+        let EvaluationRecord { part, metrics, intervals, probabilities, threshold, calibration, .. } =
+            *record;
         let classes = classes(&record.classes, &metrics.confusion);
-        Self { part, dataset: record.dataset.clone(), metrics, classes }
+        let dataset = record.dataset.clone();
+        Self { part, dataset, metrics, classes, intervals, probabilities, threshold, calibration }
     }
 }
 

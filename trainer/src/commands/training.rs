@@ -13,7 +13,7 @@ use runs::training::{
     CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings, SETTINGS,
     most_wrong, put_json,
 };
-use scoring::Scores;
+use scoring::{Decision, Scores};
 use tch::Device;
 
 use super::out::{self, Existing, Out};
@@ -25,7 +25,7 @@ use crate::arguments::{ComputeName, LstmFlags, TrainingFlags};
 use crate::checkpoint::{restore, save};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
-use crate::families::classifier::{Evaluation, evaluate_rows};
+use crate::families::classifier::{Choice, EvaluatedRows, Evaluation, evaluate_rows};
 use crate::families::save_model;
 use crate::ranks::Ranks;
 use crate::remote;
@@ -274,13 +274,17 @@ impl Job<'_> {
     /// Evaluates the model and saves it.
     fn finish(self, training: &Training, log: Option<Log>) -> Result<Option<Summary>> {
         let Self { out, recipe, splits: Splits { rows, test, .. }, .. } = self;
-        let evaluated = self.evaluate(training)?;
+        let choice = self.choose(training)?;
+        let evaluated = self.evaluate(training, choice)?;
         let Some(mut log) = log else { return Ok(None) };
         let mut summary = Summary::of(out.folder(), out.shown(), &training.position);
         if let Some((record, scores)) = evaluated {
             let metrics = record.metrics;
+            if let Some(chosen) = choice.described(record.decision()) {
+                tell(&chosen);
+            }
             summary.evaluation = Some((&record).into());
-            outcome::lines(record.part, &metrics, &record.classes).iter().for_each(|line| tell(line));
+            outcome::lines(&record).iter().for_each(|line| tell(line));
             if record.part == Part::Test {
                 log.write(&Line::Test { step: record.step, metrics });
             }
@@ -290,15 +294,26 @@ impl Job<'_> {
         let division = [recipe.test_fraction, recipe.validation_fraction];
         let n_rows = rows.census(Part::Training).rows;
         let trained_on = TrainedOn::new(division, test.is_some(), n_rows, rows.smallest().clone());
-        save_model(&out.model(), &training.model, recipe, rows, &trained_on)?;
+        save_model(&out.model(), &training.model, recipe, rows, choice, &trained_on)?;
         out.model_saved()?;
         tell(&format!("the model is in {}", out.shown().join(MODEL).display()));
         log.finish()?;
         Ok(Some(summary))
     }
 
+    /// Chooses calibration and threshold, if the recipe requires them.
+    fn choose(self, training: &Training) -> Result<Choice> {
+        let Self { session: Session { ranks, compute, .. }, recipe, splits, training: flags, .. } = self;
+        match training.model.classifier() {
+            Some(model) => {
+                Choice::of(recipe, model, splits, ranks, compute, usize::from(flags.running.loaders))
+            }
+            None => Ok(Choice::default()),
+        }
+    }
+
     /// Evaluates the test split, or the validation split if the test split is empty.
-    fn evaluate(self, training: &Training) -> Result<Option<(EvaluationRecord, Scores)>> {
+    fn evaluate(self, training: &Training, choice: Choice) -> Result<Option<(EvaluationRecord, Scores)>> {
         let Self { session: Session { ranks, compute, .. }, recipe, splits, training: flags, .. } = self;
         let Some(model) = training.model.classifier() else { return Ok(None) };
         let rows_of = |part| Some((part, splits.rows_of(part)?));
@@ -306,9 +321,20 @@ impl Job<'_> {
             return Ok(None);
         };
         let loaders = usize::from(flags.running.loaders);
+        let Choice { calibration, threshold } = choice;
         let evaluation = Evaluation::of(recipe, part, of, loaders)?;
-        let (metrics, scores) = evaluate_rows(model, of, ranks, compute, &evaluation)?;
-        let scoring = evaluation.scoring;
+        let scoring = evaluation.decision.scoring();
+        let decision = Decision::new(scoring, calibration, threshold);
+        let evaluated = evaluate_rows(model, of, ranks, compute, &Evaluation { decision, ..evaluation })?;
+        // Only rank 0 writes them.
+        let (wrong, intervals) = match ranks.is_first() {
+            true => {
+                (most_wrong(of.path(), decision, &evaluated.scores)?, Some(evaluated.intervals(decision)))
+            }
+            false => (Vec::new(), None),
+        };
+        let probabilities = evaluated.probabilities(decision);
+        let EvaluatedRows { metrics, scores, .. } = evaluated;
         let record = EvaluationRecord {
             version: FORMAT_VERSION,
             part,
@@ -317,10 +343,13 @@ impl Job<'_> {
             scoring,
             tokens_max: recipe.tokens_max,
             classes: of.settings().rows.labels.given_names(),
+            calibration,
+            threshold,
             metrics,
+            intervals,
+            probabilities,
             scores_sha256: String::new(),
-            // Only rank 0 writes it.
-            wrong: if ranks.is_first() { most_wrong(of.path(), scoring, &scores)? } else { Vec::new() },
+            wrong,
         };
         Ok(Some((record, scores)))
     }

@@ -3,6 +3,7 @@
 //! B: rows of a share; T: tokens of its longest row; D: states of both directions; O: outputs.
 
 mod answers;
+mod choice;
 mod evaluate;
 pub(crate) mod kernels;
 pub mod loss;
@@ -13,7 +14,8 @@ use runs::recipe::{ClassifierSettings, Dropout, LstmSettings, Pool, Recipe};
 use tch::{Device, Kind, Tensor};
 
 pub use self::answers::Answers;
-pub use self::evaluate::{Evaluation, evaluate, evaluate_rows};
+pub use self::choice::Choice;
+pub use self::evaluate::{EvaluatedRows, Evaluation, evaluate, evaluate_rows};
 pub use self::kernels::unsupported;
 use self::loss::row_losses;
 use super::lstm::{Layout, Lstm, drop};

@@ -14,6 +14,7 @@ use scoring::Scoring;
 use serde::{Deserialize, Serialize};
 use tch::Device;
 
+use super::classifier::Choice;
 use super::share::kind_of;
 use super::{Classifier, Lstm, Model};
 use crate::error::{Error, Result};
@@ -120,6 +121,7 @@ pub fn save_model(
     model: &Model,
     recipe: &Recipe,
     rows: &Rows,
+    choice: Choice,
     trained_on: &TrainedOn,
 ) -> Result<()> {
     let preparation = &rows.settings().rows;
@@ -128,6 +130,8 @@ pub fn save_model(
         preparation: preparation.clone(),
         tokens_max: recipe.tokens_max,
         scoring: model.family().scoring(&preparation.labels),
+        calibration: choice.calibration,
+        threshold: choice.threshold,
         dataset: rows.id_digest(),
         model: serde_json::to_value(&document).map_err(|error| Error::internal(&error))?,
     };

@@ -19,8 +19,8 @@ fn tokenizer() -> Tokenizer {
 }
 
 fn options(format: Format, scoring: Scoring) -> Options {
-    let classes = Vec::new();
-    Options { file: None, format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, scoring, classes }
+    let (decision, classes) = (scoring.into(), Vec::new());
+    Options { file: None, format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, decision, classes }
 }
 
 fn reviews() -> Options {

@@ -23,6 +23,30 @@ pub struct Tokenizer {
     ids: Vec<u32>,
 }
 
+/// How the model reads a word of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// A word of the vocabulary.
+    Id(u32),
+    /// As the unknown word, because the vocabulary does not have it.
+    Unknown,
+    /// Not at all: a stop word.
+    Stop,
+    /// Not at all: a word behind the limits of the row or of the model.
+    Cut,
+}
+
+impl Reading {
+    /// The id that the model reads.
+    pub(super) fn id(self) -> Option<u32> {
+        match self {
+            Self::Id(id) => Some(id),
+            Self::Unknown => Some(UNKNOWN),
+            Self::Stop | Self::Cut => None,
+        }
+    }
+}
+
 /// The meaning of a word.
 #[derive(Clone, Copy)]
 enum Word {
@@ -71,6 +95,32 @@ impl Tokenizer {
             return Err(Refusal::OnlyUnknown);
         }
         Ok(&self.ids)
+    }
+
+    /// The words of the cleaned text, and how the model reads them, or the reason why it reads none.
+    pub(super) fn words(&mut self, text: &str) -> Result<Vec<(String, Reading)>, Refusal> {
+        self.ids(text)?;
+        let mut words: Vec<(String, Reading)> = Vec::new();
+        // The indices of words that are not stop words.
+        let mut rest = Vec::new();
+        for word in self.cleaned.split(|&byte| byte == b' ') {
+            let reading = match self.words.get(word) {
+                Some(Word::Stop) => Reading::Stop,
+                Some(&Word::Id(id)) => Reading::Id(id),
+                None => Reading::Unknown,
+            };
+            if reading != Reading::Stop {
+                rest.push(words.len());
+            }
+            words.push((String::from_utf8_lossy(word).into_owned(), reading));
+        }
+        let (front, back) = self.settings.kept(&rest);
+        let cut = rest[front.len()..rest.len() - back.len()].iter();
+        let behind = front.iter().chain(back).skip(self.tokens_max);
+        for &at in cut.chain(behind) {
+            words[at].1 = Reading::Cut;
+        }
+        Ok(words)
     }
 
     /// Keeps only the ids that the settings keep and the model reads.
@@ -133,6 +183,28 @@ mod tests {
         assert_eq!(read(3, Keep::Ends, 0), [2, 3, 3]);
         assert_eq!(read(3, Keep::Ends, 2), [2, 3]);
         assert_eq!(read(4, Keep::Last, 9), [4, 5, 2, 3]);
+    }
+
+    #[test]
+    fn words_that_are_read_have_the_ids_of_the_row() {
+        let text = "good superb the fit not good bad";
+        for (max_tokens, keep, tokens_max) in [
+            (0, Keep::First, 0),
+            (4, Keep::Last, 0),
+            (3, Keep::Ends, 0),
+            (3, Keep::Ends, 2),
+            (2, Keep::First, 9),
+        ] {
+            let mut tokenizer = tokenizer(&settings(max_tokens, keep), tokens_max);
+            let words = tokenizer.words(text).unwrap();
+            let read: Vec<u32> = words.iter().filter_map(|(_, reading)| reading.id()).collect();
+            assert_eq!(Ok(&read[..]), tokenizer.ids(text), "{max_tokens} {keep:?} {tokens_max}");
+            assert_eq!((words[2].0.as_str(), words[2].1), ("the", Reading::Stop));
+        }
+        let mut tokenizer = tokenizer(&settings(3, Keep::Ends), 2);
+        let found: Vec<Reading> = tokenizer.words(text).unwrap().into_iter().map(|word| word.1).collect();
+        let [cut, stop] = [Reading::Cut, Reading::Stop];
+        assert_eq!(found, [Reading::Id(2), Reading::Unknown, stop, cut, cut, cut, cut]);
     }
 
     #[test]

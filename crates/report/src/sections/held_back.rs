@@ -1,5 +1,6 @@
 //! Evaluation of held-back rows: confusion matrix, metrics of three or more classes, ROC curve, calibration, certainty.
 
+use super::intervals::intervals;
 use super::{cell, columns, line_of, part_name, row_of, section, table};
 use crate::chart::{Chart, SHARE, Series, Style, color};
 use crate::html::Html;
@@ -10,13 +11,14 @@ use batches::Part;
 use scoring::Metrics;
 use scoring::{Calibration, calibration, roc};
 
-/// Confusion matrix, ROC curve and calibration.
+/// Metrics with their intervals, confusion matrix, ROC curve and calibration.
 pub fn held_back(runs: &[Run], html: &mut Html) {
     section("held-back", html, |html| {
         if runs.iter().all(|run| run.tested.is_none()) {
             html.paragraph("quiet", "No rows were held back, or they are not evaluated yet.");
             return;
         }
+        intervals(runs, html);
         html.class("div", "charts", |html| {
             for (at, run) in runs.iter().enumerate() {
                 if let Some((part, metrics)) = run.tested {
@@ -150,7 +152,7 @@ fn calibration_chart(runs: &[Run], html: &mut Html) {
     let mut found: Vec<(usize, &Run, Calibration)> = Vec::new();
     for (at, run) in runs.iter().enumerate() {
         let (Some(record), Some(scores)) = (&run.evaluation, &run.scores) else { continue };
-        let Some(calibration) = calibration(record.scoring, scores) else {
+        let Some(calibration) = calibration(record.decision(), scores) else {
             html.class("figure", "chart", |html| {
                 html.element("figcaption", &[], |html| html.leaf("strong", &[], "Calibration"));
                 let why = format!("{} predicts the rating, not a probability.", run.name);
@@ -160,7 +162,11 @@ fn calibration_chart(runs: &[Run], html: &mut Html) {
         };
         let points =
             calibration.bins.iter().filter(|bin| bin.rows > 0).map(|bin| (bin.probability, bin.positive));
-        let what = format!("mean calibration error {}", percent(calibration.error));
+        let before = record.probabilities.and_then(|found| found.uncalibrated);
+        let before = before.map_or_else(String::new, |before| {
+            format!(" ({} before the calibration)", percent(before.calibration_error))
+        });
+        let what = format!("mean calibration error {}{before}", percent(calibration.error));
         lines.push(Series {
             run: at,
             of: line_of(runs, run),

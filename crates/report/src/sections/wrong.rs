@@ -62,7 +62,7 @@ fn wrong_row(run: &Run, record: &EvaluationRecord, row: &WrongRow, html: &mut Ht
         html.class("p", "verdict", |html| {
             html.text("predicted ");
             html.leaf("b", &[], name(predicted));
-            let sure = match (record.scoring.probability(row.score), record.scoring) {
+            let sure = match (record.decision().probability(row.score), record.scoring) {
                 (Some(probability), _) => format!(" with {}", percent(probability.max(1.0 - probability))),
                 (None, Scoring::Rating { positive_from }) => {
                     format!(" with a rating of {:.1}", f64::from(row.score) + f64::from(positive_from) - 0.5)

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 43] = [
+pub const SETTING_NAMES: [(&str, &str); 46] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -48,6 +48,9 @@ pub const SETTING_NAMES: [(&str, &str); 43] = [
     ("seed", "--seed"),
     ("patience", "--patience"),
     ("stop_loss", "--stop-loss"),
+    ("threshold", "--threshold"),
+    ("threshold.probability", "--threshold"),
+    ("calibration", "--calibrate"),
 ];
 
 /// The flag that sets a field of a recipe, or the name of the field.
@@ -131,6 +134,12 @@ mod tests {
             "id digest of the validation dataset a0 missing"
         );
         assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1, "validation": null})), None);
+        assert_eq!(
+            differs(json!({"seed": 1, "threshold": "f1"}), json!({"seed": 1})),
+            "--threshold f1 missing"
+        );
+        let probability = |value: f64| json!({"threshold": {"probability": value}});
+        assert_eq!(differs(probability(0.3), probability(0.4)), "--threshold 0.3 0.4");
         assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1})), None);
     }
 }

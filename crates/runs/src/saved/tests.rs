@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use scoring::Criterion;
 
 const WEIGHTS_WRITTEN: &str = "no real weights\n";
 
@@ -14,6 +15,8 @@ fn config() -> Config {
         preparation: Settings { stop_words: vec!["the".to_owned()], ..Settings::original() },
         tokens_max: 100,
         scoring: Some(Scoring::Logit),
+        calibration: None,
+        threshold: None,
         dataset: Digest(0xab),
         model: serde_json::json!({ "kind": "lstm", "hidden": 32 }),
     }
@@ -225,11 +228,60 @@ fn an_impossible_word_is_refused() {
 #[test]
 fn a_newer_format_is_refused_by_version() {
     let (_within, folder) = saved();
-    alter(&folder, "config.json", br#"{"format_version": 2, "sentimill": "0.2.0", "unheard": "of"}"#);
+    alter(&folder, "config.json", br#"{"format_version": 3, "sentimill": "0.3.0", "unheard": "of"}"#);
     let error = read(&folder).unwrap_err();
     let expected =
-        "model/config.json: the format version is 2, expected 1; use sentimill 0.2.0, which wrote it";
+        "model/config.json: the format version is 3, expected 1 to 2; use sentimill 0.3.0, which wrote it";
     assert_eq!(message(&error, &folder), expected);
+}
+
+#[test]
+fn a_calibration_and_a_threshold_are_kept_in_a_newer_format() {
+    let within = tempfile::tempdir().unwrap();
+    let folder = within.path().join("model");
+    let calibration = Some(Calibrator::Platt { slope: 0.1 + 0.2, intercept: -1.5 });
+    let threshold = Some(Threshold { by: Criterion::F1, score: 0.1 });
+    let chosen = Config { calibration, threshold, ..config() };
+    write(&folder, &chosen, &vocabulary(&["good"]), |path| fs::write(path, WEIGHTS_WRITTEN)).unwrap();
+    let json = fs::read_to_string(folder.join("config.json")).unwrap();
+    assert!(json.starts_with("{\n  \"format_version\": 2,"), "{json}");
+    assert_eq!(read(&folder).unwrap().config, chosen);
+}
+
+#[test]
+fn an_invalid_calibration_or_threshold_is_refused() {
+    let (_within, folder) = saved();
+    let written = fs::read_to_string(folder.join("config.json")).unwrap();
+    let with = |choice: &str| written.replace("\"scoring\":", &format!("{choice}, \"scoring\":"));
+    let threshold = |score: &str| with(&format!(r#""threshold": {{"by": "f1", "score": {score}}}"#));
+    let temperature = |value: &str| with(&format!(r#""calibration": {{"temperature": {value}}}"#));
+    let slope =
+        |value: &str| with(&format!(r#""calibration": {{"platt": {{"slope": {value}, "intercept": 0}}}}"#));
+    let rating = |json: String| json.replace("\"logit\"", r#"{"rating": {"positive_from": 4}}"#);
+    for (bad, expected) in [
+        (threshold("1e300"), "threshold is inf, expected a finite number"),
+        (threshold("-1e300"), "threshold is -inf, expected a finite number"),
+        (threshold("1e999"), "its content is number out of range"),
+        (threshold("null"), "its content is invalid type: null"),
+        (with(r#""threshold": {"by": "luck", "score": 1}"#), "its content is unknown variant `luck`"),
+        (temperature("0"), "temperature is 0, expected a number above 0"),
+        (temperature("-2"), "temperature is -2, expected a number above 0"),
+        (temperature("1e999"), "its content is number out of range"),
+        (slope("-0.5"), "slope is -0.5, expected a number above 0"),
+        (with(r#""calibration": {"platt": {"slope": 1}}"#), "its content is missing field `intercept`"),
+        (
+            rating(temperature("2")),
+            "calibration is set, expected none, because the model predicts no probability",
+        ),
+    ] {
+        alter(&folder, "config.json", bad.as_bytes());
+        let error = read(&folder).unwrap_err();
+        let found = message(&error, &folder);
+        assert!(found.starts_with(&format!("model/config.json: {expected}")), "{bad}: {found}");
+        assert_eq!(error.exit() as u8, 66);
+    }
+    alter(&folder, "config.json", rating(threshold("0.5")).as_bytes());
+    assert_eq!(read(&folder).unwrap().config.threshold, Some(Threshold { by: Criterion::F1, score: 0.5 }));
 }
 
 #[test]

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use batches::Part;
-use scoring::{Metrics, RowScore, Scores, Scoring};
+use scoring::{
+    Calibrator, Decision, Intervals, Metrics, ProbabilityQuality, RowScore, Scores, Scoring, Threshold,
+};
 
 /// Maximum rows listed as most wrong.
 const WRONG_MAX: usize = 50;
@@ -32,12 +34,31 @@ pub struct EvaluationRecord {
     /// The names of the classes if the dataset was made with `--labels`; otherwise none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
+    /// The calibration of probabilities, if the model has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibrator>,
+    /// The chosen threshold, if the model has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Threshold>,
     /// The metrics.
     pub metrics: Metrics,
+    /// The 95 % confidence intervals of the metrics. Older versions did not write them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervals: Option<Intervals>,
+    /// The quality of probabilities; `None` if scores have none, or an older version wrote the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probabilities: Option<ProbabilityQuality>,
     /// The SHA-256 of `scores.npy`.
     pub scores_sha256: String,
     /// The misclassified rows with the most confident scores, the most confident first.
     pub wrong: Vec<WrongRow>,
+}
+
+impl EvaluationRecord {
+    /// How the model's scores become probabilities and labels.
+    pub fn decision(&self) -> Decision {
+        Decision::new(self.scoring, self.calibration, self.threshold)
+    }
 }
 
 /// A misclassified row.
@@ -62,12 +83,12 @@ pub struct WrongRow {
 }
 
 /// Whether a row is misclassified.
-pub fn is_wrong(scoring: Scoring, row: &RowScore) -> bool {
-    scoring.is_positive(row.score) != (row.label == 1)
+pub fn is_wrong(decision: Decision, row: &RowScore) -> bool {
+    decision.is_positive(row.score) != (row.label == 1)
 }
 
 /// The misclassified rows with the most confident scores, with their words.
-pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &Scores) -> Result<Vec<WrongRow>> {
+pub fn most_wrong(dataset: &Path, decision: Decision, scores: &Scores) -> Result<Vec<WrongRow>> {
     let described = |row, label, predicted, score| WrongRow {
         row: u64::from(row),
         label,
@@ -80,7 +101,7 @@ pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &Scores) -> Result<V
     let mut wrong: Vec<WrongRow> = match scores {
         Scores::Label(scores) => scores
             .iter()
-            .filter(|row| is_wrong(scoring, row))
+            .filter(|row| is_wrong(decision, row))
             .map(|row| described(row.row, row.label, None, row.score))
             .collect(),
         Scores::Classes(scores) => scores
@@ -93,7 +114,7 @@ pub fn most_wrong(dataset: &Path, scoring: Scoring, scores: &Scores) -> Result<V
             .collect(),
     };
     wrong.sort_by(|one, other| {
-        let distance = |row: &WrongRow| (row.score - scoring.threshold()).abs();
+        let distance = |row: &WrongRow| (row.score - decision.threshold()).abs();
         distance(other).total_cmp(&distance(one)).then(one.row.cmp(&other.row))
     });
     wrong.truncate(WRONG_MAX);

@@ -22,7 +22,7 @@ fn evaluated(rows: &[(f32, u8)]) -> (Metrics, Vec<RowScore>, Vec<f64>) {
 
 fn of(rows: &[(f32, u8)]) -> Intervals {
     let (metrics, scores, losses) = evaluated(rows);
-    intervals(&metrics, &scores, &losses)
+    intervals(&metrics, Scoring::Logit, &scores, &losses)
 }
 
 /// The intervals contain the true value in about 95 % of simulated evaluations.
@@ -71,7 +71,7 @@ fn blocks_of_rows_change_an_interval_by_little() {
     let mut random = Stream::of(5);
     let rows: Vec<(f32, u8)> = (0..40_000).map(|_| row(&mut random)).collect();
     let (metrics, scores, losses) = evaluated(&rows);
-    let found = intervals(&metrics, &scores, &losses);
+    let found = intervals(&metrics, Scoring::Logit, &scores, &losses);
     let n = rows.len() as f64;
     let half = |Interval(low, high): Interval| (high - low) / 2.0 / 1.96;
     let deviation = (metrics.accuracy * (1.0 - metrics.accuracy) / n).sqrt();

@@ -11,7 +11,10 @@ use crate::inputs::{Inputs, token_rows};
 use crate::ranks::Ranks;
 use batches::{Arrangement, Batch, Dealing, Loader, Loading, Part, RowWeight, Rows};
 use runs::recipe::Recipe;
-use scoring::{Counted, Metrics, Scores, Scoring, metrics_of, scores_of};
+use scoring::{
+    Counted, Decision, Intervals, Metrics, ProbabilityQuality, Scores, class_intervals, intervals,
+    metrics_of, scores_of,
+};
 
 /// Options of an evaluation.
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +23,41 @@ pub struct Evaluation {
     pub part: Part,
     /// Rows per batch.
     pub batch_rows: usize,
-    /// The meaning of a row's outputs.
-    pub scoring: Scoring,
+    /// How scores become probabilities and labels.
+    pub decision: Decision,
     /// Number of threads that make batches.
     pub loaders: usize,
+}
+
+/// Metrics of a split, and the rows from which they were computed.
+#[derive(Clone, Debug)]
+pub struct EvaluatedRows {
+    /// The metrics.
+    pub metrics: Metrics,
+    /// The result of each row, by index.
+    pub scores: Scores,
+    /// The loss of each row, in the same order.
+    pub losses: Vec<f64>,
+}
+
+impl EvaluatedRows {
+    /// The 95 % confidence intervals of the metrics.
+    pub fn intervals(&self, decision: Decision) -> Intervals {
+        match &self.scores {
+            Scores::Label(scores) => intervals(&self.metrics, decision, scores, &self.losses),
+            Scores::Classes(scores) => {
+                class_intervals(&self.metrics, decision.calibrator(), scores, &self.losses)
+            }
+        }
+    }
+
+    /// The quality of probabilities; `None` if scores have none.
+    pub fn probabilities(&self, decision: Decision) -> Option<ProbabilityQuality> {
+        match &self.scores {
+            Scores::Label(scores) => ProbabilityQuality::of(decision, scores),
+            Scores::Classes(scores) => Some(ProbabilityQuality::of_classes(decision.calibrator(), scores)),
+        }
+    }
 }
 
 impl Evaluation {
@@ -31,7 +65,7 @@ impl Evaluation {
     pub fn of(recipe: &Recipe, part: Part, rows: &Rows, loaders: usize) -> Result<Self> {
         let scoring = recipe.family.scoring(&rows.settings().rows.labels);
         let scoring = scoring.ok_or_else(|| Error::internal(&"the objective has no score for the labels"))?;
-        Ok(Self { part, batch_rows: recipe.batch_rows, scoring, loaders })
+        Ok(Self { part, batch_rows: recipe.batch_rows, decision: scoring.into(), loaders })
     }
 }
 
@@ -43,25 +77,30 @@ pub fn evaluate(
     compute: &Compute,
     evaluation: &Evaluation,
 ) -> Result<Metrics> {
-    let (counted, _) = counted(model, rows, ranks, compute, evaluation)?;
+    let Evaluating { counted, .. } = evaluate_here(model, rows, ranks, compute, evaluation)?;
     let (sums, mut ranked) = together(&counted, ranks)?;
-    Ok(metrics_of(evaluation.scoring, &sums, &mut ranked)?)
+    Ok(metrics_of(evaluation.decision.scoring(), &sums, &mut ranked)?)
 }
 
-/// The metrics, and the results of all rows by index. Every rank gets the results of all rows.
+/// The metrics, and the result and the loss of each row by index. Every rank gets those of all rows.
 pub fn evaluate_rows(
     model: &Classifier,
     rows: &Rows,
     ranks: &Ranks,
     compute: &Compute,
     evaluation: &Evaluation,
-) -> Result<(Metrics, Scores)> {
-    let (counted, places) = counted(model, rows, ranks, compute, evaluation)?;
+) -> Result<EvaluatedRows> {
+    let Evaluating { counted, places, losses } = evaluate_here(model, rows, ranks, compute, evaluation)?;
     let (sums, ranked) = together(&counted, ranks)?;
     let places = ranks.gather_i64(&places)?;
+    let losses = ranks.gather_i64(&losses)?;
+    let scoring = evaluation.decision.scoring();
     // A row without a finite result is not counted and is an error here.
-    let metrics = metrics_of(evaluation.scoring, &sums, &mut ranked.clone())?;
-    Ok((metrics, scores_of(evaluation.scoring, &places, &ranked)))
+    let metrics = metrics_of(scoring, &sums, &mut ranked.clone())?;
+    let mut by_row: Vec<(i64, i64)> = places.iter().copied().zip(losses).collect();
+    by_row.sort_unstable();
+    let losses = by_row.into_iter().map(|(_, loss)| f64::from_bits(loss as u64)).collect();
+    Ok(EvaluatedRows { metrics, scores: scores_of(scoring, &places, &ranked), losses })
 }
 
 /// The sums of all ranks and their rows, in rank order.
@@ -71,14 +110,22 @@ fn together(counted: &Counted, ranks: &Ranks) -> Result<(Vec<i64>, Vec<i64>)> {
     Ok((sums, ranks.gather_i64(counted.ranked())?))
 }
 
-/// The rows of this rank, and their indices.
-fn counted(
+/// The rows of this rank.
+struct Evaluating {
+    counted: Counted,
+    /// The index of each row.
+    places: Vec<i64>,
+    /// The bits of each row's loss, a 64-bit float.
+    losses: Vec<i64>,
+}
+
+fn evaluate_here(
     model: &Classifier,
     rows: &Rows,
     ranks: &Ranks,
     compute: &Compute,
     evaluation: &Evaluation,
-) -> Result<(Counted, Vec<i64>)> {
+) -> Result<Evaluating> {
     rows.check_rows(evaluation.part)?;
     let loading = Loading {
         part: evaluation.part,
@@ -89,19 +136,19 @@ fn counted(
         row_weight: RowWeight::One,
         loaders: evaluation.loaders,
     };
-    let mut counted = Counted::new(evaluation.scoring);
-    let mut places = Vec::new();
+    let counted = Counted::new(evaluation.decision);
+    let mut here = Evaluating { counted, places: Vec::new(), losses: Vec::new() };
     let mut answers = Answers::of(model, compute);
     let inputs = Inputs::copied(compute.device());
     for batch in Loader::start(rows, loading)? {
         let batch = batch?;
-        count(&mut answers, &inputs, &batch, &mut counted)?;
-        places.extend(batch.rows.iter().map(|&row| i64::from(row)));
+        count(&mut answers, &inputs, &batch, &mut here)?;
+        here.places.extend(batch.rows.iter().map(|&row| i64::from(row)));
     }
-    Ok((counted, places))
+    Ok(here)
 }
 
-fn count(answers: &mut Answers<'_>, inputs: &Inputs<'_>, batch: &Batch, counted: &mut Counted) -> Result<()> {
+fn count(answers: &mut Answers<'_>, inputs: &Inputs<'_>, batch: &Batch, here: &mut Evaluating) -> Result<()> {
     if batch.rows.is_empty() {
         return Ok(());
     }
@@ -110,7 +157,8 @@ fn count(answers: &mut Answers<'_>, inputs: &Inputs<'_>, batch: &Batch, counted:
     let outputs: Vec<Vec<f64>> = Vec::try_from(&on_cpu(&outputs))?;
     let losses: Vec<f64> = Vec::try_from(&on_cpu(&losses))?;
     for ((outputs, loss), label) in outputs.iter().zip(losses).zip(&batch.labels) {
-        counted.add(outputs, *label, loss);
+        here.counted.add(outputs, *label, loss);
+        here.losses.push(loss.to_bits() as i64);
     }
     Ok(())
 }

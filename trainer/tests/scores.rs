@@ -1,0 +1,233 @@
+//! Thresholds, calibrations and confidence intervals of trainings: chosen on the validation split, kept in the model,
+//! used by predict and evaluate.
+#![allow(clippy::unwrap_used)]
+
+mod command;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use command::{fit, run, trainer};
+use dataset::Row;
+use fixtures::{dataset_of, review, reviews};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A training with a validation split, and its summary.
+fn trained(dataset: &Path, name: &str, more: &[&str]) -> (PathBuf, Value, String) {
+    let out = dataset.with_file_name(name);
+    let (code, said, told) = run(training(dataset, &out, more));
+    assert_eq!(code, Some(0), "{told}");
+    (out, serde_json::from_str(&said).unwrap(), told)
+}
+
+fn training(dataset: &Path, out: &Path, more: &[&str]) -> Command {
+    let mut command = fit(dataset, out, &["--epochs", "4", "--json"]);
+    command.args(["--validation-fraction", "0.3", "--test-fraction", "0.3"]).args(more);
+    command
+}
+
+fn config(out: &Path) -> Value {
+    serde_json::from_slice(&fs::read(out.join("model/config.json")).unwrap()).unwrap()
+}
+
+fn evaluated(out: &Path, dataset: &Path, ranks: Option<&str>) -> Value {
+    let mut command = trainer();
+    if let Some(ranks) = ranks {
+        command.args(["launch", "--nproc", ranks, "--"]);
+    }
+    command.arg("evaluate").arg(out).arg(dataset).args(["--test-fraction", "0.3", "--device", "cpu"]);
+    // The batch size of the training: with another one, the last bits of scores differ.
+    command.args(["--batch", "32"]);
+    let (code, said, told) = run(command);
+    assert_eq!(code, Some(0), "{told}");
+    serde_json::from_str(&said).unwrap()
+}
+
+/// The predictions for texts of the vocabulary.
+fn predicted(out: &Path) -> Vec<Value> {
+    let lines: Vec<String> = (0..60)
+        .map(|at| review(at).tokens.iter().map(|&id| fixtures::word(id - 2)).collect::<Vec<_>>().join(" "))
+        .collect();
+    let path = out.with_extension("txt");
+    fs::write(&path, lines.join("\n")).unwrap();
+    let mut command = trainer();
+    command.arg("predict").arg(out).arg(path).args(["--format", "text", "--device", "cpu"]);
+    let (code, said, told) = run(command);
+    assert_eq!(code, Some(0), "{told}");
+    said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+fn data() -> (TempDir, PathBuf) {
+    reviews(900)
+}
+
+#[test]
+fn a_threshold_is_kept_in_the_model_and_used_by_predict_and_evaluate() {
+    let (_data, dataset) = data();
+    let (plain, default, _) = trained(&dataset, "plain", &[]);
+    assert_eq!((&config(&plain)["format_version"], &config(&plain)["threshold"]), (&1.into(), &Value::Null));
+    assert_eq!(default["evaluation"]["threshold"], Value::Null);
+
+    let (strict, summary, told) = trained(&dataset, "strict", &["--threshold", "0.8"]);
+    assert!(told.contains("threshold at probability 0.8000"), "{told}");
+    let kept = config(&strict);
+    assert_eq!((&kept["format_version"], &kept["threshold"]["by"]), (&2.into(), &"probability".into()));
+    assert!((number(&kept["threshold"]["score"]) - 4.0f64.ln()).abs() < 1e-6, "{kept}");
+    assert_eq!(summary["evaluation"]["threshold"], kept["threshold"]);
+    let predictions = predicted(&strict);
+    for prediction in &predictions {
+        assert_eq!(prediction["label"], u8::from(number(&prediction["probability"]) > 0.8), "{prediction}");
+    }
+    // The weights and the scores are those of the training without a threshold.
+    let weights = |out: &Path| fs::read(out.join("model/model.safetensors")).unwrap();
+    assert_eq!(weights(&strict), weights(&plain));
+    let scores = |predictions: &[Value]| predictions.iter().map(|of| of["score"].clone()).collect::<Vec<_>>();
+    assert_eq!(scores(&predictions), scores(&predicted(&plain)));
+
+    let test = evaluated(&strict, &dataset, None);
+    assert_eq!(test["confusion"], summary["evaluation"]["confusion"]);
+    assert_ne!(test["confusion"], default["evaluation"]["confusion"]);
+    assert_eq!(test["auc"], default["evaluation"]["auc"]);
+    assert_eq!(test["threshold"], kept["threshold"]);
+}
+
+#[test]
+fn the_threshold_with_the_highest_f1_is_chosen_on_the_validation_split() {
+    let (_data, dataset) = data();
+    let (out, _, told) = trained(&dataset, "f1", &["--threshold", "f1"]);
+    assert!(told.contains(", the highest F1 on the validation split"), "{told}");
+    // The rows of the validation split, as a dataset, have the highest F1 at the threshold.
+    let of_validation: Vec<Row> =
+        (0..900).map(review).filter(|row| (300..600).contains(&row.split)).collect();
+    let rows = of_validation.clone();
+    let (_validation, validation) = dataset_of(rows.len() as u32, 50, move |at| rows[at as usize].clone());
+    let f1 = |score: Option<f64>| {
+        if let Some(score) = score {
+            let config = out.join("model/config.json");
+            let mut changed: Value = serde_json::from_slice(&fs::read(&config).unwrap()).unwrap();
+            changed["threshold"]["score"] = score.into();
+            fs::write(&config, changed.to_string()).unwrap();
+            let script =
+                "sha256sum config.json model.safetensors trained_on.json vocabulary.txt > SHA256SUMS";
+            let mut sums = Command::new("sh");
+            assert!(sums.args(["-c", script]).current_dir(out.join("model")).status().unwrap().success());
+        }
+        let mut command = trainer();
+        command.arg("evaluate").arg(&out).arg(&validation).args(["--device", "cpu"]);
+        let (code, said, told) = run(command);
+        assert_eq!(code, Some(0), "{told}");
+        number(&serde_json::from_str::<Value>(&said).unwrap()["f1"])
+    };
+    let best = f1(None);
+    let chosen = number(&config(&out)["threshold"]["score"]);
+    for other in [0.0, chosen - 0.3, chosen + 0.3, -9.0, chosen - 0.05, chosen + 0.05] {
+        assert!(f1(Some(other)) <= best, "{other} is better than {chosen}");
+    }
+}
+
+#[test]
+fn a_calibration_is_kept_in_the_model_and_changes_probabilities() {
+    let (_data, dataset) = data();
+    let (plain, _, _) = trained(&dataset, "plain", &[]);
+    let before = predicted(&plain);
+    for method in ["temperature", "platt"] {
+        let (out, summary, _) = trained(&dataset, method, &["--calibrate", method]);
+        let kept = &config(&out)["calibration"][method];
+        let calibrated = |score: f64| match method {
+            "temperature" => score / number(kept),
+            _ => number(&kept["slope"]) * score + number(&kept["intercept"]),
+        };
+        for (now, before) in predicted(&out).iter().zip(&before) {
+            assert_eq!(now["score"], before["score"]);
+            let expected = 1.0 / (1.0 + (-calibrated(number(&now["score"]))).exp());
+            assert!((number(&now["probability"]) - expected).abs() < 1e-6, "{now} {expected}");
+            assert_eq!(now["label"], u8::from(expected > 0.5), "{now}");
+        }
+        let evaluation = evaluated(&out, &dataset, None);
+        let quality = &evaluation["probabilities"];
+        assert_eq!(quality, &summary["evaluation"]["probabilities"]);
+        let without = evaluated(&plain, &dataset, None);
+        let of_plain = &without["probabilities"];
+        assert_eq!(&quality["uncalibrated"], of_plain);
+        assert_ne!(quality["brier"], of_plain["brier"]);
+        assert!(number(&quality["calibration_error"]) < 1.0);
+    }
+}
+
+#[test]
+fn intervals_do_not_depend_on_the_number_of_ranks_and_contain_the_metrics() {
+    let (_data, dataset) = data();
+    let (out, summary, told) = trained(&dataset, "out", &["--threshold", "accuracy", "--calibrate", "platt"]);
+    assert!(told.contains(" [95 %: 0."), "{told}");
+    let alone = evaluated(&out, &dataset, None);
+    assert_eq!(evaluated(&out, &dataset, Some("2")), alone);
+    assert_eq!(alone["intervals"], summary["evaluation"]["intervals"]);
+    for metric in ["loss", "accuracy", "f1", "precision", "recall", "auc"] {
+        let [low, value, high] =
+            [&alone["intervals"][metric][0], &alone[metric], &alone["intervals"][metric][1]].map(number);
+        assert!(low < value && value < high, "{metric}: {low} {value} {high}");
+    }
+    let mut table = trainer();
+    table.arg("evaluate").arg(&out).arg(&dataset).args(["--text", "--device", "cpu", "--quiet"]);
+    let (code, said, _) = run(table);
+    assert_eq!(code, Some(0));
+    for line in ["accuracy ", "F1 ", "AUC ", "loss ", "Brier score ", "  uncalibrated ", "label 1 "] {
+        assert!(said.lines().any(|found| found.starts_with(line)), "{line}: {said}");
+    }
+    // The same choice on two ranks. The last bits of the weights differ.
+    let other = dataset.with_file_name("two");
+    let mut two = trainer();
+    two.args(["launch", "--nproc", "2", "--"]);
+    two.args(training(&dataset, &other, &["--threshold", "accuracy", "--calibrate", "platt"]).get_args());
+    let (code, _, told) = run(two);
+    assert_eq!(code, Some(0), "{told}");
+    let slope = |out: &Path| number(&config(out)["calibration"]["platt"]["slope"]);
+    assert!((slope(&other) / slope(&out) - 1.0).abs() < 0.01, "{} {}", slope(&other), slope(&out));
+}
+
+#[test]
+fn a_choice_without_a_validation_split_is_refused_by_name() {
+    let (_data, dataset) = data();
+    let refused = |more: &[&str]| {
+        let out = dataset.with_file_name("refused");
+        let (code, _, told) = run(fit(&dataset, &out, more));
+        assert_eq!(code, Some(78), "{told}");
+        assert!(!out.join("model").exists());
+        told
+    };
+    for (flags, expected) in [
+        (["--threshold", "f1"], "--threshold is f1, expected a validation split"),
+        (["--threshold", "accuracy"], "--threshold is accuracy, expected a validation split"),
+        (["--calibrate", "platt"], "--calibrate is platt, expected a validation split"),
+    ] {
+        let told = refused(&[&flags[..], &["--validation-fraction", "0"]].concat());
+        assert!(told.contains(expected), "{told}");
+    }
+    let told = refused(&["--threshold", "0.3", "--loss", "rating"]);
+    assert!(told.contains("--threshold is 0.3, expected f1 or accuracy with --loss rating"), "{told}");
+    for value in ["0", "1", "nan", "best"] {
+        let out = dataset.with_file_name("refused");
+        let (code, _, told) = run(fit(&dataset, &out, &["--threshold", value]));
+        assert_eq!(code, Some(64), "{told}");
+        assert!(told.contains("expected f1, accuracy, or a probability above 0 and below 1"), "{told}");
+    }
+}
+
+#[test]
+fn another_threshold_is_another_training() {
+    let (_data, dataset) = data();
+    let (out, _, _) = trained(&dataset, "out", &["--threshold", "f1"]);
+    for (more, expected) in
+        [(&["--threshold", "0.3"][..], "--threshold f1, expected"), (&[], "--threshold f1, expected missing")]
+    {
+        let (code, _, told) = run(training(&dataset, &out, &[more, &["--resume"]].concat()));
+        assert_eq!(code, Some(78), "{told}");
+        assert!(told.contains(expected), "{told}");
+    }
+}
