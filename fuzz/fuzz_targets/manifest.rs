@@ -58,6 +58,7 @@ const MAPPER_COUNTS: Shape = Shape::Object(&[
     ("bad_rating", Shape::U64),
     ("empty_text", Shape::U64),
     ("reviews", Shape::U64),
+    ("invalid_utf8", Shape::Optional(&Shape::U64)),
 ]);
 
 const DATASET_SETTINGS: Shape = Shape::Object(&[

@@ -1,6 +1,6 @@
 //! The shapes of records as defined in FORMAT.md, independent of the types that read them.
 
-use Shape::{Digest, Keep, List, Object, OrNull, Text, U8, U32, U64};
+use Shape::{Classes, Digest, Keep, List, Object, OneOf, Optional, OrNull, Text, U8, U32, U64};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -14,26 +14,40 @@ pub enum Shape {
     Text,
     /// `first`, `last` or `ends`.
     Keep,
+    /// Named classes, such as `1-2=negative,3=neutral,4-5=positive`.
+    Classes,
     /// 32 lower-case hexadecimal digits.
     Digest,
     /// An optional member.
     OrNull(&'static Shape),
+    /// A member that may be omitted and is not null.
+    Optional(&'static Shape),
+    /// An object with exactly one of two members.
+    OneOf([&'static str; 2], &'static Shape),
     List(&'static Shape),
     /// An object with exactly these members.
     Object(&'static [(&'static str, Shape)]),
 }
 
-pub const SETTINGS: Shape = Object(&[
+pub const SETTINGS: Shape = OneOf(["positive_from", "labels"], &MEMBERS_OF_SETTINGS);
+
+const MEMBERS_OF_SETTINGS: Shape = Object(&[
     ("cleaning_version", U32),
     ("unicode_version", Text),
     ("stop_words", List(&Text)),
     ("max_tokens", U32),
     ("keep", Keep),
-    ("positive_from", U8),
+    ("positive_from", Optional(&U8)),
+    ("labels", Optional(&Classes)),
 ]);
 
-pub const REDUCER_COUNTS: Shape =
-    Object(&[("reviews", U64), ("distinct", U64), ("only_stopwords", U64), ("rows", U64)]);
+pub const REDUCER_COUNTS: Shape = Object(&[
+    ("reviews", U64),
+    ("distinct", U64),
+    ("not_labelled", Optional(&U64)),
+    ("only_stopwords", U64),
+    ("rows", U64),
+]);
 
 /// Checks that bytes are accepted exactly if they have the shape of a record, and that writing returns what was read.
 pub fn check<T: DeserializeOwned + Serialize + PartialEq + Debug>(bytes: &[u8], shape: &Shape) {
@@ -69,16 +83,22 @@ impl Shape {
             U64 => at_most(u64::MAX),
             Text => value.is_string(),
             Keep => matches!(value.as_str(), Some("first" | "last" | "ends")),
+            Classes => value.as_str().is_some_and(are_classes),
             Digest => value.as_str().is_some_and(|hex| {
                 hex.len() == 32 && hex.bytes().all(|digit| b"0123456789abcdef".contains(&digit))
             }),
             OrNull(shape) => value.is_null() || shape.fits(value),
+            Optional(shape) => shape.fits(value),
+            OneOf(names, shape) => {
+                shape.fits(value) && names.iter().filter(|name| value.get(**name).is_some()).count() == 1
+            }
             List(shape) => value.as_array().is_some_and(|list| list.iter().all(|value| shape.fits(value))),
             Object(shapes) => value.as_object().is_some_and(|members| {
                 members.keys().all(|name| shapes.iter().any(|(known, _)| known == name))
-                    && shapes
-                        .iter()
-                        .all(|(name, shape)| shape.fits(members.get(*name).unwrap_or(&Value::Null)))
+                    && shapes.iter().all(|(name, shape)| match (members.get(*name), shape) {
+                        (None, Optional(_)) => true,
+                        (found, shape) => shape.fits(found.unwrap_or(&Value::Null)),
+                    })
             }),
         }
     }
@@ -86,7 +106,8 @@ impl Shape {
     /// Returns a matching value without its optional members that are null.
     fn without_nulls(&self, value: Value) -> Value {
         match (self, value) {
-            (OrNull(shape), value) if !value.is_null() => shape.without_nulls(value),
+            (OrNull(shape) | Optional(shape), value) if !value.is_null() => shape.without_nulls(value),
+            (OneOf(_, shape), value) => shape.without_nulls(value),
             (List(shape), Value::Array(list)) => {
                 list.into_iter().map(|value| shape.without_nulls(value)).collect()
             }
@@ -100,4 +121,29 @@ impl Shape {
             (_, value) => value,
         }
     }
+}
+
+/// Whether a text lists classes as a program writes them.
+fn are_classes(list: &str) -> bool {
+    let (mut ratings, mut names) = (Vec::new(), Vec::new());
+    for pair in list.split(',') {
+        let Some((range, name)) = pair.split_once('=') else { return false };
+        let range: Vec<char> = range.chars().collect();
+        match range[..] {
+            [first @ '1'..='5', '-', last @ '1'..='5'] if first < last => ratings.extend(first..=last),
+            [rating @ '1'..='5'] => ratings.push(rating),
+            _ => return false,
+        }
+        if name.is_empty() || name.len() > 64 || name.chars().any(|c| c == '=' || c.is_control()) {
+            return false;
+        }
+        names.push(name);
+    }
+    let n_classes = names.len();
+    let n_ratings = ratings.len();
+    ratings.sort_unstable();
+    ratings.dedup();
+    names.sort_unstable();
+    names.dedup();
+    n_classes >= 2 && names.len() == n_classes && ratings.len() == n_ratings
 }

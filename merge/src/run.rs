@@ -263,11 +263,9 @@ pub(crate) fn verify(
     )?;
     let counts = commit.counts;
     if counts.not_labelled.is_some() != commit.settings.labels.classes().is_some() {
-        let (found, expected) = match counts.not_labelled {
-            Some(n) => (n.to_string(), "none without --labels"),
-            None => ("absent".to_owned(), "a number with --labels"),
-        };
-        return Err(altered("counter not_labelled", found, expected.to_owned()));
+        let a_or_no = if counts.not_labelled.is_some() { "a" } else { "no" };
+        let found = shard.settings().labels.flag();
+        return Err(altered("labels", found, format!("{a_or_no} counter not_labelled")));
     }
     // Dropped texts are not in any shard, and each of them has at least one vote.
     let (reviews, not_labelled) = (counts.reviews, counts.not_labelled.unwrap_or(0));

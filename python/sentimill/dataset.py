@@ -41,7 +41,8 @@ class Row(NamedTuple):
     ids: npt.NDArray[np.unsignedinteger[Any]]
     """Ids of the kept tokens, [T], uint16 or uint32."""
     label: int
-    """1 if the most frequent rating is at least ``settings.positive_from``, else 0."""
+    """The class of the most frequent rating: an index into ``settings.class_names``. Without named classes, it is 1 if
+    the rating is at least ``settings.positive_from``, else 0."""
     votes: npt.NDArray[np.uint32]
     """Number of reviews of this text with 1, 2, 3, 4 and 5 stars, [5]."""
     hash: int
@@ -109,7 +110,7 @@ class Dataset:
 
     @property
     def label(self) -> npt.NDArray[np.uint8]:
-        """0 or 1, [N]."""
+        """Indices into ``settings.class_names``, [N]: 0 or 1 without named classes."""
         return self.column("label")
 
     @property

@@ -27,7 +27,7 @@ def arrow_dataset(dataset: Dataset, rows: npt.NDArray[np.integer[Any]] | None = 
     ends = np.concatenate(([0], np.cumsum(lengths)))
     features = datasets.Features(
         ids=datasets.Sequence(datasets.Value(tokens.dtype.name)),
-        label=datasets.ClassLabel(names=["negative", "positive"]),
+        label=datasets.ClassLabel(names=list(dataset.settings.class_names)),
         votes=datasets.Sequence(datasets.Value("uint32"), length=5),
         hash=datasets.Value("uint64"),
         split=datasets.Value("uint16"),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from sentimill import digest_table
 from sentimill.digest_table import DigestTable
 from sentimill.errors import DamagedDataset, DatasetError, NotADataset
-from sentimill.settings import ATTRIBUTES, Settings, settings_of
+from sentimill.settings import Settings, are_classes, attributes_of, settings_of
 
 SCHEMA_VERSION = 1
 _GROUP = "vocabulary"
@@ -125,8 +125,11 @@ class _Reader:
         attributes = self._attributes(table)
         self._check_format(attributes)
         self._check_members(names)
-        if set(attributes) != set(ATTRIBUTES):
-            raise self._damaged("the list of attributes", f"found {sorted(attributes)}, expected {sorted(ATTRIBUTES)}")
+        expected = attributes_of(attributes)
+        if set(attributes) != set(expected):
+            raise self._damaged("the list of attributes", f"found {sorted(attributes)}, expected {sorted(expected)}")
+        if "labels" in attributes and not are_classes(str(attributes["labels"])):
+            raise self._damaged("attribute labels", "not a list of classes")
         listed = dict(table.columns)
         columns = {name: self._column(name, form, listed) for name, form in _FORMS.items()}
         if listed:
@@ -239,7 +242,7 @@ class _Reader:
                 f"{self.path}: schema version {version}, expected {SCHEMA_VERSION}; rebuild the dataset or install the "
                 "matching version of this package"
             )
-        for name, kind in ATTRIBUTES.items():
+        for name, kind in attributes_of(attributes).items():
             if name in attributes and not isinstance(attributes[name], kind):
                 raise self._damaged(f"attribute {name}", f"expected type {kind.__name__}")
 

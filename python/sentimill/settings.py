@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Container
 from dataclasses import dataclass
 
 
@@ -19,8 +21,10 @@ class Settings:
     """Maximum number of tokens per row; 0 for no limit."""
     keep: str
     """The tokens that a longer row keeps: ``first``, ``last`` or ``ends``."""
-    positive_from: int
-    """The smallest rating, 1 to 5, with label 1."""
+    positive_from: int | None
+    """The smallest rating, 1 to 5, with label 1. ``None`` for a dataset with named classes."""
+    labels: str | None
+    """The named classes in the order of labels, such as ``1-2=negative,3=neutral,4-5=positive``, or ``None``."""
     vocabulary_size: int
     """Maximum number of words in the vocabulary."""
     vocabulary_of: str | None
@@ -34,6 +38,13 @@ class Settings:
     vocabulary_digest: str
     """Digest of the words and their counts."""
 
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The name of each label, from label 0 on."""
+        if self.labels is None:
+            return ("negative", "positive")
+        return tuple(pair.partition("=")[2] for pair in self.labels.split(","))
+
 
 TEXTS = ("format", "unicode_version", "stop_words", "keep", "vocabulary_of", "without")
 DIGESTS = ("row_digest", "id_digest", "vocabulary_digest")
@@ -42,20 +53,35 @@ ATTRIBUTES: dict[str, type[str] | type[int]] = {
     **dict.fromkeys(TEXTS + DIGESTS, str),
     **dict.fromkeys(NUMBERS, int),
 }
-"""All attributes of a dataset with their types."""
+"""All attributes of a dataset with their types. One with named classes has ``labels`` in place of ``positive_from``."""
+_CLASS = r"[1-5](-[1-5])?=[^,=]+"
+_CLASSES = re.compile(rf"{_CLASS}(,{_CLASS})+")
+
+
+def attributes_of(names: Container[str]) -> dict[str, type[str] | type[int]]:
+    """Returns the attributes, with their types, that a dataset must have if it has these ones."""
+    if "labels" not in names:
+        return ATTRIBUTES
+    return {name: kind for name, kind in ATTRIBUTES.items() if name != "positive_from"} | {"labels": str}
+
+
+def are_classes(labels: str) -> bool:
+    """Returns whether the attribute ``labels`` has the form of a list of classes."""
+    return _CLASSES.fullmatch(labels) is not None
 
 
 def settings_of(attributes: dict[str, str | int]) -> Settings:
     """Returns the settings in the verified attributes of a dataset."""
     text = {name: str(attributes[name]) for name in TEXTS + DIGESTS}
-    number = {name: int(attributes[name]) for name in NUMBERS}
+    number = {name: int(attributes[name]) for name in NUMBERS if name in attributes}
     return Settings(
         cleaning_version=number["cleaning_version"],
         unicode_version=text["unicode_version"],
         stop_words=tuple(text["stop_words"].split("\n")) if text["stop_words"] else (),
         max_tokens=number["max_tokens"],
         keep=text["keep"],
-        positive_from=number["positive_from"],
+        positive_from=number.get("positive_from"),
+        labels=str(attributes["labels"]) if "labels" in attributes else None,
         vocabulary_size=number["vocabulary_size"],
         vocabulary_of=text["vocabulary_of"] or None,
         without=text["without"] or None,

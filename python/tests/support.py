@@ -76,6 +76,13 @@ def small() -> Path:
 
 
 @cache
+def three_classes() -> Path:
+    """Returns a dataset of 60 short reviews with the classes ``so so``, ``good`` and ``bad``; 2 stars have none."""
+    reviews = [("small words " + _word(n), 1 + n % 5) for n in range(60)]
+    return _dataset("three-classes", reviews, "--labels", "3=so so,4-5=good,1=bad")
+
+
+@cache
 def many_words() -> Path:
     """Returns a dataset whose ids need 32 bits."""
     numbers = list(range(70_000))

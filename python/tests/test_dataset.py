@@ -14,6 +14,7 @@ import support
 
 from sentimill import open_dataset
 from sentimill.dataset import COLUMNS
+from sentimill.settings import are_classes
 
 
 class Content(unittest.TestCase):
@@ -73,6 +74,21 @@ class Content(unittest.TestCase):
             most = max(row.votes)
             self.assertEqual(rating, next(stars for stars in range(1, 6) if row.votes[stars - 1] == most))
             self.assertEqual(row.label, int(rating >= dataset.settings.positive_from))
+
+    def test_labels_are_indices_of_class_names(self):
+        self.assertEqual(open_dataset(support.small()).settings.class_names, ("negative", "positive"))
+        dataset = open_dataset(support.three_classes())
+        self.assertEqual((dataset.settings.positive_from, dataset.settings.labels), (None, "3=so so,4-5=good,1=bad"))
+        names = [dataset.settings.class_names[label] for label in dataset.label]
+        of_rating = {1: "bad", 3: "so so", 4: "good", 5: "good"}
+        self.assertEqual(names, [of_rating[rating] for rating in dataset.rating.tolist()])
+        self.assertEqual((len(dataset), len(set(names))), (48, 3))
+
+    def test_a_text_of_another_form_has_no_classes(self):
+        for labels in ("1-2=negative,3=neutral,4-5=positive", "5=a,1=b"):
+            self.assertTrue(are_classes(labels), labels)
+        for labels in ("", "1=a", "1=a,2", "1=a,6=b", "1=a,2=b=c", "1=a,2=", "1=a,,2=b"):
+            self.assertFalse(are_classes(labels), labels)
 
     def test_settings_and_digests_are_those_of_the_manifest(self):
         path = support.demo()

@@ -31,6 +31,12 @@ class Arrow(unittest.TestCase):
                     (row["label"], row["hash"], row["split"]), (expected.label, expected.hash, expected.split)
                 )
 
+    def test_labels_have_the_names_of_the_classes(self):
+        dataset = open_dataset(support.three_classes())
+        found = dataset.to_datasets()
+        self.assertEqual(found.features["label"].names, ["so so", "good", "bad"])
+        self.assertEqual(found["label"][:], dataset.label.tolist())
+
     def test_a_split_has_its_rows_alone(self):
         dataset = open_dataset(support.demo())
         rows = dataset.splits().test

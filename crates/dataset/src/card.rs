@@ -287,6 +287,8 @@ fn share(n: u64, whole: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use corpus::labels::Labels;
+
     use super::*;
     use crate::words::WordList;
 
@@ -310,5 +312,30 @@ mod tests {
         let card = Card::of(&settings, &digests, &vocabulary, &summary);
         assert!(card.text().contains("gift 9, the 2, card 2\n"), "{}", card.text());
         assert!(card.text().contains("both labels (all have 0)\n"), "{}", card.text());
+    }
+
+    #[test]
+    fn named_classes_have_a_line_each_and_replace_the_two_labels() {
+        let labels = Labels::Classes("1-2=negative,3=neutral,4-5=positive".parse().unwrap());
+        let rows = corpus::settings::Settings { labels, ..Default::default() };
+        let settings = DatasetSettings { rows, vocabulary_size: 4, vocabulary_of: None, without: None };
+        let digests = Digests {
+            row_digest: Default::default(),
+            id_digest: Default::default(),
+            vocabulary_digest: Default::default(),
+        };
+        let card = |labels| {
+            let summary = Summary { rows: 4, labels, ..Summary::default() };
+            Card::of(&settings, &digests, &Vocabulary::default(), &summary)
+        };
+        let full = card([2, 1, 1, 0, 0]);
+        let expected = "label 0           2 (50.0 %) (negative, ratings 1-2)\n\
+                        label 1           1 (25.0 %) (neutral, rating 3)\n\
+                        label 2           1 (25.0 %) (positive, ratings 4-5)\n\
+                        ratings ";
+        assert!(full.text().contains(expected), "{}", full.text());
+        assert_eq!((full.label_1, full.label_0, full.positive_from), (None, None, None));
+        let text = card([4, 0, 0, 0, 0]).text();
+        assert!(text.contains("rows of all classes (no row has neutral, positive)\n"), "{text}");
     }
 }

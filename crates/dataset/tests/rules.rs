@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use corpus::digest::{Digest, split};
+use corpus::labels::Labels;
 use corpus::record::Votes;
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
@@ -164,6 +165,16 @@ fn of_files() -> Vec<Case> {
         C::altered("F4", "attribute keep is absent, expected a text", |file| {
             file.delete_attr("keep").unwrap();
         }),
+        C::altered("F4", "the list of attributes is \"positive_from\" among others", |file| {
+            put_text::<25>(file, "labels", "1-3=negative,4-5=positive");
+        }),
+        C::altered("F4", "attribute positive_from is absent, expected u64", |file| {
+            file.delete_attr("positive_from").unwrap();
+        }),
+        C::altered("F5", "attribute labels is u64, expected a text", |file| {
+            file.delete_attr("positive_from").unwrap();
+            put_number(file, "labels", 3);
+        }),
         C::altered("F5", "attribute max_tokens does not match its digest", |file| {
             file.delete_attr("max_tokens").unwrap();
             file.new_attr::<u64>().shape(1).create("max_tokens").unwrap().write_raw(&[100_u64]).unwrap();
@@ -280,6 +291,33 @@ fn of_attributes() -> Vec<Case> {
         C::altered("F14", "the setting positive-from is 260, expected 1 to 5", |file| {
             put_number(file, "positive_from", 260);
         }),
+        C::altered(
+            "F14",
+            "attribute labels is \"1-1=a,2=b\", expected classes as reducer writes them: the classes have another form, \
+             expected 1=a,2=b",
+            |file| put_labels::<9>(file, "1-1=a,2=b"),
+        ),
+        C::altered(
+            "F14",
+            "attribute labels is \"1=a\", expected classes as reducer writes them: one class, ",
+            |file| {
+                put_labels::<3>(file, "1=a");
+            },
+        ),
+        C::altered(
+            "F14",
+            "attribute labels is \"1=a,1=b\", expected classes as reducer writes them: the rating 1 ",
+            |file| {
+                put_labels::<7>(file, "1=a,1=b");
+            },
+        ),
+        C::altered(
+            "F14",
+            "attribute labels is \"1=a,2=\\u{1b}\", expected classes as reducer writes them: \"2=",
+            |file| {
+                put_labels::<7>(file, "1=a,2=\u{1b}");
+            },
+        ),
         C::given("F15", "attribute vocabulary_size is 2, expected at least 3", When::Opened, |given| {
             given.settings.vocabulary_size = 2;
         }),
@@ -442,6 +480,11 @@ fn of_rows() -> Vec<Case> {
             row.votes = Votes([0; 5]);
         }),
         C::row("F30", "the label of row 1 is 1, expected 0, computed from its votes", |row| row.label = 1),
+        of_classes("the label of row 1 is 0, expected 1, computed from its votes", "5=good,1=bad,4=fine"),
+        of_classes(
+            "the label of row 1 is 0, expected no row, because rating 1 has no class",
+            "2=bad,4-5=good",
+        ),
         C::row("F31", "the split of row 1 is 1000, expected less than 1000", |row| row.split = 1000),
         C::new("F31", "the split of row 1 is ", When::Verified, |path| {
             let mut rows = rows();
@@ -485,6 +528,20 @@ fn of_rows() -> Vec<Case> {
             altered(path, |file| put_text::<32>(file, "row_digest", &Digest(5).to_string()));
         }),
     ]
+}
+
+/// A file with named classes, whose rows have the labels of another split: 1, 0 and 1.
+fn of_classes(said: &'static str, classes: &'static str) -> Case {
+    Case::given("F30", said, When::Read, |given| {
+        given.settings.rows.labels = Labels::Classes(classes.parse().unwrap());
+        given.rows[0].label = given.settings.rows.label(given.rows[0].votes).unwrap();
+    })
+}
+
+/// Puts the text of classes in place of `positive_from`.
+fn put_labels<const N: usize>(file: &File, classes: &str) {
+    file.delete_attr("positive_from").unwrap();
+    put_text::<N>(file, "labels", classes);
 }
 
 fn assert_refused(cases: Vec<Case>) {
@@ -544,6 +601,20 @@ fn a_resealed_file_without_changes_is_valid() {
         put_text::<5>(file, "keep", "first");
     });
     DatasetReader::open(&path).unwrap().verify(|_| Ok(())).unwrap();
+}
+
+#[test]
+fn a_file_with_named_classes_is_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("reviews.h5");
+    let mut given = Given::sound();
+    given.settings.rows.labels = Labels::Classes("1-2=bad,4=fine,5=it's \u{e9}".parse().unwrap());
+    given.rows[0].label = 2;
+    given.write(&path);
+    let written = DatasetReader::open(&path).unwrap();
+    written.verify(|_| Ok(())).unwrap();
+    assert_eq!(written.settings(), &given.settings);
+    assert_eq!(written.settings().rows.labels.names(), ["bad", "fine", "it's \u{e9}"]);
 }
 
 #[test]

@@ -55,6 +55,17 @@ fn a_list_of_stop_words_in_s3_is_passed_on() {
 }
 
 #[test]
+fn named_classes_are_flags_of_the_reducer() {
+    let rows = |rows: &str| format!("{SMALL}[rows]\n{rows}\n");
+    let three = job(&rows("labels = \"1-2=negative,3=so so,4-5=positive\""));
+    assert_eq!(three.reducer_flags(), ["--labels", "1-2=negative,3=so so,4-5=positive"]);
+    let found = refused(&rows("labels = \"1-2=a,2=b\""));
+    assert!(found[0].contains("labels 1-2=a,2=b: the rating 2 is in two classes"), "{found:?}");
+    let found = refused(&rows("labels = \"1=a,2=b\"\npositive-from = 3"));
+    assert!(found[0].contains("cannot be used with"), "{found:?}");
+}
+
+#[test]
 fn relative_paths_are_relative_to_the_job_file() {
     let small = job(SMALL);
     assert_eq!(small.run, Place::Local("/jobs/run".into()));

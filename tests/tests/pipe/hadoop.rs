@@ -183,3 +183,20 @@ fn a_task_prints_its_commit_record() {
     record["settings"]["stop_words"] = commit.settings.stop_words.clone().into();
     assert_eq!(record, serde_json::to_value(commit).unwrap());
 }
+
+#[test]
+fn a_task_reports_texts_without_a_class_only_with_named_classes() {
+    let records = b"good fit\t0,0,0,0,2\nso so\t0,0,1,0,0\n";
+    let counted = |flags: &[&str]| {
+        let folder = tempfile::tempdir().unwrap();
+        let told = run(as_task(reducer(folder.path(), 0, 1).args(flags)), records).succeeded().stderr;
+        let counters = told.lines().filter_map(|line| line.strip_prefix("reporter:counter:reducer,"));
+        counters.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let without = ["reviews,3", "distinct,2", "only_stopwords,0", "rows,2"];
+    assert_eq!(counted(&[]), without);
+    let with = ["reviews,3", "distinct,2", "not_labelled,1", "only_stopwords,0", "rows,1"];
+    assert_eq!(counted(&["--labels", "1-2=bad,4-5=good"]), with);
+    let all = ["reviews,3", "distinct,2", "not_labelled,0", "only_stopwords,0", "rows,2"];
+    assert_eq!(counted(&["--labels", "1-2=bad,3-5=good"]), all);
+}

@@ -111,6 +111,36 @@ fn merge_and_sentimill_print_their_result_as_json() {
 }
 
 #[test]
+fn the_card_lists_named_classes_in_place_of_the_two_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("reviews.h5");
+    let labels = ["--labels", "1-2=negative,3=so so,5=positive"].map(str::to_owned).to_vec();
+    let pipe = Pipe { reducer: labels, ..Pipe::default() };
+    pipe.reduce(&pipe.sorted(&DEMO.records), &folder.path().join("run"));
+    let merged = run(merge(&folder.path().join("run"), &out).arg("--json"), b"").succeeded();
+    let document = document(&merged);
+    let card = &document["card"];
+    for name in ["label_1", "label_0", "positive_from"] {
+        assert_eq!(card.get(name), None);
+    }
+    let text = run(program("merge").arg("--describe").arg(&out), b"").succeeded().said();
+    let classes = card["classes"].as_array().unwrap();
+    let expected = [("negative", "1-2", "ratings"), ("so so", "3", "rating"), ("positive", "5", "rating")];
+    assert_eq!(classes.len(), expected.len());
+    for (at, (class, (name, ratings, noun))) in classes.iter().zip(expected).enumerate() {
+        let shown = value(&text, &format!("label {at}"));
+        assert_eq!((&class["name"], &class["ratings"]), (&Value::from(name), &Value::from(ratings)));
+        assert_eq!(class["rows"], number(shown));
+        assert!(shown.ends_with(&format!("({name}, {noun} {ratings})")), "{shown}");
+    }
+    let rows: u64 = classes.iter().map(|class| class["rows"].as_u64().unwrap()).sum();
+    let ledger = &document["ledger"]["reducer"];
+    assert_eq!((&card["rows"], &ledger["rows"]), (&Value::from(rows), &Value::from(rows)));
+    let not_labelled = ledger["not_labelled"].as_u64().unwrap();
+    assert!(not_labelled > 0 && ledger["distinct"] == rows + not_labelled, "{ledger}");
+}
+
+#[test]
 fn a_check_and_a_list_of_objects_are_printed_as_json() {
     let folder = tempfile::tempdir().unwrap();
     let (run_folder, out) = (folder.path().join("run"), folder.path().join("reviews.h5"));

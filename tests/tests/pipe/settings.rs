@@ -1,9 +1,11 @@
 //! Every setting that changes content has the effect that the oracle computes, and is recorded in the
 //! dataset.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use corpus::labels::Labels;
 use corpus::settings::{Keep, Settings};
@@ -12,8 +14,8 @@ use tests::demo::{DEMO, raw};
 use tests::files::assert_same_bytes;
 use tests::lines::sorted_as_c;
 use tests::oracle;
-use tests::pipe::{Pipe, mapped, merge, reducer, text_of};
-use tests::programs::run;
+use tests::pipe::{Pipe, Splitter, mapped, merge, reducer, text_of};
+use tests::programs::{program, run};
 
 use crate::made::{manifest, open};
 
@@ -117,6 +119,80 @@ fn a_lower_positive_from_makes_more_rows_positive() {
     let ratings = |row: &Row| (row.votes.mode() >= 3, row.label == 1);
     assert!(rows(&dataset).iter().map(ratings).all(|(expected, found)| expected == found));
     assert!(rows(&dataset).iter().any(|row| row.votes.mode() == 3));
+}
+
+#[test]
+fn named_classes_have_the_labels_of_the_oracle() {
+    for (classes, n_classes) in
+        [("1-2=negative,3=neutral,4-5=positive", 3), ("5=very good,1=bad", 2), ("1=a,2=b,3=c,4=d,5=e", 5)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = agreed(folder.path(), &["--labels", classes], &["--padded", "9"]);
+        oracle::padded_agrees(&dataset.with_file_name("reviews.padded.h5"), &dataset);
+        let labels = Labels::Classes(classes.parse().unwrap());
+        assert_eq!((&row_settings(&dataset).labels, labels.n_classes()), (&labels, n_classes));
+        let rows = rows(&dataset);
+        assert!(rows.iter().all(|row| labels.label(row.votes.mode()) == Some(row.label)));
+        let found: BTreeSet<u8> = rows.iter().map(|row| row.label).collect();
+        assert_eq!(found.len(), n_classes, "{classes}");
+        let manifest = manifest(&dataset);
+        let counts = manifest.seal.ledger.reducer;
+        let n_of_all = DEMO_ROWS.len() as u64;
+        assert_eq!(counts.not_labelled, Some(n_of_all - manifest.rows));
+        assert_eq!(counts.not_labelled > Some(0), classes.starts_with('5'), "{classes}");
+        assert_eq!((counts.distinct, counts.only_stopwords), (n_of_all, 0));
+        run(program("merge").arg("--check").arg(&dataset), b"").succeeded();
+    }
+}
+
+/// The rows of the demo corpus.
+static DEMO_ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("demo.h5"), &DEMO.dataset).unwrap();
+    rows(&folder.path().join("demo.h5"))
+});
+
+#[test]
+fn partitions_and_combiner_passes_change_no_byte_of_named_classes() {
+    let three = || ["--labels", "1=negative,3=neutral,4-5=positive"].map(str::to_owned).to_vec();
+    let of = |pipe: Pipe| {
+        let folder = tempfile::tempdir().unwrap();
+        let dataset = Pipe { reducer: three(), ..pipe }.dataset(&DEMO.raw, folder.path());
+        (fs::read(&dataset).unwrap(), manifest(&dataset).seal.ledger)
+    };
+    let (expected, ledger) = of(Pipe::default());
+    assert!(ledger.reducer.not_labelled > Some(0) && ledger.reducer.check() == Ok(()), "{ledger:?}");
+    for pipe in [
+        Pipe { partitions: 7, ..Pipe::default() },
+        Pipe { partitions: 3, splitter: Splitter::Select, ..Pipe::default() },
+        Pipe { partitions: 2, passes_before_sort: vec![1, 0, 2], passes_after_sort: 1, ..Pipe::default() },
+    ] {
+        let how = format!("{pipe:?}");
+        let (dataset, other_ledger) = of(pipe);
+        assert!(dataset == expected, "{how}");
+        assert_eq!(other_ledger, ledger, "{how}");
+    }
+}
+
+#[test]
+fn a_row_without_a_class_is_reported_by_the_reducer_and_by_merge() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_folder = folder.path().join("run");
+    let records =
+        b"good fit\t0,0,0,0,2\nso so\t0,0,1,0,1\nthe\t0,0,3,0,0\nthe the\t1,0,0,0,0\nworn fit\t1,0,0,0,0\n";
+    let flags = ["--labels", "1-2=negative,4-5=positive", "--stopwords", "nltk", "--attempt", "one"];
+    let committed = run(reducer(&run_folder, 0, 1).args(flags), records).succeeded();
+    let texts = "9 reviews, 5 distinct = 2 not_labelled + 1 only_stopwords + 2 rows\n";
+    assert_eq!(committed.said(), format!("part-00000 committed by attempt one: {texts}"));
+    let dataset = folder.path().join("reviews.h5");
+    let merged = run(&mut merge(&run_folder, &dataset), b"").succeeded().said();
+    assert!(merged.contains(texts), "{merged}");
+    assert!(merged.contains("\nlabel 0           1 (50.0 %) (negative, ratings 1-2)\n"), "{merged}");
+    // The words of texts without a class are not in the vocabulary.
+    let words = open(&dataset).vocabulary().words.iter().map(<[u8]>::to_vec).collect::<Vec<_>>();
+    assert_eq!(words, [b"fit".to_vec(), b"good".to_vec(), b"worn".to_vec()]);
+    let described = run(program("merge").arg("--describe").arg(&dataset), b"").succeeded().said();
+    assert!(described.contains("label 1           1 (50.0 %) (positive, ratings 4-5)\n"), "{described}");
 }
 
 #[test]
@@ -266,7 +342,11 @@ fn excluding_all_texts_makes_no_dataset() {
 fn other_settings_than_those_of_the_vocabulary_are_refused_with_the_flags_to_use() {
     let folder = tempfile::tempdir().unwrap();
     let (train, out) = (training_set(folder.path()), folder.path().join("test.h5"));
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
+        (
+            &["--labels", "1-3=negative,4-5=positive"],
+            "labels is --positive-from 4, expected --labels 1-3=negative,4-5=positive as in this run;",
+        ),
         (&["--profile", "original"], "stop words is 0 words ("),
         (&["--max-tokens", "100"], "max-tokens is 400, expected 100 as in this run;"),
         (&["--keep", "last"], "keep is ends, expected last as in this run;"),
@@ -321,17 +401,18 @@ fn a_padded_copy_holds_the_same_rows() {
 fn shards_of_different_settings_are_not_mixed() {
     let folder = tempfile::tempdir().unwrap();
     let run_folder = folder.path().join("run");
-    let settings: [(&[&str], _); 5] = [
+    let settings: [(&[&str], _); 6] = [
         (&["--max-tokens", "5"], "max-tokens"),
+        (&["--labels", "1-3=negative,4-5=positive"], "labels"),
         (&["--keep", "last"], "keep"),
         (&["--positive-from", "5"], "positive-from"),
         (&["--stopwords", "nltk-negations"], "stop words"),
         (&["--stopwords", "nltk"], "stop words"),
     ];
     for (number, (arguments, _)) in (1..).zip(&settings) {
-        run(reducer(&run_folder, number, 6).args(*arguments), b"").succeeded();
+        run(reducer(&run_folder, number, 7).args(*arguments), b"").succeeded();
     }
-    run(&mut reducer(&run_folder, 0, 6), b"").succeeded();
+    run(&mut reducer(&run_folder, 0, 7), b"").succeeded();
 
     let refused = run(&mut merge(&run_folder, &folder.path().join("reviews.h5")), b"").with_code(78);
 

@@ -133,6 +133,18 @@ fn invalid_settings_are_refused() {
             "--positive-from 9: expected a number from 1 to 5; see --help".to_owned(),
         ),
         (
+            ["--labels", "1-3=bad,3-5=good"],
+            64,
+            "--labels 1-3=bad,3-5=good: the rating 3 is in two classes, expected at most one; see --help".to_owned(),
+        ),
+        (
+            ["--labels", "1-3=bad,6=good"],
+            64,
+            "--labels 1-3=bad,6=good: \"6=good\" is not RATINGS=NAME, expected ratings from 1 to 5 and names of 1 to \
+             64 bytes without commas, `=` and control characters, as in 1-2=negative,3=neutral,4-5=positive; see --help"
+                .to_owned(),
+        ),
+        (
             ["--max-tokens", "ten"],
             64,
             "--max-tokens ten: expected a whole number of 0 or more, such as 100; see --help".to_owned(),

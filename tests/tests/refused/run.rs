@@ -97,8 +97,9 @@ fn a_commit_that_claims_billions_of_partitions_is_refused() {
 
 #[test]
 fn shards_with_different_settings_are_refused_with_the_setting() {
-    let cases: [(&[&str], &str); 4] = [
+    let cases: [(&[&str], &str); 5] = [
         (&["--max-tokens", "5"], "max-tokens: 5 and 100"),
+        (&["--labels", "1=a,5=b"], "labels: --labels 1=a,5=b and --positive-from 4"),
         (&["--keep", "last"], "keep: last and first"),
         (&["--positive-from", "3"], "positive-from: 3 and 4"),
         (&["--stopwords", "nltk-negations"], "stop words: 180 words (DIGEST) and 201 words (DIGEST)"),
@@ -199,6 +200,34 @@ fn an_altered_number_in_a_commit_is_detected() {
         );
     }
     job.merges();
+}
+
+#[test]
+fn a_commit_whose_counters_contradict_its_labels_is_refused() {
+    let refusal = |labels: &str, counter: &str| {
+        format!(
+            "merge: file://JOB/run/data/part-00000.HOST.attempt0.h5 has labels {labels}, its commit record has {counter} \
+             counter not_labelled; the object was altered: restore it, or run its reducer again into a new --run"
+        )
+    };
+    let job = Job::done(1);
+    job.with_json(
+        &commit(0),
+        |commit| commit["counts"]["not_labelled"] = 0.into(),
+        || {
+            job.refuses(|| job.merge(&[]), 66, &refusal("--positive-from 4", "a"));
+        },
+    );
+    job.merges();
+    let job = Job::mapped(1);
+    job.reduce("run", 0, &["--labels", "1-2=bad,3-5=good"]);
+    let remove = |commit: &mut serde_json::Value| {
+        commit["counts"].as_object_mut().unwrap().remove("not_labelled").unwrap();
+    };
+    job.with_json(&commit(0), remove, || {
+        job.refuses(|| job.merge(&[]), 66, &refusal("--labels 1-2=bad,3-5=good", "no"));
+    });
+    assert_eq!(job.merge(&[]).code, 0);
 }
 
 #[test]

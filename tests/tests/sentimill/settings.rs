@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tests::demo::{DEMO, raw};
+use tests::demo::{DEMO, json_line, raw};
 use tests::pipe::text_of;
 use tests::programs::run;
 
@@ -15,7 +15,7 @@ fn settings_of_rows_have_the_effect_of_the_reducer() {
     let room = Room::new();
     room.write("list", "Great\n\nI\u{2019}m\nthe\r\nthe\n");
     let list = room.path("list");
-    let all: [&[&str]; 12] = [
+    let all: [&[&str]; 15] = [
         &["--stopwords", "nltk"],
         &["--stopwords", "nltk-negations"],
         &["--stopwords", text_of(&list)],
@@ -26,12 +26,37 @@ fn settings_of_rows_have_the_effect_of_the_reducer() {
         &["--max-tokens", "3", "--keep", "last"],
         &["--max-tokens", "3", "--keep", "ends"],
         &["--positive-from", "3"],
+        &["--labels", "1-2=negative,3=neutral,4-5=positive"],
+        &["--labels", "5=very good,1-2=bad"],
+        &["--labels", "4-5=good,1=bad", "--profile", "original"],
         &["--profile", "original"],
         &["--profile", "original", "--max-tokens", "7"],
     ];
     for rows in all {
         Settings { rows, ..Settings::default() }.check(&MANNERS, &DEMO.raw, &format!("{rows:?}"));
     }
+}
+
+#[test]
+fn words_of_texts_without_a_class_are_not_in_the_vocabulary() {
+    let lines = ["Good soap", "good fit", "plain soap", "plain rope"].map(|text| {
+        let stars = if text.starts_with("plain") { 3 } else { 5 };
+        json_line(text, stars)
+    });
+    let lines = lines.concat() + &json_line("bad", 1);
+    let labels = ["--labels", "1-2=negative,4-5=positive"];
+    let other = Settings { rows: &labels, ..Settings::default() }.by_pipe(&DEMO.raw).dataset;
+    let room = Room::new();
+    room.write("other.h5", &other);
+    let other = room.path("other.h5");
+    for dataset in [&[][..], &["--vocabulary", text_of(&other)], &["--without", text_of(&other)]] {
+        let settings = Settings { rows: &labels, dataset, ..Settings::default() };
+        settings.check(&MANNERS, lines.as_bytes(), &format!("{dataset:?}"));
+    }
+    let settings = Settings { rows: &labels, ..Settings::default() };
+    let made = run(&mut room.sentimill(MANNERS[0], &settings, &["-"]), lines.as_bytes()).succeeded().said();
+    assert!(made.contains("most often        good 2, bad 1, fit 1, soap 1\n"), "{made}");
+    assert!(made.contains("5 reviews, 5 distinct = 2 not_labelled + 0 only_stopwords + 3 rows\n"), "{made}");
 }
 
 #[test]
@@ -62,7 +87,8 @@ fn a_reused_vocabulary_sets_the_row_settings_of_its_dataset() {
     room.write("list", "great\nthe\n");
     let list = room.path("list");
     let own = ["--stopwords", text_of(&list), "--max-tokens", "7", "--keep", "last", "--positive-from", "3"];
-    for rows in [&["--profile", "original"][..], &own] {
+    let three = ["--labels", "1=negative,3=neutral,4-5=positive"];
+    for rows in [&["--profile", "original"][..], &own, &three] {
         room.write("train.h5", &Settings { rows, ..Settings::default() }.by_pipe(&DEMO.raw).dataset);
         let train = room.path("train.h5");
         let dataset = ["--vocabulary", text_of(&train)];
@@ -82,7 +108,8 @@ fn flags_that_contradict_the_dataset_of_the_vocabulary_are_refused() {
     room.write("train.h5", &Settings { rows: &rows, ..Settings::default() }.by_pipe(&DEMO.raw).dataset);
     room.write("list", "great\n");
     room.write("reviews.json", &DEMO.raw);
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
+        (&["--labels", "1=a,5=b"], "labels is --positive-from 3, the flags set --labels 1=a,5=b;"),
         (&["--max-tokens", "400"], "max-tokens is 100, the flags set 400;"),
         (&["--keep", "ends"], "keep is first, the flags set ends;"),
         (&["--positive-from", "4"], "positive-from is 3, the flags set 4;"),
