@@ -180,9 +180,9 @@ pub struct Fit {
     /// put there, and nothing is replaced.
     #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub out: Option<Location>,
-    /// Validation dataset with the vocabulary of DATASET
+    /// Dataset that is the validation split
     ///
-    /// `sentimill --vocabulary DATASET --without DATASET` makes one. It is evaluated after each epoch, and no row of
+    /// `sentimill --vocabulary DATASET --without DATASET` makes one. It has the vocabulary of DATASET. It is evaluated after each epoch, and no row of
     /// DATASET is held back for validation.
     #[arg(
         long,
@@ -227,6 +227,20 @@ pub struct Fit {
     /// of the chosen model would be too good. Use the validation split for choices.
     #[arg(long, hide_short_help = true, help_heading = "Data")]
     pub test_every: bool,
+    /// Cross-validation with K trainings
+    ///
+    /// Each fold holds back another range of the rows and is tested on it. The result is the mean and the standard
+    /// deviation of each metric, to compare settings; there is no model of all rows. The rows of --test-fraction stay
+    /// unused, so that they can test the model which `trainer fit` then makes. --out [default: DATASET as .folds]
+    /// receives one training folder per fold.
+    #[arg(
+        long,
+        value_name = "K",
+        conflicts_with = "test",
+        value_parser = whole::<u16>(2..=100),
+        help_heading = "Data"
+    )]
+    pub folds: Option<u16>,
     /// Sizes and inputs of the LSTM.
     #[command(flatten)]
     pub lstm: LstmFlags,
@@ -248,7 +262,7 @@ pub struct Fit {
     /// Bidirectional LSTM layers
     ///
     /// The built-in kernels do not support it; the training is computed by PyTorch, which is slower.
-    #[arg(long, help_heading = "Model")]
+    #[arg(long, hide_short_help = true, help_heading = "Model")]
     pub bidirectional: bool,
     /// Training objective [default: label]
     ///

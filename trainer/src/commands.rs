@@ -7,6 +7,7 @@ mod evaluate;
 mod explain;
 mod export;
 mod fit;
+mod folds;
 mod init;
 mod launch;
 mod model;

@@ -83,7 +83,7 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     let idle = match &arguments.command {
         Command::Fit(fit) => {
             let is_other = !matches!(fit.loss, LossName::Label);
-            let is_untested = fit.test.is_none() && fit.test_fraction == 0.0;
+            let is_untested = fit.test.is_none() && fit.folds.is_none() && fit.test_fraction == 0.0;
             let of_fit = vec![
                 idle("pos_weight", is_other, "--loss label"),
                 idle("class_weight", is_other, "--loss label"),
@@ -105,6 +105,13 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     if let Some(out) = replaced_in_s3(&arguments.command) {
         let message =
             format!("--force has no effect on {out}: nothing in S3 is replaced; choose another --out");
+        return Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
+    }
+    if let Command::Fit(fit) = &arguments.command
+        && fit.folds.is_some()
+        && fit.training.resume.as_ref().is_some_and(|from| *from != Location::Local("latest".into()))
+    {
+        let message = "--resume takes no folder with --folds: each fold resumes from its newest checkpoint";
         return Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
     }
     let is_given = |id: &str| {
@@ -274,6 +281,14 @@ mod tests {
             );
         }
         assert_eq!(refusal("fit s3://bucket/a.h5 --out b --force"), None);
+    }
+
+    #[test]
+    fn folds_do_not_resume_from_one_checkpoint() {
+        let told =
+            refusal("fit a.h5 --folds 3 --resume a.folds/fold-1/checkpoints/step-9").unwrap_or_default();
+        assert!(told.contains("--resume takes no folder with --folds"), "{told}");
+        assert_eq!(refusal("fit a.h5 --folds 3 --test-every --test-fraction 0 --resume"), None);
     }
 
     fn hinted(arguments: &str) -> String {

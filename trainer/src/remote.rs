@@ -14,6 +14,7 @@
 //! checkpoint counts only with its `SHA256SUMS`. So a process that is killed between two requests leaves objects that
 //! are ignored, and replaced when the training reaches this step again. Nothing that is complete is replaced.
 
+mod folds;
 mod layout;
 mod new;
 
@@ -26,6 +27,7 @@ use runs::checkpoints::Checkpoints;
 use runs::training::{CHECKPOINTS, Hold, MODEL, PATIENCE};
 use store::{Key, S3Options, Store};
 
+pub use self::folds::{FoldsPrefix, folds_below};
 use self::layout::{Content, LATEST, Staged};
 pub use self::new::{NewFolder, NewObject};
 use crate::error::{Error, Result};

@@ -196,6 +196,46 @@ fn a_training_in_s3_that_is_killed_twice_and_resumed_elsewhere_has_the_weights_o
 }
 
 #[test]
+fn a_cross_validation_in_s3_that_is_resumed_elsewhere_has_the_metrics_of_a_local_one() {
+    let world = World::new(|_| Fault::None);
+    let flags = ["--folds=2", "--epochs=4", "--checkpoint-steps=5"];
+    let local = world.folder.path().join("local-folds");
+    let (code, told) = ended(world.fit("local", "s3://bucket/reviews.h5", local.to_str().unwrap(), &flags));
+    assert_eq!(code, Some(0), "{told}");
+    let in_s3 = |machine: &str, more: &[&str]| {
+        world.fit(machine, "s3://bucket/reviews.h5", TRAINING, &[&flags[..], more].concat())
+    };
+    let mut first = Rank::start(0, in_s3("one", &[]));
+    assert!(first.wait_for_lines(" step 7: ", 2));
+    first.signal(Signal::TERM);
+    assert_eq!(first.end().0, Some(75));
+    assert!(world.object("fold-1/model/SHA256SUMS").is_some());
+    assert!(world.object("fold-2/model/SHA256SUMS").is_none() && world.object("folds.json").is_none());
+
+    let (code, told) = ended(in_s3("two", &[]));
+    assert_eq!(code, Some(64), "{told}");
+    assert!(told.contains("s3://bucket/sentiment: already exists: found a cross-validation"), "{told}");
+    for machine in ["two", "three"] {
+        let (code, told) = ended(in_s3(machine, &["--resume"]));
+        assert_eq!(code, Some(0), "{told}");
+        assert!(told.contains("the metrics of the folds are in s3://bucket/sentiment/folds.json"), "{told}");
+        assert_eq!(world.object("folds.json"), Some(fs::read(local.join("folds.json")).unwrap()));
+    }
+    for fold in ["fold-1", "fold-2"] {
+        for (name, content) in model_files(&local.join(fold).join("model")) {
+            assert!(
+                world.object(&format!("{fold}/model/{name}")).as_deref() == Some(&content),
+                "{fold} {name}"
+            );
+        }
+    }
+    let (code, told) = ended(world.on("four", &["report", TRAINING, "--out", "folds.html"]));
+    assert_eq!(code, Some(0), "{told}");
+    let page = fs::read_to_string(world.folder.path().join("folds.html")).unwrap();
+    assert!(page.contains("2 folds: ") && page.contains("s3://bucket/sentiment/fold-2"));
+}
+
+#[test]
 fn a_model_in_s3_gives_the_answers_of_a_local_one() {
     for server in S3Server::each() {
         let world = World::of(server, |_| Fault::None);

@@ -47,10 +47,11 @@ fn body(runs: &[Run], html: &mut Html) {
         });
         html.leaf("h1", &[], &title(runs));
         html.paragraph("lead", &sections::lead(runs));
-        navigation(html);
+        navigation(runs, html);
     });
     html.element("main", &[], |html| {
         sections::glance(runs, html);
+        sections::folds(runs, html);
         sections::curves(runs, html);
         sections::epochs(runs, html);
         sections::held_back(runs, html);
@@ -73,9 +74,10 @@ fn body(runs: &[Run], html: &mut Html) {
 const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 24 24\" aria-hidden=\"true\"><path d=\"M3 14h4v7H3zM10 9h4v12h-4z\" \
     opacity=\".45\"/><path d=\"M17 3h4v18h-4z\"/></svg>";
 
-fn navigation(html: &mut Html) {
+fn navigation(runs: &[Run], html: &mut Html) {
+    let has_folds = sections::has_folds(runs);
     html.element("nav", &[("aria-label", "Sections")], |html| {
-        for (id, name) in sections::NAMES {
+        for (id, name) in sections::NAMES.into_iter().filter(|(id, _)| *id != "folds" || has_folds) {
             html.leaf("a", &[("href", &format!("#{id}"))], name);
         }
     });

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::numbers::counted;
 use crate::origins::Origins;
-use batches::Part;
+use batches::{Fold, Part};
 use runs::training::RankTimes;
 use runs::training::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, RunSettings, SCORES,
@@ -33,6 +33,8 @@ pub struct Run {
     pub path: String,
     /// The settings; `None` for folders of an older version.
     pub settings: Option<RunSettings>,
+    /// The fold, if the training is one of a cross-validation.
+    pub fold: Option<Fold>,
     /// Number of times that a process started or resumed the training.
     pub starts: usize,
     /// Progress lines, in the order of steps.
@@ -97,6 +99,7 @@ impl Run {
             });
         }
         run.settings = run.document(folder, SETTINGS, "the settings and the data card")?;
+        run.fold = run.settings.as_ref().and_then(RunSettings::fold);
         run.read_lines(&folder.join(METRICS))?;
         run.read_evaluation(folder)?;
         run.note_what_is_missing(folder);

@@ -3,6 +3,7 @@
 mod curves;
 mod data;
 mod epochs;
+mod folds;
 mod glance;
 mod held_back;
 mod intervals;
@@ -15,6 +16,7 @@ mod wrong;
 pub use self::curves::curves;
 pub use self::data::cards;
 pub use self::epochs::epochs;
+pub use self::folds::{folds, has_folds};
 pub use self::glance::glance;
 pub use self::held_back::held_back;
 pub use self::lead::lead;
@@ -29,9 +31,10 @@ use crate::page::run_name;
 use crate::run::Run;
 use batches::Part;
 
-/// Ids of the sections and their titles.
-pub const NAMES: [(&str, &str); 9] = [
+/// Ids of the sections and their titles. Only a page with folds has the section of folds.
+pub const NAMES: [(&str, &str); 10] = [
     ("glance", "At a glance"),
+    ("folds", "Folds"),
     ("curves", "Curves"),
     ("epochs", "Epochs"),
     ("held-back", "Held-back rows"),

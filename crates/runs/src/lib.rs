@@ -1,12 +1,13 @@
 //! Reads and writes the files of trainings, for any model: the folder of a saved model ([`saved`]), checkpoints
 //! ([`checkpoints`]), the training folder with its events ([`training`]), the same events for TensorBoard
-//! ([`tensorboard`]), and the settings of a training ([`recipe`]). This crate does not depend on how a model
+//! ([`tensorboard`]), the settings of a training ([`recipe`]), and the folder of a cross-validation ([`folds`]). This crate does not depend on how a model
 //! computes.
 
 mod error;
 mod json;
 
 pub mod checkpoints;
+pub mod folds;
 pub mod recipe;
 pub mod saved;
 pub mod tensorboard;

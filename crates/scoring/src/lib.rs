@@ -2,7 +2,7 @@
 //! outputs, and [`Decision`] adds the model's calibration and threshold, which [`calibrate`] and [`Threshold::best`]
 //! choose. [`Tally`] and [`metrics()`] compute metrics that do not depend on the distribution of rows over ranks.
 //! [`intervals()`] computes their confidence intervals. [`roc`] and [`calibration`] compute the curves.
-//! [`ClassTally`] is for three or more classes, and [`Counted`] for any number of classes.
+//! [`estimates()`] computes the mean and deviation of metrics over folds. [`ClassTally`] is for three or more classes, and [`Counted`] for any number of classes.
 
 mod calibration;
 mod class_quality;
@@ -12,6 +12,7 @@ mod counted;
 mod curves;
 mod decision;
 mod error;
+mod folds;
 mod intervals;
 mod loss;
 mod metrics;
@@ -25,6 +26,7 @@ pub use counted::{Counted, Scores, metrics_of, scores_of};
 pub use curves::{BINS, Bin, Calibration, calibration, roc};
 pub use decision::Decision;
 pub use error::{Error, Result};
+pub use folds::{Estimate, estimates};
 pub use intervals::{Interval, Intervals, intervals, of_auc, of_counts, of_mean};
 pub use metrics::{LargerClass, Metrics, N_SUMS, Scoring, Tally, metrics, unranked};
 pub use threshold::{Criterion, Threshold};

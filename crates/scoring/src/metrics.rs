@@ -214,6 +214,18 @@ pub struct LargerClass {
 }
 
 impl Metrics {
+    /// All metrics except counts, by their names in JSON.
+    pub fn named(&self) -> Vec<(&'static str, Option<f64>)> {
+        vec![
+            ("loss", Some(self.loss)),
+            ("accuracy", Some(self.accuracy)),
+            ("f1", Some(self.f1)),
+            ("precision", Some(self.precision)),
+            ("recall", Some(self.recall)),
+            ("auc", self.auc),
+        ]
+    }
+
     /// The majority-class baseline for these rows.
     pub fn larger_class(&self) -> LargerClass {
         let label = self.confusion.largest_label();

@@ -175,7 +175,14 @@ pub struct Optimisation {
     )]
     pub momentum: f64,
     /// Weight decay
-    #[arg(long, value_name = "RATE", default_value = "0", value_parser = not_negative, help_heading = "Optimisation")]
+    #[arg(
+        long,
+        value_name = "RATE",
+        default_value = "0",
+        value_parser = not_negative,
+        hide_short_help = true,
+        help_heading = "Optimisation"
+    )]
     pub weight_decay: f64,
     /// Maximum gradient norm [default: no limit]
     ///

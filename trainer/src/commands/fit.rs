@@ -3,6 +3,7 @@
 use batches::{Division, Part, Rows, Smallest, training_texts_in};
 use program::location::Location;
 
+use super::folds::fit_folds;
 use super::out::default_of;
 use super::recipe;
 use super::rows::{Reader, cut, trained_on_warning, validation_warning};
@@ -14,6 +15,9 @@ use crate::splits::Splits;
 
 /// Trains a classifier. Every rank calls it with the same arguments; rank 0 writes.
 pub fn fit(arguments: &Fit) -> Result<()> {
+    if let Some(n_folds) = arguments.folds {
+        return fit_folds(arguments, n_folds);
+    }
     let Fit { lstm, training, .. } = arguments;
     let out = arguments.out.clone().unwrap_or_else(|| default_of(&arguments.dataset, "model"));
     let session = Session::join(training, arguments.backend.compute)?;
@@ -70,7 +74,7 @@ impl Data {
             None => 0,
         };
         let notes = [
-            recipe::chosen_of_fit(arguments, recipe, rows),
+            recipe::chosen_of_fit(arguments, recipe, rows)?,
             recipe::without_kernels(recipe, session.compute()),
             cut(rows, arguments.lstm.tokens),
             validation.as_ref().and_then(|validation| validation_warning(validation, rows, shared)),

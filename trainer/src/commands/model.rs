@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use runs::folds::{name_of, numbers_in};
 use runs::saved::CONFIG;
 use runs::training::{CHECKPOINTS, METRICS, MODEL, RunSettings, SETTINGS};
 
@@ -49,6 +50,14 @@ pub(super) fn folder_at(path: &Path, flag: &str) -> Result<PathBuf> {
             "a training folder without a model",
             format!("a finished training; finish this one with `{resume}`"),
         );
+    }
+    if let Some(&first) = numbers_in(path).first() {
+        let fold = path.join(name_of(first));
+        let expected = format!(
+            "the model of one training; train it with `trainer fit DATASET`, or pass that of a fold, {}",
+            fold.display()
+        );
+        return refused("a cross-validation", expected);
     }
     Ok(path.to_owned())
 }

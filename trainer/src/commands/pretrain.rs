@@ -1,7 +1,7 @@
 //! `trainer pretrain`: converts arguments and a dataset into a saved next-word model. All rows are training
 //! rows.
 
-use batches::{Division, Smallest};
+use batches::{Division, Part, Smallest};
 
 use super::out::default_of;
 use super::recipe;
@@ -22,7 +22,8 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let reader = Reader::of(lstm.tokens, &training.running, &training.storage);
     let rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
     let recipe = recipe::of_pretrain(arguments, &rows, session.device())?;
-    let notes = [recipe::chosen(optimisation, &recipe, &rows, None), cut(&rows, lstm.tokens)];
+    let n_rows = rows.census(Part::Training).rows;
+    let notes = [recipe::chosen(optimisation, &recipe, n_rows, None), cut(&rows, lstm.tokens)];
     let (splits, test_every) = (Splits::of(&rows), false);
     let job = Job { session: &session, out: &out, recipe: &recipe, splits, test_every, lstm, training };
     match job.run(notes.into_iter().flatten())? {

@@ -1,6 +1,6 @@
 //! Builds the recipe from arguments and the number of rows. Options that are not set have the defaults of `--recipe`.
 
-use batches::{Division, Part, Rows};
+use batches::{Division, Fold, Part, Rows};
 use report::whole;
 use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
@@ -23,6 +23,11 @@ pub(super) fn division(arguments: &Fit) -> Result<Division> {
     Ok(Division::by_fractions(test_fraction(arguments), validation_fraction(arguments))?)
 }
 
+/// The division of a dataset for one fold.
+pub(super) fn division_of(arguments: &Fit, fold: Fold) -> Result<Division> {
+    Ok(Division::of_fold(fold, test_fraction(arguments), validation_fraction(arguments))?)
+}
+
 fn test_fraction(arguments: &Fit) -> f64 {
     if arguments.test.is_some() { 0.0 } else { arguments.test_fraction }
 }
@@ -38,11 +43,11 @@ fn validation_fraction(arguments: &Fit) -> f64 {
 pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Result<Recipe> {
     let rows = splits.rows;
     let Fit { lstm, optimisation, .. } = arguments;
-    let defaults = defaults(optimisation, rows);
+    let defaults = Defaults::of(optimisation.recipe, training_rows(arguments, rows)?);
     let family = Family::Classifier(classifier(arguments, &defaults, rows)?);
     let words = arguments.dropout_words.unwrap_or(defaults.dropout_words);
     let head = arguments.dropout_head.unwrap_or(defaults.dropout_head);
-    let recipe = recipe(lstm, optimisation, [words, head], family, rows, device)?;
+    let recipe = recipe(lstm, optimisation, &defaults, [words, head], family, rows, device)?;
     Ok(Recipe {
         model: LstmSettings { bidirectional: arguments.bidirectional, ..recipe.model },
         test_fraction: test_fraction(arguments),
@@ -60,24 +65,27 @@ pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Res
 pub(super) fn of_pretrain(arguments: &Pretrain, rows: &Rows, device: Device) -> Result<Recipe> {
     let Pretrain { lstm, optimisation, candidates, dropout_words, dropout_head, .. } = arguments;
     let family = Family::NextWord(NextWordSettings { candidates: *candidates });
-    recipe(lstm, optimisation, [*dropout_words, *dropout_head], family, rows, device)
+    let defaults = Defaults::of(optimisation.recipe, rows.census(Part::Training).rows);
+    recipe(lstm, optimisation, &defaults, [*dropout_words, *dropout_head], family, rows, device)
 }
 
-fn defaults(optimisation: &Optimisation, rows: &Rows) -> Defaults {
-    Defaults::of(optimisation.recipe, rows.census(Part::Training).rows)
+/// Number of training rows by which defaults are chosen. In a cross-validation it is that of the model whose quality
+/// is estimated, so that all folds have the same settings.
+fn training_rows(arguments: &Fit, rows: &Rows) -> Result<u64> {
+    Ok(rows.rows_under(division(arguments)?, Part::Training))
 }
 
 /// Settings of all families, without held-back rows.
 fn recipe(
     lstm: &LstmFlags,
     arguments: &Optimisation,
+    defaults: &Defaults,
     [dropout_words, dropout_head]: [f64; 2],
     family: Family,
     rows: &Rows,
     device: Device,
 ) -> Result<Recipe> {
     let census = rows.census(Part::Training);
-    let defaults = defaults(arguments, rows);
     let batch = arguments.batch.unwrap_or(defaults.batch);
     let epochs = arguments.epochs.unwrap_or(defaults.epochs);
     let (batch_rows, accumulate) = (batch as usize, arguments.accumulate as usize);
@@ -89,7 +97,7 @@ fn recipe(
         base_batch_rows: arguments.base_batch.unwrap_or(step_rows),
         batch_rows: step_rows,
         warm_up_steps: arguments.warm_up,
-        decay: decay(arguments, &defaults, steps_of_epoch, u64::from(epochs)),
+        decay: decay(arguments, defaults, steps_of_epoch, u64::from(epochs)),
     };
     schedule.check().map_err(|(name, found, expected)| setting(name, &found, &expected))?;
     let precision = Precision::from(arguments.precision);
@@ -104,7 +112,7 @@ fn recipe(
         validation: None,
         fold: None,
         tokens_max: lstm.tokens,
-        model: model(lstm, &defaults, rows),
+        model: model(lstm, defaults, rows),
         family,
         row_weight: arguments.row_weight.into(),
         batch_rows,
@@ -134,9 +142,9 @@ fn recipe(
 }
 
 /// A message about settings chosen by the number of training rows, if any.
-pub(super) fn chosen_of_fit(arguments: &Fit, recipe: &Recipe, rows: &Rows) -> Option<String> {
+pub(super) fn chosen_of_fit(arguments: &Fit, recipe: &Recipe, rows: &Rows) -> Result<Option<String>> {
     let words = arguments.dropout_words.is_none().then(|| format!("dropout-words {}", recipe.dropout.words));
-    chosen(&arguments.optimisation, recipe, rows, words)
+    Ok(chosen(&arguments.optimisation, recipe, training_rows(arguments, rows)?, words))
 }
 
 /// A message about settings of all families, and about token dropout, that were chosen by the number of
@@ -144,16 +152,16 @@ pub(super) fn chosen_of_fit(arguments: &Fit, recipe: &Recipe, rows: &Rows) -> Op
 pub(super) fn chosen(
     arguments: &Optimisation,
     recipe: &Recipe,
-    rows: &Rows,
+    training_rows: u64,
     words: Option<String>,
 ) -> Option<String> {
-    if !defaults(arguments, rows).by_rows {
+    if !Defaults::of(arguments.recipe, training_rows).by_rows {
         return None;
     }
     let batch = arguments.batch.is_none().then(|| format!("batch {}", recipe.batch_rows));
     let epochs = arguments.epochs.is_none().then(|| format!("epochs {}", recipe.epochs));
     let chosen: Vec<String> = [batch, epochs, words].into_iter().flatten().collect();
-    let rows = whole(rows.census(Part::Training).rows);
+    let rows = whole(training_rows);
     (!chosen.is_empty()).then(|| format!("{}: chosen for {rows} training rows", chosen.join(", ")))
 }
 

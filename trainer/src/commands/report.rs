@@ -13,6 +13,7 @@ use crate::tell::tell;
 use program::location::Location;
 use program::place::folder_of;
 use report::{PAGE_BEGIN, Run, page};
+use runs::folds::{name_of, numbers_in};
 use runs::saved::is_listed;
 use runs::training::{SETTINGS, put, temporary_beside};
 use store::S3Options;
@@ -26,6 +27,7 @@ pub fn report(arguments: &Report) -> Result<()> {
         Location::Local(folder) => check_training(folder),
         Location::S3(_) => Ok(()),
     })?;
+    let runs = runs.iter().map(|run| expanded(run, &s3)).collect::<Result<Vec<_>>>()?.concat();
     let mut read = runs.iter().map(|run| read_run(run, &s3)).collect::<Result<Vec<_>>>()?;
     if !arguments.origins.is_empty() {
         let (n_found, n_rows) = origins::find(&arguments.origins, &mut read)?;
@@ -39,6 +41,19 @@ pub fn report(arguments: &Report) -> Result<()> {
     }
     tell(&format!("the report is in {out}"));
     Ok(())
+}
+
+/// The trainings of a cross-validation, or a training itself.
+fn expanded(run: &Location, s3: &S3Options) -> Result<Vec<Location>> {
+    let folds: Vec<Location> = match run {
+        Location::Local(folder) => {
+            let folds = numbers_in(folder).into_iter().map(|number| folder.join(name_of(number)));
+            // A fold without settings has not started.
+            folds.filter(|fold| fold.join(SETTINGS).exists()).map(Location::from).collect()
+        }
+        Location::S3(url) => remote::folds_below(url, s3)?.into_iter().map(Location::S3).collect(),
+    };
+    Ok(if folds.is_empty() { vec![run.clone()] } else { folds })
 }
 
 /// Where the page is written, checked before any training is read.

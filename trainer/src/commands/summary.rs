@@ -43,10 +43,10 @@ struct Kept {
 /// Metrics of the split that was evaluated.
 #[derive(Debug, Serialize)]
 pub(super) struct Evaluated {
-    part: Part,
+    pub(super) part: Part,
     dataset: String,
     #[serde(flatten)]
-    metrics: Metrics,
+    pub(super) metrics: Metrics,
     /// Metrics of each class, if the classes have names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     classes: Vec<Class>,

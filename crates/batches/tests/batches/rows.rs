@@ -1,6 +1,6 @@
 //! Contents of an opened dataset, and datasets that are refused.
 
-use batches::{Census, Tokens};
+use batches::{Census, Fold, Tokens, training_texts_in};
 
 use super::*;
 use fixtures::dataset_of;
@@ -31,6 +31,42 @@ fn each_split_has_its_own_rows_and_counts() {
     }
     let census = Census { rows: 10, positive: 4, ..Census::default() };
     assert_eq!((census.balanced_pos_weight(), Census::default().balanced_pos_weight()), (Some(1.5), None));
+}
+
+#[test]
+fn rows_outside_the_folds_are_in_no_split() {
+    let (_folder, path) = dataset(N_ROWS);
+    let fold = Division::of_fold(Fold { number: 2, of: 3 }, 0.1, 0.05).unwrap();
+    for memory_bytes in [ALL, 2_800_000] {
+        let rows = Rows::open(&path, &Reading { division: fold, tokens_max: 8, memory_bytes }).unwrap();
+        assert_eq!(rows.table(Part::Training).is_some(), memory_bytes == ALL);
+        let mut n_rows = 0;
+        for part in Part::ALL {
+            let fixed = Loading { part, arrangement: Arrangement::Fixed, ..loading(64) };
+            let expected: Vec<u32> =
+                (0..N_ROWS).filter(|&at| fold.part(row(at).split) == Some(part)).collect();
+            assert_eq!(sorted(places(&batches(&rows, fixed)).concat()), expected);
+            assert_eq!(rows.rows_under(fold, part), expected.len() as u64);
+            n_rows += expected.len();
+        }
+        assert_eq!(n_rows, (0..N_ROWS).filter(|&at| row(at).split >= 100).count());
+        let whole = Division::by_fractions(0.1, 0.05).unwrap();
+        assert_eq!(rows.rows_under(whole, Part::Test), of_part(N_ROWS, Part::Test).len() as u64);
+    }
+}
+
+#[test]
+fn texts_that_two_datasets_share_are_counted() {
+    let (_folder, path) = dataset(1000);
+    let (_other, other) = dataset_of(700, N_WORDS, |at| row(2 * at));
+    let rows = open(&path, 8, ALL);
+    let reading = Reading { division: Division::all_validation(), tokens_max: 8, memory_bytes: ALL };
+    let others = Rows::open(&other, &reading).unwrap();
+    let of_training = of_part(1000, Part::Training);
+    let expected = of_training.iter().filter(|at| at.is_multiple_of(2)).count() as u64;
+    assert!(expected > 0 && expected < 500);
+    assert_eq!(training_texts_in(&others, &rows).unwrap(), expected);
+    assert_eq!(training_texts_in(&rows, &rows).unwrap(), of_training.len() as u64);
 }
 
 #[test]

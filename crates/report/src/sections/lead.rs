@@ -7,6 +7,9 @@ use scoring::Metrics;
 
 /// Returns the sentence.
 pub fn lead(runs: &[Run]) -> String {
+    if let Some(lead) = super::folds::lead(runs) {
+        return lead;
+    }
     let tested: Vec<(&Run, Metrics)> =
         runs.iter().filter_map(|run| run.tested.map(|(_, metrics)| (run, metrics))).collect();
     let rows_of =

@@ -8,6 +8,7 @@ use scoring::Metrics;
 /// An event; one JSON object per line. Fields that lines of older versions lack have defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "lowercase")]
+#[expect(clippy::large_enum_variant, reason = "one line at a time exists")]
 pub enum Line {
     /// A process started or resumed training. Earlier lines with later steps are void.
     Start {

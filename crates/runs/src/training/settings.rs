@@ -4,7 +4,7 @@ use corpus::settings::Settings;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use batches::{Part, Rows};
+use batches::{Fold, Part, Rows};
 
 /// The settings of a training and its dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,6 +60,11 @@ impl RunSettings {
         Some(KnownEpochs::deserialize(&self.recipe).ok()?.epochs)
     }
 
+    /// The fold, if the training is one of a cross-validation.
+    pub fn fold(&self) -> Option<Fold> {
+        Some(KnownFold::deserialize(&self.recipe).ok()?.fold)
+    }
+
     /// Whether the model predicts next words. Then no row is right or wrong.
     pub fn is_of_words(&self) -> bool {
         let known = KnownModel::deserialize(&self.recipe);
@@ -71,6 +76,12 @@ impl RunSettings {
 #[derive(Deserialize)]
 struct KnownEpochs {
     epochs: u64,
+}
+
+/// The fold in a recipe.
+#[derive(Deserialize)]
+struct KnownFold {
+    fold: Fold,
 }
 
 /// The family in a recipe. Recipes of version 1 have a `task` instead of the `family`.
