@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(
             found[..3],
             [
-                "accuracy 0.7500 [95 %: 0.2500 to 1.0000] on 4 test rows (majority-class baseline, label 1: 0.7500)",
+                "accuracy 0.7500 [95 %: 0.0000 to 1.0000] on 4 test rows (majority-class baseline, label 1: 0.7500)",
                 "F1       0.8000 [95 %: 0.0000 to 1.0000] (baseline: 0.8571)",
                 "AUC      1.0000 [95 %: 1.0000 to 1.0000] (baseline: 0.5000)",
             ]
