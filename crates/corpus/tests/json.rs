@@ -1,4 +1,5 @@
 //! Property: for every line, valid or damaged, the parser returns what serde_json would.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use corpus::format::{FieldPaths, Fields};
 use corpus::json::JsonParser;
