@@ -1,5 +1,6 @@
 //! The folded rows and words, as the content of a dataset.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use corpus::settings::Settings;
@@ -37,6 +38,8 @@ pub struct Milled<'a> {
     pub spool: Spool,
     /// Totals of the rows.
     pub size: Size,
+    /// Number of threads that encode or read Parquet files.
+    pub table_threads: NonZeroUsize,
     /// Whether the program was interrupted.
     pub is_interrupted: &'a dyn Fn() -> bool,
 }
@@ -77,6 +80,10 @@ impl DatasetContent for Milled<'_> {
 
     fn size(&mut self) -> Result<Size> {
         Ok(self.size)
+    }
+
+    fn table_threads(&self) -> NonZeroUsize {
+        self.table_threads
     }
 
     fn is_interrupted(&self) -> bool {

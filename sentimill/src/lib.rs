@@ -79,6 +79,14 @@ pub struct Options {
     pub origins: Option<ExtraFile>,
 }
 
+impl Options {
+    /// Number of threads that encode or read Parquet files: at least one, and more if there is memory.
+    fn table_threads(&self) -> NonZeroUsize {
+        let most = self.memory_bytes / TABLES_PART / TABLE_THREAD_BYTES;
+        self.threads.min(NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN))
+    }
+}
+
 /// A new dataset and its card.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Made {
@@ -102,6 +110,10 @@ const SAMPLE_BYTES_MAX: usize = 48 << 20;
 const FOLDING_PART: usize = 8;
 /// The origins of reviews take 1/`ORIGINS_PART` of the memory for stored reviews and rows.
 const ORIGINS_PART: usize = 4;
+/// Threads for Parquet files take 1/`TABLES_PART` of the memory, unless it is too little for one.
+const TABLES_PART: usize = 4;
+/// Memory of such a thread: the row groups that it makes and that wait for it.
+const TABLE_THREAD_BYTES: usize = 60 << 20;
 /// Offsets in a partition are 32-bit integers.
 const FOLDING_BYTES_MAX: usize = 1 << 30;
 
@@ -161,6 +173,7 @@ pub fn run(
         scratch: &scratch,
         spool: spool.into_inner().unwrap_or_else(PoisonError::into_inner),
         size,
+        table_threads: options.table_threads(),
         is_interrupted: &|| interrupt.load(Ordering::Relaxed),
     };
     let (manifest, card) = making.make(&mut milled, seal, progress, |_| Ok(()))?;

@@ -129,6 +129,9 @@ fn a_dictionary_larger_than_memory_stays_within_the_limit() {
 /// Memory of sentimill in addition to its --memory: thread stacks, line buffers, HDF5.
 const SENTIMILL_MIB: u64 = 48;
 
+/// Memory of sentimill for a thread that encodes Parquet files, in addition to a small --memory.
+const TEXTS_MIB: u64 = 64;
+
 /// Converts lines of reviews into a dataset, with this number of threads and this memory.
 fn sentimill(folder: &Path, lines: &Path, threads: &str, memory_mib: u64) -> PathBuf {
     let dataset = lines.with_extension(format!("{threads}.h5"));
@@ -137,6 +140,18 @@ fn sentimill(folder: &Path, lines: &Path, threads: &str, memory_mib: u64) -> Pat
     sentimill.args(["--threads", threads, "--memory", &format!("{memory_mib}MiB")]);
     let name = format!("sentimill --memory {memory_mib}MiB --threads {threads}");
     stream(&name, &sentimill, memory_mib + SENTIMILL_MIB, lines, &folder.join("card"));
+    dataset
+}
+
+/// As [`sentimill`], and writes the texts.
+fn sentimill_with_texts(folder: &Path, lines: &Path, threads: &str, memory_mib: u64) -> PathBuf {
+    let dataset = lines.with_extension("texts.h5");
+    let mut sentimill = program("sentimill");
+    sentimill.arg("--input").arg(lines).arg("--out").arg(&dataset).args(["--texts", "corpus.parquet"]);
+    sentimill.args(["--threads", threads, "--memory", &format!("{memory_mib}MiB")]);
+    let name = format!("sentimill --texts --memory {memory_mib}MiB --threads {threads}");
+    stream(&name, &sentimill, memory_mib + SENTIMILL_MIB + TEXTS_MIB, lines, &folder.join("card"));
+    fs::remove_file(folder.join("corpus.parquet")).unwrap();
     dataset
 }
 
@@ -155,7 +170,9 @@ fn sentimill_stays_within_its_memory_limit() {
     for lines in [raw, words] {
         let held = sentimill(folder.path(), &lines, "2", 256);
         let spilled = sentimill(folder.path(), &lines, "1", 64);
-        assert!(fs::read(held).unwrap() == fs::read(spilled).unwrap(), "less memory changes no byte");
+        assert!(fs::read(&held).unwrap() == fs::read(spilled).unwrap(), "less memory changes no byte");
+        let with_texts = sentimill_with_texts(folder.path(), &lines, "1", 64);
+        assert!(fs::read(held).unwrap() == fs::read(with_texts).unwrap(), "--texts changes no byte");
         fs::remove_file(lines).unwrap();
     }
 }

@@ -1,11 +1,16 @@
 //! The content of a dataset: words and rows, independent of their source.
 
+use std::num::NonZeroUsize;
+
 use corpus::digest::Digest;
 use dataset::Row;
 
 use crate::error::{Error, Result};
 use crate::ids::Ids;
 use crate::texts::TextsWriter;
+
+/// Default of [`DatasetContent::table_threads`] on machines with more cores.
+const TABLE_THREADS_MAX: NonZeroUsize = NonZeroUsize::new(2).expect("2 is more than 0");
 
 /// The content of a dataset.
 pub trait DatasetContent {
@@ -26,6 +31,11 @@ pub trait DatasetContent {
         texts: Option<&mut TextsWriter>,
         visit: &mut dyn FnMut(&Row) -> Result<()>,
     ) -> Result<(), Self::Error>;
+
+    /// Number of threads that encode or read Parquet files. Each takes up to 60 MiB.
+    fn table_threads(&self) -> NonZeroUsize {
+        dataset::threads(TABLE_THREADS_MAX)
+    }
 
     /// Whether to stop. Called at intervals until the dataset gets its name.
     fn is_interrupted(&self) -> bool {

@@ -16,7 +16,6 @@ use dataset::sha256;
 use progress::ProgressBars;
 use tempfile::TempPath;
 
-use crate::THREADS_MAX;
 use crate::beside::{Beside, Kind, check_names};
 use crate::bucket::Bucket;
 use crate::card::verified;
@@ -292,7 +291,8 @@ impl<'a> Making<'a> {
             .map_err(named)?;
         let bar = progress.stage("writing rows", size.rows);
         let mut n_written = 0;
-        let mut texts = self.begin_texts(&size)?;
+        let threads = content.table_threads();
+        let mut texts = self.begin_texts(&size, threads)?;
         let writer = texts.as_mut().map(|(_, writer)| writer);
         content.each_row(&Ids::of(&vocabulary.words), writer, &mut |row| {
             n_written += 1;
@@ -303,8 +303,9 @@ impl<'a> Making<'a> {
         })?;
         let digests = dataset.finish(size.row_digest).map_err(named)?;
         bar.finish_and_clear();
-        let texts =
-            texts.map(|(file, writer)| self.finish_texts(file, writer, size, progress, &|| go_on(content)));
+        let texts = texts.map(|(file, writer)| {
+            self.finish_texts(file, (writer, threads), size, progress, &|| go_on(content))
+        });
         let texts = texts.transpose()?;
         let bar = progress.stage("reading them back", size.rows);
         let card = verified(&file, digests, &self.settings, size.rows, |rows| {
@@ -312,11 +313,11 @@ impl<'a> Making<'a> {
             go_on(content)
         })?;
         bar.finish_and_clear();
-        Ok((Built { file, digests, size, texts }, card))
+        Ok((Built { file, digests, size, texts, threads }, card))
     }
 
     /// Begins the file of texts, if one is requested, under a temporary name.
-    fn begin_texts(&self, size: &Size) -> Result<Option<(TempPath, TextsWriter)>> {
+    fn begin_texts(&self, size: &Size, threads: NonZeroUsize) -> Result<Option<(TempPath, TextsWriter)>> {
         let Some(beside) = self.requested(Kind::Texts) else { return Ok(None) };
         let begun = self.places.temporary(".parquet").and_then(|file| {
             let name = match &self.bucket {
@@ -324,7 +325,7 @@ impl<'a> Making<'a> {
                 Some(_) => TableName::Temporary(file.to_path_buf()),
             };
             let rows = &self.settings.rows;
-            let writer = TextsWriter::create(&file, name, rows, size.row_digest, threads())?;
+            let writer = TextsWriter::create(&file, name, rows, size.row_digest, threads)?;
             Ok((file, writer))
         });
         begun.map(Some).map_err(|error| self.explained_beside(beside, error))
@@ -334,7 +335,7 @@ impl<'a> Making<'a> {
     fn finish_texts(
         &self,
         file: TempPath,
-        writer: TextsWriter,
+        (writer, threads): (TextsWriter, NonZeroUsize),
         size: Size,
         progress: &ProgressBars,
         go_on: &impl Fn() -> Result<()>,
@@ -345,7 +346,7 @@ impl<'a> Making<'a> {
                 let found = format!("{} rows of {}", written.n_rows(), size.rows);
                 return Err(Error::Unverified { path: file.to_path_buf(), found });
             }
-            texts::verified(&file, &written, threads(), |rows| {
+            texts::verified(&file, &written, threads, |rows| {
                 bar.set_position(rows);
                 go_on()
             })?;
@@ -514,7 +515,7 @@ impl<'a> Making<'a> {
     ) -> Result<Finished> {
         let file = self.places.temporary(".parquet").map_err(|error| self.explained(error))?;
         let bar = progress.stage("writing ids", 2 * built.size.rows);
-        let written = ids_table::write(&DatasetReader::open(&built.file)?, &file, threads(), |rows| {
+        let written = ids_table::write(&DatasetReader::open(&built.file)?, &file, built.threads, |rows| {
             bar.set_position(rows);
             go_on()
         });
@@ -525,17 +526,14 @@ impl<'a> Making<'a> {
     }
 }
 
-/// Number of threads that encode or read row groups.
-fn threads() -> NonZeroUsize {
-    dataset::threads(THREADS_MAX)
-}
-
 /// A complete dataset that still has a temporary name.
 struct Built {
     file: TempPath,
     digests: Digests,
     size: Size,
     texts: Option<Finished>,
+    /// Number of threads for Parquet files.
+    threads: NonZeroUsize,
 }
 
 fn go_on(content: &impl DatasetContent) -> Result<()> {

@@ -131,7 +131,7 @@ fn a_dataset_in_s3_equals_the_one_in_a_folder() {
     for room in Room::each() {
         for (name, out) in [("merge", "s3://bucket/data/merged.h5"), ("sentimill", "s3a://bucket/milled.h5")]
         {
-            let made = room.make(name, &["--out", out, "--padded", "8", "--json"]).succeeded();
+            let made = room.make(name, &["--out", out, "--padded", "8", "--parquet", "--json"]).succeeded();
             let report: serde_json::Value = serde_json::from_slice(&made.stdout).unwrap();
             assert_eq!(report["dataset"], out.replace("s3a", "s3"));
             assert_eq!((&report["written"], &report["padded"]), (&true.into(), &8.into()));
@@ -140,6 +140,8 @@ fn a_dataset_in_s3_equals_the_one_in_a_folder() {
         room.is_demo("milled.h5");
         let padded = room.server.get("milled.padded.h5").unwrap();
         assert!(room.server.get("data/merged.padded.h5").unwrap() == padded);
+        let ids = room.server.get("milled.ids.parquet").unwrap();
+        assert!(room.server.get("data/merged.ids.parquet").unwrap() == ids);
         let manifest: serde_json::Value =
             serde_json::from_slice(&room.server.get("data/merged.manifest.json").unwrap()).unwrap();
         assert_eq!(manifest["seal"]["shards"].as_array().unwrap().len(), 2);
@@ -150,6 +152,10 @@ fn a_dataset_in_s3_equals_the_one_in_a_folder() {
         let expected = "s3://bucket/data/merged.h5: valid, ";
         assert!(checked.said().starts_with(expected), "{}", checked.said());
         assert!(checked.said().contains("; its SHA-256 matches its manifest\n"), "{}", checked.said());
+        for name in ["padded.h5", "ids.parquet", "croissant.json"] {
+            let matches = format!("\nmerged.{name}: its SHA-256 matches the manifest\n");
+            assert!(checked.said().contains(&matches), "{}", checked.said());
+        }
         let described =
             run(room.program("merge").args(["--describe", "s3://bucket/milled.h5"]), b"").succeeded();
         fs::write(room.folder.path().join("local.h5"), &DEMO.dataset).unwrap();
@@ -159,10 +165,38 @@ fn a_dataset_in_s3_equals_the_one_in_a_folder() {
 }
 
 #[test]
+fn texts_in_s3_equal_those_in_a_folder() {
+    for room in Room::each() {
+        let texts = ["--parquet", "--texts", "corpus.parquet"];
+        room.make("sentimill", &[&["--out", "s3://bucket/d.h5"][..], &texts].concat()).succeeded();
+        room.make("sentimill", &[&["--out", "d.h5"][..], &texts].concat()).succeeded();
+        room.is_demo("d.h5");
+        for name in ["corpus.parquet", "d.ids.parquet", "d.croissant.json", "d.manifest.json"] {
+            let here = fs::read(room.folder.path().join(name)).unwrap();
+            assert!(room.server.get(name).unwrap() == here, "{name}");
+        }
+
+        // The manifest cannot be replaced by one that lists another file.
+        let refused =
+            room.make("sentimill", &["--out", "s3://bucket/d.h5", "--texts", "other.parquet"]).with_code(64);
+        assert_eq!(
+            refused.stderr.lines().last().unwrap(),
+            "sentimill: s3://bucket/d.manifest.json: already exists and is the manifest of a dataset without other.parquet, \
+             expected one that lists it; nothing in S3 is overwritten: choose another --out"
+        );
+        // A run that needs fewer files accepts those that exist.
+        room.make("sentimill", &["--out", "s3://bucket/d.h5", "--parquet"]).succeeded();
+        room.make("merge", &["--out", "s3://bucket/d.h5", "--parquet"]).succeeded();
+    }
+}
+
+#[test]
 fn a_program_killed_between_two_puts_completes_the_dataset_when_it_is_repeated() {
-    const KILLS: [Kill; 3] = [
+    const KILLS: [Kill; 5] = [
         ("d.h5", |request| is_put_of(request, "d.h5") && !request.target.contains("padded")),
         ("d.padded.h5", |request| is_put_of(request, "d.padded.h5")),
+        ("d.ids.parquet", |request| is_put_of(request, "d.ids.parquet")),
+        ("d.croissant.json", |request| is_put_of(request, "d.croissant.json")),
         ("d.manifest.json", |request| is_put_of(request, "d.manifest.json")),
     ];
     for room in Room::each() {
@@ -170,18 +204,20 @@ fn a_program_killed_between_two_puts_completes_the_dataset_when_it_is_repeated()
             for (at, is_at) in KILLS {
                 let folder = format!("{program}-{}", at.replace('.', "-"));
                 let out = format!("s3://bucket/{folder}/d.h5");
-                let arguments = ["--out", &out, "--padded", "8"];
+                let arguments = ["--out", &out, "--padded", "8", "--parquet"];
                 room.killed_at(program, &arguments, is_at);
                 assert_eq!(room.server.get(&format!("{folder}/d.manifest.json")), None, "complete at {at}");
                 let before = puts(&room.proxy, &folder);
-                let names = ["d.h5", "d.padded.h5", "d.manifest.json"];
+                let names = ["d.h5", "d.padded.h5", "d.ids.parquet", "d.croissant.json", "d.manifest.json"];
                 let there = names.map(|name| room.server.get(&format!("{folder}/{name}")).is_some());
 
                 room.make(program, &arguments).succeeded();
 
                 room.is_demo(&format!("{folder}/d.h5"));
                 assert!(room.server.get(&format!("{folder}/d.manifest.json")).is_some());
-                assert!(room.server.get(&format!("{folder}/d.padded.h5")).is_some());
+                for name in names {
+                    assert!(room.server.get(&format!("{folder}/{name}")).is_some(), "{name}");
+                }
                 // The probe is put again, and each object that is missing.
                 let missing = there.iter().filter(|there| !**there).count();
                 let probes = puts(&room.proxy, &format!("{folder}/.conditional-put"));
