@@ -96,7 +96,7 @@ pub fn run(store: &Store, options: &Options, progress: &ProgressBars) -> Result<
         row_digest: seal.row_digest,
         progress,
     };
-    let (manifest, card) = making.make(&mut shards, seal, progress, |seal| put_seal(store, seal))?;
+    let (manifest, card) = making.make(&mut shards, &seal, progress, |seal| put_seal(store, seal))?;
     Ok(Outcome::Made(Box::new(manifest), Box::new(card)))
 }
 

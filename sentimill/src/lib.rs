@@ -176,7 +176,7 @@ pub fn run(
         table_threads: options.table_threads(),
         is_interrupted: &|| interrupt.load(Ordering::Relaxed),
     };
-    let (manifest, card) = making.make(&mut milled, seal, progress, |_| Ok(()))?;
+    let (manifest, card) = making.make(&mut milled, &seal, progress, |_| Ok(()))?;
     rejects.map_or(Ok(()), |rejects| rejects.publish(&mut log))?;
     origins.map_or(Ok(()), |(file, temporary)| file.publish(&temporary))?;
     Ok(Made { manifest, card })

@@ -260,7 +260,7 @@ impl<'a> Making<'a> {
     pub fn make<C: DatasetContent>(
         &self,
         content: &mut C,
-        seal: Seal,
+        seal: &Seal,
         progress: &ProgressBars,
         put_seal: impl FnOnce(&Seal) -> Result<(), C::Error>,
     ) -> Result<(DatasetManifest, Card), C::Error> {
@@ -374,7 +374,7 @@ impl<'a> Making<'a> {
     fn publish<E: From<Error>>(
         &self,
         built: Built,
-        seal: Seal,
+        seal: &Seal,
         progress: &ProgressBars,
         go_on: impl Fn() -> Result<()>,
         put_seal: impl FnOnce(&Seal) -> Result<(), E>,
@@ -389,7 +389,7 @@ impl<'a> Making<'a> {
         if let Some(bucket) = &self.bucket {
             let is_there = bucket.check_before_put(&dataset, &additions)?;
             go_on()?;
-            put_seal(&seal)?;
+            put_seal(seal)?;
             if is_there {
                 progress.notice(&format!("{}: already exists with the same content", self.name().display()));
             }
@@ -402,7 +402,7 @@ impl<'a> Making<'a> {
         let (old_dataset, old_files) = (self.replaceable_dataset()?, self.old_files()?);
         dataset.check_place(&places.dataset, &old_dataset)?;
         go_on()?;
-        put_seal(&seal)?;
+        put_seal(seal)?;
         // The existing file is equal, because `check_place` refuses any other.
         if matches!(old_dataset, Replaceable::Nothing)
             && at(&places.dataset, "read its metadata", places.dataset.try_exists())?

@@ -20,7 +20,7 @@ pub(crate) struct RowGroup {
 /// Encodes rows.
 pub(crate) fn encode(schema: &Schema, properties: &WriterPropertiesPtr, rows: Rows) -> Result<RowGroup> {
     let (n_rows, digest) = (rows.n_rows(), rows.digest());
-    let columns = rows.columns().iter().enumerate().map(|(number, values)| {
+    let columns = rows.into_columns().into_iter().enumerate().map(|(number, values)| {
         let mut sink = TrackedWrite::new(Vec::new());
         let pages = Box::new(SerializedPageWriter::new(&mut sink));
         let mut writer = get_column_writer(schema.descriptor().column(number), properties.clone(), pages);
@@ -31,23 +31,23 @@ pub(crate) fn encode(schema: &Schema, properties: &WriterPropertiesPtr, rows: Ro
     Ok(RowGroup { columns: columns.collect::<Result<_>>()?, n_rows, digest })
 }
 
-fn write(writer: &mut ColumnWriter<'_>, values: &Values) -> Result<()> {
+fn write(writer: &mut ColumnWriter<'_>, values: Values) -> Result<()> {
     match (writer, values) {
         (ColumnWriter::Int32ColumnWriter(writer), Values::Int32 { values, .. }) => {
-            writer.write_batch(values, None, None)?;
+            writer.write_batch(&values, None, None)?;
         }
         (ColumnWriter::Int64ColumnWriter(writer), Values::Int64(values)) => {
-            writer.write_batch(values, None, None)?;
+            writer.write_batch(&values, None, None)?;
         }
         (ColumnWriter::ByteArrayColumnWriter(writer), Values::Text { bytes, ends }) => {
-            let bytes = Bytes::copy_from_slice(bytes);
-            let text = |row| ByteArray::from(bytes.slice(range(ends, row)));
+            let bytes = Bytes::from(bytes);
+            let text = |row| ByteArray::from(bytes.slice(range(&ends, row)));
             let texts: Vec<_> = (0..ends.len()).map(text).collect();
             writer.write_batch(&texts, None, None)?;
         }
         (ColumnWriter::Int32ColumnWriter(writer), Values::List { values, ends, .. }) => {
-            let (definition, repetition) = levels(ends);
-            writer.write_batch(values, Some(&definition), Some(&repetition))?;
+            let (definition, repetition) = levels(&ends);
+            writer.write_batch(&values, Some(&definition), Some(&repetition))?;
         }
         _ => unreachable!("schema and rows have the same columns"),
     }

@@ -106,8 +106,8 @@ impl Rows {
         }
     }
 
-    pub(crate) fn columns(&self) -> &[Values] {
-        &self.columns
+    pub(crate) fn into_columns(self) -> Vec<Values> {
+        self.columns
     }
 
     /// Replaces the values of all columns by those that a file contains.

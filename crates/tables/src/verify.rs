@@ -59,7 +59,7 @@ pub fn verify<E: From<Error>>(
         }
     };
     thread::scope(|scope| {
-        let mut threads = Vec::from_iter((0..threads.get().min(n_groups)).map(|_| scope.spawn(&work)));
+        let mut threads = Vec::from_iter((0..threads.get().min(n_groups)).map(|_| scope.spawn(work)));
         let mut n_read = 0;
         let mut outcome = Ok(());
         while !threads.is_empty() {
@@ -91,9 +91,10 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>> {
 /// Reads the rows of a row group.
 pub(crate) fn read(schema: &Schema, group: &dyn RowGroupReader, n_rows: usize) -> ParquetResult<Rows> {
     let mut rows = Vec::new();
-    for (number, (column, empty)) in schema.columns().iter().zip(Rows::of(schema).columns()).enumerate() {
+    for (number, (column, empty)) in schema.columns().iter().zip(Rows::of(schema).into_columns()).enumerate()
+    {
         let is_list = matches!(column.kind(), Kind::ListOfU16 | Kind::ListOfU32);
-        rows.push(match (group.get_column_reader(number)?, empty.clone()) {
+        rows.push(match (group.get_column_reader(number)?, empty) {
             (ColumnReader::Int32ColumnReader(reader), Values::Int32 { max, .. }) => {
                 Values::Int32 { values: values(reader, n_rows, is_list)?.0, max }
             }

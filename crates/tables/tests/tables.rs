@@ -1,4 +1,5 @@
 //! Tables of all types, written by any number of threads and read back.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
 
 use std::fs;
 use std::num::NonZeroUsize;
