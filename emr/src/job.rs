@@ -81,6 +81,14 @@ pub struct Input {
     pub bad_lines_max: Option<String>,
 }
 
+impl Input {
+    /// The format, if it is a table with a header, which only `sentimill` reads.
+    pub fn table_format(&self) -> Option<&str> {
+        let format = self.format_flags.iter().skip_while(|flag| *flag != "--format").nth(1)?;
+        ["csv", "tsv"].contains(&format.as_str()).then_some(format)
+    }
+}
+
 /// The settings of rows.
 #[derive(Clone, Debug)]
 pub struct Rows {

@@ -11,13 +11,15 @@ use std::path::PathBuf;
 
 use corpus::cause;
 use corpus::cleaned::CleanedReviews;
-use corpus::format::Format;
+use corpus::format::{Format, FormatName};
+use corpus::json_array::is_array;
 use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge};
 use corpus::ledger::{Fate, MapperCounts, Share};
-use corpus::lines::{Line, LineReader};
+use corpus::lines::{Line, LineContent, LineReader};
 use corpus::record::{Votes, write_record};
 use corpus::rejects::{Content, Position, write_reject};
 use hadoop::{Runner, report_counters};
+use input::{Fault, Packed};
 use program::exit::Exit;
 use program::place::local_path;
 use program::system::Failure;
@@ -90,18 +92,62 @@ pub enum Error {
     /// Too many lines are bad, or none is a review.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The format is not lines that can be split between tasks.
+    #[error(
+        "--format {format}: the mapper reads lines, not tables with a header; pass the files to sentimill --format {format}"
+    )]
+    TableFormat {
+        /// The format.
+        format: FormatName,
+        /// What runs the mapper.
+        runner: Runner,
+    },
+    /// The input is not lines that can be split between tasks.
+    #[error("{input}: found {found}, expected lines; pass the whole file to sentimill, which reads it")]
+    Table {
+        /// Name of the input.
+        input: String,
+        /// What was found.
+        found: &'static str,
+        /// What runs the mapper.
+        runner: Runner,
+    },
 }
 
 impl Error {
+    /// The error for an input that could not be read.
+    pub fn reading(file: &str, source: io::Error, runner: Runner) -> Self {
+        let found = match input::fault(&source) {
+            Some(Fault::Packed { packed: Packed::Parquet, .. }) => "a Parquet file",
+            Some(Fault::Packed { packed: Packed::Arrow, .. }) => "an Arrow file",
+            _ => return Self::Read { file: file.to_owned(), source },
+        };
+        Self::Table { input: file.to_owned(), found, runner }
+    }
+
     /// The exit code.
     pub fn exit(&self) -> Exit {
         match self {
+            Self::TableFormat { runner: Runner::Hadoop, .. } | Self::Table { runner: Runner::Hadoop, .. } => {
+                Exit::Settings
+            }
+            Self::TableFormat { .. } => Exit::Usage,
+            Self::Table { .. } => Exit::BadInput,
             Self::Read { source, .. } if input::fault(source).is_some() => Exit::BadInput,
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Read { .. } | Self::Write(_) | Self::Log(_) => Exit::Io,
             Self::Refused(_) => Exit::BadInput,
             Self::NotLocal { .. } => Exit::Usage,
         }
+    }
+}
+
+/// Refuses formats that cannot be split at lines: Hadoop shows the header of a file to one task, and quotes may contain
+/// line breaks.
+pub fn check_format(format: &Format, runner: Runner) -> Result<(), Error> {
+    match format.name() {
+        format @ (FormatName::Csv | FormatName::Tsv) => Err(Error::TableFormat { format, runner }),
+        FormatName::Json | FormatName::PolarityCsv | FormatName::FastText => Ok(()),
     }
 }
 
@@ -149,7 +195,12 @@ impl<W: Write, L: Write> Mapper<W, L> {
         let before = self.counts;
         let mut lines = LineReader::new(input, self.options.line_bytes_max);
         let unreadable = |source| Error::Read { file: split.file.clone(), source };
+        let mut is_start = matches!(split.split_start, None | Some(0)) && self.options.format.is_json();
         while let Some(line) = lines.next_line().map_err(unreadable)? {
+            if is_start {
+                is_start = line.content.is_blank();
+                self.check_array(line.content, split)?;
+            }
             if self.counts.lines == 0 {
                 self.beginning.extend_from_slice(cause::beginning(line.content));
             }
@@ -178,6 +229,18 @@ impl<W: Write, L: Write> Mapper<W, L> {
             self.without_review.add(&split.file);
         }
         Ok(())
+    }
+
+    /// Refuses an array, whose elements are not lines.
+    fn check_array(&self, first: LineContent<'_>, split: &InputSplit) -> Result<(), Error> {
+        match first {
+            LineContent::Bytes(first) if is_array(first) => Err(Error::Table {
+                input: split.file.clone(),
+                found: "a JSON array",
+                runner: self.options.runner,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Writes the remaining output, and accepts or refuses the input.
@@ -415,7 +478,8 @@ mod tests {
             (
                 "x\n",
                 "found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not \
-                 JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text",
+                 JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text, or \
+                 --format csv to sentimill for a table with a header",
             ),
         ] {
             let error = mapped(input).0.unwrap_err();
@@ -431,7 +495,7 @@ mod tests {
         let (counts, _, log) = task(&"x\n".repeat(999));
         assert_eq!(counts.unwrap().bad_line, 999);
         assert!(log.contains("reporter:counter:mapper,bad_line,999\n"), "{log}");
-        assert!(log.ends_with("mapper: no line is a review; most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text\n"), "{log}");
+        assert!(log.ends_with("mapper: no line is a review; most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text, or --format csv to sentimill for a table with a header\n"), "{log}");
         assert!(task(&"x\n".repeat(1000)).0.is_err());
         assert_eq!(task("").0.unwrap(), MapperCounts::default());
     }

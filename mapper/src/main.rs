@@ -11,7 +11,7 @@ use corpus::ledger::{MapperCounts, Share};
 use counts::CountsFile;
 use hadoop::{Runner, Variable};
 use mapper::arguments::Arguments;
-use mapper::{Error, InputSplit, Mapper, Options, Output, check_inputs};
+use mapper::{Error, InputSplit, Mapper, Options, Output, check_format, check_inputs};
 use program::exit::{Exit, chain, usage};
 use program::pipe::widen;
 
@@ -48,12 +48,14 @@ fn options(arguments: Arguments) -> Result<Options, (Exit, String)> {
     } else {
         (Output::Records, Share::OF_BAD_LINES)
     };
+    let (format, runner) = (arguments.format.format()?, Runner::of_this_process());
+    check_format(&format, runner).map_err(|error| (error.exit(), chain(&error)))?;
     Ok(Options {
-        format: arguments.format.format()?,
+        format,
         line_bytes_max: arguments.line_bytes_max as usize,
         bad_lines_max: arguments.bad_lines_max.unwrap_or(accepted),
         output,
-        runner: Runner::of_this_process(),
+        runner,
     })
 }
 
@@ -66,7 +68,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     let mut mapper = Mapper::new(io::stdout().lock(), io::stderr(), options);
     if inputs.is_empty() {
         let split = standard_input();
-        let unreadable = |source| Error::Read { file: split.file.clone(), source };
+        let unreadable = |source| Error::reading(&split.file, source, runner);
         let stdin = program::stdin().map_err(unreadable)?.lock();
         match (runner, split.split_start) {
             (Runner::User, _) => mapper.read(input::of(stdin).map_err(unreadable)?, &split)?,
@@ -79,7 +81,7 @@ fn mapped(inputs: &[PathBuf], options: Options) -> Result<MapperCounts, Error> {
     }
     for path in inputs {
         let file = path.display().to_string();
-        let input = input::open(path).map_err(|source| Error::Read { file: file.clone(), source })?;
+        let input = input::open(path).map_err(|source| Error::reading(&file, source, runner))?;
         mapper.read(input, &InputSplit { file, split_start: None })?;
     }
     mapper.finish()

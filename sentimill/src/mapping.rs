@@ -191,8 +191,11 @@ impl Mapper {
         }
         self.counts.lines += 1;
         let read = match entry.what {
-            What::Line(line) => self.reviews.read(line),
-            What::Row { text, rating } => self.reviews.read_row(text, rating.rating()),
+            What::Line(line) => match entry.columns {
+                None => self.reviews.read(line),
+                Some(columns) => self.reviews.read_record(line, columns),
+            },
+            What::Row { text, rating } => self.reviews.read_row(text, rating),
         };
         match read {
             Ok((text, rating)) => {

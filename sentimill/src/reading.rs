@@ -1,21 +1,26 @@
 //! Reads many inputs with many threads, and passes each line or row to exactly one of them.
 //!
 //! A plain file is split into ranges, a compressed file into groups of its members if their ends can be
-//! found, and a Parquet file into its row groups. Each thread takes and reads these pieces itself. Inputs
-//! that can only be read sequentially (other compressed files, standard input, pipes, objects of a bucket and
-//! files on web servers) are decompressed and split into lines by threads of this module, at most one per consumer, which pass the
-//! lines on in batches. The assignment of lines to threads and the order of lines are undefined.
+//! found, a Parquet file into its row groups, and an Arrow file into its record batches. Each thread takes and reads
+//! these pieces itself. Inputs that can only be read sequentially (other compressed files, CSV, JSON arrays, standard
+//! input, pipes, objects of a bucket and files on web servers) are decompressed and split into lines by threads of this
+//! module, at most one per consumer, which pass the lines on in batches. The assignment of lines to threads and the
+//! order of lines are undefined.
 //!
 //! Memory is bounded for every input. Each consumer thread requires the following memory. A reader has a
 //! buffer and one line of maximum length (see [`ReadingOptions::line_bytes_max`]). Each of three batches of
 //! lines has 1 MiB, one line of maximum length and a table of 2 MiB. There is one decoder for the thread and
-//! one for a stream (a zstd file may require 128 MiB). An object has three parts of 8 MiB. Two Parquet
-//! columns have pages with some hundred rows, whose size their writer has chosen. The lists of names, of
-//! ranges (24 bytes per 16 MiB), of groups of members (8 bytes each) and of row groups (about 2 KiB each)
-//! grow with the inputs.
+//! one for a stream (a zstd file may require 128 MiB). An object has three parts of 8 MiB. The Parquet
+//! columns that are read have pages with some hundred rows, whose size their writer has chosen. The columns of an
+//! Arrow record batch and the dictionaries of a file have at most 256 MiB each. The lists of names, of
+//! ranges (24 bytes per 16 MiB), of groups of members (8 bytes each), of record batches (64 bytes each) and of row
+//! groups (about 2 KiB each) grow with the inputs.
 //!
 //! The content of lines is not interpreted.
 
+mod arrow;
+mod columns;
+mod entries;
 mod error;
 mod line_numbers;
 mod members;
@@ -31,6 +36,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use corpus::csv::Columns;
 use corpus::format::Format;
 use corpus::lines::{Line, LineContent};
 use corpus::review::RatingValue;
@@ -39,6 +45,7 @@ use input::{Compression, Fault, Form, Packed};
 pub use error::Error;
 pub use source::{Source, find};
 
+use entries::Entries;
 use members::{MemberFile, MemberGroup};
 use ranges::Range;
 use rows::RowGroup;
@@ -48,8 +55,8 @@ use streams::Streams;
 /// Options of reading.
 #[derive(Clone, Debug)]
 pub struct ReadingOptions {
-    /// The format of lines. For Parquet files, which are read with the format `json`, its fields name the
-    /// columns.
+    /// The format of lines. For Parquet and Arrow files, which are read with the format `json`, its fields name
+    /// the columns.
     pub format: Format,
     /// Maximum length of a line, or of the text of a row.
     pub line_bytes_max: usize,
@@ -67,6 +74,8 @@ pub struct InputEntry<'a> {
     pub number: u64,
     /// Its content.
     pub what: What<'a>,
+    /// The columns of its source, if it is a record of CSV.
+    pub columns: Option<&'a Columns>,
 }
 
 /// A position in the inputs. Positions are ordered.
@@ -83,9 +92,10 @@ pub struct InputPlace {
 /// The content of an entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What<'a> {
-    /// A line of any format, or a row whose text exceeds the maximum length and is not stored either.
+    /// A line of any format, a record of CSV, an element of a JSON array, or a row whose text exceeds the maximum length
+    /// and is not stored either.
     Line(LineContent<'a>),
-    /// A row of a Parquet file.
+    /// A row of a Parquet or Arrow file.
     Row {
         /// Its text, if it is not null. It may not be UTF-8.
         text: Option<&'a [u8]>,
@@ -122,6 +132,14 @@ struct State {
 enum Piece {
     Range(Range),
     RowGroup(Box<RowGroup>),
+    Batch(Box<arrow::Batch>),
+}
+
+/// The file of the last piece that a thread has read.
+struct Opened {
+    number: usize,
+    file: Arc<File>,
+    dictionaries: arrow::Dictionaries,
 }
 
 /// Context for reading a part of a source.
@@ -151,7 +169,7 @@ impl Reading {
             };
             let unreadable = |error| source.unreadable("read its first bytes", error);
             let file = File::open(path).map_err(unreadable)?;
-            match Manner::of(&file).map_err(unreadable)? {
+            match Manner::of(&file, &options.format).map_err(unreadable)? {
                 Manner::Plain { bytes } => {
                     pieces.extend(ranges::cut(bytes, range_bytes).map(|range| (number, Piece::Range(range))));
                 }
@@ -160,17 +178,24 @@ impl Reading {
                 Manner::Compressed(by) => {
                     let cut = MemberFile::of(number, &file, by, range_bytes).map_err(unreadable)?;
                     match cut {
-                        Some(members) if is_utf8_inside(&file) => member_files.push(members),
+                        Some(members) if has_lines_inside(&file, &options.format) => {
+                            member_files.push(members)
+                        }
                         _ => streams.push(number),
                     }
                 }
-                Manner::Utf16 => streams.push(number),
+                Manner::Sequential => streams.push(number),
+                Manner::Arrow => {
+                    let batches = arrow::batches(source, &file, &options.format)?.into_iter();
+                    pieces.extend(batches.map(|batch| (number, Piece::Batch(Box::new(batch)))));
+                }
                 Manner::Parquet => {
                     let row_groups = rows::row_groups(source, file, &options.format)?.into_iter();
                     pieces.extend(row_groups.map(|group| (number, Piece::RowGroup(Box::new(group)))));
                 }
             }
         }
+        check_headers(&sources, &streams, options)?;
         let bytes = sources.iter().map(|source| source.bytes).sum();
         let (sources, state): (Arc<[Source]>, _) = (sources.into(), Arc::new(State::default()));
         let streams = Streams::start(&sources, streams, options, &state)?;
@@ -237,34 +262,40 @@ impl Reading {
         &self,
         number: usize,
         piece: &Piece,
-        opened: &mut Option<(usize, Arc<File>)>,
+        opened: &mut Option<Opened>,
         visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let source = &self.sources[number];
-        let file = match opened {
-            Some((same, file)) if *same == number => Arc::clone(file),
+        let opened = match opened {
+            Some(same) if same.number == number => same,
             _ => {
                 let Kind::File(path) = &source.kind else { unreachable!("pieces are of files") };
                 let file = File::open(path).map_err(|error| source.unreadable("open it", error))?;
-                Arc::clone(&opened.insert((number, Arc::new(file))).1)
+                opened.insert(Opened { number, file: Arc::new(file), dictionaries: Default::default() })
             }
         };
-        let part = self.part(source);
+        let (file, part) = (Arc::clone(&opened.file), self.part(source));
         match piece {
             Piece::Range(range) => {
                 let mut lines = 0..;
                 let mut visit = |line: Line<'_>| {
                     let place = InputPlace::in_group(number, range.number, line.offset);
                     let before = lines.next().unwrap_or_default();
-                    visit(InputEntry { place, number: before, what: What::Line(line.content) })
+                    visit(InputEntry { place, number: before, what: What::Line(line.content), columns: None })
                 };
                 range.each_line(&file, &part, &mut visit)
             }
             Piece::RowGroup(group) => {
                 let mut visit = |row: u64, what: What<'_>| {
-                    visit(InputEntry { place: InputPlace::at(number, row), number: row, what })
+                    visit(InputEntry { place: InputPlace::at(number, row), number: row, what, columns: None })
                 };
                 group.each_row(file, &part, &mut visit)
+            }
+            Piece::Batch(batch) => {
+                let mut visit = |row: u64, what: What<'_>| {
+                    visit(InputEntry { place: InputPlace::at(number, row), number: row, what, columns: None })
+                };
+                batch.each_row(&file, &mut opened.dictionaries, &part, &mut visit)
             }
         }
     }
@@ -293,10 +324,10 @@ impl Reading {
         let mut visit = |line: Line<'_>| {
             let place = InputPlace::in_group(file.source, group.number, line.offset);
             if place.is_first() && rows::is_beginning(line.content) {
-                return Err(Error::NoFile { input: source.name.clone() }.into());
+                return Err(Error::NoFile { input: source.name.clone(), kind: "Parquet" }.into());
             }
             let number = lines.next().unwrap_or_default();
-            visit(InputEntry { place, number, what: What::Line(line.content) })
+            visit(InputEntry { place, number, what: What::Line(line.content), columns: None })
         };
         file.each_line(group, &self.part(source), &mut visit)
     }
@@ -305,8 +336,8 @@ impl Reading {
         Part { source, line_bytes_max: self.line_bytes_max, state: &self.state }
     }
 
-    /// The offset of a position in its source: decompressed bytes for a compressed source, rows for a Parquet
-    /// file. It is known when everything has been read.
+    /// The offset of a position in its source: decompressed bytes for a compressed source, rows for a Parquet or
+    /// Arrow file. It is known when everything has been read.
     pub fn offset(&self, place: InputPlace) -> u64 {
         let file = self.member_files.iter().find(|file| file.source == place.source);
         file.map_or(0, |file| file.bytes_before(place.group)) + place.offset
@@ -401,10 +432,8 @@ impl Source {
     fn unreadable(&self, doing: &'static str, source: io::Error) -> Error {
         match source.downcast() {
             Ok(error) => Error::Store(error),
-            Err(source)
-                if matches!(input::fault(&source), Some(Fault::Packed { packed: Packed::Parquet, .. })) =>
-            {
-                Error::NoFile { input: self.name.clone() }
+            Err(source) if let Some(kind) = needs_file(&source) => {
+                Error::NoFile { input: self.name.clone(), kind }
             }
             Err(source) if let Some(&Fault::Packed { packed, .. }) = input::fault(&source) => {
                 let file = self.name.clone();
@@ -416,19 +445,29 @@ impl Source {
     }
 }
 
+/// The kind of file that a stream contains, if it can only be read from a file.
+fn needs_file(error: &io::Error) -> Option<&'static str> {
+    match input::fault(error) {
+        Some(Fault::Packed { packed: Packed::Parquet, .. }) => Some("Parquet"),
+        Some(Fault::Packed { packed: Packed::Arrow, .. }) => Some("Arrow"),
+        _ => None,
+    }
+}
+
 /// How a regular file is read.
 enum Manner {
     Plain {
         bytes: u64,
     },
     Compressed(Compression),
-    /// UTF-16, which is decoded sequentially.
-    Utf16,
+    /// UTF-16, CSV or a JSON array, which can only be split from the start.
+    Sequential,
     Parquet,
+    Arrow,
 }
 
 impl Manner {
-    fn of(file: &File) -> io::Result<Self> {
+    fn of(file: &File, format: &Format) -> io::Result<Self> {
         let mut beginning = Vec::new();
         file.take(input::FORM_BYTES as u64).read_to_end(&mut beginning)?;
         if let Some(by) = Compression::of(&beginning) {
@@ -437,19 +476,48 @@ impl Manner {
         if beginning.starts_with(rows::MAGIC) {
             return Ok(Self::Parquet);
         }
+        if arrow::is_beginning(&beginning) {
+            return Ok(Self::Arrow);
+        }
         input::check_lines(&beginning)?;
         match Form::of(&beginning) {
+            Form::Utf8 if is_sequential(&beginning, format) => Ok(Self::Sequential),
             Form::Utf8 => Ok(Self::Plain { bytes: file.metadata()?.len() }),
-            Form::Utf16(_) => Ok(Self::Utf16),
+            Form::Utf16(_) => Ok(Self::Sequential),
             Form::Tar => Err(Fault::Tar.into()),
         }
     }
 }
 
+/// Whether content with this beginning is not lines, which can be split anywhere.
+fn is_sequential(beginning: &[u8], format: &Format) -> bool {
+    match format {
+        Format::Json(_) => entries::may_be_array(beginning),
+        Format::Delimited { .. } => true,
+        Format::PolarityCsv { .. } | Format::FastText { .. } => false,
+    }
+}
+
 /// Whether the content of a compressed file is lines in UTF-8, which can be split anywhere. If the file
 /// cannot be read, the thread that reads it reports the error.
-fn is_utf8_inside(mut file: &File) -> bool {
-    file.rewind().and_then(|()| input::of(file)).is_ok_and(|content| !content.is_utf16())
+fn has_lines_inside(mut file: &File, format: &Format) -> bool {
+    let content = file.rewind().and_then(|()| input::of(file));
+    let Some(mut content) = content.ok().filter(|content| !content.is_utf16()) else { return false };
+    entries::beginning(&mut content).is_ok_and(|beginning| !is_sequential(&beginning, format))
+}
+
+/// Reads the headers of all files of CSV, so that a missing column is an error before any other work.
+fn check_headers(sources: &[Source], numbers: &[usize], options: &ReadingOptions) -> Result<(), Error> {
+    if !matches!(options.format, Format::Delimited { .. }) {
+        return Ok(());
+    }
+    for source in numbers.iter().map(|&number| &sources[number]) {
+        if let Kind::File(path) = &source.kind {
+            let content = input::open(path).map_err(|error| source.unreadable("read its header", error))?;
+            Entries::of(content, source, &options.format, options.line_bytes_max)?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     fn entry<'a>(source: usize, offset: u64, what: What<'a>) -> InputEntry<'a> {
-        InputEntry { place: InputPlace::at(source, offset), number: 0, what }
+        InputEntry { place: InputPlace::at(source, offset), number: 0, what, columns: None }
     }
 
     #[test]

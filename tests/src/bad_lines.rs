@@ -12,17 +12,12 @@ pub fn too_many() -> Vec<(String, String)> {
         (
             many("{\"reviewText\": \"ok\", \"rating\": 5}\n"),
             "bad_rating 1000",
-            "most lines have no rating from 1 to 5 in the field \"overall\"; name the field with --rating-field, or convert its values",
+            "most lines have no rating from 1 to 5 in the field \"overall\"; name the field with --rating-field, or set the stars of its values with --class-ratings",
         ),
         (
             many("great,5\n"),
             "bad_line 1000",
-            "most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text",
-        ),
-        (
-            format!("[\n{}", many("{\"reviewText\": \"ok\", \"overall\": 5},\n")),
-            "bad_line 1001",
-            "the input looks like one JSON array; write one object per line, for example with jq -c .[]",
+            "most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text, or --format csv to sentimill for a table with a header",
         ),
         (many("__label__1 ok\n"), "bad_line 1000", "the input looks like fasttext; pass --format fasttext"),
     ];

@@ -8,31 +8,34 @@ use program::exit::Exit;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Format")]
 pub struct FormatArguments {
-    /// json, polarity-csv or fasttext
+    /// json, csv, tsv, polarity-csv or fasttext
     ///
-    /// json reads one object per line, also the Python literals of older Amazon dumps. polarity-csv reads CSV with
-    /// the class in the first column and the text in the last. fasttext reads `__label__CLASS text`.
+    /// json reads one object per line, also the Python literals of older Amazon dumps; sentimill also reads a JSON
+    /// array. csv and tsv read tables with a header, only in sentimill. polarity-csv reads CSV with the class in the
+    /// first column and the text in the last. fasttext reads `__label__CLASS text`.
     #[arg(long, value_name = "NAME", default_value_t)]
     format: FormatName,
-    /// json: fields of amazon2014, 2018, 2023 or yelp
+    /// json, csv: fields of amazon2014, 2018, 2023 or yelp
     ///
     /// Shorthand for --text-field and --rating-field: amazon2014, amazon2018, amazon2023 or yelp.
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
-    /// json: fields of the text [default: reviewText]
+    /// json, csv: fields of the text [default: reviewText]
     ///
     /// The texts of several fields are joined by a space: summary,reviewText. A dot leads into an object: data.text.
-    /// In a name, write \. for a dot, \, for a comma and \\ for a backslash.
+    /// In a name, write \. for a dot, \, for a comma and \\ for a backslash. In csv and tsv a field is the name of a
+    /// column, or its number from 1.
     #[arg(long, value_name = "LIST")]
     text_field: Option<FieldPaths>,
-    /// json: field of the rating [default: overall]
+    /// json, csv: field of the rating [default: overall]
     ///
-    /// One field, as in --text-field. It contains a number of stars from 1 to 5.
+    /// One field, as in --text-field. It contains a number of stars from 1 to 5, or a class of --class-ratings.
     #[arg(long, value_name = "NAME")]
     rating_field: Option<FieldPath>,
-    /// Star rating of each class [default: 1=1,2=5]
+    /// Star rating of each class, as in good=5,bad=1
     ///
-    /// For polarity-csv and fasttext. A line whose class has no rating is a bad line.
+    /// The default is 1=1,2=5 for polarity-csv and fasttext, and none for json, csv and tsv, where values that are not
+    /// listed are numbers of stars. A line whose class has no rating is a bad line.
     #[arg(long, value_name = "LIST")]
     class_ratings: Option<ClassRatings>,
     /// polarity-csv: prepend the title to the text

@@ -34,13 +34,14 @@ pub fn likely(
     let is_most = |n: u64| n > counts.filled_lines() / 2;
     if counts.bad_rating > 0
         && let Some(ratings) = format.class_ratings()
+        && (!format.has_fields() || classes.are_classes())
         && let Some(classes) = classes.described(ratings)
     {
         return classes;
     }
     match format {
         _ if is_most(counts.bad_line) => of_another_format(beginning, format),
-        Format::Json(fields) if is_most(counts.no_text) => {
+        Format::Json(fields) | Format::Delimited { fields, .. } if is_most(counts.no_text) => {
             let quoted: Vec<_> = fields.text.iter().map(FieldPath::quoted).collect();
             let (field, them) =
                 if quoted.len() == 1 { ("field", "the field") } else { ("fields", "the fields") };
@@ -49,16 +50,16 @@ pub fn likely(
                 quoted.join(", ")
             )
         }
-        Format::Json(fields) if is_most(counts.bad_rating) => {
+        Format::Json(fields) | Format::Delimited { fields, .. } if is_most(counts.bad_rating) => {
             format!(
-                "most lines have no rating from 1 to 5 in the field {}; name the field with --rating-field, or \
-                 convert its values",
+                "most lines have no rating from 1 to 5 in the field {}; name the field with --rating-field, or set \
+                 the stars of its values with --class-ratings",
                 fields.rating.quoted()
             )
         }
-        Format::Json(fields) if counts.bad_rating == counts.bad() => {
+        Format::Json(fields) | Format::Delimited { fields, .. } if counts.bad_rating == counts.bad() => {
             format!(
-                "the field {} has values other than 1 to 5; convert them, for example with jq",
+                "the field {} has values other than 1 to 5; set the stars of all values with --class-ratings",
                 fields.rating.quoted()
             )
         }
@@ -74,7 +75,10 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
     let beginning = beginning.trim_ascii_start();
     let other = match beginning {
         [b'{', ..] => Some(FormatName::Json),
-        [b'"', ..] => Some(FormatName::PolarityCsv),
+        _ if matches!(name, FormatName::Csv | FormatName::Tsv) => None,
+        // A class, or the first name of a header.
+        [b'"', b'0'..=b'9' | b'-', ..] => Some(FormatName::PolarityCsv),
+        [b'"', ..] => Some(FormatName::Csv),
         _ if beginning.starts_with(b"__label__") => Some(FormatName::FastText),
         _ => None,
     };
@@ -83,12 +87,16 @@ fn of_another_format(beginning: &[u8], format: &Format) -> String {
             format!("the input looks like {other}; pass --format {other}")
         }
         (_, FormatName::Json) if beginning.starts_with(b"[") => {
-            "the input looks like one JSON array; write one object per line, for example with jq -c .[]"
-                .to_owned()
+            "the input looks like one JSON array; pass the whole file to sentimill, which reads arrays".to_owned()
         }
         (_, FormatName::Json) => {
             "most lines are not JSON objects; write one object per line, or pass --format polarity-csv for lines of \
-             class,text"
+             class,text, or --format csv to sentimill for a table with a header"
+                .to_owned()
+        }
+        (_, FormatName::Csv | FormatName::Tsv) => {
+            "most records do not have the columns of the header; check the delimiter and the quotes, or choose another \
+             --format"
                 .to_owned()
         }
         (_, FormatName::PolarityCsv) => {
@@ -117,6 +125,7 @@ mod tests {
         assert!(likely_for(bad_lines, b" [{\"a\"").contains("JSON array"));
         assert!(likely_for(bad_lines, b"a,b").contains("most lines are not JSON objects"));
         assert!(likely_for(bad_lines, b"\"1\",\"ok\"").contains("--format polarity-csv"));
+        assert!(likely_for(bad_lines, b"\"text\",\"star").ends_with("looks like csv; pass --format csv"));
         assert!(likely_for(bad_lines, b"__label__1 ok").contains("--format fasttext"));
         let no_text = MapperCounts { bad_line: 0, no_text: 9, ..bad_lines };
         assert!(likely_for(no_text, b"{").contains("\"reviewText\""));
@@ -135,7 +144,7 @@ mod tests {
     #[test]
     fn fields_are_named_as_a_user_passes_them() {
         let list: FieldPaths = r"summary,data.te\.xt".parse().unwrap();
-        let format = Format::Json(Fields { text: list.0, rating: FieldPath::of("a.b") });
+        let format = Format::Json(Fields { text: list.0, rating: FieldPath::of("a.b"), classes: None });
         let cause = |counts| likely(&counts, b"{", &format, &UnratedClasses::default(), "");
         let no_text = MapperCounts { lines: 10, no_text: 9, ..MapperCounts::default() };
         assert_eq!(

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::format::ClassRatings;
+use crate::review::Rating;
 
 /// Maximum number of distinct classes that are counted by name.
 const HELD: usize = 64;
@@ -11,6 +12,61 @@ const HELD: usize = 64;
 const SHOWN: usize = 8;
 /// Maximum length of a class name in a message, in characters.
 const NAME_CHARS_MAX: usize = 24;
+
+/// Converts the values of a rating field or column to ratings. A class that is listed has its listed rating; any other
+/// value is a number of stars.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RatingRule {
+    classes: Option<ClassRatings>,
+    /// The values without a rating, if classes are listed.
+    pub unrated: UnratedClasses,
+}
+
+impl RatingRule {
+    pub fn new(classes: Option<ClassRatings>) -> Self {
+        Self { classes, unrated: UnratedClasses::default() }
+    }
+
+    /// The rating of a text.
+    #[inline]
+    pub fn of_text(&mut self, text: &str) -> Option<Rating> {
+        match &self.classes {
+            None => Rating::from_text(text),
+            Some(classes) => {
+                let rating = classes.rating(text).or_else(|| Rating::from_text(text));
+                if rating.is_none() {
+                    self.unrated.count(text);
+                }
+                rating
+            }
+        }
+    }
+
+    /// The rating of a JSON value that starts with this character and is neither a text nor a number: only `true` and
+    /// `false` are classes.
+    #[cold]
+    pub fn of_name(&mut self, first: u8) -> Option<Rating> {
+        let class = match first {
+            b't' => "true",
+            b'f' => "false",
+            _ => return None,
+        };
+        self.classes.is_some().then(|| self.of_text(class)).flatten()
+    }
+
+    /// The rating of a number. A whole number is the class that is written without a fraction.
+    #[inline]
+    pub fn of_number(&mut self, number: f64) -> Option<Rating> {
+        let Some(classes) = &self.classes else { return Rating::from_number(number) };
+        // The shortest form, without a fraction for a whole number.
+        let class = number.to_string();
+        let rating = classes.rating(&class).or_else(|| Rating::from_number(number));
+        if rating.is_none() {
+            self.unrated.count(&class);
+        }
+        rating
+    }
+}
 
 /// Classes without a rating, with the number of their lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +97,11 @@ impl UnratedClasses {
         }
     }
 
+    /// Whether these values may be classes, and not texts or ids.
+    pub(crate) fn are_classes(&self) -> bool {
+        self.lines.len() <= SHOWN && self.lines.keys().all(|class| class.chars().count() < NAME_CHARS_MAX)
+    }
+
     /// The classes with their numbers of lines, most frequent first, and the flag that gives them ratings; `None` without
     /// any class.
     pub fn described(&self, ratings: &ClassRatings) -> Option<String> {
@@ -50,9 +111,7 @@ impl UnratedClasses {
         let mut classes: Vec<_> = self.lines.iter().collect();
         classes.sort_by_key(|&(class, n)| (std::cmp::Reverse(n), class));
         // Texts and ids are not classes: the columns have another order.
-        let are_classes =
-            classes.len() <= SHOWN && classes.iter().all(|(class, _)| class.chars().count() < NAME_CHARS_MAX);
-        if !are_classes {
+        if !self.are_classes() {
             // The values may be texts of reviews, which are not written to logs.
             let n: u64 = self.lines.values().sum::<u64>() + self.n_others;
             return Some(format!(
@@ -93,6 +152,31 @@ impl UnratedClasses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_listed_class_has_its_rating_and_other_values_are_stars() {
+        let mut rule = RatingRule::new("good=5,bad=1,0=1,1=5,-1=2".parse().ok());
+        let stars = |rating: Option<Rating>| rating.map(Rating::stars);
+        for (text, expected) in [
+            ("good", Some(5)),
+            ("bad", Some(1)),
+            ("1", Some(5)),
+            ("1.0", Some(1)),
+            (" 4 ", Some(4)),
+            ("Good", None),
+        ] {
+            assert_eq!(stars(rule.of_text(text)), expected, "{text:?}");
+        }
+        for (number, expected) in
+            [(0.0, Some(1)), (1.0, Some(5)), (-1.0, Some(2)), (3.0, Some(3)), (0.5, None)]
+        {
+            assert_eq!(stars(rule.of_number(number)), expected, "{number}");
+        }
+        assert_eq!(rule.unrated, of(&["Good", "0.5"]));
+        let mut none = RatingRule::default();
+        assert_eq!([stars(none.of_text("good")), stars(none.of_number(1.0))], [None, Some(1)]);
+        assert_eq!(none.unrated, of(&[]));
+    }
 
     fn of(classes: &[&str]) -> UnratedClasses {
         let mut counted = UnratedClasses::default();

@@ -2,10 +2,11 @@
 
 use crate::classes::UnratedClasses;
 use crate::clean::Cleaner;
+use crate::csv::Columns;
 use crate::format::Format;
 use crate::ledger::Fate;
 use crate::lines::LineContent;
-use crate::review::{Rating, Review, ReviewParser};
+use crate::review::{Rating, RatingValue, Review, ReviewParser};
 
 /// Reads lines one by one and reuses its buffers.
 #[derive(Debug)]
@@ -27,9 +28,28 @@ impl CleanedReviews {
         cleaned(&mut self.cleaner, review, &mut self.text)
     }
 
+    /// Returns the cleaned text and the rating of a record of CSV, or the reason why it has none. A header that is
+    /// repeated counts as a blank line.
+    pub fn read_record(
+        &mut self,
+        record: LineContent<'_>,
+        columns: &Columns,
+    ) -> Result<(&[u8], Rating), Fate> {
+        let record = Fate::held(record)?;
+        if columns.is_header(record) {
+            return Err(Fate::Blank);
+        }
+        let review = self.parser.parse_record(record, columns).map_err(Fate::Rejected)?;
+        cleaned(&mut self.cleaner, review, &mut self.text)
+    }
+
     /// Returns the cleaned text and the rating of a review from the columns of a table, or the reason why it
     /// has none.
-    pub fn read_row(&mut self, text: Option<&[u8]>, rating: Option<Rating>) -> Result<(&[u8], Rating), Fate> {
+    pub fn read_row(
+        &mut self,
+        text: Option<&[u8]>,
+        rating: RatingValue<'_>,
+    ) -> Result<(&[u8], Rating), Fate> {
         let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
         cleaned(&mut self.cleaner, review, &mut self.text)
     }

@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::format::ClassRatings;
+
 mod tree;
 
 pub(crate) use tree::{FieldTree, NodeId};
@@ -20,6 +22,8 @@ pub struct Fields {
     pub text: Vec<FieldPath>,
     /// The field that holds the number of stars.
     pub rating: FieldPath,
+    /// The ratings of classes. Other values of the rating field are numbers of stars.
+    pub classes: Option<ClassRatings>,
 }
 
 impl Default for Fields {
@@ -32,7 +36,7 @@ impl Default for Fields {
 impl Fields {
     /// One text field and the rating field, both at the top level.
     pub fn named(text: &str, rating: &str) -> Self {
-        Self { text: vec![FieldPath::of(text)], rating: FieldPath::of(rating) }
+        Self { text: vec![FieldPath::of(text)], rating: FieldPath::of(rating), classes: None }
     }
 }
 
@@ -49,6 +53,11 @@ impl FieldPath {
     /// The names, from the top level down.
     pub fn names(&self) -> &[String] {
         &self.0
+    }
+
+    /// The path as a name with dots, which a column of a table may have.
+    pub fn literal(&self) -> String {
+        self.0.join(".")
     }
 
     /// The path in quotes, for messages.

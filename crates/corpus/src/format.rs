@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::csv::Delimiter;
 pub use crate::fields::{FieldPath, FieldPaths, Fields, NoFieldPath};
 use crate::review::Rating;
 
@@ -25,6 +26,14 @@ pub enum Format {
         /// The rating of each class.
         ratings: ClassRatings,
     },
+    /// CSV or TSV with a header. Only `sentimill` reads it, because a header and line breaks in quotes cannot be split
+    /// at lines.
+    Delimited {
+        /// The character between columns.
+        delimiter: Delimiter,
+        /// The columns.
+        fields: Fields,
+    },
 }
 
 impl Format {
@@ -34,15 +43,27 @@ impl Format {
             Self::Json(_) => FormatName::Json,
             Self::PolarityCsv { .. } => FormatName::PolarityCsv,
             Self::FastText { .. } => FormatName::FastText,
+            Self::Delimited { delimiter: Delimiter::Comma, .. } => FormatName::Csv,
+            Self::Delimited { delimiter: Delimiter::Tab, .. } => FormatName::Tsv,
         }
     }
 }
 
 impl Format {
+    /// Whether lines are JSON objects.
+    pub fn is_json(&self) -> bool {
+        matches!(self, Self::Json(_))
+    }
+
+    /// Whether the text and the rating are named fields or columns.
+    pub fn has_fields(&self) -> bool {
+        matches!(self, Self::Json(_) | Self::Delimited { .. })
+    }
+
     /// The ratings of classes, for a format that has classes.
     pub fn class_ratings(&self) -> Option<&ClassRatings> {
         match self {
-            Self::Json(_) => None,
+            Self::Json(fields) | Self::Delimited { fields, .. } => fields.classes.as_ref(),
             Self::PolarityCsv { ratings, .. } | Self::FastText { ratings } => Some(ratings),
         }
     }
@@ -53,7 +74,7 @@ impl Format {
     pub fn of_texts(&self) -> Vec<(&'static str, String)> {
         let format = ("format", self.name().to_string());
         match self {
-            Self::Json(fields) => {
+            Self::Json(fields) | Self::Delimited { fields, .. } => {
                 let paths: Vec<_> = fields.text.iter().map(ToString::to_string).collect();
                 vec![format, ("text-field", paths.join(","))]
             }
@@ -68,7 +89,9 @@ impl Format {
         let name: FormatName = setting("format")?.parse().ok()?;
         let mut asked = Asked { name, ..Asked::default() };
         match name {
-            FormatName::Json => asked.text_field = Some(setting("text-field")?.parse().ok()?),
+            FormatName::Json | FormatName::Csv | FormatName::Tsv => {
+                asked.text_field = Some(setting("text-field")?.parse().ok()?)
+            }
             FormatName::PolarityCsv => asked.with_title = setting("with-title")?.parse().ok()?,
             FormatName::FastText => {}
         }
@@ -149,6 +172,10 @@ pub enum FormatName {
     PolarityCsv,
     /// [`Format::FastText`]
     FastText,
+    /// [`Format::Delimited`] by commas.
+    Csv,
+    /// [`Format::Delimited`] by tabs.
+    Tsv,
 }
 
 impl FormatName {
@@ -157,6 +184,8 @@ impl FormatName {
             Self::Json => "json",
             Self::PolarityCsv => "polarity-csv",
             Self::FastText => "fasttext",
+            Self::Csv => "csv",
+            Self::Tsv => "tsv",
         }
     }
 }
@@ -171,14 +200,14 @@ impl FromStr for FormatName {
     type Err = UnknownFormat;
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
-        let all = [Self::Json, Self::PolarityCsv, Self::FastText];
+        let all = [Self::Json, Self::PolarityCsv, Self::FastText, Self::Csv, Self::Tsv];
         all.into_iter().find(|format| format.name() == name).ok_or(UnknownFormat)
     }
 }
 
 /// The name of a format is unknown.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("expected json, polarity-csv or fasttext")]
+#[error("expected json, csv, tsv, polarity-csv or fasttext")]
 pub struct UnknownFormat;
 
 /// Well-known review files with their own field names.
@@ -242,15 +271,18 @@ impl Asked {
     /// Returns the format, or an error if one of the options belongs to another format.
     pub fn format(self) -> Result<Format, Misplaced> {
         self.refuse(self.name.name(), |formats| !formats.contains(&self.name))?;
-        let ratings = self.class_ratings.unwrap_or_default();
+        let classes = self.class_ratings;
+        let ratings = classes.clone().unwrap_or_default();
+        let preset = self.preset.map(Preset::fields).unwrap_or_default();
+        let fields = Fields {
+            text: self.text_field.map_or(preset.text, |FieldPaths(paths)| paths),
+            rating: self.rating_field.unwrap_or(preset.rating),
+            classes,
+        };
         Ok(match self.name {
-            FormatName::Json => {
-                let preset = self.preset.map(Preset::fields).unwrap_or_default();
-                Format::Json(Fields {
-                    text: self.text_field.map_or(preset.text, |FieldPaths(paths)| paths),
-                    rating: self.rating_field.unwrap_or(preset.rating),
-                })
-            }
+            FormatName::Json => Format::Json(fields),
+            FormatName::Csv => Format::Delimited { delimiter: Delimiter::Comma, fields },
+            FormatName::Tsv => Format::Delimited { delimiter: Delimiter::Tab, fields },
             FormatName::PolarityCsv => Format::PolarityCsv { ratings, with_title: self.with_title },
             FormatName::FastText => Format::FastText { ratings },
         })
@@ -267,17 +299,14 @@ impl Asked {
         found: &'static str,
         are_foreign: impl Fn(&[FormatName]) -> bool,
     ) -> Result<(), Misplaced> {
-        use FormatName::{FastText, Json, PolarityCsv};
+        use FormatName::{Csv, FastText, Json, PolarityCsv, Tsv};
+        let with_fields = (&[Json, Csv, Tsv][..], "json, csv or tsv");
+        let all = (&[Json, Csv, Tsv, PolarityCsv, FastText][..], "formats with ratings");
         let options: [(&str, bool, &[FormatName], &str); 5] = [
-            ("--preset", self.preset.is_some(), &[Json], "json"),
-            ("--text-field", self.text_field.is_some(), &[Json], "json"),
-            ("--rating-field", self.rating_field.is_some(), &[Json], "json"),
-            (
-                "--class-ratings",
-                self.class_ratings.is_some(),
-                &[PolarityCsv, FastText],
-                "polarity-csv or fasttext",
-            ),
+            ("--preset", self.preset.is_some(), with_fields.0, with_fields.1),
+            ("--text-field", self.text_field.is_some(), with_fields.0, with_fields.1),
+            ("--rating-field", self.rating_field.is_some(), with_fields.0, with_fields.1),
+            ("--class-ratings", self.class_ratings.is_some(), all.0, all.1),
             ("--with-title", self.with_title, &[PolarityCsv], "polarity-csv"),
         ];
         let misplaced =
@@ -363,7 +392,7 @@ mod tests {
         let fields = Asked { name, text_field: "text".parse().ok(), ..Asked::default() };
         assert_eq!(
             fields.format(),
-            Err(Misplaced { option: "--text-field", found: "fasttext", expected: "json" })
+            Err(Misplaced { option: "--text-field", found: "fasttext", expected: "json, csv or tsv" })
         );
     }
 }

@@ -13,6 +13,7 @@
 //! The bytes between two values (`, "overall": `) repeat from line to line in one file. The parser remembers
 //! them with their meaning, which avoids most of the work outside of the text.
 
+use crate::classes::RatingRule;
 use crate::fields::{FieldTree, Fields, NodeId};
 use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
 use sonic_rs::parser::{ParseStatus, Parser, Reference};
@@ -26,6 +27,7 @@ use nested::TextPart;
 #[derive(Debug)]
 pub struct JsonParser {
     tree: FieldTree,
+    pub(crate) ratings: RatingRule,
     /// The fields at the top level that are read or contain such fields.
     top_level: Vec<(String, Field)>,
     /// The strings of the text fields, unless there is only one, at the top level.
@@ -82,6 +84,7 @@ impl JsonParser {
         let n_parts = if is_direct { 0 } else { fields.text.len() };
         Self {
             tree,
+            ratings: RatingRule::new(fields.classes.clone()),
             top_level,
             parts: vec![TextPart::default(); n_parts],
             separators: Separators::default(),
@@ -176,19 +179,19 @@ impl JsonParser {
             }
             (Field::Rating, b'"') => {
                 tokens.skip_space();
-                found.rating = Rating::from_text(&tokens.parse_str(&mut self.short).ok()?);
+                found.rating = self.ratings.of_text(&tokens.parse_str(&mut self.short).ok()?);
             }
             (Field::Rating, b'-' | b'0'..=b'9') => {
                 tokens.skip_space();
                 // Rust parses every JSON number and rounds exactly. A number that is too large is infinite.
-                found.rating = Rating::from_number(tokens.skip_number(first).ok()?.parse().ok()?);
+                found.rating = self.ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?);
             }
             (Field::Nested(id), _) => self.nested(tokens, id, 1, &mut found.rating)?,
             _ => {
                 skip_value(tokens, first, 1)?;
                 match field {
                     Field::Text => found.text = Text::Absent,
-                    Field::Rating => found.rating = None,
+                    Field::Rating => found.rating = self.ratings.of_name(first),
                     Field::Nested(_) | Field::Other => {}
                 }
             }

@@ -38,6 +38,16 @@ pub enum LineContent<'a> {
     },
 }
 
+impl LineContent<'_> {
+    /// Whether the line is empty or only spaces and tabs.
+    pub fn is_blank(self) -> bool {
+        match self {
+            Self::Bytes(line) => is_blank(line),
+            Self::TooLong { blank, .. } => blank,
+        }
+    }
+}
+
 /// Splits a stream of bytes into lines.
 #[derive(Debug)]
 pub struct LineReader<R> {

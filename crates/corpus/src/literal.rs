@@ -5,6 +5,7 @@
 //! numbers, comments, `\N{…}`, and nesting deeper than `DEPTH_MAX` (parentheses count). A surrogate pair
 //! becomes its character, as in JSON. A lone surrogate becomes U+FFFD.
 
+use crate::classes::RatingRule;
 use crate::fields::{FieldTree, Fields, NodeId};
 use crate::review::{DEPTH_MAX, Entry, Rating, Reject};
 
@@ -17,6 +18,7 @@ use string::Unescaped;
 #[derive(Debug)]
 pub struct LiteralParser {
     tree: FieldTree,
+    pub(crate) ratings: RatingRule,
     /// The strings of the text fields.
     parts: Vec<TextPart>,
     rating: Option<Rating>,
@@ -59,6 +61,7 @@ impl LiteralParser {
     pub fn new(fields: &Fields) -> Self {
         Self {
             tree: FieldTree::of(fields),
+            ratings: RatingRule::new(fields.classes.clone()),
             parts: fields.text.iter().map(|_| TextPart::default()).collect(),
             rating: None,
             name: Unescaped::default(),
@@ -112,7 +115,7 @@ impl LiteralParser {
 
     /// Reads the value of a field inside of `depth` brackets.
     fn field(&mut self, cursor: &mut Cursor<'_>, id: NodeId, depth: usize) -> Option<()> {
-        let Self { tree, parts, rating, spelled, .. } = self;
+        let Self { tree, ratings, parts, rating, spelled, .. } = self;
         let node = tree.node(id);
         // The last of duplicate fields counts, with all that is in it.
         node.texts_below.iter().for_each(|&text| parts[text].is_present = false);
@@ -127,14 +130,14 @@ impl LiteralParser {
         match cursor.value(depth, Some(&mut *string))? {
             Value::String => {
                 if node.is_rating {
-                    *rating = Rating::from_text(string.as_str());
+                    *rating = ratings.of_text(string.as_str());
                 }
                 if let Some(text) = node.text {
                     parts[text].is_present = true;
                 }
             }
             Value::Number(number) | Value::SignedNumber(number) if node.is_rating => {
-                *rating = Rating::from_number(number);
+                *rating = ratings.of_number(number);
             }
             // The dict is valid. It is read again, which happens at most once per name of a path.
             Value::Dict if node.has_children() => {

@@ -4,7 +4,8 @@
 //! not cleaned, but it is valid Unicode: each lone UTF-16 surrogate in an escape and each invalid UTF-8
 //! sequence has become U+FFFD.
 
-use crate::classes::UnratedClasses;
+use crate::classes::{RatingRule, UnratedClasses};
+use crate::csv::{Columns, CsvParser};
 use crate::fasttext::FastTextParser;
 use crate::format::Format;
 use crate::json::JsonParser;
@@ -77,12 +78,19 @@ impl RatingValue<'_> {
             Self::Text(text) => str::from_utf8(text).ok().and_then(Rating::from_text),
         }
     }
+
+    /// A boolean, whose classes are `true` and `false`.
+    pub fn of_bool(value: bool) -> Self {
+        Self::Text(if value { b"true" } else { b"false" })
+    }
 }
 
 /// Parses lines one by one and reuses its memory.
 #[derive(Debug)]
 pub struct ReviewParser {
     parser: Parser,
+    /// For rows.
+    ratings: RatingRule,
     decoder: Decoder,
 }
 
@@ -114,11 +122,16 @@ enum Parser {
     Json { json: JsonParser, literal: LiteralParser },
     PolarityCsv(PolarityCsvParser),
     FastText(FastTextParser),
+    Csv(CsvParser),
 }
 
 impl ReviewParser {
     /// Creates a parser for lines of this format.
     pub fn new(format: Format) -> Self {
+        let ratings = match &format {
+            Format::Json(fields) => RatingRule::new(fields.classes.clone()),
+            _ => RatingRule::default(),
+        };
         let parser = match format {
             Format::Json(fields) => {
                 Parser::Json { json: JsonParser::new(&fields), literal: LiteralParser::new(&fields) }
@@ -129,8 +142,11 @@ impl ReviewParser {
             Format::FastText { ratings } => {
                 Parser::FastText(FastTextParser { ratings, unrated: UnratedClasses::default() })
             }
+            Format::Delimited { delimiter, fields } => {
+                Parser::Csv(CsvParser::new(delimiter, RatingRule::new(fields.classes)))
+            }
         };
-        Self { parser, decoder: Decoder::default() }
+        Self { parser, ratings, decoder: Decoder::default() }
     }
 
     /// Parses one line, passed without its line end. Bytes that are not UTF-8 are accepted inside texts.
@@ -143,13 +159,27 @@ impl ReviewParser {
         Ok(self.entry(line)?.text)
     }
 
+    /// Parses one record of CSV, passed without its line end, by the columns of its file.
+    pub fn parse_record<'a>(&'a mut self, record: &'a [u8], columns: &Columns) -> Result<Review<'a>, Reject> {
+        let record = self.decoder.text(record);
+        match &mut self.parser {
+            Parser::Csv(parser) => parser.parse(record, columns)?.review(),
+            _ => Err(Reject::BadLine),
+        }
+    }
+
     /// Returns a review from the columns of a table instead of a line.
     pub fn row<'a>(
         &'a mut self,
         text: Option<&'a [u8]>,
-        rating: Option<Rating>,
+        rating: RatingValue<'_>,
     ) -> Result<Review<'a>, Reject> {
         let text = self.decoder.text(text.ok_or(Reject::NoText)?);
+        let rating = match rating {
+            RatingValue::Missing => None,
+            RatingValue::Number(number) => self.ratings.of_number(number),
+            RatingValue::Text(text) => self.ratings.of_text(str::from_utf8(text).ok().unwrap_or_default()),
+        };
         Entry { text, rating }.review()
     }
 
@@ -161,7 +191,13 @@ impl ReviewParser {
     /// The classes without a rating of the lines read so far.
     pub fn unrated_classes(&self) -> UnratedClasses {
         match &self.parser {
-            Parser::Json { .. } => UnratedClasses::default(),
+            Parser::Json { json, literal } => {
+                let mut unrated = self.ratings.unrated.clone();
+                unrated.merge(&json.ratings.unrated);
+                unrated.merge(&literal.ratings.unrated);
+                unrated
+            }
+            Parser::Csv(parser) => parser.ratings.unrated.clone(),
             Parser::PolarityCsv(parser) => parser.unrated.clone(),
             Parser::FastText(parser) => parser.unrated.clone(),
         }
@@ -176,6 +212,8 @@ impl ReviewParser {
             },
             Parser::PolarityCsv(parser) => parser.parse(line),
             Parser::FastText(parser) => parser.parse(line),
+            // A record is parsed by the columns of its file.
+            Parser::Csv(_) => Err(Reject::BadLine),
         }
     }
 }
@@ -274,7 +312,7 @@ mod tests {
         assert_eq!(parser.parse(b"__label__\xFF1 a"), Err(Reject::BadRating));
         assert_eq!(parser.parse(b"\xFF__label__1 a"), Err(Reject::BadLine));
         assert_eq!(parser.parse(b"__label__1 a").unwrap().text, "a");
-        assert_eq!(parser.row(Some(b"a\xFFb"), Rating::new(4)).unwrap().text, "a\u{FFFD}b");
+        assert_eq!(parser.row(Some(b"a\xFFb"), RatingValue::Number(4.0)).unwrap().text, "a\u{FFFD}b");
         assert_eq!(parser.invalid_utf8(), 4);
     }
 }

@@ -39,7 +39,11 @@ proptest! {
 /// Fields at several levels, some of which contain others or hold both text and rating.
 fn fields() -> impl Strategy<Value = Fields> {
     (prop::sample::select(TEXT_FIELDS), prop::sample::select(RATING_FIELDS)).prop_map(|(texts, rating)| {
-        Fields { text: texts.parse::<FieldPaths>().unwrap().0, rating: rating.parse().unwrap() }
+        Fields {
+            text: texts.parse::<FieldPaths>().unwrap().0,
+            rating: rating.parse().unwrap(),
+            classes: None,
+        }
     })
 }
 

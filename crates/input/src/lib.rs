@@ -205,10 +205,11 @@ pub fn of<R: Read>(bytes: R) -> io::Result<Input<R>> {
     }))
 }
 
-/// Returns a stream without decompressing or decoding it. For example, the stream is a part of a file. A tar
-/// archive and UTF-16 are refused.
+/// Returns a stream without decompressing or decoding it. For example, the stream is a part of a file. UTF-16 and
+/// files without lines, such as a tar archive, are refused.
 pub fn as_it_comes<R: Read>(mut bytes: R) -> io::Result<impl Read> {
     let begun = beginning(&mut bytes)?;
+    check_lines(&begun)?;
     match Form::of(&begun) {
         Form::Utf8 => Ok(Cursor::new(begun).chain(bytes)),
         Form::Utf16(_) => Err(Fault::Utf16.into()),

@@ -17,17 +17,21 @@ pub enum Packed {
     Lz4,
     /// A Parquet file.
     Parquet,
+    /// An Arrow file or stream.
+    Arrow,
     /// An HDF5 file, such as a dataset.
     Hdf5,
 }
 
 /// The magic bytes of each kind.
-const MAGIC: [(&[u8], Packed); 6] = [
+const MAGIC: [(&[u8], Packed); 8] = [
     (b"PK\x03\x04", Packed::Zip),
     (b"7z\xbc\xaf\x27\x1c", Packed::SevenZip),
     (b"\xfd7zXZ\0", Packed::Xz),
     (b"\x04\x22\x4d\x18", Packed::Lz4),
     (b"PAR1", Packed::Parquet),
+    (b"ARROW1", Packed::Arrow),
+    (b"\xff\xff\xff\xff", Packed::Arrow),
     (b"\x89HDF\r\n\x1a\n", Packed::Hdf5),
 ];
 
@@ -46,6 +50,7 @@ impl Packed {
             Self::Xz => unpack("xz -dc"),
             Self::Lz4 => unpack("lz4 -dc"),
             Self::Parquet => "pass the file to sentimill, which reads Parquet".to_owned(),
+            Self::Arrow => "pass the file to sentimill, which reads Arrow".to_owned(),
             Self::Hdf5 => format!("pass reviews; merge --describe {file} prints the data card of a dataset"),
         }
     }
@@ -59,6 +64,7 @@ impl fmt::Display for Packed {
             Self::Xz => "an xz-compressed file",
             Self::Lz4 => "an lz4-compressed file",
             Self::Parquet => "a Parquet file",
+            Self::Arrow => "an Arrow file",
             Self::Hdf5 => "an HDF5 file",
         })
     }

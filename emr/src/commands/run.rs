@@ -142,6 +142,7 @@ fn followed(emr: &Emr, store: &Store, run_id: &str) -> Result<Option<String>, Er
 }
 
 fn on_hadoop(arguments: &Arguments, job: &Job, options: &S3Options) -> Result<(), Error> {
+    runner::hadoop::check(job)?;
     let (programs, findings) = programs::read(job);
     check(&arguments.job, findings.iter())?;
     let digests = programs.iter().map(|program| (program.name.clone(), program.sha256.clone())).collect();

@@ -17,6 +17,7 @@ const NAME_CHARACTERS_MAX: usize = 256;
 /// All findings about a job, its programs and its requests.
 pub fn check(job: &Job, cluster: &Cluster, programs: &[Program], requests: &Requests) -> Vec<Finding> {
     let mut findings = places(job);
+    findings.extend(format(job));
     findings.extend(steps::check(job));
     findings.extend(region(job, cluster));
     if cluster.id.is_none() {
@@ -52,6 +53,14 @@ pub fn check_running<'t>(
     }
     findings.extend(types.into_iter().filter_map(|name| processors(thing(), name, job, programs)));
     findings
+}
+
+/// A format that cannot be split at lines.
+fn format(job: &Job) -> Option<Finding> {
+    let found = job.input.table_format()?;
+    let expected = "a format of lines, which mappers can read in parts: json, polarity-csv or fasttext";
+    let finding = Finding::error(job.thing("input.format"), format!("{found:?}"), expected);
+    Some(finding.remedy("use `emr run --runner local`, or write one JSON object per line"))
 }
 
 fn places(job: &Job) -> Vec<Finding> {

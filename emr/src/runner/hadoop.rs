@@ -30,6 +30,14 @@ const SEAL: &str = "manifest.json";
 /// Maximum size of the output of the job client.
 const LOG_BYTES_MAX: u64 = 64 << 20;
 
+/// Refuses a format that cannot be split at lines.
+pub fn check(job: &Job) -> Result<(), Error> {
+    let Some(format) = job.input.table_format() else { return Ok(()) };
+    let (key, found) = (job.thing("input.format"), format!("{format:?}"));
+    let remedy = "use --runner local, or write one JSON object per line";
+    Err(Error::Impossible { key, found, runner: "hadoop", remedy })
+}
+
 /// Runs the job on the cluster, unless an earlier command did, and merges the run.
 pub fn run_job(
     job: &Job,

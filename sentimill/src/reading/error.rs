@@ -3,6 +3,7 @@
 use std::io;
 
 use corpus::format::FormatName;
+use corpus::json_array::ArrayError;
 use program::exit::Exit;
 use program::system::Failure;
 use thiserror::Error;
@@ -78,29 +79,64 @@ pub enum Error {
     /// A bucket could not be read.
     #[error(transparent)]
     Store(#[from] store::Error),
-    /// A Parquet file was passed as a stream, in which it cannot be read.
-    #[error("{input}: found Parquet, which can only be read from a file; copy it to this machine")]
+    /// A Parquet or Arrow file was passed as a stream, in which it cannot be read.
+    #[error("{input}: found {kind}, which can only be read from a file; copy it to this machine")]
     NoFile {
         /// Name of the input.
         input: String,
+        /// The kind of file.
+        kind: &'static str,
     },
-    /// A Parquet file was passed with a format of lines.
-    #[error("{input}: found a Parquet file, expected lines of the format {format}; omit --format {format}")]
+    /// A Parquet or Arrow file was passed with a format of lines.
+    #[error("{input}: found {kind} file, expected lines of the format {format}; omit --format {format}")]
     NotLines {
         /// Name of the file.
         input: String,
+        /// The kind of file, with its article.
+        kind: &'static str,
         /// The format.
         format: FormatName,
     },
-    /// A Parquet file is damaged.
-    #[error("{input}: the Parquet file is damaged ({found}); fetch the file again")]
+    /// A Parquet or Arrow file is damaged.
+    #[error("{input}: the {kind} file is damaged ({found}); fetch the file again")]
     Damaged {
         /// Name of the file.
         input: String,
+        /// The kind of file.
+        kind: &'static str,
         /// The error of the decoder.
         found: String,
     },
-    /// A Parquet file lacks a required column.
+    /// A record batch or the dictionaries of an Arrow file are larger than allowed.
+    #[error(
+        "{input}: found a record batch or a dictionary of {bytes} bytes, expected at most {most}; write the file with \
+         smaller batches, or as Parquet"
+    )]
+    LargeBatch {
+        /// Name of the file.
+        input: String,
+        /// The size.
+        bytes: u64,
+        /// The maximum size.
+        most: u64,
+    },
+    /// A JSON array cannot be read.
+    #[error("{input}: {error}")]
+    Array {
+        /// Name of the input.
+        input: String,
+        /// What is wrong.
+        error: ArrayError,
+    },
+    /// The first line of a CSV file is not a header.
+    #[error(
+        "{input}: found a first line with an open quote or of more than 4 MiB, expected a header with names of columns; write one"
+    )]
+    NoHeader {
+        /// Name of the input.
+        input: String,
+    },
+    /// A table lacks a required column.
     #[error("{input}: found no column {column} among {found}; name the right column with {option}")]
     NoColumn {
         /// Name of the file.
@@ -150,7 +186,12 @@ impl Error {
             Self::Read { source, .. } if source.kind() == io::ErrorKind::NotFound => Exit::MissingInput,
             Self::Store(error) => error.exit(),
             Self::Read { .. } => Exit::Io,
-            Self::Damaged { .. } | Self::NoColumn { .. } | Self::BadColumn { .. } => Exit::BadInput,
+            Self::Damaged { .. }
+            | Self::LargeBatch { .. }
+            | Self::Array { .. }
+            | Self::NoHeader { .. }
+            | Self::NoColumn { .. }
+            | Self::BadColumn { .. } => Exit::BadInput,
             Self::Panicked { .. } => Exit::Internal,
         }
     }

@@ -12,9 +12,9 @@ use corpus::lines::LineReader;
 /// Maximum number of bytes to read again.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// The line numbers, from 1, of the lines at these ascending offsets; `None` if reading the file again would take too
-/// long. The offset of a line is the number of bytes before it; in a compressed file, the number of decompressed
-/// bytes.
+/// The line numbers, from 1, of the lines that contain these ascending offsets; `None` if reading the file again would
+/// take too long. An offset is a number of bytes before a line, a record or an element; in a compressed file, the number
+/// of decompressed bytes.
 pub(super) fn line_numbers(
     path: &Path,
     line_bytes_max: usize,
@@ -26,9 +26,12 @@ pub(super) fn line_numbers(
     let mut lines = LineReader::new(input::open(path)?.take(BYTES_MAX), line_bytes_max);
     let (mut numbers, mut n_lines) = (Vec::new(), 0);
     while numbers.len() < offsets.len() {
-        let Some(line) = lines.next_line()? else { return Ok(None) };
+        if lines.next_line()?.is_none() {
+            return Ok(None);
+        }
         n_lines += 1;
-        if line.offset >= offsets[numbers.len()] {
+        // Several elements of an array may be on one line.
+        while offsets.get(numbers.len()).is_some_and(|&offset| offset < lines.offset()) {
             numbers.push(n_lines);
         }
     }
@@ -47,6 +50,7 @@ mod tests {
         file.write_all(b"a\r\nb\rc\n\nd").unwrap();
         let numbers = |offsets: &[u64]| line_numbers(file.path(), 100, offsets).unwrap();
         assert_eq!(numbers(&[0, 3, 5, 7, 8]), Some(vec![1, 2, 3, 4, 5]));
+        assert_eq!(numbers(&[1, 3, 3, 4, 8]), Some(vec![1, 2, 2, 2, 5]), "within lines");
         assert_eq!(numbers(&[8]), Some(vec![5]));
         assert_eq!(numbers(&[9]), None, "the file became shorter");
         assert_eq!(numbers(&[BYTES_MAX + 1]), None);

@@ -1,8 +1,10 @@
 //! Reads the rows of a Parquet file as reviews: the columns of the text and the rating, read in parallel, row
 //! group by row group.
 //!
-//! The text is one or several columns of bytes. The rating is a column of numbers, or of bytes that are parsed
-//! like a JSON string. A column may be null, and it may be in a structure, but not in a list.
+//! The text is one or several columns of bytes. The rating is a column of numbers or booleans, or of bytes that are
+//! parsed like a JSON string. A column may be null, and it may be in a structure, but not in a list.
+
+mod ratings;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -12,18 +14,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use corpus::format::{FieldPath, Format};
-use corpus::lines::{LineContent, is_blank};
-use corpus::review::RatingValue;
-use parquet::basic::{LogicalType, Type};
+use corpus::lines::LineContent;
+use parquet::basic::Type;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl, get_column_reader};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::SchemaDescriptor;
 
+use super::columns::{Joined, shown, visit_row};
 use super::{Error, Part, Source, What};
+use ratings::{Ratings, is_rating};
 
 /// Magic bytes of such a file. No review of any format starts with them.
 pub(super) const MAGIC: &[u8; 4] = b"PAR1";
@@ -37,8 +40,6 @@ pub(super) fn is_beginning(line: LineContent<'_>) -> bool {
 const ROWS_MAX: usize = 1024;
 /// Target size of texts read at once. If it is exceeded, fewer rows are read next time.
 const BATCH_BYTES: usize = 1 << 20;
-/// Maximum number of columns listed in an error.
-const SHOWN_COLUMNS_MAX: usize = 30;
 
 /// A row group of a file, and the metadata of its columns that are read.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ pub(super) struct RowGroup {
 /// The row groups of a file.
 pub(super) fn row_groups(source: &Source, file: File, format: &Format) -> Result<Vec<RowGroup>, Error> {
     let Format::Json(fields) = format else {
-        return Err(Error::NotLines { input: source.name.clone(), format: format.name() });
+        return Err(Error::NotLines { input: source.name.clone(), kind: "a Parquet", format: format.name() });
     };
     let damaged = |error| damaged(source, error);
     let chunks = Chunks::of(Arc::new(file)).map_err(damaged)?;
@@ -107,36 +108,19 @@ impl RowGroup {
         let damaged = |error| damaged(part.source, error);
         let mut columns = guarded(|| Columns::of(self, file)).map_err(damaged)?;
         let (mut read, mut at_once) = (0, ROWS_MAX / 16);
+        let mut joined = Joined::default();
         while read < self.n_rows {
             if part.state.is_stopped() {
                 return Ok(());
             }
             let rows = at_once.min(self.n_rows - read);
             guarded(|| columns.read(rows)).map_err(damaged)?;
-            let mut ratings = columns.ratings();
-            let mut visit_row = |row: usize, text: Option<&[u8]>| {
+            let mut texts: Vec<_> = columns.texts.iter().map(Column::values).collect();
+            for (row, rating) in columns.ratings.values().enumerate() {
                 let number = self.first_row + (read + row) as u64;
-                let rating = ratings.next().unwrap_or(RatingValue::Missing);
-                visit_row(number, text, rating, part.line_bytes_max, visit)
-            };
-            if let [texts] = &columns.texts[..] {
-                let mut texts = texts.values().map(|text| text.map(ByteArray::data)).enumerate();
-                texts.try_for_each(|(row, text)| visit_row(row, text))?;
-            } else {
-                let mut texts: Vec<_> = columns.texts.iter().map(Column::values).collect();
-                let mut joined = Vec::new();
-                for row in 0..rows {
-                    joined.clear();
-                    let mut n_texts = 0;
-                    for text in texts.iter_mut().filter_map(|column| column.next().flatten()) {
-                        if n_texts > 0 {
-                            joined.push(b' ');
-                        }
-                        joined.extend_from_slice(text.data());
-                        n_texts += 1;
-                    }
-                    visit_row(row, (n_texts > 0).then_some(&joined[..]))?;
-                }
+                let text =
+                    joined.of(texts.iter_mut().map(|column| column.next().flatten().map(ByteArray::data)));
+                visit_row(number, text, rating, part.line_bytes_max, visit)?;
             }
             read += rows;
             let bytes: usize = columns.texts.iter().map(Column::bytes).sum();
@@ -148,38 +132,10 @@ impl RowGroup {
     }
 }
 
-fn visit_row<E>(
-    number: u64,
-    text: Option<&[u8]>,
-    rating: RatingValue<'_>,
-    line_bytes_max: usize,
-    visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let Some(text) = text else {
-        return visit(number, What::Row { text: None, rating });
-    };
-    if text.len() > line_bytes_max {
-        let content = LineContent::TooLong { bytes: text.len() as u64, blank: is_blank(text) };
-        return visit(number, What::Line(content));
-    }
-    visit(number, What::Row { text: Some(text), rating })
-}
-
 /// The columns of a row group, while they are read.
 struct Columns {
     texts: Vec<Column<ByteArrayType>>,
-    rating: RatingColumn,
-    /// The ratings of the last rows read, if they are numbers.
-    numbers: Vec<Option<f64>>,
-}
-
-/// A column of ratings, by physical type.
-enum RatingColumn {
-    Int32(Column<Int32Type>),
-    Int64(Column<Int64Type>),
-    Float(Column<FloatType>),
-    Double(Column<DoubleType>),
-    Bytes(Column<ByteArrayType>),
+    ratings: Ratings,
 }
 
 impl Columns {
@@ -194,44 +150,14 @@ impl Columns {
             _ => Err(unexpected(chunk)),
         };
         let texts = group.texts.iter().map(text).collect::<ParquetResult<_>>()?;
-        let of = &group.rating;
-        let rating = match open(of)? {
-            ColumnReader::Int32ColumnReader(reader) => RatingColumn::Int32(Column::of(reader, of)),
-            ColumnReader::Int64ColumnReader(reader) => RatingColumn::Int64(Column::of(reader, of)),
-            ColumnReader::FloatColumnReader(reader) => RatingColumn::Float(Column::of(reader, of)),
-            ColumnReader::DoubleColumnReader(reader) => RatingColumn::Double(Column::of(reader, of)),
-            ColumnReader::ByteArrayColumnReader(reader) => RatingColumn::Bytes(Column::of(reader, of)),
-            _ => return Err(unexpected(of)),
-        };
-        Ok(Self { texts, rating, numbers: Vec::new() })
+        let ratings = Ratings::of(open(&group.rating)?, &group.rating)?;
+        Ok(Self { texts, ratings })
     }
 
     /// Reads this number of rows, which exist unless the file is damaged.
     fn read(&mut self, rows: usize) -> ParquetResult<()> {
         self.texts.iter_mut().try_for_each(|text| text.read(rows))?;
-        self.numbers.clear();
-        let numbers = &mut self.numbers;
-        match &mut self.rating {
-            RatingColumn::Int32(column) => column.read_numbers(rows, |&stars| stars.into(), numbers),
-            RatingColumn::Int64(column) => column.read_numbers(rows, |&stars| stars as f64, numbers),
-            RatingColumn::Float(column) => column.read_numbers(rows, |&stars| stars.into(), numbers),
-            RatingColumn::Double(column) => column.read_numbers(rows, |&stars| stars, numbers),
-            RatingColumn::Bytes(column) => column.read(rows),
-        }
-    }
-
-    /// The ratings of the last rows read.
-    fn ratings(&self) -> impl Iterator<Item = RatingValue<'_>> {
-        let numbers =
-            self.numbers.iter().map(|&number| number.map_or(RatingValue::Missing, RatingValue::Number));
-        let texts = match &self.rating {
-            RatingColumn::Bytes(column) => Some(column.values()),
-            _ => None,
-        };
-        numbers.chain(texts.into_iter().flatten().map(|value| match value {
-            Some(value) => RatingValue::Text(value.data()),
-            None => RatingValue::Missing,
-        }))
+        self.ratings.read(rows)
     }
 }
 
@@ -278,17 +204,6 @@ impl<T: DataType> Column<T> {
         let mut values = self.values.iter();
         self.levels.iter().map(move |&level| if level == self.full_level { values.next() } else { None })
     }
-
-    fn read_numbers(
-        &mut self,
-        rows: usize,
-        number: impl Fn(&T::T) -> f64,
-        numbers: &mut Vec<Option<f64>>,
-    ) -> ParquetResult<()> {
-        self.read(rows)?;
-        numbers.extend(self.values().map(|value| value.map(&number)));
-        Ok(())
-    }
 }
 
 impl Column<ByteArrayType> {
@@ -317,22 +232,23 @@ impl Wanted<'_> {
 
     /// Index of the column of ratings.
     fn rating(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
-        let expected = "numbers or texts";
         let number = self.number(schema)?;
         let column = schema.column(number);
-        if let Some(LogicalType::Decimal { .. }) = column.logical_type_ref() {
-            return Err(self.bad("decimal numbers", expected));
+        if is_rating(&column) {
+            return Ok(number);
         }
-        match column.physical_type() {
-            Type::INT32 | Type::INT64 | Type::FLOAT | Type::DOUBLE | Type::BYTE_ARRAY => Ok(number),
-            other => Err(self.bad(&format!("values of the type {other}"), expected)),
-        }
+        Err(self.bad(&format!("values of the type {}", column.physical_type()), "numbers or texts"))
     }
 
     /// Index of the column with this path, which must be neither a list nor a structure.
     fn number(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
         let names = self.path.names();
-        let found = schema.columns().iter().position(|column| column.path().parts() == names);
+        let find = |is_it: &dyn Fn(&[String]) -> bool| {
+            schema.columns().iter().position(|column| is_it(column.path().parts()))
+        };
+        // A column whose name has dots comes before one in a structure.
+        let name = self.path.literal();
+        let found = find(&|parts| parts == [name.as_str()]).or_else(|| find(&|parts| parts == names));
         match found {
             Some(number) if schema.column(number).max_rep_level() == 0 => Ok(number),
             Some(_) => Err(self.bad("a list", "one value per row")),
@@ -340,14 +256,11 @@ impl Wanted<'_> {
                 if schema.columns().iter().any(|column| column.path().parts().starts_with(names)) {
                     return Err(self.bad("a list or a structure", "one value per row"));
                 }
-                let names: Vec<_> =
-                    schema.root_schema().get_fields().iter().map(|field| field.name()).collect();
-                let more = if names.len() > SHOWN_COLUMNS_MAX { ", …" } else { "" };
-                let shown = &names[..names.len().min(SHOWN_COLUMNS_MAX)];
+                let names = schema.root_schema().get_fields().iter().map(|field| field.name());
                 Err(Error::NoColumn {
                     input: self.source.name.clone(),
                     column: self.path.quoted(),
-                    found: format!("{}{more}", shown.join(", ")),
+                    found: shown(names),
                     option: self.option,
                 })
             }
@@ -437,5 +350,5 @@ fn damaged(source: &Source, error: ParquetError) -> Error {
         },
         error => error.to_string(),
     };
-    Error::Damaged { input: source.name.clone(), found }
+    Error::Damaged { input: source.name.clone(), kind: "Parquet", found }
 }

@@ -1,4 +1,5 @@
-//! Reads sequential sources into batches of lines, through a queue of limited length.
+//! Reads sequential sources into batches of lines, through a queue of limited length. Records of CSV and elements of a
+//! JSON array are passed on like lines.
 //!
 //! A thread of this module decompresses sources and splits them into lines, one source after the other. The
 //! consumer threads take whole batches and return them for reuse. The consumers get the lines of a slow
@@ -11,8 +12,11 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use corpus::lines::{Line, LineContent, LineReader};
+use corpus::csv::Columns;
+use corpus::format::Format;
+use corpus::lines::{Line, LineContent};
 
+use super::entries::Entries;
 use super::source::Kind;
 use super::{Error, InputEntry, InputPlace, ReadingOptions, Source, State, What, rows};
 use crate::locked;
@@ -31,6 +35,7 @@ pub(super) struct Streams {
 #[derive(Debug)]
 struct Shared {
     sources: Arc<[Source]>,
+    format: Format,
     line_bytes_max: usize,
     queue: Mutex<Queue>,
     /// Signals threads that wait for lines.
@@ -62,6 +67,8 @@ pub(super) struct Batch {
     source: usize,
     /// Number of lines of the source before it.
     first: u64,
+    /// The columns of the source, if the lines are records of CSV.
+    columns: Option<Arc<Columns>>,
     bytes: Vec<u8>,
     lines: Vec<BatchLine>,
 }
@@ -104,6 +111,7 @@ impl Streams {
         };
         let shared = Arc::new(Shared {
             sources: Arc::clone(sources),
+            format: options.format.clone(),
             line_bytes_max: options.line_bytes_max,
             queue: Mutex::new(queue),
             filled: Condvar::new(),
@@ -210,13 +218,15 @@ impl Shared {
         let source = &self.sources[number];
         let unreadable = |error| source.unreadable("read it", error);
         let stream = Counted { stream: source.stream().map_err(unreadable)?, state: &self.state };
-        let mut lines = LineReader::new(input::of(stream).map_err(unreadable)?, self.line_bytes_max);
+        let content = input::of(stream).map_err(unreadable)?;
+        let mut entries = Entries::of(content, source, &self.format, self.line_bytes_max)?;
+        let columns = entries.columns();
         let Some(mut batch) = self.spent() else { return Ok(()) };
         let mut n_lines = 0;
-        batch.begin(number, n_lines);
-        while let Some(line) = lines.next_line().map_err(unreadable)? {
+        batch.begin(number, n_lines, columns.as_ref());
+        while let Some(line) = entries.next(source)? {
             if line.offset == 0 && rows::is_beginning(line.content) {
-                return Err(Error::NoFile { input: source.name.clone() });
+                return Err(Error::NoFile { input: source.name.clone(), kind: "Parquet" });
             }
             batch.push(line);
             n_lines += 1;
@@ -224,7 +234,7 @@ impl Shared {
                 self.pass_on(batch);
                 let Some(spent) = self.spent() else { return Ok(()) };
                 batch = spent;
-                batch.begin(number, n_lines);
+                batch.begin(number, n_lines, columns.as_ref());
             }
         }
         self.pass_on(batch);
@@ -268,9 +278,10 @@ impl Drop for LeaveOnPanic<'_> {
 }
 
 impl Batch {
-    fn begin(&mut self, source: usize, first: u64) {
+    fn begin(&mut self, source: usize, first: u64, columns: Option<&Arc<Columns>>) {
         self.source = source;
         self.first = first;
+        self.columns = columns.cloned();
         self.bytes.clear();
         self.lines.clear();
     }
@@ -308,7 +319,7 @@ impl Batch {
                 }
             };
             let place = InputPlace::at(self.source, line.offset);
-            visit(InputEntry { place, number, what: What::Line(content) })?;
+            visit(InputEntry { place, number, what: What::Line(content), columns: self.columns.as_deref() })?;
         }
         Ok(())
     }

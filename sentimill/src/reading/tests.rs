@@ -1,3 +1,6 @@
+mod arrays;
+mod arrow;
+mod delimited;
 mod groups;
 mod lines;
 mod objects;

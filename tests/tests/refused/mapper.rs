@@ -35,6 +35,40 @@ fn compressed_bytes_that_hadoop_did_not_inflate_are_refused() {
 }
 
 #[test]
+fn tables_are_refused_with_the_program_that_reads_them() {
+    let array = "[\n{\"reviewText\": \"ok\", \"overall\": 5}\n]\n";
+    let inputs: [(&[u8], &str); 5] = [
+        (array.as_bytes(), "a JSON array"),
+        (b"\n\xEF\xBB\xBF [ {}, {} ]", "a JSON array"),
+        (b"PAR1\x15\x04\n\x00", "a Parquet file"),
+        (b"ARROW1\0\0\xff\xff\xff\xff", "an Arrow file"),
+        (b"\xff\xff\xff\xff\x70\0\0\0", "an Arrow file"),
+    ];
+    for (input, found) in inputs {
+        let expected = format!(
+            "mapper: -: found {found}, expected lines; pass the whole file to sentimill, which reads it\n"
+        );
+        assert_eq!(run(&mut program("mapper"), input).with_code(65).stderr, expected);
+        let task = run(as_task(&mut program("mapper")), input).with_code(78);
+        assert!(task.stdout.is_empty() && task.stderr.ends_with(&expected), "{}", task.stderr);
+    }
+    for format in ["csv", "tsv"] {
+        let expected = format!(
+            "mapper: --format {format}: the mapper reads lines, not tables with a header; pass the files to sentimill \
+             --format {format}\n"
+        );
+        let arguments = ["--format", format, "--text-field", "text"];
+        assert_eq!(run(program("mapper").args(arguments), b"").with_code(64).stderr, expected);
+        let task = run(as_task(program("mapper").args(arguments)), b"").with_code(78);
+        assert!(task.stderr.ends_with(&expected), "{}", task.stderr);
+    }
+    // A later part of an array has lines of elements, which are bad lines.
+    let mut later = program("mapper");
+    later.env("mapreduce_map_input_start", "100");
+    run(as_task(&mut later), array.as_bytes()).succeeded();
+}
+
+#[test]
 fn input_without_a_review_is_refused() {
     let job = Job::mapped(1);
     job.refuses(
@@ -334,9 +368,9 @@ fn invalid_options_are_refused() {
         "mapper: --bad-lines-max 5 %: expected a number from 0 to 1; see --help",
     );
     job.refuses(
-        || job.program("mapper", &["--format", "csv"], ""),
+        || job.program("mapper", &["--format", "xml"], ""),
         64,
-        "mapper: --format csv: expected json, polarity-csv or fasttext; see --help",
+        "mapper: --format xml: expected json, csv, tsv, polarity-csv or fasttext; see --help",
     );
     job.refuses(
         || job.program("mapper", &["--format", "polarity-csv", "--class-ratings", "1=1,2=6"], ""),
@@ -346,7 +380,7 @@ fn invalid_options_are_refused() {
     job.refuses(
         || job.program("mapper", &["--format", "fasttext", "--preset", "yelp"], ""),
         64,
-        "mapper: --preset is not used by the format fasttext, only by json; remove it or choose another --format; \
+        "mapper: --preset is not used by the format fasttext, only by json, csv or tsv; remove it or choose another --format; \
          see --help",
     );
     job.refuses(

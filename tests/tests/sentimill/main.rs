@@ -13,4 +13,5 @@ mod refused;
 mod rejects;
 mod same_bytes;
 mod settings;
+mod tables;
 mod web;

@@ -25,6 +25,8 @@ impl FromStr for LineFormat {
     fn from_str(name: &str) -> Result<Self, UnknownLineFormat> {
         match name {
             "text" => Ok(Self::Text),
+            // Texts to predict are lines, so that each prediction has the number of its line.
+            "csv" | "tsv" => Err(UnknownLineFormat),
             _ => name.parse().map(Self::Review).map_err(|_| UnknownLineFormat),
         }
     }

@@ -39,7 +39,7 @@ impl JsonParser {
         depth: usize,
         rating: &mut Option<Rating>,
     ) -> Option<()> {
-        let Self { tree, parts, short, .. } = self;
+        let Self { tree, parts, short, ratings, .. } = self;
         let node = tree.node(id);
         // The last of duplicate fields counts, with all that is in it.
         node.texts_below.iter().for_each(|&text| parts[text].is_present = false);
@@ -60,16 +60,20 @@ impl JsonParser {
                 }
                 *is_present = true;
                 if node.is_rating {
-                    *rating = str::from_utf8(text).ok().and_then(Rating::from_text);
+                    *rating = str::from_utf8(text).ok().and_then(|text| ratings.of_text(text));
                 }
             }
             (b'"', None) if node.is_rating => {
                 tokens.skip_space();
-                *rating = Rating::from_text(&tokens.parse_str(short).ok()?);
+                *rating = ratings.of_text(&tokens.parse_str(short).ok()?);
             }
             (first @ (b'-' | b'0'..=b'9'), _) if node.is_rating => {
                 tokens.skip_space();
-                *rating = Rating::from_number(tokens.skip_number(first).ok()?.parse().ok()?);
+                *rating = ratings.of_number(tokens.skip_number(first).ok()?.parse().ok()?);
+            }
+            (first @ (b't' | b'f'), _) if node.is_rating => {
+                skip_value(tokens, first, depth)?;
+                *rating = ratings.of_name(first);
             }
             (b'{', _) if node.has_children() => self.object(tokens, id, depth + 1, rating)?,
             (first, _) => skip_value(tokens, first, depth)?,

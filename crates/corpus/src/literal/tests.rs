@@ -61,7 +61,7 @@ fn the_last_of_duplicate_top_level_fields_counts() {
 
 fn with_fields(text: &str, rating: &str, line: &str) -> Result<(String, u8), Reject> {
     let text = text.parse::<crate::format::FieldPaths>().unwrap().0;
-    let mut parser = LiteralParser::new(&Fields { text, rating: rating.parse().unwrap() });
+    let mut parser = LiteralParser::new(&Fields { text, rating: rating.parse().unwrap(), classes: None });
     parser.parse(line).and_then(Entry::review).map(|review| (review.text.to_owned(), review.rating.stars()))
 }
 

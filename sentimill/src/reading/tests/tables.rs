@@ -139,8 +139,8 @@ fn a_parquet_file_without_the_columns_is_refused_with_a_list_of_its_columns() {
             "found values of the type DOUBLE in the column \"reviewText\", expected texts; name the right column with --text-field",
         ),
         (
-            empty("message m { optional binary reviewText; required boolean overall; }"),
-            "found values of the type BOOLEAN in the column \"overall\", expected numbers or texts;",
+            empty("message m { optional binary reviewText; required int96 overall; }"),
+            "found values of the type INT96 in the column \"overall\", expected numbers or texts;",
         ),
         (
             empty("message m { repeated binary reviewText; required int32 overall; }"),
@@ -151,8 +151,8 @@ fn a_parquet_file_without_the_columns_is_refused_with_a_list_of_its_columns() {
             "found a list or a structure in the column \"reviewText\", expected one value per row;",
         ),
         (
-            empty("message m { required binary reviewText; required int32 overall (DECIMAL(9, 2)); }"),
-            "found decimal numbers in the column \"overall\"",
+            empty("message m { required binary reviewText; required fixed_len_byte_array(2) overall; }"),
+            "found values of the type FIXED_LEN_BYTE_ARRAY in the column \"overall\"",
         ),
     ] {
         let folder = folder(&[("a.parquet", &content)]);
@@ -228,7 +228,7 @@ for i, codec in enumerate(["none", "snappy", "gzip", "brotli", "zstd", "lz4"]):
                    data_page_version="12"[i % 2] + ".0", write_page_checksum=True, **delta)
 "#;
 
-fn numbered_rows(source: usize) -> Vec<Owned> {
+pub(super) fn numbered_rows(source: usize) -> Vec<Owned> {
     let rows = (0..3000_usize).map(|row| {
         let text = (row % 11 != 0).then(|| format!("grüße {row} ").repeat(row % 7));
         let stars = Some((row % 7) as u8).filter(|stars| row % 13 != 0 && (1..=5).contains(stars));
@@ -238,7 +238,7 @@ fn numbered_rows(source: usize) -> Vec<Owned> {
 }
 
 /// Files written by Python; `None` if it is not installed, which is allowed only on a developer's machine.
-fn written_by_pyarrow() -> Option<TempDir> {
+pub(super) fn written_by_python(script: &str) -> Option<TempDir> {
     let python = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name(".deps").join("test/bin/python");
     if !python.is_file() {
         let skipped = format!("SKIPPED pyarrow: {} is missing; run `make setup`", python.display());
@@ -247,22 +247,78 @@ fn written_by_pyarrow() -> Option<TempDir> {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let written = Command::new(python).args(["-c", PYARROW]).current_dir(folder.path()).status().unwrap();
+    let written = Command::new(python).args(["-c", script]).current_dir(folder.path()).status().unwrap();
     assert!(written.success());
     Some(folder)
 }
 
 #[test]
 fn rows_written_by_pyarrow_are_read() {
-    let Some(folder) = written_by_pyarrow() else { return };
+    let Some(folder) = written_by_python(PYARROW) else { return };
     let reading = Reading::start(all_of(&folder), &options(3)).unwrap();
     let expected: Vec<_> = (0..6).flat_map(numbered_rows).collect();
     assert!(read(&reading, 3).unwrap() == expected);
 }
 
+/// The content of `numbered_rows` with other types of ratings: decimals of each width, and numbers of 16 bits.
+const RATINGS: &str = r#"
+import decimal, numpy, pyarrow as pa, pyarrow.parquet as pq
+n = range(3000)
+texts = [None if i % 11 == 0 else f"grüße {i} " * (i % 7) for i in n]
+stars = [None if i % 13 == 0 else i % 7 for i in n]
+decimals = [star if star is None else decimal.Decimal(star) for star in stars]
+halves = [star if star is None else numpy.float16(star) for star in stars]
+for i, (values, of, as_integer) in enumerate([
+        (stars, pa.uint8(), False), (stars, pa.int16(), False), (stars, pa.uint32(), False), (halves, pa.float16(), False),
+        (decimals, pa.decimal128(5, 2), False), (decimals, pa.decimal128(5, 2), True), (decimals, pa.decimal128(15, 3), True),
+        (decimals, pa.decimal128(35, 9), False)]):
+    table = pa.table({"overall": pa.array(values, of), "reviewText": pa.array(texts, pa.large_string())})
+    pq.write_table(table, f"{i}", store_decimal_as_integer=as_integer)
+"#;
+
+#[test]
+fn ratings_of_any_type_of_numbers_are_read() {
+    let Some(folder) = written_by_python(RATINGS) else { return };
+    let reading = Reading::start(all_of(&folder), &options(2)).unwrap();
+    let found = read(&reading, 2).unwrap();
+    for (source, rows) in found.chunks(3000).enumerate() {
+        assert!(rows == numbered_rows(source), "{source}: {:?}", &rows[..3]);
+    }
+    assert_eq!(found.len(), 8 * 3000);
+}
+
+#[test]
+fn a_column_whose_name_has_dots_comes_before_one_in_a_structure() {
+    let schema =
+        "message m { optional binary a.b; optional double overall; optional group a { optional binary b; } }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::default()).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    for (number, text) in [(0, "literal"), (1, ""), (2, "nested")] {
+        let mut column = group.next_column().unwrap().unwrap();
+        let level = [if number == 2 { 2 } else { 1 }];
+        if number == 1 {
+            column.typed::<DoubleType>().write_batch(&[4.0], Some(&level), None).unwrap();
+        } else {
+            let text = ByteArray::from(text.as_bytes().to_vec());
+            column.typed::<ByteArrayType>().write_batch(&[text], Some(&level), None).unwrap();
+        }
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    let folder = folder(&[("a", &file.into_inner().unwrap())]);
+    for (path, expected) in [("a.b", "literal"), (r"a\.b", "literal")] {
+        let fields =
+            corpus::format::Fields { text: vec![path.parse().unwrap()], ..corpus::format::Fields::default() };
+        let options = ReadingOptions { format: Format::Json(fields), ..options(1) };
+        let reading = Reading::start(all_of(&folder), &options).unwrap();
+        assert_eq!(read(&reading, 1).unwrap(), [row(0, Some(expected), Some(4))]);
+    }
+}
+
 #[test]
 fn a_flipped_bit_is_detected_if_pages_have_checksums() {
-    let Some(folder) = written_by_pyarrow() else { return };
+    let Some(folder) = written_by_python(PYARROW) else { return };
     let path = folder.path().join("0");
     let whole = std::fs::read(&path).unwrap();
     let text = whole.windows(8).position(|bytes| bytes == b"e 997 gr").unwrap();

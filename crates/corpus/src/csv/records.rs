@@ -1,0 +1,284 @@
+//! Splits CSV or TSV into records. A record ends at LF, CR or CRLF outside of quotes.
+//!
+//! A quote starts a quoted column only at the start of the column, and `""` inside quotes is a quote, as in RFC 4180.
+//! A text that starts with a quote by chance would hide all lines up to the next quote. Therefore a quoted column with
+//! a line break must end properly: its closing quote precedes a delimiter or a line end. Otherwise its quote is not
+//! closed for this reader, and the record ends with the line in which it began. The parser refuses that line.
+
+use std::io::{self, Read};
+
+use crate::lines::{Line, LineContent};
+use crate::window::{Piece, Window};
+
+/// Splits a stream of bytes into records.
+#[derive(Debug)]
+pub struct RecordReader<R> {
+    window: Window<R>,
+    delimiter: u8,
+    // The last record ended in a CR. An LF that follows belongs to it.
+    after_cr: bool,
+}
+
+impl<R: Read> RecordReader<R> {
+    /// Reads from `source`. The limit applies to a record without its line end.
+    pub fn new(source: R, delimiter: u8, record_bytes_max: usize) -> Self {
+        Self::within(Window::new(source, record_bytes_max), delimiter)
+    }
+
+    fn within(window: Window<R>, delimiter: u8) -> Self {
+        Self { window, delimiter, after_cr: false }
+    }
+
+    /// Returns the next record, without its line end and without a byte-order mark; an empty line is an empty record.
+    /// Returns `None` at the end.
+    pub fn next_record(&mut self) -> io::Result<Option<Line<'_>>> {
+        if std::mem::take(&mut self.after_cr) && self.window.unread()?.first() == Some(&b'\n') {
+            self.window.take(1);
+        }
+        let offset = self.window.offset();
+        if self.window.unread()?.is_empty() {
+            return Ok(None);
+        }
+        self.window.skip_mark()?;
+        let mut scan = RecordScan::new(self.delimiter);
+        let (bytes, is_ended) = match self.window.piece(|bytes| scan.end(bytes))? {
+            Piece::Held { bytes, is_ended } if !scan.must_be_cut(is_ended) => (bytes, is_ended),
+            _ => match line_end(self.window.held()) {
+                Some(bytes) if bytes <= self.window.bytes_max() => (bytes, true),
+                _ => return self.too_long(offset).map(Some),
+            },
+        };
+        let content = self.window.take(bytes + usize::from(is_ended));
+        self.after_cr = is_ended && content[bytes] == b'\r';
+        Ok(Some(Line { offset, content: LineContent::Bytes(&content[..bytes]) }))
+    }
+
+    /// Skips a line.
+    fn too_long(&mut self, offset: u64) -> io::Result<Line<'_>> {
+        let (bytes, is_ended) = self.window.read_past(line_end)?;
+        if is_ended {
+            self.after_cr = self.window.take(1) == b"\r";
+        }
+        Ok(Line { offset, content: LineContent::TooLong { bytes, blank: false } })
+    }
+}
+
+fn line_end(bytes: &[u8]) -> Option<usize> {
+    memchr::memchr2(b'\n', b'\r', bytes)
+}
+
+/// Searches the end of a record.
+#[derive(Debug)]
+struct RecordScan {
+    delimiter: u8,
+    within: Within,
+    /// Whether the current or last quoted column has a line break.
+    has_break: bool,
+    /// Whether such a column does not end properly.
+    is_broken: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    /// At the start of a column.
+    Start,
+    Unquoted,
+    Quoted,
+    /// Behind a quote that closes a column, or that is the first of two.
+    Closed,
+}
+
+impl RecordScan {
+    fn new(delimiter: u8) -> Self {
+        Self { delimiter, within: Within::Start, has_break: false, is_broken: false }
+    }
+
+    /// Whether the record ends with its first line.
+    fn must_be_cut(&self, is_ended: bool) -> bool {
+        self.is_broken || (!is_ended && self.has_break && self.within == Within::Quoted)
+    }
+
+    /// The number of bytes before the end of the record, if it is in `bytes`.
+    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        loop {
+            let rest = bytes.get(at..).filter(|rest| !rest.is_empty())?;
+            match self.within {
+                Within::Start if rest[0] == b'"' => {
+                    (self.within, self.has_break) = (Within::Quoted, false);
+                    at += 1;
+                }
+                Within::Start => self.within = Within::Unquoted,
+                Within::Unquoted => {
+                    at += memchr::memchr3(self.delimiter, b'\n', b'\r', rest)?;
+                    if bytes[at] != self.delimiter {
+                        return Some(at);
+                    }
+                    self.within = Within::Start;
+                    at += 1;
+                }
+                Within::Quoted if self.has_break => {
+                    at += memchr::memchr(b'"', rest)? + 1;
+                    self.within = Within::Closed;
+                }
+                Within::Quoted => {
+                    at += memchr::memchr3(b'"', b'\n', b'\r', rest)? + 1;
+                    match bytes[at - 1] {
+                        b'"' => self.within = Within::Closed,
+                        _ => self.has_break = true,
+                    }
+                }
+                Within::Closed => match rest[0] {
+                    b'"' => {
+                        self.within = Within::Quoted;
+                        at += 1;
+                    }
+                    byte if byte == self.delimiter => {
+                        self.within = Within::Start;
+                        at += 1;
+                    }
+                    b'\n' | b'\r' => return Some(at),
+                    _ if self.has_break => {
+                        self.is_broken = true;
+                        return Some(at);
+                    }
+                    _ => self.within = Within::Unquoted,
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Owned = (u64, Result<Vec<u8>, u64>);
+
+    fn records(source: impl Read, bytes_max: usize, buffer_bytes: usize) -> Vec<Owned> {
+        let window = Window::with_buffer_bytes(source, bytes_max, buffer_bytes);
+        let mut reader = RecordReader::within(window, b',');
+        let mut all = Vec::new();
+        while let Some(line) = reader.next_record().unwrap() {
+            let content = match line.content {
+                LineContent::Bytes(bytes) => Ok(bytes.to_vec()),
+                LineContent::TooLong { bytes, .. } => Err(bytes),
+            };
+            all.push((line.offset, content));
+        }
+        all
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        let all = records(text.as_bytes(), 1000, 2);
+        all.into_iter().map(|(_, record)| String::from_utf8(record.unwrap()).unwrap()).collect()
+    }
+
+    #[test]
+    fn line_ends_in_quotes_do_not_end_a_record() {
+        let text = "\u{FEFF}a,b\r\n\"x\ny\r\n\",1\r\"\"\"\n\"\",\",2\n\n \na\"b\"\n\"c\"d,\"e\"\n";
+        let expected = ["a,b", "\"x\ny\r\n\",1", "\"\"\"\n\"\",\",2", "", " ", "a\"b\"", "\"c\"d,\"e\""];
+        assert_eq!(texts(text), expected);
+        let offsets: Vec<u64> = records(text.as_bytes(), 1000, 64).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(offsets, [0, 8, 18, 29, 30, 32, 37]);
+        for end in ["", "\n", "\r", "\r\n"] {
+            assert_eq!(texts(&format!("a,b{end}")), ["a,b"], "{end:?}");
+        }
+        assert_eq!(texts(""), [""; 0]);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_hides_no_record() {
+        for (text, expected) in [
+            // Up to the end of the file.
+            ("1,\"open\n2,b\n3,c\n", &["1,\"open", "2,b", "3,c"][..]),
+            // Up to a quote in another record.
+            ("1,\"open\n2,say \"b\"\n3,c\n", &["1,\"open", "2,say \"b\"", "3,c"]),
+            ("1,\"open\n2,\"b\"\n3,c\n", &["1,\"open", "2,\"b\"", "3,c"]),
+            ("1,\"open", &["1,\"open"]),
+        ] {
+            assert_eq!(texts(text), expected, "{text:?}");
+        }
+        // Up to the limit.
+        let lines = format!("1,\"open\n{}", "2,b\n".repeat(500));
+        assert_eq!(texts(&lines).len(), 501);
+    }
+
+    #[test]
+    fn a_record_beyond_the_limit_is_skipped_without_being_stored() {
+        let long = 50_000_000;
+        let source = b"1,".chain(io::repeat(b'x').take(long)).chain(&b"\r\n2,b"[..]);
+        let found = records(source, 1000, 64);
+        assert_eq!(found, [(0, Err(long + 2)), (long + 4, Ok(b"2,b".to_vec()))]);
+        let quoted = format!("\"{}\",1\n2,b", "x".repeat(2000));
+        for buffer_bytes in [64, 64 << 10] {
+            let found = records(quoted.as_bytes(), 1000, buffer_bytes);
+            assert_eq!(found, [(0, Err(2004)), (2005, Ok(b"2,b".to_vec()))]);
+        }
+    }
+
+    /// The records of csv-core, which ignores empty lines.
+    fn of_csv_core(text: &str) -> Vec<Vec<String>> {
+        let mut reader = csv_core::Reader::new();
+        let (mut rest, mut all) = (text.as_bytes(), Vec::new());
+        let (mut output, mut ends) = (vec![0; 1000], vec![0; 100]);
+        loop {
+            let (mut n_output, mut n_ends) = (0, 0);
+            loop {
+                let (result, read, written, ended) =
+                    reader.read_record(rest, &mut output[n_output..], &mut ends[n_ends..]);
+                rest = &rest[read..];
+                (n_output, n_ends) = (n_output + written, n_ends + ended);
+                match result {
+                    csv_core::ReadRecordResult::Record => break,
+                    csv_core::ReadRecordResult::End => return all,
+                    csv_core::ReadRecordResult::InputEmpty => {}
+                    other => panic!("{other:?}"),
+                }
+            }
+            let from = |at: usize| if at == 0 { 0 } else { ends[at - 1] };
+            let field = |at: usize| String::from_utf8(output[from(at)..ends[at]].to_vec()).unwrap();
+            all.push((0..n_ends).map(field).collect());
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn records_equal_those_of_csv_core_for_every_block_size(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec![",", "\n", "\r\n", "\r", "\"\"", "a", " ", "\u{E9}", "\"b\",", "\"c\nd\",", "\"e\"\"\r\n\"\n"]), 0..20),
+            buffer_bytes in 1..9usize,
+        ) {
+            let text = pieces.concat();
+            let found = records(text.as_bytes(), 1000, buffer_bytes);
+            let split: Vec<Vec<String>> = found
+                .iter()
+                .map(|(_, record)| record.as_ref().unwrap())
+                // A quote that the reader does not regard as closed is refused by the parser.
+                .filter(|record| !record.is_empty())
+                .flat_map(|record| of_csv_core(str::from_utf8(record).unwrap()))
+                .collect();
+            let mut whole = of_csv_core(&text);
+            let is_cut = found.iter().any(|(_, record)| {
+                let record = record.as_ref().unwrap();
+                let mut scan = RecordScan::new(b',');
+                scan.end(record);
+                scan.within == Within::Quoted
+            });
+            if !is_cut {
+                whole.retain(|fields| fields != &[""]);
+                let split: Vec<_> = split.into_iter().filter(|fields| fields != &[""]).collect();
+                prop_assert_eq!(split, whole);
+            }
+            // Nothing is lost, whatever the quotes.
+            let bytes: usize = found.iter().map(|(_, record)| record.as_ref().unwrap().len()).sum();
+            prop_assert!(bytes <= text.len());
+            let letters = |text: &[u8]| text.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+            let kept: usize = found.iter().map(|(_, record)| letters(record.as_ref().unwrap())).sum();
+            prop_assert_eq!(kept, letters(text.as_bytes()));
+        }
+    }
+}

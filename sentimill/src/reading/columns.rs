@@ -1,0 +1,53 @@
+//! What the readers of tables have in common: names of columns in messages, texts from several columns, and rows.
+
+use corpus::lines::{LineContent, is_blank};
+use corpus::review::RatingValue;
+
+use super::What;
+
+/// Maximum number of columns listed in an error.
+const SHOWN_MAX: usize = 30;
+
+/// The names of the first columns, for messages.
+pub(super) fn shown<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.collect();
+    let more = if names.len() > SHOWN_MAX { ", …" } else { "" };
+    format!("{}{more}", names[..names.len().min(SHOWN_MAX)].join(", "))
+}
+
+/// Joins the texts of a row and reuses its memory.
+#[derive(Debug, Default)]
+pub(super) struct Joined(Vec<u8>);
+
+impl Joined {
+    /// The texts that are not null, joined by a space; `None` if all are null.
+    pub fn of<'a>(&'a mut self, texts: impl Iterator<Item = Option<&'a [u8]>>) -> Option<&'a [u8]> {
+        let mut texts = texts.flatten();
+        let first = texts.next()?;
+        let Some(second) = texts.next() else { return Some(first) };
+        self.0.clear();
+        self.0.extend_from_slice(first);
+        for text in [second].into_iter().chain(texts) {
+            self.0.push(b' ');
+            self.0.extend_from_slice(text);
+        }
+        Some(&self.0)
+    }
+}
+
+/// Visits a row, or reports that its text is too long.
+pub(super) fn visit_row<E>(
+    number: u64,
+    text: Option<&[u8]>,
+    rating: RatingValue<'_>,
+    line_bytes_max: usize,
+    visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    match text {
+        Some(text) if text.len() > line_bytes_max => {
+            let content = LineContent::TooLong { bytes: text.len() as u64, blank: is_blank(text) };
+            visit(number, What::Line(content))
+        }
+        text => visit(number, What::Row { text, rating }),
+    }
+}

@@ -1,0 +1,130 @@
+//! Splits the decompressed content of a source into entries: lines, records of CSV, or elements of a JSON array.
+
+use std::io::{self, Chain, Cursor, Read};
+use std::sync::Arc;
+
+use corpus::csv::{Columns, Delimiter, Header, RecordReader};
+use corpus::format::{FieldPath, Fields, Format};
+use corpus::json_array::{ArrayError, ElementReader, is_array, is_space};
+use corpus::lines::{Line, LineContent, LineReader, is_blank};
+
+use super::columns::shown;
+use super::{Error, Source};
+
+/// Maximum amount of white space before a JSON array.
+const SPACE_BYTES_MAX: usize = 64 << 10;
+
+/// Content whose first bytes have been read for detection.
+type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// Reads the entries of a source one by one.
+#[derive(Debug)]
+pub(super) enum Entries<R> {
+    Lines(LineReader<Begun<R>>),
+    Elements(ElementReader<Begun<R>>),
+    Records(RecordReader<R>, Arc<Columns>),
+}
+
+impl<R: Read> Entries<R> {
+    /// Detects an array, or reads a header and finds the columns.
+    pub fn of(
+        mut content: R,
+        source: &Source,
+        format: &Format,
+        entry_bytes_max: usize,
+    ) -> Result<Self, Error> {
+        if let Format::Delimited { delimiter, fields } = format {
+            let mut records = RecordReader::new(content, delimiter.byte(), entry_bytes_max);
+            let columns = columns(&mut records, source, *delimiter, fields)?;
+            return Ok(Self::Records(records, Arc::new(columns)));
+        }
+        let begun = match format {
+            Format::Json(_) => {
+                beginning(&mut content).map_err(|error| source.unreadable("read it", error))?
+            }
+            _ => Vec::new(),
+        };
+        let has_array = is_array(&begun);
+        let content = Cursor::new(begun).chain(content);
+        Ok(if has_array {
+            Self::Elements(ElementReader::new(content, entry_bytes_max))
+        } else {
+            Self::Lines(LineReader::new(content, entry_bytes_max))
+        })
+    }
+
+    /// The columns of records.
+    pub fn columns(&self) -> Option<Arc<Columns>> {
+        match self {
+            Self::Records(_, columns) => Some(Arc::clone(columns)),
+            _ => None,
+        }
+    }
+
+    /// Returns the next entry of the source.
+    pub fn next(&mut self, source: &Source) -> Result<Option<Line<'_>>, Error> {
+        let unreadable = |error| source.unreadable("read it", error);
+        match self {
+            Self::Lines(lines) => lines.next_line().map_err(unreadable),
+            Self::Records(records, _) => records.next_record().map_err(unreadable),
+            Self::Elements(elements) => elements.next_element().map_err(|error| match error {
+                ArrayError::Read(error) => unreadable(error),
+                error => Error::Array { input: source.name.clone(), error },
+            }),
+        }
+    }
+}
+
+/// Whether content that begins with these bytes may be an array, which is not split at lines.
+pub(super) fn may_be_array(beginning: &[u8]) -> bool {
+    is_array(beginning) || (!beginning.is_empty() && beginning.iter().all(|&byte| is_space(byte)))
+}
+
+/// Reads the first bytes, up to one that is not white space.
+pub(super) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
+    const MARK_BYTES: usize = 3;
+    let (mut bytes, mut n) = (vec![0; SPACE_BYTES_MAX], 0);
+    loop {
+        let is_open = n <= MARK_BYTES || bytes[MARK_BYTES..n].iter().all(|&byte| is_space(byte));
+        if n == bytes.len() || !is_open {
+            break;
+        }
+        match content.read(&mut bytes[n..]) {
+            Ok(0) => break,
+            Ok(more) => n += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(n);
+    Ok(bytes)
+}
+
+/// Reads the header, the first record that is not blank. Content without any record has no columns.
+fn columns(
+    records: &mut RecordReader<impl Read>,
+    source: &Source,
+    delimiter: Delimiter,
+    fields: &Fields,
+) -> Result<Columns, Error> {
+    let input = || source.name.clone();
+    let header = loop {
+        match records.next_record().map_err(|error| source.unreadable("read it", error))? {
+            None => return Ok(Columns::default()),
+            Some(Line { content: LineContent::Bytes(record), .. }) if is_blank(record) => {}
+            Some(Line { content: LineContent::Bytes(record), .. }) => break Header::parse(record, delimiter),
+            Some(Line { content: LineContent::TooLong { .. }, .. }) => break None,
+        }
+    };
+    let header = header.ok_or_else(|| Error::NoHeader { input: input() })?;
+    let position = |path: &FieldPath, option| {
+        header.position(&path.literal()).ok_or_else(|| Error::NoColumn {
+            input: input(),
+            column: path.quoted(),
+            found: shown(header.names().iter().map(String::as_str)),
+            option,
+        })
+    };
+    let text = fields.text.iter().map(|path| position(path, "--text-field")).collect::<Result<_, _>>()?;
+    Ok(header.columns(text, position(&fields.rating, "--rating-field")?))
+}
