@@ -117,13 +117,13 @@ impl FromStr for FieldPaths {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NoFieldPath {
     /// A name is empty.
-    #[error("{0:?} has an empty name, expected names between dots and commas, as in data.text")]
+    #[error("found an empty name, expected names between dots and commas, as in data.text")]
     EmptyName(String),
     /// A backslash before another character.
-    #[error(r"{0:?} has a backslash before another character, expected one of \. \, and \\")]
+    #[error(r"found a backslash before another character, expected one of \. \, and \\")]
     Escape(String),
     /// Several paths instead of one.
-    #[error(r"{0:?} names several fields, expected one; write \, for a comma in a name")]
+    #[error(r"found several fields, expected one; write \, for a comma in a name")]
     Several(String),
     /// A list names a field twice.
     #[error("the field {0} is named twice, expected once")]
@@ -185,20 +185,20 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_path_is_refused_with_what_was_passed() {
+    fn a_malformed_path_is_refused_with_what_is_wrong() {
         let refusal = |list: &str| list.parse::<FieldPaths>().unwrap_err().to_string();
         for list in ["", ",", "a,", ",a", "a..b", ".a", "a.", "a,,b"] {
-            let expected = "has an empty name, expected names between dots and commas, as in data.text";
-            assert_eq!(refusal(list), format!("{list:?} {expected}"));
+            let expected = "found an empty name, expected names between dots and commas, as in data.text";
+            assert_eq!(refusal(list), expected, "{list}");
         }
         for list in [r"a\", r"\n", r"a\b"] {
-            let expected = r"has a backslash before another character, expected one of \. \, and \\";
-            assert_eq!(refusal(list), format!("{list:?} {expected}"));
+            let expected = r"found a backslash before another character, expected one of \. \, and \\";
+            assert_eq!(refusal(list), expected, "{list}");
         }
         assert_eq!(refusal(r"a.b,c,a.b"), r#"the field "a.b" is named twice, expected once"#);
         assert_eq!(
             "a,b".parse::<FieldPath>().unwrap_err().to_string(),
-            r#""a,b" names several fields, expected one; write \, for a comma in a name"#
+            r#"found several fields, expected one; write \, for a comma in a name"#
         );
     }
 }

@@ -109,7 +109,7 @@ mod tests {
         );
         let refused = parse::<InputFlags>(&["--text-field", "a,,b"].map(str::to_owned)).unwrap_err();
         assert!(
-            refused.1.contains("has an empty name, expected names between dots and commas"),
+            refused.1.contains("found an empty name, expected names between dots and commas"),
             "{}",
             refused.1
         );
