@@ -8,26 +8,27 @@ use program::exit::Exit;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Format")]
 pub struct FormatArguments {
-    /// json, csv, tsv, polarity-csv or fasttext
+    /// json, csv, tsv, fasttext, …
     ///
-    /// json reads one object per line, also the Python literals of older Amazon dumps; sentimill also reads a JSON
-    /// array. csv and tsv read tables with a header, only in sentimill. polarity-csv reads CSV with the class in the
-    /// first column and the text in the last. fasttext reads `__label__CLASS text`.
+    /// json, csv, tsv, polarity-csv or fasttext. json reads one object per line, also the Python literals of older
+    /// Amazon dumps; sentimill also reads a JSON array. csv and tsv read tables with a header, only in sentimill.
+    /// polarity-csv reads CSV with the class in the first column and the text in the last. fasttext reads
+    /// `__label__CLASS text`.
     #[arg(long, value_name = "NAME", default_value_t)]
     format: FormatName,
-    /// json, csv: fields of amazon2014, 2018, 2023 or yelp
+    /// Fields of amazon2014, 2018, 2023 or yelp
     ///
     /// Shorthand for --text-field and --rating-field: amazon2014, amazon2018, amazon2023 or yelp.
     #[arg(long, value_name = "NAME")]
     preset: Option<Preset>,
-    /// json, csv: fields of the text [default: reviewText]
+    /// Fields of the text [default: reviewText]
     ///
     /// The texts of several fields are joined by a space: summary,reviewText. A dot leads into an object: data.text.
     /// In a name, write \. for a dot, \, for a comma and \\ for a backslash. In csv and tsv a field is the name of a
     /// column, or its number from 1.
     #[arg(long, value_name = "LIST")]
     text_field: Option<FieldPaths>,
-    /// json, csv: field of the rating [default: overall]
+    /// Field of the rating [default: overall]
     ///
     /// One field, as in --text-field. It contains a number of stars from 1 to 5, or a class of --class-ratings.
     #[arg(long, value_name = "NAME")]
