@@ -101,14 +101,19 @@ pub fn calibrate(method: Method, scoring: Scoring, scores: &[RowScore]) -> Optio
         Method::Temperature => {
             let logits: Vec<f64> = log_odds.iter().flat_map(|&log_odds| [0.0, log_odds]).collect();
             let labels: Vec<u8> = scores.iter().map(|row| row.label).collect();
-            Some(Calibrator::Temperature(temperature(2, &logits, &labels)))
+            Some(Calibrator::Temperature(rounded(temperature(2, &logits, &labels))))
         }
         Method::Platt => {
             let (slope, intercept) = platt(&log_odds, scores);
-            let platt = Calibrator::Platt { slope, intercept };
+            let platt = Calibrator::Platt { slope: rounded(slope), intercept: rounded(intercept) };
             platt.check().is_ok().then_some(platt)
         }
     }
+}
+
+/// A number with ten digits, which a JSON file keeps exactly.
+pub(crate) fn rounded(number: f64) -> f64 {
+    format!("{number:.9e}").parse().unwrap_or(number)
 }
 
 /// The temperature with the highest likelihood of the labels, for `n_classes` logits per row.

@@ -9,7 +9,7 @@
 //! Other Resampling Plans"; for one AUC it gives the variance of DeLong, DeLong and Clarke-Pearson 1988). The interval is
 //! that of the mean of these influences.
 
-use crate::calibration::{Calibrator, ProbabilityQuality, Quality, temperature};
+use crate::calibration::{Calibrator, ProbabilityQuality, Quality, rounded, temperature};
 use crate::classes::{ClassScore, Probabilities};
 use crate::confusion::{Rates, rates};
 use crate::curves::BINS;
@@ -28,7 +28,7 @@ pub fn calibrate_classes(scores: &[ClassScore]) -> Calibrator {
     let n_classes = scores.first().map_or(1, |row| row.probabilities.all().len());
     let logits: Vec<f64> = scores.iter().flat_map(|row| logits(&row.probabilities)).collect();
     let labels: Vec<u8> = scores.iter().map(|row| row.label).collect();
-    Calibrator::Temperature(temperature(n_classes, &logits, &labels))
+    Calibrator::Temperature(rounded(temperature(n_classes, &logits, &labels)))
 }
 
 impl Calibrator {
