@@ -345,7 +345,7 @@ impl Reading {
 
     /// Whether a source is a table, whose offsets are numbers of rows.
     pub fn has_rows(&self, source: usize) -> bool {
-        let is_of_rows = |(of, piece): &(usize, Piece)| *of == source && matches!(piece, Piece::RowGroup(_));
+        let is_of_rows = |(of, piece): &(usize, Piece)| *of == source && !matches!(piece, Piece::Range(_));
         self.pieces.iter().any(is_of_rows)
     }
 
