@@ -148,7 +148,7 @@ fn an_input_of_bad_lines_fails_and_still_balances_its_counters() {
         finished.stderr
     );
     assert!(
-        finished.stderr.ends_with("or pass --format polarity-csv for lines of class,text\n"),
+        finished.stderr.ends_with("or --format csv to sentimill for a table with a header\n"),
         "{}",
         finished.stderr
     );

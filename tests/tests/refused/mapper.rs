@@ -86,7 +86,8 @@ fn input_without_a_review_is_refused() {
         || job.program("sentimill", &["--input", "-", "--out", "out.h5"], "nonsense\n"),
         65,
         "sentimill: found no review (1 lines = 1 bad_line + 0 reviews), expected at least one; most lines are not \
-         JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text",
+         JSON objects; write one object per line, or pass --format polarity-csv for lines of class,text, \
+         or --format csv to sentimill for a table with a header",
     );
 }
 
@@ -95,7 +96,8 @@ fn the_share_of_bad_lines_is_checked_from_20_bad_lines() {
     let job = Job::mapped(1);
     let lines = |bad: usize| format!("{}{}", "x\n".repeat(bad), REVIEWS);
     let refusal = "20 of 29 lines are bad (bad_line 20), expected at most 0.05 of them; most lines are not JSON \
-                   objects; write one object per line, or pass --format polarity-csv for lines of class,text";
+                   objects; write one object per line, or pass --format polarity-csv for lines of class,text, \
+                   or --format csv to sentimill for a table with a header";
     job.refuses(
         || job.program("mapper", &["--counts", "new.json"], lines(20)),
         65,

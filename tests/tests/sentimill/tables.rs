@@ -230,7 +230,5 @@ fn a_wrong_column_or_format_is_named_in_the_refusal() {
             "classes without a rating: \"positive\" 30; set their stars with --class-ratings=good=5,positive=STARS"
         )
     );
-    assert!(refusal(&[], 65).ends_with(
-        "or --format csv to sentimill for a table with a header; print them with mapper --rejects"
-    ));
+    assert!(refusal(&[], 65).ends_with("or --format csv to sentimill for a table with a header"));
 }
