@@ -218,6 +218,7 @@ fn options_of_two_classes_are_refused_for_three_by_name() {
     let (data, dataset) = dataset(THREE);
     let new = data.path().join("new");
     for (flags, expected) in [
+        (["--threshold", "0.7"], "--threshold is 0.7, expected no threshold for three or more classes"),
         (
             ["--pos-weight", "2"],
             "--pos-weight is set, expected no --pos-weight for three or more classes; pass --class-weight",
@@ -450,7 +451,7 @@ fn the_report_shows_classes_by_name_and_leaves_out_the_curves_of_two() {
         "<th scope=\"row\">label neutral</th>",
         "aria-label=\"Classes of three\"",
         "<th scope=\"row\">mean of the classes</th>",
-        "ROC curve, calibration and certainty are of two classes; this training has three or more.",
+        "ROC curve, calibration plot and certainty are of two classes; this training has three or more.",
         "A model that always answers positive is right for ",
         &format!(", is <b>{name}</b>"),
         "% neutral, ",
@@ -472,6 +473,7 @@ fn the_report_shows_classes_by_name_and_leaves_out_the_curves_of_two() {
     let page = fs::read_to_string(page).unwrap();
     for text in [
         "<th scope=\"row\">macro F1</th>",
+        "<th scope=\"row\">F1 (label 1, or macro)</th>",
         "<th scope=\"row\">F1</th>",
         "true positive rate",
         "predicted neutral",

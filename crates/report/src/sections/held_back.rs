@@ -31,8 +31,7 @@ pub fn held_back(runs: &[Run], html: &mut Html) {
                 html.element("h3", &[], |html| run_name(at, run, html));
             }
             classes(run, html);
-            let why =
-                "ROC curve, calibration and certainty are of two classes; this training has three or more.";
+            let why = "ROC curve, calibration plot and certainty are of two classes; this training has three or more.";
             html.paragraph("quiet", why);
         }
         html.class("div", "charts", |html| {

@@ -38,7 +38,11 @@ pub(super) fn intervals(runs: &[Run], html: &mut Html) {
                 if values.iter().all(Option::is_none) {
                     continue;
                 }
-                row_of(name, html, |html| {
+                let is_mean =
+                    matches!(name, "F1" | "precision" | "recall") && runs.iter().any(Run::has_classes);
+                let mean = if runs.iter().all(Run::has_classes) { "macro" } else { "label 1, or macro" };
+                let name = if is_mean { format!("{name} ({mean})") } else { name.to_owned() };
+                row_of(&name, html, |html| {
                     for value in values {
                         cell(&value.map_or_else(|| "–".to_owned(), shown), html);
                     }

@@ -35,7 +35,8 @@ def score(text: str):
     hidden = torch.relu(weights["linear.weight"] @ pooled + weights["linear.bias"])
     outputs = weights["output.weight"] @ hidden + weights["output.bias"]
     if "classes" in scoring:
-        return outputs.softmax(0).tolist()
+        temperature = (config.get("calibration") or {}).get("temperature", 1)
+        return (outputs / temperature).softmax(0).tolist()
     if "five-ratings" in scoring:
         return outputs.softmax(0)[scoring["five-ratings"]["positive_from"] - 1 :].sum().item()
     return outputs.item() - (scoring["rating"]["positive_from"] - 0.5 if "rating" in scoring else 0)
