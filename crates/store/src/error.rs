@@ -234,13 +234,13 @@ pub enum Error {
 
     /// There are no credentials.
     #[error(
-        "{run}: no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID, or run on a machine with a role that may use the bucket"
+        "{run}: no credentials ({found}); set AWS_PROFILE or AWS_ACCESS_KEY_ID, or run on a machine with a role that may use the bucket"
     )]
     NoCredentials {
         /// The URL of the run.
         run: String,
         /// Where they were searched.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        found: String,
     },
 
     /// Other put requests for the same name conflicted in all tries.

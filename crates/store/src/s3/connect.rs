@@ -25,7 +25,7 @@ pub(crate) fn runtime() -> Result<Runtime, Error> {
 /// Creates the client for a bucket.
 pub(super) async fn client(place: &BucketPlace, options: &S3Options) -> Result<(Client, String), Error> {
     let shared = amazon::config(options).await;
-    let none = |source: String| Error::NoCredentials { run: place.url(), source: source.into() };
+    let none = |found: String| Error::NoCredentials { run: place.url(), found };
     amazon::check_credentials(&shared).await.map_err(none)?;
     let config = aws_sdk_s3::config::Builder::from(&shared)
         // Compatible stores expect the bucket in the path. AWS supports both and prefers the host name.

@@ -120,7 +120,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "no-credentials",
         places: PROGRAMS,
         kind: Cause,
-        pattern: r"(?P<run>s3://\S+): no credentials; set AWS_PROFILE or AWS_ACCESS_KEY_ID",
+        pattern: r"(?P<run>s3://\S+): no credentials(?: \(.*\))?; set AWS_PROFILE or AWS_ACCESS_KEY_ID",
         cause: "the program has no credentials for {run}",
         remedy: "give the instance profile of the cluster access to the bucket; outside EMR, pass -cmdenv AWS_SHARED_CREDENTIALS_FILE=FILE, a file on each node with mode 600",
     },
