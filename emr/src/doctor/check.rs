@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 pub enum State {
     /// Enough for all programs.
     Ok,
+    /// Not checked, or not known.
+    Unknown,
     /// Enough for some uses only.
     Warning,
     /// A program cannot run without it.
@@ -25,7 +27,7 @@ pub struct Check {
     pub state: State,
     /// What was found, for people.
     pub found: String,
-    /// What to do; empty if the state is [`State::Ok`].
+    /// What to do; empty if the state is [`State::Ok`] or [`State::Unknown`].
     pub remedy: String,
     /// What was found, for JSON.
     pub facts: Vec<(String, Value)>,
@@ -35,6 +37,7 @@ impl Check {
     pub(super) fn text(&self) -> String {
         let state = match self.state {
             State::Ok => "ok",
+            State::Unknown => "unknown",
             State::Warning => "warning",
             State::Missing => "missing",
         };
@@ -60,6 +63,11 @@ impl Checks {
     /// Adds a check that is met.
     pub fn ok(&mut self, name: &'static str, found: impl Into<String>) -> &mut Self {
         self.add(name, State::Ok, found.into(), "")
+    }
+
+    /// Adds a check whose result is not known.
+    pub fn unknown(&mut self, name: &'static str, found: impl Into<String>) -> &mut Self {
+        self.add(name, State::Unknown, found.into(), "")
     }
 
     /// Adds a check that is not met for some uses.

@@ -18,7 +18,8 @@ pub(super) fn examine(checks: &mut Checks) {
     let chosen = nccl.as_deref().and_then(|value| taken(value, &names)).or_else(|| default.clone());
     let lines = default.as_deref().unwrap_or("NAME");
     let remedy = format!(
-        "set NCCL_SOCKET_IFNAME=={lines} and GLOO_SOCKET_IFNAME={lines} on every machine of a training"
+        "set NCCL_SOCKET_IFNAME to \"={lines}\", which NCCL reads as an exact name, and GLOO_SOCKET_IFNAME to \"{lines}\", on \
+         every machine of a training"
     );
     match &nccl {
         Some(value) if taken(value, &names).is_none() => {

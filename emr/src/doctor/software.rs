@@ -10,7 +10,9 @@ use super::check::Checks;
 use super::system::output;
 
 /// Programs of this project.
-const PROGRAMS: [&str; 6] = ["mapper", "combiner", "reducer", "merge", "sentimill", "trainer"];
+const PROGRAMS: [&str; 6] = ["mapper", "combiner", "reducer", "merge", "sentimill", TRAINER];
+/// Needed for training only, and with PyTorch.
+const TRAINER: &str = "trainer";
 
 pub(super) fn examine(checks: &mut Checks) {
     programs(checks);
@@ -20,12 +22,17 @@ pub(super) fn examine(checks: &mut Checks) {
 fn programs(checks: &mut Checks) {
     let folder =
         env::current_exe().ok().and_then(|path| path.parent().map(Path::to_owned)).unwrap_or_default();
-    let (mut found, mut broken) = (Map::new(), Vec::new());
+    programs_in(checks, &folder);
+}
+
+fn programs_in(checks: &mut Checks, folder: &Path) {
+    let (mut found, mut broken, mut present) = (Map::new(), Vec::new(), Vec::new());
     for name in PROGRAMS {
         let path = folder.join(name);
         if !path.is_file() {
             continue;
         }
+        present.push(name);
         match run(&path, "-V") {
             Ok(version) => {
                 let version = version.trim().strip_prefix(name).unwrap_or(&version).trim().to_owned();
@@ -39,20 +46,24 @@ fn programs(checks: &mut Checks) {
         .iter()
         .map(|(name, version)| format!("{name} {}", version.as_str().unwrap_or_default()))
         .collect();
+    let absent: Vec<_> = PROGRAMS.into_iter().filter(|name| !present.contains(name)).collect();
+    let found_names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let not_found =
+        if absent.is_empty() { String::new() } else { format!("; not found: {}", absent.join(", ")) };
     if !broken.is_empty() {
         checks.missing(
             "programs",
             format!("{shown}: {}", broken.join("; ")),
             "use programs built for this machine: make dist, or make build on this machine",
         );
-    } else if found.is_empty() {
+    } else if absent.iter().any(|name| *name != TRAINER) {
         checks.warning(
             "programs",
-            format!("{shown}: none"),
-            "copy mapper, combiner, reducer and merge into the folder of emr",
+            format!("{shown}: {found_names}{not_found}"),
+            "copy them into the folder of emr: a job needs mapper, combiner, reducer and merge, --runner local needs sentimill",
         );
     } else {
-        checks.ok("programs", format!("{shown}: {}", names.join(", ")));
+        checks.ok("programs", format!("{shown}: {found_names}{not_found}"));
     }
     checks.fact("programs", Value::Object(found));
 }
@@ -107,4 +118,41 @@ fn streaming_jar() -> Option<PathBuf> {
 fn is_jar(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("hadoop-streaming") && name.ends_with(".jar") && !name.contains("sources")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::check::State;
+    use super::*;
+
+    #[test]
+    fn programs_that_are_absent_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let add = |name: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\necho {name} 1.0\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        };
+        let state = || {
+            let mut checks = Checks::default();
+            programs_in(&mut checks, folder.path());
+            (checks.checks[0].state, checks.checks[0].found.clone())
+        };
+        assert!(
+            state().1.ends_with(": none; not found: mapper, combiner, reducer, merge, sentimill, trainer")
+        );
+        ["mapper", "combiner", "merge"].into_iter().for_each(add);
+        let (found, text) = state();
+        assert_eq!(found, State::Warning);
+        assert!(
+            text.ends_with(": combiner 1.0, mapper 1.0, merge 1.0; not found: reducer, sentimill, trainer"),
+            "{text}"
+        );
+        ["reducer", "sentimill"].into_iter().for_each(add);
+        let (found, text) = state();
+        assert!(found == State::Ok && text.ends_with("; not found: trainer"), "{text}");
+    }
 }

@@ -15,7 +15,10 @@ const OFFSET_MAX_S: f64 = 30.0;
 pub(super) fn examine(checks: &mut Checks, question: &Question) {
     let source = credentials(question);
     let Some(run) = &question.run else {
-        checks.ok("store", "not checked; pass --run URL").fact("credentials", source);
+        checks
+            .unknown("store", "not checked; pass --run URL")
+            .fact("credentials", source)
+            .fact("clock_offset_s", serde_json::Value::Null);
         return;
     };
     let is_s3 = ["s3://", "s3a://", "s3n://"].iter().any(|scheme| run.starts_with(scheme));
@@ -55,7 +58,7 @@ fn clock(checks: &mut Checks, run: &str, question: &Question) {
             "start chronyd, or set the clock",
         ),
         Some(offset) => checks.ok("store clock", format!("offset {offset:.0} s from {}", found.endpoint)),
-        None => checks.ok("store clock", format!("{} sends no time", found.endpoint)),
+        None => checks.unknown("store clock", format!("{} sends no time", found.endpoint)),
     }
     .fact("clock_offset_s", found.offset_s)
     .fact("endpoint", found.endpoint.clone())
