@@ -56,7 +56,7 @@ pub struct Choice {
     #[arg(long, value_name = "ID")]
     pub cluster: Option<String>,
     /// Its log folder [default: that of EMR]
-    #[arg(long, value_name = "URL", requires = "cluster")]
+    #[arg(long, value_name = "URL", requires = "cluster", conflicts_with = "places")]
     pub log: Option<String>,
     /// Region of the cluster [default: that of the job, or AWS_REGION]
     #[arg(long, value_name = "NAME")]

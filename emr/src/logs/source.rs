@@ -16,6 +16,8 @@ use super::{Lines, Place, is_log, place_of};
 pub const LISTED_MAX: usize = 20_000;
 /// Maximum depth of folders. EMR's logs are seven folders deep.
 const DEPTH_MAX: usize = 16;
+/// Number of lines in which a file shows that it is binary.
+const BINARY_LINES: usize = 4;
 /// Objects up to this size are read by one request.
 const SMALL_BYTES: u64 = 1 << 20;
 
@@ -25,6 +27,12 @@ pub enum Error {
     /// The path does not exist.
     #[error("{path}: no such file or folder, expected logs; check the path")]
     Missing {
+        /// The path.
+        path: String,
+    },
+    /// The file that was named has binary data.
+    #[error("{path}: found binary data, expected a log; check the path")]
+    NotALog {
         /// The path.
         path: String,
     },
@@ -46,6 +54,7 @@ impl Error {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Missing { .. } => Exit::MissingInput,
+            Self::NotALog { .. } => Exit::BadInput,
             Self::Unreadable { .. } => Exit::Io,
             Self::Store(error) => error.exit(),
         }
@@ -102,6 +111,14 @@ impl Log {
         matches!(self.content, Content::Text(_))
     }
 
+    /// Refuses a file whose first bytes contain a zero, such as a dataset. A compressed log is decompressed first.
+    fn check_text(&self) -> Result<(), Error> {
+        match self.lines()?.take(BINARY_LINES).any(|(_, line)| line.contains('\0')) {
+            true => Err(Error::NotALog { path: self.location.clone() }),
+            false => Ok(()),
+        }
+    }
+
     /// Opens the log.
     pub fn lines(&self) -> Result<Lines, Error> {
         let unreadable = |source| Error::Unreadable { path: self.location.clone(), source };
@@ -154,7 +171,12 @@ fn in_s3(url: &str, s3: &S3Options) -> Result<Vec<Log>, Error> {
             name,
         })
     };
-    Ok(found.into_iter().filter_map(log).collect())
+    let logs: Vec<_> = found.into_iter().filter_map(log).collect();
+    match &logs[..] {
+        [one] if single => one.check_text()?,
+        _ => {}
+    }
+    Ok(logs)
 }
 
 fn in_folder(path: &str) -> Result<Vec<Log>, Error> {
@@ -167,7 +189,9 @@ fn in_folder(path: &str) -> Result<Vec<Log>, Error> {
         metadata => metadata.map_err(unreadable)?,
     };
     if metadata.is_file() {
-        return Ok(vec![of_file(root, path.to_owned(), &metadata)]);
+        let log = of_file(root, path.to_owned(), &metadata);
+        log.check_text()?;
+        return Ok(vec![log]);
     }
     let mut logs = Vec::new();
     let mut folders = vec![(root.to_owned(), 0)];
