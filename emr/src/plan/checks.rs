@@ -2,7 +2,7 @@
 
 use super::instance_types::{self, Known as KnownType, architecture};
 use super::programs::{Architecture, Program};
-use super::releases::{self, Known as KnownRelease, Release, is_region};
+use super::releases::{self, Known as KnownRelease, Release, is_region, nearest_region};
 use super::requests::Requests;
 use super::steps;
 use crate::cluster::{Cluster as Running, accepts_steps};
@@ -103,7 +103,12 @@ fn region(job: &Job, cluster: &Cluster) -> Option<Finding> {
             format!("{} is not in the list", cluster.region),
             expected,
         )
-        .remedy("check the spelling, unless the region is newer")
+        .remedy(match nearest_region(&cluster.region) {
+            Some(near) => {
+                format!("the nearest name is {near}; check the spelling, unless the region is newer")
+            }
+            None => "check the spelling, unless the region is newer".to_owned(),
+        })
     })
 }
 

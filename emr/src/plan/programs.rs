@@ -71,7 +71,7 @@ fn read_one(job: &Job, name: &str, findings: &mut Vec<Finding>) -> Program {
     let is_program = name != STOP_WORDS;
     let stop_words = job.rows.stop_words.as_ref().filter(|_| !is_program);
     let path = stop_words.cloned().unwrap_or_else(|| job.programs.join(name));
-    let content = fs::read(&path).unwrap_or_else(|error| {
+    let read = fs::read(&path).map_err(|error| {
         let found = match error.kind() {
             std::io::ErrorKind::NotFound => "no such file".to_owned(),
             _ => program::system::cause(&error),
@@ -80,18 +80,16 @@ fn read_one(job: &Job, name: &str, findings: &mut Vec<Finding>) -> Program {
         findings.push(
             Finding::error(path.display().to_string(), found, format!("the program {name}")).remedy(remedy),
         );
-        Vec::new()
     });
-    let needs = if is_program && !content.is_empty() {
-        needs(&content)
-            .map_err(|found| {
-                let expected = "a program for 64-bit Linux with glibc";
-                findings.push(Finding::error(path.display().to_string(), found, expected));
-            })
-            .ok()
-    } else {
-        None
-    };
+    let checked = read.as_ref().ok().filter(|_| is_program).map(|content| needs(content));
+    let needs = checked.and_then(|checked| {
+        let refused = checked.as_ref().err();
+        findings.extend(refused.map(|found| {
+            Finding::error(path.display().to_string(), found, "a program for 64-bit Linux with glibc")
+        }));
+        checked.ok()
+    });
+    let content = read.unwrap_or_default();
     let sha256: String = match content.is_empty() {
         true => "0".repeat(64),
         false => hex_sha256(&content),
@@ -108,6 +106,9 @@ pub fn hex_sha256(content: &[u8]) -> String {
 
 /// What a program requires, read from its ELF headers.
 pub fn needs(content: &[u8]) -> Result<Needs, String> {
+    if content.is_empty() {
+        return Err("an empty file".to_owned());
+    }
     let file = ElfFile64::<Endianness>::parse(content).map_err(|_| "not a 64-bit ELF file".to_owned())?;
     let endian = file.endian();
     let architecture = match file.elf_header().e_machine(endian) {
@@ -155,6 +156,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_program_is_refused() {
         assert_eq!(needs(b"#!/bin/sh\n"), Err("not a 64-bit ELF file".to_owned()));
+        assert_eq!(needs(b""), Err("an empty file".to_owned()));
         assert_eq!(glibc_version(b"GLIBC_2.2.5"), Some((2, 2)));
         assert_eq!(glibc_version(b"GLIBC_PRIVATE"), None);
         assert_eq!(glibc_version(b"GCC_3.0"), None);

@@ -2,6 +2,8 @@
 //!
 //! Source: Amazon's release guide and the answers of ListReleaseLabels.
 
+use crate::job::keys::nearest;
+
 /// The date of these lists, for messages.
 pub const DATE: &str = "2026-09-08";
 
@@ -53,6 +55,11 @@ const REGIONS: [&str; 37] = [
     "us-west-1",
     "us-west-2",
 ];
+
+/// The region whose name is nearest to a name, if one is near.
+pub fn nearest_region(name: &str) -> Option<&'static str> {
+    nearest(name, REGIONS.into_iter())
+}
 
 /// A release label: `emr-7.14.0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
