@@ -154,10 +154,12 @@ pub enum Error {
     #[error("cannot handle signals; free memory, or raise the limits of this shell (ulimit -a)")]
     Signals(#[source] io::Error),
     /// The job file lacks a table.
-    #[error("{thing}: no such table, expected the table of a job for this command; see docs/emr.md")]
+    #[error("{thing}: no such table, {remedy}; emr plan --example prints one")]
     NoTable {
         /// The table.
         thing: String,
+        /// What needs it, and what does not.
+        remedy: &'static str,
     },
 }
 

@@ -35,6 +35,8 @@ pub struct Training {
     pub user_data: String,
     /// The command that starts the machines.
     pub start: String,
+    /// The command that writes the key of the ranks, on the first machine; `None` for one machine.
+    pub key: Option<String>,
     /// The command of each machine that starts its ranks.
     pub train: Vec<String>,
     /// Errors and warnings.
@@ -57,6 +59,8 @@ pub fn plan(job: &Job, gpus: &Gpus) -> Training {
         price_per_hour: price_per_hour(gpus, &job.prices),
         user_data: user_data(gpus, kind.gpus),
         start: start(gpus),
+        key: (gpus.machines > 1)
+            .then(|| format!("(umask 077; head -c 32 /dev/urandom | base64 >{})", key_file(gpus))),
         train: (0..gpus.machines).map(|rank| train(job, gpus, kind.gpus, rank)).collect(),
         findings,
     }
@@ -76,9 +80,10 @@ fn check(job: &Job, gpus: &Gpus) -> Vec<Finding> {
     }
     if gpus.machines > 1 && gpus.shared.is_none() {
         let finding = Finding::warning(job.thing("gpus.shared"), "no shared folder", "");
-        findings.push(
-            finding.remedy("each machine fetches the dataset once; copy ranks.key to all machines yourself"),
-        );
+        findings.push(finding.remedy(format!(
+            "each machine fetches the dataset once; copy {} to all machines yourself",
+            key_file(gpus)
+        )));
     }
     findings
 }
@@ -136,14 +141,19 @@ fn train(job: &Job, gpus: &Gpus, n_gpus: u32, rank: u32) -> String {
     if gpus.machines == 1 {
         return format!("{environment}\ntrainer launch --nproc {n_gpus} -- {fit}");
     }
-    let folder = if gpus.shared.is_some() { MOUNT } else { FOLDER };
-    let key = format!("export SENTIMILL_KEY_FILE={folder}/ranks.key");
+    let key = format!("export SENTIMILL_KEY_FILE={}", key_file(gpus));
     format!(
         "{environment}\n{key}\n\
          {FOLDER}/torch/bin/torchrun --no-python --nnodes {} --node-rank {rank} --nproc-per-node {n_gpus} \\\n    \
          --rdzv-backend c10d --rdzv-endpoint \"$FIRST:{PORT}\" trainer {fit}",
         gpus.machines
     )
+}
+
+/// The file with the key of the ranks, on each machine or in the shared folder.
+fn key_file(gpus: &Gpus) -> String {
+    let folder = if gpus.shared.is_some() { MOUNT } else { FOLDER };
+    format!("{folder}/ranks.key")
 }
 
 fn price_per_hour(gpus: &Gpus, prices: &Prices) -> Option<String> {

@@ -26,7 +26,7 @@ pub use place::Place;
 pub use programs::STOP_WORDS;
 
 use crate::Error;
-use reader::Lines;
+use reader::{Lines, Read};
 
 /// A complete job file with comments.
 pub const EXAMPLE: &str = include_str!("job/example.toml");
@@ -165,22 +165,40 @@ pub enum Shared {
 }
 
 impl Job {
-    /// Reads a job file. Relative paths in it are relative to its folder.
+    /// Reads a job file. Relative paths in it are relative to its folder and become absolute, because tasks on other
+    /// machines get them, and because the record of a job is the same from every working folder.
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let unreadable = |source| Error::JobFile { path: path.to_owned(), source };
-        let text = fs::read_to_string(path).map_err(unreadable)?;
-        Self::parse(path, &text)
+        Self::read_for(path, Scope::Emr)
+    }
+
+    /// Reads a job file for a runner that has no use for the table `cluster`, which may be incomplete.
+    pub fn read_without_cluster(path: &Path) -> Result<Self, Error> {
+        Self::read_for(path, Scope::NoCluster)
     }
 
     /// Parses the text of the job file `path`.
     pub fn parse(path: &Path, text: &str) -> Result<Self, Error> {
-        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        let folder = program::place::folder_of(path);
+        Self::parse_for(path, text, Scope::Emr)
+    }
+
+    fn read_for(path: &Path, scope: Scope) -> Result<Self, Error> {
+        let unreadable = |source| Error::JobFile { path: path.to_owned(), source };
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        Self::parse_for(path, &text, scope)
+    }
+
+    fn parse_for(path: &Path, text: &str, scope: Scope) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        let folder = folder_of(path);
         let findings = |findings| Error::BadJob { path: path.to_owned(), findings };
-        let lines = reader::read(&name, text).map_err(findings)?;
-        let file = toml::from_str::<file::File>(text)
-            .map_err(|error| findings(vec![reader::unsuitable(&name, text, &error)]))?;
-        values::checked(file, lines, folder).map_err(findings)
+        let Read { lines, findings: mut found, table } = reader::read(&name, text).map_err(findings)?;
+        match table.try_into::<file::File>() {
+            Ok(file) => values::checked(file, lines, &folder, scope, found).map_err(findings),
+            Err(error) => {
+                found.push(reader::unsuitable(&name, text, &error));
+                Err(findings(found))
+            }
+        }
     }
 
     /// The key as the thing of a finding, with the name and line of the file: `JOB.toml:7: cluster.region`.
@@ -207,8 +225,26 @@ impl Job {
 
     /// The cluster of a job for EMR.
     pub fn cluster(&self) -> Result<&Cluster, Error> {
-        self.cluster.as_ref().ok_or_else(|| Error::NoTable { thing: self.thing("cluster") })
+        self.cluster.as_ref().ok_or_else(|| Error::NoTable {
+            thing: self.thing("cluster"),
+            remedy: "so there is nothing to plan or to run on EMR; run the job with --runner local or --runner hadoop, or add the table",
+        })
     }
+}
+
+/// What a job file is read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// A job on EMR: the table `cluster` must be complete.
+    Emr,
+    /// Another runner: the table `cluster` may be incomplete.
+    NoCluster,
+}
+
+/// The absolute folder of a job file. Links and `..` are resolved if the folder exists.
+fn folder_of(job: &Path) -> PathBuf {
+    let folder = program::place::folder_of(job);
+    fs::canonicalize(folder).or_else(|_| std::path::absolute(folder)).unwrap_or_else(|_| folder.to_owned())
 }
 
 #[cfg(test)]

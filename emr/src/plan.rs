@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use crate::Error;
 use crate::finding::Finding;
+use crate::gpus;
 use crate::job::{Job, JobRecord};
 use price::Estimate;
 use programs::Program;
@@ -57,6 +58,9 @@ impl Plan {
             }
         };
         findings.extend(checks::check(job, cluster, &programs, &requests));
+        // Warnings about machines for training are for those who start them.
+        let training = job.gpus.iter().flat_map(|gpus| gpus::plan(job, gpus).findings);
+        findings.extend(training.filter(Finding::is_error));
         let digests: BTreeMap<_, _> =
             programs.iter().map(|program| (program.name.clone(), program.sha256.clone())).collect();
         Ok(Self {

@@ -40,7 +40,10 @@ pub struct Arguments {
 /// Prints the commands. With errors nothing is printed to standard output, except with `--json`.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
     let job = Job::read(&arguments.job)?;
-    let gpus = job.gpus.as_ref().ok_or_else(|| Error::NoTable { thing: job.thing("gpus") })?;
+    let gpus = job.gpus.as_ref().ok_or_else(|| Error::NoTable {
+        thing: job.thing("gpus"),
+        remedy: "so there are no machines to plan; add the table",
+    })?;
     let training = plan(&job, gpus);
     let errors: Vec<_> = training.findings.iter().filter(|finding| finding.is_error()).cloned().collect();
     let text = match (arguments.json, arguments.user_data) {
@@ -63,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
 fn as_json(training: &Training, is_usable: bool) -> String {
     let mut document = json!(training);
     if let Some(fields) = document.as_object_mut().filter(|_| !is_usable) {
-        fields.retain(|name, _| !["user_data", "start", "train"].contains(&name.as_str()));
+        fields.retain(|name, _| !["user_data", "start", "key", "train"].contains(&name.as_str()));
     }
     format!("{document:#}\n")
 }
@@ -80,11 +83,11 @@ fn as_text(training: &Training) -> String {
         training.user_data,
         training.start
     );
-    if training.machines > 1 {
-        text += "\n# Once: a key for the ranks, in the folder that SENTIMILL_KEY_FILE names below; and on each machine the private\n\
-                 # address of the first one:\n\n\
-                 (umask 077; head -c 32 /dev/urandom | base64 >ranks.key)\n\
-                 export FIRST=10.0.0.1\n";
+    if let Some(key) = &training.key {
+        text += &format!(
+            "\n# On machine 0, once: a key for the ranks. All machines read it at this path:\n\n{key}\n\n\
+             # On each machine: the private address of machine 0:\n\nexport FIRST=10.0.0.1\n"
+        );
     }
     for (rank, line) in training.train.iter().enumerate() {
         text += &format!("\n# On machine {rank}:\n\n{line}\n");

@@ -127,7 +127,11 @@ fn each_machine_has_its_rank_and_one_machine_needs_no_rendezvous() {
             "{line}"
         );
     }
-    assert!(two.findings[0].to_string().contains("copy ranks.key"), "{:?}", two.findings);
+    assert!(
+        two.findings[0].to_string().contains("copy /opt/sentimill/ranks.key to all machines"),
+        "{:?}",
+        two.findings
+    );
     let one = training(&example_with("machines = 2", "machines = 1"));
     assert!(one.train[0].contains("trainer launch --nproc 4 -- fit"), "{}", one.train[0]);
     assert!(!one.train[0].contains("rdzv") && one.findings.is_empty());

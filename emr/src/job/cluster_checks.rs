@@ -39,6 +39,13 @@ pub fn check(cluster: &Cluster, lines: &Lines) -> Vec<Finding> {
     checks.findings
 }
 
+/// The findings of a cluster that matter to every runner: its region is that of the buckets.
+pub fn check_region(cluster: &Cluster, lines: &Lines) -> Vec<Finding> {
+    let mut checks = Checks { lines, findings: Vec::new() };
+    checks.form_of_region(cluster);
+    checks.findings
+}
+
 /// All findings of the prices.
 pub fn check_prices(prices: &Prices, lines: &Lines) -> Vec<Finding> {
     let mut checks = Checks { lines, findings: Vec::new() };
@@ -79,6 +86,11 @@ impl Checks<'_> {
         self.require(!region.is_empty(), "cluster.region", || {
             ("no region".to_owned(), "a region such as eu-central-1".to_owned())
         });
+        self.form_of_region(cluster);
+    }
+
+    fn form_of_region(&mut self, cluster: &Cluster) {
+        let region = &cluster.region;
         self.require(region.is_empty() || has_form_of_region(region), "cluster.region", || {
             (format!("{region:?}"), "a region such as eu-central-1".to_owned())
         });

@@ -50,8 +50,28 @@ pub fn flags(table: &BTreeMap<String, Value>, others: &[&str]) -> Vec<String> {
     of_programs.flat_map(flag).collect()
 }
 
-/// Parses flags as the programs do. The error has the key, if the parser names one, and the parser's message.
-pub fn parse<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, (Option<String>, String)> {
+/// The key, if the parser names one, and the parser's message.
+pub type Refused = (Option<String>, String);
+
+/// Parses the flags of a table as the programs do. The error has all values that are refused by themselves. Without such a
+/// value, it has the message about all flags, such as a conflict.
+pub fn parse_table<F: CommandFactory + FromArgMatches>(
+    table: &BTreeMap<String, Value>,
+    others: &[&str],
+) -> Result<F, Vec<Refused>> {
+    parse_any(&flags(table, others)).map_err(|(_, refused)| {
+        let alone = |(name, value): (&String, &Value)| {
+            let flags = flags(&BTreeMap::from([(name.clone(), value.clone())]), others);
+            let (kind, refused) = parse_any::<F>(&flags).err()?;
+            matches!(kind, ErrorKind::ValueValidation | ErrorKind::InvalidValue).then_some(refused)
+        };
+        let each: Vec<_> = table.iter().filter_map(alone).collect();
+        if each.is_empty() { vec![refused] } else { each }
+    })
+}
+
+/// Parses flags as the programs do.
+fn parse_any<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, (ErrorKind, Refused)> {
     let mut command = F::command().mut_args(|arg| {
         let takes_values = arg.get_action().takes_values();
         if takes_values { arg.allow_hyphen_values(true) } else { arg }
@@ -59,12 +79,12 @@ pub fn parse<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, 
     let parsed = command.try_get_matches_from_mut(flags).and_then(|matches| F::from_arg_matches(&matches));
     parsed.map_err(|error| {
         debug_assert!(error.kind() != ErrorKind::DisplayHelp, "the help flag is disabled");
-        refused(&refusal(&error.format(&mut command).render().to_string()))
+        (error.kind(), refused(&refusal(&error.format(&mut command).render().to_string())))
     })
 }
 
 /// Splits `--preset x: expected …; see --help` into the key and the rest.
-pub fn refused(message: &str) -> (Option<String>, String) {
+pub fn refused(message: &str) -> Refused {
     let message = message.trim_end_matches("; see --help");
     let key = message.split("--").nth(1).map(|rest| {
         rest.chars().take_while(|&c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-').collect()
@@ -77,6 +97,10 @@ mod tests {
     use corpus::format::Format;
 
     use super::*;
+
+    fn parse<F: CommandFactory + FromArgMatches>(flags: &[String]) -> Result<F, Refused> {
+        parse_any(flags).map_err(|(_, refused)| refused)
+    }
 
     fn table(pairs: &[(&str, Value)]) -> BTreeMap<String, Value> {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
@@ -114,6 +138,19 @@ mod tests {
             refused.1
         );
         assert_eq!(refused.0.as_deref(), Some("text-field"));
+    }
+
+    #[test]
+    fn all_wrong_values_of_a_table_are_found() {
+        let table = table(&[
+            ("keep", Value::Text("end".to_owned())),
+            ("max-tokens", Value::Number(-4)),
+            ("positive-from", Value::Number(9)),
+            ("stopwords", Value::Text("none".to_owned())),
+        ]);
+        let refused = parse_table::<RowFlags>(&table, &[]).unwrap_err();
+        let keys: Vec<_> = refused.iter().map(|(key, _)| key.as_deref().unwrap_or_default()).collect();
+        assert_eq!(keys, ["keep", "max-tokens", "positive-from"], "{refused:?}");
     }
 
     #[test]

@@ -6,6 +6,8 @@
 pub enum Kind {
     /// A string.
     Text,
+    /// One of these strings.
+    OneOf(&'static [&'static str]),
     /// A list of strings.
     Texts,
     /// A whole number.
@@ -32,7 +34,7 @@ impl Kind {
     /// The kind in messages and in the documentation.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Text => "text",
+            Self::Text | Self::OneOf(_) => "text",
             Self::Texts => "list of texts",
             Self::Number => "whole number",
             Self::Amount => "number",
@@ -43,6 +45,18 @@ impl Kind {
             Self::Named => "table of tables",
             Self::Table => "table",
             Self::Tables => "list of tables",
+        }
+    }
+}
+
+impl Kind {
+    /// What a message expects.
+    pub fn expected(self) -> String {
+        match self {
+            Self::OneOf([names @ .., last]) => format!("{} or {last}", names.join(", ")),
+            Self::Number => "a whole number of 0 or more".to_owned(),
+            Self::Switch => self.name().to_owned(),
+            _ => format!("a {}", self.name()),
         }
     }
 }
@@ -59,6 +73,23 @@ pub struct Key {
     /// What it sets, with its default.
     pub meaning: &'static str,
 }
+
+impl Key {
+    /// Whether its table must have it, as its meaning states.
+    pub fn is_required(&self) -> bool {
+        self.meaning.ends_with("Required.")
+    }
+
+    /// Whether its value is checked by a program's parser of flags.
+    pub fn is_flag(&self) -> bool {
+        ["input", "rows", "output"].contains(&self.table)
+    }
+}
+
+const ROLES: Kind = Kind::OneOf(&["primary", "core", "task"]);
+const TIMEOUT_ACTIONS: Kind = Kind::OneOf(&["switch-to-on-demand", "terminate-cluster"]);
+const ALLOCATIONS: Kind =
+    Kind::OneOf(&["price-capacity-optimized", "capacity-optimized", "lowest-price", "diversified"]);
 
 const fn key(table: &'static str, name: &'static str, kind: Kind, meaning: &'static str) -> Key {
     Key { table, name, kind, meaning }
@@ -147,7 +178,7 @@ pub const KEYS: &[Key] = &[
     key("cluster", "groups", Kind::Tables, "Instance groups: one primary, at most one core, task groups."),
     key("cluster", "fleets", Kind::Tables, "Instance fleets, in place of groups: at most one per role."),
     key("cluster", "bootstrap", Kind::Tables, "Bootstrap actions, at most 16."),
-    key("cluster.groups", "role", Kind::Text, "primary, core or task. Required."),
+    key("cluster.groups", "role", ROLES, "primary, core or task. Required."),
     key("cluster.groups", "type", Kind::Text, "Instance type, such as m7g.xlarge. Required."),
     key("cluster.groups", "count", Kind::Number, "Number of instances. Default: 1."),
     key(
@@ -157,7 +188,7 @@ pub const KEYS: &[Key] = &[
         "Whether the nodes are spot instances; task groups only. Default: false.",
     ),
     key("cluster.groups", "disk-gib", Kind::Number, "Size of an additional EBS volume per instance."),
-    key("cluster.fleets", "role", Kind::Text, "primary, core or task. Required."),
+    key("cluster.fleets", "role", ROLES, "primary, core or task. Required."),
     key(
         "cluster.fleets",
         "types",
@@ -181,13 +212,13 @@ pub const KEYS: &[Key] = &[
     key(
         "cluster.fleets",
         "spot-timeout-action",
-        Kind::Text,
+        TIMEOUT_ACTIONS,
         "switch-to-on-demand or terminate-cluster. Default: switch-to-on-demand.",
     ),
     key(
         "cluster.fleets",
         "spot-allocation",
-        Kind::Text,
+        ALLOCATIONS,
         "price-capacity-optimized, capacity-optimized, lowest-price or diversified. Default: price-capacity-optimized.",
     ),
     key("cluster.bootstrap", "name", Kind::Text, "Name of the action. Required."),

@@ -46,6 +46,34 @@ impl Place {
         }
     }
 
+    /// Whether the names show that this is the other place.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self == other || self.contains(other) && other.contains(self)
+    }
+
+    /// Whether the names show that this folder contains the other place, or is it. Patterns, and URLs of web servers,
+    /// do not show it.
+    pub fn contains(&self, other: &Self) -> bool {
+        let is_pattern = |url: &str| url.contains(['*', '?', '[', '{', '\\']);
+        match (self, other) {
+            (Self::S3 { bucket, key }, Self::S3 { bucket: bucket_of_other, key: key_of_other }) => {
+                bucket == bucket_of_other && is_prefix(key, key_of_other)
+            }
+            (Self::Local(folder), Self::Local(path)) => path.starts_with(folder),
+            (Self::Url(folder), Self::Url(url)) if !is_pattern(folder) && !is_pattern(url) => {
+                let parts = |url: &str| {
+                    let (authority, path) = url.strip_prefix("hdfs://")?.split_once('/')?;
+                    Some((authority.to_owned(), path.to_owned()))
+                };
+                let (folder, url) = (parts(folder), parts(url));
+                folder.zip(url).is_some_and(|((host, folder), (host_of_url, path))| {
+                    host == host_of_url && is_prefix(&folder, &path)
+                })
+            }
+            _ => false,
+        }
+    }
+
     /// Bucket and key of a place in S3.
     pub fn s3(&self) -> Option<(&str, &str)> {
         match self {
@@ -92,6 +120,30 @@ impl fmt::Display for Place {
             Self::Url(url) => out.write_str(url),
         }
     }
+}
+
+/// The places whose names show that an earlier or later one has the same reviews.
+pub fn named_twice(places: &[Place]) -> Vec<String> {
+    let end = "and its reviews would count twice";
+    let inner = |(n, place): (usize, &Place)| {
+        let is_twice = places[..n].iter().any(|other| place.is_same(other));
+        let folder = || places.iter().find(|folder| !folder.is_same(place) && folder.contains(place));
+        match is_twice {
+            true => Some(format!("\"{place}\" is named twice, {end}")),
+            false => folder().map(|folder| format!("\"{place}\" is in \"{folder}\", {end}")),
+        }
+    };
+    places.iter().enumerate().filter_map(inner).collect()
+}
+
+/// Whether the first segments of a path are those of the folder. Empty segments do not count.
+fn is_prefix(folder: &str, path: &str) -> bool {
+    let mut of_path = segments(path);
+    segments(folder).all(|segment| of_path.next() == Some(segment))
+}
+
+fn segments(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter(|segment| !segment.is_empty())
 }
 
 fn in_bucket(text: &str, rest: &str) -> Result<Place, (String, &'static str)> {

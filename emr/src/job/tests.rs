@@ -15,7 +15,9 @@ fn job(text: &str) -> Job {
 /// The findings of a job file.
 fn refused(text: &str) -> Vec<String> {
     match Job::parse(Path::new("/jobs/JOB.toml"), text) {
-        Err(Error::BadJob { findings, .. }) => findings.iter().map(ToString::to_string).collect(),
+        Err(Error::BadJob { findings, .. }) => {
+            findings.iter().map(|finding| finding.to_string().replace("/jobs/JOB.toml", "JOB.toml")).collect()
+        }
         other => panic!("accepted: {other:?}"),
     }
 }
@@ -74,6 +76,61 @@ fn relative_paths_are_relative_to_the_job_file() {
 }
 
 #[test]
+fn a_job_file_that_is_named_relatively_has_absolute_paths_and_the_same_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let absolute = folder.path().canonicalize().unwrap();
+    let up: std::path::PathBuf = std::env::current_dir().unwrap().iter().skip(1).map(|_| "..").collect();
+    let relative_folder = up.join(absolute.strip_prefix("/").unwrap());
+    std::fs::write(absolute.join("words.txt"), "the\n").unwrap();
+    let text = format!("programs = \"bin\"\n{SMALL}[rows]\nstopwords = \"words.txt\"\n");
+    std::fs::write(absolute.join("JOB.toml"), text).unwrap();
+    let relative = Job::read(&relative_folder.join("JOB.toml")).unwrap();
+    assert_eq!(relative.run.local(), Some(absolute.join("run").as_path()));
+    assert_eq!(relative.dataset.local(), Some(absolute.join("reviews.h5").as_path()));
+    assert_eq!(relative.input.places[0].local(), Some(absolute.join("reviews.json").as_path()));
+    assert_eq!(relative.rows.stop_words, Some(absolute.join("words.txt")));
+    assert_eq!(relative.programs, absolute.join("bin"));
+    let record = relative.record(&BTreeMap::new());
+    let name = absolute.file_name().unwrap();
+    for other in [absolute.join("JOB.toml"), absolute.join("..").join(name).join("JOB.toml")] {
+        assert_eq!(Job::read(&other).unwrap().record(&BTreeMap::new()), record, "{}", other.display());
+    }
+}
+
+#[test]
+fn reviews_that_are_named_twice_are_refused_where_the_names_show_it() {
+    for (places, expected) in [
+        (r#""s3://bucket/a/", "s3://bucket/a""#, r#""s3://bucket/a" is named twice"#),
+        (r#""s3://bucket/a/b.json", "s3://bucket/a/""#, r#""s3://bucket/a/b.json" is in "s3://bucket/a""#),
+        (r#""s3://bucket", "s3://bucket/a""#, r#""s3://bucket/a" is in "s3://bucket/""#),
+        (r#""hdfs:///a/", "hdfs:///a/b.json.gz""#, r#""hdfs:///a/b.json.gz" is in "hdfs:///a/""#),
+        (r#""hdfs:///", "hdfs:///a""#, r#""hdfs:///a" is in "hdfs:///""#),
+        (r#""hdfs:///a//b", "hdfs:///a/b/""#, r#""hdfs:///a/b/" is named twice"#),
+        (r#""a.json", "./a.json""#, r#""/jobs/./a.json" is named twice"#),
+        (r#""/data", "file:///data/a.json""#, r#""/data/a.json" is in "/data""#),
+        (r#""https://host/a", "https://host/a""#, r#""https://host/a" is named twice"#),
+        (r#""hdfs:///a/*", "hdfs:///a/*""#, r#""hdfs:///a/*" is named twice"#),
+    ] {
+        let found = refused(&SMALL.replace("\"reviews.json\"", places));
+        let expected =
+            format!("JOB.toml:5: input.places: {expected}, and its reviews would count twice; name it once");
+        assert_eq!(found, [expected], "{places}");
+    }
+    for places in [
+        r#""s3://bucket/a", "s3://bucket/ab", "s3://other/a""#,
+        r#""hdfs:///a/b", "hdfs:///a/bc", "hdfs://host/a/b/c""#,
+        r#""hdfs:///a/*", "hdfs:///a/b""#,
+        r#""https://host/a", "https://host/a/b""#,
+        r#""a", "ab""#,
+    ] {
+        assert_eq!(
+            job(&SMALL.replace("\"reviews.json\"", places)).input.places.len(),
+            places.split(',').count()
+        );
+    }
+}
+
+#[test]
 fn all_wrong_values_are_found_with_their_lines() {
     let text = "name = \"a|b\"\nrun = \"s3://bucket\"\ndataset = \"s3://bucket/folder/\"\ns3 = \"secret=x\"\n[input]\nplaces = []\n\
                 preset = \"yelpp\"\n[rows]\npositive-from = 9\nstopwords = \"missing.txt\"\n[hadoop]\nreducers = 0\n\
@@ -98,6 +155,30 @@ fn all_wrong_values_are_found_with_their_lines() {
         stop_words[0].starts_with("JOB.toml:7: rows.stopwords: stopwords /jobs/missing.txt: "),
         "{stop_words:?}"
     );
+}
+
+#[test]
+fn unknown_keys_and_wrong_values_are_found_together_in_the_order_of_the_lines() {
+    let text = "run = \"s3://bucket\"\ndataset = \"x.h5\"\n[rows]\nmax-token = 1\nkeep = \"end\"\n[input]\nplaces = [\"x\"]\n\
+                bytes = \"90 gigs\"\n[cluster]\nregoin = \"eu-west-1\"\n[[cluster.groups]]\nrole = \"worker\"\ntype = \"m6i.xlarge\"\n\
+                [[cluster.groups]]\nrole = \"core\"\ntype = \"m6i.xlarge\"\ncount = 0\n";
+    let found = refused(text);
+    for (n, start) in [
+        "JOB.toml: name: no such key, expected 1 to 200 characters",
+        "JOB.toml:1: run: ",
+        "JOB.toml:4: rows.max-token: unknown key",
+        "JOB.toml:5: rows.keep: ",
+        "JOB.toml:8: input.bytes: ",
+        "JOB.toml:10: cluster.regoin: unknown key",
+        "JOB.toml:12: cluster.groups[0].role: \"worker\", expected primary, core or task",
+        "JOB.toml:17: cluster.groups[1].count: 0 core nodes",
+    ]
+    .iter()
+    .enumerate()
+    {
+        assert!(found[n].starts_with(start), "{start}: {found:#?}");
+    }
+    assert_eq!(found.len(), 8, "{found:#?}");
 }
 
 #[test]
@@ -136,6 +217,23 @@ fn a_cluster_that_emr_would_refuse_or_that_loses_data_is_refused() {
     let action = "[[cluster.bootstrap]]\nname = \"x\"\nscript = \"s3://bucket/x.sh\"\n".repeat(16);
     let found = refused(&format!("{EXAMPLE}\n{action}"));
     assert!(found[0].contains("17 bootstrap actions, expected at most 16"), "{found:?}");
+}
+
+#[test]
+fn runners_without_emr_accept_an_incomplete_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("JOB.toml");
+    for cluster in ["keep = true\n", "[[cluster.groups]]\nrole = \"core\"\n"] {
+        std::fs::write(&path, format!("{SMALL}[cluster]\n{cluster}")).unwrap();
+        assert!(Job::read_without_cluster(&path).is_ok(), "{cluster}");
+        assert!(Job::read(&path).is_err(), "{cluster}");
+    }
+    for wrong in
+        ["regoin = \"eu-west-1\"\n", "region = \"Europe\"\n", "[[cluster.groups]]\nrole = \"worker\"\n"]
+    {
+        std::fs::write(&path, format!("{SMALL}[cluster]\n{wrong}")).unwrap();
+        assert!(Job::read_without_cluster(&path).is_err(), "{wrong}");
+    }
 }
 
 #[test]
@@ -178,12 +276,8 @@ fn every_key_of_the_list_is_a_field_of_the_file() {
         |key: &keys::Key| !matches!(key.table, "input" | "rows" | "output") && !key.table.is_empty();
     for key in keys::KEYS.iter().filter(|key| optional(key)) {
         let value = match key.kind {
-            keys::Kind::Text | keys::Kind::NumberOrText => match key.name {
-                "role" => "\"core\"",
-                "spot-timeout-action" => "\"switch-to-on-demand\"",
-                "spot-allocation" => "\"diversified\"",
-                _ => "\"x\"",
-            },
+            keys::Kind::Text | keys::Kind::NumberOrText => "\"x\"",
+            keys::Kind::OneOf(names) => &format!("{:?}", names[names.len() - 1]),
             keys::Kind::Texts => "[\"x\"]",
             keys::Kind::Number => "1",
             keys::Kind::Amount => "1.5",
@@ -212,7 +306,8 @@ fn every_key_of_the_list_is_a_field_of_the_file() {
         };
         let text = format!("{table}\n{} = {value}\n{others}", key.name);
         toml::from_str::<file::File>(&text).unwrap_or_else(|error| panic!("{text}{error}"));
-        reader::read("JOB.toml", &text).unwrap_or_else(|found| panic!("{text}{found:?}"));
+        let read = reader::read("JOB.toml", &text).unwrap_or_else(|found| panic!("{text}{found:?}"));
+        assert!(read.findings.is_empty(), "{text}{:?}", read.findings);
     }
     let names: BTreeSet<_> = keys::KEYS.iter().map(|key| (key.table, key.name)).collect();
     assert_eq!(names.len(), keys::KEYS.len(), "a key is listed twice");

@@ -10,9 +10,9 @@ use store::S3Options;
 
 use super::cluster_checks::has_form_of_region;
 use super::file::{self, File, Value};
-use super::flags::{InputFlags, OutputFlags, RowFlags, flags, parse, refused};
-use super::reader::Lines;
-use super::{Gpus, Hadoop, Input, Job, Output, Place, Rows, Shared, cluster_checks};
+use super::flags::{InputFlags, OutputFlags, Refused, RowFlags, flags, parse_table, refused};
+use super::reader::{self, Lines};
+use super::{Gpus, Hadoop, Input, Job, Output, Place, Rows, Scope, Shared, cluster_checks, place};
 use crate::finding::Finding;
 
 const REDUCERS: u32 = 16;
@@ -39,8 +39,14 @@ const STREAM_SETTING: &str = "stream.jobconf.truncate.limit";
 const SECRET_PARTS: [&str; 5] =
     ["secret", "password", "access.key", "session.token", "credential.provider.password"];
 
-/// Checks all values.
-pub fn checked(file: File, lines: Lines, folder: &Path) -> Result<Job, Vec<Finding>> {
+/// Checks all values. `of_reader` are the findings about keys and kinds.
+pub fn checked(
+    file: File,
+    lines: Lines,
+    folder: &Path,
+    scope: Scope,
+    mut of_reader: Vec<Finding>,
+) -> Result<Job, Vec<Finding>> {
     let mut values = Values { lines: &lines, folder, findings: Vec::new() };
     let name = values.name(file.name.as_deref());
     let run = values.run(file.run.as_deref());
@@ -54,11 +60,16 @@ pub fn checked(file: File, lines: Lines, folder: &Path) -> Result<Job, Vec<Findi
     let hadoop = values.hadoop(&file.hadoop);
     let region = file.cluster.as_ref().map(|cluster| cluster.region.as_str());
     let gpus = file.gpus.and_then(|gpus| values.gpus(gpus, region));
-    if let Some(cluster) = &file.cluster {
-        values.findings.extend(cluster_checks::check(cluster, &lines));
+    match (&file.cluster, scope) {
+        (Some(cluster), Scope::Emr) => values.findings.extend(cluster_checks::check(cluster, &lines)),
+        (Some(cluster), Scope::NoCluster) => {
+            values.findings.extend(cluster_checks::check_region(cluster, &lines));
+            of_reader.retain(|finding| finding.found != reader::NO_SUCH_KEY);
+        }
+        (None, _) => {}
     }
     values.findings.extend(cluster_checks::check_prices(&file.prices, &lines));
-    let findings = values.findings;
+    let findings = lines.settled(of_reader, values.findings);
     match (run, dataset) {
         (Some(run), Some(dataset)) if findings.is_empty() => Ok(Job {
             name,
@@ -93,21 +104,21 @@ impl Values<'_> {
     }
 
     fn name(&mut self, name: Option<&str>) -> String {
-        let name = name.unwrap_or_default();
+        let expected = "1 to 200 characters, without <>$|` quotes and backslashes";
+        let Some(name) = name else {
+            self.refuse("name", reader::NO_SUCH_KEY, expected);
+            return String::new();
+        };
         let is_refused = |c: char| c.is_control() || NAME_REFUSED.contains(c);
         if !(1..=NAME_CHARS_MAX).contains(&name.chars().count()) || name.contains(is_refused) {
-            self.refuse(
-                "name",
-                format!("{name:?}"),
-                "1 to 200 characters, without <>$|` quotes and backslashes",
-            );
+            self.refuse("name", format!("{name:?}"), expected);
         }
         name.to_owned()
     }
 
     fn place(&mut self, key: &str, text: Option<&str>) -> Option<Place> {
         let Some(text) = text else {
-            self.refuse(key, "no such key", "a path or an s3:// URL");
+            self.refuse(key, reader::NO_SUCH_KEY, "a path or an s3:// URL");
             return None;
         };
         Place::parse(text, self.folder).map_err(|(found, expected)| self.refuse(key, found, expected)).ok()
@@ -185,13 +196,15 @@ impl Values<'_> {
     /// The flags of a table, checked by the parser of the programs.
     fn flags<F: clap::CommandFactory + clap::FromArgMatches>(
         &mut self,
-        table: &str,
-        flags: &[String],
+        name: &str,
+        table: &BTreeMap<String, Value>,
+        others: &[&str],
     ) -> Option<F> {
-        parse::<F>(flags).map_err(|refused| self.refuse_flag(table, refused)).ok()
+        let parsed = parse_table::<F>(table, others);
+        parsed.map_err(|all| all.into_iter().for_each(|refused| self.refuse_flag(name, refused))).ok()
     }
 
-    fn refuse_flag(&mut self, table: &str, (key, message): (Option<String>, String)) {
+    fn refuse_flag(&mut self, table: &str, (key, message): Refused) {
         let path = key.map(|key| format!("{table}.{key}")).filter(|path| self.lines.has(path));
         let thing = self.lines.thing(path.as_deref().unwrap_or(table));
         self.findings.push(Finding::error(thing, message, ""));
@@ -205,7 +218,11 @@ impl Values<'_> {
                 &[]
             }
         };
-        let places = texts.iter().filter_map(|text| self.place("input.places", Some(text))).collect();
+        let places: Vec<_> = texts.iter().filter_map(|text| self.place("input.places", Some(text))).collect();
+        for twice in place::named_twice(&places) {
+            let finding = Finding::error(self.lines.thing("input.places"), twice, "");
+            self.findings.push(finding.remedy("name it once"));
+        }
         let bytes = table.get("bytes").and_then(|size| {
             parse_size(&size.text()).map_err(|error| self.refuse("input.bytes", error, "")).ok()
         });
@@ -214,7 +231,7 @@ impl Values<'_> {
             .filter(|(name, _)| !["line-bytes-max", "bad-lines-max"].contains(&name.as_str()))
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
-        if let Some(parsed) = self.flags::<InputFlags>("input", &flags(table, &["places", "bytes"]))
+        if let Some(parsed) = self.flags::<InputFlags>("input", table, &["places", "bytes"])
             && let Err((_, message)) = parsed.format.format()
         {
             self.refuse_flag("input", refused(&message));
@@ -238,7 +255,7 @@ impl Values<'_> {
         if let Some(path) = &stop_words {
             table.insert("stopwords".to_owned(), Value::Text(path.display().to_string()));
         }
-        if let Some(parsed) = self.flags::<RowFlags>("rows", &flags(&table, &[]))
+        if let Some(parsed) = self.flags::<RowFlags>("rows", &table, &[])
             // A list in S3 is not read, because a plan sends nothing.
             && let Err((_, message)) = parsed.rows.settings(&|_| Ok(Vec::new()))
         {
@@ -249,7 +266,7 @@ impl Values<'_> {
     }
 
     fn output(&mut self, table: &BTreeMap<String, Value>) -> Output {
-        self.flags::<OutputFlags>("output", &flags(table, &[]));
+        self.flags::<OutputFlags>("output", table, &[]);
         let mut dataset = |name: &str| {
             let text = table.get(name).map(Value::text)?;
             self.writable(&format!("output.{name}"), Some(&text))
@@ -356,7 +373,7 @@ impl Values<'_> {
     fn required(&mut self, key: &str, value: Option<String>, expected: &str) -> Option<String> {
         let value = value.filter(|value| !value.is_empty());
         if value.is_none() {
-            self.refuse(key, "no such key", expected);
+            self.refuse(key, reader::NO_SUCH_KEY, expected);
         }
         value
     }

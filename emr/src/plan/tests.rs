@@ -158,6 +158,7 @@ fn wrong_jobs_are_refused_before_any_request() {
         ("release = \"emr-7.14.0\"", "release = \"emr-6.0.1\"", "cluster.release: emr-6.0.1 is too old"),
         ("release = \"emr-7.14.0\"", "release = \"7\"", "cluster.release: \"7\", expected a release"),
         ("\"m6i.xlarge\"", "\"p3.2xlarge\"", "cluster.groups[0].type: p3.2xlarge has GPUs that CUDA 13 no longer supports"),
+        ("\"g6.12xlarge\"", "\"p3.2xlarge\"", "gpus.type: p3.2xlarge has NVIDIA V100 GPUs with compute capability 7.0"),
         ("\"m6i.xlarge\"", "\"t3.xlarge\"", "cluster.groups[0].type: t3.xlarge is burstable; EMR does not have it"),
         ("\"m6i.xlarge\"", "\"m6i.5xlarge\"", "cluster.groups[0].type: m6i has no such size, expected one of xlarge, 2xlarge"),
         ("\"m6i.xlarge\"", "\"m7g.xlarge\"", "cluster.groups[0].type: m7g.xlarge has aarch64 processors, expected x86_64"),
@@ -175,6 +176,7 @@ fn what_may_be_newer_than_the_lists_is_a_warning() {
     #[rustfmt::skip]
     let cases = [
         ("region = \"eu-central-1\"", "region = \"eu-central-9\"", "cluster.region: eu-central-9 is not in the list"),
+        ("region = \"eu-central-1\"", "region = \"eu-centrl-1\"", "; the nearest name is eu-central-1; check the spelling"),
         ("release = \"emr-7.14.0\"", "release = \"emr-7.20.0\"", "cluster.release: emr-7.20.0 is newer than the list"),
         ("\"m6i.xlarge\"", "\"m99i.xlarge\"", "cluster.groups[0].type: m99i.xlarge is not in the list"),
         ("keep = false", "keep = true", "cluster.keep: the cluster waits for 900 s after the job"),
@@ -222,9 +224,14 @@ fn programs_that_the_nodes_cannot_run_are_refused() {
 
     fs::write(mixed.path().join("reducer"), "#!/bin/sh\n").unwrap();
     fs::remove_file(mixed.path().join("mapper")).unwrap();
+    fs::write(mixed.path().join("combiner"), "").unwrap();
     let plan = Plan::of(&job(EXAMPLE, mixed.path()), None).unwrap();
     let found = self::found(&plan);
     assert!(found.iter().any(|found| found.contains("/reducer: not a 64-bit ELF file")), "{found:?}");
+    assert!(
+        found.iter().any(|found| found.contains("/combiner: an empty file, expected a program")),
+        "{found:?}"
+    );
     assert!(
         found.iter().any(|found| found.contains("/mapper: no such file, expected the program mapper")),
         "{found:?}"
@@ -252,5 +259,7 @@ fn a_job_without_a_cluster_cannot_be_planned() {
     let small = "name = \"x\"\nrun = \"run\"\ndataset = \"x.h5\"\n[input]\nplaces = [\"x\"]\n";
     let folder = programs(X86_64);
     let error = Plan::of(&job(small, folder.path()), None).unwrap_err().to_string();
-    assert!(error.starts_with("JOB.toml: cluster: no such table"), "{error}");
+    let expected = "/jobs/JOB.toml: cluster: no such table, so there is nothing to plan or to run on EMR; run the job with \
+                    --runner local or --runner hadoop, or add the table; emr plan --example prints one";
+    assert_eq!(error, expected);
 }
