@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use emr::arguments::Arguments;
 use program::exit::{Exit, chain, notice, usage};
 
@@ -11,6 +12,11 @@ fn main() -> ExitCode {
     }
     let arguments = match arguments::parse::<Arguments>(option_env!("SENTIMILL_COMMIT"), &[]) {
         Ok(arguments) => arguments,
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // Without a command, the help is the message. If nobody reads it, the exit code still reports the error.
+            let _ = error.print();
+            return Exit::Usage.into();
+        }
         Err(error) => return usage("emr", &error.render(), error.use_stderr()),
     };
     match arguments.command.run() {

@@ -15,6 +15,9 @@ use crate::job::Place;
 /// Maximum size of a manifest. That of 10,000 shards has some 5 MB.
 const MANIFEST_BYTES_MAX: u64 = 64 << 20;
 
+/// The name of the run in a manifest of `sentimill`.
+pub const NO_RUN: &str = "sentimill";
+
 /// What a manifest states about a dataset, without the list of its shards.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Manifest {
@@ -59,8 +62,8 @@ pub struct Digests {
 pub struct Made {
     /// The URL or path of the dataset.
     pub dataset: String,
-    /// The run from which it was made.
-    pub run: String,
+    /// The run from which it was made; `None` if `sentimill` made it without a run.
+    pub run: Option<String>,
     /// Size in bytes.
     pub bytes: u64,
     /// SHA-256 of its bytes.
@@ -92,7 +95,7 @@ impl Made {
         let manifest: Manifest =
             serde_json::from_slice(&bytes).map_err(|_| Error::BadManifest { place: place.to_string() })?;
         let Manifest { seal, bytes, sha256, rows, left_out, digests } = manifest;
-        let (dataset, run) = (dataset.to_string(), seal.run);
+        let (dataset, run) = (dataset.to_string(), Some(seal.run).filter(|run| run != NO_RUN));
         Ok(Some(Self { dataset, run, bytes, sha256, rows, digests, ledger: seal.ledger, left_out }))
     }
 

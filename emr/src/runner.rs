@@ -26,6 +26,17 @@ pub enum Runner {
     Local,
 }
 
+impl Runner {
+    /// The name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Emr => "emr",
+            Self::Hadoop => "hadoop",
+            Self::Local => "local",
+        }
+    }
+}
+
 /// Why a runner failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -51,12 +62,14 @@ pub enum Error {
         exit: Exit,
     },
     /// A Hadoop job failed.
-    #[error("the Hadoop job failed: {found}; {remedy}")]
+    #[error("the Hadoop job failed: {found}; {}", logs_of(kept.as_deref(), application.as_deref()))]
     HadoopJob {
         /// The last message of the job client.
         found: String,
-        /// How to see the logs.
-        remedy: String,
+        /// The output of the job client, if it was kept.
+        kept: Option<String>,
+        /// The application of YARN, if it was started.
+        application: Option<String>,
         /// The exit code of the program that failed, else 70.
         exit: Exit,
     },
@@ -74,6 +87,14 @@ pub enum Error {
         runner: &'static str,
         /// What to do.
         remedy: &'static str,
+    },
+    /// Only EMR runs a job without a command that waits for it.
+    #[error(
+        "--detach: a job with --runner {runner} ends with its command, expected --runner emr; remove --detach"
+    )]
+    NoDetach {
+        /// The runner.
+        runner: &'static str,
     },
     /// A local runner cannot share a run with a file in its place.
     #[error(
@@ -128,10 +149,20 @@ impl Error {
             Self::NotStarted { .. } | Self::Impossible { .. } => Exit::Settings,
             Self::Failed { exit, .. } | Self::HadoopJob { exit, .. } => *exit,
             Self::Log(_) => Exit::Io,
-            Self::OtherDataset { .. } => Exit::Usage,
+            Self::OtherDataset { .. } | Self::NoDetach { .. } => Exit::Usage,
             Self::NoDataset { .. } | Self::DamagedProgram { .. } => Exit::MissingInput,
             Self::ChangedProgram { .. } | Self::Interrupted { .. } => Exit::TryAgain,
         }
+    }
+}
+
+/// The commands that show why a Hadoop job failed.
+fn logs_of(kept: Option<&str>, application: Option<&str>) -> String {
+    let diagnose = kept.map(|kept| format!("emr diagnose {kept} shows the cause"));
+    let yarn = application.map(|id| format!("yarn logs -applicationId {id} shows the logs of its tasks"));
+    match diagnose.into_iter().chain(yarn).collect::<Vec<_>>() {
+        ways if ways.is_empty() => "the output of the job client shows the cause".to_owned(),
+        ways => ways.join(", "),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::job::Job;
 use crate::online;
 use crate::plan::{Plan, programs};
-use crate::result::Made;
+use crate::result::{Made, NO_RUN};
 use crate::runner::emr::Submitter;
 use crate::runner::{self, Runner};
 use crate::submission;
@@ -64,7 +64,13 @@ struct Document {
 
 /// Runs the job.
 pub fn run(arguments: &Arguments) -> Result<(), Error> {
-    let job = Job::read(&arguments.job)?;
+    if arguments.detach && arguments.runner != Runner::Emr {
+        return Err(runner::Error::NoDetach { runner: arguments.runner.name() }.into());
+    }
+    let job = match arguments.runner {
+        Runner::Emr => Job::read(&arguments.job)?,
+        Runner::Hadoop | Runner::Local => Job::read_without_cluster(&arguments.job)?,
+    };
     let options = job.bucket_options();
     match arguments.runner {
         Runner::Emr => on_emr(arguments, &job, &options),
@@ -167,8 +173,9 @@ fn check<'a>(path: &Path, findings: impl Iterator<Item = &'a crate::finding::Fin
 fn made(job: &Job, options: &S3Options, store: &Store) -> Result<Option<Made>, Error> {
     let made = Made::read(&job.dataset, options)?;
     match made {
-        Some(made) if made.run != store.url() => {
-            let (dataset, found, expected) = (made.dataset, made.run, store.url());
+        Some(made) if made.run.as_ref() != Some(&store.url()) => {
+            let found = made.run.unwrap_or_else(|| NO_RUN.to_owned());
+            let (dataset, expected) = (made.dataset, store.url());
             Err(runner::Error::OtherDataset { dataset, found, expected }.into())
         }
         made => Ok(made),

@@ -2,7 +2,8 @@
 //! machine.
 //!
 //! The output of Hadoop's job client, which has the counters, is kept in the run as `job/hadoop.log`. A repeated
-//! command continues after it: with a log it only merges, with the run's manifest too.
+//! command continues after it: with a log it only merges, with the run's manifest too. The output of a job that failed is
+//! kept as `job/failed-N.log`, and a repeated command starts the next job.
 
 use std::env;
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use program::exit::Exit;
-use store::{Key, ObjectContent, Store};
+use store::{Key, ObjectContent, Put, Store};
 
 use super::{Error, exit_of, program, run, s3_flag};
 use crate::follow::exit_code;
@@ -23,8 +24,10 @@ use crate::plan::{Scheme, streaming};
 
 /// The variable that names the jar of Hadoop Streaming.
 const JAR: &str = "HADOOP_STREAMING_JAR";
-/// The output of the job client, in the run.
+/// The output of the job client of a job that succeeded, in the run.
 const LOG: &str = "job/hadoop.log";
+/// Maximum number of logs of failed jobs in a run.
+const FAILED_MAX: u32 = 1000;
 /// The manifest of a run, which merge writes.
 const SEAL: &str = "manifest.json";
 /// Maximum size of the output of the job client.
@@ -55,7 +58,7 @@ pub fn run_job(
         std::fs::write(&log, kept).map_err(Error::Log)?;
         has_counts = true;
     } else if !is_sealed {
-        submit(job, programs, &log, interrupt, is_quiet)?;
+        submit(job, programs, &log, interrupt, is_quiet).map_err(|error| kept(error, job, store, &log))?;
         store.put_if_absent(&key, ObjectContent::File(&log))?;
         has_counts = true;
         if interrupt.is_set() {
@@ -76,6 +79,22 @@ pub fn run_job(
         merge.arg("--quiet");
     }
     Ok(run(&mut merge)?)
+}
+
+/// Keeps the output of the job client of a failed job in the run, and names it in the error. If the store fails, the
+/// error remains that of the job.
+fn kept(error: Error, job: &Job, store: &Store, log: &Path) -> Error {
+    let Error::HadoopJob { found, application, exit, .. } = error else { return error };
+    let stored = (1..=FAILED_MAX).find_map(|n| {
+        let name = format!("job/failed-{n}.log");
+        match Key::new(&name).and_then(|key| store.put_if_absent(&key, ObjectContent::File(log))) {
+            Ok(Put::Stored(_)) => Some(Some(job.run.join(&name))),
+            Ok(Put::AlreadyThere) => None,
+            Err(_) => Some(None),
+        }
+    });
+    let kept = stored.flatten().map(|place| place.to_string());
+    Error::HadoopJob { found, kept, application, exit }
 }
 
 /// The flags of merge for a run whose manifest has the counts: the limit of bad lines applies to `--counts` only.
@@ -187,14 +206,19 @@ fn failed(log: &str) -> Error {
     let is_cause =
         |line: &&str| line.contains("Error") || line.contains("Exception") || line.contains("ERROR");
     let found = log.lines().rev().find(is_cause).or_else(|| log.lines().last()).unwrap_or("no message");
-    let remedy = match job_id(log) {
-        Some(id) => {
-            format!("yarn logs -applicationId {} shows the logs", id.replacen("job_", "application_", 1))
-        }
-        None => "the output of the job client shows the cause".to_owned(),
+    let application = job_id(log).map(|id| id.replacen("job_", "application_", 1));
+    let exit = match exit_code(log) {
+        Some(code) => exit_of(code),
+        None if has_no_input(log) => Exit::MissingInput,
+        None => Exit::Internal,
     };
-    let exit = exit_code(log).map_or(Exit::Internal, exit_of);
-    Error::HadoopJob { found: found.trim().to_owned(), remedy, exit }
+    Error::HadoopJob { found: found.trim().to_owned(), kept: None, application, exit }
+}
+
+/// Whether Hadoop refused the job because an input does not exist.
+fn has_no_input(log: &str) -> bool {
+    let is_pattern = |line: &str| line.contains("Input Pattern ") && line.contains(" matches 0 files");
+    log.lines().any(|line| line.contains("Input path does not exist: ") || is_pattern(line))
 }
 
 #[cfg(test)]
@@ -225,8 +249,20 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "the Hadoop job failed: ERROR streaming.StreamJob: Job not successful!; \
-             yarn logs -applicationId application_17_0001 shows the logs"
+             yarn logs -applicationId application_17_0001 shows the logs of its tasks"
         );
+    }
+
+    #[test]
+    fn a_job_without_its_input_has_the_exit_code_of_a_missing_input() {
+        for log in [
+            "ERROR streaming.StreamJob: Error Launching job : Input path does not exist: hdfs://host/in/nosuch\n\
+             Streaming Command Failed!\n",
+            "ERROR streaming.StreamJob: Error Launching job : Input Pattern hdfs://host/in/* matches 0 files\n",
+        ] {
+            assert_eq!(failed(log).exit(), Exit::MissingInput, "{log}");
+        }
+        assert_eq!(failed("Streaming Command Failed!\n").exit(), Exit::Internal);
     }
 
     #[test]

@@ -104,6 +104,7 @@ fn the_other_runners_write(world: &World, dataset: &[u8], sha256: &Value) {
     );
     let made = world.emr("run", &job, &["--runner", "local", "--json"]).succeeded();
     assert_eq!(&document(&made)["result"]["sha256"], sha256);
+    assert_eq!(document(&made)["result"]["run"], Value::Null);
     assert!(fs::read(&local).unwrap() == dataset, "local differs from emr");
 
     let job = world.job("hadoop", &[("s3://bucket/datasets/hadoop.h5", "hadoop.h5")]);

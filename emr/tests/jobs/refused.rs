@@ -80,13 +80,19 @@ fn a_job_that_cannot_run_is_refused_before_any_request() {
     assert!(refused.stderr.contains("keep"), "{}", refused.stderr);
     let limited = world.job("limited", &[("[input]", "[input]\nline-bytes-max = 100000")]);
     let refused = world.emr("run", &limited, &["--runner", "local"]).with_code(78);
-    let expected = "emr: limited.toml:6: input.line-bytes-max: 100000 is not possible with --runner local; \
-                    sentimill has a fixed limit; remove the key, or use another runner\n";
+    let expected = format!(
+        "emr: {}:6: input.line-bytes-max: 100000 is not possible with --runner local; \
+         sentimill has a fixed limit; remove the key, or use another runner\n",
+        limited.display()
+    );
     assert_eq!(refused.stderr, expected);
     let table = world.job("table", &[("[input]", "[input]\nformat = \"tsv\"")]);
     let refused = world.emr("run", &table, &["--runner", "hadoop"]).with_code(78);
-    let expected = "emr: table.toml:6: input.format: \"tsv\" is not possible with --runner hadoop; use --runner local, or \
-                    write one JSON object per line\n";
+    let expected = format!(
+        "emr: {}:6: input.format: \"tsv\" is not possible with --runner hadoop; use --runner local, or \
+         write one JSON object per line\n",
+        table.display()
+    );
     assert_eq!(refused.stderr, expected);
     let never = world.job("never", &[]);
     let of_emr = ["RunJobFlow", "AddJobFlowSteps", "ListClusters", "DescribeCluster"];
