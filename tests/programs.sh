@@ -3,7 +3,7 @@
 #
 # usage: tests/programs.sh FOLDER GLIBC PROGRAM...
 #   GLIBC   newest permitted symbol version, such as 2.34; any: only print the version. Programs built for this
-#           machine may require its glibc, and may be a quarter larger
+#           machine may require its glibc, and may be half larger
 set -euo pipefail
 export LC_ALL=C
 
@@ -29,7 +29,7 @@ for name in "$@"; do
     # Hadoop copies mapper and combiner to each machine of a job; the others contain HDF5.
     case $name in mapper | combiner) mib_max=4 ;; *) mib_max=20 ;; esac
     # Programs of the dev profile are less optimised.
-    [ "$glibc_max" != any ] || mib_max=$((mib_max * 5 / 4))
+    [ "$glibc_max" != any ] || mib_max=$((mib_max * 3 / 2))
     glibc=$(readelf --version-info "$program" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
     libraries=$(readelf --dynamic "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 

@@ -203,16 +203,22 @@ fn a_url_is_refused_by_the_mapper_with_the_programs_that_read_it() {
 #[test]
 fn a_limit_of_zero_accepts_no_bad_line() {
     let job = Job::mapped(1);
-    let refusal = "1 of 10 lines are bad (bad_line 1), expected at most 0 of them; print them with mapper --rejects, or raise \
-                   --bad-lines-max";
+    let refusal = |listing: &str| {
+        let found = "1 of 10 lines are bad (bad_line 1), expected at most 0 of them";
+        format!("{found}; {listing}, or raise --bad-lines-max")
+    };
     let input = format!("{REVIEWS}x\n");
     job.refuses(
         || job.program("mapper", &["--bad-lines-max", "0"], &input),
         65,
-        &format!("mapper: {refusal}"),
+        &format!("mapper: {}", refusal("print them with mapper --rejects")),
     );
     let sentimill = ["--input", "-", "--out", "out.h5", "--bad-lines-max", "0"];
-    job.refuses(|| job.program("sentimill", &sentimill, &input), 65, &format!("sentimill: {refusal}"));
+    job.refuses(
+        || job.program("sentimill", &sentimill, &input),
+        65,
+        &format!("sentimill: {}", refusal("write them to a file with --rejects")),
+    );
 }
 
 #[test]

@@ -11,6 +11,13 @@ pub(super) struct Class {
     metrics: OfClass,
 }
 
+impl Class {
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// The classes of a confusion matrix with these names; none if the classes have no names.
 pub(super) fn classes(names: &[String], confusion: &Confusion) -> Vec<Class> {
     let of_classes = names.iter().cloned().zip(confusion.classes());

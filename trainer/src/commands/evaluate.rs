@@ -123,7 +123,7 @@ fn print(evaluated: &Evaluated) -> Result<()> {
 
 /// Prints a table of metrics and their intervals.
 fn print_table(evaluated: &Evaluated) -> Result<()> {
-    let Evaluated { dataset, metrics, trained_on, intervals, probabilities, .. } = evaluated;
+    let Evaluated { dataset, metrics, classes, trained_on, intervals, probabilities, .. } = evaluated;
     let mut lines = vec![format!("{dataset}: {} rows; 95 % confidence intervals", metrics.rows)];
     let mut line = |name: &str, value: Option<f64>, interval: Option<Interval>| {
         let value = value.map_or_else(|| "none".to_owned(), |value| format!("{value:.4}"));
@@ -132,9 +132,13 @@ fn print_table(evaluated: &Evaluated) -> Result<()> {
         lines.push(format!("{name:<18}  {value:>8}  {interval}").trim_end().to_owned());
     };
     line("accuracy", Some(metrics.accuracy), Some(intervals.accuracy));
-    line("F1", Some(metrics.f1), Some(intervals.f1));
-    line("precision", Some(metrics.precision), Some(intervals.precision));
-    line("recall", Some(metrics.recall), Some(intervals.recall));
+    let [f1, precision, recall] = match metrics.confusion.n_classes() {
+        2 => ["F1", "precision", "recall"],
+        _ => ["macro F1", "macro precision", "macro recall"],
+    };
+    line(f1, Some(metrics.f1), Some(intervals.f1));
+    line(precision, Some(metrics.precision), Some(intervals.precision));
+    line(recall, Some(metrics.recall), Some(intervals.recall));
     line("AUC", metrics.auc, intervals.auc);
     line("loss", Some(metrics.loss), Some(intervals.loss));
     if let Some(ProbabilityQuality { quality, uncalibrated }) = probabilities {
@@ -147,12 +151,15 @@ fn print_table(evaluated: &Evaluated) -> Result<()> {
             line("  uncalibrated", Some(before.calibration_error), None);
         }
     }
-    let classes: Vec<String> =
-        (0..metrics.confusion.n_classes()).map(|class| format!("predicted {class}")).collect();
-    lines.push(format!("{:<18}  {}", "", classes.join("  ")));
+    let name = |label: usize| classes.get(label).map_or_else(|| label.to_string(), |of| of.name().to_owned());
+    let heads: Vec<String> =
+        (0..metrics.confusion.n_classes()).map(|class| format!("predicted {}", name(class))).collect();
+    lines.push(format!("{:<18}  {}", "", heads.join("  ")));
     for (label, counts) in metrics.confusion.labels().enumerate() {
-        let counts: Vec<String> = counts.iter().map(|count| format!("{count:>11}")).collect();
-        lines.push(format!("{:<18}  {}", format!("label {label}"), counts.join("  ")));
+        let counts = counts.iter().zip(&heads);
+        let counts: Vec<String> =
+            counts.map(|(count, head)| format!("{count:>width$}", width = head.chars().count())).collect();
+        lines.push(format!("{:<18}  {}", format!("label {}", name(label)), counts.join("  ")));
     }
     if let Some(known) = trained_on {
         lines.push(format!("{:<18}  {known:>8}", "known to the model"));
