@@ -179,7 +179,7 @@ impl Reading {
                     let cut = MemberFile::of(number, &file, by, range_bytes).map_err(unreadable)?;
                     match cut {
                         Some(members) if has_lines_inside(&file, &options.format) => {
-                            member_files.push(members)
+                            member_files.push(members);
                         }
                         _ => streams.push(number),
                     }

@@ -90,7 +90,7 @@ impl Format {
         let mut asked = Asked { name, ..Asked::default() };
         match name {
             FormatName::Json | FormatName::Csv | FormatName::Tsv => {
-                asked.text_field = Some(setting("text-field")?.parse().ok()?)
+                asked.text_field = Some(setting("text-field")?.parse().ok()?);
             }
             FormatName::PolarityCsv => asked.with_title = setting("with-title")?.parse().ok()?,
             FormatName::FastText => {}

@@ -186,7 +186,7 @@ impl ElementScan {
                     at += 1;
                     continue;
                 }
-                let Some(found) = memchr::memchr2(quote, b'\\', &bytes[at..]) else { return None };
+                let found = memchr::memchr2(quote, b'\\', &bytes[at..])?;
                 at += found + 1;
                 if bytes[at - 1] == b'\\' {
                     self.is_escaped = true;

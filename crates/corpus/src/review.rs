@@ -118,6 +118,7 @@ impl Decoder {
 }
 
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one parser per thread")]
 enum Parser {
     Json { json: JsonParser, literal: LiteralParser },
     PolarityCsv(PolarityCsvParser),

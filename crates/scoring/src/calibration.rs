@@ -144,9 +144,9 @@ pub fn temperature(n_classes: usize, logits: &[f64], labels: &[u8]) -> f64 {
     for _ in 0..STEPS_MAX {
         let (slope, curvature) = derivatives(inverse);
         if slope > 0.0 {
-            high = inverse
+            high = inverse;
         } else {
-            low = inverse
+            low = inverse;
         }
         let step = inverse - slope / curvature;
         let next = if step > low && step < high { step } else { (low + high) / 2.0 };

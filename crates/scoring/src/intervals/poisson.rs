@@ -67,6 +67,7 @@ impl Draws {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "there are few tables, and most are exact")]
 enum Table {
     /// Distribution function in units of 2^-32 from `first` on; the last value is 2^32.
     Exact {

@@ -87,8 +87,10 @@ fn changing_dictionaries_and_caches_of_datasets_are_read() {
 }
 
 fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
-    let texts: StringArray = rows.clone().map(|row| (row % 9 != 0).then(|| format!("text {row}"))).collect();
-    let ratings: Float64Array = rows.map(|row| (row % 5 != 0).then_some((row % 5) as f64)).collect();
+    let texts: StringArray =
+        rows.clone().map(|row| (!row.is_multiple_of(9)).then(|| format!("text {row}"))).collect();
+    let ratings: Float64Array =
+        rows.map(|row| (!row.is_multiple_of(5)).then_some((row % 5) as f64)).collect();
     RecordBatch::try_from_iter([
         ("overall", Arc::new(ratings) as ArrayRef),
         ("reviewText", Arc::new(texts) as ArrayRef),

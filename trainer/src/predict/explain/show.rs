@@ -17,7 +17,7 @@ const LINES_MAX: usize = 10;
 /// The explanation of an input line, or the reason why there is none, with a line end.
 pub(super) fn show(line: u64, explained: Result<Explained, Refusal>, options: &Options) -> String {
     match options.form {
-        Form::Json => object(line, explained, options),
+        Form::Json => object(line, &explained, options),
         Form::Text => paragraph(line, explained, options, Paint { is_on: false }),
         Form::Colours => paragraph(line, explained, options, Paint { is_on: true }),
     }
@@ -73,8 +73,8 @@ struct Marked<'a> {
     mark: Option<&'static str>,
 }
 
-fn object(line: u64, explained: Result<Explained, Refusal>, options: &Options) -> String {
-    let answer = match &explained {
+fn object(line: u64, explained: &Result<Explained, Refusal>, options: &Options) -> String {
+    let answer = match explained {
         Ok(explained) => {
             let [for_it, against] = sides(explained, options.top).map(|words| listed(&words));
             Answer::Explained {
