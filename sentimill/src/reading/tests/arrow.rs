@@ -99,8 +99,8 @@ fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
 }
 
 fn row(row: usize) -> Owned {
-    let text = (row % 9 != 0).then(|| format!("text {row}"));
-    (0, row as u64, OwnedWhat::Row(text, (row % 5 != 0).then_some((row % 5) as u8)))
+    let text = (!row.is_multiple_of(9)).then(|| format!("text {row}"));
+    (0, row as u64, OwnedWhat::Row(text, (!row.is_multiple_of(5)).then_some((row % 5) as u8)))
 }
 
 fn file(compression: Option<CompressionType>) -> Vec<u8> {
