@@ -106,6 +106,13 @@ class Emr(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, LIMIT_S, f"states {seen}, expected {states}; see {self.folder}")
             time.sleep(0.1)
 
+    def until_steps_end(self, cluster):
+        """Waits until no step of a cluster is pending or running."""
+        begin = time.monotonic()
+        while {"PENDING", "RUNNING"} & set(states := self.step_states(cluster)):
+            self.assertLess(time.monotonic() - begin, LIMIT_S, f"steps {states}; see {self.folder}")
+            time.sleep(0.1)
+
 
 class States(Emr):
     def test_a_failed_bootstrap_action_ends_the_cluster(self):
@@ -129,7 +136,8 @@ class States(Emr):
             with self.subTest(action):
                 cluster = self.cluster()
                 told = self.emr.add_job_flow_steps(JobFlowId=cluster, Steps=[step("fails", "bash", "-c", "echo broken >&2; exit 70", action=action), step("next", "true")])
-                self.until(cluster, "RUNNING", state)
+                # A cluster waits for a moment before its first step runs.
+                self.until_steps_end(cluster)
                 status, _ = self.until(cluster, state)
                 self.assertEqual(self.step_states(cluster), others)
                 failed = self.emr.describe_step(ClusterId=cluster, StepId=told["StepIds"][0])["Step"]["Status"]

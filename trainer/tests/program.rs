@@ -804,10 +804,13 @@ fn the_end_of_a_training_tells_three_figures_beside_the_larger_class() {
 
     let test = job.metrics("nothing", "test").remove(0)["metrics"].clone();
     let number = |name: &str| test[name].as_f64().unwrap();
-    let accuracy = format!("trainer: accuracy {:.4} on {} test rows (", number("accuracy"), test["rows"]);
-    assert!(nothing[0].starts_with(&accuracy), "{nothing:?}");
-    assert!(nothing[1].starts_with(&format!("trainer: F1       {:.4} (", number("f1"))), "{nothing:?}");
-    assert!(nothing[2].starts_with(&format!("trainer: AUC      {:.4} (", number("auc"))), "{nothing:?}");
+    let accuracy = format!("trainer: accuracy {:.4} [95 %: ", number("accuracy"));
+    let rows = format!("] on {} test rows (", test["rows"]);
+    assert!(nothing[0].starts_with(&accuracy) && nothing[0].contains(&rows), "{nothing:?}");
+    let f1 = format!("trainer: F1       {:.4} [95 %: ", number("f1"));
+    assert!(nothing[1].starts_with(&f1) && nothing[1].contains("] ("), "{nothing:?}");
+    let auc = format!("trainer: AUC      {:.4} [95 %: ", number("auc"));
+    assert!(nothing[2].starts_with(&auc) && nothing[2].contains("] ("), "{nothing:?}");
     assert!(
         nothing[3]
             .starts_with("trainer: the accuracy is not above that of the majority-class baseline (label "),

@@ -12,10 +12,12 @@ use thiserror::Error;
 use crate::lines::{Line, LineContent};
 use crate::window::{Piece, Window};
 
-/// Whether content with this beginning is an array: its first character other than white space is `[`.
+/// Whether content with this beginning is an array of objects: its first characters other than white space are `[{`, or
+/// `[` at its end. Another array is a bad line among others.
 pub fn is_array(beginning: &[u8]) -> bool {
     let beginning = beginning.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(beginning);
-    beginning.iter().find(|byte| !is_space(**byte)) == Some(&b'[')
+    let mut filled = beginning.iter().filter(|byte| !is_space(**byte));
+    filled.next() == Some(&b'[') && matches!(filled.next(), None | Some(b'{'))
 }
 
 /// White space of RFC 8259.
@@ -312,7 +314,10 @@ mod tests {
     #[test]
     fn an_array_is_recognized_behind_white_space_and_a_mark() {
         assert!(is_array(b"[") && is_array(b"\xEF\xBB\xBF \r\n\t[{"));
-        assert!(!is_array(b"") && !is_array(b" {") && !is_array(b"x["));
+        assert!(is_array(b"[\r") && is_array(b" [ {"));
+        assert!(
+            !is_array(b"") && !is_array(b" {") && !is_array(b"x[") && !is_array(b"[1, {") && !is_array(b"[]")
+        );
     }
 
     fn values() -> impl Strategy<Value = Value> {

@@ -80,12 +80,13 @@ pub(super) fn may_be_array(beginning: &[u8]) -> bool {
     is_array(beginning) || (!beginning.is_empty() && beginning.iter().all(|&byte| is_space(byte)))
 }
 
-/// Reads the first bytes, up to one that is not white space.
+/// Reads the first bytes, up to one that is neither white space nor the start of an array.
 pub(super) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
     const MARK_BYTES: usize = 3;
     let (mut bytes, mut n) = (vec![0; SPACE_BYTES_MAX], 0);
     loop {
-        let is_open = n <= MARK_BYTES || bytes[MARK_BYTES..n].iter().all(|&byte| is_space(byte));
+        let is_open =
+            n <= MARK_BYTES || bytes[MARK_BYTES..n].iter().all(|&byte| is_space(byte) || byte == b'[');
         if n == bytes.len() || !is_open {
             break;
         }

@@ -43,12 +43,12 @@ fn an_array_in_several_members_is_read() {
 
 #[test]
 fn white_space_before_an_array_may_be_long() {
-    let text = format!("{}[1, 2]", " \n".repeat(20_000));
+    let text = format!("{}[{{}}, {{}}]", " \n".repeat(20_000));
     let folder = folder(&[("a", text.as_bytes()), ("b", b" \n\n\t")]);
     let element = |offset, element: &[u8]| (0, offset, OwnedWhat::Line(element.to_vec()));
     let mut found = read(&Reading::start(all_of(&folder), &options(2)).unwrap(), 2).unwrap();
     let blank = found.split_off(2);
-    assert_eq!(found, [element(40_001, b"1"), element(40_004, b"2")]);
+    assert_eq!(found, [element(40_001, b"{}"), element(40_005, b"{}")]);
     assert_eq!(blank.len(), 3, "blank lines");
 }
 
