@@ -17,7 +17,7 @@ fn csv(text: &str, rating: &str, threads: usize) -> ReadingOptions {
 fn table() -> (String, Vec<Owned>) {
     let mut text = "\u{FEFF}id,text,stars\r\n".to_owned();
     let mut records = Vec::new();
-    for number in 0..50_000 {
+    for number in 0..80_000 {
         let record = match number % 3 {
             0 => format!("{number},plain,5"),
             1 => format!("{number},\"one, \"\"two\"\"\r\nthree\",\"4\""),
