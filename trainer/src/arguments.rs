@@ -282,7 +282,7 @@ pub struct Fit {
     /// Loss weight of positive rows [default: 1]
     ///
     /// A number above 0, or `balanced`: the number of negative rows divided by the number of positive rows. The
-    /// default with --recipe original is 0.2 for two classes. Requires --loss label and two classes.
+    /// default with --recipe original is 0.2. Requires --loss label and two classes.
     #[arg(long, value_name = "WEIGHT", help_heading = "Model")]
     pub pos_weight: Option<PosWeight>,
     /// Loss weights of three or more classes [default: 1 each]
