@@ -34,7 +34,7 @@ pub struct TableWriter {
     written: Written,
 }
 
-/// Digests of the rows in a file, by which [`crate::verify`] compares it.
+/// Digests of the rows in a file, by which [`crate::verify()`] compares it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Per row group, the number of rows and their digest.
