@@ -18,7 +18,7 @@ use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
 use crate::error::Result;
 use crate::origins::{Origins, StoredOrigins};
 use crate::partitions::{Partition, Partitions};
-use crate::reading::{InputEntry, InputPlace, Reading, What};
+use crate::reading::{Content, InputEntry, InputPlace, Reading};
 use crate::rejects::{Rejects, StoredRejects};
 use crate::scratch::Scratch;
 
@@ -184,18 +184,18 @@ impl Mapper {
     fn read(&mut self, entry: &InputEntry<'_>) -> std::result::Result<(&[u8], u8), Fate> {
         if self.counts.lines == 0 {
             let beginning = match entry.what {
-                What::Line(line) => cause::beginning(line),
-                What::Row { .. } => &[],
+                Content::Line(line) => cause::beginning(line),
+                Content::Row { .. } => &[],
             };
             self.beginning = Some((entry.place, beginning.to_vec()));
         }
         self.counts.lines += 1;
         let read = match entry.what {
-            What::Line(line) => match entry.columns {
+            Content::Line(line) => match entry.columns {
                 None => self.reviews.read(line),
                 Some(columns) => self.reviews.read_record(line, columns),
             },
-            What::Row { text, rating } => self.reviews.read_row(text, rating),
+            Content::Row { text, rating } => self.reviews.read_row(text, rating),
         };
         match read {
             Ok((text, rating)) => {
@@ -219,8 +219,8 @@ fn refuse(counts: &mut MapperCounts, told: &mut Told, fate: Fate, entry: &InputE
     counts.count(fate);
     if fate.is_bad() {
         let counted = match entry.what {
-            What::Line(_) => "byte",
-            What::Row { .. } => "row",
+            Content::Line(_) => "byte",
+            Content::Row { .. } => "row",
         };
         told.add(fate.counter(), BadLine { place: entry.place, counted });
     }

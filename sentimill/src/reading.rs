@@ -38,10 +38,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use corpus::csv::Columns;
 use corpus::format::Format;
-use corpus::lines::{Line, LineContent};
-use corpus::review::RatingValue;
+use corpus::lines::Line;
 use input::{Compression, Fault, Form, Packed};
 
+pub use corpus::rejects::Content;
 pub use error::Error;
 pub use source::{Source, find};
 
@@ -73,7 +73,7 @@ pub struct InputEntry<'a> {
     /// Number of entries before it in its source, or in its group if the source is split into groups.
     pub number: u64,
     /// Its content.
-    pub what: What<'a>,
+    pub what: Content<'a>,
     /// The columns of its source, if it is a record of CSV.
     pub columns: Option<&'a Columns>,
 }
@@ -87,21 +87,6 @@ pub struct InputPlace {
     group: usize,
     /// Offset in the source, or in the group of members.
     offset: u64,
-}
-
-/// The content of an entry.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum What<'a> {
-    /// A line of any format, a record of CSV, an element of a JSON array, or a row whose text exceeds the maximum length
-    /// and is not stored either.
-    Line(LineContent<'a>),
-    /// A row of a Parquet or Arrow file.
-    Row {
-        /// Its text, if it is not null. It may not be UTF-8.
-        text: Option<&'a [u8]>,
-        /// The value of its rating.
-        rating: RatingValue<'a>,
-    },
 }
 
 /// All sources, while they are read.
@@ -281,18 +266,23 @@ impl Reading {
                 let mut visit = |line: Line<'_>| {
                     let place = InputPlace::in_group(number, range.number, line.offset);
                     let before = lines.next().unwrap_or_default();
-                    visit(InputEntry { place, number: before, what: What::Line(line.content), columns: None })
+                    visit(InputEntry {
+                        place,
+                        number: before,
+                        what: Content::Line(line.content),
+                        columns: None,
+                    })
                 };
                 range.each_line(&file, &part, &mut visit)
             }
             Piece::RowGroup(group) => {
-                let mut visit = |row: u64, what: What<'_>| {
+                let mut visit = |row: u64, what: Content<'_>| {
                     visit(InputEntry { place: InputPlace::at(number, row), number: row, what, columns: None })
                 };
                 group.each_row(file, &part, &mut visit)
             }
             Piece::Batch(batch) => {
-                let mut visit = |row: u64, what: What<'_>| {
+                let mut visit = |row: u64, what: Content<'_>| {
                     visit(InputEntry { place: InputPlace::at(number, row), number: row, what, columns: None })
                 };
                 batch.each_row(&file, &mut opened.dictionaries, &part, &mut visit)
@@ -327,7 +317,7 @@ impl Reading {
                 return Err(Error::NoFile { input: source.name.clone(), kind: "Parquet" }.into());
             }
             let number = lines.next().unwrap_or_default();
-            visit(InputEntry { place, number, what: What::Line(line.content), columns: None })
+            visit(InputEntry { place, number, what: Content::Line(line.content), columns: None })
         };
         file.each_line(group, &self.part(source), &mut visit)
     }

@@ -15,7 +15,7 @@ use tempfile::TempPath;
 
 use crate::error::Result;
 use crate::extra_file::ExtraFile;
-use crate::reading::{InputEntry, InputPlace, Reading, What};
+use crate::reading::{InputEntry, InputPlace, Reading};
 use crate::scratch::{Scratch, Stored};
 
 /// Approximate size of a block.
@@ -183,15 +183,15 @@ fn write_entry(out: &mut Vec<u8>, entry: &InputEntry<'_>, fate: Fate) {
     out.extend_from_slice(&offset.to_le_bytes());
     out.push(REASONS.iter().position(|&reason| reason == fate).expect("only bad lines are collected") as u8);
     match entry.what {
-        What::Line(LineContent::Bytes(line)) => {
+        Content::Line(LineContent::Bytes(line)) => {
             out.push(0);
             write_bytes(out, line);
         }
-        What::Line(LineContent::TooLong { bytes, .. }) => {
+        Content::Line(LineContent::TooLong { bytes, .. }) => {
             out.push(1);
             out.extend_from_slice(&bytes.to_le_bytes());
         }
-        What::Row { text, rating } => {
+        Content::Row { text, rating } => {
             out.push(2);
             out.push(text.is_some().into());
             if let Some(text) = text {
@@ -260,19 +260,19 @@ fn take_bytes<'a>(bytes: &mut &'a [u8]) -> &'a [u8] {
 mod tests {
     use super::*;
 
-    fn entry<'a>(source: usize, offset: u64, what: What<'a>) -> InputEntry<'a> {
+    fn entry<'a>(source: usize, offset: u64, what: Content<'a>) -> InputEntry<'a> {
         InputEntry { place: InputPlace::at(source, offset), number: 0, what, columns: None }
     }
 
     #[test]
     fn entries_survive_the_round_trip() {
         let contents = [
-            What::Line(LineContent::Bytes(b"")),
-            What::Line(LineContent::Bytes(b"a\xFFb")),
-            What::Line(LineContent::TooLong { bytes: u64::MAX, blank: false }),
-            What::Row { text: None, rating: RatingValue::Missing },
-            What::Row { text: Some(b"a"), rating: RatingValue::Number(-0.5) },
-            What::Row { text: Some(b""), rating: RatingValue::Text(b"x") },
+            Content::Line(LineContent::Bytes(b"")),
+            Content::Line(LineContent::Bytes(b"a\xFFb")),
+            Content::Line(LineContent::TooLong { bytes: u64::MAX, blank: false }),
+            Content::Row { text: None, rating: RatingValue::Missing },
+            Content::Row { text: Some(b"a"), rating: RatingValue::Number(-0.5) },
+            Content::Row { text: Some(b""), rating: RatingValue::Text(b"x") },
         ];
         let mut bytes = Vec::new();
         for (number, what) in contents.into_iter().enumerate() {
@@ -281,11 +281,7 @@ mod tests {
         let mut rest = &bytes[..];
         for (number, what) in contents.into_iter().enumerate() {
             assert_eq!([take_number(&mut rest), take_number(&mut rest)], [0, number as u64]);
-            let content = match what {
-                What::Line(line) => Content::Line(line),
-                What::Row { text, rating } => Content::Row { text, rating },
-            };
-            assert_eq!(read_entry(&mut rest), (REASONS[number % 4], content));
+            assert_eq!(read_entry(&mut rest), (REASONS[number % 4], what));
         }
         assert!(rest.is_empty());
     }
@@ -298,7 +294,7 @@ mod tests {
         let line = vec![b'x'; BLOCK_BYTES / 2];
         let places = [(0, 1), (1, 5), (0, 2), (0, 3), (0, 4), (1, 4), (1, 6), (0, 9)];
         for (source, offset) in places {
-            let what = What::Line(LineContent::Bytes(&line));
+            let what = Content::Line(LineContent::Bytes(&line));
             rejects.add(&entry(source, offset, what), Fate::Rejected(Reject::BadLine)).unwrap();
         }
         let StoredRejects(mut runs) = rejects.finish().unwrap();

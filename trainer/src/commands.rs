@@ -10,6 +10,7 @@ mod fit;
 mod folds;
 mod init;
 mod launch;
+mod lines;
 mod model;
 mod out;
 mod outcome;

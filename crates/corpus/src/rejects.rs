@@ -22,16 +22,17 @@ pub enum Position {
     Row(u64),
 }
 
-/// What was found there.
+/// The content of an entry of the input.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Content<'a> {
-    /// A line, without its line end. A row that is too long to be read is one, too.
+    /// A line of any format without its line end, a record of CSV, an element of a JSON array, or a row whose text
+    /// exceeds the maximum length.
     Line(LineContent<'a>),
-    /// The values of a row.
+    /// A row of a Parquet or Arrow file.
     Row {
-        /// The text, which may not be UTF-8, or null.
+        /// Its text, if it is not null. It may not be UTF-8.
         text: Option<&'a [u8]>,
-        /// The rating.
+        /// The value of its rating.
         rating: RatingValue<'a>,
     },
 }

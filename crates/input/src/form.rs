@@ -50,9 +50,18 @@ fn is_tar(beginning: &[u8]) -> bool {
 
 /// Reads just enough first bytes to determine the form.
 pub(crate) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; FORM_BYTES];
+    beginning_while(content, FORM_BYTES, Form::is_open)
+}
+
+/// Reads first bytes, as they come, as long as `is_open` of those so far: at most `bytes_max`.
+pub fn beginning_while(
+    content: &mut impl Read,
+    bytes_max: usize,
+    is_open: impl Fn(&[u8]) -> bool,
+) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; bytes_max];
     let mut n = 0;
-    while Form::is_open(&bytes[..n]) {
+    while n < bytes_max && is_open(&bytes[..n]) {
         match content.read(&mut bytes[n..]) {
             Ok(0) => break,
             Ok(more) => n += more,

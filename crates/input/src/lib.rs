@@ -29,7 +29,7 @@ use thiserror::Error;
 use utf16::Utf16Reader;
 
 pub use ends::end_of_member;
-pub use form::{FORM_BYTES, Form};
+pub use form::{FORM_BYTES, Form, beginning_while};
 pub use members::Members;
 pub use packed::{Packed, remedy};
 pub use utf16::ByteOrder;

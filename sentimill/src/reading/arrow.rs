@@ -24,7 +24,7 @@ use corpus::format::Format;
 use corpus::review::RatingValue;
 
 use super::columns::{Joined, visit_row};
-use super::{Error, Part, Source, What};
+use super::{Content, Error, Part, Source};
 
 pub(super) use batches::Dictionaries;
 use layout::Layout;
@@ -72,7 +72,7 @@ impl Batch {
         file: &File,
         dictionaries: &mut Dictionaries,
         part: &Part<'_>,
-        visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
+        visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let refused = |fault| refused(part.source, fault);
         let read = guarded(|| {

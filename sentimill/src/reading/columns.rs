@@ -3,7 +3,7 @@
 use corpus::lines::{LineContent, is_blank};
 use corpus::review::RatingValue;
 
-use super::What;
+use super::Content;
 
 /// Maximum number of columns listed in an error.
 const SHOWN_MAX: usize = 30;
@@ -41,13 +41,13 @@ pub(super) fn visit_row<E>(
     text: Option<&[u8]>,
     rating: RatingValue<'_>,
     line_bytes_max: usize,
-    visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
+    visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     match text {
         Some(text) if text.len() > line_bytes_max => {
             let content = LineContent::TooLong { bytes: text.len() as u64, blank: is_blank(text) };
-            visit(number, What::Line(content))
+            visit(number, Content::Line(content))
         }
-        text => visit(number, What::Row { text, rating }),
+        text => visit(number, Content::Row { text, rating }),
     }
 }

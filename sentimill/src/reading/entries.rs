@@ -83,22 +83,9 @@ pub(super) fn may_be_array(beginning: &[u8]) -> bool {
 /// Reads the first bytes, up to one that is neither white space nor the start of an array.
 pub(super) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
     const MARK_BYTES: usize = 3;
-    let (mut bytes, mut n) = (vec![0; SPACE_BYTES_MAX], 0);
-    loop {
-        let is_open =
-            n <= MARK_BYTES || bytes[MARK_BYTES..n].iter().all(|&byte| is_space(byte) || byte == b'[');
-        if n == bytes.len() || !is_open {
-            break;
-        }
-        match content.read(&mut bytes[n..]) {
-            Ok(0) => break,
-            Ok(more) => n += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    bytes.truncate(n);
-    Ok(bytes)
+    input::beginning_while(content, SPACE_BYTES_MAX, |bytes| {
+        bytes.len() <= MARK_BYTES || bytes[MARK_BYTES..].iter().all(|&byte| is_space(byte) || byte == b'[')
+    })
 }
 
 /// Reads the header, the first record that is not blank. Content without any record has no columns.

@@ -25,7 +25,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::{Joined, shown, visit_row};
-use super::{Error, Part, Source, What};
+use super::{Content, Error, Part, Source};
 use ratings::{Ratings, is_rating};
 
 /// Magic bytes of such a file. No review of any format starts with them.
@@ -103,7 +103,7 @@ impl RowGroup {
         &self,
         file: Arc<File>,
         part: &Part<'_>,
-        visit: &mut impl FnMut(u64, What<'_>) -> Result<(), E>,
+        visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let damaged = |error| damaged(part.source, error);
         let mut columns = guarded(|| Columns::of(self, file)).map_err(damaged)?;

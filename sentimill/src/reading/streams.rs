@@ -18,7 +18,7 @@ use corpus::lines::{Line, LineContent};
 
 use super::entries::Entries;
 use super::source::Kind;
-use super::{Error, InputEntry, InputPlace, ReadingOptions, Source, State, What, rows};
+use super::{Content, Error, InputEntry, InputPlace, ReadingOptions, Source, State, rows};
 use crate::locked;
 
 /// A batch of this size is passed on. It is large enough that the cost of the queue is negligible.
@@ -319,7 +319,12 @@ impl Batch {
                 }
             };
             let place = InputPlace::at(self.source, line.offset);
-            visit(InputEntry { place, number, what: What::Line(content), columns: self.columns.as_deref() })?;
+            visit(InputEntry {
+                place,
+                number,
+                what: Content::Line(content),
+                columns: self.columns.as_deref(),
+            })?;
         }
         Ok(())
     }

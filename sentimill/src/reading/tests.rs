@@ -17,24 +17,26 @@ use proptest::prelude::*;
 use store::S3Options;
 use tempfile::TempDir;
 
+use corpus::lines::LineContent;
+
 use super::*;
 
 /// Source, offset and content of a line or of a row.
-type Owned = (usize, u64, OwnedWhat);
+type Owned = (usize, u64, OwnedContent);
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum OwnedWhat {
+enum OwnedContent {
     Line(Vec<u8>),
     TooLong(u64, bool),
     Row(Option<String>, Option<u8>),
 }
 
-impl From<What<'_>> for OwnedWhat {
-    fn from(what: What<'_>) -> Self {
+impl From<Content<'_>> for OwnedContent {
+    fn from(what: Content<'_>) -> Self {
         match what {
-            What::Line(LineContent::Bytes(bytes)) => Self::Line(bytes.to_vec()),
-            What::Line(LineContent::TooLong { bytes, blank }) => Self::TooLong(bytes, blank),
-            What::Row { text, rating } => Self::Row(
+            Content::Line(LineContent::Bytes(bytes)) => Self::Line(bytes.to_vec()),
+            Content::Line(LineContent::TooLong { bytes, blank }) => Self::TooLong(bytes, blank),
+            Content::Row { text, rating } => Self::Row(
                 text.map(|text| String::from_utf8_lossy(text).into_owned()),
                 rating.rating().map(corpus::review::Rating::stars),
             ),
@@ -111,7 +113,7 @@ fn naive(contents: &[&[u8]], line_bytes_max: usize) -> Vec<Owned> {
     for (source, content) in contents.iter().enumerate() {
         let mut lines = LineReader::new(*content, line_bytes_max);
         while let Some(line) = lines.next_line().unwrap() {
-            all.push((source, line.offset, What::Line(line.content).into()));
+            all.push((source, line.offset, Content::Line(line.content).into()));
         }
     }
     all

@@ -1,4 +1,4 @@
-//! The Parquet files beside a dataset: the same bytes whoever makes them, and the right values for every reader.
+//! The Parquet files beside a dataset: the same bytes from every program, and the right values in every reader.
 
 use std::fs;
 use std::path::Path;

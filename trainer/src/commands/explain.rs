@@ -2,9 +2,9 @@
 
 use std::io::{self, IsTerminal, Read};
 
-use tch::{Device, Kind};
+use kernels::TokenRows;
 
-use super::predict::{Unread, format, inputs};
+use super::lines::{format, inputs, read_each};
 use super::{device, model};
 use crate::arguments::Explain;
 use crate::error::{Error, Result};
@@ -12,8 +12,6 @@ use crate::families::classifier::Answers;
 use crate::families::{SavedClassifier, read_classifier};
 use crate::predict::explain::{Form, Options, run};
 use crate::predict::{Format, Tokenizer};
-use crate::tell::tell;
-use kernels::TokenRows;
 
 /// Explains a text, or lines.
 pub fn explain(arguments: &Explain) -> Result<()> {
@@ -41,12 +39,10 @@ pub fn explain(arguments: &Explain) -> Result<()> {
         },
     };
     let mut answers = Answers::of(&model, &compute);
-    let mut answer = |texts: TokenRows<'_>| -> Result<Vec<Vec<f64>>> {
-        let outputs = answers.outputs(texts)?;
-        Ok(Vec::try_from(&outputs.to_kind(Kind::Double).to_device(Device::Cpu))?)
-    };
     let mut explain = |lines: &mut dyn Read, options: &Options| {
-        run(lines, io::stdout().lock(), &mut tokenizer, options, &mut answer)
+        run(lines, io::stdout().lock(), &mut tokenizer, options, |texts: TokenRows<'_>| {
+            answers.of_rows(texts)
+        })
     };
     if let Some(text) = text {
         // A text with line ends is one text.
@@ -54,19 +50,8 @@ pub fn explain(arguments: &Explain) -> Result<()> {
         explain(&mut line.as_bytes(), &options)?;
         return Ok(());
     }
-    let n_inputs = inputs.len();
-    let mut unread = Unread::default();
-    for input in inputs {
+    read_each(&inputs, |input| {
         options.file = input.name();
-        let of_input = Unread::of(&explain(&mut input.open()?, &options)?);
-        if n_inputs > 1 && of_input.is_all() {
-            tell(&format!("warning: {}", of_input.error(options.place())));
-        }
-        unread.add(&of_input);
-    }
-    match unread.is_all() {
-        true if n_inputs > 1 => Err(unread.error("all files".to_owned()).into()),
-        true => Err(unread.error(options.place()).into()),
-        false => Ok(()),
-    }
+        explain(&mut input.open()?, &options)
+    })
 }

@@ -11,7 +11,7 @@ fn array() -> (String, Vec<Owned>) {
     for number in 0..50_000 {
         let element = format!("{{\n \"reviewText\": \"[{number}]\\\"\",\r\"overall\": 5}}");
         text.push_str(if number == 0 { "" } else { " ,\n" });
-        elements.push((0, text.len() as u64, OwnedWhat::Line(element.clone().into_bytes())));
+        elements.push((0, text.len() as u64, OwnedContent::Line(element.clone().into_bytes())));
         text.push_str(&element);
     }
     text.push_str("\n]\n");
@@ -45,7 +45,7 @@ fn an_array_in_several_members_is_read() {
 fn white_space_before_an_array_may_be_long() {
     let text = format!("{}[{{}}, {{}}]", " \n".repeat(20_000));
     let folder = folder(&[("a", text.as_bytes()), ("b", b" \n\n\t")]);
-    let element = |offset, element: &[u8]| (0, offset, OwnedWhat::Line(element.to_vec()));
+    let element = |offset, element: &[u8]| (0, offset, OwnedContent::Line(element.to_vec()));
     let mut found = read(&Reading::start(all_of(&folder), &options(2)).unwrap(), 2).unwrap();
     let blank = found.split_off(2);
     assert_eq!(found, [element(40_001, b"{}"), element(40_005, b"{}")]);

@@ -100,7 +100,7 @@ fn batch(rows: std::ops::Range<usize>) -> RecordBatch {
 
 fn row(row: usize) -> Owned {
     let text = (!row.is_multiple_of(9)).then(|| format!("text {row}"));
-    (0, row as u64, OwnedWhat::Row(text, (!row.is_multiple_of(5)).then_some((row % 5) as u8)))
+    (0, row as u64, OwnedContent::Row(text, (!row.is_multiple_of(5)).then_some((row % 5) as u8)))
 }
 
 fn file(compression: Option<CompressionType>) -> Vec<u8> {
@@ -191,7 +191,7 @@ fn texts_that_are_not_utf8_are_read_as_in_lines() {
     let at = content.windows(6).position(|bytes| bytes == b"text 1").unwrap();
     content[at..at + 4].copy_from_slice(b"\xff\xe2\x82\0");
     let rows = read(&Reading::start(all_of(&folder(&[("a", &content)])), &options(1)).unwrap(), 1).unwrap();
-    assert_eq!(rows[1].2, OwnedWhat::Row(Some("\u{FFFD}\u{FFFD}\0 1".to_owned()), Some(1)));
+    assert_eq!(rows[1].2, OwnedContent::Row(Some("\u{FFFD}\u{FFFD}\0 1".to_owned()), Some(1)));
 }
 
 #[test]

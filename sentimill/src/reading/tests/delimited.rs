@@ -23,7 +23,7 @@ fn table() -> (String, Vec<Owned>) {
             1 => format!("{number},\"one, \"\"two\"\"\r\nthree\",\"4\""),
             _ => String::new(),
         };
-        records.push((0, text.len() as u64, OwnedWhat::Line(record.clone().into_bytes())));
+        records.push((0, text.len() as u64, OwnedContent::Line(record.clone().into_bytes())));
         text.push_str(&record);
         // An LF behind a CR would be a part of the same line end.
         text.push_str(if number % 3 == 0 { "\r" } else { ["\r\n", "\n"][number % 2] });
@@ -55,7 +55,7 @@ fn each_file_has_its_own_header() {
         .each(|entry| {
             let columns = entry.columns.unwrap();
             let mut reviews = corpus::cleaned::CleanedReviews::of(csv("text", "stars", 1).format);
-            let What::Line(line) = entry.what else { panic!("{entry:?}") };
+            let Content::Line(line) = entry.what else { panic!("{entry:?}") };
             let (text, rating) = reviews.read_record(line, columns).unwrap();
             found.push((String::from_utf8(text.to_vec()).unwrap(), rating.stars()));
             Ok::<_, Error>(())

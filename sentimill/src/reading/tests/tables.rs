@@ -46,7 +46,7 @@ fn parquet<R: DataType>(schema: &str, groups: &[Rows<'_, R::T>]) -> Vec<u8> {
 const NUMBERS: &str = "message m { optional binary reviewText (STRING); optional double overall; }";
 
 fn row(number: u64, text: Option<&str>, stars: Option<u8>) -> Owned {
-    (0, number, OwnedWhat::Row(text.map(str::to_owned), stars))
+    (0, number, OwnedContent::Row(text.map(str::to_owned), stars))
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_row_is_read_as_a_line_with_the_same_content() {
         row(1, Some(""), None),
         row(2, Some("a\u{FFFD}b\u{FFFD}"), Some(5)),
         row(3, Some("ok"), None),
-        (0, 4, OwnedWhat::TooLong(101, false)),
+        (0, 4, OwnedContent::TooLong(101, false)),
         row(5, Some("ok"), None),
     ];
     let mut rows = read(&reading, 2).unwrap();
@@ -102,7 +102,7 @@ fn integers_are_read_as_ratings() {
     let folder = folder(&[("a", &parquet::<Int64Type>(schema, &[(&texts, &ratings)]))]);
     let rows = read(&Reading::start(all_of(&folder), &options(1)).unwrap(), 1).unwrap();
     let stars = rows.iter().map(|(_, _, what)| match what {
-        OwnedWhat::Row(_, stars) => *stars,
+        OwnedContent::Row(_, stars) => *stars,
         _ => panic!("{what:?}"),
     });
     assert_eq!(stars.collect::<Vec<_>>(), [Some(1), Some(5), None, None, None, None]);
@@ -232,7 +232,7 @@ pub(super) fn numbered_rows(source: usize) -> Vec<Owned> {
     let rows = (0..3000_usize).map(|row| {
         let text = (row % 11 != 0).then(|| format!("grüße {row} ").repeat(row % 7));
         let stars = Some((row % 7) as u8).filter(|stars| row % 13 != 0 && (1..=5).contains(stars));
-        (source, row as u64, OwnedWhat::Row(text, stars))
+        (source, row as u64, OwnedContent::Row(text, stars))
     });
     rows.collect()
 }

@@ -4,7 +4,7 @@
 
 use kernels::{Engine, TokenRows};
 use runs::recipe::{Dropout, Objective};
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use super::Classifier;
 use super::kernels::engine;
@@ -40,5 +40,11 @@ impl<'m> Answers<'m> {
         let ids = whole_numbers(rows.tokens, self.device).view(shape);
         let lengths = whole_numbers(rows.lengths, self.device);
         tch::no_grad(|| self.model.forward(&ids, &lengths, Dropout::default()))
+    }
+
+    /// The outputs of each row.
+    pub fn of_rows(&mut self, rows: TokenRows<'_>) -> Result<Vec<Vec<f64>>> {
+        let outputs = self.outputs(rows)?;
+        Ok(Vec::try_from(&outputs.to_kind(Kind::Double).to_device(Device::Cpu))?)
     }
 }
