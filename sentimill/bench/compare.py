@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures sentimill and the same job in ClickHouse, DuckDB and Polars (in_*.py here) and in tuned Python (tests/python/), from
-one file of JSON lines in the page cache to one HDF5 file. The engines run in turn, so that a slow minute of the machine
+one file of JSON lines or CSV in the page cache to one HDF5 file. The engines run in turn, so that a slow minute of the machine
 affects all. Prints medians of wall and CPU seconds, the spread of wall seconds, the CPU seconds of all other processes
 meanwhile, the peak memory of all processes of a job together, and the time relative to sentimill per round. Then compares
 the rows with sentimill's: words, label and votes, in any order. The head of each script lists what it omits, to its
@@ -9,7 +9,8 @@ advantage.
 usage: sentimill/bench/compare.py PROGRAMS PYTHON [INPUT ...]
   PROGRAMS  folder of the programs
   PYTHON    Python with the packages of bootstrap/requirements/bench.txt
-  INPUT     files of JSON lines, measured in sequence; default: synthetic reviews without invalid lines
+  INPUT     files of JSON lines, or of CSV if their names end in .csv, measured in sequence; default: synthetic reviews
+            without invalid lines, as JSON lines and as CSV
 Environment: REVIEWS (default 2200000, about 1 GB), ROUNDS (3), PEER_ROUNDS (ROUNDS), PEERS ("chdb duckdb polars python"),
 WITH (a command prefix of each job, such as `taskset -c 0,1`).
 """
@@ -58,8 +59,9 @@ def main():
     os.environ |= {"TMPDIR": str(BENCH), "PYTHONPATH": str(HERE)}
     inputs = INPUTS
     if not inputs:
-        inputs = [BENCH / "reviews"]
+        inputs = [BENCH / "reviews", BENCH / "reviews.csv"]
         made = f"{PROGRAMS}/examples/demo-corpus --seed 1 --reviews {REVIEWS} | {PYTHON} {HERE}/usual.py >reviews"
+        made += f" && {PYTHON} {HERE}/to_csv.py <reviews >reviews.csv"
         subprocess.run(["bash", "-o", "pipefail", "-c", made], check=True)
     differing = [name for path in inputs for name in compare(path)]
     shutil.rmtree(BENCH)
@@ -96,8 +98,11 @@ def compare(path):
 def jobs(path):
     python = ["bash", IN_PYTHON / "pipe.sh", PYTHON, path, "stop_words", "python.h5"]
     of_peers = {peer: [PYTHON, HERE / f"in_{peer}.py", path, "stop_words", f"{peer}.h5"] for peer in PEERS} | {"python": python}
-    ours = Job("sentimill", [PROGRAMS / "sentimill", "--profile", "original", "--input", path, "--out", "reviews.h5"], "reviews.h5")
-    return [ours, *(Job(peer, of_peers[peer], f"{peer}.h5") for peer in PEERS)]
+    of_csv = ["--format", "csv"] if path.suffix == ".csv" else []
+    own = [PROGRAMS / "sentimill", "--profile", "original", *of_csv, "--input", path, "--out", "reviews.h5"]
+    # The mapper in Python reads lines.
+    peers = [peer for peer in PEERS if not of_csv or peer != "python"]
+    return [Job("sentimill", own, "reviews.h5"), *(Job(peer, of_peers[peer], f"{peer}.h5") for peer in peers)]
 
 
 def measure(job):

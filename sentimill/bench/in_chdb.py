@@ -1,4 +1,4 @@
-"""The job of sentimill in ClickHouse, in this process: JSON lines -> an HDF5 file with the same rows in any order.
+"""The job of sentimill in ClickHouse, in this process: JSON lines or CSV -> an HDF5 file with the same rows in any order.
 
 Omits: the order of rows by hash, `hash`, `split` and all digests; the ledger and positions of bad lines (a line without text
 and rating is skipped); Python literals; duplicate fields, of which it uses the first; lines with a lone surrogate;
@@ -44,21 +44,29 @@ def fold(session, reviews):
     """Returns each distinct text with its votes."""
     session.query("CREATE TABLE job.texts (text String, votes Array(UInt32)) ENGINE = Memory")
     votes = ", ".join(f"countIf(rating = {stars})" for stars in range(1, 6))
-    # ClickHouse's JSON format stops at the first invalid line.
     session.query(f"""
         INSERT INTO job.texts
         SELECT {cleaned("raw")} AS text, [{votes}]
         FROM (
             SELECT assumeNotNull(fields.1) AS raw, toFloat64OrNull(fields.2) AS rating
-            FROM (
-                SELECT JSONExtract(line, 'Tuple(reviewText Nullable(String), overall Nullable(String))') AS fields
-                FROM file({quoted(reviews)}, 'LineAsString', 'line String')
-            )
+            FROM ({source(reviews)})
             WHERE isNotNull(fields.1) AND rating IN (1, 2, 3, 4, 5)
         )
         GROUP BY text
         HAVING text != ''
     """)
+
+
+def source(reviews):
+    """Returns the query of text and rating, as a tuple named fields."""
+    if reviews.endswith(".csv"):
+        columns = "reviewText Nullable(String), overall Nullable(String)"
+        return f"SELECT tuple(reviewText, overall) AS fields FROM file({quoted(reviews)}, 'CSVWithNames', {quoted(columns)})"
+    # ClickHouse's JSON format stops at the first invalid line.
+    return f"""
+        SELECT JSONExtract(line, 'Tuple(reviewText Nullable(String), overall Nullable(String))') AS fields
+        FROM file({quoted(reviews)}, 'LineAsString', 'line String')
+    """
 
 
 def cleaned(text):

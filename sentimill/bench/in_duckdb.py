@@ -1,4 +1,4 @@
-"""The job of sentimill in DuckDB: JSON lines -> an HDF5 file with the same rows in any order. SQL reads, cleans, groups and
+"""The job of sentimill in DuckDB: JSON lines or CSV -> an HDF5 file with the same rows in any order. SQL reads, cleans, groups and
 counts; Arrow looks up ids.
 
 Omits: the order of rows by hash, `hash`, `split` and all digests; the ledger and positions of bad lines (a line without text
@@ -27,6 +27,9 @@ from mapper import cleaned  # noqa: E402
 
 MEMORY = "8GB"
 ROWS_AT_ONCE = 16 << 10
+COLUMNS = "{reviewText: 'VARCHAR', overall: 'VARCHAR'}"
+READ_JSON = f"read_json(?, format = 'newline_delimited', ignore_errors = true, columns = {COLUMNS})"
+READ_CSV = f"""read_csv(?, header = true, delim = ',', quote = '"', escape = '"', columns = {COLUMNS})"""
 # This order decodes nothing twice.
 USUAL_REFERENCES = {
     "&quot;": '"', "&#34;": '"', "&lt;": "<", "&gt;": ">", "&#39;": "'", "&nbsp;": " ", "&reg;": " ", "&amp;": "&"
@@ -75,8 +78,7 @@ def fold(engine, reviews):
                 END AS decoded
                 FROM (
                     SELECT reviewText AS raw, TRY_CAST(overall AS DOUBLE) AS rating
-                    FROM read_json(?, format = 'newline_delimited', ignore_errors = true,
-                        columns = {{reviewText: 'VARCHAR', overall: 'VARCHAR'}})
+                    FROM {READ_CSV if reviews.endswith(".csv") else READ_JSON}
                 )
                 WHERE raw IS NOT NULL AND rating IN (1, 2, 3, 4, 5)
             )

@@ -1,4 +1,4 @@
-"""The job of sentimill in Polars' streaming engine: JSON lines -> an HDF5 file with the same rows in any order.
+"""The job of sentimill in Polars' streaming engine: JSON lines or CSV -> an HDF5 file with the same rows in any order.
 
 Omits: the order of rows by hash, `hash`, `split` and all digests; the ledger and positions of bad lines (a line without text
 and rating is skipped, an invalid one stops Polars); Python literals; duplicate fields; texts that start with a
@@ -39,9 +39,11 @@ def fold(reviews):
     without_tags = decoded.str.replace_all("<[A-Za-z/!][^<>]*>", " ").str.replace_all("’", "'", literal=True)
     cleaned = without_tags.str.to_lowercase().str.replace_all(NO_WORD, " ").str.strip_chars(" '")
     votes = [(pl.col("rating") == stars).sum().cast(pl.UInt32).alias(f"n{stars}") for stars in range(1, 6)]
+    schema = {"reviewText": pl.String, "overall": pl.String}
+    is_csv = reviews.endswith(".csv")
+    scanned = pl.scan_csv(reviews, schema=schema) if is_csv else pl.scan_ndjson(reviews, schema=schema, ignore_errors=True)
     return (
-        pl.scan_ndjson(reviews, schema={"reviewText": pl.String, "overall": pl.String}, ignore_errors=True)
-        .select(cleaned.alias("text"), rating.alias("rating"))
+        scanned.select(cleaned.alias("text"), rating.alias("rating"))
         .filter(pl.col("text") != "", pl.col("rating").is_in([1.0, 2.0, 3.0, 4.0, 5.0]))
         .group_by("text")
         .agg(votes)
