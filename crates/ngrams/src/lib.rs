@@ -3,12 +3,14 @@
 //! `words` splits a line. `builder` numbers the words of lines in several threads, and `reading` does so for a file of
 //! fastText's format. The result is `texts`: a dictionary and blocks of tokens, in memory or in a temporary file. It
 //! depends on the lines only, not on the number of threads. `features` numbers the rows of words and n-grams.
+//! `files` reads and writes the files of models.
 //! `fasttext` trains and evaluates a mean of embeddings with a linear layer.
 
 mod builder;
 mod dictionary;
 mod error;
 pub mod features;
+pub mod files;
 mod merging;
 mod names;
 mod numbers;

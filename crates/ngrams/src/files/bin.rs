@@ -1,0 +1,217 @@
+//! Supervised models in the files of the fastText program: `.bin`, and `.ftz` with quantised matrices.
+//!
+//! ```text
+//! i32   magic number 793712314
+//! i32   version, 12; the program also reads 11, without character n-grams
+//! args  12 × i32 and one f64: dimension, window, epochs, minimum count, negatives, word n-grams, loss, kind,
+//!       buckets, shortest and longest character n-gram, update rate, sampling threshold
+//! i32   entries; i32 words; i32 labels; i64 tokens; i64 pruned buckets, -1 if none are pruned
+//!       per entry: the bytes of the word, NUL, i64 count, i8 0 for a word and 1 for a label; words come first
+//!       per pruned bucket: i32 bucket, i32 row behind the words
+//! u8    whether the input matrix is quantised, then the matrix: words, then buckets
+//! u8    whether the output matrix is quantised, then the matrix: one row per label
+//!
+//! dense matrix      i64 rows, i64 columns, rows × columns × f32
+//! quantised matrix  u8 whether norms are separate, i64 rows, i64 columns, i32 codes, the codes, the quantizer;
+//!                   with separate norms also one code per row and their quantizer
+//! quantizer         i32 columns, i32 parts, i32 columns per part, i32 columns of the last part,
+//!                   columns × 256 × f32 centroids
+//! ```
+//!
+//! All values are little-endian. [`Model::read`] and [`Model::write`] convert between such a file and memory;
+//! [`answers`] computes the answers of the program.
+
+pub mod answers;
+mod args;
+mod entries;
+mod matrix;
+mod quantization;
+mod quantizer;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::path::Path;
+
+pub use self::args::{Args, Loss};
+pub use self::entries::Entries;
+pub use self::matrix::{Dense, Matrix, Quantised};
+pub use self::quantization::{Quantization, Unquantisable};
+
+use self::tree::Tree;
+use super::error::{At, Error, Result};
+use super::new_file::new_file;
+use super::source::Source;
+use crate::{Dictionary, Rows};
+
+const MAGIC: i32 = 793_712_314;
+const VERSION: i32 = 12;
+/// The version whose supervised models have no character n-grams.
+const VERSION_WITHOUT_SUBWORDS: i32 = 11;
+/// Larger magnitudes are damage. Below this limit, no sum or product of an answer overflows.
+const VALUE_LIMIT: f32 = 1e12;
+/// Bounds the memory for the character n-grams of all words: 4 GiB.
+const N_SUBWORDS_MAX: usize = 1 << 30;
+const BUFFER_BYTES: usize = 1 << 20;
+pub(super) const REMEDY: &str = "check that this is a supervised model of fastText, and copy it again";
+
+/// A supervised model of the fastText program.
+#[derive(Clone, Debug)]
+pub struct Model {
+    args: Args,
+    entries: Entries,
+    /// Numbers the rows of a line.
+    rows: Rows,
+    input: Matrix,
+    output: Matrix,
+    /// The tree of labels of a model with hierarchical softmax.
+    tree: Option<Tree>,
+}
+
+impl Model {
+    /// A model with these parts. Returns the name of the part whose size does not match the others, with its size and
+    /// the expected one.
+    pub fn new(
+        args: Args,
+        entries: Entries,
+        input: Matrix,
+        output: Matrix,
+    ) -> std::result::Result<Self, Mismatch> {
+        let fault = |field, found, expected| Err(Mismatch { field, found, expected });
+        let n_rows = entries.dictionary().n_words() + entries.pruned().map_or(args.n_buckets, <[_]>::len);
+        if input.rows() != n_rows {
+            return fault("the number of rows of the input matrix", input.rows(), n_rows);
+        }
+        if output.rows() != entries.n_labels() {
+            return fault("the number of rows of the output matrix", output.rows(), entries.n_labels());
+        }
+        if input.columns() != args.dim {
+            return fault("the number of columns of the input matrix", input.columns(), args.dim);
+        }
+        if output.columns() != args.dim {
+            return fault("the number of columns of the output matrix", output.columns(), args.dim);
+        }
+        let n_subwords = n_subwords(&args, entries.dictionary());
+        if n_subwords > N_SUBWORDS_MAX {
+            return fault("the number of character n-grams of all words", n_subwords, N_SUBWORDS_MAX);
+        }
+        let rows = Rows::new(args.features(), entries.dictionary());
+        let tree = (args.loss == Loss::HierarchicalSoftmax).then(|| Tree::new(entries.label_counts()));
+        Ok(Self { args, entries, rows, input, output, tree })
+    }
+
+    /// Reads a file, `.bin` or `.ftz`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(Error::Missing { path: path.to_owned(), expected: "a model of fastText" });
+            }
+            opened => opened.at(path, "open it")?,
+        };
+        let metadata = file.metadata().at(path, "read its metadata")?;
+        if !metadata.is_file() {
+            return Err(Error::unexpected(path, "it", "no regular file", "one", REMEDY));
+        }
+        Self::parse(BufReader::with_capacity(BUFFER_BYTES, file), metadata.len(), path)
+    }
+
+    /// Reads a model of `n_bytes` from `from`. Errors name `path`.
+    pub fn parse(from: impl BufRead, n_bytes: u64, path: &Path) -> Result<Self> {
+        let mut source = Source::new(from, n_bytes, path, REMEDY);
+        let magic = source.i32("the magic number")?;
+        if magic != MAGIC {
+            return Err(source.unexpected("the magic number", magic, MAGIC));
+        }
+        let version = source.i32("the version")?;
+        if !(VERSION_WITHOUT_SUBWORDS..=VERSION).contains(&version) {
+            let expected = format_args!("{VERSION_WITHOUT_SUBWORDS} or {VERSION}").to_string();
+            return Err(source.unexpected("the version", version, expected));
+        }
+        let mut args = Args::parse(&mut source)?;
+        if version == VERSION_WITHOUT_SUBWORDS {
+            args.longest = 0;
+        }
+        let entries = Entries::parse(&mut source, args.n_buckets)?;
+        let input = Matrix::parse(&mut source, "the input matrix")?;
+        if entries.pruned().is_some() && matches!(input, Matrix::Dense(_)) {
+            return Err(source.unexpected("the input matrix", "dense with pruned buckets", "quantised"));
+        }
+        let output = Matrix::parse(&mut source, "the output matrix")?;
+        source.end("the output matrix")?;
+        Self::new(args, entries, input, output).map_err(|Mismatch { field, found, expected }| {
+            Error::unexpected(path, field, found, expected, REMEDY)
+        })
+    }
+
+    /// Writes the file `path`, which must not exist. On return, the file is durable.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        write(path, &self.args, &self.entries, |out| self.input.write(out), |out| self.output.write(out))
+    }
+
+    /// The settings.
+    pub fn args(&self) -> &Args {
+        &self.args
+    }
+
+    /// Words and labels.
+    pub fn entries(&self) -> &Entries {
+        &self.entries
+    }
+
+    /// One row per word, then one per bucket.
+    pub fn input(&self) -> &Matrix {
+        &self.input
+    }
+
+    /// One row per label.
+    pub fn output(&self) -> &Matrix {
+        &self.output
+    }
+}
+
+/// A part of a model whose size does not match the other parts.
+#[derive(Debug)]
+pub struct Mismatch {
+    /// The part.
+    pub field: &'static str,
+    /// Its size.
+    pub found: usize,
+    /// The size that the other parts require.
+    pub expected: usize,
+}
+
+/// Writes the file `path`, which must not exist, with matrices that `input` and `output` write. On return, the file is
+/// durable.
+fn write(
+    path: &Path,
+    args: &Args,
+    entries: &Entries,
+    input: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,
+    output: impl FnOnce(&mut BufWriter<&File>) -> std::io::Result<()>,
+) -> Result<()> {
+    let fields = [
+        ("the number of words and labels", entries.dictionary().n_words() + entries.n_labels()),
+        ("the number of buckets", args.n_buckets),
+    ];
+    if let Some((field, found)) = fields.into_iter().find(|&(_, size)| size > i32::MAX as usize) {
+        return Err(Error::Unstorable { path: path.to_owned(), field, found, largest: i32::MAX as usize });
+    }
+    new_file(path, |file| {
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
+        out.write_all(&MAGIC.to_le_bytes())?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        args.write(&mut out)?;
+        entries.write(&mut out)?;
+        input(&mut out)?;
+        output(&mut out)?;
+        out.flush()
+    })
+}
+
+/// An upper bound of the number of character n-grams of all words.
+fn n_subwords(args: &Args, dictionary: &Dictionary) -> usize {
+    let lengths = (args.longest + 1).saturating_sub(args.shortest.max(1));
+    (dictionary.words().n_bytes() + 2 * dictionary.n_words()).saturating_mul(lengths)
+}

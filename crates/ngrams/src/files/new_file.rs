@@ -1,0 +1,47 @@
+//! Writes a file that appears completely or not at all.
+
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use program::place::folder_of;
+
+use super::error::{At, Error, Result};
+
+/// Writes the file `path` with `write`. The file is written beside its final path, made durable and then renamed. An
+/// existing file is not overwritten.
+pub(super) fn new_file(path: &Path, write: impl FnOnce(&File) -> io::Result<()>) -> Result<()> {
+    check_free(path)?;
+    let folder = folder_of(path);
+    // As readable as any new file is, by the user's umask.
+    let readable = Permissions::from_mode(0o666);
+    let made = tempfile::Builder::new().prefix(".saving-").permissions(readable).tempfile_in(folder);
+    // tempfile's error contains the name of a random file; the kind of the error is sufficient.
+    let file = made.map_err(|error| error.kind().into()).at(folder, "make a file in it")?;
+    write(file.as_file()).and_then(|()| file.as_file().sync_all()).at(path, "write it")?;
+    match file.persist_noclobber(path) {
+        Ok(_) => sync_folder(folder).at(folder, "sync the folder"),
+        Err(refused) if refused.error.kind() == io::ErrorKind::AlreadyExists => check_free(path),
+        Err(refused) => Err(refused.error).at(path, "rename it"),
+    }
+}
+
+/// Refuses a path at which a file or a folder exists.
+pub(super) fn check_free(path: &Path) -> Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found.at(path, "read its metadata")?,
+    };
+    let found = if found.is_dir() { "a folder" } else { "a file" };
+    Err(Error::Occupied { path: path.to_owned(), found })
+}
+
+/// Makes the entries of a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    match File::open(folder)?.sync_all() {
+        // Some network file systems do not support this; their entries are already on the server.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced_or_not => synced_or_not,
+    }
+}
