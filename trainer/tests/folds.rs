@@ -172,6 +172,12 @@ fn a_killed_cross_validation_that_is_resumed_ends_with_the_same_bytes() {
     assert!(out.join("fold-1/model").exists() && !out.join("folds.json").exists());
     assert!(!out.join("fold-2/model").exists() && !out.join("fold-3").exists());
     let first = fs::metadata(out.join("fold-1/model/model.safetensors")).unwrap().modified().unwrap();
+    // The remedy for an unfinished fold is the command that finishes it.
+    let mut predict = trainer();
+    predict.arg("predict").arg(out.join("fold-2"));
+    let (code, told) = ended(predict);
+    let remedy = format!("--folds 3 --out {} --resume`", out.display());
+    assert!(code == Some(66) && told.contains(&remedy), "{told}");
 
     let (_, told) = world.train(&out, &[&flags[..], &["--resume"]].concat());
     assert!(told.contains("resuming after step "), "{told}");
@@ -288,5 +294,16 @@ fn folds_without_rows_and_flags_that_contradict_folds_are_refused() {
     let (code, told) = ended(few.fit(&out, &["--folds=3"]));
     assert_eq!(code, Some(78), "{told}");
     assert!(told.contains("--folds is 3, expected fewer folds, because fold 2 has no rows"), "{told}");
+    assert!(!out.exists());
+    // All rows of label 1 are in the last fold, so its training split has only label 0.
+    let (folder, dataset) = dataset_of(300, 50, |at| {
+        let row = review(at);
+        let split = if row.label == 1 { 900 } else { 100 + (at % 90) as u16 * 10 };
+        Row { split, ..row }
+    });
+    let apart = World { folder, dataset };
+    let (code, told) = ended(apart.fit(&out, &["--folds=3"]));
+    assert_eq!(code, Some(65), "{told}");
+    assert!(told.contains("training") && !told.contains("fold 1 of 3"), "{told}");
     assert!(!out.exists());
 }

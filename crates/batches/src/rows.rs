@@ -38,6 +38,9 @@ pub struct Reading {
     pub memory_bytes: u64,
 }
 
+/// Number of rows per label.
+type Labels = [u64; 5];
+
 /// Counts of one split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
@@ -46,7 +49,7 @@ pub struct Census {
     /// Number of rows with label 1.
     pub positive: u64,
     /// Number of rows per label.
-    pub labels: [u64; 5],
+    pub labels: Labels,
     /// Number of tokens, after truncation.
     pub tokens: u64,
     /// Number of rows per rating, from 1 to 5.
@@ -90,8 +93,8 @@ pub struct Rows {
     census: [Census; 3],
     smallest: Smallest,
     known: [u64; 3],
-    /// Number of rows per split number.
-    by_split_number: Vec<u64>,
+    /// Number of rows per split number and label.
+    by_split_number: Vec<Labels>,
     source: Source,
     reading: Reading,
 }
@@ -105,16 +108,16 @@ struct Findings {
     smallest: Smallest,
     /// Number of rows per split whose hash is known.
     known: [u64; 3],
-    /// Number of rows per split number, or empty.
-    by_split_number: Vec<u64>,
+    /// Number of rows per split number and label, or empty.
+    by_split_number: Vec<Labels>,
 }
 
 impl Findings {
     fn count(&mut self, row: &Row, part: Option<Part>, tokens: &[u32], known: &Smallest) {
         self.summary.count(row);
-        self.by_split_number.resize(usize::from(SPLITS), 0);
-        // The reader refuses larger split numbers.
-        self.by_split_number[usize::from(row.split)] += 1;
+        self.by_split_number.resize(usize::from(SPLITS), Labels::default());
+        // The reader refuses larger split numbers and labels.
+        self.by_split_number[usize::from(row.split)][usize::from(row.label)] += 1;
         let Some(part) = part else { return };
         self.census[part as usize].count(row, tokens);
         self.known[part as usize] += u64::from(known.contains(row.hash));
@@ -129,8 +132,10 @@ impl Findings {
         self.census.iter_mut().zip(other.census).for_each(|(sum, counted)| sum.add(counted));
         self.known.iter_mut().zip(other.known).for_each(|(sum, counted)| *sum += counted);
         self.smallest.append(&other.smallest);
-        self.by_split_number.resize(usize::from(SPLITS), 0);
-        self.by_split_number.iter_mut().zip(other.by_split_number).for_each(|(sum, counted)| *sum += counted);
+        self.by_split_number.resize(usize::from(SPLITS), Labels::default());
+        for (sums, counted) in self.by_split_number.iter_mut().zip(other.by_split_number) {
+            sums.iter_mut().zip(counted).for_each(|(sum, n)| *sum += n);
+        }
     }
 }
 
@@ -241,8 +246,17 @@ impl Rows {
 
     /// Number of rows that another division would put into a split.
     pub fn rows_under(&self, division: Division, part: Part) -> u64 {
-        let of = |&(split, _): &(u16, &u64)| division.part(split) == Some(part);
-        (0..).zip(&self.by_split_number).filter(of).map(|(_, n)| n).sum()
+        self.labels_under(division, part).iter().sum()
+    }
+
+    /// The rows per label of a split under another division.
+    fn labels_under(&self, division: Division, part: Part) -> Labels {
+        let of_part =
+            (0..).zip(&self.by_split_number).filter(|(split, _)| division.part(*split) == Some(part));
+        of_part.fold(Labels::default(), |mut sums, (_, labels)| {
+            sums.iter_mut().zip(labels).for_each(|(sum, n)| *sum += n);
+            sums
+        })
     }
 
     /// The division into splits.
@@ -260,20 +274,31 @@ impl Rows {
 
     /// Refuses a split without rows, with only one label, or without rows of a named class.
     pub fn check_classes(&self, part: Part) -> Result<()> {
-        self.check_rows(part)?;
-        let Census { rows, positive, labels, .. } = self.census(part);
+        self.check_labels(self.census(part).labels, part)
+    }
+
+    /// [`Rows::check_classes`] for a split under another division.
+    pub fn check_classes_under(&self, division: Division, part: Part) -> Result<()> {
+        self.check_labels(self.labels_under(division, part), part)
+    }
+
+    fn check_labels(&self, labels: Labels, part: Part) -> Result<()> {
+        let (path, rows) = (self.name(), labels.iter().sum());
+        if rows == 0 {
+            return Err(Error::NoRows { path, part });
+        }
         if let Some(classes) = self.settings.rows.labels.classes() {
-            let (names, path) = (classes.each().map(|(_, name)| name), self.name());
+            let names = classes.each().map(|(_, name)| name);
             return match names.zip(labels).find(|(_, rows)| *rows == 0) {
                 Some((class, _)) => Err(Error::EmptyClass { path, part, class: class.to_owned() }),
                 None => Ok(()),
             };
         }
-        if positive == 0 || positive == rows {
-            let label = u8::from(positive > 0);
-            return Err(Error::OneClass { path: self.name(), part, rows, label });
+        match labels {
+            [0, ..] => Err(Error::OneClass { path, part, rows, label: 1 }),
+            [_, 0, ..] => Err(Error::OneClass { path, part, rows, label: 0 }),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Refuses a dataset with another vocabulary or other text settings. `of`: the model or dataset that defines

@@ -98,6 +98,12 @@ impl Recipe {
     pub fn has_validation(&self) -> bool {
         self.validation_fraction > 0.0 || self.validation.is_some()
     }
+
+    /// Whether a threshold or a calibration is fitted on the validation split.
+    pub fn fits_decision(&self) -> bool {
+        let is_searched = matches!(self.threshold, Some(ThresholdRule::F1 | ThresholdRule::Accuracy));
+        is_searched || self.calibration.is_some()
+    }
 }
 
 /// Update rule of the optimizer.

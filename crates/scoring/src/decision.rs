@@ -3,7 +3,7 @@
 
 use crate::calibration::Calibrator;
 use crate::classes::Probabilities;
-use crate::metrics::Scoring;
+use crate::metrics::{Scoring, ascending, of_ascending};
 use crate::threshold::Threshold;
 
 /// How a model's score becomes a probability and a label. A score above the threshold has label 1.
@@ -103,16 +103,6 @@ impl Decision {
 /// The logistic function.
 pub(crate) fn sigmoid(log_odds: f64) -> f64 {
     1.0 / (1.0 + (-log_odds).exp())
-}
-
-/// Bits of a finite number that sort as numbers do.
-fn ascending(number: f32) -> u32 {
-    let bits = number.to_bits();
-    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
-}
-
-fn of_ascending(bits: u32) -> f32 {
-    f32::from_bits(if bits >> 31 == 1 { bits & !(1 << 31) } else { !bits })
 }
 
 #[cfg(test)]

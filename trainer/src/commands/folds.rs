@@ -58,7 +58,7 @@ fn fit_fold(arguments: &Fit, fold: Fold, folder: &Folder, session: &Session) -> 
     let splits = data.splits();
     let recipe = Recipe { fold: Some(fold), ..recipe::of_fit(arguments, splits, session.device())? };
     if fold.number == 1 {
-        check_folds(arguments, &data, fold.of)?;
+        check_folds(arguments, &data, &recipe, fold.of)?;
         folder.clear(session)?;
     }
     let [trained, tested] = [Part::Training, Part::Test].map(|part| splits.rows.census(part).rows);
@@ -81,11 +81,16 @@ fn as_read(metrics: &Metrics) -> Result<Metrics> {
     json.and_then(|json| serde_json::from_slice(&json)).map_err(|error| Error::internal(&error))
 }
 
-/// Refuses folds without test rows before the first of them is trained.
-fn check_folds(arguments: &Fit, data: &Data, of: u16) -> Result<()> {
+/// Refuses folds whose rows cannot train, choose or test, before the first of them is trained.
+fn check_folds(arguments: &Fit, data: &Data, recipe: &Recipe, of: u16) -> Result<()> {
+    let rows = data.splits().rows;
     for number in 1..=of {
         let division: Division = recipe::division_of(arguments, Fold { number, of })?;
-        if data.splits().rows.rows_under(division, Part::Test) == 0 {
+        rows.check_classes_under(division, Part::Training)?;
+        if recipe.fits_decision() && arguments.validation.is_none() {
+            rows.check_classes_under(division, Part::Validation)?;
+        }
+        if rows.rows_under(division, Part::Test) == 0 {
             return Err(Error::Setting {
                 setting: "--folds",
                 found: of.to_string(),
