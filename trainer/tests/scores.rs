@@ -221,6 +221,45 @@ fn a_choice_without_a_validation_split_is_refused_by_name() {
 }
 
 #[test]
+fn the_report_shows_the_predictions_of_the_chosen_threshold() {
+    let (_data, dataset) = data();
+    let (out, _, _) = trained(&dataset, "strict", &["--threshold", "0.97"]);
+    let (page, mut command) = (dataset.with_file_name("report.html"), trainer());
+    command.arg("report").arg(&out).arg("--out").arg(&page);
+    let (code, _, told) = run(command);
+    assert_eq!(code, Some(0), "{told}");
+    let page = fs::read_to_string(&page).unwrap();
+    let verdicts: Vec<&str> =
+        page.split("class=\"verdict\"").skip(1).map(|of| of.split("</p>").next().unwrap()).collect();
+    assert!(!verdicts.is_empty());
+    let mut of_label_1 = 0;
+    for verdict in verdicts {
+        let names: Vec<&str> =
+            verdict.split("<b>").skip(1).map(|of| of.split("</b>").next().unwrap()).collect();
+        assert_ne!(names[0], names[1], "{verdict}");
+        of_label_1 += u32::from(names[1] == "positive");
+    }
+    assert!(of_label_1 > 0, "no row of label 1 is shown");
+}
+
+#[test]
+fn metrics_of_the_rows_that_fitted_the_threshold_are_marked() {
+    let (_data, dataset) = data();
+    let mark = "threshold or calibration was fitted on these rows";
+    let with = |name: &str, more: &[&str]| {
+        let out = dataset.with_file_name(name);
+        let common = ["--epochs", "1", "--validation-fraction", "0.3"];
+        let (code, _, told) = run(fit(&dataset, &out, &[&common[..], more].concat()));
+        assert_eq!(code, Some(0), "{told}");
+        told
+    };
+    assert!(with("no-test", &["--test-fraction", "0", "--threshold", "f1"]).contains(mark));
+    assert!(with("calibrated", &["--test-fraction", "0", "--calibrate", "temperature"]).contains(mark));
+    assert!(!with("test", &["--test-fraction", "0.3", "--threshold", "f1"]).contains(mark));
+    assert!(!with("given", &["--test-fraction", "0", "--threshold", "0.6"]).contains(mark));
+}
+
+#[test]
 fn another_threshold_is_another_training() {
     let (_data, dataset) = data();
     let (out, _, _) = trained(&dataset, "out", &["--threshold", "f1"]);

@@ -54,6 +54,13 @@ pub(super) fn lines(record: &EvaluationRecord) -> Vec<String> {
             )
         }));
     }
+    if record.is_fitted() {
+        lines.push(
+            "warning: threshold or calibration was fitted on these rows, so the metrics are better than on other rows; \
+             hold back a test split with --test-fraction, or pass --test"
+                .to_owned(),
+        );
+    }
     if metrics.accuracy <= accuracy {
         let weight = if is_of_label { "--pos-weight" } else { "--class-weight" };
         let remedy = match metrics.auc {

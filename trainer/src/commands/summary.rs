@@ -28,7 +28,8 @@ pub(super) struct Summary {
     steps: Option<u64>,
     /// The epoch whose weights were saved and its validation loss, if there is a validation split.
     kept: Option<Kept>,
-    /// Metrics of the validation split with the saved weights; `null` without a validation split.
+    /// Metrics of the validation split with the saved weights, before a threshold and a calibration are fitted on it;
+    /// `null` without a validation split.
     validation: Option<Metrics>,
     /// The final evaluation; `null` if no rows were held back.
     pub(super) evaluation: Option<Evaluated>,

@@ -8,6 +8,7 @@ use crate::numbers::{counted, measure, percent, whole};
 use crate::page::run_name;
 use crate::run::Run;
 use batches::Part;
+use runs::training::EvaluationRecord;
 use scoring::Metrics;
 use scoring::{Calibration, calibration, roc};
 
@@ -19,6 +20,12 @@ pub fn held_back(runs: &[Run], html: &mut Html) {
             return;
         }
         intervals(runs, html);
+        for run in runs.iter().filter(|run| run.evaluation.as_ref().is_some_and(EvaluationRecord::is_fitted))
+        {
+            let name = if runs.len() > 1 { format!("{}: ", run.name) } else { String::new() };
+            let fitted = "Threshold or calibration was fitted on these rows, so the metrics are better than on other rows.";
+            html.paragraph("quiet", &format!("{name}{fitted}"));
+        }
         html.class("div", "charts", |html| {
             for (at, run) in runs.iter().enumerate() {
                 if let Some((part, metrics)) = run.tested {

@@ -57,13 +57,17 @@ fn wrong_rows((at, run): (usize, &Run), record: &EvaluationRecord, n_shown: usiz
 fn wrong_row(run: &Run, record: &EvaluationRecord, row: &WrongRow, html: &mut Html) {
     let names = run.class_names(record.metrics.confusion.n_classes());
     let name = |label: u8| names.get(usize::from(label)).map_or("", String::as_str);
-    let predicted = row.predicted.unwrap_or_else(|| u8::from(record.scoring.is_positive(row.score)));
+    let decision = record.decision();
+    let predicted = row.predicted.unwrap_or_else(|| u8::from(decision.is_positive(row.score)));
     html.element("li", &[], |html| {
         html.class("p", "verdict", |html| {
             html.text("predicted ");
             html.leaf("b", &[], name(predicted));
-            let sure = match (record.decision().probability(row.score), record.scoring) {
-                (Some(probability), _) => format!(" with {}", percent(probability.max(1.0 - probability))),
+            // A chosen threshold can predict the label with the lower probability.
+            let sure = match (decision.probability(row.score), record.scoring) {
+                (Some(positive), _) => {
+                    format!(" with {}", percent(if predicted == 1 { positive } else { 1.0 - positive }))
+                }
                 (None, Scoring::Rating { positive_from }) => {
                     format!(" with a rating of {:.1}", f64::from(row.score) + f64::from(positive_from) - 0.5)
                 }

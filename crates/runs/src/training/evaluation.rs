@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use batches::Part;
 use scoring::{
-    Calibrator, Decision, Intervals, Metrics, ProbabilityQuality, RowScore, Scores, Scoring, Threshold,
+    Calibrator, Criterion, Decision, Intervals, Metrics, ProbabilityQuality, RowScore, Scores, Scoring,
+    Threshold,
 };
 
 /// Maximum rows listed as most wrong.
@@ -58,6 +59,14 @@ impl EvaluationRecord {
     /// How the model's scores become probabilities and labels.
     pub fn decision(&self) -> Decision {
         Decision::new(self.scoring, self.calibration, self.threshold)
+    }
+
+    /// Whether threshold or calibration were fitted on the evaluated rows. The metrics are then better than on other
+    /// rows.
+    pub fn is_fitted(&self) -> bool {
+        let is_searched = |threshold: Threshold| threshold.by != Criterion::Probability;
+        self.part == Part::Validation
+            && (self.calibration.is_some() || self.threshold.is_some_and(is_searched))
     }
 }
 
