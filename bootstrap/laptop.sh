@@ -8,7 +8,7 @@
 #   torch   the headers and CPU libraries of PyTorch that c10d and trainer are compiled with: 0.5 GB
 #   --cuda  torch, and the whole of PyTorch with CUDA: 4 GB
 #   test    Python packages for tests/oracle, python/, the notebook and readers of Parquet and of the trainer's files;
-#           an S3 server; --cuda, unless TORCH=no is set in the environment
+#           fastText; an S3 server; --cuda, unless TORCH=no is set in the environment
 #   hadoop  Hadoop's jars, from which bootstrap/hadoop/cluster.sh starts a cluster on this machine: 93 MB
 #   emr     jars that an EMR node has in addition: S3A and the job history server, 10 MB
 #   browser headless Chromium, which opens the trainer's report in a test: 70 MB
@@ -66,7 +66,7 @@ main() {
             torch) torch=${torch:-part} ;;
             --cuda) torch=whole ;;
             # Tests of process groups start a Python rank; its PyTorch does not start without its CUDA libraries.
-            test) python_set test; torch_for_test; python_set s3; python_set report; tables; [ "${TORCH:-yes}" = no ] || torch=whole ;;
+            test) python_set test; torch_for_test; python_set s3; python_set report; python_set ngrams; tables; [ "${TORCH:-yes}" = no ] || torch=whole ;;
             hadoop) jars hadoop "$root/bootstrap/hadoop" "93 MB" ;;
             emr) jars emr "$root/bootstrap/hadoop/emr" "10 MB" ;;
             browser) browser ;;

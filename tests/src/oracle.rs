@@ -38,6 +38,13 @@ pub fn tables_agree(dataset: &Path, tables: &[(&str, &Path)], raw: &[&Path]) {
     assert!(agreement.ends_with(expected), "{agreement}");
 }
 
+/// What fastText's program prints with these arguments of `program.py`; `None` if it is not installed.
+#[track_caller]
+pub fn fasttext(arguments: &[&OsStr]) -> Option<String> {
+    let printed = python_of("ngrams", "program.py", arguments.iter().copied(), b"")?.succeeded();
+    Some(String::from_utf8(printed.stdout).expect("the program prints UTF-8"))
+}
+
 /// A line's entry in the ledger, and its record if it is a review; `None` if a character is too new for the
 /// oracle.
 pub type Judgement = Option<(String, Option<String>)>;

@@ -3,8 +3,6 @@
 //! Sums are computed in the order and the precision of the program, so that a logistic function, which the program
 //! looks up in a table of 513 values, gives the same entry.
 
-use std::cmp::Ordering;
-
 use super::{Loss, Model};
 use crate::END;
 use crate::words::is_space;
@@ -111,12 +109,59 @@ impl Model {
     }
 }
 
-/// The `n` best labels of these scores, best first. Of two labels with equal scores the program prefers the later one.
+/// The `n` best labels of these scores, best first. Labels with equal scores have the order in which the program's heap
+/// returns them.
 pub fn best(scores: &[f32], n: usize) -> Vec<usize> {
-    let mut labels: Vec<usize> = (0..scores.len()).collect();
-    labels.sort_by(|&a, &b| scores[b].partial_cmp(&scores[a]).unwrap_or(Ordering::Equal).then(b.cmp(&a)));
-    labels.truncate(n);
-    labels
+    // The worst label is the first element; an element is worse than its children, two at twice its position.
+    let mut heap: Vec<usize> = Vec::new();
+    for label in 0..scores.len() {
+        if heap.len() == n && heap.first().is_none_or(|&worst| scores[label] < scores[worst]) {
+            continue;
+        }
+        heap.push(label);
+        let last = heap.len() - 1;
+        rise(&mut heap, last, label, scores);
+        if heap.len() > n {
+            pop(&mut heap, scores);
+            heap.pop();
+        }
+    }
+    for length in (2..=heap.len()).rev() {
+        pop(&mut heap[..length], scores);
+    }
+    heap
+}
+
+/// Moves the first element of a heap to the end. The other elements are a heap again.
+fn pop(heap: &mut [usize], scores: &[f32]) {
+    let Some((last, rest)) = heap.split_last_mut() else { return };
+    if rest.is_empty() {
+        return;
+    }
+    let label = std::mem::replace(last, rest[0]);
+    let mut hole = 0;
+    loop {
+        let (left, right) = (2 * hole + 1, 2 * hole + 2);
+        let child = match () {
+            () if right < rest.len() && scores[rest[right]] <= scores[rest[left]] => right,
+            () if left < rest.len() => left,
+            () => break,
+        };
+        rest[hole] = rest[child];
+        hole = child;
+    }
+    rise(rest, hole, label, scores);
+}
+
+/// Inserts a label at the first position above `hole` whose parent is not better.
+fn rise(heap: &mut [usize], mut hole: usize, label: usize, scores: &[f32]) {
+    while let Some(parent) = hole.checked_sub(1).map(|before| before / 2)
+        && scores[heap[parent]] > scores[label]
+    {
+        heap[hole] = heap[parent];
+        hole = parent;
+    }
+    heap[hole] = label;
 }
 
 fn softmax(outputs: &mut [f32]) {

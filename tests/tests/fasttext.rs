@@ -1,0 +1,166 @@
+//! Models of fastText's program: both programs give the same answers from the same files, whichever wrote them.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+
+use ngrams::files::bin::answers::{Scratch, best};
+use ngrams::files::bin::{Model, Quantization};
+use ngrams::files::vectors;
+use tempfile::TempDir;
+use tests::oracle::fasttext;
+
+const DENSE: [&str; 5] = ["words.bin", "bigrams.bin", "characters.bin", "tree.bin", "negatives.bin"];
+const QUANTIZED: [&str; 4] = ["all.ftz", "norms.ftz", "pruned.ftz", "retrained.ftz"];
+/// The largest difference of probabilities.
+const TOLERANCE: f64 = 1e-5;
+/// White space, unknown words, labels within a text, and an end of a line within a line.
+const ODD_LINES: &str = "\n \t\u{b}\u{c}\nunknown\n__label__pos\nw1, __label__pos w2, __label__other w3,\nw1, </s> w2, w3,\n\
+    w1,\r\nw1,\u{a0}w2,";
+
+/// Labels with their probabilities, best first.
+type Answer = Vec<(String, f64)>;
+
+/// Models that the program trained.
+struct Trained {
+    folder: TempDir,
+    texts: PathBuf,
+}
+
+impl Trained {
+    /// `None` if the program is not installed.
+    fn new(names: &[&str]) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let [corpus, texts] = ["corpus.txt", "texts.txt"].map(|name| folder.path().join(name));
+        fs::write(&corpus, lines(1000, 1)).unwrap();
+        fs::write(&texts, [&lines(300, 2), ODD_LINES].concat()).unwrap();
+        let mut arguments = vec![OsStr::new("train"), corpus.as_ref(), folder.path().as_ref()];
+        arguments.extend(names.iter().map(OsStr::new));
+        fasttext(&arguments)?;
+        Some(Self { folder, texts })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn read(&self, name: &str) -> Model {
+        Model::read(&self.path(name)).unwrap()
+    }
+
+    /// Both programs give the same answers from these files.
+    #[track_caller]
+    fn agree(&self, names: &[String]) {
+        let paths: Vec<PathBuf> = names.iter().map(|name| self.path(name)).collect();
+        let mut arguments = vec![OsStr::new("answers"), self.texts.as_ref()];
+        arguments.extend(paths.iter().map(|path| path.as_os_str()));
+        let printed = fasttext(&arguments).unwrap();
+        let theirs = printed.lines().map(|line| serde_json::from_str(line).unwrap());
+        assert_eq!(printed.lines().count(), names.len());
+        for (name, theirs) in names.iter().zip(theirs) {
+            self.check(name, &theirs);
+        }
+    }
+
+    fn check(&self, name: &str, theirs: &Vec<Answer>) {
+        let ours = self.our_answers(&self.read(name));
+        assert_eq!(ours.len(), theirs.len());
+        for (line, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+            let is_same = |((label, our), (their_label, their)): (&(String, f64), &(String, f64))| {
+                label == their_label && (our - their).abs() <= TOLERANCE
+            };
+            // The program omits labels of a tree whose probability is 0.
+            let omitted = ours.get(theirs.len()..);
+            let is_same = ours.iter().zip(theirs).all(is_same)
+                && omitted.is_some_and(|omitted| omitted.iter().all(|(_, our)| *our <= TOLERANCE));
+            assert!(is_same, "{name}, line {line}: {ours:?}, {theirs:?}");
+        }
+    }
+
+    fn our_answers(&self, model: &Model) -> Vec<Answer> {
+        let mut scratch = Scratch::default();
+        let texts = fs::read(&self.texts).unwrap();
+        let answer = |line| {
+            let Some(scores) = model.scores(line, &mut scratch) else { return Vec::new() };
+            let named = |label: usize| {
+                let name = String::from_utf8(model.entries().label(label as u32)).unwrap();
+                (name, f64::from(scores[label].exp()))
+            };
+            best(scores, scores.len()).into_iter().map(named).collect()
+        };
+        texts.split(|&byte| byte == b'\n').map(answer).collect()
+    }
+}
+
+/// Lines of words that depend on one of three labels.
+fn lines(n: u64, seed: u64) -> String {
+    let mut state = seed;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut lines = String::new();
+    for _ in 0..n {
+        let label = random(10).min(2);
+        write!(lines, "__label__{}", ["pos", "neg", "mixed"][label as usize]).unwrap();
+        for _ in 0..=random(30) {
+            // Low numbers are frequent; a third of the words depends on the label.
+            let word = random(400) * random(400) / 400;
+            match random(6) {
+                0 | 1 => write!(lines, " {}{word}", ["gut", "schlecht", "mä\u{df}ig"][label as usize]),
+                2 => write!(lines, "\t\u{65e5}\u{672c}{word}"),
+                _ => write!(lines, "  w{word},"),
+            }
+            .unwrap();
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+#[test]
+fn both_programs_give_the_same_answers_from_the_same_files() {
+    let names = [&DENSE[..], &QUANTIZED].concat();
+    let Some(trained) = Trained::new(&names) else { return };
+    let mut files = Vec::new();
+    for name in names {
+        let model = trained.read(name);
+        let ours = format!("ours-{name}");
+        model.write(&trained.path(&ours)).unwrap();
+        // The order of pruned buckets in the file is that of the program's hash table.
+        if model.entries().pruned().is_none() {
+            assert!(
+                fs::read(trained.path(&ours)).unwrap() == fs::read(trained.path(name)).unwrap(),
+                "{name}"
+            );
+        }
+        files.extend([name.to_owned(), ours]);
+    }
+    let all = Quantization { part_columns: 2, separate_norms: false, output: false, rows_max: 0, threads: 2 };
+    let few = Quantization { part_columns: 3, separate_norms: true, rows_max: 300, ..all };
+    for name in ["bigrams.bin", "characters.bin", "tree.bin"] {
+        for (how, ours) in [(all, format!("all-{name}")), (few, format!("few-{name}"))] {
+            trained.read(name).quantised(&how).unwrap().write(&trained.path(&ours)).unwrap();
+            files.push(ours);
+        }
+    }
+    trained.agree(&files);
+}
+
+#[test]
+fn word_vectors_are_those_of_the_program() {
+    let names = ["words.bin", "characters.bin"];
+    let Some(trained) = Trained::new(&names) else { return };
+    for name in names {
+        let (model, ours) = (trained.path(name), trained.path(&format!("{name}.vec")));
+        vectors::write_model(&ours, &trained.read(name)).unwrap();
+        let theirs = fasttext(&["vectors".as_ref(), model.as_ref()]).unwrap();
+        let ours = fs::read_to_string(ours).unwrap();
+        assert_eq!(ours.lines().count(), theirs.lines().count());
+        for (ours, theirs) in ours.lines().zip(theirs.lines()) {
+            assert_eq!(ours, theirs, "{name}");
+        }
+    }
+}
