@@ -43,4 +43,59 @@ pub enum Error {
         /// Maximum number.
         max: usize,
     },
+    /// There is nothing to train on.
+    #[error(
+        "no text with a label and a word ({n_unlabelled} lines without a label); check the input and the label prefix"
+    )]
+    NoTexts {
+        /// Number of lines without a label.
+        n_unlabelled: u64,
+    },
+    /// More rows than supported.
+    #[error("{n_rows} words and buckets, the maximum is {max}; reduce --buckets")]
+    TooManyRows {
+        /// Number of words and buckets.
+        n_rows: u64,
+        /// Maximum number.
+        max: u32,
+    },
+    /// The tables exceed the limit or the memory of the machine.
+    #[error(
+        "{n_rows} rows of dimension {dim} need {needed} bytes of memory, the limit is {max}; reduce --buckets or --dim, or raise --memory"
+    )]
+    TooLarge {
+        /// Number of rows.
+        n_rows: usize,
+        /// Embedding dimension.
+        dim: usize,
+        /// Memory of all tables in bytes.
+        needed: u64,
+        /// The limit in bytes.
+        max: u64,
+    },
+    /// The training diverged.
+    #[error("the loss is not a number in epoch {epoch}; set a lower --rate than {rate:?}")]
+    NotFinite {
+        /// The epoch, from 1.
+        epoch: u32,
+        /// The learning rate.
+        rate: f32,
+    },
+    /// A checkpoint could not be written.
+    #[error("{}", Failure::writing("write the checkpoint", .source, "choose another --out"))]
+    WriteState {
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A checkpoint could not be read.
+    #[error("{}", Failure::reading("read the checkpoint", .source))]
+    ReadState {
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A checkpoint belongs to another training.
+    #[error(
+        "the checkpoint is of other texts or settings; resume with the same input and flags, or start again"
+    )]
+    OtherState,
 }

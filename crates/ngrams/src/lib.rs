@@ -9,11 +9,13 @@
 mod builder;
 mod dictionary;
 mod error;
+pub mod fasttext;
 pub mod features;
 pub mod files;
 mod merging;
 mod names;
 mod numbers;
+mod random;
 mod reading;
 mod texts;
 mod words;

@@ -1,0 +1,66 @@
+//! Trains as `fasttext supervised` and prints the time: `train FILE TEST NGRAMS DIM RATE EPOCHS THREADS [OPTION…]`.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement")]
+
+use std::path::Path;
+use std::time::Instant;
+
+use ngrams::Features;
+use ngrams::fasttext::{Loss, Optimizer, Scores, Settings, Training};
+
+fn main() {
+    let arguments: Vec<_> = std::env::args().collect();
+    let has = |option: &str| arguments.iter().any(|argument| argument == option);
+    let number = |at: usize| arguments[at].parse::<f32>().unwrap();
+    let threads = number(7) as usize;
+    let ngrams = number(3) as u32;
+    let start = Instant::now();
+    let texts = ngrams::read_fasttext_file(Path::new(&arguments[1]), threads, Default::default()).unwrap();
+    let read = start.elapsed();
+    let buckets = if ngrams > 1 { 2_000_000 } else { 0 };
+    let settings = Settings {
+        features: Features { ngrams, buckets, ..Features::default() },
+        dim: number(4) as usize,
+        rate: number(5),
+        epochs: number(6) as u32,
+        threads,
+        is_deterministic: has("--deterministic"),
+        loss: if has("--bce") { Loss::Bce } else { Loss::Softmax },
+        optimizer: match () {
+            () if has("--adagrad") => Optimizer::Adagrad,
+            () if has("--adam") => Optimizer::LazyAdam,
+            () => Optimizer::Sgd,
+        },
+        l2: if has("--l2") { 1e-5 } else { 0.0 },
+        dropout: if has("--dropout") { 0.3 } else { 0.0 },
+        subsampling: if has("--subsample") { 1e-3 } else { 0.0 },
+        seed: std::env::var("SEED").map_or(0, |seed| seed.parse().unwrap()),
+        ..Settings::default()
+    };
+    let mut training = Training::new(&texts, settings).unwrap();
+    let drawn = start.elapsed();
+    while let Some(progress) = training.step().unwrap() {
+        if has("--verbose") {
+            println!("{progress:?}");
+        }
+    }
+    let model = training.finish();
+    let trained = start.elapsed();
+    let test = std::fs::read(&arguments[2]).unwrap();
+    let (mut n_right, mut n_texts, mut scores) = (0, 0, Scores::default());
+    for line in test.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let (label, text) = line.split_at(line.iter().position(|&byte| byte == b' ').unwrap());
+        let probabilities = model.scores(text, &mut scores);
+        let best = (0..probabilities.len())
+            .max_by(|&one, &other| probabilities[one].total_cmp(&probabilities[other]));
+        n_right += usize::from(model.dictionary().labels().get(best.unwrap() as u32) == &label[9..]);
+        n_texts += 1;
+    }
+    println!(
+        "read {:.3} draw {:.3} train {:.3} all {:.3} accuracy {:.4}",
+        read.as_secs_f64(),
+        (drawn - read).as_secs_f64(),
+        (trained - drawn).as_secs_f64(),
+        trained.as_secs_f64(),
+        f64::from(n_right as u32) / f64::from(n_texts)
+    );
+}

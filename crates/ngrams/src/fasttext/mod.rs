@@ -1,0 +1,26 @@
+//! A mean of word and n-gram embeddings with a linear layer, as in fastText (Joulin et al. 2016).
+//!
+//! `settings` describes a model and its training. `shared` holds the rows of all threads, and `kernel` sums and updates
+//! them. `order` shuffles the texts of an epoch. `update` is one step, and `training` runs all steps. `rounds` does so
+//! with reproducible results, and `state` writes and reads a checkpoint. `model` is the result and its answers.
+
+mod kernel;
+mod listing;
+mod model;
+mod order;
+mod rounds;
+mod row_set;
+mod settings;
+mod shared;
+mod state;
+mod training;
+mod update;
+
+pub use model::{Counted, Model, Scores};
+pub use row_set::RowSet;
+pub use settings::{Loss, Optimizer, Schedule, Settings};
+pub use shared::{Checked, Processor, Table, table_bytes};
+pub use training::{Progress, Training};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! Writes the state of a training and reads it back.
+//!
+//! Numbers are little-endian:
+//!
+//! ```text
+//! "ngrams 1"                       8 bytes
+//! digest of texts and settings     u64
+//! epoch, window                    u32, u32
+//! done texts of window and epoch   u64, u64
+//! rows that the texts have         parts × dim × f32 per row, in increasing order
+//! rows of labels                   as above
+//! digest of all bytes above        u64, XXH3
+//! ```
+
+use std::io::{self, Read, Write};
+
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use super::settings::Settings;
+use super::shared::Table;
+use super::training::{Position, Training};
+use crate::error::{Error, Result};
+use crate::texts::Texts;
+
+const MARK: &[u8; 8] = b"ngrams 1";
+
+impl<'a> Training<'a> {
+    /// Writes the state between two segments. Buffer the output.
+    ///
+    /// # Errors
+    /// If the output or the temporary file of the texts fails.
+    pub fn save(&self, output: &mut impl Write) -> Result<()> {
+        let digest = digest(self.texts, &self.settings)?;
+        self.write(output, digest).map_err(|source| Error::WriteState { source })
+    }
+
+    /// A training that continues from a state of the same texts and settings. With equal bits if it is deterministic.
+    ///
+    /// # Errors
+    /// If the state is damaged or of other texts or settings, or as [`Training::new`].
+    pub fn resume(texts: &'a Texts, settings: Settings, input: &mut impl Read) -> Result<Self> {
+        let mut training = Self::empty(texts, settings)?;
+        let expected = digest(texts, &training.settings)?;
+        let read = training.read(input, expected);
+        read.map_err(|source| Error::ReadState { source }).and_then(|is_equal| match is_equal {
+            true => Ok(training),
+            false => Err(Error::OtherState),
+        })
+    }
+
+    fn write(&self, output: &mut impl Write, digest: u64) -> io::Result<()> {
+        let mut output = Digested { stream: output, digest: Xxh3::new() };
+        output.write_all(MARK)?;
+        output.write_all(&digest.to_le_bytes())?;
+        let Position { epoch, window, text, epoch_texts } = self.at;
+        output.write_all(&epoch.to_le_bytes())?;
+        output.write_all(&window.to_le_bytes())?;
+        output.write_all(&text.to_le_bytes())?;
+        output.write_all(&epoch_texts.to_le_bytes())?;
+        for table in [&self.input, &self.output] {
+            (0..table.n_rows() as u32).try_for_each(|row| write_row(table, row, &mut output))?;
+        }
+        let digest = output.digest.digest();
+        output.stream.write_all(&digest.to_le_bytes())?;
+        output.stream.flush()
+    }
+
+    /// Returns whether the state is of the same texts and settings.
+    fn read(&mut self, input: &mut impl Read, expected: u64) -> io::Result<bool> {
+        let mut input = Digested { stream: input, digest: Xxh3::new() };
+        if &input.bytes()? != MARK {
+            return Err(io::Error::other("it is not a checkpoint; pass the path of one"));
+        }
+        if u64::from_le_bytes(input.bytes()?) != expected {
+            return Ok(false);
+        }
+        self.at = Position {
+            epoch: u32::from_le_bytes(input.bytes()?),
+            window: u32::from_le_bytes(input.bytes()?),
+            text: u64::from_le_bytes(input.bytes()?),
+            epoch_texts: u64::from_le_bytes(input.bytes()?),
+        };
+        for table in [&self.input, &self.output] {
+            (0..table.n_rows() as u32).try_for_each(|row| read_row(table, row, &mut input))?;
+        }
+        let digest = input.digest.digest();
+        let mut bytes = [0; 8];
+        input.stream.read_exact(&mut bytes)?;
+        if u64::from_le_bytes(bytes) != digest || input.stream.read(&mut [0])? > 0 {
+            return Err(io::Error::other("the file is damaged; use an older checkpoint or start again"));
+        }
+        Ok(true)
+    }
+}
+
+fn write_row(table: &Table, row: u32, output: &mut Digested<&mut impl Write>) -> io::Result<()> {
+    let mut values = vec![0.0; table.dim()];
+    for part in 0..table.parts() {
+        table.read(row, part, &mut values);
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        output.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+fn read_row(table: &Table, row: u32, input: &mut Digested<&mut impl Read>) -> io::Result<()> {
+    let mut bytes = vec![0; 4 * table.dim()];
+    for part in 0..table.parts() {
+        input.stream.read_exact(&mut bytes)?;
+        input.digest.update(&bytes);
+        let values: Vec<f32> = bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
+        table.write(row, part, &values);
+    }
+    Ok(())
+}
+
+/// A digest of everything that decides the result, except the number of epochs' end and limits.
+fn digest(texts: &Texts, settings: &Settings) -> Result<u64> {
+    let settings = Settings { memory_bytes: 0, lists_bytes: 0, ..settings.clone() };
+    let described = format!("{:016x} {settings:?}", texts.digest()?);
+    Ok(xxh3_64(described.as_bytes()))
+}
+
+struct Digested<S> {
+    stream: S,
+    digest: Xxh3,
+}
+
+impl<S: Write> Digested<&mut S> {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.digest.update(bytes);
+        self.stream.write_all(bytes)
+    }
+}
+
+impl<S: Read> Digested<&mut S> {
+    fn bytes<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.stream.read_exact(&mut bytes)?;
+        self.digest.update(&bytes);
+        Ok(bytes)
+    }
+}

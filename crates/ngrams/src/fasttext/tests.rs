@@ -1,0 +1,414 @@
+//! Tests of trainings as a whole, compared with naive formulas in double precision.
+#![allow(clippy::unwrap_used, reason = "clippy.toml allows it in test functions, not in what they share")]
+
+use std::io::Write;
+
+use super::*;
+use crate::builder::Reading;
+use crate::error::Error;
+use crate::features::{Features, Scratch};
+use crate::random::Random;
+use crate::texts::Texts;
+
+fn texts_with(lines: &str, reading: Reading) -> Texts {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(lines.as_bytes()).unwrap();
+    crate::read_fasttext_file(file.path(), 2, reading).unwrap()
+}
+
+fn texts(lines: &str) -> Texts {
+    texts_with(lines, Reading::default())
+}
+
+fn settings() -> Settings {
+    Settings { features: Features { ngrams: 2, buckets: 500, ..Features::default() }, ..Settings::default() }
+}
+
+/// Texts of three labels. Each label has its own words; all share others.
+fn lines(n_texts: usize) -> String {
+    let mut random = Random::of(&[9]);
+    let mut lines = String::new();
+    for text in 0..n_texts {
+        let label = text % 3;
+        lines.push_str(&format!("__label__l{label}"));
+        for _ in 0..random.bits() % 12 + 3 {
+            let word = random.bits() % 40;
+            match random.bits() % 2 {
+                0 => lines.push_str(&format!(" own{label}x{}", word % 8)),
+                _ => lines.push_str(&format!(" word{word}")),
+            }
+        }
+        lines.push('\n');
+    }
+    lines
+}
+
+fn train(texts: &Texts, settings: Settings) -> Model {
+    finish(Training::new(texts, settings).unwrap())
+}
+
+fn finish(mut training: Training<'_>) -> Model {
+    while training.step().unwrap().is_some() {}
+    training.finish()
+}
+
+/// All weights of a table, with the moments of its optimizer.
+fn values(table: &Table) -> Vec<f32> {
+    let mut all = Vec::new();
+    let mut values = vec![0.0; table.dim()];
+    for row in 0..table.n_rows() as u32 {
+        for part in 0..table.parts() {
+            table.read(row, part, &mut values);
+            all.extend_from_slice(&values);
+        }
+    }
+    all
+}
+
+fn bits(model: &Model) -> Vec<u32> {
+    [model.input(), model.output()].iter().flat_map(|table| values(table)).map(f32::to_bits).collect()
+}
+
+fn accuracy(model: &Model, texts: &Texts) -> f64 {
+    let mut scores = Scores::default();
+    let (mut n_right, mut scratch) = (0, crate::Block::default());
+    for index in 0..texts.n_blocks() {
+        for text in texts.block(index, &mut scratch).unwrap().texts() {
+            let probabilities = model.scores_of_tokens(text.tokens, &mut scores);
+            let of_label = probabilities[text.labels[0] as usize];
+            n_right += usize::from(probabilities.iter().all(|&other| other <= of_label));
+        }
+    }
+    n_right as f64 / texts.n_texts() as f64
+}
+
+/// Weights and moments in double precision: by part, row and element.
+type Weights = Vec<Vec<Vec<f64>>>;
+
+fn naive(table: &Table) -> Weights {
+    let read = |row, part| {
+        let mut values = vec![0.0; table.dim()];
+        table.read(row, part, &mut values);
+        values.into_iter().map(f64::from).collect()
+    };
+    (0..table.parts()).map(|part| (0..table.n_rows() as u32).map(|row| read(row, part)).collect()).collect()
+}
+
+/// The loss of a text, without L2.
+fn loss_of(input: &[Vec<f64>], output: &[Vec<f64>], rows: &[u32], labels: &[u32], loss: Loss) -> f64 {
+    let dim = input[0].len();
+    let mean: Vec<f64> = (0..dim)
+        .map(|d| rows.iter().map(|&row| input[row as usize][d]).sum::<f64>() / rows.len() as f64)
+        .collect();
+    let logits: Vec<f64> =
+        output.iter().map(|row| row.iter().zip(&mean).map(|(weight, mean)| weight * mean).sum()).collect();
+    match loss {
+        Loss::Softmax => {
+            let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();
+            -labels.iter().map(|&label| (logits[label as usize].exp() / sum).ln()).sum::<f64>()
+                / labels.len() as f64
+        }
+        Loss::Bce => logits
+            .iter()
+            .enumerate()
+            .map(|(label, logit)| {
+                let probability = 1.0 / (1.0 + (-logit).exp());
+                let is_label = labels.contains(&(label as u32));
+                -(if is_label { probability } else { 1.0 - probability }).ln()
+            })
+            .sum(),
+    }
+}
+
+/// Applies one step of an optimizer to a weight and its moments.
+fn step_of(optimizer: Optimizer, weight: &mut [f64], gradient: f64, rate: f64) {
+    match optimizer {
+        Optimizer::Sgd => weight[0] -= rate * gradient,
+        Optimizer::Adagrad => {
+            weight[1] += gradient * gradient;
+            weight[0] -= rate * gradient / (weight[1].sqrt() + 1e-10);
+        }
+        Optimizer::LazyAdam => {
+            weight[1] = 0.9 * weight[1] + 0.1 * gradient;
+            weight[2] = 0.999 * weight[2] + 0.001 * gradient * gradient;
+            let mean = weight[1] / (1.0 - 0.9);
+            let square = weight[2] / (1.0 - 0.999);
+            weight[0] -= rate * mean / (square.sqrt() + 1e-8);
+        }
+    }
+}
+
+/// One step of a text, with gradients by finite differences, compared with the step of a training.
+fn compare_one_step(settings: &Settings, lines: &str, processor: Processor) {
+    let texts = texts(lines);
+    let Settings { optimizer, loss, l2, rate, .. } = *settings;
+    let mut training = Training::new(&texts, settings.clone()).unwrap().with_processor(processor);
+    let mut random = Random::of(&[1]);
+    for table in [&training.input, &training.output] {
+        for row in 0..table.n_rows() as u32 {
+            for part in 0..table.parts() {
+                // Squares are not negative.
+                let low =
+                    if part == 0 || (part == 1 && optimizer == Optimizer::LazyAdam) { 0.5 } else { 0.0 };
+                let values: Vec<f32> = (0..settings.dim).map(|_| random.uniform() - low).collect();
+                table.write(row, part, &values);
+            }
+        }
+    }
+    let mut block = crate::Block::default();
+    let text = texts.block(0, &mut block).unwrap().text(0);
+    let (tokens, labels) = (text.tokens.to_vec(), text.labels.to_vec());
+    let mut rows = Vec::new();
+    training.rows.of_tokens(&texts.dictionary, &tokens, &mut Scratch::default(), &mut rows);
+    listing::to_positions(&training.listing.met, &mut rows);
+
+    let before = [naive(&training.input), naive(&training.output)];
+    let mut expected = before.clone();
+    for table in 0..2 {
+        for row in 0..before[table][0].len() {
+            if table == 0 && !rows.contains(&(row as u32)) {
+                continue;
+            }
+            for d in 0..settings.dim {
+                let loss_at = |shift: f64| {
+                    let mut weights = [before[0][0].clone(), before[1][0].clone()];
+                    weights[table][row][d] += shift;
+                    loss_of(&weights[0], &weights[1], &rows, &labels, loss)
+                };
+                let gradient =
+                    (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5 + f64::from(l2) * before[table][0][row][d];
+                let mut weight: Vec<f64> = before[table].iter().map(|part| part[row][d]).collect();
+                step_of(optimizer, &mut weight, gradient, f64::from(rate));
+                for (part, value) in weight.into_iter().enumerate() {
+                    expected[table][part][row][d] = value;
+                }
+            }
+        }
+    }
+    training.step().unwrap();
+    for (table, expected) in [&training.input, &training.output].into_iter().zip(expected) {
+        let found = naive(table);
+        for (part, expected) in expected.iter().enumerate() {
+            for (row, expected) in expected.iter().enumerate() {
+                for (d, expected) in expected.iter().enumerate() {
+                    let found = found[part][row][d];
+                    // f32 has 24 bits, and Adam divides by small roots.
+                    let error = (found - expected).abs() / (1.0 + expected.abs());
+                    assert!(error < 2e-5, "{settings:?} part {part} row {row} {d}: {found} {expected}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_step_of_each_optimizer_equals_its_formula() {
+    for processor in Processor::all() {
+        for optimizer in [Optimizer::Sgd, Optimizer::Adagrad, Optimizer::LazyAdam] {
+            for (l2, dim) in [(0.0, 10), (0.1, 10), (0.0, 16), (0.1, 37), (0.0, 100)] {
+                for loss in [Loss::Softmax, Loss::Bce] {
+                    let settings = Settings { optimizer, l2, dim, loss, epochs: 1, rate: 0.05, ..settings() };
+                    compare_one_step(&settings, "__label__a x y x z x y\n", processor);
+                    let two = "__label__a __label__b x y x z x y q w e r t u\n";
+                    compare_one_step(&settings, two, processor);
+                    let deterministic = Settings { threads: 2, is_deterministic: true, ..settings };
+                    compare_one_step(&deterministic, two, processor);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn each_optimizer_and_loss_separates_the_labels() {
+    let texts = texts(&lines(600));
+    for (optimizer, rate) in [(Optimizer::Sgd, 0.5), (Optimizer::Adagrad, 0.1), (Optimizer::LazyAdam, 0.01)] {
+        for loss in [Loss::Softmax, Loss::Bce] {
+            for (threads, is_deterministic) in [(1, false), (3, false), (3, true)] {
+                let settings =
+                    Settings { optimizer, loss, rate, threads, is_deterministic, epochs: 30, ..settings() };
+                let accuracy = accuracy(&train(&texts, settings.clone()), &texts);
+                assert!(accuracy > 0.97, "{accuracy} {settings:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_deterministic_training_has_equal_bits_and_depends_on_the_seed() {
+    let texts = texts(&lines(200));
+    for threads in [1, 2, 3] {
+        for (optimizer, l2) in [(Optimizer::Sgd, 0.0), (Optimizer::LazyAdam, 1e-4)] {
+            let (dropout, subsampling, is_deterministic) = (0.2, 1e-2, true);
+            let settings =
+                Settings { threads, optimizer, l2, dropout, subsampling, is_deterministic, ..settings() };
+            let first = bits(&train(&texts, settings.clone()));
+            assert_eq!(first, bits(&train(&texts, settings.clone())), "{settings:?}");
+            assert_ne!(first, bits(&train(&texts, Settings { seed: 1, ..settings })));
+        }
+    }
+}
+
+#[test]
+fn rows_computed_in_each_epoch_equal_those_of_the_lists() {
+    let texts = texts(&lines(200));
+    let computed = Settings { lists_bytes: 0, ..settings() };
+    assert_eq!(bits(&train(&texts, settings())), bits(&train(&texts, computed)));
+}
+
+#[test]
+fn a_resumed_training_equals_an_uninterrupted_one() {
+    for memory_bytes in [1 << 30, 0] {
+        let texts = texts_with(&lines(200), Reading { memory_bytes, ..Reading::default() });
+        assert_eq!(texts.is_in_memory(), memory_bytes > 0);
+        for optimizer in [Optimizer::Sgd, Optimizer::Adagrad, Optimizer::LazyAdam] {
+            let settings = Settings { optimizer, threads: 2, is_deterministic: true, ..settings() };
+            let mut training = Training::new(&texts, settings.clone()).unwrap();
+            for _ in 0..2 {
+                training.step().unwrap();
+            }
+            let mut state = Vec::new();
+            training.save(&mut state).unwrap();
+            drop(training);
+            let resumed = Training::resume(&texts, settings.clone(), &mut &state[..]).unwrap();
+            assert_eq!(bits(&finish(resumed)), bits(&train(&texts, settings)));
+        }
+    }
+}
+
+#[test]
+fn a_damaged_or_foreign_checkpoint_is_refused() {
+    let texts = texts(&lines(20));
+    let mut state = Vec::new();
+    Training::new(&texts, settings()).unwrap().save(&mut state).unwrap();
+    let resume = |settings, state: &[u8]| {
+        Training::resume(&texts, settings, &mut &*state).err().map(|e| e.to_string())
+    };
+    assert_eq!(resume(settings(), &state), None);
+
+    let other = Settings { rate: 0.3, ..settings() };
+    let expected =
+        "the checkpoint is of other texts or settings; resume with the same input and flags, or start again";
+    assert_eq!(resume(other, &state).unwrap(), expected);
+    let damaged = "cannot read the checkpoint: the file is damaged; use an older checkpoint or start again";
+    for at in [40, state.len() / 2, state.len() - 1] {
+        let mut changed = state.clone();
+        changed[at] ^= 1;
+        assert_eq!(resume(settings(), &changed).unwrap(), damaged, "byte {at}");
+    }
+    state.push(0);
+    assert_eq!(resume(settings(), &state).unwrap(), damaged);
+    for length in 0..40 {
+        assert!(resume(settings(), &state[..length]).is_some());
+    }
+}
+
+#[test]
+fn a_loss_that_is_not_a_number_is_an_error_with_a_remedy() {
+    let texts = texts(&lines(50));
+    for threads in [1, 2] {
+        let settings = Settings { rate: 1e30, threads, ..settings() };
+        let mut training = Training::new(&texts, settings).unwrap();
+        let error = (0..5).find_map(|_| training.step().err()).unwrap().to_string();
+        assert!(error.starts_with("the loss is not a number in epoch "), "{error}");
+        assert!(error.ends_with("; set a lower --rate than 1e30"), "{error}");
+    }
+}
+
+#[test]
+fn tables_above_the_limit_are_refused_before_they_are_allocated() {
+    let texts = texts(&lines(50));
+    let settings = Settings { memory_bytes: 10_000, ..settings() };
+    let Some(Error::TooLarge { n_rows, dim, needed, max }) = Training::new(&texts, settings.clone()).err()
+    else {
+        panic!("a limit of 10,000 bytes")
+    };
+    assert_eq!((dim, max, needed), (10, 10_000, 64 * (n_rows as u64 + 3)));
+    assert!(Training::new(&texts, Settings { memory_bytes: needed, ..settings }).is_ok());
+    let settings =
+        Settings { features: Features { buckets: u32::MAX, ngrams: 2, ..Features::default() }, ..settings };
+    let error = Training::new(&texts, settings).err().unwrap().to_string();
+    assert!(error.ends_with(" words and buckets, the maximum is 4294967294; reduce --buckets"), "{error}");
+}
+
+#[test]
+fn rows_that_no_text_has_are_not_stored() {
+    let texts = texts("__label__a x y\n__label__b y x\n");
+    let features = Features { ngrams: 2, buckets: 1 << 30, ..Features::default() };
+    let model = train(&texts, Settings { features, ..settings() });
+    // x, y, </s>, `x y`, `y </s>`, `y x`, `x </s>`
+    assert_eq!((model.met().len(), model.input().n_rows()), (7, 7));
+}
+
+#[test]
+fn texts_without_words_and_a_single_label_can_be_trained() {
+    let reading = Reading { words: crate::Words::Punctuation, ..Reading::default() };
+    let texts = texts_with("__label__a\n__label__a x\n__label__a\n", reading.clone());
+    let model = train(&texts, Settings { words: crate::Words::Punctuation, ..settings() });
+    assert_eq!(model.scores(b"x", &mut Scores::default()), [1.0]);
+    assert_eq!(model.scores(b"", &mut Scores::default()), [1.0]);
+
+    let empty = texts_with("__label__a\nno label\n", reading);
+    let error = Training::new(&empty, settings()).err().unwrap().to_string();
+    let expected =
+        "no text with a label and a word (1 lines without a label); check the input and the label prefix";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn a_label_met_once_and_several_labels_of_a_text_are_learned() {
+    let lines = format!("{}__label__once rare\n", "__label__a __label__b x y\n__label__c z\n".repeat(20));
+    let texts = texts(&lines);
+    let model = train(&texts, Settings { epochs: 100, rate: 0.5, ..settings() });
+    let label = |name: &str| model.dictionary().label(name.as_bytes()).unwrap() as usize;
+    let mut scores = Scores::default();
+    let probabilities = model.scores(b"rare", &mut scores).to_vec();
+    assert!(probabilities.iter().all(|&other| other <= probabilities[label("once")]), "{probabilities:?}");
+    let probabilities = model.scores(b"x y", &mut scores).to_vec();
+    for name in ["a", "b"] {
+        assert!((probabilities[label(name)] - 0.5).abs() < 0.1, "{probabilities:?}");
+    }
+}
+
+#[test]
+fn an_explanation_sums_to_the_difference_of_logits() {
+    let texts = texts(&lines(300));
+    let model = train(&texts, Settings { epochs: 20, rate: 0.5, ..settings() });
+    let line = b"own0x1 word3 own0x1 unseen word5";
+    let probabilities = model.scores(line, &mut Scores::default()).to_vec();
+    for label in 0..3 {
+        let others =
+            (0..3).filter(|&other| other != label).map(|other| probabilities[other].ln()).sum::<f32>() / 2.0;
+        let shares = model.explain(line, label as u32);
+        let sum: f32 = shares.iter().map(|(_, share)| share).sum();
+        assert!((sum - (probabilities[label].ln() - others)).abs() < 1e-4, "{sum} {probabilities:?}");
+        assert_eq!(shares.iter().filter(|(text, _)| text == "own0x1").count(), 1);
+    }
+}
+
+#[test]
+fn dropout_and_subsampling_change_the_updates() {
+    let texts = texts(&lines(100));
+    let plain = bits(&train(&texts, settings()));
+    assert_ne!(plain, bits(&train(&texts, Settings { dropout: 0.5, ..settings() })));
+    assert_ne!(plain, bits(&train(&texts, Settings { subsampling: 1e-3, ..settings() })));
+    // A threshold of 1 keeps all words.
+    assert_eq!(plain, bits(&train(&texts, Settings { subsampling: 1.0, ..settings() })));
+}
+
+#[test]
+fn all_instruction_sets_train_alike() {
+    let texts = texts(&lines(100));
+    for dim in [10, 37] {
+        let train = |processor| {
+            finish(Training::new(&texts, Settings { dim, ..settings() }).unwrap().with_processor(processor))
+        };
+        let trained: Vec<_> =
+            Processor::all().into_iter().map(|processor| values(train(processor).input())).collect();
+        for other in &trained[1..] {
+            let error =
+                trained[0].iter().zip(other).map(|(one, other)| (one - other).abs()).fold(0.0, f32::max);
+            assert!(error < 1e-4, "{error}");
+        }
+    }
+}
