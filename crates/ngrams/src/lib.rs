@@ -4,7 +4,7 @@
 //! fastText's format. The result is `texts`: a dictionary and blocks of tokens, in memory or in a temporary file. It
 //! depends on the lines only, not on the number of threads. `features` numbers the rows of words and n-grams.
 //! `files` reads and writes the files of models.
-//! `fasttext` trains and evaluates a mean of embeddings with a linear layer.
+//! `fasttext` trains and evaluates a mean of embeddings with a linear layer. `model` is a classifier of any family.
 
 mod builder;
 mod dictionary;
@@ -13,6 +13,7 @@ pub mod fasttext;
 pub mod features;
 pub mod files;
 mod merging;
+mod model;
 mod names;
 mod numbers;
 mod random;
@@ -24,6 +25,7 @@ pub use builder::{Builders, Reading, TextsBuilder};
 pub use dictionary::{Dictionary, hash};
 pub use error::{Error, Result};
 pub use features::{Features, Rows};
+pub use model::{Model, Scratch};
 pub use names::Names;
 pub use reading::{LINE_BYTES_MAX, add_lines, read_fasttext_file};
 pub use texts::{Block, Counts, TextRef, Texts, Tokens, UNKNOWN};
