@@ -9,8 +9,6 @@ use program::place::NoFolder;
 use program::system::Failure;
 use thiserror::Error;
 
-use crate::reading;
-
 /// Why no dataset was written.
 #[derive(Debug, Error)]
 pub enum Error {

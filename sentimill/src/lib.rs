@@ -19,7 +19,6 @@ mod folding;
 mod mapping;
 mod origins;
 mod partitions;
-pub mod reading;
 mod rejects;
 mod scratch;
 
@@ -44,6 +43,7 @@ use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
+use reading::{InputPlace, Reading};
 use tempfile::TempPath;
 
 use crate::codebook::{Agreement, Codebook, StopWords};
@@ -53,7 +53,6 @@ pub use crate::extra_file::ExtraFile;
 use crate::folding::{Folded, Folder, Folding, StoredWords};
 use crate::mapping::{BadLine, Mapped, Mapping, Told};
 use crate::partitions::{PARTITIONS, Partition};
-use crate::reading::{InputPlace, Reading};
 use crate::scratch::{Scratch, Stored};
 
 /// Options of a run.

@@ -17,8 +17,8 @@ use making::{
 };
 use program::exit::{self, Exit, chain, print, usage};
 use program::location::{Location, S3Url};
+use reading::{Reading, ReadingOptions};
 use sentimill::arguments::Arguments;
-use sentimill::reading::{self, Reading, ReadingOptions};
 use sentimill::{Error, ExtraFile, Options, run};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;

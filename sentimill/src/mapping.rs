@@ -10,6 +10,7 @@ use corpus::digest::text_hash;
 use corpus::format::Format;
 use corpus::judgement::TOLD;
 use corpus::ledger::{Fate, MapperCounts};
+use reading::{Content, InputEntry, InputPlace, Reading};
 use words::{Counted, Dictionary, Span, find_words, room};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -18,7 +19,6 @@ use crate::encoded::{REVIEW_BYTES, words_bytes, write_review};
 use crate::error::Result;
 use crate::origins::{Origins, StoredOrigins};
 use crate::partitions::{Partition, Partitions};
-use crate::reading::{Content, InputEntry, InputPlace, Reading};
 use crate::rejects::{Rejects, StoredRejects};
 use crate::scratch::Scratch;
 

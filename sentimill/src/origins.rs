@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, HashMap};
 use std::num::NonZeroUsize;
 
 use corpus::format::Format;
+use reading::{InputEntry, InputPlace, Reading};
 use tables::origins::schema;
 use tables::{Rows, Schema, TableWriter, Value, verify};
 use tempfile::TempPath;
@@ -17,7 +18,6 @@ use tempfile::TempPath;
 use crate::error::{Error, Result};
 use crate::extra_file::ExtraFile;
 use crate::partitions::{PARTITIONS, Partition, Partitions};
-use crate::reading::{InputEntry, InputPlace, Reading};
 use crate::scratch::{Extent, Scratch};
 
 /// An origin: hash u64, index of the source u32, group u32, number of the entry in the group u64. Big-endian, so that

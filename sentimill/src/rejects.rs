@@ -11,11 +11,11 @@ use corpus::ledger::Fate;
 use corpus::lines::LineContent;
 use corpus::rejects::{Content, Position, write_reject};
 use corpus::review::{RatingValue, Reject};
+use reading::{InputEntry, InputPlace, Reading};
 use tempfile::TempPath;
 
 use crate::error::Result;
 use crate::extra_file::ExtraFile;
-use crate::reading::{InputEntry, InputPlace, Reading};
 use crate::scratch::{Scratch, Stored};
 
 /// Approximate size of a block.

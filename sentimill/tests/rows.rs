@@ -19,7 +19,7 @@ use corpus::settings::{Keep, Settings};
 use dataset::Row;
 use dataset::dataset_file::DatasetReader;
 use making::{DatasetOptions, Making, ProgressBars, VocabularyFrom};
-use sentimill::reading::{self, Reading, ReadingOptions};
+use reading::{Reading, ReadingOptions};
 use sentimill::{Made, Options, run};
 use serde_json::json;
 use store::S3Options;

@@ -175,7 +175,7 @@ fn integer(column: &dyn Array, row: usize) -> Option<i64> {
 
 /// Why a file cannot be read.
 #[derive(Debug)]
-pub(in crate::reading) enum Fault {
+pub(crate) enum Fault {
     /// The operating system returned an error.
     Io(io::Error),
     /// The content is invalid.

@@ -33,8 +33,8 @@ mod stretch;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use corpus::csv::Columns;
 use corpus::format::Format;
@@ -383,17 +383,17 @@ impl Drop for StopUnlessDone<'_> {
 
 impl InputPlace {
     /// A position in a source that is not split into groups.
-    pub(crate) fn at(source: usize, offset: u64) -> Self {
+    pub fn at(source: usize, offset: u64) -> Self {
         Self { source, group: 0, offset }
     }
 
     /// A position in a range, or in a group of members.
-    pub(crate) fn in_group(source: usize, group: usize, offset: u64) -> Self {
+    pub fn in_group(source: usize, group: usize, offset: u64) -> Self {
         Self { source, group, offset }
     }
 
     /// The range or group, and the offset.
-    pub(crate) fn within(self) -> (usize, u64) {
+    pub fn within(self) -> (usize, u64) {
         (self.group, self.offset)
     }
 
@@ -508,6 +508,11 @@ fn check_headers(sources: &[Source], numbers: &[usize], options: &ReadingOptions
         }
     }
     Ok(())
+}
+
+/// A thread that panicked while it held the lock left no inconsistent state, so the others may continue.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -17,8 +17,7 @@ use input::{Compression, Members, end_of_member};
 
 use super::source::Kind;
 use super::stretch::{End, each_line};
-use super::{Error, Part, Source};
-use crate::locked;
+use super::{Error, Part, Source, locked};
 
 /// A file while it is split.
 #[derive(Debug)]

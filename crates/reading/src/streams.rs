@@ -18,8 +18,7 @@ use corpus::lines::{Line, LineContent};
 
 use super::entries::Entries;
 use super::source::Kind;
-use super::{Content, Error, InputEntry, InputPlace, ReadingOptions, Source, State, rows};
-use crate::locked;
+use super::{Content, Error, InputEntry, InputPlace, ReadingOptions, Source, State, locked, rows};
 
 /// A batch of this size is passed on. It is large enough that the cost of the queue is negligible.
 const BATCH_BYTES: usize = 1 << 20;

@@ -13,7 +13,7 @@ use super::*;
 /// Runs an ignored test in a separate process, because its environment variables define where S3 is.
 fn succeeds_in_s3(test: &str, proxy: &FaultProxy) {
     let ended = with_s3(Command::new(std::env::current_exe().unwrap()), &proxy.url())
-        .args(["--exact", &format!("reading::tests::objects::{test}"), "--ignored", "--nocapture"])
+        .args(["--exact", &format!("tests::objects::{test}"), "--ignored", "--nocapture"])
         .env("READING_IN_S3", "yes")
         .output()
         .unwrap();
