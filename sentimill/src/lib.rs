@@ -32,18 +32,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corpus::cause;
-use corpus::classes::UnratedClasses;
 use corpus::digest::Digest;
 use corpus::format::Format;
-use corpus::judgement::{WithoutReview, invalid_utf8, judge};
 use corpus::ledger::{MapperCounts, ReducerCounts, Share, check_run};
 use corpus::settings::Settings;
 use dataset::card::Card;
 use dataset::manifest::{DatasetManifest, Ledger, Seal};
 use dataset::spool::Spool;
 use making::{DatasetOptions, Making, ProgressBars, Size};
-use reading::{InputPlace, Reading};
+use reading::{Found, Judgement, Reading};
 use tempfile::TempPath;
 
 use crate::codebook::{Agreement, Codebook, StopWords};
@@ -51,7 +48,7 @@ use crate::content::Milled;
 pub use crate::error::{Error, Result};
 pub use crate::extra_file::ExtraFile;
 use crate::folding::{Folded, Folder, Folding, StoredWords};
-use crate::mapping::{BadLine, Mapped, Mapping, Told};
+use crate::mapping::{Mapped, Mapping};
 use crate::partitions::{PARTITIONS, Partition};
 use crate::scratch::{Scratch, Stored};
 
@@ -254,7 +251,7 @@ impl Job<'_> {
         let Some(file) = &self.options.rejects else { return Ok(None) };
         let of_threads = mapped.iter_mut().filter_map(|part| part.rejects.take()).collect();
         let temporary = rejects::write(of_threads, file, self.reading, self.scratch)?;
-        let n_lines = mapped.iter().map(|part| part.counts.bad()).sum();
+        let n_lines = mapped.iter().map(|part| part.found.counts.bad()).sum();
         Ok(Some(Written { file, temporary, n_lines }))
     }
 
@@ -276,65 +273,15 @@ impl Job<'_> {
 
     /// Sums the counts of all lines, and accepts or refuses the input.
     fn judged(&self, mapped: &[Mapped], log: &mut impl Write) -> Result<MapperCounts> {
-        let (mut counts, mut told) = (MapperCounts::default(), Told::default());
-        let mut unrated = UnratedClasses::default();
-        let mut beginning: Option<&(InputPlace, Vec<u8>)> = None;
-        for part in mapped {
-            counts += part.counts;
-            told.merge(&part.told);
-            unrated.merge(&part.unrated);
-            beginning = beginning.into_iter().chain(&part.beginning).min();
-        }
-        let mut say = |notice: &str| writeln!(log, "sentimill: {notice}").map_err(Error::Log);
-        self.bad_lines(told).iter().try_for_each(|line| say(line))?;
-        let beginning = beginning.map_or(&[][..], |(_, beginning)| beginning);
+        let mut found = Found::default();
+        mapped.iter().for_each(|part| found.add(&part.found));
         let Options { format, bad_lines_max, .. } = self.options;
         let listing = "write them to a file with --rejects";
-        let of_lines = || cause::likely(&counts, beginning, format, &unrated, listing);
-        let judged = judge(&counts, *bad_lines_max, || input::remedy(beginning).unwrap_or_else(of_lines));
-        let dropped = match format.class_ratings() {
-            Some(ratings) if judged.is_ok() => unrated.described(ratings),
-            _ => None,
-        };
-        let notices = self.without_review(mapped).notices(&counts);
-        let notices = notices.into_iter().chain(invalid_utf8(&counts)).chain(dropped);
-        notices.into_iter().try_for_each(|notice| say(&notice))?;
-        judged?;
-        Ok(counts)
-    }
-
-    /// The first bad lines of each reason: `reviews.json:12: no_text (byte 381)`, without a line number where the source
-    /// cannot be read again.
-    fn bad_lines(&self, told: Told) -> Vec<String> {
-        let mut messages = Vec::new();
-        let lines = told.in_order();
-        for of_source in lines.chunk_by(|(one, _), (other, _)| one.place.source == other.place.source) {
-            let source = of_source[0].0.place.source;
-            let name = &self.reading.sources()[source].name;
-            let offsets: Vec<u64> =
-                of_source.iter().map(|(line, _)| self.reading.offset(line.place)).collect();
-            let is_of_lines = of_source.iter().all(|(line, _)| line.counted == "byte");
-            let numbers = if is_of_lines { self.reading.line_numbers(source, &offsets) } else { None };
-            for (at, (BadLine { counted, .. }, reason)) in of_source.iter().enumerate() {
-                let line = numbers.as_ref().map_or(String::new(), |numbers| format!(":{}", numbers[at]));
-                messages.push(format!("{name}{line}: {reason} ({counted} {})", offsets[at]));
-            }
+        let Judgement { notices, counts } = found.judged(self.reading, format, *bad_lines_max, listing);
+        for notice in notices {
+            writeln!(log, "sentimill: {notice}").map_err(Error::Log)?;
         }
-        messages
-    }
-
-    /// The sources that have lines but no review.
-    fn without_review(&self, mapped: &[Mapped]) -> WithoutReview {
-        let mut without = WithoutReview::default();
-        for (number, source) in self.reading.sources().iter().enumerate() {
-            let mut held = mapped.iter().map(|part| part.held[number]);
-            if !held.clone().any(|held| held.any) {
-                without.add_empty(&source.name);
-            } else if held.clone().any(|held| held.lines) && !held.any(|held| held.reviews) {
-                without.add(&source.name);
-            }
-        }
-        without
+        Ok(counts?)
     }
 
     /// Folds all partitions. Returns their rows, in order.

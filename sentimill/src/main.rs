@@ -92,7 +92,8 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let reading = || -> Result<Reading, reading::Error> {
         let sources = reading::find(&inputs, &s3)?;
         let format = options.format.clone();
-        Reading::start(sources, &ReadingOptions { format, line_bytes_max: LINE_BYTES_MAX, threads })
+        let line_bytes_max = LINE_BYTES_MAX;
+        Reading::start(sources, &ReadingOptions { format, line_bytes_max, threads, streams_max: threads })
     };
     let making = Making::ready(&options.dataset, &options.settings).map_err(refused)?;
     let reading = reading().map_err(|error| failed(error.into()))?;

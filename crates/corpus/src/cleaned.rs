@@ -1,4 +1,4 @@
-//! Converts a raw line into the cleaned text and rating of its review, or into the reason why there is none.
+//! Converts a raw line into the text and rating of its review, or into the reason why there is none.
 
 use crate::classes::UnratedClasses;
 use crate::clean::Cleaner;
@@ -8,50 +8,63 @@ use crate::ledger::Fate;
 use crate::lines::LineContent;
 use crate::review::{Rating, RatingValue, Review, ReviewParser};
 
-/// Reads lines one by one and reuses its buffers.
+/// Reads lines one by one and reuses its buffers. Texts are cleaned, unless it was created by
+/// [`CleanedReviews::as_written`].
 #[derive(Debug)]
 pub struct CleanedReviews {
     parser: ReviewParser,
-    cleaner: Cleaner,
-    text: Vec<u8>,
+    texts: Texts,
+}
+
+/// What is done with texts.
+#[derive(Debug)]
+enum Texts {
+    Cleaned { cleaner: Cleaner, text: Vec<u8> },
+    AsWritten,
 }
 
 impl CleanedReviews {
     /// Creates a reader of lines of this format.
     pub fn of(format: Format) -> Self {
-        Self { parser: ReviewParser::new(format), cleaner: Cleaner::default(), text: Vec::new() }
+        let texts = Texts::Cleaned { cleaner: Cleaner::default(), text: Vec::new() };
+        Self { parser: ReviewParser::new(format), texts }
     }
 
-    /// Returns the cleaned text and the rating of a line, or the reason why it has none.
-    pub fn read(&mut self, line: LineContent<'_>) -> Result<(&[u8], Rating), Fate> {
+    /// Creates a reader of lines of this format that does not clean texts. A text of white space only counts as
+    /// empty.
+    pub fn as_written(format: Format) -> Self {
+        Self { parser: ReviewParser::new(format), texts: Texts::AsWritten }
+    }
+
+    /// Returns the text and the rating of a line, or the reason why it has none.
+    pub fn read<'a>(&'a mut self, line: LineContent<'a>) -> Result<(&'a [u8], Rating), Fate> {
         let review = self.parser.parse(Fate::held(line)?).map_err(Fate::Rejected)?;
-        cleaned(&mut self.cleaner, review, &mut self.text)
+        self.texts.of(review)
     }
 
-    /// Returns the cleaned text and the rating of a record of CSV, or the reason why it has none. A header that is
+    /// Returns the text and the rating of a record of CSV, or the reason why it has none. A header that is
     /// repeated counts as a blank line.
-    pub fn read_record(
-        &mut self,
-        record: LineContent<'_>,
+    pub fn read_record<'a>(
+        &'a mut self,
+        record: LineContent<'a>,
         columns: &Columns,
-    ) -> Result<(&[u8], Rating), Fate> {
+    ) -> Result<(&'a [u8], Rating), Fate> {
         let record = Fate::held(record)?;
         if columns.is_header(record) {
             return Err(Fate::Blank);
         }
         let review = self.parser.parse_record(record, columns).map_err(Fate::Rejected)?;
-        cleaned(&mut self.cleaner, review, &mut self.text)
+        self.texts.of(review)
     }
 
-    /// Returns the cleaned text and the rating of a review from the columns of a table, or the reason why it
-    /// has none.
-    pub fn read_row(
-        &mut self,
-        text: Option<&[u8]>,
+    /// Returns the text and the rating of a review from the columns of a table, or the reason why it has none.
+    pub fn read_row<'a>(
+        &'a mut self,
+        text: Option<&'a [u8]>,
         rating: RatingValue<'_>,
-    ) -> Result<(&[u8], Rating), Fate> {
+    ) -> Result<(&'a [u8], Rating), Fate> {
         let review = self.parser.row(text, rating).map_err(Fate::Rejected)?;
-        cleaned(&mut self.cleaner, review, &mut self.text)
+        self.texts.of(review)
     }
 
     /// The classes without a rating of the lines read so far.
@@ -65,11 +78,43 @@ impl CleanedReviews {
     }
 }
 
-fn cleaned<'a>(
-    cleaner: &mut Cleaner,
-    review: Review<'_>,
-    text: &'a mut Vec<u8>,
-) -> Result<(&'a [u8], Rating), Fate> {
-    text.clear();
-    if cleaner.clean(review.text, text) { Ok((text, review.rating)) } else { Err(Fate::EmptyText) }
+impl Texts {
+    fn of<'a>(&'a mut self, review: Review<'a>) -> Result<(&'a [u8], Rating), Fate> {
+        match self {
+            Self::Cleaned { cleaner, text } => {
+                text.clear();
+                if cleaner.clean(review.text, text) {
+                    Ok((text, review.rating))
+                } else {
+                    Err(Fate::EmptyText)
+                }
+            }
+            Self::AsWritten if review.text.trim().is_empty() => Err(Fate::EmptyText),
+            Self::AsWritten => Ok((review.text.as_bytes(), review.rating)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cleaned_or_as_they_are_written() {
+        let line = |text: &str| format!("{{\"reviewText\": \"{text}\", \"overall\": 5}}").into_bytes();
+        let (mut cleaned, mut as_written) =
+            (CleanedReviews::of(Format::default()), CleanedReviews::as_written(Format::default()));
+        let text = |reviews: &mut CleanedReviews, text: &str| {
+            reviews
+                .read(LineContent::Bytes(&line(text)))
+                .map(|(text, _)| String::from_utf8_lossy(text).into_owned())
+        };
+        assert_eq!(text(&mut cleaned, "It's <br/> Good!").unwrap(), "it's good");
+        assert_eq!(text(&mut as_written, "It's <br/> Good!").unwrap(), "It's <br/> Good!");
+        assert_eq!(
+            [text(&mut cleaned, "!!"), text(&mut as_written, " \\n\u{A0}")],
+            [const { Err(Fate::EmptyText) }; 2]
+        );
+        assert_eq!(text(&mut as_written, "!!").unwrap(), "!!");
+    }
 }

@@ -16,7 +16,7 @@
 //! ranges (24 bytes per 16 MiB), of groups of members (8 bytes each), of record batches (64 bytes each) and of row
 //! groups (about 2 KiB each) grow with the inputs.
 //!
-//! The content of lines is not interpreted.
+//! The content of lines is not interpreted, except by [`Reviews`].
 
 mod arrow;
 mod columns;
@@ -25,6 +25,7 @@ mod error;
 mod line_numbers;
 mod members;
 mod ranges;
+mod reviews;
 mod rows;
 mod source;
 mod streams;
@@ -33,6 +34,7 @@ mod stretch;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -43,6 +45,7 @@ use input::{Compression, Fault, Form, Packed};
 
 pub use corpus::rejects::Content;
 pub use error::Error;
+pub use reviews::{Found, Judgement, Reviews};
 pub use source::{Source, find};
 
 use entries::Entries;
@@ -60,9 +63,10 @@ pub struct ReadingOptions {
     pub format: Format,
     /// Maximum length of a line, or of the text of a row.
     pub line_bytes_max: usize,
-    /// Number of threads that will call [`Reading::each`], and maximum number of threads that read streams
-    /// for them.
+    /// Number of threads that will call [`Reading::each`].
     pub threads: NonZeroUsize,
+    /// Maximum number of streams that are read at once.
+    pub streams_max: NonZeroUsize,
 }
 
 /// A line or a row, and its position.
@@ -419,6 +423,21 @@ impl Part<'_> {
 }
 
 impl Source {
+    /// The path of a regular file whose bytes are its lines in this format; `None` if its content is compressed, encoded
+    /// or not divided at line ends. A file of another kind is refused.
+    pub fn lines_file(&self, format: &Format) -> Result<Option<&Path>, Error> {
+        let Kind::File(path) = &self.kind else { return Ok(None) };
+        let unreadable = |error| self.unreadable("read its first bytes", error);
+        let file = File::open(path).map_err(unreadable)?;
+        let kind = match Manner::of(&file, format).map_err(unreadable)? {
+            Manner::Plain { .. } => return Ok(Some(path)),
+            Manner::Compressed(_) | Manner::Sequential => return Ok(None),
+            Manner::Parquet => "a Parquet",
+            Manner::Arrow => "an Arrow",
+        };
+        Err(Error::NotLines { input: self.name.clone(), kind, format: format.name() })
+    }
+
     fn unreadable(&self, doing: &'static str, source: io::Error) -> Error {
         match source.downcast() {
             Ok(error) => Error::Store(error),

@@ -96,7 +96,7 @@ impl Streams {
         options: &ReadingOptions,
         state: &Arc<State>,
     ) -> Result<Self, Error> {
-        let n_readers = options.threads.get().min(numbers.len());
+        let n_readers = options.streams_max.get().min(numbers.len());
         let names = numbers.clone();
         let queue = Queue {
             unread: numbers.into(),
@@ -330,6 +330,16 @@ impl Batch {
 }
 
 impl Source {
+    /// Opens the content of the source, decompressed and in UTF-8, from its start.
+    pub fn content(&self) -> Result<impl Read + use<>, Error> {
+        self.stream().and_then(input::of).map_err(|error| self.failed(error))
+    }
+
+    /// The error for content that could not be read further.
+    pub fn failed(&self, error: io::Error) -> Error {
+        self.unreadable("read it", error)
+    }
+
     /// Opens the bytes of the source, from its start.
     fn stream(&self) -> io::Result<Box<dyn Read>> {
         Ok(match &self.kind {

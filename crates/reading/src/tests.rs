@@ -49,6 +49,7 @@ fn options(threads: usize) -> ReadingOptions {
         format: Format::default(),
         line_bytes_max: 1 << 20,
         threads: NonZeroUsize::new(threads).unwrap(),
+        streams_max: NonZeroUsize::new(threads).unwrap(),
     }
 }
 

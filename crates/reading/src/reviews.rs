@@ -1,0 +1,249 @@
+//! Converts entries into reviews and counts each entry once. The counts of all threads decide whether the input is
+//! accepted.
+
+use corpus::cause;
+use corpus::classes::UnratedClasses;
+use corpus::cleaned::CleanedReviews;
+use corpus::format::Format;
+use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge};
+use corpus::ledger::{Fate, MapperCounts, Share};
+use corpus::review::Rating;
+
+use crate::{Content, InputEntry, InputPlace, Reading};
+
+/// Converts the entries that one thread visits.
+#[derive(Debug)]
+pub struct Reviews {
+    reviews: CleanedReviews,
+    found: Found,
+}
+
+/// What threads have found in the input.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// Each entry is counted once.
+    pub counts: MapperCounts,
+    /// The first bad lines of each reason.
+    told: Told,
+    /// The classes without a rating.
+    unrated: UnratedClasses,
+    /// What each source contains, by index of the source.
+    held: Vec<Held>,
+    /// The beginning of the first line, and the position of this line.
+    beginning: Option<(InputPlace, Vec<u8>)>,
+}
+
+/// What was found in a source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Held {
+    /// Whether there is a line or row.
+    any: bool,
+    /// Whether there is a line that is not blank.
+    lines: bool,
+    /// Whether there is a review.
+    reviews: bool,
+}
+
+/// The first few bad lines of each reason.
+#[derive(Clone, Debug, Default)]
+struct Told(Vec<(&'static str, BadLine)>);
+
+/// The position of a bad line or row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct BadLine {
+    place: InputPlace,
+    /// The unit of the position: bytes or rows.
+    counted: &'static str,
+}
+
+/// The decision about an input.
+#[derive(Debug)]
+pub struct Judgement {
+    /// Messages to print in any case: the first bad lines, and warnings.
+    pub notices: Vec<String>,
+    /// The counts, if the input is accepted.
+    pub counts: Result<MapperCounts, Refusal>,
+}
+
+impl Reviews {
+    /// Starts without any entry of these sources.
+    pub fn of(reading: &Reading, reviews: CleanedReviews) -> Self {
+        let held = vec![Held::default(); reading.sources().len()];
+        Self { reviews, found: Found { held, ..Found::default() } }
+    }
+
+    /// Returns the text and the rating of an entry, or the reason why it has none.
+    #[inline]
+    pub fn read<'a>(&'a mut self, entry: &InputEntry<'a>) -> Result<(&'a [u8], Rating), Fate> {
+        if self.found.counts.lines == 0 {
+            let beginning = match entry.what {
+                Content::Line(line) => cause::beginning(line),
+                Content::Row { .. } => &[],
+            };
+            self.found.beginning = Some((entry.place, beginning.to_vec()));
+        }
+        self.found.counts.lines += 1;
+        let read = match entry.what {
+            Content::Line(line) => match entry.columns {
+                None => self.reviews.read(line),
+                Some(columns) => self.reviews.read_record(line, columns),
+            },
+            Content::Row { text, rating } => self.reviews.read_row(text, rating),
+        };
+        match read {
+            Ok(review) => {
+                self.found.counts.reviews += 1;
+                self.found.held[entry.place.source] = Held { any: true, lines: true, reviews: true };
+                Ok(review)
+            }
+            Err(fate) => {
+                self.found.refuse(fate, entry);
+                Err(fate)
+            }
+        }
+    }
+
+    /// Number of reviews so far.
+    #[inline]
+    pub fn n_reviews(&self) -> u64 {
+        self.found.counts.reviews
+    }
+
+    /// Returns what this thread has found.
+    pub fn finish(self) -> Found {
+        let mut found = self.found;
+        found.unrated = self.reviews.unrated_classes();
+        found.counts.invalid_utf8 = self.reviews.invalid_utf8();
+        found
+    }
+}
+
+impl Found {
+    #[cold]
+    fn refuse(&mut self, fate: Fate, entry: &InputEntry<'_>) {
+        let held = &mut self.held[entry.place.source];
+        held.any = true;
+        held.lines |= fate != Fate::Blank;
+        self.counts.count(fate);
+        if fate.is_bad() {
+            let counted = match entry.what {
+                Content::Line(_) => "byte",
+                Content::Row { .. } => "row",
+            };
+            self.told.add(fate.counter(), BadLine { place: entry.place, counted });
+        }
+    }
+
+    /// Adds what another thread has found in the same sources.
+    pub fn add(&mut self, other: &Self) {
+        self.counts += other.counts;
+        self.told.merge(&other.told);
+        self.unrated.merge(&other.unrated);
+        self.held.resize(self.held.len().max(other.held.len()), Held::default());
+        for (held, other) in self.held.iter_mut().zip(&other.held) {
+            held.any |= other.any;
+            held.lines |= other.lines;
+            held.reviews |= other.reviews;
+        }
+        let first = self.beginning.iter().chain(&other.beginning).min();
+        self.beginning = first.cloned();
+    }
+
+    /// Accepts or refuses the input, after all of it was read. `listing` is the advice for lines that are bad for no
+    /// common reason: how the program lists them.
+    pub fn judged(
+        self,
+        reading: &Reading,
+        format: &Format,
+        bad_lines_max: Share,
+        listing: &str,
+    ) -> Judgement {
+        let mut notices = self.bad_lines(reading);
+        let beginning = self.beginning.as_ref().map_or(&[][..], |(_, beginning)| beginning);
+        let of_lines = || cause::likely(&self.counts, beginning, format, &self.unrated, listing);
+        let cause = || input::remedy(beginning).unwrap_or_else(of_lines);
+        let judged = judge(&self.counts, bad_lines_max, cause);
+        let dropped = match format.class_ratings() {
+            Some(ratings) if judged.is_ok() => self.unrated.described(ratings),
+            _ => None,
+        };
+        notices.extend(self.without_review(reading).notices(&self.counts));
+        notices.extend(invalid_utf8(&self.counts).into_iter().chain(dropped));
+        Judgement { notices, counts: judged.map(|()| self.counts) }
+    }
+
+    /// The first bad lines of each reason: `reviews.json:12: no_text (byte 381)`, without a line number where the source
+    /// cannot be read again.
+    fn bad_lines(&self, reading: &Reading) -> Vec<String> {
+        let mut messages = Vec::new();
+        let lines = self.told.in_order();
+        for of_source in lines.chunk_by(|(one, _), (other, _)| one.place.source == other.place.source) {
+            let source = of_source[0].0.place.source;
+            let name = &reading.sources()[source].name;
+            let offsets: Vec<u64> = of_source.iter().map(|(line, _)| reading.offset(line.place)).collect();
+            let is_of_lines = of_source.iter().all(|(line, _)| line.counted == "byte");
+            let numbers = if is_of_lines { reading.line_numbers(source, &offsets) } else { None };
+            for (at, (BadLine { counted, .. }, reason)) in of_source.iter().enumerate() {
+                let line = numbers.as_ref().map_or(String::new(), |numbers| format!(":{}", numbers[at]));
+                messages.push(format!("{name}{line}: {reason} ({counted} {})", offsets[at]));
+            }
+        }
+        messages
+    }
+
+    /// The sources that have lines but no review.
+    fn without_review(&self, reading: &Reading) -> WithoutReview {
+        let mut without = WithoutReview::default();
+        for (source, held) in reading.sources().iter().zip(&self.held) {
+            match held {
+                Held { any: false, .. } => without.add_empty(&source.name),
+                Held { lines: true, reviews: false, .. } => without.add(&source.name),
+                _ => {}
+            }
+        }
+        without
+    }
+}
+
+impl Told {
+    /// Adds a line, and drops the lines that are no longer among the first ones of their reason.
+    fn add(&mut self, reason: &'static str, line: BadLine) {
+        self.0.push((reason, line));
+        self.0.sort_unstable();
+        let mut so_far = ("", 0);
+        self.0.retain(|&(reason, _)| {
+            so_far = if so_far.0 == reason { (reason, so_far.1 + 1) } else { (reason, 1) };
+            so_far.1 <= TOLD
+        });
+    }
+
+    /// Adds the lines of another thread.
+    fn merge(&mut self, other: &Self) {
+        other.0.iter().for_each(|&(reason, line)| self.add(reason, line));
+    }
+
+    /// The lines in order, with their reasons.
+    fn in_order(&self) -> Vec<(BadLine, &'static str)> {
+        let mut lines: Vec<_> = self.0.iter().map(|&(reason, line)| (line, reason)).collect();
+        lines.sort_unstable();
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bad_lines_of_each_reason_are_reported_in_order() {
+        let line = |offset| BadLine { place: InputPlace::at(0, offset), counted: "byte" };
+        let (mut told, mut other) = (Told::default(), Told::default());
+        [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", line(at)));
+        other.add("no_text", line(4));
+        other.add("bad_line", line(1));
+        told.merge(&other);
+        let expected =
+            [(line(1), "bad_line"), (line(3), "bad_line"), (line(4), "no_text"), (line(5), "bad_line")];
+        assert_eq!(told.in_order(), expected);
+    }
+}
