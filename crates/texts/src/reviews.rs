@@ -1,0 +1,132 @@
+//! Reads entries with a text and a rating, in every format of reviews. The label of a text is the class of its rating.
+
+use std::num::NonZeroUsize;
+use std::thread;
+
+use corpus::cleaned::CleanedReviews;
+use corpus::lines::LINE_BYTES_MAX;
+use ngrams::{Builders, TextsBuilder, Words};
+use reading::{Found, InputEntry, Judgement, Reading, ReadingOptions, Reviews, Source};
+
+use crate::chunks::{STREAMS_MAX, ThreadBuilders, check_sources, chunk_number};
+use crate::error::{Error, Result};
+use crate::{Ledger, Lines, ReadTexts};
+
+/// The advice for lines that are bad for no common reason.
+const LISTING: &str = "write them to a file with --rejects of sentimill";
+
+pub(crate) fn read(
+    sources: Vec<Source>,
+    lines: &Lines,
+    how: ngrams::Reading,
+    tell: &mut impl FnMut(&str),
+) -> Result<ReadTexts> {
+    check_sources(sources.len())?;
+    let options = ReadingOptions {
+        format: lines.format.clone(),
+        line_bytes_max: LINE_BYTES_MAX,
+        threads: lines.threads,
+        streams_max: NonZeroUsize::new(STREAMS_MAX).unwrap_or(NonZeroUsize::MIN),
+    };
+    let input = Reading::start(sources, &options)?;
+    let builders = Builders::new(how);
+    let mut found = Found::default();
+    let (mut not_labelled, mut built) = (0, Vec::new());
+    for thread in in_threads(&input, lines, &builders)? {
+        found.add(&thread.found);
+        not_labelled += thread.not_labelled;
+        built.extend(thread.builders);
+    }
+    let Judgement { notices, counts } = found.judged(&input, &lines.format, lines.bad_lines_max, LISTING);
+    notices.iter().for_each(|notice| tell(notice));
+    let counts = counts?;
+    if not_labelled == counts.reviews {
+        return Err(Error::NoClass { n_reviews: counts.reviews });
+    }
+    Ok(ReadTexts { texts: builders.merge(built)?, ledger: Ledger::Reviews { lines: counts, not_labelled } })
+}
+
+/// What one thread has read.
+struct ReadByThread {
+    builders: Vec<TextsBuilder>,
+    found: Found,
+    not_labelled: u64,
+}
+
+/// Reads the whole input. Returns the results of all threads, or the first error.
+fn in_threads(input: &Reading, lines: &Lines, builders: &Builders) -> Result<Vec<ReadByThread>> {
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for _ in 0..lines.threads.get() {
+            let work = || Thread::new(input, lines, builders).run();
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    input.stop();
+                    return Err(Error::Thread(error));
+                }
+            }
+        }
+        // A panic continues here: the other threads were stopped.
+        let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join().expect("a thread does not panic");
+        threads.into_iter().map(join).collect::<Vec<_>>().into_iter().collect()
+    })
+}
+
+struct Thread<'a> {
+    input: &'a Reading,
+    lines: &'a Lines,
+    reviews: Reviews,
+    builders: ThreadBuilders<'a>,
+    /// Source, group and number of the entry that would continue the current chunk.
+    next: Option<(usize, usize, u64)>,
+    names: Vec<&'a [u8]>,
+    not_labelled: u64,
+}
+
+impl<'a> Thread<'a> {
+    fn new(input: &'a Reading, lines: &'a Lines, builders: &'a Builders) -> Self {
+        let format = lines.format.clone();
+        let reviews = match builders.reading().words {
+            Words::Cleaned => CleanedReviews::of(format),
+            Words::Spaces | Words::Punctuation => CleanedReviews::as_written(format),
+        };
+        Self {
+            input,
+            lines,
+            reviews: Reviews::of(input, reviews),
+            builders: ThreadBuilders::new(builders),
+            next: None,
+            names: lines.labels.names().into_iter().map(str::as_bytes).collect(),
+            not_labelled: 0,
+        }
+    }
+
+    fn run(mut self) -> Result<ReadByThread> {
+        let input = self.input;
+        input.each(|entry| self.add(&entry))?;
+        Ok(ReadByThread {
+            builders: self.builders.finish(),
+            found: self.reviews.finish(),
+            not_labelled: self.not_labelled,
+        })
+    }
+
+    fn add(&mut self, entry: &InputEntry<'_>) -> Result<()> {
+        let (source, (group, offset)) = (entry.place.source, entry.place.within());
+        if self.next != Some((source, group, entry.number)) {
+            // A source has groups, or positions that are counted in the whole source.
+            let position = if group > 0 { group as u64 } else { offset };
+            self.builders.begin(chunk_number(source, position))?;
+        }
+        self.next = Some((source, group, entry.number + 1));
+        let Ok((text, rating)) = self.reviews.read(entry) else { return Ok(()) };
+        match self.lines.labels.label(rating.stars()) {
+            Some(label) => {
+                self.builders.builder().add_line(text, &[self.names[usize::from(label)]])?;
+            }
+            None => self.not_labelled += 1,
+        }
+        Ok(())
+    }
+}
