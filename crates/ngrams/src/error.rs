@@ -98,4 +98,24 @@ pub enum Error {
         "the checkpoint is of other texts or settings; resume with the same input and flags, or start again"
     )]
     OtherState,
+    /// A setting is out of range.
+    #[error("{name}: {found}; expected {expected}")]
+    Setting {
+        /// Name of the setting.
+        name: &'static str,
+        /// Its value.
+        found: String,
+        /// The valid values.
+        expected: &'static str,
+    },
+    /// The n-grams of all texts or the weights do not fit into memory.
+    #[error(
+        "the n-grams require more than {needed} bytes of memory, of which {max} are allowed; use shorter n-grams or ignore more rare ones"
+    )]
+    Memory {
+        /// Required memory in bytes, as far as counted.
+        needed: u64,
+        /// Maximum in bytes.
+        max: u64,
+    },
 }

@@ -4,7 +4,8 @@
 //! fastText's format. The result is `texts`: a dictionary and blocks of tokens, in memory or in a temporary file. It
 //! depends on the lines only, not on the number of threads. `features` numbers the rows of words and n-grams.
 //! `files` reads and writes the files of models.
-//! `fasttext` trains and evaluates a mean of embeddings with a linear layer. `model` is a classifier of any family.
+//! `fasttext` trains and evaluates a mean of embeddings with a linear layer. `linear` trains and evaluates weighted
+//! n-grams with logistic or squared hinge loss. `model` is a classifier of any family.
 
 mod builder;
 mod dictionary;
@@ -12,6 +13,7 @@ mod error;
 pub mod fasttext;
 pub mod features;
 pub mod files;
+pub mod linear;
 mod merging;
 mod model;
 mod names;

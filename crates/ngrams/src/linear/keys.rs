@@ -1,0 +1,162 @@
+//! Numbers the n-grams of a text.
+//!
+//! The hash of an n-gram is that of fastText: the sign-extended hash of its first word, and for each further word
+//! multiplied by 116049371 plus the sign-extended hash of the word. A number of `bits` bits is drawn from it by a
+//! multiplication. A single word is an n-gram of one word. A pair is two words with others between them.
+
+use std::collections::HashMap;
+
+use super::settings::Settings;
+use crate::dictionary::Dictionary;
+use crate::features::NGRAM_FACTOR;
+use crate::texts::TextRef;
+
+/// The words of an n-gram in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ngram {
+    /// Index of the first word.
+    pub first: usize,
+    /// Index of the last word.
+    pub last: usize,
+    /// Whether the words between them do not belong to it.
+    pub is_pair: bool,
+}
+
+/// Hashes of the words of a text.
+pub(super) fn word_hashes(text: TextRef<'_>, dictionary: &Dictionary, hashes: &mut Vec<u32>) {
+    hashes.clear();
+    let all = dictionary.hashes();
+    hashes.extend(text.words().map(|word| word.map_or_else(|hash| hash, |word| all[word as usize])));
+}
+
+/// Maximum number of n-grams of a text of `n_words` words.
+pub(super) fn n_ngrams(settings: &Settings, n_words: usize) -> usize {
+    n_words * (settings.ngrams + settings.gap) as usize
+}
+
+/// Calls `each` with the hash of each n-gram of a text.
+#[inline]
+pub(super) fn each_hash(settings: &Settings, bits: u32, words: &[u32], mut each: impl FnMut(u32, Ngram)) {
+    let (ngrams, gap) = (settings.ngrams as usize, settings.gap as usize);
+    for (first, &word) in words.iter().enumerate() {
+        let start = extended(word);
+        let mut hash = start;
+        each(mixed(hash, bits), Ngram { first, last: first, is_pair: false });
+        for (last, &next) in (first + 1..).zip(words[first + 1..].iter().take(ngrams - 1)) {
+            hash = hash.wrapping_mul(NGRAM_FACTOR).wrapping_add(extended(next));
+            each(mixed(hash, bits), Ngram { first, last, is_pair: false });
+        }
+        if gap > 0 {
+            for (last, &next) in (first + 2..).zip(words[first + 1..].iter().skip(1).take(gap)) {
+                let pair = start.wrapping_mul(NGRAM_FACTOR).wrapping_add(extended(next));
+                // Pairs of the same words at other distances are other n-grams.
+                let pair = pair.wrapping_mul(NGRAM_FACTOR).wrapping_add(1 << 40 | (last - first) as u64);
+                each(mixed(pair, bits), Ngram { first, last, is_pair: true });
+            }
+        }
+    }
+}
+
+#[inline]
+fn extended(hash: u32) -> u64 {
+    i64::from(hash as i32) as u64
+}
+
+#[inline]
+fn mixed(hash: u64, bits: u32) -> u32 {
+    ((hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as u32
+}
+
+/// The words of an n-gram as numbers of the dictionary plus one, in 32 bits each.
+pub(super) type Exact = u128;
+
+/// Calls `each` with each n-gram whose words are all in the dictionary.
+pub(super) fn each_exact(settings: &Settings, words: &[Option<u32>], mut each: impl FnMut(Exact, Ngram)) {
+    let (ngrams, gap) = (settings.ngrams as usize, settings.gap as usize);
+    let key = |word: u32| Exact::from(word) + 1;
+    for (first, word) in words.iter().enumerate() {
+        let Some(word) = *word else { continue };
+        let mut joined = key(word);
+        each(joined, Ngram { first, last: first, is_pair: false });
+        let known = words[first + 1..].iter().take(ngrams - 1).map_while(|next| *next);
+        for (last, next) in (first + 1..).zip(known) {
+            joined = joined << 32 | key(next);
+            each(joined, Ngram { first, last, is_pair: false });
+        }
+        for (last, next) in (first + 2..).zip(words[first + 1..].iter().skip(1).take(gap)) {
+            if let Some(next) = *next {
+                // No word has a number near 2^32, so the distance cannot be mistaken for a word.
+                let distance = Exact::from(u32::MAX) - (last - first) as Exact;
+                each((key(word) << 32 | distance) << 32 | key(next), Ngram { first, last, is_pair: true });
+            }
+        }
+    }
+}
+
+/// Numbers exact n-grams in order of first appearance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Numbering {
+    pub numbers: HashMap<Exact, u32>,
+}
+
+impl Numbering {
+    /// The number of an n-gram; a new one gets the next number.
+    pub fn number(&mut self, ngram: Exact) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(ngram).or_insert(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::settings::Table;
+    use super::*;
+    use crate::dictionary::hash;
+
+    fn settings(ngrams: u32, gap: u32) -> Settings {
+        Settings { ngrams, gap, ..Settings::default() }
+    }
+
+    #[test]
+    fn ngrams_and_pairs_of_a_text_are_listed_by_first_word() {
+        let words: Vec<u32> = ["not", "a", "good", "film"].iter().map(|word| hash(word.as_bytes())).collect();
+        let mut hashed = Vec::new();
+        each_hash(&settings(2, 1), 24, &words, |number, ngram| hashed.push((number, ngram)));
+        let mut exact = Vec::new();
+        let numbers = [Some(0), Some(1), Some(2), Some(3)];
+        each_exact(&settings(2, 1), &numbers, |number, ngram| exact.push((number, ngram)));
+        let spans =
+            |found: Vec<Ngram>| found.iter().map(|n| (n.first, n.last, n.is_pair)).collect::<Vec<_>>();
+        let expected = [
+            (0, 0, false),
+            (0, 1, false),
+            (0, 2, true),
+            (1, 1, false),
+            (1, 2, false),
+            (1, 3, true),
+            (2, 2, false),
+            (2, 3, false),
+            (3, 3, false),
+        ];
+        assert_eq!(spans(hashed.iter().map(|(_, ngram)| *ngram).collect()), expected);
+        assert_eq!(spans(exact.iter().map(|(_, ngram)| *ngram).collect()), expected);
+        let distinct = |mut numbers: Vec<u128>| {
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers.len()
+        };
+        assert_eq!(distinct(hashed.iter().map(|(number, _)| u128::from(*number)).collect()), 9);
+        assert_eq!(distinct(exact.iter().map(|(number, _)| *number).collect()), 9);
+        assert!(expected.len() <= n_ngrams(&settings(2, 1), words.len()));
+    }
+
+    #[test]
+    fn an_unknown_word_is_in_no_exact_ngram() {
+        let mut found = Vec::new();
+        let settings = Settings { table: Table::Exact, ..settings(3, 1) };
+        each_exact(&settings, &[Some(4), None, Some(5), Some(6)], |_, ngram| {
+            found.push((ngram.first, ngram.last));
+        });
+        assert_eq!(found, [(0, 0), (0, 2), (2, 2), (2, 3), (3, 3)]);
+    }
+}

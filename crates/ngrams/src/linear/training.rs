@@ -1,0 +1,172 @@
+//! Trains a model on texts.
+
+use super::calibration::Sigmoid;
+use super::dual::{self, Trained};
+use super::matrix::{Matrix, Row};
+use super::model::{Model, Outputs, Stored};
+use super::settings::{Loss, Penalty, Settings, Table, Weighting};
+use super::{named, parallel, sparse, weights};
+use crate::dictionary::Dictionary;
+use crate::error::{Error, Result};
+use crate::names::Names;
+use crate::texts::Texts;
+use crate::words::Words;
+
+/// A step of the training that is finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The n-grams of all texts are numbered.
+    Numbered {
+        /// Number of n-grams with a row.
+        n_rows: usize,
+    },
+    /// All classifiers are trained.
+    Trained {
+        /// Number of classifiers.
+        n_classifiers: usize,
+    },
+}
+
+/// Trains a model on texts that were split as `words`.
+///
+/// Two labels, of which each text has one, have one classifier. Otherwise each label has a classifier that distinguishes
+/// its texts from all others. Several classifiers are trained at the same time, by one thread each. A single classifier
+/// is trained by all threads without locks, or by one if [`Settings::is_deterministic`].
+///
+/// # Errors
+/// If a setting is out of range, there are no texts, the n-grams do not fit into memory, or the temporary file of the
+/// texts fails.
+pub fn train(
+    texts: &Texts,
+    words: Words,
+    settings: &Settings,
+    mut progress: impl FnMut(Progress),
+) -> Result<Model> {
+    settings.check()?;
+    if texts.n_texts() == 0 {
+        return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
+    }
+    let (matrix, rows) = Matrix::of(texts, settings)?;
+    progress(Progress::Numbered { n_rows: matrix.n_rows });
+    let labels = texts.dictionary.labels().clone();
+    let has_one_label = matrix.texts().all(|text| text.labels.len() == 1);
+    let outputs = match (has_one_label, labels.len()) {
+        (true, 2) => Outputs::Two,
+        (true, _) => Outputs::OneOf,
+        (false, _) => Outputs::AnyOf,
+    };
+    let n = outputs.n_classifiers(labels.len());
+    let needed = 4 * n as u64 * matrix.n_rows as u64;
+    if needed > settings.memory_bytes {
+        return Err(Error::Memory { needed, max: settings.memory_bytes });
+    }
+
+    let shared = Shared::of(&matrix, settings);
+    let (at_once, threads) =
+        if n > 1 || settings.is_deterministic { (settings.threads, 1) } else { (1, settings.threads) };
+    let trained =
+        parallel::map(at_once, n, |label| classifier(&matrix, &shared, label as u32, settings, threads));
+    progress(Progress::Trained { n_classifiers: n });
+
+    let mut stored = Stored {
+        settings: *settings,
+        words,
+        labels,
+        outputs,
+        rows: rows.keys(),
+        vocabulary: if settings.table == Table::Exact {
+            texts.dictionary.words().clone()
+        } else {
+            Names::default()
+        },
+        frequencies: Vec::new(),
+        weights: vec![0.0; n * matrix.n_rows],
+        biases: trained.iter().map(|(trained, _)| trained.bias).collect(),
+        sigmoids: trained.iter().map(|(_, sigmoid)| *sigmoid).collect(),
+        named: Vec::new(),
+    };
+    for (classifier, (trained, _)) in trained.iter().enumerate() {
+        for (to, weight) in stored.weights.chunks_exact_mut(n).zip(&trained.weights) {
+            to[classifier] = *weight;
+        }
+    }
+    if settings.is_normalized && settings.weighting == Weighting::TfIdf {
+        stored.frequencies = shared.factors;
+    }
+    stored.named = named::strongest(texts, &stored, &rows, settings.n_named)?;
+    let counts = vec![0; stored.vocabulary.len()];
+    let dictionary = Dictionary::new(stored.vocabulary.clone(), counts, Names::default(), Vec::new());
+    Ok(Model { stored, rows, dictionary })
+}
+
+/// What all classifiers share.
+struct Shared {
+    /// Number of texts of each row; empty if it is not used.
+    counts: Vec<u32>,
+    /// Factors of rows that do not depend on the label.
+    factors: Vec<f32>,
+    /// Factors of texts.
+    scales: Vec<f32>,
+}
+
+impl Shared {
+    fn of(matrix: &Matrix, settings: &Settings) -> Self {
+        let counts = match settings.weighting {
+            Weighting::None => Vec::new(),
+            Weighting::NaiveBayes { .. } | Weighting::TfIdf => matrix.count_texts(settings.threads, |_| true),
+        };
+        let factors = match settings.weighting {
+            Weighting::TfIdf => weights::inverse_frequencies(&counts, matrix.n_texts()),
+            Weighting::NaiveBayes { .. } | Weighting::None => vec![1.0; matrix.n_rows],
+        };
+        let scale = |text: Row<'_>| {
+            if !settings.is_normalized {
+                return 1.0;
+            }
+            let square = |(at, row): (usize, &u32)| (text.value(at) * factors[*row as usize]).powi(2);
+            let squares: f32 = text.rows.iter().enumerate().map(square).sum();
+            if squares > 0.0 { squares.sqrt().recip() } else { 1.0 }
+        };
+        let scales = matrix.texts().map(scale).collect();
+        Self { counts, factors, scales }
+    }
+}
+
+/// Trains the classifier of a label.
+fn classifier(
+    matrix: &Matrix,
+    shared: &Shared,
+    label: u32,
+    settings: &Settings,
+    threads: usize,
+) -> (Trained, Sigmoid) {
+    let is_positive = |text: Row<'_>| text.labels.contains(&label);
+    let ratios = match settings.weighting {
+        Weighting::NaiveBayes { smoothing } => {
+            let with = matrix.count_texts(threads, is_positive);
+            Some(weights::naive_bayes(&with, &shared.counts, smoothing))
+        }
+        Weighting::TfIdf | Weighting::None => None,
+    };
+    let factors = ratios.as_deref().unwrap_or(&shared.factors);
+    let (trained, own) = match settings.penalty {
+        Penalty::L2 => dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads),
+        Penalty::L1 => {
+            let trained = sparse::train(matrix, factors, &shared.scales, &is_positive, settings, threads);
+            (trained, vec![0.0; matrix.n_texts()])
+        }
+    };
+    let sigmoid = match settings.loss {
+        Loss::Logistic => Sigmoid::LOGISTIC,
+        Loss::SquaredHinge => {
+            let scores = matrix.texts().zip(&shared.scales).zip(own).map(|((text, scale), own)| {
+                let value = |(at, row): (usize, &u32)| text.value(at) * trained.weights[*row as usize];
+                let score = scale * text.rows.iter().enumerate().map(value).sum::<f32>() + trained.bias;
+                let is_positive = is_positive(text);
+                (if is_positive { score - own } else { score + own }, is_positive)
+            });
+            Sigmoid::fitted(&scores.collect::<Vec<_>>())
+        }
+    };
+    (trained, sigmoid)
+}
