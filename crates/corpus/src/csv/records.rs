@@ -3,7 +3,8 @@
 //! A quote starts a quoted column only at the start of the column, and `""` inside quotes is a quote, as in RFC 4180.
 //! A text that starts with a quote by chance would hide all lines up to the next quote. Therefore a quoted column with
 //! a line break must end properly: its closing quote precedes a delimiter or a line end. Otherwise its quote is not
-//! closed for this reader, and the record ends with the line in which it began. The parser refuses that line.
+//! closed for this reader, and the record ends with the line in which it began. The parser refuses that line. The lines
+//! inside the part that was searched in vain are records, too, so that no byte is searched more than twice.
 
 use std::io::{self, Read};
 
@@ -17,6 +18,8 @@ pub struct RecordReader<R> {
     delimiter: u8,
     // The last record ended in a CR. An LF that follows belongs to it.
     after_cr: bool,
+    // The offset up to which the end of a record was searched in vain.
+    searched: u64,
 }
 
 impl<R: Read> RecordReader<R> {
@@ -26,7 +29,7 @@ impl<R: Read> RecordReader<R> {
     }
 
     fn within(window: Window<R>, delimiter: u8) -> Self {
-        Self { window, delimiter, after_cr: false }
+        Self { window, delimiter, after_cr: false, searched: 0 }
     }
 
     /// Returns the next record, without its line end and without a byte-order mark; an empty line is an empty record.
@@ -40,17 +43,34 @@ impl<R: Read> RecordReader<R> {
             return Ok(None);
         }
         self.window.skip_mark()?;
-        let mut scan = RecordScan::new(self.delimiter);
-        let (bytes, is_ended) = match self.window.piece(|bytes| scan.end(bytes))? {
-            Piece::Held { bytes, is_ended } if !scan.must_be_cut(is_ended) => (bytes, is_ended),
-            _ => match line_end(self.window.held()) {
-                Some(bytes) if bytes <= self.window.bytes_max() => (bytes, true),
-                _ => return self.too_long(offset).map(Some),
-            },
+        let (bytes, is_ended) = match self.line_in_searched() {
+            Some(bytes) => (bytes, true),
+            None => {
+                let mut scan = RecordScan::new(self.delimiter);
+                let (searched, found) = match self.window.piece(|bytes| scan.end(bytes))? {
+                    Piece::Held { bytes, is_ended } if !scan.must_be_cut(is_ended) => {
+                        (0, Some((bytes, is_ended)))
+                    }
+                    Piece::Held { bytes, .. } => (bytes, None),
+                    Piece::TooLong => (self.window.bytes_max(), None),
+                };
+                self.searched = self.searched.max(self.window.offset() + searched as u64);
+                match found.or_else(|| Some((line_end(self.window.held())?, true))) {
+                    Some((bytes, is_ended)) if bytes <= self.window.bytes_max() => (bytes, is_ended),
+                    _ => return self.too_long(offset).map(Some),
+                }
+            }
         };
         let content = self.window.take(bytes + usize::from(is_ended));
         self.after_cr = is_ended && content[bytes] == b'\r';
         Ok(Some(Line { offset, content: LineContent::Bytes(&content[..bytes]) }))
+    }
+
+    /// The length of the next line, if it ends before the offset up to which the end of a record was searched in vain.
+    fn line_in_searched(&self) -> Option<usize> {
+        let searched = usize::try_from(self.searched.checked_sub(self.window.offset())?).ok()?;
+        let held = self.window.held();
+        line_end(&held[..searched.min(held.len())])
     }
 
     /// Skips a line.
@@ -197,6 +217,7 @@ mod tests {
             // Up to a quote in another record.
             ("1,\"open\n2,say \"b\"\n3,c\n", &["1,\"open", "2,say \"b\"", "3,c"]),
             ("1,\"open\n2,\"b\"\n3,c\n", &["1,\"open", "2,\"b\"", "3,c"]),
+            ("1,\"open\n2,\"good\nmore\"\n3,c\n", &["1,\"open", "2,\"good\nmore\"", "3,c"]),
             ("1,\"open", &["1,\"open"]),
         ] {
             assert_eq!(texts(text), expected, "{text:?}");
@@ -204,6 +225,26 @@ mod tests {
         // Up to the limit.
         let lines = format!("1,\"open\n{}", "2,b\n".repeat(500));
         assert_eq!(texts(&lines).len(), 501);
+    }
+
+    #[test]
+    fn quotes_that_are_never_closed_properly_take_linear_time() {
+        let bytes_max = 1 << 20;
+        let n_lines = 400_000;
+        for line in ["b\",\"c\n", "1,\"a\n"] {
+            let text = line.repeat(n_lines);
+            let started = std::time::Instant::now();
+            let mut reader = RecordReader::new(text.as_bytes(), b',', bytes_max);
+            let mut n_records = 0;
+            while let Some(record) = reader.next_record().unwrap() {
+                n_records += 1;
+                assert!(matches!(record.content, LineContent::Bytes(_)));
+            }
+            assert!(n_records >= n_lines, "{line:?}: {n_records}");
+            // A search of up to 1 MiB per line would take minutes.
+            let took_s = started.elapsed().as_secs();
+            assert!(took_s < 20, "{line:?}: {took_s} s");
+        }
     }
 
     #[test]
