@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use corpus::cause;
 use corpus::cleaned::CleanedReviews;
 use corpus::format::{Format, FormatName};
-use corpus::json_array::is_array;
+use corpus::json_array::{FirstLine, is_array};
 use corpus::judgement::{Refusal, TOLD, WithoutReview, invalid_utf8, judge};
 use corpus::ledger::{Fate, MapperCounts, Share};
 use corpus::lines::{Line, LineContent, LineReader};
@@ -58,6 +58,16 @@ pub struct InputSplit {
     pub file: String,
     /// Offset of the mapper's input split in the file, if it has one.
     pub split_start: Option<u64>,
+}
+
+/// What an input has been up to a line.
+enum Start {
+    /// Nothing or blank lines.
+    Blank,
+    /// A line that is a whole array. It is a line only if other lines follow.
+    Array(FirstLine),
+    /// Lines.
+    Lines,
 }
 
 /// Why a mapper failed.
@@ -195,11 +205,13 @@ impl<W: Write, L: Write> Mapper<W, L> {
         let before = self.counts;
         let mut lines = LineReader::new(input, self.options.line_bytes_max);
         let unreadable = |source| Error::Read { file: split.file.clone(), source };
-        let mut is_start = matches!(split.split_start, None | Some(0)) && self.options.format.is_json();
+        let mut start = match split.split_start {
+            None | Some(0) if self.options.format.is_json() => Start::Blank,
+            _ => Start::Lines,
+        };
         while let Some(line) = lines.next_line().map_err(unreadable)? {
-            if is_start {
-                is_start = line.content.is_blank();
-                self.check_array(line.content, split)?;
+            if !matches!(start, Start::Lines) {
+                start = self.check_array(start, line.content, split)?;
             }
             if self.counts.lines == 0 {
                 self.beginning.extend_from_slice(cause::beginning(line.content));
@@ -222,6 +234,9 @@ impl<W: Write, L: Write> Mapper<W, L> {
                 self.written.clear();
             }
         }
+        if matches!(start, Start::Array(_)) {
+            return Err(self.array(split));
+        }
         let has_lines = self.counts.filled_lines() > before.filled_lines();
         if self.counts.lines == before.lines {
             self.without_review.add_empty(&split.file);
@@ -231,16 +246,27 @@ impl<W: Write, L: Write> Mapper<W, L> {
         Ok(())
     }
 
-    /// Refuses an array, whose elements are not lines.
-    fn check_array(&self, first: LineContent<'_>, split: &InputSplit) -> Result<(), Error> {
-        match first {
-            LineContent::Bytes(first) if is_array(first) => Err(Error::Table {
-                input: split.file.clone(),
-                found: "a JSON array",
-                runner: self.options.runner,
-            }),
-            _ => Ok(()),
+    /// Refuses an array, whose elements are not lines. A first line that is a whole array is one bad line if other lines
+    /// follow it.
+    fn check_array(&self, start: Start, line: LineContent<'_>, split: &InputSplit) -> Result<Start, Error> {
+        let LineContent::Bytes(bytes) = line else { return Ok(Start::Lines) };
+        if line.is_blank() {
+            return Ok(start);
         }
+        let mut first = match start {
+            Start::Array(first) => first,
+            _ if is_array(bytes) => FirstLine::default(),
+            _ => return Ok(Start::Lines),
+        };
+        match first.is_of_array(bytes).or_else(|| first.is_of_array(b"\n")) {
+            None => Ok(Start::Array(first)),
+            Some(false) => Ok(Start::Lines),
+            Some(true) => Err(self.array(split)),
+        }
+    }
+
+    fn array(&self, split: &InputSplit) -> Error {
+        Error::Table { input: split.file.clone(), found: "a JSON array", runner: self.options.runner }
     }
 
     /// Writes the remaining output, and accepts or refuses the input.
@@ -461,6 +487,17 @@ mod tests {
             assert!(!message(good, bad).contains("raise"), "{}", message(good, bad));
         }
         assert!(!message(800, 200).contains("most lines"));
+    }
+
+    #[test]
+    fn a_first_line_that_is_an_array_is_one_bad_line_if_other_lines_follow() {
+        for before in ["[{\"a\": 1}]\n", "\n\u{FEFF} [{\"a\": \"]\"}, {}] \r\n \t\n"] {
+            let counts = mapped(&format!("{before}{GOOD}[{{}}]\n")).0.unwrap();
+            assert_eq!((counts.bad_line, counts.reviews), (2, 1), "{before:?}");
+        }
+        for array in ["[{}]", "[{}]\n \n", "[{}]\n[{}]\n", "[{}] {}\n{}\n", "[{},\n{}]\n{}\n"] {
+            assert!(matches!(mapped(array).0, Err(Error::Table { .. })), "{array:?}");
+        }
     }
 
     #[test]

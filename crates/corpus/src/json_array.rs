@@ -15,10 +15,62 @@ use crate::window::{Piece, Window};
 /// Whether content with this beginning is an array of objects: its first characters other than white space are `[{`, or
 /// `[` at its end. Another array is a bad line among others.
 pub fn is_array(beginning: &[u8]) -> bool {
-    let beginning = beginning.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(beginning);
+    let beginning = beginning.strip_prefix(BYTE_ORDER_MARK).unwrap_or(beginning);
     let mut filled = beginning.iter().filter(|byte| !is_space(**byte));
     filled.next() == Some(&b'[') && matches!(filled.next(), None | Some(b'{'))
 }
+
+/// Decides whether content that [`is_array`] is an array, or lines of which only the first is an array. It is lines if
+/// the first line ends its array, and the next line that is not blank does not start with `[`: then the first line is one
+/// bad line, as it would be anywhere else.
+#[derive(Debug, Default)]
+pub struct FirstLine {
+    at: FirstLineAt,
+    array: ElementScan,
+}
+
+/// What the next byte of [`FirstLine`] belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum FirstLineAt {
+    /// White space before the array.
+    #[default]
+    Start,
+    Array,
+    /// The line that has ended its array.
+    Rest,
+    /// The lines after it.
+    Next,
+}
+
+impl FirstLine {
+    /// Reads the next bytes of the content. Returns whether the content is an array, or `None` if this depends on the
+    /// bytes that follow. At the end of the content, it is an array.
+    pub fn is_of_array(&mut self, bytes: &[u8]) -> Option<bool> {
+        let mut rest = bytes;
+        if self.at == FirstLineAt::Start {
+            let start = memchr::memchr(b'[', rest)?;
+            (self.at, rest) = (FirstLineAt::Array, &rest[start..]);
+        }
+        if self.at == FirstLineAt::Array {
+            let line_bytes = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+            match self.array.end(&rest[..line_bytes]) {
+                Some(end) => (self.at, rest) = (FirstLineAt::Rest, &rest[end..]),
+                None => return (line_bytes < rest.len()).then_some(true),
+            }
+        }
+        for &byte in rest {
+            match byte {
+                b'\n' | b'\r' => self.at = FirstLineAt::Next,
+                // A byte-order mark may precede each of several arrays.
+                _ if is_space(byte) || BYTE_ORDER_MARK.contains(&byte) => {}
+                _ => return Some(self.at == FirstLineAt::Rest || byte == b'['),
+            }
+        }
+        None
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// White space of RFC 8259.
 pub fn is_space(byte: u8) -> bool {
@@ -318,6 +370,31 @@ mod tests {
         assert!(
             !is_array(b"") && !is_array(b" {") && !is_array(b"x[") && !is_array(b"[1, {") && !is_array(b"[]")
         );
+    }
+
+    #[test]
+    fn only_a_first_line_that_is_an_array_before_other_lines_is_a_line() {
+        for (text, expected) in [
+            ("[{\"a\": \"]\"}]\n{}", Some(false)),
+            ("\u{FEFF} \n[{}] \r\n\n\u{FEFF} {}", Some(false)),
+            ("[{}]\nx", Some(false)),
+            ("[{}]\n[{}]", Some(true)),
+            ("[{}]\n\u{FEFF}[{}]", Some(true)),
+            ("[{}][{}]", Some(true)),
+            ("[{}] {}\n{}", Some(true)),
+            ("[\n{}]\n{}", Some(true)),
+            ("[{},\r\n{}]\n{}", Some(true)),
+            ("[{\"a\": \"\n{}", Some(true)),
+            ("[{}]", None),
+            ("[{}] \n\t\r\n", None),
+            ("[{", None),
+        ] {
+            for bytes in [1, 2, 100] {
+                let mut first = FirstLine::default();
+                let found = text.as_bytes().chunks(bytes).find_map(|chunk| first.is_of_array(chunk));
+                assert_eq!(found, expected, "{text:?}, {bytes} bytes at once");
+            }
+        }
     }
 
     fn values() -> impl Strategy<Value = Value> {

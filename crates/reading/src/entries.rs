@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use corpus::csv::{Columns, Delimiter, Header, RecordReader};
 use corpus::format::{FieldPath, Fields, Format};
-use corpus::json_array::{ArrayError, ElementReader, is_array, is_space};
+use corpus::json_array::{ArrayError, ElementReader, FirstLine, is_array, is_space};
 use corpus::lines::{Line, LineContent, LineReader, is_blank};
 
 use super::columns::shown;
@@ -13,6 +13,9 @@ use super::{Error, Source};
 
 /// Maximum amount of white space before a JSON array.
 const SPACE_BYTES_MAX: usize = 64 << 10;
+
+/// Number of bytes read at once behind the beginning of an array.
+const LOOKED_AT_ONCE: u64 = 64 << 10;
 
 /// Content whose first bytes have been read for detection.
 type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
@@ -38,13 +41,13 @@ impl<R: Read> Entries<R> {
             let columns = columns(&mut records, source, *delimiter, fields)?;
             return Ok(Self::Records(records, Arc::new(columns)));
         }
-        let begun = match format {
-            Format::Json(_) => {
-                beginning(&mut content).map_err(|error| source.unreadable("read it", error))?
-            }
+        let unreadable = |error| source.unreadable("read it", error);
+        let mut begun = match format {
+            Format::Json(_) => beginning(&mut content).map_err(unreadable)?,
             _ => Vec::new(),
         };
-        let has_array = is_array(&begun);
+        let has_array =
+            is_array(&begun) && is_of_array(&mut begun, &mut content, entry_bytes_max).map_err(unreadable)?;
         let content = Cursor::new(begun).chain(content);
         Ok(if has_array {
             Self::Elements(ElementReader::new(content, entry_bytes_max))
@@ -59,6 +62,11 @@ impl<R: Read> Entries<R> {
             Self::Records(_, columns) => Some(Arc::clone(columns)),
             _ => None,
         }
+    }
+
+    /// Whether the content is an array.
+    pub fn are_elements(&self) -> bool {
+        matches!(self, Self::Elements(_))
     }
 
     /// Returns the next entry of the source.
@@ -86,6 +94,21 @@ pub(super) fn beginning(content: &mut impl Read) -> io::Result<Vec<u8>> {
     input::beginning_while(content, SPACE_BYTES_MAX, |bytes| {
         bytes.len() <= MARK_BYTES || bytes[MARK_BYTES..].iter().all(|&byte| is_space(byte) || byte == b'[')
     })
+}
+
+/// Whether content that begins like an array is one. Reads on, at most an entry of maximum length, until this is known.
+fn is_of_array(begun: &mut Vec<u8>, content: &mut impl Read, entry_bytes_max: usize) -> io::Result<bool> {
+    let mut first = FirstLine::default();
+    let mut n_examined = 0;
+    loop {
+        if let Some(is_array) = first.is_of_array(&begun[n_examined..]) {
+            return Ok(is_array);
+        }
+        n_examined = begun.len();
+        if n_examined > entry_bytes_max || content.by_ref().take(LOOKED_AT_ONCE).read_to_end(begun)? == 0 {
+            return Ok(true);
+        }
+    }
 }
 
 /// Reads the header, the first record that is not blank. Content without any record has no columns.

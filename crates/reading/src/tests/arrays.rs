@@ -69,3 +69,25 @@ fn an_unfinished_array_is_an_error_by_name() {
         assert_eq!(error.exit(), Exit::BadInput);
     }
 }
+
+#[test]
+fn a_first_line_that_is_an_array_is_one_line_among_others() {
+    let array = format!("[{}]", "{\"reviewText\": \"[\", \"overall\": 5}, ".repeat(4000) + "{}");
+    assert!(array.len() > 2 * 64 << 10, "read in several steps");
+    for text in [
+        "[{\"a\": 1}]\n{\"reviewText\": \"ok\"}\n".to_owned(),
+        format!("\u{FEFF}\r\n{array} \n\n{{}}\n{array}\n"),
+    ] {
+        for by in 0..4 {
+            let folder = folder(&[("a.json", &compressed(by, text.as_bytes()))]);
+            let found = read(&Reading::start(all_of(&folder), &options(2)).unwrap(), 2).unwrap();
+            assert!(found == naive(&[text.as_bytes()], 1 << 20), "{by}");
+        }
+    }
+    // Another array after it, or nothing.
+    for text in [format!("{array}\n\u{FEFF}{array}\n"), format!("{array}\r\n \n")] {
+        let folder = folder(&[("a.json", text.as_bytes())]);
+        let found = read(&Reading::start(all_of(&folder), &options(1)).unwrap(), 1).unwrap();
+        assert_eq!(found.len() % 4001, 0, "elements");
+    }
+}
