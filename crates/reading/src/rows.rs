@@ -240,11 +240,11 @@ impl Wanted<'_> {
         Err(self.bad(&format!("values of the type {}", column.physical_type()), "numbers or texts"))
     }
 
-    /// Index of the column with this path, which must be neither a list nor a structure.
+    /// Index of the column with this path, the last one of several, which must be neither a list nor a structure.
     fn number(&self, schema: &SchemaDescriptor) -> Result<usize, Error> {
         let names = self.path.names();
         let find = |is_it: &dyn Fn(&[String]) -> bool| {
-            schema.columns().iter().position(|column| is_it(column.path().parts()))
+            schema.columns().iter().rposition(|column| is_it(column.path().parts()))
         };
         // A column whose name has dots comes before one in a structure.
         let name = self.path.literal();

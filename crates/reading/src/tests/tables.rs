@@ -317,6 +317,30 @@ fn a_column_whose_name_has_dots_comes_before_one_in_a_structure() {
 }
 
 #[test]
+fn of_columns_with_the_same_name_the_last_is_read() {
+    let schema =
+        "message m { optional binary reviewText; optional double overall; optional binary reviewText; }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::default()).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    for text in [Some("first"), None, Some("last")] {
+        let mut column = group.next_column().unwrap().unwrap();
+        match text {
+            None => column.typed::<DoubleType>().write_batch(&[4.0], Some(&[1]), None).unwrap(),
+            Some(text) => {
+                let text = ByteArray::from(text.as_bytes().to_vec());
+                column.typed::<ByteArrayType>().write_batch(&[text], Some(&[1]), None).unwrap()
+            }
+        };
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    let folder = folder(&[("a", &file.into_inner().unwrap())]);
+    let found = read(&Reading::start(all_of(&folder), &options(1)).unwrap(), 1).unwrap();
+    assert_eq!(found, [row(0, Some("last"), Some(4))]);
+}
+
+#[test]
 fn a_flipped_bit_is_detected_if_pages_have_checksums() {
     let Some(folder) = written_by_python(PYARROW) else { return };
     let path = folder.path().join("0");
