@@ -78,8 +78,13 @@ pub struct Options {
 impl Options {
     /// Number of threads that encode or read Parquet files: at least one, and more if there is memory.
     fn table_threads(&self) -> NonZeroUsize {
-        let most = self.memory_bytes / TABLES_PART / TABLE_THREAD_BYTES;
+        let most = self.tables_bytes() / TABLE_THREAD_BYTES;
         self.threads.min(NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN))
+    }
+
+    /// Memory for tables that are read or written.
+    pub fn tables_bytes(&self) -> usize {
+        self.memory_bytes / TABLES_PART
     }
 }
 
@@ -106,7 +111,8 @@ const SAMPLE_BYTES_MAX: usize = 48 << 20;
 const FOLDING_PART: usize = 8;
 /// The origins of reviews take 1/`ORIGINS_PART` of the memory for stored reviews and rows.
 const ORIGINS_PART: usize = 4;
-/// Threads for Parquet files take 1/`TABLES_PART` of the memory, unless it is too little for one.
+/// Threads for Parquet files take 1/`TABLES_PART` of the memory, unless it is too little for one. So do record batches of
+/// Arrow files.
 const TABLES_PART: usize = 4;
 /// Memory of such a thread: the row groups that it makes and that wait for it.
 const TABLE_THREAD_BYTES: usize = 60 << 20;
@@ -264,7 +270,7 @@ impl Job<'_> {
             format: &self.options.format,
             scratch: self.scratch,
             memory_bytes: self.options.memory_bytes / FOLDING_PART,
-            threads: self.options.threads,
+            threads: self.options.table_threads(),
             is_interrupted: &|| self.interrupt.load(Ordering::Relaxed),
         };
         let of_threads = mapped.iter_mut().filter_map(|part| part.origins.take()).collect();

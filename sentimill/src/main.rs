@@ -92,8 +92,14 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
     let reading = || -> Result<Reading, reading::Error> {
         let sources = reading::find(&inputs, &s3)?;
         let format = options.format.clone();
-        let line_bytes_max = LINE_BYTES_MAX;
-        Reading::start(sources, &ReadingOptions { format, line_bytes_max, threads, streams_max: threads })
+        let options = ReadingOptions {
+            format,
+            line_bytes_max: LINE_BYTES_MAX,
+            threads,
+            streams_max: threads,
+            batches_bytes: options.tables_bytes(),
+        };
+        Reading::start(sources, &options)
     };
     let making = Making::ready(&options.dataset, &options.settings).map_err(refused)?;
     let reading = reading().map_err(|error| failed(error.into()))?;

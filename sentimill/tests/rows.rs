@@ -136,8 +136,13 @@ fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: u
         rejects: None,
         origins: None,
     };
-    let reading_options =
-        ReadingOptions { format, line_bytes_max: LINE_BYTES_MAX, threads, streams_max: threads };
+    let reading_options = ReadingOptions {
+        format,
+        line_bytes_max: LINE_BYTES_MAX,
+        threads,
+        streams_max: threads,
+        batches_bytes: options.tables_bytes(),
+    };
     let reading = Reading::start(sources, &reading_options).unwrap();
     let progress = ProgressBars::to_nobody();
     let making = Making::ready(&options.dataset, &options.settings).unwrap();

@@ -1,8 +1,9 @@
 //! Reads the rows of an Arrow file or stream as reviews: `.arrow` and `.feather` files, caches of Hugging Face
 //! `datasets`. Record batches are read in parallel.
 //!
-//! The text is one or several columns of texts, the rating a column of numbers, texts or booleans, all at the top level of the
-//! schema. Other columns are not read. Texts are decoded as bytes, so that invalid UTF-8 is repaired as in a line.
+//! The text is one or several columns of texts, the rating a column of numbers, texts or booleans. A column may be in a
+//! structure, but not in a list. Other columns are not read. Texts are decoded as bytes, so that invalid UTF-8 is repaired
+//! as in a line. A thread waits for a share of the memory before it reads a batch.
 
 mod batches;
 mod layout;
@@ -26,7 +27,8 @@ use corpus::review::RatingValue;
 use super::columns::{Joined, visit_row};
 use super::{Content, Error, Part, Source};
 
-pub(super) use batches::Dictionaries;
+use super::memory::{Memory, Share};
+use batches::{Dictionaries, Dictionary};
 use layout::Layout;
 use messages::Block;
 
@@ -70,90 +72,170 @@ impl Batch {
     pub(super) fn each_row<E: From<Error>>(
         &self,
         file: &File,
-        dictionaries: &mut Dictionaries,
+        held: &mut Held<'_>,
         part: &Part<'_>,
         visit: &mut impl FnMut(u64, Content<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let refused = |fault| refused(part.source, fault);
-        let read = guarded(|| {
-            dictionaries.advance(file, &self.layout, self.n_dictionaries)?;
-            batches::read(file, &self.layout, &self.block, dictionaries)
-        });
-        let rows = read.map_err(refused)?;
-        let (texts, rating) = self.layout.columns(&rows);
+        let is_stopped = || part.state.is_stopped();
+        let read = guarded(|| held.read(file, self, is_stopped)).map_err(refused)?;
+        let Some(rows) = read else { return Ok(()) };
+        let columns = |at: usize| Column::of(&rows, at, &self.layout, &held.dictionaries);
+        let column = |at: &usize| guarded(|| columns(*at)).map_err(refused);
+        let texts = self.layout.text.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        let ratings = column(&self.layout.rating)?;
         let mut joined = Joined::default();
         for row in 0..rows.num_rows() {
-            if row.is_multiple_of(STOP_ROWS) && part.state.is_stopped() {
+            if row.is_multiple_of(STOP_ROWS) && is_stopped() {
                 return Ok(());
             }
-            let text = joined.of(texts.iter().map(|column| text(*column, row)));
-            let rating = rating_value(rating, row);
+            let text = joined.of(texts.iter().map(|column| text(column.value(row)?)));
+            let rating = ratings.value(row).map_or(RatingValue::Missing, rating_value);
             visit_row(self.first_row + row as u64, text, rating, part.line_bytes_max, visit)?;
         }
+        drop((texts, ratings));
+        drop(rows);
+        held.memory.reduce(held.dictionaries.memory_bytes());
         part.state.advance(self.block.bytes());
         Ok(())
+    }
+}
+
+/// What a thread holds of a file between two of its batches.
+pub(super) struct Held<'a> {
+    dictionaries: Dictionaries,
+    memory: Share<'a>,
+}
+
+impl<'a> Held<'a> {
+    /// Nothing, with nothing of this memory.
+    pub(super) fn of(memory: &'a Memory) -> Self {
+        Self { dictionaries: Dictionaries::default(), memory: Share::of(memory) }
+    }
+
+    /// Waits for memory and reads a batch. Returns `None` if reading was stopped.
+    fn read(
+        &mut self,
+        file: &File,
+        batch: &Batch,
+        is_stopped: impl Fn() -> bool,
+    ) -> Result<Option<RecordBatch>, Fault> {
+        let planned = batches::planned(file, &batch.layout, &batch.block)?;
+        let more = loop {
+            let more = self.dictionaries.plan(file, &batch.layout, batch.n_dictionaries)?;
+            let bytes = more.memory_bytes + planned.memory_bytes();
+            if self.memory.try_change(bytes) {
+                break more;
+            }
+            if self.memory.bytes() == 0 {
+                if !self.memory.wait_for(bytes, &is_stopped) {
+                    return Ok(None);
+                }
+                break more;
+            }
+            // A thread that waits must not hold memory for which others wait.
+            self.dictionaries = Dictionaries::default();
+            self.memory.reduce(0);
+        };
+        self.dictionaries.advance(file, &batch.layout, more)?;
+        planned.read(file, Arc::clone(&batch.layout.schema), &batch.layout).map(Some)
     }
 }
 
 /// Number of rows between two checks whether reading was stopped.
 const STOP_ROWS: usize = 1024;
 
-impl Layout {
-    /// The columns of the text and the column of the rating.
-    fn columns<'a>(&self, rows: &'a RecordBatch) -> (Vec<&'a dyn Array>, &'a dyn Array) {
-        let column = |&at: &usize| rows.column(at).as_ref();
-        (self.text.iter().map(column).collect(), column(&self.rating))
-    }
+/// A value: a position in an array that has bytes, numbers or booleans.
+type Value<'a> = (&'a dyn Array, usize);
+
+/// A column of a record batch.
+struct Column<'a> {
+    /// The structures that contain it.
+    structures: Vec<&'a dyn Array>,
+    /// Its values, or their keys in the dictionary.
+    values: &'a dyn Array,
+    dictionary: Option<&'a Dictionary>,
 }
 
-/// The text of a row, if it is not null.
-fn text(column: &dyn Array, row: usize) -> Option<&[u8]> {
-    if column.is_null(row) {
-        return None;
-    }
-    match column.data_type() {
-        DataType::Binary => Some(column.as_binary::<i32>().value(row)),
-        DataType::LargeBinary => Some(column.as_binary::<i64>().value(row)),
-        DataType::BinaryView => Some(column.as_binary_view().value(row)),
-        DataType::Dictionary(..) => {
-            let column = column.as_any_dictionary();
-            text(column.values().as_ref(), usize::try_from(integer(column.keys(), row)?).ok()?)
+impl<'a> Column<'a> {
+    fn of(
+        rows: &'a RecordBatch,
+        at: usize,
+        layout: &Layout,
+        dictionaries: &'a Dictionaries,
+    ) -> Result<Self, Fault> {
+        let mut values = rows.column(at).as_ref();
+        let mut structures = Vec::new();
+        while let Some(structure) = values.as_struct_opt() {
+            structures.push(values);
+            let inner = structure.columns().first();
+            values = inner.ok_or_else(|| Fault::damaged("a structure has no column"))?.as_ref();
         }
-        _ => None,
+        let id = layout.wanted[at].dictionary.as_ref().map(|(id, _)| *id);
+        let column = Self { structures, values, dictionary: id.and_then(|id| dictionaries.get(id)) };
+        if id.is_some() {
+            column.check_keys()?;
+        }
+        Ok(column)
+    }
+
+    /// Returns an error if a key has no value. A dictionary that no batch defines has no values.
+    fn check_keys(&self) -> Result<(), Fault> {
+        let n_values = self.dictionary.map_or(0, Dictionary::n_values);
+        let is_known = |row| key(self.values, row).is_some_and(|key| key < n_values);
+        if (0..self.values.len()).all(|row| self.values.is_null(row) || is_known(row)) {
+            return Ok(());
+        }
+        Err(Fault::damaged("a key is not in its dictionary"))
+    }
+
+    /// The value of a row, if it is not null.
+    fn value(&self, row: usize) -> Option<Value<'a>> {
+        if self.values.is_null(row) || self.structures.iter().any(|structure| structure.is_null(row)) {
+            return None;
+        }
+        let Some(dictionary) = self.dictionary else { return Some((self.values, row)) };
+        let (values, at) = dictionary.value(key(self.values, row)?)?;
+        (!values.is_null(at)).then_some((values, at))
     }
 }
 
-/// The rating of a row.
-fn rating_value(column: &dyn Array, row: usize) -> RatingValue<'_> {
-    if column.is_null(row) {
-        return RatingValue::Missing;
-    }
+/// The key of a row.
+fn key(keys: &dyn Array, row: usize) -> Option<u64> {
+    u64::try_from(integer(keys, row)?).ok()
+}
+
+/// A value of a column of texts.
+fn text<'a>((values, at): Value<'a>) -> Option<&'a [u8]> {
+    Some(match values.data_type() {
+        DataType::Binary => values.as_binary::<i32>().value(at),
+        DataType::LargeBinary => values.as_binary::<i64>().value(at),
+        DataType::BinaryView => values.as_binary_view().value(at),
+        _ => return None,
+    })
+}
+
+/// A value of a column of ratings.
+fn rating_value((values, at): Value<'_>) -> RatingValue<'_> {
     let scaled = |unscaled: f64, scale: i8| RatingValue::Number(unscaled / 10_f64.powi(scale.into()));
-    match column.data_type() {
-        DataType::Float16 => RatingValue::Number(column.as_primitive::<Float16Type>().value(row).into()),
-        DataType::Float32 => RatingValue::Number(column.as_primitive::<Float32Type>().value(row).into()),
-        DataType::Float64 => RatingValue::Number(column.as_primitive::<Float64Type>().value(row)),
-        DataType::UInt64 => RatingValue::Number(column.as_primitive::<UInt64Type>().value(row) as f64),
+    match values.data_type() {
+        DataType::Float16 => RatingValue::Number(values.as_primitive::<Float16Type>().value(at).into()),
+        DataType::Float32 => RatingValue::Number(values.as_primitive::<Float32Type>().value(at).into()),
+        DataType::Float64 => RatingValue::Number(values.as_primitive::<Float64Type>().value(at)),
+        DataType::UInt64 => RatingValue::Number(values.as_primitive::<UInt64Type>().value(at) as f64),
         &DataType::Decimal32(_, scale) => {
-            scaled(column.as_primitive::<Decimal32Type>().value(row).into(), scale)
+            scaled(values.as_primitive::<Decimal32Type>().value(at).into(), scale)
         }
         &DataType::Decimal64(_, scale) => {
-            scaled(column.as_primitive::<Decimal64Type>().value(row) as f64, scale)
+            scaled(values.as_primitive::<Decimal64Type>().value(at) as f64, scale)
         }
         &DataType::Decimal128(_, scale) => {
-            scaled(column.as_primitive::<Decimal128Type>().value(row) as f64, scale)
+            scaled(values.as_primitive::<Decimal128Type>().value(at) as f64, scale)
         }
-        DataType::Boolean => RatingValue::of_bool(column.as_boolean().value(row)),
-        DataType::Dictionary(..) => {
-            let column = column.as_any_dictionary();
-            match integer(column.keys(), row).and_then(|key| usize::try_from(key).ok()) {
-                Some(key) => rating_value(column.values().as_ref(), key),
-                None => RatingValue::Missing,
-            }
-        }
-        _ => match integer(column, row) {
+        DataType::Boolean => RatingValue::of_bool(values.as_boolean().value(at)),
+        _ => match integer(values, at) {
             Some(number) => RatingValue::Number(number as f64),
-            None => text(column, row).map_or(RatingValue::Missing, RatingValue::Text),
+            None => text((values, at)).map_or(RatingValue::Missing, RatingValue::Text),
         },
     }
 }
@@ -182,6 +264,8 @@ pub(crate) enum Fault {
     Damaged(String),
     /// A batch needs more memory than allowed.
     Large { bytes: u64 },
+    /// A stream ends at this byte, behind a message and without the mark of its end.
+    Unclosed { end: u64 },
 }
 
 impl From<io::Error> for Fault {
@@ -214,5 +298,72 @@ fn refused(source: &Source, fault: Fault) -> Error {
         Fault::Io(error) => source.unreadable("read it", error),
         Fault::Damaged(found) => Error::Damaged { input, kind: "Arrow", found },
         Fault::Large { bytes } => Error::LargeBatch { input, bytes, most: batches::BYTES_MAX },
+        Fault::Unclosed { end } => Error::Unclosed { input, end },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int32Type;
+    use arrow_array::{DictionaryArray, Int32Array, StringArray};
+    use arrow_ipc::writer::{DictionaryHandling, IpcWriteOptions, StreamWriter};
+    use store::S3Options;
+
+    use super::*;
+
+    /// Batches of one row, whose dictionary grows by one text before each, and starts anew before the third.
+    fn growing() -> Vec<u8> {
+        let options = IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
+        let batch = |texts: &[&str]| {
+            let last = Int32Array::from(vec![texts.len() as i32 - 1]);
+            let texts = Arc::new(StringArray::from(texts.to_vec()));
+            let texts: DictionaryArray<Int32Type> = DictionaryArray::new(last, texts);
+            let ratings = Int32Array::from(vec![5]);
+            RecordBatch::try_from_iter([
+                ("reviewText", Arc::new(texts) as Arc<dyn Array>),
+                ("overall", Arc::new(ratings) as Arc<dyn Array>),
+            ])
+            .unwrap()
+        };
+        let batches =
+            [batch(&["a"]), batch(&["a", "b"]), batch(&["c"]), batch(&["c", "d"]), batch(&["c", "d", "e"])];
+        let schema = batches[0].schema();
+        let mut writer = StreamWriter::try_new_with_options(Vec::new(), &schema, options).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.into_inner().unwrap()
+    }
+
+    #[test]
+    fn a_dictionary_grows_without_being_copied_and_replaced_ones_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.arrow");
+        std::fs::write(&path, growing()).unwrap();
+        let sources =
+            super::super::find(&[path.to_str().unwrap().to_owned()], &S3Options::default()).unwrap();
+        let file = File::open(&path).unwrap();
+        let batches = batches(&sources[0], &file, &Format::default()).unwrap();
+        let layout = &batches[0].layout;
+        let mut dictionaries = Dictionaries::default();
+        let mut texts_of = |n_batches: usize| -> Vec<(String, *const u8)> {
+            let n_before = batches[n_batches - 1].n_dictionaries;
+            let more = dictionaries.plan(&file, layout, n_before).unwrap();
+            let planned_bytes = more.memory_bytes;
+            dictionaries.advance(&file, layout, more).unwrap();
+            assert!(dictionaries.memory_bytes() <= planned_bytes);
+            let (id, _) = layout.wanted.iter().find_map(|column| column.dictionary.clone()).unwrap();
+            let dictionary = dictionaries.get(id).unwrap();
+            assert!(dictionary.value(dictionary.n_values()).is_none());
+            let texts = (0..dictionary.n_values()).map(|key| text(dictionary.value(key).unwrap()).unwrap());
+            texts.map(|text| (String::from_utf8(text.to_vec()).unwrap(), text.as_ptr())).collect()
+        };
+        let names =
+            |texts: &[(String, *const u8)]| texts.iter().map(|(text, _)| text.clone()).collect::<String>();
+        let (one, two) = (texts_of(1), texts_of(2));
+        assert_eq!([names(&one), names(&two)], ["a", "ab"]);
+        assert_eq!(two[0].1, one[0].1, "the same memory");
+        // From the second to the fourth batch: the third dictionary replaces the first two.
+        let (four, five) = (texts_of(4), texts_of(5));
+        assert_eq!([names(&four), names(&five)], ["cd", "cde"]);
+        assert_eq!(five[1].1, four[1].1, "the same memory");
     }
 }

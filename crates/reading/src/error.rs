@@ -107,6 +107,17 @@ pub enum Error {
         /// The error of the decoder.
         found: String,
     },
+    /// An Arrow stream ends without the mark of its end.
+    #[error(
+        "{input}: the Arrow file is damaged (no end-of-stream mark at its end, byte {end}): truncated, or its writer did \
+         not close it; write it again"
+    )]
+    Unclosed {
+        /// Name of the file.
+        input: String,
+        /// Size of the file.
+        end: u64,
+    },
     /// A record batch or the dictionaries of an Arrow file are larger than allowed.
     #[error(
         "{input}: found a record batch or a dictionary of {bytes} bytes, expected at most {most}; write the file with \
@@ -187,6 +198,7 @@ impl Error {
             Self::Store(error) => error.exit(),
             Self::Read { .. } => Exit::Io,
             Self::Damaged { .. }
+            | Self::Unclosed { .. }
             | Self::LargeBatch { .. }
             | Self::Array { .. }
             | Self::NoHeader { .. }

@@ -11,10 +11,13 @@
 //! buffer and one line of maximum length (see [`ReadingOptions::line_bytes_max`]). Each of three batches of
 //! lines has 1 MiB, one line of maximum length and a table of 2 MiB. There is one decoder for the thread and
 //! one for a stream (a zstd file may require 128 MiB). An object has three parts of 8 MiB. The Parquet
-//! columns that are read have pages with some hundred rows, whose size their writer has chosen. The columns of an
-//! Arrow record batch and the dictionaries of a file have at most 256 MiB each. The lists of names, of
+//! columns that are read have pages with some hundred rows, whose size their writer has chosen. The lists of names, of
 //! ranges (24 bytes per 16 MiB), of groups of members (8 bytes each), of record batches (64 bytes each) and of row
 //! groups (about 2 KiB each) grow with the inputs.
+//!
+//! All threads together have [`ReadingOptions::batches_bytes`] for the columns of Arrow record batches and the
+//! dictionaries that they need. A thread waits until its batch fits. A single batch needs its columns and dictionaries,
+//! at most 256 MiB each, and if they are compressed, their compressed bytes while they are decompressed.
 //!
 //! The content of lines is not interpreted, except by [`Reviews`].
 
@@ -24,6 +27,7 @@ mod entries;
 mod error;
 mod line_numbers;
 mod members;
+mod memory;
 mod ranges;
 mod reviews;
 mod rows;
@@ -31,6 +35,7 @@ mod source;
 mod streams;
 mod stretch;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::num::NonZeroUsize;
@@ -50,6 +55,7 @@ pub use source::{Source, find};
 
 use entries::Entries;
 use members::{MemberFile, MemberGroup};
+use memory::Memory;
 use ranges::Range;
 use rows::RowGroup;
 use source::Kind;
@@ -67,6 +73,9 @@ pub struct ReadingOptions {
     pub threads: NonZeroUsize,
     /// Maximum number of streams that are read at once.
     pub streams_max: NonZeroUsize,
+    /// Memory for the record batches and the dictionaries of Arrow files, for all threads together. A record batch that
+    /// exceeds it is read while no other one is.
+    pub batches_bytes: usize,
 }
 
 /// A line or a row, and its position.
@@ -80,6 +89,19 @@ pub struct InputEntry<'a> {
     pub what: Content<'a>,
     /// The columns of its source, if it is a record of CSV.
     pub columns: Option<&'a Columns>,
+}
+
+/// The unit of the entries of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryUnit {
+    /// Lines.
+    Line,
+    /// Records of CSV or TSV behind the header.
+    Record,
+    /// Elements of JSON arrays.
+    Element,
+    /// Rows of a Parquet or Arrow file.
+    Row,
 }
 
 /// A position in the inputs. Positions are ordered.
@@ -102,10 +124,15 @@ pub struct Reading {
     /// Pieces that any thread may read at any time, with the index of their source.
     pieces: Vec<(usize, Piece)>,
     next_piece: AtomicUsize,
+    /// Whether each source is a table with rows.
+    has_rows: Vec<bool>,
+    /// Whether sources without rows have records.
+    has_records: bool,
     /// Files that are split into groups while they are read.
     member_files: Vec<MemberFile>,
     next_member_file: AtomicUsize,
     streams: Streams,
+    batches_memory: Memory,
     state: Arc<State>,
 }
 
@@ -114,6 +141,8 @@ pub struct Reading {
 struct State {
     is_stopped: AtomicBool,
     bytes_read: AtomicU64,
+    /// The sources that are JSON arrays, as far as they have been read.
+    arrays: Mutex<BTreeSet<usize>>,
 }
 
 /// A part of a file that is read independently of the others.
@@ -125,10 +154,10 @@ enum Piece {
 }
 
 /// The file of the last piece that a thread has read.
-struct Opened {
+struct Opened<'a> {
     number: usize,
     file: Arc<File>,
-    dictionaries: arrow::Dictionaries,
+    held: arrow::Held<'a>,
 }
 
 /// Context for reading a part of a source.
@@ -151,6 +180,7 @@ impl Reading {
 
     fn start_with(sources: Vec<Source>, options: &ReadingOptions, range_bytes: u64) -> Result<Self, Error> {
         let (mut pieces, mut member_files, mut streams) = (Vec::new(), Vec::new(), Vec::new());
+        let mut has_rows = vec![false; sources.len()];
         for (number, source) in sources.iter().enumerate() {
             let Kind::File(path) = &source.kind else {
                 streams.push(number);
@@ -175,10 +205,12 @@ impl Reading {
                 }
                 Manner::Sequential => streams.push(number),
                 Manner::Arrow => {
+                    has_rows[number] = true;
                     let batches = arrow::batches(source, &file, &options.format)?.into_iter();
                     pieces.extend(batches.map(|batch| (number, Piece::Batch(Box::new(batch)))));
                 }
                 Manner::Parquet => {
+                    has_rows[number] = true;
                     let row_groups = rows::row_groups(source, file, &options.format)?.into_iter();
                     pieces.extend(row_groups.map(|group| (number, Piece::RowGroup(Box::new(group)))));
                 }
@@ -196,9 +228,12 @@ impl Reading {
             line_bytes_max,
             pieces,
             next_piece,
+            has_rows,
+            has_records: matches!(options.format, Format::Delimited { .. }),
             member_files,
             next_member_file,
             streams,
+            batches_memory: Memory::of(options.batches_bytes as u64),
             state,
         })
     }
@@ -228,6 +263,8 @@ impl Reading {
             } else if let Some((number, piece)) = self.take_piece() {
                 self.read_piece(*number, piece, &mut opened, &mut visit)?;
                 continue;
+            } else if opened.take().is_some() {
+                continue;
             } else if let Some((file, group)) = self.take_group()? {
                 self.read_group(file, &group, &mut visit)?;
                 continue;
@@ -247,11 +284,11 @@ impl Reading {
         self.pieces.get(self.next_piece.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn read_piece<E: From<Error>>(
-        &self,
+    fn read_piece<'a, E: From<Error>>(
+        &'a self,
         number: usize,
         piece: &Piece,
-        opened: &mut Option<Opened>,
+        opened: &mut Option<Opened<'a>>,
         visit: &mut impl FnMut(InputEntry<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let source = &self.sources[number];
@@ -260,7 +297,8 @@ impl Reading {
             _ => {
                 let Kind::File(path) = &source.kind else { unreachable!("pieces are of files") };
                 let file = File::open(path).map_err(|error| source.unreadable("open it", error))?;
-                opened.insert(Opened { number, file: Arc::new(file), dictionaries: Default::default() })
+                let held = arrow::Held::of(&self.batches_memory);
+                opened.insert(Opened { number, file: Arc::new(file), held })
             }
         };
         let (file, part) = (Arc::clone(&opened.file), self.part(source));
@@ -289,7 +327,7 @@ impl Reading {
                 let mut visit = |row: u64, what: Content<'_>| {
                     visit(InputEntry { place: InputPlace::at(number, row), number: row, what, columns: None })
                 };
-                batch.each_row(&file, &mut opened.dictionaries, &part, &mut visit)
+                batch.each_row(&file, &mut opened.held, &part, &mut visit)
             }
         }
     }
@@ -339,8 +377,20 @@ impl Reading {
 
     /// Whether a source is a table, whose offsets are numbers of rows.
     pub fn has_rows(&self, source: usize) -> bool {
-        let is_of_rows = |(of, piece): &(usize, Piece)| *of == source && !matches!(piece, Piece::Range(_));
-        self.pieces.iter().any(is_of_rows)
+        self.has_rows[source]
+    }
+
+    /// The unit of the entries of a source, once all of them have been read.
+    pub fn unit(&self, source: usize) -> EntryUnit {
+        if self.has_rows[source] {
+            EntryUnit::Row
+        } else if self.has_records {
+            EntryUnit::Record
+        } else if locked(&self.state.arrays).contains(&source) {
+            EntryUnit::Element
+        } else {
+            EntryUnit::Line
+        }
     }
 
     /// The line numbers of lines at these ascending offsets of a source; `None` where the source cannot be read again, or
@@ -365,6 +415,7 @@ impl Reading {
     /// or batch; threads that wait return at once.
     pub fn stop(&self) {
         self.streams.stop();
+        self.batches_memory.wake();
     }
 }
 

@@ -46,15 +46,7 @@ struct Held {
 
 /// The first few bad lines of each reason.
 #[derive(Clone, Debug, Default)]
-struct Told(Vec<(&'static str, BadLine)>);
-
-/// The position of a bad line or row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct BadLine {
-    place: InputPlace,
-    /// The unit of the position: bytes or rows.
-    counted: &'static str,
-}
+struct Told(Vec<(&'static str, InputPlace)>);
 
 /// The decision about an input.
 #[derive(Debug)]
@@ -126,11 +118,7 @@ impl Found {
         held.lines |= fate != Fate::Blank;
         self.counts.count(fate);
         if fate.is_bad() {
-            let counted = match entry.what {
-                Content::Line(_) => "byte",
-                Content::Row { .. } => "row",
-            };
-            self.told.add(fate.counter(), BadLine { place: entry.place, counted });
+            self.told.add(fate.counter(), entry.place);
         }
     }
 
@@ -177,13 +165,15 @@ impl Found {
     fn bad_lines(&self, reading: &Reading) -> Vec<String> {
         let mut messages = Vec::new();
         let lines = self.told.in_order();
-        for of_source in lines.chunk_by(|(one, _), (other, _)| one.place.source == other.place.source) {
-            let source = of_source[0].0.place.source;
+        for of_source in lines.chunk_by(|(one, _), (other, _)| one.source == other.source) {
+            let source = of_source[0].0.source;
             let name = &reading.sources()[source].name;
-            let offsets: Vec<u64> = of_source.iter().map(|(line, _)| reading.offset(line.place)).collect();
-            let is_of_lines = of_source.iter().all(|(line, _)| line.counted == "byte");
-            let numbers = if is_of_lines { reading.line_numbers(source, &offsets) } else { None };
-            for (at, (BadLine { counted, .. }, reason)) in of_source.iter().enumerate() {
+            let offsets: Vec<u64> = of_source.iter().map(|(place, _)| reading.offset(*place)).collect();
+            let (counted, numbers) = match reading.has_rows(source) {
+                true => ("row", None),
+                false => ("byte", reading.line_numbers(source, &offsets)),
+            };
+            for (at, (_, reason)) in of_source.iter().enumerate() {
                 let line = numbers.as_ref().map_or(String::new(), |numbers| format!(":{}", numbers[at]));
                 messages.push(format!("{name}{line}: {reason} ({counted} {})", offsets[at]));
             }
@@ -207,8 +197,8 @@ impl Found {
 
 impl Told {
     /// Adds a line, and drops the lines that are no longer among the first ones of their reason.
-    fn add(&mut self, reason: &'static str, line: BadLine) {
-        self.0.push((reason, line));
+    fn add(&mut self, reason: &'static str, place: InputPlace) {
+        self.0.push((reason, place));
         self.0.sort_unstable();
         let mut so_far = ("", 0);
         self.0.retain(|&(reason, _)| {
@@ -219,12 +209,12 @@ impl Told {
 
     /// Adds the lines of another thread.
     fn merge(&mut self, other: &Self) {
-        other.0.iter().for_each(|&(reason, line)| self.add(reason, line));
+        other.0.iter().for_each(|&(reason, place)| self.add(reason, place));
     }
 
     /// The lines in order, with their reasons.
-    fn in_order(&self) -> Vec<(BadLine, &'static str)> {
-        let mut lines: Vec<_> = self.0.iter().map(|&(reason, line)| (line, reason)).collect();
+    fn in_order(&self) -> Vec<(InputPlace, &'static str)> {
+        let mut lines: Vec<_> = self.0.iter().map(|&(reason, place)| (place, reason)).collect();
         lines.sort_unstable();
         lines
     }
@@ -232,11 +222,51 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+    use std::sync::Arc;
+
+    use arrow_array::{Float64Array, RecordBatch, StringArray};
+    use arrow_ipc::writer::FileWriter;
+    use store::S3Options;
+
     use super::*;
+    use crate::{Error, ReadingOptions, find};
+
+    #[test]
+    fn a_row_that_is_too_long_is_reported_as_a_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.arrow");
+        let rows = RecordBatch::try_from_iter([
+            ("reviewText", Arc::new(StringArray::from(vec!["short", "longer"])) as _),
+            ("overall", Arc::new(Float64Array::from(vec![5.0, 5.0])) as _),
+        ]);
+        let rows = rows.unwrap();
+        let mut writer = FileWriter::try_new(Vec::new(), &rows.schema()).unwrap();
+        writer.write(&rows).unwrap();
+        std::fs::write(&path, writer.into_inner().unwrap()).unwrap();
+        let name = path.to_str().unwrap().to_owned();
+        let sources = find(std::slice::from_ref(&name), &S3Options::default()).unwrap();
+        let options = ReadingOptions {
+            format: Format::default(),
+            line_bytes_max: 5,
+            threads: NonZeroUsize::MIN,
+            streams_max: NonZeroUsize::MIN,
+            batches_bytes: 1 << 20,
+        };
+        let reading = Reading::start(sources, &options).unwrap();
+        let mut reviews = Reviews::of(&reading, CleanedReviews::of(Format::default()));
+        let visit = |entry: InputEntry<'_>| {
+            let _ = reviews.read(&entry);
+            Ok::<_, Error>(())
+        };
+        reading.each(visit).unwrap();
+        let messages = reviews.finish().bad_lines(&reading);
+        assert_eq!(messages, [format!("{name}: line_too_long (row 1)")]);
+    }
 
     #[test]
     fn the_first_bad_lines_of_each_reason_are_reported_in_order() {
-        let line = |offset| BadLine { place: InputPlace::at(0, offset), counted: "byte" };
+        let line = |offset| InputPlace::at(0, offset);
         let (mut told, mut other) = (Told::default(), Told::default());
         [9, 3, 7, 5].into_iter().for_each(|at| told.add("bad_line", line(at)));
         other.add("no_text", line(4));

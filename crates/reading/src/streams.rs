@@ -220,6 +220,9 @@ impl Shared {
         let content = input::of(stream).map_err(unreadable)?;
         let mut entries = Entries::of(content, source, &self.format, self.line_bytes_max)?;
         let columns = entries.columns();
+        if entries.are_elements() {
+            locked(&self.state.arrays).insert(number);
+        }
         let Some(mut batch) = self.spent() else { return Ok(()) };
         let mut n_lines = 0;
         batch.begin(number, n_lines, columns.as_ref());

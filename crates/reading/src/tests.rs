@@ -50,6 +50,7 @@ fn options(threads: usize) -> ReadingOptions {
         line_bytes_max: 1 << 20,
         threads: NonZeroUsize::new(threads).unwrap(),
         streams_max: NonZeroUsize::new(threads).unwrap(),
+        batches_bytes: 128 << 20,
     }
 }
 

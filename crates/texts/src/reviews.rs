@@ -15,6 +15,9 @@ use crate::{Ledger, Lines, ReadTexts};
 /// The advice for lines that are bad for no common reason.
 const LISTING: &str = "write them to a file with --rejects of sentimill";
 
+/// Memory for record batches of Arrow files.
+const BATCHES_BYTES: usize = 128 << 20;
+
 pub(crate) fn read(
     sources: Vec<Source>,
     lines: &Lines,
@@ -27,6 +30,7 @@ pub(crate) fn read(
         line_bytes_max: LINE_BYTES_MAX,
         threads: lines.threads,
         streams_max: NonZeroUsize::new(STREAMS_MAX).unwrap_or(NonZeroUsize::MIN),
+        batches_bytes: BATCHES_BYTES,
     };
     let input = Reading::start(sources, &options)?;
     let builders = Builders::new(how);

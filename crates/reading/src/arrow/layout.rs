@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_ipc::MetadataVersion;
-use arrow_schema::{DataType, Field, Schema, SchemaRef, UnionMode};
+use arrow_schema::{DataType, Field, Fields as FieldList, Schema, SchemaRef, UnionMode};
 use corpus::format::{FieldPath, Fields};
 
 use super::super::columns::shown;
@@ -15,9 +15,10 @@ use super::messages::Block;
 pub struct Layout {
     /// All columns of the file.
     all: Schema,
-    /// Positions of the columns that are read, ascending.
-    pub wanted: Vec<usize>,
-    /// The columns that are read, with bytes in place of texts.
+    /// The columns that are read, ascending by their paths.
+    pub wanted: Vec<Column>,
+    /// The columns that are read, each in the structures that contain it: bytes in place of texts, and keys in place of
+    /// values with a dictionary.
     pub schema: SchemaRef,
     /// Columns of the text, by their positions among those that are read.
     pub text: Vec<usize>,
@@ -26,6 +27,15 @@ pub struct Layout {
     pub version: MetadataVersion,
     /// The dictionary batches of the file.
     pub dictionaries: Vec<Block>,
+}
+
+/// A column that is read.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// Its position in the schema; in a structure, the position of the structure and its position there.
+    path: Vec<usize>,
+    /// The id and the type of its dictionary, if it has one.
+    pub dictionary: Option<(i64, DataType)>,
 }
 
 /// A position in the lists of a record batch: its nodes, its buffers, and the numbers of buffers of its view columns.
@@ -45,28 +55,45 @@ impl Layout {
         dictionaries: Vec<Block>,
         fields: &Fields,
     ) -> Result<Self, Error> {
-        let wanted = Wanted { source, schema: &all };
-        let text = fields.text.iter().map(|path| wanted.column(path, "--text-field", "texts", is_text));
+        let named = Wanted { source, schema: &all };
+        let text = fields.text.iter().map(|path| named.column(path, "--text-field", "texts", is_text));
         let text = text.collect::<Result<Vec<_>, _>>()?;
-        let rating = wanted.column(&fields.rating, "--rating-field", "numbers or texts", is_rating)?;
-        let mut wanted = [&text[..], &[rating]].concat();
-        wanted.sort_unstable();
-        wanted.dedup();
-        let read = |column: usize| wanted.partition_point(|&other| other < column);
+        let rating = named.column(&fields.rating, "--rating-field", "numbers or texts", is_rating)?;
+        let mut wanted = [&text[..], std::slice::from_ref(&rating)].concat();
+        wanted.sort_by(|(one, _), (other, _)| one.cmp(other));
+        wanted.dedup_by(|(one, _), (other, _)| one == other);
+        let read = |(column, _): (Vec<usize>, _)| wanted.partition_point(|(other, _)| *other < column);
         let (text, rating) = (text.into_iter().map(read).collect(), read(rating));
-        let schema =
-            Schema::new(wanted.iter().map(|&column| of_bytes(all.field(column))).collect::<Vec<_>>());
-        Ok(Self { all, wanted, schema: Arc::new(schema), text, rating, version, dictionaries })
+        let (wanted, read): (Vec<_>, Vec<_>) = wanted.into_iter().map(column).unzip();
+        let schema = Arc::new(Schema::new(read));
+        Ok(Self { all, wanted, schema, text, rating, version, dictionaries })
     }
 
-    /// The first and the last position of each column that is read; `None` if the batch has too few view columns.
+    /// The type of the values of a dictionary, if a column that is read has it.
+    pub fn values_of(&self, id: i64) -> Option<&DataType> {
+        let mut dictionaries = self.wanted.iter().filter_map(|column| column.dictionary.as_ref());
+        dictionaries.find(|(of, _)| *of == id).map(|(_, values)| values)
+    }
+
+    /// The first and the last position of each structure and column that is read; `None` if the batch has too few view
+    /// columns.
     pub fn positions(&self, variadic: &[i64]) -> Option<Vec<(Position, Position)>> {
-        let mut position = Position::default();
         let mut positions = Vec::with_capacity(self.wanted.len());
-        for (column, field) in self.all.fields().iter().enumerate() {
-            let start = position;
-            position.pass(field.data_type(), self.version, variadic)?;
-            if self.wanted.contains(&column) {
+        for column in &self.wanted {
+            let mut position = Position::default();
+            let mut fields = self.all.fields();
+            for (depth, &at) in column.path.iter().enumerate() {
+                for field in fields.get(..at)? {
+                    position.pass(field.data_type(), self.version, variadic)?;
+                }
+                let start = position;
+                match fields.get(at)?.data_type() {
+                    DataType::Struct(inner) if depth + 1 < column.path.len() => {
+                        position.pass_structure();
+                        fields = inner;
+                    }
+                    other => position.pass(other, self.version, variadic)?,
+                }
                 positions.push((start, position));
             }
         }
@@ -74,7 +101,27 @@ impl Layout {
     }
 }
 
+/// The column at a path, and the field by which it is read.
+fn column((path, field): (Vec<usize>, &Field)) -> (Column, Field) {
+    let (dictionary, read) = match field.data_type() {
+        #[expect(deprecated, reason = "the ids are part of the format")]
+        DataType::Dictionary(keys, values) => {
+            (Some((field.dict_id().unwrap_or_default(), bytes(values))), (**keys).clone())
+        }
+        other => (None, bytes(other)),
+    };
+    let in_structure = |inner, _: &usize| DataType::Struct(vec![Field::new("", inner, true)].into());
+    let read = path.iter().skip(1).fold(read, in_structure);
+    (Column { path, dictionary }, Field::new("", read, true))
+}
+
 impl Position {
+    /// Moves behind a structure, to its first column.
+    fn pass_structure(&mut self) {
+        self.node += 1;
+        self.buffer += 1;
+    }
+
     /// Moves behind a column of this type.
     fn pass(&mut self, of: &DataType, version: MetadataVersion, variadic: &[i64]) -> Option<()> {
         use DataType as T;
@@ -109,18 +156,14 @@ impl Position {
     }
 }
 
-/// A column with bytes in place of texts, which have the same form in memory but need not be UTF-8.
-fn of_bytes(field: &Field) -> Field {
-    fn bytes(of: &DataType) -> DataType {
-        match of {
-            DataType::Utf8 => DataType::Binary,
-            DataType::LargeUtf8 => DataType::LargeBinary,
-            DataType::Utf8View => DataType::BinaryView,
-            DataType::Dictionary(keys, values) => DataType::Dictionary(keys.clone(), Box::new(bytes(values))),
-            other => other.clone(),
-        }
+/// A type with bytes in place of texts, which have the same form in memory but need not be UTF-8.
+fn bytes(of: &DataType) -> DataType {
+    match of {
+        DataType::Utf8 => DataType::Binary,
+        DataType::LargeUtf8 => DataType::LargeBinary,
+        DataType::Utf8View => DataType::BinaryView,
+        other => other.clone(),
     }
-    field.clone().with_data_type(bytes(field.data_type())).with_nullable(true)
 }
 
 fn is_text(of: &DataType) -> bool {
@@ -147,24 +190,26 @@ struct Wanted<'a> {
     schema: &'a Schema,
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
+    /// The column with this name, the last one of several, and its path.
     fn column(
         &self,
         path: &FieldPath,
         option: &'static str,
         expected: &'static str,
         fits: impl Fn(&DataType) -> bool,
-    ) -> Result<usize, Error> {
+    ) -> Result<(Vec<usize>, &'a Field), Error> {
         let (input, column) = (self.source.name.clone(), path.quoted());
-        let name = path.literal();
-        let found = self.schema.fields().iter().rposition(|field| *field.name() == name);
-        let Some(number) = found else {
-            let names = self.schema.fields().iter().map(|field| field.name().as_str());
+        let fields = self.schema.fields();
+        // A column whose name has dots comes before one in a structure.
+        let found = found(fields, &[path.literal()]).or_else(|| found(fields, path.names()));
+        let Some((path, field)) = found else {
+            let names = fields.iter().map(|field| field.name().as_str());
             return Err(Error::NoColumn { input, column, found: shown(names), option });
         };
-        let of = self.schema.field(number).data_type();
+        let of = field.data_type();
         if fits(of) {
-            return Ok(number);
+            return Ok((path, field));
         }
         let found = if of.is_nested() {
             "a list or a structure".to_owned()
@@ -173,4 +218,20 @@ impl Wanted<'_> {
         };
         Err(Error::BadColumn { input, column, found, expected, option })
     }
+}
+
+/// The column with this name, or with these names in structures, and its path.
+fn found<'a>(mut fields: &'a FieldList, names: &[String]) -> Option<(Vec<usize>, &'a Field)> {
+    let (last, structures) = names.split_last()?;
+    let named = |fields: &FieldList, name: &String| fields.iter().rposition(|field| field.name() == name);
+    let mut path = Vec::with_capacity(names.len());
+    for name in structures {
+        let at = named(fields, name)?;
+        path.push(at);
+        let DataType::Struct(inner) = fields[at].data_type() else { return None };
+        fields = inner;
+    }
+    let at = named(fields, last)?;
+    path.push(at);
+    Some((path, &fields[at]))
 }

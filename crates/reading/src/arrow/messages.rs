@@ -130,12 +130,11 @@ impl Sized<'_> {
 
     /// The messages of a stream, in order, up to the mark that ends it.
     fn stream(&self) -> Result<Contents, Fault> {
-        let cut = |at| Fault::Damaged(format!("it ends at byte {at}, without the mark of its end"));
         let mut at = 0;
         let (mut found, mut dictionaries, mut batches) = (None, Vec::new(), Vec::new());
         loop {
             if at == self.bytes {
-                return Err(cut(at));
+                return Err(Fault::Unclosed { end: at });
             }
             let Some((block, metadata)) = self.message(at)? else { break };
             let message = parsed(&metadata)?;

@@ -1,7 +1,10 @@
 //! Rows of Arrow files and streams.
 
 use ::tests::compressed::gzip;
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray};
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    ArrayRef, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray, StructArray,
+};
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use program::exit::Exit;
@@ -137,7 +140,8 @@ fn a_truncated_file_is_an_error() {
         for end in 8..whole.len() {
             let folder = folder(&[("a", &whole[..end])]);
             let error = refused(all_of(&folder), &options(1));
-            assert!(matches!(error, Error::Damaged { .. }), "{end} of {}: {error:?}", whole.len());
+            let is_damaged = matches!(error, Error::Damaged { .. } | Error::Unclosed { .. });
+            assert!(is_damaged, "{end} of {}: {error:?}", whole.len());
             assert!(error.to_string().contains("/a: the Arrow file is damaged ("), "{error}");
             assert_eq!(error.exit(), Exit::BadInput);
         }
@@ -145,6 +149,20 @@ fn a_truncated_file_is_an_error() {
     let twice = [stream(None), stream(None)].concat();
     let error = refused(all_of(&folder(&[("a", &twice)])), &options(1));
     assert!(error.to_string().contains("bytes follow the end of its stream"), "{error}");
+}
+
+#[test]
+fn a_stream_without_the_mark_of_its_end_is_refused_with_both_causes() {
+    let whole = stream(None);
+    // The mark is the last 8 bytes.
+    let error = refused(all_of(&folder(&[("a", &whole[..whole.len() - 8])])), &options(1));
+    let expected = format!(
+        "/a: the Arrow file is damaged (no end-of-stream mark at its end, byte {}): truncated, or its writer did not close \
+         it; write it again",
+        whole.len() - 8
+    );
+    assert!(error.to_string().ends_with(&expected), "{error}");
+    assert_eq!(error.exit(), Exit::BadInput);
 }
 
 #[test]
@@ -225,5 +243,124 @@ fn arrow_in_a_stream_is_refused() {
         let error = refused(all_of(&folder(&[("a.gz", &gzip(&content))])), &options(1));
         let expected = "a.gz: found Arrow, which can only be read from a file; copy it to this machine";
         assert!(error.to_string().ends_with(expected), "{error}");
+    }
+}
+
+/// A structure of these columns, which is null in some rows.
+fn structure(columns: Vec<(&str, ArrayRef)>, is_there: Vec<bool>) -> ArrayRef {
+    let whole = StructArray::try_from(columns).unwrap();
+    let (fields, columns, _) = whole.into_parts();
+    Arc::new(StructArray::new(fields, columns, Some(is_there.into())))
+}
+
+fn strings(texts: [&str; 4]) -> ArrayRef {
+    Arc::new(StringArray::from(texts.to_vec()))
+}
+
+#[test]
+fn a_column_in_a_structure_is_read() {
+    let numbers = |numbers: [i64; 4]| -> ArrayRef { Arc::new(Int64Array::from(numbers.to_vec())) };
+    let titles: DictionaryArray<Int8Type> = [Some("t0"), None, Some("t0"), Some("t3")].into_iter().collect();
+    let inner = structure(
+        vec![
+            ("no", strings(["-"; 4])),
+            ("text", strings(["a", "b", "c", "d"])),
+            ("stars", numbers([1, 2, 3, 4])),
+        ],
+        vec![true, true, false, true],
+    );
+    let data = structure(
+        vec![("title", Arc::new(titles)), ("stars", numbers([5, 5, 5, 5])), ("more", inner)],
+        vec![true, true, true, false],
+    );
+    let before = structure(vec![("text", strings(["-"; 4]))], vec![true; 4]);
+    let batch = RecordBatch::try_from_iter([
+        ("before", before),
+        ("data", data),
+        ("a.b", strings(["e", "f", "g", "h"])),
+        ("a", structure(vec![("b", strings(["-"; 4]))], vec![true; 4])),
+    ]);
+    let batch = batch.unwrap();
+    let row =
+        |number, text: Option<&str>, stars| (0, number, OwnedContent::Row(text.map(str::to_owned), stars));
+    for compression in [None, Some(CompressionType::ZSTD)] {
+        let write = IpcWriteOptions::default().try_with_compression(compression).unwrap();
+        let mut writer = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), write).unwrap();
+        writer.write(&batch).unwrap();
+        let folder = folder(&[("a", &writer.into_inner().unwrap())]);
+        let found = |text: &str, rating: &str| {
+            let text = text.split(',').map(|path| path.parse().unwrap()).collect();
+            let rating = rating.parse().unwrap();
+            let format = Format::Json(corpus::format::Fields { text, rating, classes: None });
+            let reading = Reading::start(all_of(&folder), &ReadingOptions { format, ..options(1) })?;
+            Ok::<_, Error>(read(&reading, 1).unwrap())
+        };
+        assert_eq!(
+            found("data.title,data.more.text", "data.more.stars").unwrap(),
+            [
+                row(0, Some("t0 a"), Some(1)),
+                row(1, Some("b"), Some(2)),
+                row(2, Some("t0"), None),
+                row(3, None, None)
+            ]
+        );
+        let literal = found("a.b", "data.stars").unwrap();
+        assert_eq!(literal[3], row(3, Some("h"), None));
+        assert_eq!(literal[0], row(0, Some("e"), Some(5)));
+        for (text, expected) in [
+            ("data.more", "found a list or a structure in the column \"data.more\", expected texts;"),
+            ("data.text", "found no column \"data.text\" among before, data, a.b, a;"),
+            ("data.title.text", "found no column \"data.title.text\" among before, data, a.b, a;"),
+        ] {
+            let error = found(text, "data.stars").unwrap_err();
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn of_columns_with_the_same_name_the_last_is_read() {
+    let batch = RecordBatch::try_from_iter([
+        ("reviewText", strings(["a"; 4])),
+        ("overall", strings(["1"; 4])),
+        ("reviewText", strings(["b"; 4])),
+        ("overall", strings(["2"; 4])),
+    ]);
+    let batch = batch.unwrap();
+    let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    let folder = folder(&[("a", &writer.into_inner().unwrap())]);
+    let found = read(&Reading::start(all_of(&folder), &options(1)).unwrap(), 1).unwrap();
+    assert_eq!(found[0], (0, 0, OwnedContent::Row(Some("b".to_owned()), Some(2))));
+}
+
+#[test]
+fn batches_that_exceed_the_memory_together_are_read_one_by_one() {
+    let n_rows = 5000;
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch(0..1).schema()).unwrap();
+    (0..12).for_each(|number| writer.write(&batch(number * n_rows..(number + 1) * n_rows)).unwrap());
+    let folder = folder(&[("a", &writer.into_inner().unwrap())]);
+    for (batches_bytes, is_shared) in [(1, false), (64 << 20, true)] {
+        let reading =
+            Reading::start(all_of(&folder), &ReadingOptions { batches_bytes, ..options(3) }).unwrap();
+        let (visited, n_visits) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    reading.each(|entry| {
+                        visited.lock().unwrap().push(entry.place.offset);
+                        // Every thread has begun with a batch before the first of them ends, if it can.
+                        if n_visits.fetch_add(1, Ordering::Relaxed) % 64 == 0 {
+                            thread::yield_now();
+                        }
+                        Ok::<_, Error>(())
+                    })
+                });
+            }
+        });
+        let visited = visited.into_inner().unwrap();
+        let in_one_batch = visited.chunks(n_rows).all(|rows| rows.is_sorted());
+        assert_eq!(visited.len(), 12 * n_rows);
+        assert!(is_shared || in_one_batch, "rows of two batches are mixed");
     }
 }
