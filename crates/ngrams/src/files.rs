@@ -1,12 +1,58 @@
-//! Files of n-gram models: those of the fastText program ([`bin`], [`vectors`]).
+//! Files of n-gram models: the folder of a model of this crate ([`folder`]), and the files of the fastText program
+//! ([`bin`], [`vectors`]).
 //!
 //! Files are hostile: a size is compared with the bytes of the file before memory is allocated for it, and an error
 //! states the file, the field, the value found and the expected ones.
 
 pub mod bin;
 mod error;
+mod fasttext;
+pub mod folder;
 mod new_file;
+mod output;
 mod source;
+mod tensors;
+#[cfg(test)]
+mod tests;
 pub mod vectors;
 
 pub use error::{Error, Result};
+pub use fasttext::{to_program, write_bin};
+pub use folder::{check_place, is_folder};
+
+use std::path::Path;
+
+use self::folder::Kind;
+use crate::{Dictionary, Features, Model};
+
+/// Bounds the memory for the character n-grams of all words: 4 GiB.
+const N_SUBWORDS_MAX: usize = 1 << 30;
+
+/// A model to be written.
+#[derive(Clone, Copy, Debug)]
+pub enum Stored<'a> {
+    /// The mean of embeddings with a linear layer.
+    FastText(&'a crate::fasttext::Model),
+}
+
+/// Writes the folder of a model. An existing path is refused. On return, the folder is durable.
+pub fn write(folder: &Path, model: Stored<'_>) -> Result<()> {
+    match model {
+        Stored::FastText(model) => fasttext::write(folder, model),
+    }
+}
+
+/// Reads the folder of a model, after verifying the digests of its files.
+pub fn read(folder: &Path) -> Result<Model> {
+    let found = folder::Folder::open(folder)?;
+    match found.kind {
+        Kind::FastText => fasttext::read(found).map(|model| Model::FastText(Box::new(model))),
+    }
+}
+
+/// An upper bound of the number of character n-grams of all words.
+fn n_subwords(features: Features, dictionary: &Dictionary) -> usize {
+    let lengths =
+        (features.characters_max as usize + 1).saturating_sub(features.characters_min.max(1) as usize);
+    (dictionary.words().n_bytes() + 2 * dictionary.n_words()).saturating_mul(lengths)
+}

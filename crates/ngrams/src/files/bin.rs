@@ -44,7 +44,8 @@ use self::tree::Tree;
 use super::error::{At, Error, Result};
 use super::new_file::new_file;
 use super::source::Source;
-use crate::{Dictionary, Rows};
+use super::{N_SUBWORDS_MAX, n_subwords};
+use crate::Rows;
 
 const MAGIC: i32 = 793_712_314;
 const VERSION: i32 = 12;
@@ -52,8 +53,6 @@ const VERSION: i32 = 12;
 const VERSION_WITHOUT_SUBWORDS: i32 = 11;
 /// Larger magnitudes are damage. Below this limit, no sum or product of an answer overflows.
 const VALUE_LIMIT: f32 = 1e12;
-/// Bounds the memory for the character n-grams of all words: 4 GiB.
-const N_SUBWORDS_MAX: usize = 1 << 30;
 const BUFFER_BYTES: usize = 1 << 20;
 pub(super) const REMEDY: &str = "check that this is a supervised model of fastText, and copy it again";
 
@@ -93,7 +92,7 @@ impl Model {
         if output.columns() != args.dim {
             return fault("the number of columns of the output matrix", output.columns(), args.dim);
         }
-        let n_subwords = n_subwords(&args, entries.dictionary());
+        let n_subwords = n_subwords(args.features(), entries.dictionary());
         if n_subwords > N_SUBWORDS_MAX {
             return fault("the number of character n-grams of all words", n_subwords, N_SUBWORDS_MAX);
         }
@@ -182,6 +181,32 @@ pub struct Mismatch {
     pub expected: usize,
 }
 
+/// Writes the file `path`, which must not exist, with dense matrices of these numbers of rows. `input` and `output` write
+/// a row into a slice. On return, the file is durable.
+pub(super) fn write_rows(
+    path: &Path,
+    args: &Args,
+    entries: &Entries,
+    [n_input, n_output]: [usize; 2],
+    input: impl Fn(u32, &mut [f32]),
+    output: impl Fn(u32, &mut [f32]),
+) -> Result<()> {
+    let matrix = |out: &mut BufWriter<&File>, n_rows: usize, read: &dyn Fn(u32, &mut [f32])| {
+        out.write_all(&[0])?;
+        matrix::write_shape(out, n_rows, args.dim)?;
+        let rows_together = (matrix::PIECE / args.dim).max(1);
+        let mut values = vec![0.0; rows_together * args.dim];
+        for first in (0..n_rows).step_by(rows_together) {
+            let n = rows_together.min(n_rows - first);
+            let values = &mut values[..n * args.dim];
+            values.chunks_exact_mut(args.dim).zip(first as u32..).for_each(|(values, row)| read(row, values));
+            matrix::write_floats(out, values)?;
+        }
+        Ok(())
+    };
+    write(path, args, entries, |out| matrix(out, n_input, &input), |out| matrix(out, n_output, &output))
+}
+
 /// Writes the file `path`, which must not exist, with matrices that `input` and `output` write. On return, the file is
 /// durable.
 fn write(
@@ -196,7 +221,14 @@ fn write(
         ("the number of buckets", args.n_buckets),
     ];
     if let Some((field, found)) = fields.into_iter().find(|&(_, size)| size > i32::MAX as usize) {
-        return Err(Error::Unstorable { path: path.to_owned(), field, found, largest: i32::MAX as usize });
+        let (found, allowed) = (found.to_string(), format!("at most {}", i32::MAX));
+        return Err(Error::Unstorable {
+            path: path.to_owned(),
+            field,
+            found,
+            allowed,
+            remedy: "train a smaller model",
+        });
     }
     new_file(path, |file| {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
@@ -208,10 +240,4 @@ fn write(
         output(&mut out)?;
         out.flush()
     })
-}
-
-/// An upper bound of the number of character n-grams of all words.
-fn n_subwords(args: &Args, dictionary: &Dictionary) -> usize {
-    let lengths = (args.longest + 1).saturating_sub(args.shortest.max(1));
-    (dictionary.words().n_bytes() + 2 * dictionary.n_words()).saturating_mul(lengths)
 }

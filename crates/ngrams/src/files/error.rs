@@ -42,6 +42,20 @@ pub enum Error {
         /// The remedy.
         remedy: &'static str,
     },
+    /// A file does not match its digest.
+    #[error(
+        "{}: its SHA-256 is {found:.8}, expected {expected:.8}; the file was damaged or altered: copy or train the \
+         model again",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The digest of the file.
+        found: String,
+        /// The digest in the list.
+        expected: String,
+    },
     /// The path for the model is occupied.
     #[error("{}: already exists: found {found}, expected a new name; move it away, or choose another path", path.display())]
     Occupied {
@@ -50,17 +64,19 @@ pub enum Error {
         /// What exists at the path.
         found: &'static str,
     },
-    /// The model is larger than the format allows.
-    #[error("{}: {field} is {found}, but the format allows at most {largest}; train a smaller model", path.display())]
+    /// A model does not fit into a format.
+    #[error("{}: {field} is {found}, but the format allows {allowed}; {remedy}", path.display())]
     Unstorable {
         /// The file.
         path: PathBuf,
-        /// The size.
+        /// The part of the model.
         field: &'static str,
         /// Its value.
-        found: usize,
-        /// The largest value.
-        largest: usize,
+        found: String,
+        /// The values of the format.
+        allowed: String,
+        /// The remedy.
+        remedy: &'static str,
     },
 }
 
@@ -68,7 +84,7 @@ impl Error {
     /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Missing { .. } | Self::Unexpected { .. } => Exit::MissingInput,
+            Self::Missing { .. } | Self::Unexpected { .. } | Self::Damaged { .. } => Exit::MissingInput,
             Self::Io { .. } => Exit::Io,
             Self::Occupied { .. } => Exit::Usage,
             Self::Unstorable { .. } => Exit::Settings,

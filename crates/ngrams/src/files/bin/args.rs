@@ -55,6 +55,26 @@ pub struct Args {
     pub threshold: f64,
 }
 
+impl Default for Args {
+    /// The program's defaults of a supervised model. Except for the dimension, they do not affect answers.
+    fn default() -> Self {
+        Self {
+            dim: 100,
+            window: 5,
+            epochs: 5,
+            min_count: 1,
+            negatives: 5,
+            word_ngrams: 1,
+            loss: Loss::Softmax,
+            n_buckets: 0,
+            shortest: 0,
+            longest: 0,
+            update_rate: 100,
+            threshold: 1e-4,
+        }
+    }
+}
+
 impl Args {
     pub(super) fn parse(source: &mut Source<'_, impl BufRead>) -> Result<Self> {
         let dim = source.size_i32("the dimension", DIM_MAX)?;

@@ -10,7 +10,7 @@ use super::quantizer::{Codes, Quantizer};
 /// Centroids and norms of a quantised matrix; their product stays below [`VALUE_LIMIT`].
 const FACTOR_LIMIT: f32 = 1e6;
 /// Floats that are converted to bytes at a time.
-const PIECE: usize = 16 << 10;
+pub(super) const PIECE: usize = 16 << 10;
 
 /// A matrix of a model.
 #[derive(Clone, Debug, PartialEq)]

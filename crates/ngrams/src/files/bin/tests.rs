@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::answers::{Scratch, best};
 use super::*;
-use crate::Names;
+use crate::{Dictionary, Names};
 
 const PATH: &str = "model.bin";
 

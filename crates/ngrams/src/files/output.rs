@@ -1,0 +1,120 @@
+//! A file whose SHA-256 is computed by another thread while it is written.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use sha2::{Digest, Sha256};
+
+/// Bytes that are written and hashed at a time.
+const PIECE_BYTES: usize = 1 << 20;
+/// Pieces that wait for the hash.
+const PIECES_MAX: usize = 8;
+
+/// Size and SHA-256 of a file.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Summary {
+    pub(super) bytes: u64,
+    /// 64 lower-case hexadecimal digits.
+    pub(super) sha256: String,
+}
+
+/// A file that is being written.
+pub(super) struct Output<'a> {
+    file: &'a File,
+    piece: Vec<u8>,
+    hasher: SyncSender<Vec<u8>>,
+}
+
+/// Writes a new file with `write`, makes it durable and returns its summary.
+pub(super) fn create(
+    path: &Path,
+    write: impl FnOnce(&mut Output<'_>) -> io::Result<()>,
+) -> io::Result<Summary> {
+    let file = File::create_new(path)?;
+    thread::scope(|scope| {
+        let (hasher, pieces) = sync_channel::<Vec<u8>>(PIECES_MAX);
+        let hash = scope.spawn(move || {
+            let mut hash = Sha256::new();
+            let mut bytes = 0;
+            for piece in pieces {
+                hash.update(&piece);
+                bytes += piece.len() as u64;
+            }
+            Summary { bytes, sha256: hexadecimal(&hash.finalize()) }
+        });
+        let mut out = Output { file: &file, piece: Vec::with_capacity(PIECE_BYTES), hasher };
+        write(&mut out)?;
+        out.flush()?;
+        drop(out);
+        file.sync_all()?;
+        hash.join().map_err(|_| io::ErrorKind::Other.into())
+    })
+}
+
+/// The summary of an existing file.
+pub(super) fn summary(path: &Path) -> io::Result<Summary> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut bytes = 0;
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(Summary { bytes, sha256: hexadecimal(&hash.finalize()) }),
+            n => {
+                hash.update(&piece[..n]);
+                bytes += n as u64;
+            }
+        }
+    }
+}
+
+/// The summary of these bytes.
+pub(super) fn summary_of(bytes: &[u8]) -> Summary {
+    Summary { bytes: bytes.len() as u64, sha256: hexadecimal(&Sha256::digest(bytes)) }
+}
+
+impl Output<'_> {
+    /// Writes floats in little-endian order.
+    pub(super) fn floats(&mut self, floats: &[f32]) -> io::Result<()> {
+        for floats in floats.chunks(PIECE_BYTES / 16) {
+            self.reserve(4 * floats.len())?;
+            self.piece.extend(floats.iter().flat_map(|float| float.to_le_bytes()));
+        }
+        Ok(())
+    }
+
+    /// Writes integers in little-endian order.
+    pub(super) fn u64s(&mut self, integers: &[u64]) -> io::Result<()> {
+        integers.iter().try_for_each(|integer| self.write_all(&integer.to_le_bytes()))
+    }
+
+    fn reserve(&mut self, n: usize) -> io::Result<()> {
+        if self.piece.len() + n > PIECE_BYTES { self.flush() } else { Ok(()) }
+    }
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let n = bytes.len().min(PIECE_BYTES);
+        self.reserve(n)?;
+        self.piece.extend_from_slice(&bytes[..n]);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        self.file.write_all(&self.piece)?;
+        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE_BYTES));
+        self.hasher.send(piece).map_err(|_| io::ErrorKind::Other.into())
+    }
+}
+
+fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
