@@ -84,11 +84,11 @@ def three_classes() -> Path:
 
 @cache
 def many_words() -> Path:
-    """Returns a dataset whose ids need 32 bits."""
-    numbers = list(range(70_000))
+    """Returns a dataset of hundreds of thousands of words, whose ids need 32 bits."""
+    numbers = list(range(3_000_000 if os.environ.get("PROVE") else 300_000))
     random.Random(1).shuffle(numbers)
-    texts = [" ".join(map(_word, numbers[at : at + 100])) for at in range(0, len(numbers), 100)]
-    return _dataset("many-words", [(text, 1 + at % 5) for at, text in enumerate(texts)], "--vocabulary-size", "80000")
+    texts = [" ".join(map(_long_word, numbers[at : at + 100])) for at in range(0, len(numbers), 100)]
+    return _dataset("many-words", [(text, 1 + at % 5) for at, text in enumerate(texts)], "--vocabulary-size", "4000000")
 
 
 def _dataset(name: str, reviews: list[tuple[str, int]], *flags: str) -> Path:
@@ -99,4 +99,8 @@ def _dataset(name: str, reviews: list[tuple[str, int]], *flags: str) -> Path:
 
 
 def _word(number: int) -> str:
-    return "".join("bcdfghjklmnpqrstvwxz"[number // 20**place % 20] for place in range(4))
+    return _long_word(number)[:4]
+
+
+def _long_word(number: int) -> str:
+    return "".join("bcdfghjklmnpqrstvwxz"[number // 20**place % 20] for place in range(5))

@@ -12,6 +12,7 @@ mod hadoop;
 mod in_s3;
 mod input;
 mod json;
+mod large_vocabulary;
 mod made;
 mod merge_again;
 mod real_data;
