@@ -1,27 +1,32 @@
 //! A classifier of any family.
 
 use crate::dictionary::Dictionary;
-use crate::fasttext;
 use crate::names::Names;
+use crate::{fasttext, linear};
 
 /// A classifier.
 #[derive(Debug)]
 pub enum Model {
     /// A mean of embeddings with a linear layer.
     FastText(Box<fasttext::Model>),
+    /// Weighted n-grams.
+    Linear(Box<linear::Model>),
 }
 
 /// Reusable memory of answers.
 #[derive(Debug, Default)]
 pub struct Scratch {
     fasttext: fasttext::Scores,
+    linear: linear::Scratch,
+    probabilities: Vec<f32>,
 }
 
 impl Model {
-    /// Words and labels.
+    /// Words and labels. Of weighted n-grams only exact ones have words, and there are no counts.
     pub fn dictionary(&self) -> &Dictionary {
         match self {
             Self::FastText(model) => model.dictionary(),
+            Self::Linear(model) => model.dictionary(),
         }
     }
 
@@ -34,6 +39,10 @@ impl Model {
     pub fn scores<'s>(&self, line: &[u8], scratch: &'s mut Scratch) -> &'s [f32] {
         match self {
             Self::FastText(model) => model.scores(line, &mut scratch.fasttext),
+            Self::Linear(model) => {
+                model.probabilities(line, &mut scratch.linear, &mut scratch.probabilities);
+                &scratch.probabilities
+            }
         }
     }
 
@@ -44,6 +53,9 @@ impl Model {
     pub fn explain(&self, line: &[u8], label: u32) -> Vec<(String, f32)> {
         match self {
             Self::FastText(model) => model.explain(line, label),
+            Self::Linear(model) => {
+                model.explain(line, label).into_iter().map(|found| (found.ngram, found.weight)).collect()
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The hash of an n-gram is that of fastText: the sign-extended hash of its first word, and for each further word
 //! multiplied by 116049371 plus the sign-extended hash of the word. A number of `bits` bits is drawn from it by a
-//! multiplication. A single word is an n-gram of one word. A pair is two words with others between them.
+//! multiplication. A single word is an n-gram of one word. A pair is two words with others between them. Words and pairs
+//! of neighbours at the end of a text are also n-grams of their own.
 
 use std::collections::HashMap;
 
@@ -20,6 +21,8 @@ pub(super) struct Ngram {
     pub last: usize,
     /// Whether the words between them do not belong to it.
     pub is_pair: bool,
+    /// Whether it is counted as one of the end of the text.
+    pub is_ending: bool,
 }
 
 /// Hashes of the words of a text.
@@ -31,7 +34,7 @@ pub(super) fn word_hashes(text: TextRef<'_>, dictionary: &Dictionary, hashes: &m
 
 /// Maximum number of n-grams of a text of `n_words` words.
 pub(super) fn n_ngrams(settings: &Settings, n_words: usize) -> usize {
-    n_words * (settings.ngrams + settings.gap) as usize
+    n_words * (settings.ngrams + settings.gap) as usize + 2 * n_words.min(settings.ending as usize)
 }
 
 /// Calls `each` with the hash of each n-gram of a text.
@@ -41,18 +44,28 @@ pub(super) fn each_hash(settings: &Settings, bits: u32, words: &[u32], mut each:
     for (first, &word) in words.iter().enumerate() {
         let start = extended(word);
         let mut hash = start;
-        each(mixed(hash, bits), Ngram { first, last: first, is_pair: false });
+        each(mixed(hash, bits), Ngram { first, last: first, is_pair: false, is_ending: false });
         for (last, &next) in (first + 1..).zip(words[first + 1..].iter().take(ngrams - 1)) {
             hash = hash.wrapping_mul(NGRAM_FACTOR).wrapping_add(extended(next));
-            each(mixed(hash, bits), Ngram { first, last, is_pair: false });
+            each(mixed(hash, bits), Ngram { first, last, is_pair: false, is_ending: false });
         }
         if gap > 0 {
             for (last, &next) in (first + 2..).zip(words[first + 1..].iter().skip(1).take(gap)) {
                 let pair = start.wrapping_mul(NGRAM_FACTOR).wrapping_add(extended(next));
                 // Pairs of the same words at other distances are other n-grams.
                 let pair = pair.wrapping_mul(NGRAM_FACTOR).wrapping_add(1 << 40 | (last - first) as u64);
-                each(mixed(pair, bits), Ngram { first, last, is_pair: true });
+                each(mixed(pair, bits), Ngram { first, last, is_pair: true, is_ending: false });
             }
+        }
+    }
+    let from = words.len().saturating_sub(settings.ending as usize);
+    for (first, &word) in (from..).zip(&words[from..]) {
+        // No hash of a word is added here, so the n-gram differs from all above.
+        let hash = extended(word).wrapping_mul(NGRAM_FACTOR).wrapping_add(1 << 41);
+        each(mixed(hash, bits), Ngram { first, last: first, is_pair: false, is_ending: true });
+        if let Some(&next) = words.get(first + 1) {
+            let hash = hash.wrapping_mul(NGRAM_FACTOR).wrapping_add(extended(next));
+            each(mixed(hash, bits), Ngram { first, last: first + 1, is_pair: false, is_ending: true });
         }
     }
 }
@@ -77,21 +90,37 @@ pub(super) fn each_exact(settings: &Settings, words: &[Option<u32>], mut each: i
     for (first, word) in words.iter().enumerate() {
         let Some(word) = *word else { continue };
         let mut joined = key(word);
-        each(joined, Ngram { first, last: first, is_pair: false });
+        each(joined, Ngram { first, last: first, is_pair: false, is_ending: false });
         let known = words[first + 1..].iter().take(ngrams - 1).map_while(|next| *next);
         for (last, next) in (first + 1..).zip(known) {
             joined = joined << 32 | key(next);
-            each(joined, Ngram { first, last, is_pair: false });
+            each(joined, Ngram { first, last, is_pair: false, is_ending: false });
         }
         for (last, next) in (first + 2..).zip(words[first + 1..].iter().skip(1).take(gap)) {
             if let Some(next) = *next {
                 // No word has a number near 2^32, so the distance cannot be mistaken for a word.
                 let distance = Exact::from(u32::MAX) - (last - first) as Exact;
-                each((key(word) << 32 | distance) << 32 | key(next), Ngram { first, last, is_pair: true });
+                each(
+                    (key(word) << 32 | distance) << 32 | key(next),
+                    Ngram { first, last, is_pair: true, is_ending: false },
+                );
             }
         }
     }
+    let from = words.len().saturating_sub(settings.ending as usize);
+    for (first, word) in (from..).zip(&words[from..]) {
+        let Some(word) = *word else { continue };
+        let joined = key(word) << 32 | ENDING;
+        each(joined, Ngram { first, last: first, is_pair: false, is_ending: true });
+        if let Some(Some(next)) = words.get(first + 1) {
+            let last = first + 1;
+            each(joined << 32 | key(*next), Ngram { first, last, is_pair: false, is_ending: true });
+        }
+    }
 }
+
+/// Follows the first word of an n-gram at the end of a text.
+const ENDING: Exact = u32::MAX as Exact;
 
 /// Numbers exact n-grams in order of first appearance.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +143,7 @@ mod tests {
     use crate::dictionary::hash;
 
     fn settings(ngrams: u32, gap: u32) -> Settings {
-        Settings { ngrams, gap, ..Settings::default() }
+        Settings { ngrams, gap, ending: 0, ..Settings::default() }
     }
 
     #[test]
@@ -148,6 +177,28 @@ mod tests {
         assert_eq!(distinct(hashed.iter().map(|(number, _)| u128::from(*number)).collect()), 9);
         assert_eq!(distinct(exact.iter().map(|(number, _)| *number).collect()), 9);
         assert!(expected.len() <= n_ngrams(&settings(2, 1), words.len()));
+    }
+
+    #[test]
+    fn words_at_the_end_of_a_text_are_also_ngrams_of_their_own() {
+        let settings = Settings { ending: 2, ..settings(2, 0) };
+        let words: Vec<u32> =
+            ["a", "good", "film", "a", "good"].iter().map(|word| hash(word.as_bytes())).collect();
+        let mut hashed = Vec::new();
+        each_hash(&settings, 24, &words, |number, ngram| hashed.push((u128::from(number), ngram)));
+        let mut exact = Vec::new();
+        let numbers = [0, 1, 2, 0, 1].map(Some);
+        each_exact(&settings, &numbers, |number, ngram| exact.push((number, ngram)));
+        for found in [hashed, exact] {
+            assert!(found.len() <= n_ngrams(&settings, 5));
+            let (endings, others): (Vec<_>, Vec<_>) =
+                found.into_iter().partition(|(_, ngram)| ngram.is_ending);
+            assert_eq!(
+                endings.iter().map(|(_, n)| (n.first, n.last)).collect::<Vec<_>>(),
+                [(3, 3), (3, 4), (4, 4)]
+            );
+            assert!(endings.iter().all(|(number, _)| others.iter().all(|(other, _)| other != number)));
+        }
     }
 
     #[test]

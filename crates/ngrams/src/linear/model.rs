@@ -18,7 +18,7 @@ use crate::words::Words;
 pub struct Model {
     pub(super) stored: Stored,
     pub(super) rows: Rows,
-    /// Words of the exact n-grams; empty for hashed ones.
+    /// The labels, and the words of exact n-grams, without counts.
     pub(super) dictionary: Dictionary,
 }
 
@@ -60,6 +60,14 @@ pub enum Outputs {
     AnyOf,
 }
 
+impl Stored {
+    pub(super) fn dictionary(&self) -> Dictionary {
+        let counts = |names: &Names| vec![0; names.len()];
+        let (words, labels) = (&self.vocabulary, &self.labels);
+        Dictionary::new(words.clone(), counts(words), labels.clone(), counts(labels))
+    }
+}
+
 impl Outputs {
     /// Number of classifiers for this number of labels.
     pub fn n_classifiers(self, n_labels: usize) -> usize {
@@ -70,7 +78,7 @@ impl Outputs {
 /// What an n-gram of a text contributes to the score of a label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contribution {
-    /// Words of the n-gram. The words of a pair are separated by ` … `.
+    /// Words of the n-gram, as in [`Named`].
     pub ngram: String,
     /// Positive if it spoke for the label.
     pub weight: f32,
@@ -115,11 +123,7 @@ impl Model {
             && stored.sigmoids.len() == n
             && stored.frequencies.len() == if has_frequencies { rows.n_rows() } else { 0 }
             && stored.named.iter().all(|named| (named.label as usize) < stored.labels.len());
-        is_whole.then(|| {
-            let counts = vec![0; stored.vocabulary.len()];
-            let dictionary = Dictionary::new(stored.vocabulary.clone(), counts, Names::default(), Vec::new());
-            Self { stored, rows, dictionary }
-        })
+        is_whole.then(|| Self { dictionary: stored.dictionary(), stored, rows })
     }
 
     /// The stored form.
@@ -130,6 +134,11 @@ impl Model {
     /// The labels, in the order of probabilities.
     pub fn labels(&self) -> &Names {
         &self.stored.labels
+    }
+
+    /// The labels, and the words of exact n-grams, without counts.
+    pub fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
     }
 
     /// Number of n-grams with weights.

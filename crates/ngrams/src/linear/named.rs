@@ -4,26 +4,30 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::keys::{self, Ngram};
+use super::matrix::Matrix;
 use super::model::{Outputs, Stored};
 use super::parallel;
 use super::rows::{Rows, row_of_hash};
+use super::settings::Settings;
 use crate::error::Result;
-use crate::texts::{Block, Texts};
+use crate::texts::{Block, TextRef, Texts};
 
 /// An n-gram with its weight for a label.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
     /// Number of the label.
     pub label: u32,
-    /// Words of the n-gram. The words of a pair are separated by ` … `.
+    /// Words of the n-gram. The words of a pair are separated by ` … `. ` (at the end)` follows the words of an n-gram of
+    /// the end of texts.
     pub ngram: String,
     /// Positive if it speaks for the label.
     pub weight: f32,
-    /// Number of its occurrences. Other n-grams of the same hash are not counted.
+    /// Number of texts with the n-gram, or with another one of the same hash.
     pub count: u64,
 }
 
-/// The words of an n-gram of a text; `None` if a word is unknown.
+/// The words of an n-gram of a text, with ` … ` in a pair and ` (at the end)` for one of the end; `None` if a word is
+/// unknown.
 pub(super) fn name<'a>(ngram: Ngram, word: impl Fn(usize) -> Option<&'a [u8]>) -> Option<String> {
     let (separator, indices) = if ngram.is_pair {
         (" … ", vec![ngram.first, ngram.last])
@@ -32,12 +36,19 @@ pub(super) fn name<'a>(ngram: Ngram, word: impl Fn(usize) -> Option<&'a [u8]>) -
     };
     let words: Option<Vec<_>> =
         indices.into_iter().map(|index| word(index).map(String::from_utf8_lossy)).collect();
-    words.map(|words| words.join(separator))
+    let ending = if ngram.is_ending { " (at the end)" } else { "" };
+    words.map(|words| words.join(separator) + ending)
 }
 
 /// The `n` n-grams with the greatest and the `n` with the least weight of each classifier, by descending weight. Of
-/// several n-grams with the same hash the most frequent one is named.
-pub(super) fn strongest(texts: &Texts, stored: &Stored, rows: &Rows, n: usize) -> Result<Vec<Named>> {
+/// several n-grams with the same hash the one that is most frequent in the first texts is named.
+pub(super) fn strongest(
+    texts: &Texts,
+    matrix: &Matrix,
+    stored: &Stored,
+    rows: &Rows,
+    n: usize,
+) -> Result<Vec<Named>> {
     let n_classifiers = stored.biases.len();
     let mut chosen: Vec<Vec<u32>> = Vec::new();
     for classifier in 0..n_classifiers {
@@ -54,7 +65,7 @@ pub(super) fn strongest(texts: &Texts, stored: &Stored, rows: &Rows, n: usize) -
         all.sort_unstable_by(descending);
         chosen.push(all);
     }
-    let names = names(texts, stored, rows, &chosen)?;
+    let names = names(texts, matrix, stored, rows, &chosen)?;
     let mut named = Vec::new();
     for (classifier, rows) in (0..).zip(&chosen) {
         let of_row = |&row: &u32| {
@@ -72,9 +83,13 @@ pub(super) fn strongest(texts: &Texts, stored: &Stored, rows: &Rows, n: usize) -
     Ok(named)
 }
 
-/// The most frequent n-gram of each chosen row, and its count.
+/// Number of texts in which the words of an n-gram are looked up.
+const TEXTS: usize = 16;
+
+/// The most frequent n-gram of each chosen row in its first texts, and the number of all texts of the row.
 fn names(
     texts: &Texts,
+    matrix: &Matrix,
     stored: &Stored,
     rows: &Rows,
     chosen: &[Vec<u32>],
@@ -82,49 +97,74 @@ fn names(
     let settings = &stored.settings;
     let mut is_chosen = vec![false; rows.n_rows()];
     chosen.iter().flatten().for_each(|&row| is_chosen[row as usize] = true);
-    type Counts = HashMap<u32, BTreeMap<String, u64>>;
-    struct State {
-        counts: Counts,
-        scratch: Block,
-        hashes: Vec<u32>,
-    }
-    let state = || State { counts: HashMap::new(), scratch: Block::default(), hashes: Vec::new() };
-    let dictionary = &texts.dictionary;
-    let (read, states) = parallel::map_with(settings.threads, texts.n_blocks(), state, |state, index| {
-        let State { counts, scratch, hashes } = state;
-        let mut words = Vec::new();
-        for text in texts.block(index, scratch)?.texts() {
-            words.clear();
-            words.extend(text.words().map(std::result::Result::ok));
-            let mut count = |row: Option<u32>, ngram: Ngram| {
-                let Some(row) = row.filter(|&row| is_chosen[row as usize]) else { return };
-                if let Some(name) = name(ngram, |index| words[index].map(|word| dictionary.name(word))) {
-                    *counts.entry(row).or_default().entry(name).or_default() += 1;
-                }
-            };
-            match rows {
-                Rows::Hashed { bits, words, .. } => {
-                    keys::word_hashes(text, dictionary, hashes);
-                    keys::each_hash(settings, *bits, hashes, |hash, ngram| {
-                        count(row_of_hash(words, hash), ngram);
-                    });
-                }
-                Rows::Exact { rows } => {
-                    keys::each_exact(settings, &words, |key, ngram| count(rows.get(&key).copied(), ngram));
+    let found = parallel::map(settings.threads, matrix.parts.len(), |part| {
+        let mut found: BTreeMap<u32, (u64, Vec<usize>)> = BTreeMap::new();
+        for (index, (_, text)) in matrix.part(part).enumerate() {
+            for &row in text.rows.iter().filter(|&&row| is_chosen[row as usize]) {
+                let (count, firsts) = found.entry(row).or_default();
+                *count += 1;
+                if firsts.len() < TEXTS {
+                    firsts.push(index);
                 }
             }
         }
-        Ok(())
+        found
     });
-    read.into_iter().collect::<Result<()>>()?;
-    let mut all = Counts::new();
-    for (row, names) in states.into_iter().flat_map(|state| state.counts) {
-        let sums = all.entry(row).or_default();
-        names.into_iter().for_each(|(name, count)| *sums.entry(name).or_default() += count);
+    let mut all: HashMap<u32, (u64, usize, BTreeMap<String, u64>)> = HashMap::new();
+    let (mut scratch, mut hashes) = (Block::default(), Vec::new());
+    for (part, found) in found.into_iter().enumerate() {
+        let mut rows_of: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+        for (row, (count, firsts)) in found {
+            let (sum, n_texts, _) = all.entry(row).or_default();
+            *sum += count;
+            for index in firsts.into_iter().take(TEXTS - *n_texts) {
+                *n_texts += 1;
+                rows_of.entry(index).or_default().push(row);
+            }
+        }
+        if rows_of.is_empty() {
+            continue;
+        }
+        let block = texts.block(part, &mut scratch)?;
+        for (index, wanted) in rows_of {
+            each_name(block.text(index), texts, settings, rows, &mut hashes, |row, name| {
+                if let Some((_, _, names)) = all.get_mut(&row).filter(|_| wanted.contains(&row)) {
+                    *names.entry(name()?).or_default() += 1;
+                }
+                Some(())
+            });
+        }
     }
-    let most = |(row, names): (u32, BTreeMap<String, u64>)| {
-        let most = names.into_iter().min_by_key(|(_, count)| Reverse(*count))?;
-        Some((row, most))
+    let most = |(row, (count, _, names)): (u32, (u64, usize, BTreeMap<String, u64>))| {
+        let (name, _) = names.into_iter().min_by_key(|(_, count)| Reverse(*count))?;
+        Some((row, (name, count)))
     };
     Ok(all.into_iter().filter_map(most).collect())
+}
+
+/// Calls `each` with the row of each n-gram of a text and a function that returns its name.
+fn each_name(
+    text: TextRef<'_>,
+    texts: &Texts,
+    settings: &Settings,
+    rows: &Rows,
+    hashes: &mut Vec<u32>,
+    mut each: impl FnMut(u32, &dyn Fn() -> Option<String>) -> Option<()>,
+) {
+    let words: Vec<Option<u32>> = text.words().map(std::result::Result::ok).collect();
+    let word = |index: usize| words[index].map(|word| texts.dictionary.name(word));
+    let mut found = |row: Option<u32>, ngram: Ngram| {
+        if let Some(row) = row {
+            each(row, &|| name(ngram, word));
+        }
+    };
+    match rows {
+        Rows::Hashed { bits, words, .. } => {
+            keys::word_hashes(text, &texts.dictionary, hashes);
+            keys::each_hash(settings, *bits, hashes, |hash, ngram| found(row_of_hash(words, hash), ngram));
+        }
+        Rows::Exact { rows } => {
+            keys::each_exact(settings, &words, |key, ngram| found(rows.get(&key).copied(), ngram));
+        }
+    }
 }

@@ -9,6 +9,9 @@ pub struct Settings {
     pub ngrams: u32,
     /// Maximum number of words between the two words of a pair; 0 for no pairs.
     pub gap: u32,
+    /// Number of words at the end of a text whose words and pairs of neighbours are counted once more as n-grams of
+    /// their own; 0 for none. The last words of a review often state its verdict.
+    pub ending: u32,
     /// How n-grams are numbered.
     pub table: Table,
     /// Minimum number of texts that contain an n-gram. The others are ignored.
@@ -101,11 +104,12 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             ngrams: 3,
-            gap: 0,
+            gap: 2,
+            ending: 40,
             table: Table::Hashed { bits: 24 },
-            texts_min: 2,
+            texts_min: 3,
             counting: Counting::Binary,
-            weighting: Weighting::NaiveBayes { smoothing: 1.0 },
+            weighting: Weighting::NaiveBayes { smoothing: 3.0 },
             is_normalized: false,
             loss: Loss::Logistic,
             penalty: Penalty::L2,

@@ -44,6 +44,12 @@ fn random_texts(n: usize, labels: &[&'static str]) -> Texts {
     )
 }
 
+/// Settings that keep all n-grams of two texts.
+fn settings() -> Settings {
+    let weighting = Weighting::NaiveBayes { smoothing: 1.0 };
+    Settings { gap: 0, ending: 0, texts_min: 2, weighting, ..Settings::default() }
+}
+
 fn trained(texts: &Texts, settings: Settings) -> Model {
     train(texts, WORDS, &settings, |_| ()).unwrap()
 }
@@ -143,7 +149,7 @@ fn difference(settings: Settings) -> f64 {
 }
 
 fn unigrams() -> Settings {
-    Settings { ngrams: 1, texts_min: 1, epochs: 400, ..Settings::default() }
+    Settings { ngrams: 1, texts_min: 1, epochs: 400, ..settings() }
 }
 
 #[test]
@@ -168,7 +174,7 @@ fn coordinate_descent_with_an_l1_penalty_finds_the_minimum_of_a_naive_solver() {
 #[test]
 fn an_l1_penalty_makes_most_weights_zero() {
     let texts = random_texts(300, &["a", "b"]);
-    let settings = Settings { epochs: 50, ..Settings::default() };
+    let settings = Settings { epochs: 50, ..settings() };
     let dense = trained(&texts, settings);
     let sparse = trained(&texts, Settings { penalty: Penalty::L1, cost: 0.2, ..settings });
     assert!(dense.n_weights() * 10 > dense.n_rows() * 9);
@@ -181,7 +187,7 @@ fn threads_without_locks_find_the_minimum_of_one_thread() {
     for (loss, penalty) in
         [(Loss::Logistic, Penalty::L2), (Loss::SquaredHinge, Penalty::L2), (Loss::Logistic, Penalty::L1)]
     {
-        let settings = Settings { loss, penalty, ngrams: 2, epochs: 60, ..Settings::default() };
+        let settings = Settings { loss, penalty, ngrams: 2, epochs: 60, ..settings() };
         let (one, four) = (trained(&texts, settings), trained(&texts, Settings { threads: 4, ..settings }));
         let lines = random_lines(300, &["a", "b"]);
         let scores = |model: &Model| lines.iter().map(|(line, _)| score(model, line)).collect::<Vec<_>>();
@@ -196,7 +202,7 @@ fn deterministic_training_gives_the_same_bits_with_any_number_of_threads() {
     for labels in [&["a", "b"][..], &["a", "b", "c"]] {
         let texts = random_texts(500, labels);
         for penalty in [Penalty::L1, Penalty::L2] {
-            let settings = Settings { is_deterministic: true, penalty, gap: 2, ..Settings::default() };
+            let settings = Settings { is_deterministic: true, penalty, gap: 2, ending: 4, ..settings() };
             let stored = |threads| {
                 let model = trained(&texts, Settings { threads, ..settings });
                 Stored { settings, ..model.stored().clone() }
@@ -209,18 +215,26 @@ fn deterministic_training_gives_the_same_bits_with_any_number_of_threads() {
 
 #[test]
 fn hashed_ngrams_without_collisions_give_the_answers_of_exact_ones() {
-    let texts = random_texts(400, &["a", "b"]);
+    let texts = random_texts(120, &["a", "b"]);
     for counting in [Counting::Binary, Counting::Linear, Counting::Logarithmic] {
         for (weighting, is_normalized) in [
             (Weighting::NaiveBayes { smoothing: 1.0 }, true),
             (Weighting::TfIdf, true),
             (Weighting::None, false),
         ] {
-            let settings = Settings { counting, weighting, is_normalized, gap: 1, ..Settings::default() };
+            let settings = Settings {
+                counting,
+                weighting,
+                is_normalized,
+                gap: 1,
+                ending: 3,
+                table: Table::Hashed { bits: 25 },
+                ..settings()
+            };
             let hashed = trained(&texts, settings);
             let exact = trained(&texts, Settings { table: Table::Exact, ..settings });
             assert_eq!(hashed.n_rows(), exact.n_rows());
-            for (line, _) in random_lines(400, &["a", "b"]).iter().chain(&[("new v1 w12 v1".to_owned(), "")])
+            for (line, _) in random_lines(120, &["a", "b"]).iter().chain(&[("new v1 w12 v1".to_owned(), "")])
             {
                 assert_eq!(score(&hashed, line), score(&exact, line), "{settings:?}");
                 assert_eq!(hashed.explain(line.as_bytes(), 1), exact.explain(line.as_bytes(), 1));
@@ -234,7 +248,7 @@ fn ngrams_of_too_few_texts_are_ignored() {
     let lines: [(&str, &[&str]); 3] =
         [("good good film", &["a"]), ("good one", &["a"]), ("bad film", &["b"])];
     let texts = texts(&lines);
-    let model = trained(&texts, Settings { ngrams: 1, ..Settings::default() });
+    let model = trained(&texts, Settings { ngrams: 1, ..settings() });
     let ngrams =
         |line: &str| model.explain(line.as_bytes(), 0).into_iter().map(|c| c.ngram).collect::<Vec<_>>();
     assert_eq!(model.n_rows(), 2);
@@ -247,8 +261,8 @@ fn ngrams_of_too_few_texts_are_ignored() {
 fn contributions_and_the_bias_add_up_to_the_score() {
     let texts = random_texts(400, &["a", "b", "c"]);
     for settings in [
-        Settings { is_normalized: true, counting: Counting::Linear, gap: 1, ..Settings::default() },
-        Settings { is_normalized: true, weighting: Weighting::TfIdf, ..Settings::default() },
+        Settings { is_normalized: true, counting: Counting::Linear, gap: 1, ending: 2, ..settings() },
+        Settings { is_normalized: true, weighting: Weighting::TfIdf, ..settings() },
     ] {
         let model = trained(&texts, settings);
         let mut scores = Vec::new();
@@ -272,8 +286,7 @@ fn labels_of_random_texts_are_learned() {
             (Loss::SquaredHinge, Penalty::L2),
             (Loss::SquaredHinge, Penalty::L1),
         ] {
-            let model =
-                trained(&texts, Settings { loss, penalty, cost: 0.3, threads: 2, ..Settings::default() });
+            let model = trained(&texts, Settings { loss, penalty, cost: 0.3, threads: 2, ..settings() });
             let lines = random_lines(1000, labels);
             let is_right = |(line, label): &&(String, &str)| {
                 let found = probabilities(&model, line);
@@ -298,7 +311,7 @@ fn texts_with_several_labels_have_a_probability_per_label() {
             ("green box", &["other"]),
         ]);
     }
-    let model = trained(&texts(&lines), Settings::default());
+    let model = trained(&texts(&lines), settings());
     assert_eq!(model.stored().outputs, Outputs::AnyOf);
     let found = probabilities(&model, "red round");
     let of =
@@ -311,7 +324,7 @@ fn the_only_label_is_the_answer_to_every_text() {
     let lines: [(&str, &[&str]); 3] = [("good film", &["a"]), ("film", &["a"]), ("", &["a"])];
     for loss in [Loss::Logistic, Loss::SquaredHinge] {
         for penalty in [Penalty::L1, Penalty::L2] {
-            let model = trained(&texts(&lines), Settings { loss, penalty, ..Settings::default() });
+            let model = trained(&texts(&lines), Settings { loss, penalty, ..settings() });
             for line in ["film", "new", ""] {
                 assert_eq!(probabilities(&model, line), [1.0]);
             }
@@ -329,7 +342,7 @@ fn texts_without_known_ngrams_have_the_probabilities_of_the_bias() {
         ("", &["b"]),
     ];
     for is_normalized in [false, true] {
-        let model = trained(&texts(&lines), Settings { is_normalized, ..Settings::default() });
+        let model = trained(&texts(&lines), Settings { is_normalized, ..settings() });
         let bias = model.stored().biases[0];
         for line in ["", "unseen words", "🦀\u{0}\u{feff}"] {
             assert_eq!(score(&model, line), f64::from(bias));
@@ -339,7 +352,7 @@ fn texts_without_known_ngrams_have_the_probabilities_of_the_bias() {
     }
     let empty: [(&str, &[&str]); 2] = [("", &["a"]), ("", &["b"])];
     for penalty in [Penalty::L1, Penalty::L2] {
-        let model = trained(&texts(&empty), Settings { penalty, ..Settings::default() });
+        let model = trained(&texts(&empty), Settings { penalty, ..settings() });
         assert_eq!(model.n_rows(), 0);
         assert!((probabilities(&model, "film")[0] - 0.5).abs() < 0.3);
     }
@@ -350,13 +363,8 @@ fn tf_idf_values_are_those_of_scikit_learn() {
     // TfidfVectorizer(token_pattern="[a-c]").fit_transform(["a b", "a c", "a"]) is 0.50854232 and 0.861037 in the first
     // text. Contributions divided by weights are these values.
     let lines: [(&str, &[&str]); 3] = [("a b", &["x"]), ("a c", &["y"]), ("a", &["y"])];
-    let settings = Settings {
-        weighting: Weighting::TfIdf,
-        is_normalized: true,
-        ngrams: 1,
-        texts_min: 1,
-        ..Settings::default()
-    };
+    let settings =
+        Settings { weighting: Weighting::TfIdf, is_normalized: true, ngrams: 1, texts_min: 1, ..settings() };
     let mut model = trained(&texts(&lines), settings);
     let frequencies = model.stored().frequencies.clone();
     model.stored.weights = frequencies;
@@ -377,7 +385,7 @@ fn the_strongest_ngrams_have_names() {
             ("bad film", &["neg"]),
         ]);
     }
-    let model = trained(&texts(&lines), Settings { gap: 1, n_named: 20, ..Settings::default() });
+    let model = trained(&texts(&lines), Settings { gap: 1, n_named: 20, ..settings() });
     let label = (0..2).find(|&label| model.labels().get(label) == b"neg").unwrap();
     let named: Vec<_> = model.stored().named.iter().filter(|named| named.label == label).collect();
     assert_eq!(named.len(), model.n_weights());
@@ -393,7 +401,7 @@ fn the_strongest_ngrams_have_names() {
 fn a_stored_model_gives_the_same_answers_and_an_inconsistent_one_is_refused() {
     let texts = random_texts(300, &["a", "b", "c"]);
     for table in [Table::Hashed { bits: 20 }, Table::Exact] {
-        let settings = Settings { table, loss: Loss::SquaredHinge, ..Settings::default() };
+        let settings = Settings { table, loss: Loss::SquaredHinge, ..settings() };
         let model = trained(&texts, settings);
         let again = Model::of(model.stored().clone()).unwrap();
         for (line, _) in random_lines(50, &["a", "b", "c"]) {
@@ -420,7 +428,7 @@ fn hinge_probabilities_are_close_to_the_shares_of_unseen_texts() {
     let label_of: Vec<[&str; 1]> = all.iter().map(|(_, label)| [*label]).collect();
     let lines: Vec<_> =
         all.iter().zip(&label_of).map(|((line, _), label)| (line.as_str(), &label[..])).collect();
-    let settings = Settings { loss: Loss::SquaredHinge, ngrams: 2, epochs: 20, ..Settings::default() };
+    let settings = Settings { loss: Loss::SquaredHinge, ngrams: 2, epochs: 20, ..settings() };
     let model = trained(&texts(&lines[..2000]), settings);
     let first = std::str::from_utf8(model.labels().get(0)).unwrap();
     let (mut expected, mut found, mut n) = (0.0, 0.0, 0);
@@ -439,11 +447,11 @@ fn hinge_probabilities_are_close_to_the_shares_of_unseen_texts() {
 
 #[test]
 fn training_without_texts_or_memory_is_an_error() {
-    let error = train(&texts(&[]), WORDS, &Settings::default(), |_| ()).unwrap_err();
+    let error = train(&texts(&[]), WORDS, &settings(), |_| ()).unwrap_err();
     assert!(matches!(error, Error::NoTexts { n_unlabelled: 0 }));
     let texts = random_texts(100, &["a", "b"]);
     for table in [Table::Hashed { bits: 20 }, Table::Exact] {
-        let settings = Settings { memory_bytes: 1000, table, ..Settings::default() };
+        let settings = Settings { memory_bytes: 1000, table, ..settings() };
         let error = train(&texts, WORDS, &settings, |_| ()).unwrap_err();
         assert!(matches!(error, Error::Memory { needed, max: 1000 } if needed > 1000));
     }

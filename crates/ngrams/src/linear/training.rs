@@ -6,7 +6,6 @@ use super::matrix::{Matrix, Row};
 use super::model::{Model, Outputs, Stored};
 use super::settings::{Loss, Penalty, Settings, Table, Weighting};
 use super::{named, parallel, sparse, weights};
-use crate::dictionary::Dictionary;
 use crate::error::{Error, Result};
 use crate::names::Names;
 use crate::texts::Texts;
@@ -93,10 +92,8 @@ pub fn train(
     if settings.is_normalized && settings.weighting == Weighting::TfIdf {
         stored.frequencies = shared.factors;
     }
-    stored.named = named::strongest(texts, &stored, &rows, settings.n_named)?;
-    let counts = vec![0; stored.vocabulary.len()];
-    let dictionary = Dictionary::new(stored.vocabulary.clone(), counts, Names::default(), Vec::new());
-    Ok(Model { stored, rows, dictionary })
+    stored.named = named::strongest(texts, &matrix, &stored, &rows, settings.n_named)?;
+    Ok(Model { dictionary: stored.dictionary(), stored, rows })
 }
 
 /// What all classifiers share.
