@@ -26,7 +26,16 @@ pub fn of_file_reporting(path: &Path, progress: &Progress) -> io::Result<String>
             }
         }
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hexadecimal(hasher))
+}
+
+/// The SHA-256 of these bytes, in hexadecimal digits.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    hexadecimal(Sha256::new_with_prefix(bytes))
+}
+
+fn hexadecimal(hasher: Sha256) -> String {
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -40,6 +49,7 @@ mod tests {
         std::fs::write(&path, "abc").unwrap();
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(of_file(&path).unwrap(), expected);
+        assert_eq!(of_bytes(b"abc"), expected);
     }
 
     #[test]

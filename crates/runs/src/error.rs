@@ -71,6 +71,30 @@ pub enum Error {
         /// What was expected.
         expected: String,
     },
+    /// A file of soft labels is not usable.
+    #[error("{}: {found}, expected {expected}", path.display())]
+    SoftLabels {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// Soft labels belong to another dataset.
+    #[error(
+        "{}: soft labels of the dataset with id digest {found}, expected {expected}; write them with \
+         `trainer predict MODEL DATASET --soft`",
+        path.display()
+    )]
+    OtherDataset {
+        /// The file.
+        path: PathBuf,
+        /// The digest in the file.
+        found: String,
+        /// The digests and names of the datasets.
+        expected: String,
+    },
     /// Reading or writing failed.
     #[error("{}", path.display())]
     Io {
@@ -94,7 +118,8 @@ impl Error {
             Self::Dataset(error) => error.exit(),
             Self::Occupied { .. } => Exit::Usage,
             Self::Saved(error) => error.exit(),
-            Self::OtherTraining { .. } => Exit::Settings,
+            Self::OtherTraining { .. } | Self::OtherDataset { .. } => Exit::Settings,
+            Self::SoftLabels { .. } => Exit::BadInput,
             Self::Report { .. } | Self::Unreadable { .. } => Exit::MissingInput,
             Self::Held { .. } => Exit::TryAgain,
             Self::Io { .. } => Exit::Io,

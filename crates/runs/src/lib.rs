@@ -1,7 +1,7 @@
 //! Reads and writes the files of trainings, for any model: the folder of a saved model ([`saved`]), checkpoints
 //! ([`checkpoints`]), the training folder with its events ([`training`]), the same events for TensorBoard
-//! ([`tensorboard`]), the settings of a training ([`recipe`]), and the folder of a cross-validation ([`folds`]). This crate does not depend on how a model
-//! computes.
+//! ([`tensorboard`]), the settings of a training ([`recipe`]), the folder of a cross-validation ([`folds`]), and soft
+//! labels ([`soft_labels`]). This crate does not depend on how a model computes.
 
 mod error;
 mod json;
@@ -10,6 +10,7 @@ pub mod checkpoints;
 pub mod folds;
 pub mod recipe;
 pub mod saved;
+pub mod soft_labels;
 pub mod tensorboard;
 pub mod training;
 
