@@ -40,7 +40,10 @@ Examples:
       Train on a dataset; the training folder is reviews.model
 
   trainer fit train.h5 --test test.h5 --lr 0.001 -o sentiment
-      Train on train.h5 and test on test.h5, with a lower learning rate";
+      Train on train.h5 and test on test.h5, with a lower learning rate
+
+  trainer fit train.h5 --unlabelled more.h5 --soft-labels more.npy
+      Also train on reviews without ratings, on the probabilities of another model";
 
 const PRETRAIN_EXAMPLES: &str = "\
 Examples:
@@ -64,7 +67,10 @@ Examples:
       Classify reviews in compressed files
 
   echo 'a good book' | trainer predict reviews.model --format text
-      Classify one text per line from standard input";
+      Classify one text per line from standard input
+
+  trainer predict reviews.model more.h5 --soft more.npy
+      Write the probabilities of a dataset's rows, for `fit --soft-labels`";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -203,6 +209,31 @@ pub struct Fit {
         help_heading = "Data"
     )]
     pub test: Option<Location>,
+    /// Soft labels of DATASET or of --unlabelled, also more than once
+    ///
+    /// A file of `trainer predict MODEL DATASET --soft FILE`: the probability of each class for each row. The training
+    /// rows learn these probabilities in place of their labels. Metrics of the validation and test split are computed
+    /// on the labels. Requires --loss label.
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1,
+        value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        help_heading = "Data"
+    )]
+    pub soft_labels: Vec<Location>,
+    /// Dataset of reviews without ratings, for training only
+    ///
+    /// Its rows learn their soft labels, which --soft-labels must contain. Its labels are not used, and no row of it is in the
+    /// validation or test split. It has the vocabulary of DATASET.
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "soft_labels",
+        value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        help_heading = "Data"
+    )]
+    pub unlabelled: Option<Location>,
     /// Test split [default: 0.1]
     ///
     /// Share of rows that are used for the test only.
@@ -452,6 +483,18 @@ pub struct Predict {
     /// s3://bucket/name: the object with this name, or all objects below it.
     #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
     pub files: Vec<Location>,
+    /// Write the probabilities of a dataset's rows to a new file
+    ///
+    /// FILE is then one dataset with the vocabulary of the model. The file is a NumPy array of 32-bit floats with one row per
+    /// row of the dataset and one column per class, followed by a line with the id digest of the dataset. `trainer fit
+    /// --soft-labels` learns from it.
+    #[arg(
+        long,
+        value_name = "F.npy",
+        conflicts_with_all = ["format", "preset", "text_field", "with_title", "line_bytes_max"],
+        value_parser = PathBufValueParser::new().try_map(local_path)
+    )]
+    pub soft: Option<PathBuf>,
     /// Format of lines.
     #[command(flatten)]
     pub lines: Lines,

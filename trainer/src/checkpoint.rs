@@ -58,7 +58,7 @@ fn restore_here(folder: &Path, recipe: &Recipe, rows: &Rows, training: &mut Trai
         recipe,
         preparation: &rows.settings().rows,
         words: &rows.vocabulary().words,
-        n_rows: rows.census(Part::Training).rows,
+        n_rows: rows.n_rows(Part::Training),
     };
     let state = read(folder, &expected)?;
     let parameters = training.model.parameters();

@@ -20,6 +20,7 @@ mod progress;
 mod recipe;
 mod report;
 mod rows;
+mod soft_labels;
 mod summary;
 mod training;
 

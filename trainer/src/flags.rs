@@ -87,6 +87,7 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
             let of_fit = vec![
                 idle("pos_weight", is_other, "--loss label"),
                 idle("class_weight", is_other, "--loss label"),
+                idle("soft_labels", is_other, "--loss label"),
                 idle("calibrate", matches!(fit.loss, LossName::Rating), "--loss label or five-ratings"),
                 idle("test_every", is_untested, "a test split"),
             ];
@@ -100,6 +101,16 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         Command::Explain(explain) => of_computing(&explain.computing),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
+    if let Command::Predict(predict) = &arguments.command
+        && predict.soft.is_some()
+        && predict.files.len() != 1
+    {
+        let message = format!(
+            "--soft requires one dataset, found {} files; run `trainer predict MODEL DATASET --soft F.npy`",
+            predict.files.len()
+        );
+        return Err(Arguments::command().error(ErrorKind::WrongNumberOfValues, message));
+    }
     let is_of_s3 = is_any_in_s3(locations(&arguments.command).into_iter());
     let idle = [idle, vec![self::idle("s3", !is_of_s3, "an s3:// URL")]].concat();
     if let Some(out) = replaced_in_s3(&arguments.command) {
@@ -131,9 +142,9 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
 fn locations(command: &Command) -> Vec<&Location> {
     match command {
         Command::Fit(fit) => {
-            let Fit { dataset, out, validation, test, lstm, training, .. } = &**fit;
-            let optional = [out, validation, test, &lstm.init_from, &training.resume];
-            std::iter::once(dataset).chain(optional.into_iter().flatten()).collect()
+            let Fit { dataset, out, validation, test, soft_labels, unlabelled, lstm, training, .. } = &**fit;
+            let optional = [out, validation, test, unlabelled, &lstm.init_from, &training.resume];
+            std::iter::once(dataset).chain(soft_labels).chain(optional.into_iter().flatten()).collect()
         }
         Command::Pretrain(pretrain) => {
             let Pretrain { dataset, out, lstm, training, .. } = &**pretrain;
@@ -220,6 +231,7 @@ mod tests {
             ("--test-every --test-fraction 0", "--test-every", "a test split"),
             ("--loss five-ratings --pos-weight balanced", "--pos-weight", "--loss label"),
             ("--loss rating --class-weight balanced", "--class-weight", "--loss label"),
+            ("--loss five-ratings --soft-labels a.npy", "--soft-labels", "--loss label"),
             ("--loss rating --calibrate platt", "--calibrate", "--loss label or five-ratings"),
             ("--optimizer adam --momentum 0.5", "--momentum", "--optimizer sgd"),
             ("--optimizer adamw --momentum 0.9", "--momentum", "--optimizer sgd"),
@@ -289,6 +301,21 @@ mod tests {
             refusal("fit a.h5 --folds 3 --resume a.folds/fold-1/checkpoints/step-9").unwrap_or_default();
         assert!(told.contains("--resume takes no folder with --folds"), "{told}");
         assert_eq!(refusal("fit a.h5 --folds 3 --test-every --test-fraction 0 --resume"), None);
+    }
+
+    #[test]
+    fn soft_labels_are_predicted_for_one_dataset() {
+        for (files, found) in [("", "found 0 files"), (" a.h5 b.h5", "found 2 files")] {
+            let told = refusal(&format!("predict m{files} --soft a.npy")).unwrap_or_default();
+            assert!(
+                told.contains(&format!("--soft requires one dataset, {found}; run `trainer predict")),
+                "{told}"
+            );
+        }
+        assert_eq!(refusal("predict m a.h5 --soft a.npy"), None);
+        let words = "trainer predict m a.h5 --soft a.npy --format text";
+        let told = Arguments::command().try_get_matches_from(words.split(' ')).unwrap_err().to_string();
+        assert!(told.contains("'--soft <F.npy>' cannot be used with '--format"), "{told}");
     }
 
     fn hinted(arguments: &str) -> String {

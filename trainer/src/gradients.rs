@@ -71,7 +71,9 @@ impl<'r> Gradients<'r> {
                 if batch.rows.is_empty() {
                     return Ok(0.0);
                 }
-                let loss = add_gradients(engine, &mut sums.each, recipe.dropout, classifier, batch, step)?;
+                let (soft, sum) = (inputs.soft(batch), &mut sums.each);
+                let loss =
+                    add_gradients(engine, sum, recipe.dropout, classifier, batch, soft.as_deref(), step)?;
                 if self.ranks.group().is_some() {
                     sums.touch(engine.distinct_ids());
                 }
@@ -197,6 +199,8 @@ mod tests {
             seed,
             patience: None,
             stop_loss: None,
+            soft_labels: None,
+            unlabelled: None,
             threshold: None,
             calibration: None,
         }

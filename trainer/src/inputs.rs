@@ -8,12 +8,15 @@
 use tch::{Device, Kind, Tensor};
 
 use crate::error::Result;
+use crate::soft_targets::SoftTargets;
 use batches::{Batch, Table, Tokens};
 use kernels::TokenRows;
 
 /// Labels and ratings of a share's rows.
 #[derive(Debug)]
 pub struct Targets {
+    /// Probabilities of K classes, `[B, K]`, 32-bit, to learn in place of the labels.
+    pub soft: Option<Tensor>,
     /// 0 or 1, `[B]`.
     pub labels: Tensor,
     /// 1 to 5, `[B]`.
@@ -30,6 +33,7 @@ pub(crate) fn token_rows<'a>(batch: &'a Batch, tokens: &'a [i64]) -> TokenRows<'
 pub struct Inputs<'a> {
     device: Device,
     resident: Option<Resident<'a>>,
+    soft: Option<&'a SoftTargets>,
 }
 
 /// All tokens of a split, on the device.
@@ -43,7 +47,7 @@ struct Resident<'a> {
 impl<'a> Inputs<'a> {
     /// Copies each batch to the device.
     pub fn copied(device: Device) -> Self {
-        Self { device, resident: None }
+        Self { device, resident: None, soft: None }
     }
 
     /// Keeps the tokens of this table on the device.
@@ -53,7 +57,17 @@ impl<'a> Inputs<'a> {
             Tokens::U32(all) => all.iter().map(|&token| token as i32).collect(),
         };
         let tokens = Tensor::from_slice(&tokens).to_device(device);
-        Self { device, resident: Some(Resident { table, tokens }) }
+        Self { device, resident: Some(Resident { table, tokens }), soft: None }
+    }
+
+    /// Uses these soft labels as targets.
+    pub fn with_soft(self, soft: Option<&'a SoftTargets>) -> Self {
+        Self { soft, ..self }
+    }
+
+    /// The soft labels of a batch's rows, `[B, K]`.
+    pub fn soft(&self, batch: &Batch) -> Option<Vec<f32>> {
+        self.soft.map(|soft| soft.of_batch(batch))
     }
 
     /// Memory of a table's tokens on a device, in bytes.
@@ -72,9 +86,14 @@ impl<'a> Inputs<'a> {
         Ok((tokens, lengths))
     }
 
-    /// A batch's labels and ratings, `[B]` each.
+    /// A batch's labels and ratings, `[B]` each, and its soft labels.
     pub fn targets(&self, batch: &Batch) -> Targets {
+        let soft = self.soft.map(|soft| {
+            let probabilities = Tensor::from_slice(&soft.of_batch(batch));
+            probabilities.view([-1, soft.n_classes() as i64]).to_device(self.device)
+        });
         Targets {
+            soft,
             labels: Tensor::from_slice(&batch.labels).to_device(self.device),
             ratings: Tensor::from_slice(&batch.ratings).to_kind(Kind::Int64).to_device(self.device),
         }

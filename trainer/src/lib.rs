@@ -2,7 +2,8 @@
 //!
 //! The program's commands ([`commands`]) combine independent modules. These modules do not use tensors: the flags
 //! ([`arguments`], [`flags`], [`defaults`]) and predictions for lines ([`predict`]). These use tensors: device and
-//! threads ([`compute`]), batches on the device ([`inputs`]), the datasets of the splits ([`splits`]), models ([`families`]), gradients ([`gradients`]),
+//! threads ([`compute`]), batches on the device ([`inputs`]), the datasets of the splits ([`splits`]) and
+//! their soft labels ([`soft_targets`]), models ([`families`]), gradients ([`gradients`]),
 //! optimizers ([`optim`]), and the training loop ([`train`]). All of them are functions of their arguments, so ranks
 //! ([`ranks`]) with the same arguments compute the same results. [`times`] measures how a rank spends its time. Inputs
 //! in S3 are read by `places`, and `remote` keeps a training folder in S3.
@@ -30,6 +31,7 @@ pub mod inputs;
 pub mod optim;
 pub mod predict;
 pub mod ranks;
+pub mod soft_targets;
 pub mod splits;
 pub mod step;
 pub mod times;

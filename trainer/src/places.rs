@@ -21,6 +21,14 @@ pub(crate) fn dataset(location: &Location, s3: &S3Options) -> Result<PathBuf> {
     }
 }
 
+/// The local path of a file.
+pub(crate) fn file(location: &Location, s3: &S3Options) -> Result<PathBuf> {
+    match location {
+        Location::Local(path) => Ok(path.clone()),
+        Location::S3(url) => fetched(url, s3, None),
+    }
+}
+
 /// The local path of initial weights: a model folder, or a file.
 pub(crate) fn weights(location: &Location, s3: &S3Options) -> Result<PathBuf> {
     match location {

@@ -2,6 +2,8 @@
 
 use batches::{Part, Rows};
 
+use crate::soft_targets::SoftTargets;
+
 /// The datasets of a training.
 #[derive(Clone, Copy)]
 pub struct Splits<'a> {
@@ -11,12 +13,16 @@ pub struct Splits<'a> {
     pub validation: Option<&'a Rows>,
     /// The test dataset, if the test split is not in `rows`. All its rows are in its test split.
     pub test: Option<&'a Rows>,
+    /// The dataset without labels whose rows were added to `rows`.
+    pub unlabelled: Option<&'a Rows>,
+    /// The soft labels of the training split, if it has any.
+    pub soft: Option<&'a SoftTargets>,
 }
 
 impl<'a> Splits<'a> {
     /// The splits of one dataset.
     pub fn of(rows: &'a Rows) -> Self {
-        Self { rows, validation: None, test: None }
+        Self { rows, validation: None, test: None, unlabelled: None, soft: None }
     }
 
     /// The dataset that contains the rows of a split; `None` if the split is empty.

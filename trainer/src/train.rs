@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use batches::{Arrangement, Dealing, Loader, Loading, Part, Rows};
+use batches::{Arrangement, Dealing, Loader, Loading, Part};
 use launch::interrupt::Asked;
 use runs::recipe::{Position, Recipe};
 use runs::training::RankTimes;
@@ -114,13 +114,14 @@ pub struct Options {
     pub test_every: bool,
 }
 
-fn inputs_of(rows: &Rows, device: Device, device_bytes: u64) -> Inputs<'_> {
-    match rows.table(Part::Training) {
+fn inputs_of<'a>(splits: Splits<'a>, device: Device, device_bytes: u64) -> Inputs<'a> {
+    let inputs = match splits.rows.table(Part::Training) {
         Some(table) if device != Device::Cpu && Inputs::resident_bytes(table) <= device_bytes => {
             Inputs::resident(device, table)
         }
         _ => Inputs::copied(device),
-    }
+    };
+    inputs.with_soft(splits.soft)
 }
 
 /// Continues a training until it is complete or a stop is requested.
@@ -135,8 +136,8 @@ pub fn train(
     let rows = splits.rows;
     let Options { compute, loaders, .. } = options;
     let mut gradients = Gradients::new(recipe, &training.model, compute, ranks)?;
-    let n_rows = rows.census(Part::Training).rows;
-    let inputs = inputs_of(rows, compute.device(), options.device_bytes);
+    let n_rows = rows.n_rows(Part::Training);
+    let inputs = inputs_of(splits, compute.device(), options.device_bytes);
     while !training.position.has_ended {
         let loading = Loading {
             part: Part::Training,
@@ -245,7 +246,7 @@ fn end_epoch(
     times: &[RankTimes],
     hooks: &mut Hooks<'_>,
 ) -> Result<()> {
-    let loss = training.position.epoch_loss / splits.rows.census(Part::Training).rows as f64;
+    let loss = training.position.epoch_loss / splits.rows.n_rows(Part::Training) as f64;
     let position = &mut training.position;
     position.epoch += 1;
     position.batch = 0;

@@ -77,6 +77,8 @@ fn recipe(family: Family, bidirectional: bool) -> Recipe {
         seed: 5,
         patience: None,
         stop_loss: None,
+        soft_labels: None,
+        unlabelled: None,
         threshold: None,
         calibration: None,
     }

@@ -178,7 +178,7 @@ impl Loader {
         check_positive("the batch size", loading.batch_rows)?;
         check_positive("loaders", loading.loaders)?;
         loading.dealing.check(loading.batch_rows)?;
-        let n_steps = rows.census(loading.part).rows.div_ceil(loading.batch_rows as u64);
+        let n_steps = rows.n_rows(loading.part).div_ceil(loading.batch_rows as u64);
         let batches = match rows.source() {
             Source::Memory(tables) => Batches::OfTable(tables[loading.part as usize].clone()),
             Source::Blocks(blocks) => {

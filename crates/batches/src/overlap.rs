@@ -1,4 +1,4 @@
-//! Counts texts that a training split shares with another dataset, by their hashes. Metrics of such rows are too good.
+//! Finds texts that two datasets share, by their hashes.
 
 use dataset::RowsReader;
 use dataset::dataset_file::DatasetReader;
@@ -7,27 +7,52 @@ use crate::division::{Division, Part};
 use crate::error::Result;
 use crate::rows::Rows;
 
-/// Number of rows of `other` whose text is in the training split of `rows`. Reads the hashes of both datasets, which
-/// ascend, once.
-pub fn training_texts_in(other: &Rows, rows: &Rows) -> Result<u64> {
+/// Number of rows of `other` whose text is in a training split of `training`. Metrics of such rows are too good. Reads
+/// the hashes of all datasets, which ascend, once.
+pub fn training_texts_in(other: &Rows, training: &[&Rows]) -> Result<u64> {
     let mut others = DatasetReader::open(other.path())?.rows();
-    let mut training =
-        TrainingHashes { rows: DatasetReader::open(rows.path())?.rows(), division: rows.division(), at: 0 };
+    let open = |rows: &&Rows| Hashes::of(rows, Some(rows.division()));
+    let mut training = training.iter().map(open).collect::<Result<Vec<_>>>()?;
     let mut n_shared = 0;
     for at in 0..others.n_rows() {
-        n_shared += u64::from(training.contains(others.hash(at)?)?);
+        let hash = others.hash(at)?;
+        for hashes in &mut training {
+            if hashes.contains(hash)? {
+                n_shared += 1;
+                break;
+            }
+        }
     }
     Ok(n_shared)
 }
 
-/// The hashes of a training split, for queries with ascending hashes.
-struct TrainingHashes {
+/// Indices and hashes of the rows of `other` whose text is in any split of `rows`, ascending.
+pub(crate) fn shared_rows(other: &Rows, rows: &Rows) -> Result<Vec<(u32, u64)>> {
+    let mut others = DatasetReader::open(other.path())?.rows();
+    let mut hashes = Hashes::of(rows, None)?;
+    let mut shared = Vec::new();
+    for at in 0..others.n_rows() {
+        let hash = others.hash(at)?;
+        if hashes.contains(hash)? {
+            shared.push((at as u32, hash));
+        }
+    }
+    Ok(shared)
+}
+
+/// The hashes of a dataset or of its training split, for queries with ascending hashes.
+struct Hashes {
     rows: RowsReader,
-    division: Division,
+    /// If only the training split counts.
+    division: Option<Division>,
     at: u64,
 }
 
-impl TrainingHashes {
+impl Hashes {
+    fn of(rows: &Rows, division: Option<Division>) -> Result<Self> {
+        Ok(Self { rows: DatasetReader::open(rows.path())?.rows(), division, at: 0 })
+    }
+
     fn contains(&mut self, hash: u64) -> Result<bool> {
         while self.at < self.rows.n_rows() && self.rows.hash(self.at)? < hash {
             self.at += 1;
@@ -35,7 +60,8 @@ impl TrainingHashes {
         // Two texts can have the same hash.
         let mut at = self.at;
         while at < self.rows.n_rows() && self.rows.hash(at)? == hash {
-            if self.division.part(self.rows.split(at)?) == Some(Part::Training) {
+            let Some(division) = self.division else { return Ok(true) };
+            if division.part(self.rows.split(at)?) == Some(Part::Training) {
                 return Ok(true);
             }
             at += 1;

@@ -20,6 +20,7 @@ use dataset::{Row, WordList};
 use crate::blocks::{BlockSize, Blocks, Plan};
 use crate::division::{Division, Part};
 use crate::error::{Error, Result};
+use crate::overlap::shared_rows;
 use crate::smallest::Smallest;
 use crate::table::{ROW_BYTES, Table, token_bytes};
 
@@ -88,6 +89,7 @@ pub struct Rows {
     url: Option<String>,
     settings: DatasetSettings,
     id_digest: Digest,
+    text_digest: Digest,
     vocabulary: Vocabulary,
     card: Vec<(&'static str, String)>,
     census: [Census; 3],
@@ -95,6 +97,12 @@ pub struct Rows {
     known: [u64; 3],
     /// Number of rows per split number and label.
     by_split_number: Vec<Labels>,
+    /// Number of rows in the file.
+    n_rows: u64,
+    /// Number of rows without labels that were added to the training split.
+    n_unlabelled: u64,
+    /// Maximum memory of all rows.
+    memory_bytes: u64,
     source: Source,
     reading: Reading,
 }
@@ -110,6 +118,7 @@ struct Findings {
     known: [u64; 3],
     /// Number of rows per split number and label, or empty.
     by_split_number: Vec<Labels>,
+    text_digest: Digest,
 }
 
 impl Findings {
@@ -118,6 +127,7 @@ impl Findings {
         self.by_split_number.resize(usize::from(SPLITS), Labels::default());
         // The reader refuses larger split numbers and labels.
         self.by_split_number[usize::from(row.split)][usize::from(row.label)] += 1;
+        self.text_digest += Digest::of(&row.hash.to_le_bytes());
         let Some(part) = part else { return };
         self.census[part as usize].count(row, tokens);
         self.known[part as usize] += u64::from(known.contains(row.hash));
@@ -136,6 +146,7 @@ impl Findings {
         for (sums, counted) in self.by_split_number.iter_mut().zip(other.by_split_number) {
             sums.iter_mut().zip(counted).for_each(|(sum, n)| *sum += n);
         }
+        self.text_digest += other.text_digest;
     }
 }
 
@@ -164,28 +175,68 @@ impl Rows {
         let vocabulary = reader.vocabulary().clone();
         let mut findings = Findings::default();
         let digests = reader.digests();
-        let source = if memory_bytes(&reader, reading.tokens_max) <= reading.memory_bytes {
+        let (n_rows, memory_bytes) = (reader.n_rows(), memory_bytes(&reader, reading.tokens_max));
+        let source = if memory_bytes <= reading.memory_bytes {
             Source::Memory(read_tables(&reader, reading, known, &mut findings)?.map(Arc::new))
         } else {
             let sizes = measure_blocks(&reader, reading, known, &mut findings)?;
             Source::Blocks(Arc::new(Blocks::new(reader, *reading, sizes)))
         };
-        let Findings { census, summary, smallest, known, by_split_number } = findings;
+        let Findings { census, summary, smallest, known, by_split_number, text_digest } = findings;
         let card = Card::of(&settings, &digests, &vocabulary, &summary).lines();
         Ok(Self {
             path: path.to_owned(),
             url: None,
             settings,
             id_digest: digests.id_digest,
+            text_digest,
             vocabulary,
             card,
             census,
             smallest,
             known,
             by_split_number,
+            n_rows,
+            n_unlabelled: 0,
+            memory_bytes,
             source,
             reading: *reading,
         })
+    }
+
+    /// Adds the rows of a dataset without labels to the training split. Their indices follow those of this dataset.
+    /// They are not in [`Rows::census`], whose labels and ratings they do not have. Rows whose text is in this dataset
+    /// are omitted, because it can be in a split that is held back; their number is returned. Both datasets must be in
+    /// memory, and all rows of `other` in its training split.
+    pub fn add_unlabelled(&mut self, other: &Self) -> Result<u64> {
+        other.check_fits(&self.vocabulary.words, &self.settings.rows, &self.name())?;
+        let expected_bytes = self.memory_bytes.saturating_add(other.memory_bytes);
+        let memory =
+            || Error::Memory { path: other.name(), found_bytes: self.reading.memory_bytes, expected_bytes };
+        let found = self.n_rows + other.n_rows;
+        if u32::try_from(found).is_err() {
+            return Err(Error::TooManyRows { path: other.name(), found });
+        }
+        let Some(table) = other.table(Part::Training).filter(|_| expected_bytes <= self.reading.memory_bytes)
+        else {
+            return Err(memory());
+        };
+        let shared = shared_rows(other, self)?;
+        let is_new = |row: u32| shared.binary_search_by_key(&row, |&(shared, _)| shared).is_err();
+        let places = (0..table.n_rows()).filter(|&place| is_new(table.rows()[place]));
+        let first_row = self.n_rows as u32;
+        match &mut self.source {
+            Source::Memory(tables) => {
+                Arc::make_mut(&mut tables[Part::Training as usize]).append_after(table, places, first_row);
+            }
+            Source::Blocks(_) => return Err(memory()),
+        }
+        let n_shared = shared.len() as u64;
+        let is_new = |hash: &u64| shared.binary_search_by_key(hash, |&(_, shared)| shared).is_err();
+        self.smallest.merge(other.smallest.all().iter().copied().filter(is_new));
+        self.n_unlabelled = table.n_rows() as u64 - n_shared;
+        self.memory_bytes = expected_bytes;
+        Ok(n_shared)
     }
 
     /// Sets the URL of the dataset, whose local copy was opened.
@@ -219,6 +270,12 @@ impl Rows {
         self.id_digest
     }
 
+    /// The sum of the XXH3-128 of each row's `hash`. Datasets of the same texts have the same one, whatever their
+    /// vocabulary and labels. Their rows have the same order.
+    pub fn text_digest(&self) -> Digest {
+        self.text_digest
+    }
+
     /// The dataset's vocabulary.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
@@ -229,7 +286,18 @@ impl Rows {
         &self.card
     }
 
-    /// The counts of a split.
+    /// Number of rows of a split, with rows that were added to it.
+    pub fn n_rows(&self, part: Part) -> u64 {
+        let n_unlabelled = if part == Part::Training { self.n_unlabelled } else { 0 };
+        self.census(part).rows + n_unlabelled
+    }
+
+    /// Number of rows in the file, in any split or in none.
+    pub fn n_rows_of_file(&self) -> u64 {
+        self.n_rows
+    }
+
+    /// The counts of a split, without rows that were added to it.
     pub fn census(&self, part: Part) -> Census {
         self.census[part as usize]
     }
@@ -244,9 +312,10 @@ impl Rows {
         self.known[part as usize]
     }
 
-    /// Number of rows that another division would put into a split.
+    /// Number of rows that another division would put into a split, with rows that were added to it.
     pub fn rows_under(&self, division: Division, part: Part) -> u64 {
-        self.labels_under(division, part).iter().sum()
+        let labelled: u64 = self.labels_under(division, part).iter().sum();
+        labelled + if part == Part::Training { self.n_unlabelled } else { 0 }
     }
 
     /// The rows per label of a split under another division.

@@ -25,6 +25,18 @@ impl Smallest {
         self.0.extend_from_slice(&other.0[..n]);
     }
 
+    /// Adds hashes of other rows, which are in any place among those of this set.
+    pub(crate) fn merge(&mut self, others: impl Iterator<Item = u64>) {
+        self.0.extend(others);
+        self.0.sort_unstable();
+        self.0.truncate(SMALLEST_MAX);
+    }
+
+    /// The hashes, ascending.
+    pub(crate) fn all(&self) -> &[u64] {
+        &self.0
+    }
+
     /// Whether this hash is kept.
     pub fn contains(&self, hash: u64) -> bool {
         self.0.last().is_some_and(|&largest| hash <= largest) && self.0.binary_search(&hash).is_ok()
@@ -62,6 +74,8 @@ mod tests {
         assert!(all.is_sound());
         assert!(all.contains(0) && all.contains(19_998));
         assert!(!all.contains(1) && !all.contains(20_000));
+        all.merge([1, 30_000].into_iter());
+        assert!(all.len() == SMALLEST_MAX && all.is_sound() && all.contains(1) && !all.contains(19_998));
         assert!(!Smallest::default().contains(0));
         assert!(!Smallest(vec![2, 1]).is_sound());
         assert!(!Smallest(vec![0; SMALLEST_MAX + 1]).is_sound());

@@ -95,6 +95,13 @@ impl Table {
         self.n_votes.extend_from_slice(&other.n_votes);
     }
 
+    /// Appends rows of another dataset's table with the same token type. The index of its first row is `first_row`.
+    pub(crate) fn append_after(&mut self, other: &Self, places: impl Iterator<Item = usize>, first_row: u32) {
+        let n_rows = self.n_rows();
+        self.extend(other, places);
+        self.rows[n_rows..].iter_mut().for_each(|row| *row += first_row);
+    }
+
     /// Frees unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
@@ -218,6 +225,9 @@ mod tests {
         let mut back = Table::with_capacity(TokenType::U16, 0, 0);
         back.extend(&other, [1, 0].into_iter());
         assert_eq!(back, table);
+        let mut after = back.clone();
+        after.append_after(&other, [1].into_iter(), 10);
+        assert_eq!((after.rows(), after.lengths()), (&[7, 9, 17][..], vec![3, 2, 3]));
         let (mut appended, mut extended) = (back.clone(), back);
         appended.append(&other);
         extended.extend(&other, 0..2);

@@ -73,12 +73,28 @@ pub struct Recipe {
     pub patience: Option<u32>,
     /// Training loss of an epoch at which training stops.
     pub stop_loss: Option<f64>,
+    /// SHA-256 of the soft labels of the dataset, from which its training rows are learned in place of their labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soft_labels: Option<String>,
+    /// A dataset without labels whose rows are also trained on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlabelled: Option<Unlabelled>,
     /// How the threshold between label 0 and label 1 is chosen after the training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<ThresholdRule>,
     /// How probabilities are calibrated after the training.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Method>,
+}
+
+/// Training rows without labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unlabelled {
+    /// The digest of their dataset's rows.
+    pub dataset: String,
+    /// SHA-256 of their soft labels.
+    pub soft_labels: String,
 }
 
 /// How the threshold between label 0 and label 1 is chosen.

@@ -46,7 +46,7 @@ pub use self::hold::{Hold, PATIENCE};
 pub use self::lines::Line;
 pub use self::replace::{NAMES, check_replaceable, clear, names};
 pub use self::scores::{read_scores, write_scores};
-pub use self::settings::{DatasetRecord, RunSettings};
+pub use self::settings::{DatasetRecord, RunSettings, UnlabelledRecord};
 pub use self::times::RankTimes;
 use crate::error::{Error, Result};
 use crate::json;

@@ -5,12 +5,13 @@ use program::location::Location;
 
 use super::folds::fit_folds;
 use super::out::default_of;
-use super::recipe;
 use super::rows::{Reader, cut, trained_on_warning, validation_warning};
 use super::summary::print;
 use super::training::{Job, Session};
+use super::{recipe, soft_labels};
 use crate::arguments::Fit;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::soft_targets::SoftTargets;
 use crate::splits::Splits;
 
 /// Trains a classifier. Every rank calls it with the same arguments; rank 0 writes.
@@ -25,8 +26,17 @@ pub fn fit(arguments: &Fit) -> Result<()> {
     let data = Data::open(arguments, recipe::division(arguments)?)?;
     let recipe = recipe::of_fit(arguments, data.splits(), session.device())?;
     let notes = data.notes(arguments, &recipe, &session)?;
-    let (splits, test_every) = (data.splits(), arguments.test_every);
-    let job = Job { session: &session, out: &out, recipe: &recipe, splits, test_every, lstm, training };
+    let (splits, soft_labels, test_every) = (data.splits(), &arguments.soft_labels[..], arguments.test_every);
+    let job = Job {
+        session: &session,
+        out: &out,
+        recipe: &recipe,
+        splits,
+        soft_labels,
+        test_every,
+        lstm,
+        training,
+    };
     match job.run(notes.into_iter())? {
         Some(summary) if training.json => print(&summary),
         _ => Ok(()),
@@ -36,29 +46,51 @@ pub fn fit(arguments: &Fit) -> Result<()> {
 /// The datasets of a training.
 pub(super) struct Data {
     rows: Rows,
+    /// The dataset without labels, and the number of its rows that are texts of `rows` and were omitted.
+    unlabelled: Option<(Rows, u64)>,
+    soft: Option<SoftTargets>,
     validation: Option<Rows>,
     test: Option<Rows>,
 }
 
 impl Data {
-    /// Opens DATASET, and the datasets of --validation and --test, which must have its vocabulary and row settings.
+    /// Opens DATASET, and the datasets of --unlabelled, --validation and --test, which must have its vocabulary and row
+    /// settings.
     pub(super) fn open(arguments: &Fit, division: Division) -> Result<Self> {
         let Fit { lstm, training, .. } = arguments;
         let reader = Reader::of(lstm.tokens, &training.running, &training.storage);
-        let rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
-        rows.check_classes(Part::Training)?;
+        let mut rows = reader.open(&arguments.dataset, division, &Smallest::default())?;
+        let unlabelled = match &arguments.unlabelled {
+            Some(unlabelled) => {
+                let unlabelled =
+                    reader.open(unlabelled, Division::by_fractions(0.0, 0.0)?, &Smallest::default())?;
+                let n_omitted = rows.add_unlabelled(&unlabelled)?;
+                Some((unlabelled, n_omitted))
+            }
+            None => None,
+        };
+        let without_labels = unlabelled.as_ref().map(|(rows, _)| rows);
+        let soft =
+            soft_labels::read(&arguments.soft_labels, &rows, without_labels, &training.storage.options())?;
+        check_classes(&rows, soft.as_ref())?;
         let held_back = |location: &Option<Location>, division| {
             let location = location.as_ref();
             location.map(|location| open_beside(location, division, &rows, &reader)).transpose()
         };
         let validation = held_back(&arguments.validation, Division::all_validation())?;
         let test = held_back(&arguments.test, Division::all_test())?;
-        Ok(Self { rows, validation, test })
+        Ok(Self { rows, unlabelled, soft, validation, test })
     }
 
     /// The splits.
     pub(super) fn splits(&self) -> Splits<'_> {
-        Splits { rows: &self.rows, validation: self.validation.as_ref(), test: self.test.as_ref() }
+        Splits {
+            rows: &self.rows,
+            validation: self.validation.as_ref(),
+            test: self.test.as_ref(),
+            unlabelled: self.unlabelled.as_ref().map(|(rows, _)| rows),
+            soft: self.soft.as_ref(),
+        }
     }
 
     /// Notes and warnings about the rows and the chosen settings, for rank 0.
@@ -68,20 +100,55 @@ impl Data {
         recipe: &runs::recipe::Recipe,
         session: &Session,
     ) -> Result<Vec<String>> {
-        let Self { rows, validation, test } = self;
+        let Self { rows, unlabelled, validation, test, .. } = self;
+        let trained_on: Vec<&Rows> =
+            std::iter::once(rows).chain(unlabelled.as_ref().map(|(rows, _)| rows)).collect();
         let shared = match validation {
-            Some(validation) => session.ranks().told(|| Ok(training_texts_in(validation, rows)?))?,
+            Some(validation) => session.ranks().told(|| Ok(training_texts_in(validation, &trained_on)?))?,
             None => 0,
         };
         let notes = [
             recipe::chosen_of_fit(arguments, recipe, rows)?,
             recipe::without_kernels(recipe, session.compute()),
             cut(rows, arguments.lstm.tokens),
+            unlabelled.as_ref().and_then(|(unlabelled, n_omitted)| omitted(unlabelled, rows, *n_omitted)),
             validation.as_ref().and_then(|validation| validation_warning(validation, rows, shared)),
             test.as_ref().and_then(|test| trained_on_warning(&test.name(), test.known(Part::Test))),
         ];
         Ok(notes.into_iter().flatten().collect())
     }
+}
+
+/// Refuses training rows of one label, unless no row is learned or evaluated by its label.
+fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
+    let Err(error) = rows.check_classes(Part::Training) else { return Ok(()) };
+    if !soft.is_some_and(|soft| soft.of_dataset().is_some()) || rows.n_rows(Part::Training) == 0 {
+        return Err(error.into());
+    }
+    for (part, setting, flag) in [
+        (Part::Test, "--test-fraction", "--test"),
+        (Part::Validation, "--validation-fraction", "--validation"),
+    ] {
+        if rows.n_rows(part) > 0 {
+            return Err(Error::Setting {
+                setting,
+                found: "above 0".to_owned(),
+                expected: format!(
+                    "0 or another dataset as {flag}, because the labels of {} cannot test a model: {error}",
+                    rows.name().display()
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A note about rows without labels that are not trained on.
+fn omitted(unlabelled: &Rows, rows: &Rows, n_omitted: u64) -> Option<String> {
+    let (unlabelled, rows) = (unlabelled.name(), rows.name());
+    (n_omitted > 0).then(|| {
+        format!("{}: omitted {n_omitted} rows, which are texts of {}", unlabelled.display(), rows.display())
+    })
 }
 
 /// Opens a dataset whose rows are held back from training on `rows`.

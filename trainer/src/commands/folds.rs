@@ -61,13 +61,14 @@ fn fit_fold(arguments: &Fit, fold: Fold, folder: &Folder, session: &Session) -> 
         check_folds(arguments, &data, &recipe, fold.of)?;
         folder.clear(session)?;
     }
-    let [trained, tested] = [Part::Training, Part::Test].map(|part| splits.rows.census(part).rows);
+    let [trained, tested] = [Part::Training, Part::Test].map(|part| splits.rows.n_rows(part));
     let Fold { number, of } = fold;
     session.tell(&format!("fold {number} of {of}: {trained} training rows, {tested} test rows"));
     let notes = data.notes(arguments, &recipe, session)?;
     let out = session.take(&folder.of_fold(number), training, lstm.init_from.as_ref())?;
     let test_every = arguments.test_every;
-    let job = Job { session, out: &out, recipe: &recipe, splits, test_every, lstm, training };
+    let soft_labels = &arguments.soft_labels[..];
+    let job = Job { session, out: &out, recipe: &recipe, splits, soft_labels, test_every, lstm, training };
     let Some(summary) = job.run(notes.into_iter())? else { return Ok(None) };
     let evaluated = summary.evaluation.filter(|evaluation| evaluation.part == Part::Test);
     let missing = || Error::Internal { promise: format!("fold {number} has no test metrics") };

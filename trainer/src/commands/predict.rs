@@ -1,12 +1,12 @@
 //! `trainer predict`: reads lines of files or of standard input, and writes one prediction per line to
-//! standard output.
+//! standard output. With `--soft`, it reads a dataset and writes the probabilities of its rows.
 
 use std::io;
 
 use kernels::TokenRows;
 
 use super::lines::{format, inputs, read_each};
-use super::{device, model};
+use super::{device, model, soft_labels};
 use crate::arguments::Predict;
 use crate::error::{Error, Result};
 use crate::families::classifier::Answers;
@@ -16,6 +16,9 @@ use crate::tell::tell;
 
 /// Predicts line by line.
 pub fn predict(arguments: &Predict) -> Result<()> {
+    if let (Some(out), [dataset]) = (&arguments.soft, &arguments.files[..]) {
+        return soft_labels::write(arguments, dataset, out);
+    }
     let format = format(&arguments.lines)?;
     let s3 = arguments.storage.options();
     let inputs = inputs(&arguments.files, &s3)?;

@@ -25,7 +25,16 @@ pub fn pretrain(arguments: &Pretrain) -> Result<()> {
     let n_rows = rows.census(Part::Training).rows;
     let notes = [recipe::chosen(optimisation, &recipe, n_rows, None), cut(&rows, lstm.tokens)];
     let (splits, test_every) = (Splits::of(&rows), false);
-    let job = Job { session: &session, out: &out, recipe: &recipe, splits, test_every, lstm, training };
+    let job = Job {
+        session: &session,
+        out: &out,
+        recipe: &recipe,
+        splits,
+        soft_labels: &[],
+        test_every,
+        lstm,
+        training,
+    };
     match job.run(notes.into_iter().flatten())? {
         Some(summary) if training.json => print(&summary),
         _ => Ok(()),

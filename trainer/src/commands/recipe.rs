@@ -4,7 +4,7 @@ use batches::{Division, Fold, Part, Rows};
 use report::whole;
 use runs::recipe::{
     ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, NextWordSettings, Objective,
-    Precision, Recipe, Rule, Schedule, ThresholdRule,
+    Precision, Recipe, Rule, Schedule, ThresholdRule, Unlabelled,
 };
 use scoring::Method;
 use tch::Device;
@@ -17,6 +17,9 @@ use crate::defaults::{Defaults, rate};
 use crate::error::{Error, Result};
 use crate::families::classifier::unsupported;
 use crate::splits::Splits;
+
+/// Why no weight is computed from labels.
+const WITHOUT_COUNTS: &str = "numbers with --soft-labels, because rows are not learned by their labels";
 
 /// The division of a dataset into splits.
 pub(super) fn division(arguments: &Fit) -> Result<Division> {
@@ -53,6 +56,13 @@ pub(super) fn of_fit(arguments: &Fit, splits: Splits<'_>, device: Device) -> Res
         test_fraction: test_fraction(arguments),
         validation_fraction: checked_validation_fraction(arguments, rows)?,
         validation: splits.validation.map(|validation| validation.id_digest().to_string()),
+        soft_labels: splits.soft.and_then(|soft| Some(soft.of_dataset()?.sha256())),
+        unlabelled: splits.unlabelled.zip(splits.soft).and_then(|(rows, soft)| {
+            Some(Unlabelled {
+                dataset: rows.id_digest().to_string(),
+                soft_labels: soft.of_unlabelled()?.sha256(),
+            })
+        }),
         patience: arguments.patience,
         threshold: checked_threshold(arguments, splits)?,
         calibration: checked_calibration(arguments, splits)?,
@@ -85,11 +95,10 @@ fn recipe(
     rows: &Rows,
     device: Device,
 ) -> Result<Recipe> {
-    let census = rows.census(Part::Training);
     let batch = arguments.batch.unwrap_or(defaults.batch);
     let epochs = arguments.epochs.unwrap_or(defaults.epochs);
     let (batch_rows, accumulate) = (batch as usize, arguments.accumulate as usize);
-    let steps_of_epoch = steps_of_epoch(census.rows, batch_rows, accumulate);
+    let steps_of_epoch = steps_of_epoch(rows.n_rows(Part::Training), batch_rows, accumulate);
     let step_rows = u64::from(batch) * u64::from(arguments.accumulate);
     let optimizer = arguments.optimizer.unwrap_or(defaults.optimizer);
     let schedule = Schedule {
@@ -136,6 +145,8 @@ fn recipe(
         seed: arguments.seed,
         patience: None,
         stop_loss: arguments.stop_loss,
+        soft_labels: None,
+        unlabelled: None,
         threshold: None,
         calibration: None,
     })
@@ -276,6 +287,13 @@ fn classifier(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Result<Class
 fn objective(arguments: &Fit, defaults: &Defaults, rows: &Rows) -> Result<Objective> {
     let labels = &rows.settings().rows.labels;
     let classes = labels.n_classes();
+    let is_soft = !arguments.soft_labels.is_empty();
+    if is_soft && matches!(arguments.pos_weight, Some(PosWeight::Balanced)) {
+        return Err(setting("--pos-weight", "balanced", WITHOUT_COUNTS));
+    }
+    if is_soft && matches!(arguments.class_weight, Some(ClassWeight::Balanced)) {
+        return Err(setting("--class-weight", "balanced", WITHOUT_COUNTS));
+    }
     match arguments.loss {
         LossName::Label if classes > 2 => {
             if arguments.pos_weight.is_some() {

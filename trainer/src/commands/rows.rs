@@ -27,7 +27,11 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn of(tokens: u32, running: &Running, storage: &Storage) -> Self {
-        Self { tokens, memory_bytes: running.memory as u64, s3: storage.options() }
+        Self::with_memory(tokens, running.memory as u64, storage)
+    }
+
+    pub(super) fn with_memory(tokens: u32, memory_bytes: u64, storage: &Storage) -> Self {
+        Self { tokens, memory_bytes, s3: storage.options() }
     }
 
     /// Opens a dataset. One in S3 is fetched into the cache.

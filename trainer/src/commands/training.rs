@@ -11,7 +11,7 @@ use runs::recipe::{Position, Recipe};
 use runs::saved::TrainedOn;
 use runs::training::{
     CHECKPOINTS, DatasetRecord, EvaluationRecord, FORMAT_VERSION, Line, MODEL, RunSettings, SETTINGS,
-    most_wrong, put_json,
+    UnlabelledRecord, most_wrong, put_json,
 };
 use scoring::{Decision, Scores};
 use tch::Device;
@@ -99,6 +99,8 @@ pub(super) struct Job<'a> {
     pub(super) out: &'a Out,
     pub(super) recipe: &'a Recipe,
     pub(super) splits: Splits<'a>,
+    /// Files of soft labels, for the record.
+    pub(super) soft_labels: &'a [Location],
     /// Whether the test split is evaluated after every epoch.
     pub(super) test_every: bool,
     pub(super) lstm: &'a LstmFlags,
@@ -227,9 +229,9 @@ impl Job<'_> {
     /// Writes the settings, then the first line of metrics.
     fn show(self, training: &Training) -> Result<Progress> {
         let Self { session: Session { ranks, compute, .. }, out, recipe, splits, training: flags, .. } = self;
-        let Splits { rows, validation, test } = splits;
+        let Splits { rows, validation, test, unlabelled, .. } = splits;
         let steps_of_epoch =
-            steps_of_epoch(rows.census(Part::Training).rows, recipe.batch_rows, recipe.accumulate);
+            steps_of_epoch(rows.n_rows(Part::Training), recipe.batch_rows, recipe.accumulate);
         let device = described(compute.device());
         let init_from = self.init_from();
         out.clear()?;
@@ -239,6 +241,11 @@ impl Job<'_> {
             preparation: Some(rows.settings().rows.clone()),
             dataset: DatasetRecord::of(rows),
             validation: validation.map(DatasetRecord::of),
+            unlabelled: unlabelled.map(|unlabelled| UnlabelledRecord {
+                path: unlabelled.place(),
+                rows: rows.n_rows(Part::Training) - rows.census(Part::Training).rows,
+            }),
+            soft_labels: self.soft_labels.iter().map(absolute).collect(),
             test: test.map(DatasetRecord::of),
             init_from,
             recipe: serde_json::to_value(recipe).map_err(|error| Error::internal(&error))?,
@@ -259,11 +266,7 @@ impl Job<'_> {
     fn init_from(self) -> Option<String> {
         let Self { out, lstm, training, .. } = self;
         match &lstm.init_from {
-            Some(Location::Local(path)) => {
-                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                return Some(path.to_string_lossy().into_owned());
-            }
-            Some(Location::S3(url)) => return Some(url.to_string()),
+            Some(path) => return Some(absolute(path)),
             None => {}
         }
         training.resume.as_ref()?;
@@ -292,7 +295,7 @@ impl Job<'_> {
         }
         // The model is written last: it marks the training as complete.
         let division = [recipe.test_fraction, recipe.validation_fraction];
-        let n_rows = rows.census(Part::Training).rows;
+        let n_rows = rows.n_rows(Part::Training);
         let trained_on = TrainedOn::new(division, test.is_some(), n_rows, rows.smallest().clone());
         save_model(&out.model(), &training.model, recipe, rows, choice, &trained_on)?;
         out.model_saved()?;
@@ -352,6 +355,17 @@ impl Job<'_> {
             wrong,
         };
         Ok(Some((record, scores)))
+    }
+}
+
+/// The absolute path, or the URL.
+fn absolute(place: &Location) -> String {
+    match place {
+        Location::Local(path) => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            path.to_string_lossy().into_owned()
+        }
+        Location::S3(url) => url.to_string(),
     }
 }
 

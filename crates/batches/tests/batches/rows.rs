@@ -1,6 +1,6 @@
 //! Contents of an opened dataset, and datasets that are refused.
 
-use batches::{Census, Fold, Tokens, training_texts_in};
+use batches::{Census, Error, Fold, Tokens, training_texts_in};
 
 use super::*;
 use fixtures::dataset_of;
@@ -65,8 +65,8 @@ fn texts_that_two_datasets_share_are_counted() {
     let of_training = of_part(1000, Part::Training);
     let expected = of_training.iter().filter(|at| at.is_multiple_of(2)).count() as u64;
     assert!(expected > 0 && expected < 500);
-    assert_eq!(training_texts_in(&others, &rows).unwrap(), expected);
-    assert_eq!(training_texts_in(&rows, &rows).unwrap(), of_training.len() as u64);
+    assert_eq!(training_texts_in(&others, &[&rows]).unwrap(), expected);
+    assert_eq!(training_texts_in(&rows, &[&rows]).unwrap(), of_training.len() as u64);
 }
 
 #[test]
@@ -110,4 +110,60 @@ fn an_empty_split_or_a_single_label_is_refused() {
     let (_folder, path) = dataset_of(100, N_WORDS, |at| row(6 * at));
     let error = open(&path, 8, ALL).check_classes(Part::Training).unwrap_err().to_string();
     assert!(error.contains("rows for training have label 0, expected both labels"), "{error}");
+}
+
+#[test]
+fn rows_without_labels_follow_the_training_rows_and_are_in_no_other_split() {
+    let (_folder, path) = dataset(1000);
+    // Every second row has a text of the dataset, in any of its splits.
+    let (_other, other) = dataset_of(700, N_WORDS, |at| if at < 500 { row(2 * at) } else { row(1000 + at) });
+    let all_training = Division::by_fractions(0.0, 0.0).unwrap();
+    let reading = Reading { division: all_training, tokens_max: 8, memory_bytes: ALL };
+    let unlabelled = Rows::open(&other, &reading).unwrap();
+    let alone = open(&path, 8, ALL);
+    let mut rows = open(&path, 8, ALL);
+    assert_eq!(rows.add_unlabelled(&unlabelled).unwrap(), 500);
+
+    assert_eq!(Part::ALL.map(|part| rows.census(part)), Part::ALL.map(|part| alone.census(part)));
+    let n_labelled = alone.n_rows(Part::Training);
+    assert_eq!(rows.n_rows(Part::Training), n_labelled + 200);
+    assert_eq!(rows.rows_under(all_training, Part::Training), 1200);
+    for part in [Part::Validation, Part::Test] {
+        assert_eq!(rows.n_rows(part), alone.n_rows(part));
+        assert_eq!(rows.table(part), alone.table(part));
+    }
+    let read = batches(&rows, loading(64));
+    let expected: Vec<u32> = of_part(1000, Part::Training).into_iter().chain(1500..1700).collect();
+    assert_eq!(sorted(places(&read).concat()), expected);
+    for batch in &read {
+        for (at, &number) in batch.rows.iter().enumerate() {
+            // Row 1500 is the first one of the other dataset whose text is new, and is written there as row 500.
+            let tokens = row(number).tokens;
+            let read = &batch.tokens[at * batch.longest..][..batch.lengths[at] as usize];
+            let expected: Vec<i64> = tokens.iter().take(8).map(|&token| i64::from(token)).collect();
+            assert_eq!(read, expected);
+        }
+    }
+    assert!(rows.smallest().contains(row(1600).hash) && rows.smallest().is_sound());
+    assert_eq!(training_texts_in(&unlabelled, &[&alone, &unlabelled]).unwrap(), 700);
+}
+
+#[test]
+fn rows_without_labels_must_fit_into_memory_with_the_others() {
+    let (_folder, path) = dataset(1000);
+    let (_other, other) = dataset_of(700, N_WORDS, |at| row(1000 + at));
+    let opened = |path: &Path, memory_bytes| {
+        let division = Division::by_fractions(0.0, 0.0).unwrap();
+        Rows::open(path, &Reading { division, tokens_max: 8, memory_bytes }).unwrap()
+    };
+    let unlabelled = opened(&other, ALL);
+    let Err(Error::Memory { expected_bytes, .. }) = opened(&path, 1).add_unlabelled(&unlabelled) else {
+        panic!("rows in blocks");
+    };
+    let refused = opened(&path, expected_bytes - 1).add_unlabelled(&unlabelled).unwrap_err();
+    assert!(matches!(refused, Error::Memory { found_bytes, .. } if found_bytes == expected_bytes - 1));
+    assert_eq!(opened(&path, expected_bytes).add_unlabelled(&unlabelled).unwrap(), 0);
+    let (_third, third) = dataset_of(700, N_WORDS + 1, |at| row(1000 + at));
+    let refused = opened(&path, ALL).add_unlabelled(&opened(&third, ALL)).unwrap_err();
+    assert!(matches!(refused, Error::OtherVocabulary { .. }), "{refused}");
 }

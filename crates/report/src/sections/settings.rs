@@ -66,6 +66,13 @@ fn settings_of(run: &Run) -> Vec<(String, String)> {
     let mut all = Vec::new();
     if let Some(settings) = &run.settings {
         all.push(("training rows from".to_owned(), settings.dataset.path.clone()));
+        if let Some(unlabelled) = &settings.unlabelled {
+            let rows = counted(unlabelled.rows, "row");
+            all.push(("training rows without labels".to_owned(), format!("{rows} of {}", unlabelled.path)));
+        }
+        if !settings.soft_labels.is_empty() {
+            all.push(("--soft-labels".to_owned(), settings.soft_labels.join(", ")));
+        }
         if let Some(validation) = &settings.validation {
             all.push(("validation rows from".to_owned(), validation.path.clone()));
         }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// Fields of a recipe, by their path, with the flag of each field. A field that no flag sets has a description
 /// instead. A value that is one of several kinds, such as the optimizer, has the name of its kind.
-pub const SETTING_NAMES: [(&str, &str); 46] = [
+pub const SETTING_NAMES: [(&str, &str); 50] = [
     ("dataset", "id digest of the dataset"),
     ("plan", "read in blocks"),
     ("test_fraction", "--test-fraction"),
@@ -48,6 +48,10 @@ pub const SETTING_NAMES: [(&str, &str); 46] = [
     ("seed", "--seed"),
     ("patience", "--patience"),
     ("stop_loss", "--stop-loss"),
+    ("soft_labels", "SHA-256 of --soft-labels"),
+    ("unlabelled", "--unlabelled"),
+    ("unlabelled.dataset", "id digest of --unlabelled"),
+    ("unlabelled.soft_labels", "SHA-256 of the soft labels of --unlabelled"),
     ("threshold", "--threshold"),
     ("threshold.probability", "--threshold"),
     ("calibration", "--calibrate"),
@@ -134,6 +138,9 @@ mod tests {
             "id digest of the validation dataset a0 missing"
         );
         assert_eq!(first_difference(&json!({"seed": 1}), &json!({"seed": 1, "validation": null})), None);
+        let soft = |labels: &str| json!({"soft_labels": "a0", "unlabelled": {"dataset": "b0", "soft_labels": labels}});
+        assert_eq!(differs(soft("c0"), soft("c1")), "SHA-256 of the soft labels of --unlabelled c0 c1");
+        assert_eq!(differs(json!({"soft_labels": "a0"}), json!({})), "SHA-256 of --soft-labels a0 missing");
         assert_eq!(
             differs(json!({"seed": 1, "threshold": "f1"}), json!({"seed": 1})),
             "--threshold f1 missing"

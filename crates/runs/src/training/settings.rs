@@ -21,6 +21,12 @@ pub struct RunSettings {
     /// The validation dataset, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation: Option<DatasetRecord>,
+    /// The dataset without labels, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlabelled: Option<UnlabelledRecord>,
+    /// Paths or URLs of soft labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub soft_labels: Vec<String>,
     /// The test dataset, if it is another one.
     pub test: Option<DatasetRecord>,
     /// Path of the initial weights (`--init-from`), if they were not random.
@@ -52,6 +58,15 @@ pub struct DatasetRecord {
     pub classes: Vec<(String, [u64; 3])>,
     /// The data card: names and values.
     pub card: Vec<(String, String)>,
+}
+
+/// A dataset without labels, whose rows are only trained on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnlabelledRecord {
+    /// Its absolute path, or its URL.
+    pub path: String,
+    /// Number of its rows in the training split.
+    pub rows: u64,
 }
 
 impl RunSettings {
@@ -136,6 +151,8 @@ mod tests {
                 card: Vec::new(),
             },
             validation: None,
+            unlabelled: None,
+            soft_labels: Vec::new(),
             test: None,
             init_from: None,
             recipe,

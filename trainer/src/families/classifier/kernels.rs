@@ -5,7 +5,7 @@ use kernels::{Engine, Share};
 use runs::recipe::{Dropout, LstmSettings, Pool, Precision, Recipe};
 use tch::{Kind, Tensor};
 
-use super::loss::row_loss;
+use super::loss::{row_loss, soft_row_loss};
 use super::{Classifier, Places};
 use crate::compute::Compute;
 use crate::error::{Error, Result};
@@ -41,21 +41,28 @@ pub fn unsupported(recipe: &Recipe) -> Option<(String, &'static str)> {
     }
 }
 
-/// Adds the gradients of a share's rows. Returns the weighted sum of their losses.
+/// Adds the gradients of a share's rows. `soft` has their soft labels, `[B, K]`, if there are any. Returns the weighted sum of their losses.
 pub(crate) fn add_gradients(
     engine: &mut Engine,
     gradients: &mut [Tensor],
     dropout: Dropout,
     classifier: &Classifier,
     batch: &Batch,
+    soft: Option<&[f32]>,
     step: InStep,
 ) -> Result<f64> {
     let objective = classifier.settings.objective;
+    let soft = soft.map(|soft| (soft, soft.len() / batch.rows.len()));
     let tokens = drop_words(batch, dropout.words, step.masks);
     let rows = token_rows(batch, &tokens);
     let loss = |row: usize, outputs: &[f32], gradients: &mut [f32]| {
         let weight = batch.weights[row];
-        let loss = row_loss(objective, outputs, batch.labels[row], batch.ratings[row], gradients);
+        let loss = match soft {
+            Some((soft, n_classes)) => {
+                soft_row_loss(objective, outputs, &soft[row * n_classes..][..n_classes], gradients)
+            }
+            None => row_loss(objective, outputs, batch.labels[row], batch.ratings[row], gradients),
+        };
         let by = weight / step.rows as f64;
         gradients.iter_mut().for_each(|gradient| *gradient = (f64::from(*gradient) * by) as f32);
         loss * weight

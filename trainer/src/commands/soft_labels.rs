@@ -1,0 +1,143 @@
+//! Soft labels of datasets: `trainer predict --soft` writes them, and `trainer fit --soft-labels` reads them.
+
+use std::path::{Path, PathBuf};
+
+use batches::{Arrangement, Dealing, Division, Loader, Loading, Part, RowWeight, Rows};
+use program::location::Location;
+use program::place::{check_folder, folder_of};
+use runs::soft_labels::{Digests, Labelled, SoftLabels, check_new};
+use scoring::{Decision, Scoring};
+use store::S3Options;
+
+use super::rows::Reader;
+use super::{device, model};
+use crate::arguments::Predict;
+use crate::error::{Error, Result};
+use crate::families::classifier::Answers;
+use crate::families::{SavedClassifier, read_classifier};
+use crate::inputs::token_rows;
+use crate::places;
+use crate::soft_targets::SoftTargets;
+use crate::tell::tell;
+
+/// Memory for rows. A larger dataset is read in blocks.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// Writes the probabilities of a dataset's rows to `out`.
+pub(super) fn write(arguments: &Predict, dataset: &Location, out: &Path) -> Result<()> {
+    check_folder(folder_of(out), "--soft")?;
+    check_new(out)?;
+    let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
+    let folder = model::folder(&arguments.model, &arguments.storage.options(), "MODEL")?;
+    let classifier = read_classifier(&folder, compute.device())?;
+    let SavedClassifier { model, vocabulary, config, scoring, trained_on } = &classifier;
+    if matches!(scoring, Scoring::Rating { .. }) {
+        let expected =
+            "a model of --loss label or five-ratings; a model of --loss rating predicts no probability";
+        return Err(setting("--soft", "for a model of --loss rating", expected));
+    }
+    let known = trained_on.as_ref().map(|known| known.smallest_hashes.clone()).unwrap_or_default();
+    let reader = Reader::with_memory(config.tokens_max, MEMORY_BYTES, &arguments.storage);
+    let rows = reader.open(dataset, Division::all_test(), &known)?;
+    rows.check_fits(vocabulary, &config.preparation, arguments.model.to_string().as_ref())?;
+    rows.check_rows(Part::Test)?;
+    let known = rows.known(Part::Test);
+    if known > 0 {
+        tell(&format!(
+            "warning: {}: at least {known} of these rows are training rows of the model, so their probabilities are too \
+             close to 0 and 1",
+            rows.name().display()
+        ));
+    }
+
+    let loading = Loading {
+        part: Part::Test,
+        arrangement: Arrangement::Fixed,
+        batch_rows: arguments.batch as usize,
+        from_step: 0,
+        dealing: Dealing::alone(),
+        row_weight: RowWeight::One,
+        loaders: 1,
+    };
+    let decision = config.decision(*scoring);
+    let mut labels = SoftLabels::zeros(rows.n_rows_of_file() as usize, config.preparation.labels.n_classes());
+    let mut answers = Answers::of(model, &compute);
+    let mut n_not_finite = 0;
+    for batch in Loader::start(&rows, loading)? {
+        let batch = batch?;
+        let outputs = answers.of_rows(token_rows(&batch, &batch.tokens))?;
+        for (&row, outputs) in batch.rows.iter().zip(&outputs) {
+            match probabilities(decision, outputs) {
+                Some(probabilities) => labels.put(row as usize, &probabilities),
+                None => n_not_finite += 1,
+            }
+        }
+    }
+    if n_not_finite > 0 {
+        let rows = rows.n_rows_of_file();
+        return Err(scoring::Error::NotFinite { found: n_not_finite, rows }.into());
+    }
+    labels.write(out, digests(&rows))?;
+    tell(&format!("the probabilities of {} rows are in {}", labels.n_rows(), out.display()));
+    Ok(())
+}
+
+/// The probability of each class for these outputs; `None` if one is not finite.
+fn probabilities(decision: Decision, outputs: &[f64]) -> Option<Vec<f32>> {
+    let probabilities = match decision.scoring() {
+        Scoring::Classes { .. } => decision.probabilities(outputs).all().to_vec(),
+        _ => {
+            let positive = decision.probability(decision.score(outputs))?;
+            vec![(1.0 - positive) as f32, positive as f32]
+        }
+    };
+    probabilities.iter().all(|probability| probability.is_finite()).then_some(probabilities)
+}
+
+/// Reads the soft labels of a training; `None` without any. Each file belongs to one of the two datasets, and the rows
+/// of `unlabelled` have no other labels.
+pub(super) fn read(
+    files: &[Location],
+    rows: &Rows,
+    unlabelled: Option<&Rows>,
+    s3: &S3Options,
+) -> Result<Option<SoftTargets>> {
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let n_classes = rows.settings().rows.labels.n_classes();
+    let names: Vec<(PathBuf, &Rows)> =
+        std::iter::once(rows).chain(unlabelled).map(|rows| (rows.name(), rows)).collect();
+    let labelled = names.iter().map(|(name, rows)| Labelled {
+        name,
+        digests: digests(rows),
+        n_rows: rows.n_rows_of_file(),
+        n_classes,
+    });
+    let datasets: Vec<Labelled<'_>> = labelled.collect();
+    let mut found = [None, None];
+    for file in files {
+        let (at, labels) = SoftLabels::read(&places::file(file, s3)?, &datasets)?;
+        if found[at].replace(labels).is_some() {
+            let of = format!("two files for {}", names[at].0.display());
+            return Err(setting("--soft-labels", &of, "one file per dataset"));
+        }
+    }
+    let [of_dataset, of_unlabelled] = found;
+    if let (Some(unlabelled), None) = (unlabelled, &of_unlabelled) {
+        let name = unlabelled.name().display().to_string();
+        let expected =
+            format!("a dataset with --soft-labels; write them with `trainer predict MODEL {name} --soft`");
+        return Err(setting("--unlabelled", &name, &expected));
+    }
+    let n_rows = rows.n_rows_of_file() as usize;
+    Ok(Some(SoftTargets::new(n_classes, n_rows, of_dataset, of_unlabelled)))
+}
+
+fn digests(rows: &Rows) -> Digests {
+    Digests { id: rows.id_digest(), text: rows.text_digest() }
+}
+
+fn setting(setting: &'static str, found: &str, expected: &str) -> Error {
+    Error::Setting { setting, found: found.to_owned(), expected: expected.to_owned() }
+}
