@@ -6,9 +6,11 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
+use ngrams::Features;
+use ngrams::fasttext::{Scores, Settings, Training};
 use ngrams::files::bin::answers::{Scratch, best};
 use ngrams::files::bin::{Model, Quantization};
-use ngrams::files::vectors;
+use ngrams::files::{vectors, write_bin};
 use tempfile::TempDir;
 use tests::oracle::fasttext;
 
@@ -50,33 +52,18 @@ impl Trained {
         Model::read(&self.path(name)).unwrap()
     }
 
-    /// Both programs give the same answers from these files.
-    #[track_caller]
-    fn agree(&self, names: &[String]) {
+    /// The program's answers to all texts from these files.
+    fn their_answers(&self, names: &[String]) -> Vec<Vec<Answer>> {
         let paths: Vec<PathBuf> = names.iter().map(|name| self.path(name)).collect();
         let mut arguments = vec![OsStr::new("answers"), self.texts.as_ref()];
         arguments.extend(paths.iter().map(|path| path.as_os_str()));
         let printed = fasttext(&arguments).unwrap();
-        let theirs = printed.lines().map(|line| serde_json::from_str(line).unwrap());
-        assert_eq!(printed.lines().count(), names.len());
-        for (name, theirs) in names.iter().zip(theirs) {
-            self.check(name, &theirs);
-        }
+        printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn check(&self, name: &str, theirs: &Vec<Answer>) {
-        let ours = self.our_answers(&self.read(name));
-        assert_eq!(ours.len(), theirs.len());
-        for (line, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-            let is_same = |((label, our), (their_label, their)): (&(String, f64), &(String, f64))| {
-                label == their_label && (our - their).abs() <= TOLERANCE
-            };
-            // The program omits labels of a tree whose probability is 0.
-            let omitted = ours.get(theirs.len()..);
-            let is_same = ours.iter().zip(theirs).all(is_same)
-                && omitted.is_some_and(|omitted| omitted.iter().all(|(_, our)| *our <= TOLERANCE));
-            assert!(is_same, "{name}, line {line}: {ours:?}, {theirs:?}");
-        }
+    #[track_caller]
+    fn check(&self, name: &str, theirs: &[Answer]) {
+        are_equal(name, &self.our_answers(&self.read(name)), theirs);
     }
 
     fn our_answers(&self, model: &Model) -> Vec<Answer> {
@@ -91,6 +78,21 @@ impl Trained {
             best(scores, scores.len()).into_iter().map(named).collect()
         };
         texts.split(|&byte| byte == b'\n').map(answer).collect()
+    }
+}
+
+#[track_caller]
+fn are_equal(name: &str, ours: &[Answer], theirs: &[Answer]) {
+    assert_eq!(ours.len(), theirs.len());
+    for (line, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+        let is_same = |((label, our), (their_label, their)): (&(String, f64), &(String, f64))| {
+            label == their_label && (our - their).abs() <= TOLERANCE
+        };
+        // The program omits labels of a tree whose probability is 0.
+        let omitted = ours.get(theirs.len()..);
+        let is_same = ours.iter().zip(theirs).all(is_same)
+            && omitted.is_some_and(|omitted| omitted.iter().all(|(_, our)| *our <= TOLERANCE));
+        assert!(is_same, "{name}, line {line}: {ours:?}, {theirs:?}");
     }
 }
 
@@ -146,7 +148,42 @@ fn both_programs_give_the_same_answers_from_the_same_files() {
             files.push(ours);
         }
     }
-    trained.agree(&files);
+    let answers = trained.their_answers(&files);
+    assert_eq!(answers.len(), files.len());
+    for (name, theirs) in files.iter().zip(&answers) {
+        trained.check(name, theirs);
+    }
+}
+
+#[test]
+fn the_program_gives_the_answers_of_our_model() {
+    let Some(trained) = Trained::new(&[]) else { return };
+    let corpus = ngrams::read_fasttext_file(&trained.path("corpus.txt"), 2, Default::default()).unwrap();
+    let features =
+        Features { ngrams: 2, buckets: 5000, characters_min: 3, characters_max: 4, ..Features::default() };
+    let settings = Settings { features, rate: 0.5, ..Settings::default() };
+    let mut training = Training::new(&corpus, settings).unwrap();
+    while training.step().unwrap().is_some() {}
+    let model = training.finish();
+    write_bin(&trained.path("ours.bin"), &model).unwrap();
+    let theirs = trained.their_answers(&["ours.bin".to_owned()]).remove(0);
+    let (texts, mut scores) = (lines(300, 2), Scores::default());
+    let ours = texts.lines().map(|line| {
+        let (_, text) = line.split_once(|character| character == ' ' || character == '\t').unwrap();
+        let labels = model.dictionary().labels();
+        let probabilities = model.scores(text.as_bytes(), &mut scores).iter();
+        // The program adds 1e-5 to a probability before it takes the logarithm.
+        let mut answer: Answer = labels
+            .iter()
+            .zip(probabilities)
+            .map(|(label, &found)| {
+                (format!("__label__{}", String::from_utf8_lossy(label)), f64::from(found) + 1e-5)
+            })
+            .collect();
+        answer.sort_by(|a, b| b.1.total_cmp(&a.1));
+        answer
+    });
+    are_equal("ours.bin", &ours.collect::<Vec<_>>(), &theirs[..300]);
 }
 
 #[test]

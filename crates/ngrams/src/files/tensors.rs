@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -43,9 +43,11 @@ pub(super) struct Tensor<'a> {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     pub(super) shape: Vec<u64>,
-    /// Writes the elements.
-    pub(super) write: Box<dyn FnOnce(&mut Output<'_>) -> io::Result<()> + 'a>,
+    pub(super) write: Write<'a>,
 }
+
+/// Writes the elements of an array.
+pub(super) type Write<'a> = Box<dyn FnOnce(&mut Output<'_>) -> io::Result<()> + 'a>;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -63,7 +63,7 @@ fn alter(folder: &Path, change: impl FnOnce(&mut Value)) {
 }
 
 fn refused(folder: &Path) -> String {
-    let error = read(folder).err().expect("the folder is refused").to_string();
+    let error = read(folder).expect_err("the folder is refused").to_string();
     error.replace(&format!("{}/", folder.display()), "")
 }
 
