@@ -7,6 +7,13 @@ use std::time::Instant;
 use ngrams::Features;
 use ngrams::fasttext::{Loss, Optimizer, Scores, Settings, Training};
 
+/// Processor time of all threads so far, in seconds.
+fn cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<_> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) / 100.0
+}
+
 fn main() {
     let arguments: Vec<_> = std::env::args().collect();
     let has = |option: &str| arguments.iter().any(|argument| argument == option);
@@ -15,7 +22,7 @@ fn main() {
     let ngrams = number(3) as u32;
     let start = Instant::now();
     let texts = ngrams::read_fasttext_file(Path::new(&arguments[1]), threads, Default::default()).unwrap();
-    let read = start.elapsed();
+    let (read, read_cpu) = (start.elapsed(), cpu());
     let buckets = if ngrams > 1 { 2_000_000 } else { 0 };
     let settings = Settings {
         features: Features { ngrams, buckets, ..Features::default() },
@@ -37,14 +44,14 @@ fn main() {
         ..Settings::default()
     };
     let mut training = Training::new(&texts, settings).unwrap();
-    let drawn = start.elapsed();
+    let (drawn, drawn_cpu) = (start.elapsed(), cpu());
     while let Some(progress) = training.step().unwrap() {
         if has("--verbose") {
             println!("{progress:?}");
         }
     }
     let model = training.finish();
-    let trained = start.elapsed();
+    let (trained, trained_cpu) = (start.elapsed(), cpu());
     let test = std::fs::read(&arguments[2]).unwrap();
     let (mut n_right, mut n_texts, mut scores) = (0, 0, Scores::default());
     for line in test.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
@@ -55,12 +62,14 @@ fn main() {
         n_right += usize::from(model.dictionary().labels().get(best.unwrap() as u32) == &label[9..]);
         n_texts += 1;
     }
-    println!(
-        "read {:.3} draw {:.3} train {:.3} all {:.3} accuracy {:.4}",
-        read.as_secs_f64(),
-        (drawn - read).as_secs_f64(),
-        (trained - drawn).as_secs_f64(),
-        trained.as_secs_f64(),
-        f64::from(n_right as u32) / f64::from(n_texts)
-    );
+    let phases = [
+        ("read", read.as_secs_f64(), read_cpu),
+        ("prepare", (drawn - read).as_secs_f64(), drawn_cpu - read_cpu),
+        ("train", (trained - drawn).as_secs_f64(), trained_cpu - drawn_cpu),
+        ("all", trained.as_secs_f64(), trained_cpu),
+    ];
+    for (phase, seconds, cpu) in phases {
+        print!("{phase} {seconds:.3} ({cpu:.2}) ");
+    }
+    println!("{} rows accuracy {:.4}", model.met().len(), f64::from(n_right as u32) / f64::from(n_texts));
 }

@@ -3,8 +3,9 @@
 //! Each thread has a builder with its own numbers. [`Builders::merge`] joins the builders and orders the words, so that
 //! the result depends neither on the number of threads nor on timing.
 //!
-//! The number of words is bounded. The first [`Reading::words_max`] distinct words of the input are kept, and the
-//! others are stored by their hash. If there are others, words of equal hash count as one word.
+//! The dictionary is bounded. The first distinct words of the input are kept, up to [`Reading::words_max`] words of
+//! [`Reading::words_bytes_max`] bytes. The others are stored by their hash. If there are others, words of equal hash count
+//! as one word.
 
 use std::fs::File;
 use std::io;
@@ -31,6 +32,8 @@ pub struct Reading {
     pub label_prefix: Vec<u8>,
     /// Maximum number of words of the dictionary. Other words are stored by their hash.
     pub words_max: usize,
+    /// Maximum total length of the words of the dictionary in bytes.
+    pub words_bytes_max: usize,
     /// Minimum count of a word of the dictionary. Other words are stored by their hash.
     pub count_min: u64,
     /// Maximum size of all texts in memory, in bytes. Other texts are stored in a temporary file.
@@ -44,7 +47,8 @@ impl Default for Reading {
         Self {
             words: Words::Spaces,
             label_prefix: LABEL_PREFIX.to_vec(),
-            words_max: 1 << 25,
+            words_max: 1 << 23,
+            words_bytes_max: 1 << 28,
             count_min: 1,
             memory_bytes: 4 << 30,
             folder: std::env::temp_dir(),
@@ -52,8 +56,9 @@ impl Default for Reading {
     }
 }
 
-/// Maximum number of distinct labels.
+/// Maximum number of distinct labels, and of their bytes.
 pub(crate) const LABELS_MAX: usize = 1 << 22;
+pub(crate) const LABELS_BYTES_MAX: usize = 1 << 28;
 /// Number of tokens after which a block ends: 1 MiB.
 const BLOCK_TOKENS: usize = 1 << 18;
 
@@ -75,6 +80,8 @@ pub struct TextsBuilder {
     pub(crate) counts: Counts,
     /// Chunks in increasing order, each with the number of words before it.
     pub(crate) chunks: Vec<(u64, u32)>,
+    /// The chunk in which a word was refused first, and the number of words before it.
+    pub(crate) closed: Option<(u64, u32)>,
     /// Chunk and block, in increasing order of chunks.
     pub(crate) blocks: Vec<(u64, Unnumbered)>,
     block: Block,
@@ -105,10 +112,11 @@ impl Builders {
         TextsBuilder {
             reading: Arc::clone(&self.reading),
             memory: Arc::clone(&self.memory),
-            words: Numbers::new(self.reading.words_max),
-            labels: Numbers::new(LABELS_MAX),
+            words: Numbers::new(self.reading.words_max, self.reading.words_bytes_max),
+            labels: Numbers::new(LABELS_MAX, LABELS_BYTES_MAX),
             counts: Counts::default(),
             chunks: vec![(0, 0)],
+            closed: None,
             blocks: Vec::new(),
             block: Block::default(),
             file: None,
@@ -200,6 +208,9 @@ impl TextsBuilder {
     }
 
     fn end_text(&mut self) -> Result<()> {
+        if self.closed.is_none() && self.words.is_over() {
+            self.closed = Some((self.chunk(), self.words.names().len() as u32));
+        }
         let from = self.block.ends.last().copied().unwrap_or(0);
         self.block.end_text();
         self.counts.n_texts += 1;
@@ -210,6 +221,10 @@ impl TextsBuilder {
         Ok(())
     }
 
+    fn chunk(&self) -> u64 {
+        self.chunks.last().map_or(0, |&(chunk, _)| chunk)
+    }
+
     fn end_block(&mut self) -> Result<()> {
         if self.labels.is_over() {
             return Err(Error::TooManyLabels { max: LABELS_MAX });
@@ -217,7 +232,7 @@ impl TextsBuilder {
         if self.block.ends.is_empty() {
             return Ok(());
         }
-        let chunk = self.chunks.last().map_or(0, |&(chunk, _)| chunk);
+        let chunk = self.chunk();
         let block = std::mem::take(&mut self.block);
         let n_bytes = block.n_bytes();
         let before = self.memory.fetch_add(n_bytes, Relaxed);

@@ -13,18 +13,19 @@ use crate::numbers::Numbers;
 use crate::texts::{Block, Counts, Numbering, Spilled, Stored, Texts, Tokens, UNKNOWN};
 
 pub(crate) fn merge(reading: &Reading, builders: Vec<TextsBuilder>) -> Result<Texts> {
-    let (labels, label_numbers) = join(&builders, LABELS_MAX, |builder| &builder.labels);
-    if labels.names().len() > LABELS_MAX || labels.is_over() {
+    let (labels, label_numbers) = join(&builders, |builder| &builder.labels);
+    if labels.names().len() > LABELS_MAX || builders.iter().any(|builder| builder.labels.is_over()) {
         return Err(Error::TooManyLabels { max: LABELS_MAX });
     }
-    let (words, word_numbers) = join(&builders, usize::MAX, |builder| &builder.words);
+    let (words, word_numbers) = join(&builders, |builder| &builder.words);
     let label_order = Ordered::of(labels.names(), &labels.counts(), 1);
     let label_numbers = label_numbers.iter().map(|numbers| label_order.renumber(numbers));
 
-    let is_over =
-        words.names().len() > reading.words_max || builders.iter().any(|builder| builder.words.is_over());
+    let is_over = words.names().len() > reading.words_max
+        || words.names().n_bytes() > reading.words_bytes_max
+        || builders.iter().any(|builder| builder.words.is_over());
     let kept = if is_over {
-        first_words(reading.words_max, &builders)
+        first_words(reading, &builders)
     } else {
         Kept { names: words.names().clone(), by_hash: HashMap::new() }
     };
@@ -34,11 +35,11 @@ pub(crate) fn merge(reading: &Reading, builders: Vec<TextsBuilder>) -> Result<Te
         .zip(word_numbers)
         .map(|((labels, builder), words)| {
             if !is_over {
-                return Numbering { words, hashes: Vec::new(), labels, by_hash: Arc::clone(&by_hash) };
+                return Numbering { words, hashes: None, labels, by_hash: Arc::clone(&by_hash) };
             }
             let hashes: Vec<u32> = builder.words.names().iter().map(hash).collect();
             let words = hashes.iter().map(|hash| by_hash.get(hash).copied().unwrap_or(UNKNOWN)).collect();
-            Numbering { words, hashes, labels, by_hash: Arc::clone(&by_hash) }
+            Numbering { words, hashes: Some(hashes), labels, by_hash: Arc::clone(&by_hash) }
         })
         .collect();
     let counts = if is_over {
@@ -53,8 +54,8 @@ pub(crate) fn merge(reading: &Reading, builders: Vec<TextsBuilder>) -> Result<Te
     for (numbering, builder) in numberings.iter_mut().zip(&builders) {
         numbering.by_hash = Arc::clone(&by_hash);
         numbering.words = order.renumber(&numbering.words);
-        if numbering.hashes.is_empty() && numbering.words.contains(&UNKNOWN) {
-            numbering.hashes = builder.words.names().iter().map(hash).collect();
+        if numbering.hashes.is_none() && numbering.words.contains(&UNKNOWN) {
+            numbering.hashes = Some(builder.words.names().iter().map(hash).collect());
         }
     }
     let dictionary = Dictionary::new(order.names, order.counts, label_order.names, label_order.counts);
@@ -70,10 +71,10 @@ pub(crate) fn merge(reading: &Reading, builders: Vec<TextsBuilder>) -> Result<Te
 /// Joins a table of all builders. Returns it and the number of each name, by builder.
 fn join<'a>(
     builders: &'a [TextsBuilder],
-    max: usize,
     of: impl Fn(&'a TextsBuilder) -> &'a Numbers,
 ) -> (Numbers, Vec<Vec<u32>>) {
-    let mut joined = builders.first().map_or_else(|| Numbers::new(max), |builder| of(builder).with_max(max));
+    let mut joined =
+        builders.first().map_or_else(|| Numbers::new(0, 0), |builder| of(builder).without_limits());
     let mut numbers: Vec<Vec<u32>> =
         builders.first().map(|builder| (0..of(builder).names().len() as u32).collect()).into_iter().collect();
     for builder in builders.iter().skip(1) {
@@ -92,7 +93,7 @@ struct Kept {
 }
 
 /// The first words of the input. Of several words with equal hash the first one is kept.
-fn first_words(words_max: usize, builders: &[TextsBuilder]) -> Kept {
+fn first_words(reading: &Reading, builders: &[TextsBuilder]) -> Kept {
     let mut firsts: HashMap<&[u8], (u64, u32)> = HashMap::new();
     for builder in builders {
         let mut chunks = builder.chunks.iter().peekable();
@@ -108,7 +109,14 @@ fn first_words(words_max: usize, builders: &[TextsBuilder]) -> Kept {
     let mut order: Vec<_> = firsts.into_iter().map(|(name, first)| (first, name)).collect();
     order.sort_unstable();
     let mut kept = Kept { names: Names::default(), by_hash: HashMap::new() };
-    for (_, name) in order.into_iter().take(words_max) {
+    // The dictionary of a builder has no more words than that of all builders at the same position.
+    let closed = builders.iter().filter_map(|builder| builder.closed).min();
+    let mut n_bytes = 0;
+    for (first, name) in order.into_iter().take(reading.words_max) {
+        n_bytes += name.len();
+        if n_bytes > reading.words_bytes_max || closed.is_some_and(|closed| first >= closed) {
+            break;
+        }
         kept.by_hash.entry(hash(name)).or_insert_with(|| {
             kept.names.push(name);
             kept.names.len() as u32 - 1
@@ -244,7 +252,7 @@ fn count_unknown(texts: &Texts) -> Result<u64> {
     for index in 0..texts.n_blocks() {
         let has_unknown = match &texts.blocks[index] {
             Stored::Memory(_) => true,
-            Stored::File(spilled) => !spilled.numbering.hashes.is_empty(),
+            Stored::File(spilled) => spilled.numbering.hashes.is_some(),
         };
         if has_unknown {
             let block = texts.block(index, &mut scratch)?;

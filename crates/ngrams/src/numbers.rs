@@ -18,7 +18,9 @@ pub(crate) struct Numbers {
     seed: Seed,
     /// Maximum number of names.
     max: usize,
-    /// Whether a name was refused because of `max`.
+    /// Maximum total length of names in bytes.
+    bytes_max: usize,
+    /// Whether a name was refused. All new names after it are refused too.
     is_over: bool,
 }
 
@@ -36,16 +38,16 @@ const TOGETHER: usize = 128;
 const SLOTS_MIN: usize = 1 << 10;
 
 impl Numbers {
-    /// An empty table of at most `max` names.
-    pub fn new(max: usize) -> Self {
+    /// An empty table of at most `max` names of `bytes_max` bytes in total.
+    pub fn new(max: usize, bytes_max: usize) -> Self {
         let max = max.min(u32::MAX as usize - 1);
         let slots = vec![Slot::default(); SLOTS_MIN];
-        Self { names: Names::default(), slots, seed: Seed::random(), max, is_over: false }
+        Self { names: Names::default(), slots, seed: Seed::random(), max, bytes_max, is_over: false }
     }
 
     /// A table of these names. Their numbers are their positions; of equal names only the first is found.
     pub fn of(names: &Names) -> Self {
-        let mut numbers = Self::new(names.len());
+        let mut numbers = Self::new(names.len(), usize::MAX);
         numbers.reserve(names.len());
         numbers.names = names.clone();
         for (number, name) in (0..).zip(names.iter()) {
@@ -57,9 +59,9 @@ impl Numbers {
         numbers
     }
 
-    /// A copy with another maximum.
-    pub fn with_max(&self, max: usize) -> Self {
-        Self { max: max.min(u32::MAX as usize - 1), ..self.clone() }
+    /// A copy that accepts all names.
+    pub fn without_limits(&self) -> Self {
+        Self { max: u32::MAX as usize - 1, bytes_max: usize::MAX, is_over: false, ..self.clone() }
     }
 
     pub fn names(&self) -> &Names {
@@ -163,7 +165,8 @@ impl Numbers {
             Ok(at) => return Some(at),
             Err(at) => at,
         };
-        if self.names.len() >= self.max {
+        let has_room = self.names.len() < self.max && self.names.n_bytes() + name.len() <= self.bytes_max;
+        if self.is_over || !has_room {
             self.is_over = true;
             return None;
         }
@@ -197,7 +200,7 @@ mod tests {
 
     #[test]
     fn names_are_numbered_in_order_of_first_appearance_and_counted() {
-        let mut numbers = Numbers::new(10);
+        let mut numbers = Numbers::new(10, usize::MAX);
         let text = b"good notwithstandingness good a notwithstandingnesses notwithstandingness";
         let mut spans = Vec::new();
         let mut from = 0;
@@ -215,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_full_table_refuses_new_names_and_still_counts_the_others() {
-        let mut numbers = Numbers::new(2000);
+        let mut numbers = Numbers::new(2000, usize::MAX);
         for round in 0..2 {
             for n in 0..3000u32 {
                 let number = numbers.count(format!("word{n}").as_bytes(), 1);
@@ -224,5 +227,12 @@ mod tests {
         }
         assert!(numbers.is_over());
         assert_eq!((numbers.names().len(), numbers.counts()), (2000, vec![2; 2000]));
+    }
+
+    #[test]
+    fn a_name_that_exceeds_the_bytes_closes_the_table() {
+        let mut numbers = Numbers::new(100, 10);
+        let counted = ["four", "five", "seven77", "a", "five"].map(|name| numbers.count(name.as_bytes(), 1));
+        assert_eq!(counted, [Some(0), Some(1), None, None, Some(1)]);
     }
 }

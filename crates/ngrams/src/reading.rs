@@ -20,7 +20,7 @@ use crate::words::{END, Words};
 /// Size of a chunk in bytes.
 const CHUNK_BYTES: u64 = 1 << 20;
 /// Maximum length of a line in bytes.
-pub const LINE_BYTES_MAX: usize = 1 << 28;
+pub const LINE_BYTES_MAX: usize = 1 << 24;
 
 /// Reads a regular file of fastText's format: a line is a text, and its words with the label prefix are its labels.
 ///
@@ -276,12 +276,13 @@ mod tests {
         #[test]
         fn any_split_between_threads_gives_the_same_texts(
             lines in "((__label__(a|b|cc)|a|b|notwithstandingness|notwithstandingnesses|é|</s>|__label__)( |\t|\r| \n|\n)){0,60}",
-            words_max in 1usize..8, count_min in 1u64..3,
+            words_max in 1usize..8, words_bytes_max in 0usize..40, count_min in 1u64..3,
         ) {
             let lines = lines.as_bytes();
-            for words_max in [words_max, 1 << 20] {
+            for (words_max, words_bytes_max) in [(words_max, 1000), (8, words_bytes_max), (1000, 1000)] {
                 for memory_bytes in [0, 1 << 30] {
-                    let reading = Reading { words_max, count_min, memory_bytes, ..Reading::default() };
+                    let limits = Reading { words_max, words_bytes_max, ..Reading::default() };
+                    let reading = Reading { count_min, memory_bytes, ..limits };
                     let alone = read(lines, 1, reading.clone(), 1 << 20);
                     for (threads, chunk_bytes) in [(1, 7), (2, 1), (3, 16), (4, 33)] {
                         let texts = read(lines, threads, reading.clone(), chunk_bytes);
@@ -289,6 +290,7 @@ mod tests {
                         prop_assert_eq!(seen(&alone), seen(&texts));
                     }
                     prop_assert!(alone.dictionary.n_words() <= words_max);
+                    prop_assert!(alone.dictionary.words().n_bytes() <= words_bytes_max);
                     if words_max > 8 && count_min == 1 {
                         prop_assert_eq!(seen(&alone).0, naive(lines));
                     }

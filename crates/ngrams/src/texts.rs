@@ -79,8 +79,8 @@ pub(crate) struct Spilled {
 pub(crate) struct Numbering {
     /// By number of the builder; [`UNKNOWN`] for a word that is not in the dictionary.
     pub words: Vec<u32>,
-    /// The hash of each word of the builder, if one of them is not in the dictionary.
-    pub hashes: Vec<u32>,
+    /// The hash of each word of the builder, if the texts have words that are not in the dictionary.
+    pub hashes: Option<Vec<u32>>,
     pub labels: Vec<u32>,
     /// Numbers by hash, if a table of words was full.
     pub by_hash: Arc<std::collections::HashMap<u32, u32>>,
@@ -263,17 +263,16 @@ impl Numbering {
     /// Converts the numbers of a block.
     pub fn apply(&self, block: &mut Block) {
         block.labels.iter_mut().for_each(|label| *label = self.labels[*label as usize]);
-        if self.hashes.is_empty() {
-            // All words are in the dictionary.
+        let Some(hashes) = &self.hashes else {
             block.tokens.iter_mut().for_each(|token| *token = self.words[*token as usize]);
             return;
-        }
+        };
         let old = std::mem::take(&mut block.tokens);
         let mut from = 0;
         for end in &mut block.ends {
             for token in Tokens(&old[from..*end as usize]) {
                 let (number, hash) = match token {
-                    Ok(word) => (self.words[word as usize], self.hashes[word as usize]),
+                    Ok(word) => (self.words[word as usize], hashes[word as usize]),
                     Err(hash) => (self.by_hash.get(&hash).copied().unwrap_or(UNKNOWN), hash),
                 };
                 block.tokens.push(number);

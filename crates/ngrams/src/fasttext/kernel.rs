@@ -6,7 +6,7 @@
 use super::shared::{LINE, Table, Vector};
 
 /// Number of rows that are loaded ahead.
-const AHEAD: usize = 24;
+const AHEAD: usize = 64;
 /// Maximum number of vectors per cache line.
 const VECTORS: usize = 4;
 
@@ -135,7 +135,10 @@ pub(crate) fn add_to_rows<V: Vector>(table: &Table, rows: &[u32], gradient: &[f3
         for (v, vector) in gradients.iter_mut().enumerate().take(n_vectors) {
             *vector = V::from_slice(&gradient[v * V::LANES..]);
         }
-        for &row in rows {
+        for (at, &row) in rows.iter().enumerate() {
+            if let Some(&ahead) = next.get(at + AHEAD) {
+                table.prefetch(ahead);
+            }
             let row = table.row(row, 0);
             for (v, &vector) in gradients.iter().enumerate().take(n_vectors) {
                 V::load(row, v * V::LANES).add(vector).store(row, v * V::LANES);

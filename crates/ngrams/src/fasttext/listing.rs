@@ -23,7 +23,7 @@ pub(crate) struct Listing {
 #[derive(Default)]
 pub(crate) struct List {
     rows: Vec<u32>,
-    ends: Vec<u32>,
+    ends: Vec<usize>,
 }
 
 impl List {
@@ -31,7 +31,7 @@ impl List {
     #[inline]
     pub fn of(&self, text: usize) -> &[u32] {
         let from = if text == 0 { 0 } else { self.ends[text - 1] };
-        &self.rows[from as usize..self.ends[text] as usize]
+        &self.rows[from..self.ends[text]]
     }
 }
 
@@ -64,10 +64,10 @@ impl Listing {
                     list.rows.truncate(from);
                     rows.of_tokens(&texts.dictionary, text.tokens, &mut scratch, &mut list.rows);
                     list.rows[from..].iter().for_each(|&row| met[row as usize / 64] |= 1 << (row % 64));
-                    list.ends.push(list.rows.len() as u32);
+                    list.ends.push(list.rows.len());
                 }
                 if is_kept {
-                    n_bytes.fetch_add(4 * (list.rows.len() + list.ends.len()), Relaxed);
+                    n_bytes.fetch_add(4 * list.rows.len() + 8 * list.ends.len(), Relaxed);
                     *lists[index].lock().expect("no panic") = list;
                 }
             }
