@@ -8,6 +8,7 @@ pub mod bin;
 mod error;
 mod fasttext;
 pub mod folder;
+mod linear;
 mod new_file;
 mod output;
 mod source;
@@ -33,12 +34,15 @@ const N_SUBWORDS_MAX: usize = 1 << 30;
 pub enum Stored<'a> {
     /// The mean of embeddings with a linear layer.
     FastText(&'a crate::fasttext::Model),
+    /// Weighted n-grams.
+    Linear(&'a crate::linear::Model),
 }
 
 /// Writes the folder of a model. An existing path is refused. On return, the folder is durable.
 pub fn write(folder: &Path, model: Stored<'_>) -> Result<()> {
     match model {
         Stored::FastText(model) => fasttext::write(folder, model),
+        Stored::Linear(model) => linear::write(folder, model),
     }
 }
 
@@ -47,6 +51,7 @@ pub fn read(folder: &Path) -> Result<Model> {
     let found = folder::Folder::open(folder)?;
     match found.kind {
         Kind::FastText => fasttext::read(found).map(|model| Model::FastText(Box::new(model))),
+        Kind::Linear => linear::read(&found).map(|model| Model::Linear(Box::new(model))),
     }
 }
 

@@ -48,6 +48,8 @@ const REMEDY: &str = "copy or train the model again";
 pub enum Kind {
     /// The mean of embeddings with a linear layer.
     FastText,
+    /// Weighted n-grams.
+    Linear,
 }
 
 /// The content of `config.json`.

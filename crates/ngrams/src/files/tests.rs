@@ -86,7 +86,7 @@ fn a_written_model_is_read_back() {
         }
         // The same model gives the same bytes.
         let again = folder.path().join("again");
-        let Model::FastText(found) = found;
+        let Model::FastText(found) = found else { panic!("another kind") };
         write(&again, Stored::FastText(&found)).unwrap();
         for name in FILES {
             assert!(fs::read(path.join(name)).unwrap() == fs::read(again.join(name)).unwrap(), "{name}");

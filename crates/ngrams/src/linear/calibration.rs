@@ -5,8 +5,11 @@
 //! each text its own contribution to the weights is removed, `a_i |x_i|^2`, so that the score is close to that of a text
 //! that was not seen. With an L1 penalty the scores of the training texts are used unchanged.
 
+use serde::{Deserialize, Serialize};
+
 /// A sigmoid of a score.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Sigmoid {
     /// Factor of the score.
     pub slope: f32,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::calibration::Sigmoid;
 use super::distinct::Distinct;
 use super::keys::{self, Ngram};
@@ -31,6 +33,8 @@ pub struct Stored {
     pub words: Words,
     /// The labels.
     pub labels: Names,
+    /// Number of texts of each label.
+    pub label_counts: Vec<u64>,
     /// What the classifiers answer.
     pub outputs: Outputs,
     /// The n-grams with weights.
@@ -50,7 +54,8 @@ pub struct Stored {
 }
 
 /// What the classifiers answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outputs {
     /// One classifier, of the first of two labels.
     Two,
@@ -62,9 +67,8 @@ pub enum Outputs {
 
 impl Stored {
     pub(super) fn dictionary(&self) -> Dictionary {
-        let counts = |names: &Names| vec![0; names.len()];
-        let (words, labels) = (&self.vocabulary, &self.labels);
-        Dictionary::new(words.clone(), counts(words), labels.clone(), counts(labels))
+        let counts = vec![0; self.vocabulary.len()];
+        Dictionary::new(self.vocabulary.clone(), counts, self.labels.clone(), self.label_counts.clone())
     }
 }
 
@@ -117,6 +121,7 @@ impl Model {
         let has_frequencies = stored.settings.is_normalized && stored.settings.weighting == Weighting::TfIdf;
         let is_whole = stored.settings.check().is_ok()
             && is_two
+            && stored.label_counts.len() == stored.labels.len()
             && is_table
             && Some(stored.weights.len()) == rows.n_rows().checked_mul(n)
             && stored.biases.len() == n
@@ -124,6 +129,12 @@ impl Model {
             && stored.frequencies.len() == if has_frequencies { rows.n_rows() } else { 0 }
             && stored.named.iter().all(|named| (named.label as usize) < stored.labels.len());
         is_whole.then(|| Self { dictionary: stored.dictionary(), stored, rows })
+    }
+
+    /// Alters the stored form without the table of rows.
+    #[cfg(test)]
+    pub(crate) fn change(&mut self, change: &dyn Fn(&mut Stored)) {
+        change(&mut self.stored);
     }
 
     /// The stored form.
@@ -136,7 +147,7 @@ impl Model {
         &self.stored.labels
     }
 
-    /// The labels, and the words of exact n-grams, without counts.
+    /// The labels, and the words of exact n-grams, which have no counts.
     pub fn dictionary(&self) -> &Dictionary {
         &self.dictionary
     }

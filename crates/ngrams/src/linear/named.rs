@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use serde::{Deserialize, Serialize};
+
 use super::keys::{self, Ngram};
 use super::matrix::Matrix;
 use super::model::{Outputs, Stored};
@@ -13,7 +15,8 @@ use crate::error::Result;
 use crate::texts::{Block, TextRef, Texts};
 
 /// An n-gram with its weight for a label.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Named {
     /// Number of the label.
     pub label: u32,

@@ -1,9 +1,12 @@
 //! Settings of a linear classifier.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 /// Settings of [`super::train`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// Maximum length of n-grams in words.
     pub ngrams: u32,
@@ -44,7 +47,8 @@ pub struct Settings {
 }
 
 /// How n-grams are numbered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Table {
     /// By a hash of this number of bits. N-grams of equal hash share a weight.
     Hashed {
@@ -56,7 +60,8 @@ pub enum Table {
 }
 
 /// Value of an n-gram in a text that contains it `n` times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Counting {
     /// 1
     Binary,
@@ -67,7 +72,8 @@ pub enum Counting {
 }
 
 /// Weights by which the values of n-grams are multiplied.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Weighting {
     /// Log-count ratio of Wang and Manning (2012): `ln((s + p) / sum(s + p)) - ln((s + q) / sum(s + q))`. `p` is the
     /// number of texts with the label that contain the n-gram, `q` the number of those without the label, `s` the
@@ -83,7 +89,8 @@ pub enum Weighting {
 }
 
 /// Loss of a text with margin `m`: the score, negated for a text without the label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// `ln(1 + exp(-m))`
     Logistic,
@@ -92,7 +99,8 @@ pub enum Loss {
 }
 
 /// Penalty of the weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Penalty {
     /// The sum of their absolute values. Most weights become zero.
     L1,

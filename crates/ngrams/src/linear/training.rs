@@ -70,6 +70,7 @@ pub fn train(
     let mut stored = Stored {
         settings: *settings,
         words,
+        label_counts: (0..labels.len() as u32).map(|label| texts.dictionary.label_count(label)).collect(),
         labels,
         outputs,
         rows: rows.keys(),
