@@ -284,10 +284,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
     fn judge_all(&mut self) -> Result<(), Error> {
         let counts = self.counts;
         let judged = judge(&counts, self.options.bad_lines_max, || self.cause());
-        let dropped = match self.options.format.class_ratings() {
-            Some(ratings) if judged.is_ok() => self.reviews.unrated_classes().described(ratings),
-            _ => None,
-        };
+        let unrated = self.reviews.unrated_classes();
+        let dropped = if judged.is_ok() { unrated.described(&self.options.format) } else { None };
         let notices = self.without_review.notices(&counts).into_iter().chain(invalid_utf8(&counts));
         for notice in notices.chain(dropped).chain([counts.to_string()]) {
             self.say(&notice)?;

@@ -33,9 +33,7 @@ pub fn likely(
     }
     let is_most = |n: u64| n > counts.filled_lines() / 2;
     if counts.bad_rating > 0
-        && let Some(ratings) = format.class_ratings()
-        && (!format.has_fields() || classes.are_classes())
-        && let Some(classes) = classes.described(ratings)
+        && let Some(classes) = classes.described(format)
     {
         return classes;
     }

@@ -1,9 +1,9 @@
-//! Counts the lines of polarity-csv and fastText whose class has no rating, and suggests `--class-ratings` for these
+//! Counts the lines whose class has no rating, and suggests `--class-ratings` for these
 //! classes.
 
 use std::collections::BTreeMap;
 
-use crate::format::ClassRatings;
+use crate::format::{ClassRatings, Format};
 use crate::review::Rating;
 
 /// Maximum number of distinct classes that are counted by name.
@@ -98,32 +98,33 @@ impl UnratedClasses {
     }
 
     /// Whether these values may be classes, and not texts or ids.
-    pub(crate) fn are_classes(&self) -> bool {
+    fn are_classes(&self) -> bool {
         self.lines.len() <= SHOWN && self.lines.keys().all(|class| class.chars().count() < NAME_CHARS_MAX)
     }
 
-    /// The classes with their numbers of lines, most frequent first, and the flag that gives them ratings; `None` without
-    /// any class.
-    pub fn described(&self, ratings: &ClassRatings) -> Option<String> {
+    /// The classes with their numbers of lines, most frequent first, and the flag that gives them ratings. `None` without
+    /// any class, and for values of a field or a column that are probably not classes.
+    pub fn described(&self, format: &Format) -> Option<String> {
+        let ratings = format.class_ratings()?;
         if self.lines.is_empty() {
             return None;
         }
         let mut classes: Vec<_> = self.lines.iter().collect();
         classes.sort_by_key(|&(class, n)| (std::cmp::Reverse(n), class));
-        // Texts and ids are not classes: the columns have another order.
+        // Texts and ids are not classes: the columns have another order, or the field is another one.
         if !self.are_classes() {
             // The values may be texts of reviews, which are not written to logs.
             let n: u64 = self.lines.values().sum::<u64>() + self.n_others;
-            return Some(format!(
-                "{n} lines start with a text or an id in place of a class; write the class first and the text last in \
-                 each line"
-            ));
+            let advice = "start with a text or an id in place of a class; write the class first and the text last in \
+                          each line";
+            return (!format.has_fields()).then(|| format!("{n} lines {advice}"));
         }
         let shown: Vec<_> = classes.iter().map(|(class, n)| format!("{class:?} {n}")).collect();
+        // In a field, numbers from 1 to 5 that are not listed are stars.
+        let suggested = if format.has_fields() { self.added_to(ratings) } else { self.suggested(ratings) };
         Some(format!(
-            "classes without a rating: {}; set their stars with --class-ratings={}",
-            shown.join(", "),
-            self.suggested(ratings)
+            "classes without a rating: {}; set their stars with --class-ratings={suggested}",
+            shown.join(", ")
         ))
     }
 
@@ -136,12 +137,14 @@ impl UnratedClasses {
             Some([0]) | Some([0, 1]) => "0=1,1=5".to_owned(),
             Some([0, ..]) if self.is_within(0, 4) => "0=1,1=2,2=3,3=4,4=5".to_owned(),
             Some(_) if self.is_within(1, 5) => "1=1,2=2,3=3,4=4,5=5".to_owned(),
-            _ => {
-                let unrated = self.lines.keys().map(|class| format!("{class}=STARS"));
-                let all: Vec<_> = std::iter::once(ratings.to_string()).chain(unrated).collect();
-                all.join(",")
-            }
+            _ => self.added_to(ratings),
         }
+    }
+
+    /// These ratings and a placeholder for each class.
+    fn added_to(&self, ratings: &ClassRatings) -> String {
+        let unrated = self.lines.keys().map(|class| format!("{class}=STARS"));
+        std::iter::once(ratings.to_string()).chain(unrated).collect::<Vec<_>>().join(",")
     }
 
     fn is_within(&self, least: i64, most: i64) -> bool {
@@ -152,6 +155,7 @@ impl UnratedClasses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::Fields;
 
     #[test]
     fn a_listed_class_has_its_rating_and_other_values_are_stars() {
@@ -184,9 +188,31 @@ mod tests {
         counted
     }
 
+    fn lines() -> Format {
+        Format::FastText { ratings: ClassRatings::default() }
+    }
+
+    #[test]
+    fn the_advice_for_a_field_is_not_that_for_lines_of_classes() {
+        let fields = Fields { classes: "good=5".parse().ok(), ..Fields::default() };
+        let format = Format::Json(fields);
+        for (classes, expected) in [
+            (&["0"][..], "\"0\" 1; set their stars with --class-ratings=good=5,0=STARS"),
+            (
+                &["-1", "meh"],
+                "\"-1\" 1, \"meh\" 1; set their stars with --class-ratings=good=5,-1=STARS,meh=STARS",
+            ),
+        ] {
+            let message = of(classes).described(&format).unwrap();
+            assert_eq!(message.strip_prefix("classes without a rating: "), Some(expected));
+        }
+        assert_eq!(of(&["A fine, long film about a house"]).described(&format), None);
+        assert_eq!(of(&["0"]).described(&Format::default()), None);
+    }
+
     #[test]
     fn classes_are_listed_with_counts_and_the_flag_that_rates_them() {
-        let ratings = ClassRatings::default();
+        let format = lines();
         for (classes, expected) in [
             (
                 &["3", "5", "3"][..],
@@ -199,9 +225,9 @@ mod tests {
                  1=1,2=5,good=STARS,neutral=STARS",
             ),
         ] {
-            assert_eq!(of(classes).described(&ratings).as_deref(), Some(expected));
+            assert_eq!(of(classes).described(&format).as_deref(), Some(expected));
         }
-        assert_eq!(of(&[]).described(&ratings), None);
+        assert_eq!(of(&[]).described(&format), None);
     }
 
     #[test]
@@ -210,7 +236,7 @@ mod tests {
         let mut all = of(&classes.iter().map(String::as_str).collect::<Vec<_>>());
         all.merge(&of(&["another"]));
         assert_eq!((all.lines.len(), all.n_others), (HELD, 1000 - HELD as u64 + 1));
-        let message = all.described(&ClassRatings::default()).unwrap();
+        let message = all.described(&lines()).unwrap();
         assert!(
             message.starts_with("1001 lines start with a text or an id in place of a class; "),
             "{message}"
@@ -223,7 +249,7 @@ mod tests {
         for found in
             [&["A fine, long film about a house"][..], &ids.iter().map(String::as_str).collect::<Vec<_>>()]
         {
-            let message = of(found).described(&ClassRatings::default()).unwrap();
+            let message = of(found).described(&lines()).unwrap();
             assert!(message.ends_with("; write the class first and the text last in each line"), "{message}");
             assert!(
                 !message.contains("STARS") && found.iter().all(|text| !message.contains(text)),
