@@ -62,6 +62,16 @@ pub enum Error {
         /// Its path.
         path: PathBuf,
     },
+    /// A file beside the dataset has the path of another output.
+    #[error("{flag} {}: found the path of {other}, expected a path of its own; choose another {flag}", path.display())]
+    SamePath {
+        /// The flag of the file.
+        flag: &'static str,
+        /// Its path.
+        path: PathBuf,
+        /// The other output.
+        other: &'static str,
+    },
     /// The folder of a file beside the dataset does not exist.
     #[error(transparent)]
     NoFolder(#[from] NoFolder),
@@ -108,7 +118,7 @@ impl Error {
             Self::Dataset(error) => error.exit(),
             Self::Making(error) => error.exit(),
             Self::Lines(_) | Self::TooManyVotes { .. } => Exit::BadInput,
-            Self::Occupied { .. } | Self::NoFolder(_) => Exit::Usage,
+            Self::Occupied { .. } | Self::SamePath { .. } | Self::NoFolder(_) => Exit::Usage,
             Self::Scratch { .. }
             | Self::ExtraFile { .. }
             | Self::ExtraFileDiffers { .. }

@@ -36,6 +36,20 @@ impl ExtraFile {
         Ok(file)
     }
 
+    /// Returns an error if this file has the path of one of these outputs, by whatever folder names.
+    pub fn check_alone<'a>(&self, others: impl IntoIterator<Item = (&'static str, &'a Path)>) -> Result<()> {
+        let own = resolved(&self.path);
+        match others.into_iter().find(|(_, other)| resolved(other) == own) {
+            Some((other, _)) => Err(Error::SamePath { flag: self.flag, path: self.path.clone(), other }),
+            None => Ok(()),
+        }
+    }
+
+    /// The flag that names the file.
+    pub fn flag(&self) -> &'static str {
+        self.flag
+    }
+
     /// The path.
     pub fn path(&self) -> &Path {
         &self.path
@@ -82,12 +96,39 @@ impl ExtraFile {
     }
 }
 
+/// The path without links and dots in its folder, as far as the folder exists.
+fn resolved(path: &Path) -> PathBuf {
+    let folder = folder_of(path);
+    let folder = folder.canonicalize().unwrap_or_else(|_| match folder.file_name() {
+        Some(_) => resolved(folder),
+        None => folder.to_owned(),
+    });
+    path.file_name().map_or_else(|| path.to_owned(), |name| folder.join(name))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::io::Write;
 
     use super::*;
+
+    #[test]
+    fn the_path_of_another_output_is_refused_by_whatever_name() {
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
+        let file = ExtraFile::ready("--extra", folder.path().join("new/extra")).unwrap();
+        let check = |name: &str| file.check_alone([("the dataset", folder.path().join(name).as_path())]);
+        let error = check("link/./new/extra").unwrap_err();
+        let expected = format!(
+            "--extra {}: found the path of the dataset, expected a path of its own; choose another --extra",
+            folder.path().join("new/extra").display()
+        );
+        assert_eq!(error.to_string(), expected);
+        for other in ["extra", "new/extra.h5", "link/new/other"] {
+            check(other).unwrap();
+        }
+    }
 
     #[test]
     fn an_existing_file_is_refused_before_and_after_the_work() {

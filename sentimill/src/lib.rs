@@ -82,6 +82,17 @@ impl Options {
         self.threads.min(NonZeroUsize::new(most).unwrap_or(NonZeroUsize::MIN))
     }
 
+    /// Returns an error if two outputs have the same path, before any input is read.
+    pub fn check_paths(&self, making: &Making<'_>) -> Result<()> {
+        let dataset = making.files();
+        let mut others: Vec<_> = dataset.iter().map(|(name, path)| (*name, path.as_path())).collect();
+        for file in self.rejects.iter().chain(&self.origins) {
+            file.check_alone(others.iter().copied())?;
+            others.push((file.flag(), file.path()));
+        }
+        Ok(())
+    }
+
     /// Memory for tables that are read or written.
     pub fn tables_bytes(&self) -> usize {
         self.memory_bytes / TABLES_PART

@@ -102,6 +102,7 @@ fn milled(arguments: Arguments) -> Result<(), (Exit, String)> {
         Reading::start(sources, &options)
     };
     let making = Making::ready(&options.dataset, &options.settings).map_err(refused)?;
+    options.check_paths(&making).map_err(failed)?;
     let reading = reading().map_err(|error| failed(error.into()))?;
     let interrupt = interrupt().map_err(|error| (Exit::Io, format!("cannot handle signals: {error}")))?;
     let progress = if is_quiet { ProgressBars::to_nobody() } else { ProgressBars::to_stderr("sentimill") };

@@ -136,6 +136,18 @@ impl fmt::Display for TextsName {
     }
 }
 
+impl Kind {
+    /// What a message calls the file.
+    pub(crate) fn described(self) -> &'static str {
+        match self {
+            Self::Padded => "the padded copy of --padded",
+            Self::Ids => "the table of --parquet",
+            Self::Texts => "the table of --texts",
+            Self::Croissant => "the description of the tables",
+        }
+    }
+}
+
 /// Refuses two files of one name.
 pub(crate) fn check_names(requested: &[Beside], dataset: &str) -> Result<()> {
     let Some(texts) = requested.iter().find(|file| file.kind == Kind::Texts) else { return Ok(()) };

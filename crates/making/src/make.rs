@@ -99,6 +99,20 @@ impl<'a> Making<'a> {
         Ok(making)
     }
 
+    /// The files that will be written to folders, and what a message calls each; none if the output is in S3.
+    pub fn files(&self) -> Vec<(&'static str, PathBuf)> {
+        if self.bucket.is_some() {
+            return Vec::new();
+        }
+        let dataset = [
+            ("the dataset of --out", self.places.dataset.clone()),
+            ("the manifest of the dataset", self.places.manifest.clone()),
+        ];
+        let beside =
+            self.requested.iter().map(|file| (file.kind.described(), self.places.beside(&file.name)));
+        dataset.into_iter().chain(beside).collect()
+    }
+
     /// The dataset whose texts are excluded.
     pub fn without(&self) -> Option<&DatasetReader> {
         self.without.as_ref()

@@ -43,6 +43,35 @@ fn another_file_is_refused_before_any_work_and_kept() {
 }
 
 #[test]
+fn two_outputs_with_one_path_are_refused_before_any_work() {
+    let room = Room::new();
+    room.write("reviews.json", "nonsense\n".repeat(2_000));
+    for (arguments, refused) in [
+        (&["--rejects", "x", "--origins", "./x"][..], "--origins ./x: found the path of --rejects"),
+        (
+            &["--origins", "out/reviews.h5"],
+            "--origins out/reviews.h5: found the path of the dataset of --out",
+        ),
+        (
+            &["--texts", "t.parquet", "--origins", "out/t.parquet"],
+            "--origins out/t.parquet: found the path of the table of --texts",
+        ),
+        (
+            &["--parquet", "--rejects", "out/reviews.croissant.json"],
+            "--rejects out/reviews.croissant.json: found the path of the description of the tables",
+        ),
+        (
+            &["--rejects", "out/reviews.manifest.json"],
+            "--rejects out/reviews.manifest.json: found the path of the manifest of the dataset",
+        ),
+    ] {
+        let flag = refused.split(' ').next().unwrap();
+        let message = format!("{refused}, expected a path of its own; choose another {flag}");
+        refuses(&room, (arguments, &["reviews.json"]), 64, &message);
+    }
+}
+
+#[test]
 fn a_url_is_refused_as_output() {
     let room = room();
     let before = snapshot(&room.path(""));
