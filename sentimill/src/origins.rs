@@ -1,4 +1,4 @@
-//! Collects the origin of each review, its file and line, and writes them as a table: by hash, then in the order of
+//! Collects the origin of each review, its file and line (or record, element, row), and writes them as a table: by hash, then in the order of
 //! the input. The file does not depend on the number of threads.
 //!
 //! Threads read pieces of files, so the number of lines before a piece is unknown until all pieces have been read.
@@ -10,8 +10,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::num::NonZeroUsize;
 
 use corpus::format::Format;
-use reading::{InputEntry, InputPlace, Reading};
-use tables::origins::schema;
+use reading::{EntryUnit, InputEntry, InputPlace, Reading};
+use tables::origins::{ELEMENTS, ROWS, list, schema};
 use tables::{Rows, Schema, TableWriter, Value, verify};
 use tempfile::TempPath;
 
@@ -247,11 +247,19 @@ impl Table {
         let file = writing.file.clone();
         let path = file.temporary_path()?;
         let schema = schema();
-        let metadata = writing.format.of_texts();
+        let sources = writing.reading.sources();
+        let mut metadata = writing.format.of_texts();
+        for (key, unit) in [(ELEMENTS, EntryUnit::Element), (ROWS, EntryUnit::Row)] {
+            let of_unit = sources.iter().enumerate().filter(|(at, _)| writing.reading.unit(*at) == unit);
+            let names: Vec<_> = of_unit.map(|(_, source)| source.name.as_str()).collect();
+            if !names.is_empty() {
+                metadata.push((key, list(names.into_iter())));
+            }
+        }
         let metadata: Vec<_> = metadata.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let writer = TableWriter::create(&path, &schema, &metadata, writing.threads);
         let writer = writer.map_err(|error| failed(&file, error))?;
-        let names = writing.reading.sources().iter().map(|source| source.name.clone()).collect();
+        let names = sources.iter().map(|source| source.name.clone()).collect();
         Ok(Self { rows: Rows::of(&schema), path, schema, writer, names, lines_before, file })
     }
 

@@ -178,6 +178,25 @@ fn sentimill_stays_within_its_memory_limit() {
 }
 
 #[test]
+fn origins_are_written_within_the_memory_limit_by_any_number_of_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    // With a long name, a row group is as large as it may be.
+    let lines = folder.path().join("x".repeat(200));
+    let mut output = BufWriter::new(File::create(&lines).unwrap());
+    (0..900_000)
+        .for_each(|number| output.write_all(json_line(&format!("fits {number}"), 5).as_bytes()).unwrap());
+    output.flush().unwrap();
+    drop(output);
+    let memory_mib = 64;
+    let mut sentimill = program("sentimill");
+    sentimill.arg("--input").arg(&lines).arg("--out").arg(folder.path().join("reviews.h5"));
+    sentimill.arg("--origins").arg(folder.path().join("origins.parquet"));
+    sentimill.args(["--threads", "8", "--memory", &format!("{memory_mib}MiB")]);
+    let name = "sentimill --origins --threads 8";
+    stream(name, &sentimill, memory_mib + SENTIMILL_MIB + TEXTS_MIB, &lines, &folder.path().join("card"));
+}
+
+#[test]
 fn a_line_that_inflates_to_more_than_memory_is_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let [bomb, mapped] = ["bomb.json.gz", "mapped"].map(|name| folder.path().join(name));

@@ -1,17 +1,20 @@
 //! Finds the original reviews of the most wrong rows: the tables of `sentimill --origins` name their files and lines,
-//! and the texts are read there.
+//! records, elements or rows. The texts are read there, except those of rows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use corpus::clean::Cleaner;
+use corpus::csv::{Columns, Header, RecordReader};
 use corpus::digest::text_hash;
 use corpus::format::Format;
-use corpus::lines::{LINE_BYTES_MAX, LineContent, LineReader};
+use corpus::json_array::{ArrayError, ElementReader};
+use corpus::lines::{LINE_BYTES_MAX, LineContent, LineReader, is_blank};
 use corpus::review::ReviewParser;
-use report::{ReviewOrigin, RowOrigins, Run};
-use tables::origins::{FILE, HASH, LINE, schema};
+use report::{OriginUnit, ReviewOrigin, RowOrigins, Run};
+use tables::origins::{ELEMENTS, FILE, HASH, LINE, ROWS, names, schema};
 use tables::{Rows, TableReader};
 
 use crate::error::{Error, Result};
@@ -36,8 +39,12 @@ pub fn find(origins: &[PathBuf], runs: &mut [Run]) -> Result<(usize, usize)> {
         let read = |error: tables::Error| unreadable(path, error);
         let table = TableReader::open(path, schema()).map_err(read)?;
         let mut of_table: HashMap<u64, RowOrigins> = HashMap::new();
-        table.each_group_with(HASH, &wanted, |rows| add(rows, &wanted, &mut of_table)).map_err(read)?;
-        if let Some(format) = Format::with_texts(|name| table.metadata(name)) {
+        let format = Format::with_texts(|name| table.metadata(name));
+        let units = Units::of(&table, format.as_ref());
+        table
+            .each_group_with(HASH, &wanted, |rows| add(rows, &wanted, &units, &mut of_table))
+            .map_err(read)?;
+        if let Some(format) = format {
             read_texts(&mut of_table, &format);
         }
         for (hash, of_row) in of_table {
@@ -72,8 +79,34 @@ fn unreadable(path: &Path, error: tables::Error) -> Error {
     }
 }
 
+/// What the numbers of a table count in each file.
+struct Units {
+    elements: HashSet<String>,
+    rows: HashSet<String>,
+    others: OriginUnit,
+}
+
+impl Units {
+    fn of(table: &TableReader, format: Option<&Format>) -> Self {
+        let files = |key| table.metadata(key).map_or_else(HashSet::new, |list| names(list).collect());
+        let others = match format {
+            Some(Format::Delimited { .. }) => OriginUnit::Record,
+            _ => OriginUnit::Line,
+        };
+        Self { elements: files(ELEMENTS), rows: files(ROWS), others }
+    }
+
+    fn unit(&self, file: &str) -> OriginUnit {
+        match file {
+            _ if self.rows.contains(file) => OriginUnit::Row,
+            _ if self.elements.contains(file) => OriginUnit::Element,
+            _ => self.others,
+        }
+    }
+}
+
 /// Adds the reviews of the wanted rows.
-fn add(rows: &Rows, wanted: &[u64], found: &mut HashMap<u64, RowOrigins>) {
+fn add(rows: &Rows, wanted: &[u64], units: &Units, found: &mut HashMap<u64, RowOrigins>) {
     for row in 0..rows.n_rows() {
         let hash = rows.number(HASH, row);
         if wanted.binary_search(&hash).is_err() {
@@ -83,46 +116,59 @@ fn add(rows: &Rows, wanted: &[u64], found: &mut HashMap<u64, RowOrigins>) {
         of_row.n_reviews += 1;
         if of_row.first.len() < SHOWN_MAX {
             let file = String::from_utf8_lossy(rows.text(FILE, row)).into_owned();
-            of_row.first.push(ReviewOrigin { file, line: rows.number(LINE, row), text: None });
+            let unit = units.unit(&file);
+            of_row.first.push(ReviewOrigin { file, number: rows.number(LINE, row), unit, text: None });
         }
     }
 }
 
-/// Reads the texts of all reviews, each file once, up to its last wanted line.
+/// The wanted entries of a file: by number, the hash of each review and its position among those of its row.
+type WantedEntries = BTreeMap<u64, Vec<(u64, usize)>>;
+
+/// Reads the texts of all reviews, each file once, up to its last wanted entry.
 fn read_texts(found: &mut HashMap<u64, RowOrigins>, format: &Format) {
-    let mut by_file: BTreeMap<String, BTreeMap<u64, Vec<(u64, usize)>>> = BTreeMap::new();
+    let mut by_file: BTreeMap<String, (OriginUnit, WantedEntries)> = BTreeMap::new();
     for (&hash, of_row) in &*found {
-        for (number, ReviewOrigin { file, line, .. }) in of_row.first.iter().enumerate() {
-            by_file.entry(file.clone()).or_default().entry(*line).or_default().push((hash, number));
+        for (at, ReviewOrigin { file, number, unit, .. }) in of_row.first.iter().enumerate() {
+            let (_, wanted) = by_file.entry(file.clone()).or_insert_with(|| (*unit, BTreeMap::new()));
+            wanted.entry(*number).or_default().push((hash, at));
         }
     }
-    for (file, lines) in by_file {
+    for (file, (unit, wanted)) in by_file {
         // A pipe or a device would block, or never end.
         if fs::metadata(&file).is_ok_and(|metadata| metadata.is_file()) {
             // What cannot be read stays without a text, which the page states.
-            let _ = read_file(Path::new(&file), &lines, format, found);
+            let _ = read_file(Path::new(&file), unit, &wanted, format, found);
         }
     }
 }
 
 fn read_file(
     path: &Path,
-    wanted: &BTreeMap<u64, Vec<(u64, usize)>>,
+    unit: OriginUnit,
+    wanted: &WantedEntries,
     format: &Format,
     found: &mut HashMap<u64, RowOrigins>,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
+    if unit == OriginUnit::Row {
+        return Ok(());
+    }
     let (mut parser, mut cleaner, mut cleaned) =
         (ReviewParser::new(format.clone()), Cleaner::default(), Vec::new());
-    let mut lines = LineReader::new(input::open(path)?, LINE_BYTES_MAX);
+    let Some(mut entries) = Entries::of(input::open(path)?, unit, format)? else { return Ok(()) };
     let last = wanted.keys().next_back().copied().unwrap_or_default();
     for number in 1..=last {
-        let Some(line) = lines.next_line()? else { break };
-        let (Some(of_line), LineContent::Bytes(line)) = (wanted.get(&number), line.content) else { continue };
-        let Ok(text) = parser.parse_text(line) else { continue };
+        let Some((entry, columns)) = entries.next()? else { break };
+        let (Some(of_entry), LineContent::Bytes(entry)) = (wanted.get(&number), entry) else { continue };
+        let text = match columns {
+            None => parser.parse_text(entry),
+            Some(columns) => parser.parse_record_text(entry, columns),
+        };
+        let Ok(text) = text else { continue };
         cleaned.clear();
         cleaner.clean(text, &mut cleaned);
         let hash = text_hash(&cleaned);
-        for &(_, review) in of_line.iter().filter(|(wanted, _)| *wanted == hash) {
+        for &(_, review) in of_entry.iter().filter(|(wanted, _)| *wanted == hash) {
             // Otherwise the file has changed.
             if let Some(of_row) = found.get_mut(&hash) {
                 of_row.first[review].text = Some(shortened(text));
@@ -130,6 +176,58 @@ fn read_file(
         }
     }
     Ok(())
+}
+
+/// The entries of a file, as `sentimill` counts them.
+enum Entries<R> {
+    Lines(LineReader<R>),
+    Elements(ElementReader<R>),
+    Records(RecordReader<R>, Columns),
+}
+
+impl<R: Read> Entries<R> {
+    /// `None` if the file has no such entries.
+    fn of(content: R, unit: OriginUnit, format: &Format) -> io::Result<Option<Self>> {
+        Ok(match (unit, format) {
+            (OriginUnit::Line, _) => Some(Self::Lines(LineReader::new(content, LINE_BYTES_MAX))),
+            (OriginUnit::Element, _) => Some(Self::Elements(ElementReader::new(content, LINE_BYTES_MAX))),
+            (OriginUnit::Record, Format::Delimited { delimiter, fields }) => {
+                let mut records = RecordReader::new(content, delimiter.byte(), LINE_BYTES_MAX);
+                let header = loop {
+                    match records.next_record()?.map(|record| record.content) {
+                        Some(LineContent::Bytes(record)) if is_blank(record) => {}
+                        Some(LineContent::Bytes(record)) => break Header::parse(record, *delimiter),
+                        _ => break None,
+                    }
+                };
+                let Some(header) = header else { return Ok(None) };
+                let text = fields.text.iter().map(|path| header.position(&path.literal())).collect();
+                let text: Option<Vec<_>> = text;
+                // The table does not name the column of the rating, which is not needed here.
+                text.map(|text| {
+                    let rating = text.first().copied().unwrap_or_default();
+                    Self::Records(records, header.columns(text, rating))
+                })
+            }
+            _ => None,
+        })
+    }
+
+    /// The next entry, and the columns of a record.
+    fn next(&mut self) -> io::Result<Option<(LineContent<'_>, Option<&Columns>)>> {
+        let (entry, columns) = match self {
+            Self::Lines(lines) => (lines.next_line()?, None),
+            Self::Elements(elements) => {
+                let entry = elements.next_element().map_err(|error| match error {
+                    ArrayError::Read(error) => error,
+                    error => io::Error::other(error.to_string()),
+                });
+                (entry?, None)
+            }
+            Self::Records(records, columns) => (records.next_record()?, Some(&*columns)),
+        };
+        Ok(entry.map(|entry| (entry.content, columns)))
+    }
 }
 
 fn shortened(text: &str) -> String {
@@ -169,11 +267,14 @@ mod tests {
 
         let reader = TableReader::open(&table, schema()).unwrap();
         let mut found = HashMap::new();
-        reader.each_group_with(HASH, &[hash], |rows| add(rows, &[hash], &mut found)).unwrap();
-        read_texts(&mut found, &Format::with_texts(|name| reader.metadata(name)).unwrap());
-        let origin = |file: &str, line, text: Option<&str>| ReviewOrigin {
+        let format = Format::with_texts(|name| reader.metadata(name)).unwrap();
+        let units = Units::of(&reader, Some(&format));
+        reader.each_group_with(HASH, &[hash], |rows| add(rows, &[hash], &units, &mut found)).unwrap();
+        read_texts(&mut found, &format);
+        let origin = |file: &str, number, text: Option<&str>| ReviewOrigin {
             file: file.to_owned(),
-            line,
+            number,
+            unit: OriginUnit::Line,
             text: text.map(str::to_owned),
         };
         let expected = RowOrigins {
@@ -191,5 +292,57 @@ mod tests {
         found.get_mut(&hash).unwrap().first[0].text = None;
         read_texts(&mut found, &Format::default());
         assert_eq!(found[&hash].first[0].text, None);
+    }
+
+    #[test]
+    fn records_and_elements_are_read_by_their_numbers_and_rows_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, content: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, content).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let csv = write("a.csv", "\ntext,stars\n\"fine,\nthanks\",5\n\n\"So \"\"good\"\"\",4\n");
+        let array = write("a.json", "[{\"text\": \"fine\"},\n 7, {\"text\": \"So good\"}]");
+        let rows = write("a.parquet", "PAR1");
+        let lines = write("b.json", "{\"text\": \"so good?\"}\n");
+        let hash = text_hash(b"so good");
+        let cases: [(&[(&str, &str)], &[(&str, u64, OriginUnit, Option<&str>)]); 2] = [
+            (
+                &[("format", "csv"), ("text-field", "text")],
+                &[(&csv, 3, OriginUnit::Record, Some("So \"good\"")), (&csv, 2, OriginUnit::Record, None)],
+            ),
+            (
+                &[("format", "json"), ("text-field", "text"), (ELEMENTS, &array), (ROWS, &rows)],
+                &[
+                    (&array, 3, OriginUnit::Element, Some("So good")),
+                    (&rows, 1, OriginUnit::Row, None),
+                    (&lines, 1, OriginUnit::Line, Some("so good?")),
+                ],
+            ),
+        ];
+        for (metadata, expected) in cases {
+            let table = folder.path().join(format!("{}.origins", metadata[0].1));
+            let mut writer = TableWriter::create(&table, &schema(), metadata, NonZeroUsize::MIN).unwrap();
+            let mut rows = Rows::of(&schema());
+            for (file, number, ..) in expected {
+                rows.push(&[Value::Number(hash), Value::Text(file.as_bytes()), Value::Number(*number)]);
+            }
+            writer.write(rows).unwrap();
+            writer.finish().unwrap();
+            let reader = TableReader::open(&table, schema()).unwrap();
+            let format = Format::with_texts(|name| reader.metadata(name)).unwrap();
+            let units = Units::of(&reader, Some(&format));
+            let mut found = HashMap::new();
+            reader.each_group_with(HASH, &[hash], |rows| add(rows, &[hash], &units, &mut found)).unwrap();
+            read_texts(&mut found, &format);
+            let origin = |&(file, number, unit, text): &(&str, u64, OriginUnit, Option<&str>)| ReviewOrigin {
+                file: file.to_owned(),
+                number,
+                unit,
+                text: text.map(str::to_owned),
+            };
+            assert_eq!(found[&hash].first, expected.iter().map(origin).collect::<Vec<_>>());
+        }
     }
 }

@@ -162,11 +162,16 @@ impl ReviewParser {
 
     /// Parses one record of CSV, passed without its line end, by the columns of its file.
     pub fn parse_record<'a>(&'a mut self, record: &'a [u8], columns: &Columns) -> Result<Review<'a>, Reject> {
-        let record = self.decoder.text(record);
-        match &mut self.parser {
-            Parser::Csv(parser) => parser.parse(record, columns)?.review(),
-            _ => Err(Reject::BadLine),
-        }
+        self.record(record, columns)?.review()
+    }
+
+    /// Parses only the text of a record of CSV, passed without its line end, by the columns of its file.
+    pub fn parse_record_text<'a>(
+        &'a mut self,
+        record: &'a [u8],
+        columns: &Columns,
+    ) -> Result<&'a str, Reject> {
+        Ok(self.record(record, columns)?.text)
     }
 
     /// Returns a review from the columns of a table instead of a line.
@@ -201,6 +206,14 @@ impl ReviewParser {
             Parser::Csv(parser) => parser.ratings.unrated.clone(),
             Parser::PolarityCsv(parser) => parser.unrated.clone(),
             Parser::FastText(parser) => parser.unrated.clone(),
+        }
+    }
+
+    fn record<'a>(&'a mut self, record: &'a [u8], columns: &Columns) -> Result<Entry<'a>, Reject> {
+        let record = self.decoder.text(record);
+        match &mut self.parser {
+            Parser::Csv(parser) => parser.parse(record, columns),
+            _ => Err(Reject::BadLine),
         }
     }
 

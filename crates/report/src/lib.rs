@@ -13,6 +13,6 @@ mod run;
 mod sections;
 
 pub use self::numbers::whole;
-pub use self::origins::{Origins, ReviewOrigin, RowOrigins};
+pub use self::origins::{OriginUnit, Origins, ReviewOrigin, RowOrigins};
 pub use self::page::{BEGIN as PAGE_BEGIN, page};
 pub use self::run::Run;

@@ -19,8 +19,36 @@ pub struct RowOrigins {
 pub struct ReviewOrigin {
     /// The name of the file, as it was passed to `sentimill`.
     pub file: String,
-    /// The number of the line or row, from 1.
-    pub line: u64,
+    /// The number of the line, record, element or row, from 1.
+    pub number: u64,
+    /// What the number counts.
+    pub unit: OriginUnit,
     /// The text before cleaning.
     pub text: Option<String>,
+}
+
+/// What the number of a review counts in its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginUnit {
+    /// Lines.
+    Line,
+    /// Records of CSV or TSV behind the header.
+    Record,
+    /// Elements of a JSON array.
+    Element,
+    /// Rows of a Parquet or Arrow file.
+    Row,
+}
+
+impl OriginUnit {
+    /// The place with this number in a file: `reviews.json:12` or `record 12 of reviews.csv`.
+    pub(crate) fn place(self, number: u64, file: &str) -> String {
+        let name = match self {
+            Self::Line => return format!("{file}:{number}"),
+            Self::Record => "record",
+            Self::Element => "element",
+            Self::Row => "row",
+        };
+        format!("{name} {number} of {file}")
+    }
 }

@@ -148,6 +148,40 @@ pq.write_table(pa.Table.from_pylist(rows), sys.argv[1], row_group_size=700)
 }
 
 #[test]
+fn the_table_names_the_files_whose_numbers_are_not_those_of_lines() {
+    let room = Room::new();
+    let to_parquet = r#"
+import sys, pyarrow as pa, pyarrow.parquet as pq
+pq.write_table(pa.table({"reviewText": ["row"], "overall": [5]}), sys.argv[1])
+"#;
+    let Some(_) = by_python(to_parquet, &[&room.path("a.parquet")], b"") else { return };
+    room.write("b\\.json", format!("[{},{}]", json_line("one", 5), json_line("two", 5)));
+    room.write("c.json.gz", gzip(format!("[{}]", json_line("three", 5)).as_bytes()));
+    room.write("d.json", "\n".to_owned() + &json_line("four", 5));
+    let inputs = ["a.parquet", "b\\.json", "c.json.gz", "d.json"];
+    run(&mut room.sentimill(MANNERS[0], &WITH_ORIGINS, &inputs), b"").succeeded();
+    let origins = read(&room.path("out/origins.parquet")).unwrap();
+    let mut numbers: Vec<_> = origins.into_iter().map(|(_, file, number)| (file, number)).collect();
+    numbers.sort();
+    let expected = [("a.parquet", 1), ("b\\.json", 1), ("b\\.json", 2), ("c.json.gz", 1), ("d.json", 2)];
+    assert_eq!(numbers, expected.map(|(file, number)| (file.to_owned(), number)));
+    let show = r#"
+import sys, pyarrow.parquet as pq
+metadata = pq.read_metadata(sys.argv[1]).metadata
+assert metadata[b"elements"].decode().split("\n") == ["b\\\\.json", "c.json.gz"], metadata
+assert metadata[b"rows"] == b"a.parquet", metadata
+"#;
+    by_python(show, &[&room.path("out/origins.parquet")], b"");
+
+    room.write("e.csv", "reviewText,overall\nfive,5\n");
+    fs::remove_dir_all(room.path("out")).unwrap();
+    let settings = Settings { lines: &["--format", "csv"], ..WITH_ORIGINS };
+    run(&mut room.sentimill(MANNERS[0], &settings, &["e.csv"]), b"").succeeded();
+    let origins = read(&room.path("out/origins.parquet")).unwrap();
+    assert_eq!(origins[0].2, 1, "the header is not counted");
+}
+
+#[test]
 fn no_table_is_left_if_no_dataset_is_made() {
     let room = Room::new();
     room.write("bad.json", "x\n".repeat(30) + &json_line("ok", 5));

@@ -4,7 +4,7 @@ use super::section;
 use crate::chart::color;
 use crate::html::Html;
 use crate::numbers::{counted, percent, whole};
-use crate::origins::{ReviewOrigin, RowOrigins};
+use crate::origins::{OriginUnit, ReviewOrigin, RowOrigins};
 use crate::page::run_name;
 use crate::run::Run;
 use runs::training::{EvaluationRecord, WrongRow};
@@ -89,12 +89,16 @@ fn wrong_row(run: &Run, record: &EvaluationRecord, row: &WrongRow, html: &mut Ht
 
 /// The places of the first reviews of a row, with their texts before cleaning.
 fn of_reviews(origins: &RowOrigins, html: &mut Html) {
-    for ReviewOrigin { file, line, text } in &origins.first {
+    for ReviewOrigin { file, number, unit, text } in &origins.first {
         html.class("p", "origin", |html| {
-            html.leaf("span", &[("class", "place")], &format!("{file}:{line}"));
+            html.leaf("span", &[("class", "place")], &unit.place(*number, file));
+            let missing = match unit {
+                OriginUnit::Row => "texts of Parquet and Arrow files are not shown",
+                _ => "not readable there now",
+            };
             match text {
                 Some(text) => html.leaf("q", &[], text),
-                None => html.leaf("span", &[("class", "quiet")], "not readable there now"),
+                None => html.leaf("span", &[("class", "quiet")], missing),
             }
         });
     }
