@@ -175,6 +175,14 @@ pub enum Error {
     /// PyTorch failed.
     #[error("PyTorch: {}", first_line(.0))]
     Torch(#[from] tch::TchError),
+    /// The executable with libtorch could not be started.
+    #[error("{}: cannot be started, expected the executable that is installed with trainer; copy it into the same folder", path.display())]
+    NoTorch {
+        /// The executable.
+        path: PathBuf,
+        /// The error of the operating system.
+        source: io::Error,
+    },
     /// An internal invariant is violated; this is a defect.
     #[error("{promise}: this is a defect of sentimill, please report it")]
     Internal {
@@ -198,7 +206,7 @@ impl Error {
             Self::Store(error) => error.exit(),
             Self::Fetched { found, .. } => found.exit(),
             Self::Predict(error) => error.exit(),
-            Self::Weights { .. } | Self::Unexpected { .. } => Exit::MissingInput,
+            Self::Weights { .. } | Self::Unexpected { .. } | Self::NoTorch { .. } => Exit::MissingInput,
             Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,
             Self::Vectors { .. } | Self::NoVectors { .. } => Exit::BadInput,
             Self::Elsewhere { .. } | Self::Interrupted { .. } => Exit::TryAgain,

@@ -5,7 +5,7 @@
 //! threads ([`compute`]), batches on the device ([`inputs`]), the datasets of the splits ([`splits`]) and
 //! their soft labels ([`soft_targets`]), models ([`families`]), gradients ([`gradients`]),
 //! optimizers ([`optim`]), and the training loop ([`train`]). All of them are functions of their arguments, so ranks
-//! ([`ranks`]) with the same arguments compute the same results. [`times`] measures how a rank spends its time. Inputs
+//! ([`ranks`]) with the same arguments compute the same results. [`start`] has what both executables do first. [`times`] measures how a rank spends its time. Inputs
 //! in S3 are read by `places`, and `remote` keeps a training folder in S3.
 //!
 //! Other crates have the rest: rows and batches are in [`mod@batches`]; recipes, saved models, checkpoints and
@@ -33,6 +33,7 @@ pub mod predict;
 pub mod ranks;
 pub mod soft_targets;
 pub mod splits;
+pub mod start;
 pub mod step;
 pub mod times;
 pub mod train;
