@@ -6,12 +6,14 @@ mod device;
 mod evaluate;
 mod explain;
 mod export;
+mod family;
 mod fit;
 mod folds;
 mod init;
 mod launch;
 mod lines;
 mod model;
+mod ngrams;
 mod out;
 mod outcome;
 mod predict;
@@ -24,23 +26,49 @@ mod soft_labels;
 mod summary;
 mod training;
 
-use crate::arguments::Command;
+use std::path::{Path, PathBuf};
+
+use crate::arguments::{Command, Evaluate, Explain, Export, Predict};
 use crate::error::{Error, Result};
 
 pub use launch::launch;
 
-/// Runs a command that needs no tensors. `None` if the command needs them.
+/// Runs a command that needs no tensors, such as each command of an n-gram model. `None` if the command needs them.
 pub fn without_torch(command: &Command) -> Option<Result<()>> {
     match command {
+        Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments)),
         Command::Report(arguments) => Some(report::report(arguments)),
-        Command::Fit(_)
-        | Command::Pretrain(_)
-        | Command::Evaluate(_)
-        | Command::Predict(_)
-        | Command::Explain(_)
-        | Command::Export(_)
-        | Command::Launch(_) => None,
+        Command::Evaluate(arguments) => {
+            let Evaluate { model, storage, given, .. } = arguments;
+            of_ngrams(family::ngrams(model, &storage.options(), given, &[]), |path| {
+                ngrams::evaluate(arguments, path)
+            })
+        }
+        Command::Predict(arguments) => {
+            let Predict { model, storage, given, .. } = arguments;
+            let shared = ["format", "preset", "text_field", "with_title"];
+            let found = family::ngrams(model, &storage.options(), given, &shared);
+            of_ngrams(found, |path| ngrams::predict(arguments, path))
+        }
+        Command::Explain(arguments) => {
+            let Explain { model, storage, given, .. } = arguments;
+            let shared = ["format", "preset", "text_field", "with_title", "top"];
+            let found = family::ngrams(model, &storage.options(), given, &shared);
+            of_ngrams(found, |path| ngrams::explain(arguments, path))
+        }
+        Command::Export(arguments) => {
+            let Export { model, storage, given, .. } = arguments;
+            of_ngrams(family::ngrams(model, &storage.options(), given, &[]), |path| {
+                ngrams::export(arguments, path)
+            })
+        }
+        Command::Fit(_) | Command::Pretrain(_) | Command::Launch(_) => None,
     }
+}
+
+/// Runs a command if the model is one of n-grams. An error of the detection ends the command.
+fn of_ngrams(found: Result<Option<PathBuf>>, run: impl FnOnce(&Path) -> Result<()>) -> Option<Result<()>> {
+    found.map(|path| path.map(|path| run(&path))).transpose().map(Result::flatten)
 }
 
 /// Runs a command that [`without_torch`] does not run.
@@ -52,7 +80,7 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Predict(arguments) => predict::predict(arguments),
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
-        Command::Report(_) | Command::Launch(_) => {
+        Command::Ngrams(_) | Command::Report(_) | Command::Launch(_) => {
             Err(Error::internal(&"a command without tensors was not run"))
         }
     }

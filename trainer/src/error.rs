@@ -63,6 +63,43 @@ pub enum Error {
         /// What was expected, and the remedy.
         expected: String,
     },
+    /// An n-gram model could not be trained.
+    #[error(transparent)]
+    Ngrams(#[from] ngrams::Error),
+    /// Texts for an n-gram model could not be read.
+    #[error(transparent)]
+    Texts(#[from] texts::Error),
+    /// The files of an n-gram model could not be read or written.
+    #[error(transparent)]
+    NgramFiles(#[from] ngrams::files::Error),
+    /// Texts that no model can be trained on.
+    #[error("{input}: {found}; {remedy}")]
+    UselessTexts {
+        /// The input.
+        input: String,
+        /// What was found.
+        found: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
+    /// The format of lines is invalid.
+    #[error("{message}")]
+    Refused {
+        /// The exit code.
+        exit: Exit,
+        /// The message.
+        message: String,
+    },
+    /// A flag has no effect with a model of this family.
+    #[error("{flag} has no effect with the model {model}, expected {expected}; omit {flag}")]
+    OtherFamily {
+        /// The flag.
+        flag: String,
+        /// The model as passed.
+        model: String,
+        /// The models with which the flag has an effect.
+        expected: &'static str,
+    },
     /// A saved model cannot classify rows, because it predicts next words.
     #[error(
         "{}: a next-word model, expected a classifier; train one with `trainer fit DATASET --init-from {}`",
@@ -195,10 +232,15 @@ impl Error {
     /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Misplaced(_) | Self::NoFolder(_) => Exit::Usage,
+            Self::Misplaced(_) | Self::NoFolder(_) | Self::OtherFamily { .. } => Exit::Usage,
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
             Self::Setting { .. } | Self::Diverged { .. } => Exit::Settings,
+            Self::Ngrams(error) => of_ngrams(error),
+            Self::Texts(error) => error.exit(),
+            Self::NgramFiles(error) => error.exit(),
+            Self::UselessTexts { .. } => Exit::BadInput,
+            Self::Refused { exit, .. } => *exit,
             Self::Scoring(error) => error.exit(),
             Self::Runs(error) => error.exit(),
             Self::Saved(error) => error.exit(),
@@ -235,6 +277,17 @@ impl Error {
 
     pub(crate) fn internal(error: &impl std::fmt::Display) -> Self {
         Self::Internal { promise: error.to_string() }
+    }
+}
+
+fn of_ngrams(error: &ngrams::Error) -> Exit {
+    use ngrams::Error;
+    match error {
+        Error::Read { .. } | Error::Spill { .. } | Error::WriteState { .. } | Error::ReadState { .. } => {
+            Exit::Io
+        }
+        Error::LongLine { .. } | Error::TooManyLabels { .. } | Error::NoTexts { .. } => Exit::BadInput,
+        _ => Exit::Settings,
     }
 }
 

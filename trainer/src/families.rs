@@ -4,6 +4,7 @@
 pub mod classifier;
 mod lstm;
 mod next_word;
+pub mod ngrams;
 mod parameters;
 mod saving;
 mod share;

@@ -9,8 +9,8 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use program::location::Location;
 
 use crate::arguments::{
-    Arguments, Command, Computing, DecayName, DeviceName, Explain, Fit, LossName, LstmFlags, Optimisation,
-    OptimizerName, Predict, Pretrain, Report, TrainingFlags,
+    Arguments, Command, Computing, DecayName, DeviceName, Explain, Fit, Given, LossName, LstmFlags,
+    ModelName, Ngrams, Optimisation, OptimizerName, Predict, Pretrain, Report, TrainingFlags,
 };
 use crate::defaults::Defaults;
 use crate::places::is_any_in_s3;
@@ -22,9 +22,27 @@ pub fn parse(commit: Option<&str>, libraries: &[(&str, &str)]) -> Result<Argumen
     let words: Vec<OsString> = std::env::args_os().collect();
     let mut command = arguments::described(Arguments::command(), commit, libraries);
     let matches = command.try_get_matches_from_mut(&words).map_err(|error| hint(&words, error))?;
-    let arguments = Arguments::from_arg_matches(&matches)?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
     check(&arguments, &matches)?;
+    note_given(&mut arguments.command, &matches);
     Ok(arguments)
+}
+
+/// Stores the flags that were passed, for commands that check them after they have detected the family of the model.
+fn note_given(command: &mut Command, matches: &ArgMatches) {
+    let Some((_, matches)) = matches.subcommand() else { return };
+    let given = match command {
+        Command::Evaluate(evaluate) => &mut evaluate.given,
+        Command::Predict(predict) => &mut predict.given,
+        Command::Explain(explain) => &mut explain.given,
+        Command::Export(export) => &mut export.given,
+        Command::Fit(_)
+        | Command::Pretrain(_)
+        | Command::Ngrams(_)
+        | Command::Report(_)
+        | Command::Launch(_) => return,
+    };
+    *given = Given::of(matches);
 }
 
 /// Replaces the parser's error about an unknown argument by one that names the right command, where there is one.
@@ -99,6 +117,7 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
         Command::Predict(predict) => of_computing(&predict.computing),
         Command::Explain(explain) => of_computing(&explain.computing),
+        Command::Ngrams(ngrams) => return of_ngrams(ngrams),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
     if let Command::Predict(predict) = &arguments.command
@@ -138,6 +157,31 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     }
 }
 
+/// Refuses a flag of the other n-gram model.
+fn of_ngrams(ngrams: &Ngrams) -> Result<(), clap::Error> {
+    let refused = |message: String| Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
+    let is_of_s3 = ngrams.input.iter().chain(&ngrams.test).any(|place| place.starts_with("s3"));
+    if ngrams.storage.s3.is_some() && !is_of_s3 {
+        return refused(
+            "--s3 has no effect without an s3:// URL; omit --s3, or pass an s3:// URL".to_owned(),
+        );
+    }
+    match ngrams.model() {
+        Ok(_) => Ok(()),
+        Err((flag, model)) => {
+            let other = match model {
+                ModelName::Linear => ModelName::FastText,
+                ModelName::FastText => ModelName::Linear,
+            };
+            refused(format!(
+                "{flag} has no effect with --model {}; omit {flag}, or pass --model {}",
+                model.name(),
+                other.name()
+            ))
+        }
+    }
+}
+
 /// The paths and URLs in the arguments of a command.
 fn locations(command: &Command) -> Vec<&Location> {
     match command {
@@ -156,7 +200,8 @@ fn locations(command: &Command) -> Vec<&Location> {
         Command::Explain(Explain { model, input, .. }) => std::iter::once(model).chain(input).collect(),
         Command::Export(export) => std::iter::once(&export.model).chain(&export.out).collect(),
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
-        Command::Launch(_) => Vec::new(),
+        // Its places are checked by `of_ngrams`.
+        Command::Ngrams(_) | Command::Launch(_) => Vec::new(),
     }
 }
 
@@ -318,6 +363,31 @@ mod tests {
         assert!(told.contains("'--soft <F.npy>' cannot be used with '--format"), "{told}");
     }
 
+    #[test]
+    fn a_flag_of_one_ngram_model_selects_it_and_the_other_model_refuses_it() {
+        let model = |flags: &str| {
+            let words = format!("trainer ngrams --input a.txt {flags}");
+            let Command::Ngrams(ngrams) =
+                Arguments::try_parse_from(words.trim_end().split(' ')).unwrap().command
+            else {
+                panic!("another command")
+            };
+            ngrams.model()
+        };
+        assert_eq!(model(""), Ok(ModelName::Linear));
+        assert_eq!(model("--ngrams 2 --epochs 5 --threads 2"), Ok(ModelName::Linear));
+        assert_eq!(model("--ngrams 2 --dim 10 --epochs 5 --rate 0.5 --threads 2"), Ok(ModelName::FastText));
+        assert_eq!(model("--loss bce"), Ok(ModelName::FastText));
+        assert_eq!(model("--model linear --dim 10"), Err(("--dim".to_owned(), ModelName::Linear)));
+        let told = refusal("ngrams --input a.txt --model fasttext --weights nb").unwrap_or_default();
+        assert!(
+            told.contains(
+                "--weights has no effect with --model fasttext; omit --weights, or pass --model linear"
+            ),
+            "{told}"
+        );
+    }
+
     fn hinted(arguments: &str) -> String {
         let words: Vec<OsString> =
             ["trainer"].into_iter().chain(arguments.split(' ')).map(OsString::from).collect();
@@ -336,7 +406,8 @@ mod tests {
             ("pretrain a.h5 --early-stopping 2", "it is a flag of `trainer fit`, not of `trainer pretrain`"),
             (
                 "fit a.h5 --format text",
-                "it is a flag of `trainer predict`, `trainer explain`, not of `trainer fit`",
+                "it is a flag of `trainer ngrams`, `trainer evaluate`, `trainer predict`, `trainer explain`, not of \
+                 `trainer fit`",
             ),
             (
                 "fit a.h5 --pretrain",
@@ -379,7 +450,7 @@ mod tests {
     fn a_report_names_settings_by_flags_that_there_are() {
         let mut command = Arguments::command();
         command.build();
-        let flags: Vec<String> = ["fit", "pretrain"]
+        let flags: Vec<String> = ["fit", "pretrain", "ngrams"]
             .iter()
             .flat_map(|name| command.find_subcommand(name).unwrap().get_arguments())
             .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))

@@ -30,10 +30,10 @@
 //! prediction. Memory is independent of the length of the input and of its lines.
 
 pub mod explain;
-mod pause;
+pub(crate) mod pause;
 #[cfg(test)]
 mod tests;
-mod tokenizer;
+pub(crate) mod tokenizer;
 mod window;
 
 use std::borrow::Cow;
@@ -264,7 +264,7 @@ fn check_answers(texts: TokenRows<'_>, scoring: Scoring, answers: &[Vec<f64>]) -
     }
 }
 
-fn is_invalid(line: LineContent<'_>) -> bool {
+pub(crate) fn is_invalid(line: LineContent<'_>) -> bool {
     Fate::held(line).is_ok_and(|bytes| std::str::from_utf8(bytes).is_err())
 }
 

@@ -5,10 +5,11 @@ mod command;
 
 use command::{run, trainer};
 
-const COMMANDS: [&[&str]; 9] = [
+const COMMANDS: [&[&str]; 10] = [
     &[],
     &["fit"],
     &["pretrain"],
+    &["ngrams"],
     &["evaluate"],
     &["predict"],
     &["explain"],

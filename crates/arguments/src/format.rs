@@ -47,6 +47,11 @@ pub struct FormatArguments {
 }
 
 impl FormatArguments {
+    /// Whether lines have fastText's format.
+    pub fn is_fasttext(&self) -> bool {
+        self.format == FormatName::FastText
+    }
+
     /// Returns the format, or an exit code and a message.
     pub fn format(self) -> Result<Format, (Exit, String)> {
         let asked = Asked {

@@ -56,6 +56,7 @@ fn body(runs: &[Run], html: &mut Html) {
         sections::epochs(runs, html);
         sections::held_back(runs, html);
         sections::wrong(runs, html);
+        sections::ngrams(runs, html);
         sections::speed(runs, html);
         sections::settings(runs, html);
         sections::cards(runs, html);
@@ -75,9 +76,13 @@ const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 24 24\" aria-hidden=\"true
     opacity=\".45\"/><path d=\"M17 3h4v18h-4z\"/></svg>";
 
 fn navigation(runs: &[Run], html: &mut Html) {
-    let has_folds = sections::has_folds(runs);
+    let is_shown = |id: &str| match id {
+        "folds" => sections::has_folds(runs),
+        "ngrams" => sections::has_ngrams(runs),
+        _ => true,
+    };
     html.element("nav", &[("aria-label", "Sections")], |html| {
-        for (id, name) in sections::NAMES.into_iter().filter(|(id, _)| *id != "folds" || has_folds) {
+        for (id, name) in sections::NAMES.into_iter().filter(|(id, _)| is_shown(id)) {
             html.leaf("a", &[("href", &format!("#{id}"))], name);
         }
     });

@@ -12,8 +12,8 @@ use crate::origins::Origins;
 use batches::{Fold, Part};
 use runs::training::RankTimes;
 use runs::training::{
-    CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, RunSettings, SCORES,
-    SETTINGS, read_scores,
+    CHECKPOINTS, EVALUATION, EvaluationRecord, FORMAT_VERSION, Line, METRICS, MODEL, NGRAMS, RunSettings,
+    SCORES, SETTINGS, TopNgrams, read_scores,
 };
 use runs::{Error, Result};
 use scoring::Metrics;
@@ -47,6 +47,8 @@ pub struct Run {
     pub tested: Option<(Part, Metrics)>,
     /// Further results of the evaluation.
     pub evaluation: Option<EvaluationRecord>,
+    /// The n-grams with the largest weights, of an n-gram model.
+    pub ngrams: Option<TopNgrams>,
     /// Where the reviews of the most wrong rows come from, if that is known.
     pub origins: Origins,
     /// Scores of the evaluation.
@@ -102,6 +104,7 @@ impl Run {
         run.fold = run.settings.as_ref().and_then(RunSettings::fold);
         run.read_lines(&folder.join(METRICS))?;
         run.read_evaluation(folder)?;
+        run.ngrams = run.document(folder, NGRAMS, "the n-grams with the largest weights")?;
         run.note_what_is_missing(folder);
         Ok(run)
     }
@@ -109,6 +112,11 @@ impl Run {
     /// Whether the model predicts next words. Then no row is right or wrong.
     pub fn is_of_words(&self) -> bool {
         self.settings.as_ref().is_some_and(RunSettings::is_of_words)
+    }
+
+    /// Whether the model is one of n-grams.
+    pub fn is_of_ngrams(&self) -> bool {
+        self.settings.as_ref().is_some_and(RunSettings::is_of_ngrams)
     }
 
     /// The names of the classes of its dataset, for this number of classes.
@@ -329,9 +337,13 @@ impl Run {
             ));
         } else if self.tested.is_none() {
             self.notes.push(
-                match self.is_of_words() {
-                    true => "A pretraining has no test split: its quality shows in the classifier that starts from it.",
-                    false => {
+                match (self.is_of_words(), self.is_of_ngrams()) {
+                    (true, _) => "A pretraining has no test split: its quality shows in the classifier that starts from it.",
+                    (false, true) => {
+                        "No test texts were passed (--test), so the quality of the model is unknown; trainer evaluate \
+                         computes it."
+                    }
+                    (false, false) => {
                         "There is no test split (--test-fraction 0) and no validation split, so the quality of the model \
                          is unknown."
                     }
@@ -349,7 +361,7 @@ impl Run {
                  missing."
             ));
         }
-        if self.is_complete && self.evaluation.is_none() && self.tested.is_some() {
+        if self.is_complete && self.evaluation.is_none() && self.tested.is_some() && !self.is_of_ngrams() {
             self.notes
                 .push(format!("There is no {EVALUATION}: no ROC curve, no calibration and no reviews."));
         }
@@ -360,8 +372,9 @@ impl Run {
             ));
         }
         match self.epochs.len() {
+            0 if self.is_complete && self.is_of_ngrams() => {}
             0 => self.notes.push("No epoch is finished.".to_owned()),
-            _ if !self.is_of_words() && self.epochs.iter().all(|epoch| epoch.validation.is_none()) => self.notes.push(
+            _ if !self.is_of_words() && !self.is_of_ngrams() && self.epochs.iter().all(|epoch| epoch.validation.is_none()) => self.notes.push(
                 "There is no validation split, so accuracy and F1 are computed at the end only; --validation-fraction 0.1 \
                  computes them after each epoch."
                     .to_owned(),

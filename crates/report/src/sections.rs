@@ -8,6 +8,7 @@ mod glance;
 mod held_back;
 mod intervals;
 mod lead;
+mod ngrams;
 mod notes;
 mod settings;
 mod speed;
@@ -20,6 +21,7 @@ pub use self::folds::{folds, has_folds};
 pub use self::glance::glance;
 pub use self::held_back::held_back;
 pub use self::lead::lead;
+pub use self::ngrams::{has_ngrams, ngrams};
 pub use self::notes::notes;
 pub use self::settings::settings;
 pub use self::speed::speed;
@@ -31,14 +33,16 @@ use crate::page::run_name;
 use crate::run::Run;
 use batches::Part;
 
-/// Ids of the sections and their titles. Only a page with folds has the section of folds.
-pub const NAMES: [(&str, &str); 10] = [
+/// Ids of the sections and their titles. Only a page with folds has the section of folds, and only one with n-gram models
+/// that of n-grams.
+pub const NAMES: [(&str, &str); 11] = [
     ("glance", "At a glance"),
     ("folds", "Folds"),
     ("curves", "Curves"),
     ("epochs", "Epochs"),
     ("held-back", "Held-back rows"),
     ("wrong", "Most wrong"),
+    ("ngrams", "N-grams"),
     ("speed", "Speed and waiting"),
     ("settings", "Settings"),
     ("data", "Data"),

@@ -6,6 +6,7 @@
 //!   metrics.jsonl      the events of the training, one per line
 //!   evaluation.json    metrics of the test split, or of the validation split without one; the most wrong rows
 //!   scores.npy         index, label and score of each evaluated row, for numpy.load
+//!   ngrams.json        of n-gram models: the n-grams with the largest weights
 //!   tensorboard/       the events of metrics.jsonl for TensorBoard
 //!   model/             the model
 //!   checkpoints/       the checkpoints from which the training resumes
@@ -32,6 +33,7 @@ mod replace;
 mod scores;
 mod settings;
 mod times;
+mod top;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -48,6 +50,7 @@ pub use self::replace::{NAMES, check_replaceable, clear, names};
 pub use self::scores::{read_scores, write_scores};
 pub use self::settings::{DatasetRecord, RunSettings, UnlabelledRecord};
 pub use self::times::RankTimes;
+pub use self::top::{TopNgrams, TopOfLabel, WeighedNgram};
 use crate::error::{Error, Result};
 use crate::json;
 
@@ -66,6 +69,10 @@ pub const SETTINGS: &str = "settings.json";
 pub const EVALUATION: &str = "evaluation.json";
 /// The score of each evaluated row.
 pub const SCORES: &str = "scores.npy";
+/// In the folder of checkpoints: the state of an n-gram training.
+pub const STATE: &str = "ngrams.state";
+/// The n-grams with the largest weights.
+pub const NGRAMS: &str = "ngrams.json";
 /// Event files for TensorBoard.
 pub const TENSORBOARD: &str = "tensorboard";
 /// The process that is training.

@@ -1,6 +1,6 @@
 //! `trainer explain`: reads texts, and writes the words that spoke for and against each prediction to standard output.
 
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, Read};
 
 use kernels::TokenRows;
 
@@ -32,11 +32,7 @@ pub fn explain(arguments: &Explain) -> Result<()> {
         decision: config.decision(scoring),
         names: config.preparation.labels.names().into_iter().map(str::to_owned).collect(),
         top: arguments.top,
-        form: match arguments.json {
-            true => Form::Json,
-            false if io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() => Form::Colours,
-            false => Form::Text,
-        },
+        form: Form::of_output(arguments.json),
     };
     let mut answers = Answers::of(&model, &compute);
     let mut explain = |lines: &mut dyn Read, options: &Options| {

@@ -63,13 +63,17 @@ fn export_to(out: &Path, arguments: &Export) -> Result<String> {
 /// The default of `--out`: the name of the training folder with `.export`. Without a training folder, it is
 /// the name of the model folder with `.export`.
 fn default_out(model: &Location) -> Location {
+    default_of_path(&named(model), "export").into()
+}
+
+/// The training folder of a model. Without a training folder, it is the model folder.
+pub(super) fn named(model: &Location) -> PathBuf {
     let absolute = match model {
         Location::Local(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()),
         Location::S3(url) => PathBuf::from(format!("/{}", url.name())),
     };
     let is_of_training = absolute.file_name().is_some_and(|name| name == MODEL);
-    let named = if is_of_training { absolute.parent().unwrap_or(&absolute) } else { &absolute };
-    default_of_path(named, "export").into()
+    if is_of_training { absolute.parent().unwrap_or(&absolute).to_owned() } else { absolute }
 }
 
 #[cfg(test)]

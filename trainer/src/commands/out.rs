@@ -237,7 +237,7 @@ pub fn check_force(out: &Path, init_from: Option<&Location>, restarts: usize) ->
 }
 
 /// Refuses a folder with other content than `existing` allows.
-fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
+pub(super) fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
     if existing == Existing::Replace {
         return Ok(training::check_replaceable(folder)?);
     }

@@ -12,19 +12,19 @@
 //! Words that have no weight are marked: words outside the vocabulary, which the model reads as the unknown word, and
 //! words that it does not read: stop words, and words behind the limits of the row or of the model.
 
-mod show;
+pub(crate) mod show;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{self, IsTerminal, Read, Write};
 
 use corpus::lines::LineReader;
 use dataset::vocabulary::{PADDING, UNKNOWN};
 use kernels::TokenRows;
 use scoring::{Decision, Scoring};
 
-use self::show::show;
+use self::show::{View, show};
 use super::tokenizer::Reading;
 use super::{Counts, Error, Format, Parser, Refusal, Result, Tokenizer, check_answers, is_invalid, text_of};
 
@@ -64,35 +64,50 @@ pub enum Form {
     Colours,
 }
 
+impl Form {
+    /// JSON, or text with colours if standard output is a terminal.
+    pub fn of_output(json: bool) -> Self {
+        match json {
+            true => Self::Json,
+            false if io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() => Self::Colours,
+            false => Self::Text,
+        }
+    }
+}
+
 impl Options {
     /// Name of the input for messages.
     pub fn place(&self) -> String {
         self.file.clone().unwrap_or_else(|| "standard input".to_owned())
     }
+
+    fn view(&self) -> View<'_> {
+        View { file: self.file.as_deref(), names: &self.names, top: self.top, form: self.form }
+    }
 }
 
 /// The explanation of a prediction.
 #[derive(Clone, Debug, PartialEq)]
-struct Explained {
+pub(crate) struct Explained {
     /// The predicted label.
-    label: u8,
+    pub label: u32,
     /// The score; three or more classes have none.
-    score: Option<f32>,
+    pub score: Option<f32>,
     /// The probability of label 1; for three or more classes, of the predicted one.
-    probability: Option<f64>,
+    pub probability: Option<f64>,
     /// Distinct words with a weight, the largest first. Equal weights are in the order of the text.
-    words: Vec<Weighed>,
+    pub words: Vec<Weighed>,
     /// All words of the cleaned text.
-    text: Vec<(String, Reading)>,
+    pub text: Vec<(String, Reading)>,
 }
 
 /// A word and its weight.
 #[derive(Clone, Debug, PartialEq)]
-struct Weighed {
-    word: String,
-    weight: f64,
+pub(crate) struct Weighed {
+    pub word: String,
+    pub weight: f64,
     /// Number of occurrences that the model reads.
-    times: usize,
+    pub times: usize,
 }
 
 /// Reads all lines of `input` and writes an explanation for each to `output`. The model must return as many outputs per
@@ -123,7 +138,7 @@ pub fn run<E: From<Error>>(
             Ok(_) => counts.predicted += 1,
             Err(refusal) => *counts.refused.entry(refusal.name()).or_default() += 1,
         }
-        let shown = show(counts.lines, explained, options);
+        let shown = show(counts.lines, explained, options.view());
         output.write_all(shown.as_bytes()).and_then(|()| output.flush()).map_err(Error::Write)?;
     }
 }
@@ -181,7 +196,7 @@ fn explain<E: From<Error>>(
         })
         .collect();
     words.sort_by(|one, other| other.weight.abs().total_cmp(&one.weight.abs()));
-    Ok(Ok(Explained { label, score, probability, words, text }))
+    Ok(Ok(Explained { label: label.into(), score, probability, words, text }))
 }
 
 fn word_of(text: &[(String, Reading)], id: i64) -> String {

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::{self, Read};
 
 /// Wraps `source`.
-pub(super) struct Pausing<'a, R> {
+pub(crate) struct Pausing<'a, R> {
     source: R,
     answers_owed: &'a Cell<bool>,
     at_line_end: bool,
@@ -17,7 +17,7 @@ pub(super) struct Pausing<'a, R> {
 
 impl<'a, R> Pausing<'a, R> {
     /// Pauses only while `answers_owed` is set.
-    pub(super) fn new(source: R, answers_owed: &'a Cell<bool>) -> Self {
+    pub(crate) fn new(source: R, answers_owed: &'a Cell<bool>) -> Self {
         Self { source, answers_owed, at_line_end: false }
     }
 }
@@ -45,6 +45,6 @@ impl fmt::Display for Pause {
 impl std::error::Error for Pause {}
 
 /// Whether an error is a pause. The stream can be read again after the predictions are written.
-pub(super) fn is_pause(error: &io::Error) -> bool {
+pub(crate) fn is_pause(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|error| error.is::<Pause>())
 }

@@ -25,7 +25,7 @@ pub struct Tokenizer {
 
 /// How the model reads a word of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(crate) enum Reading {
     /// A word of the vocabulary.
     Id(u32),
     /// As the unknown word, because the vocabulary does not have it.

@@ -6,15 +6,15 @@ use std::io;
 use std::path::Path;
 
 use super::{
-    CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, RunSettings, SCORES, SETTINGS,
-    TENSORBOARD,
+    CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, NGRAMS, RunSettings, SCORES, SETTINGS,
+    STATE, TENSORBOARD, TopNgrams,
 };
 use crate::error::{Error, Result};
 use crate::saved::folder::verify;
 
 /// Names in a training folder. They are deleted in this order. The settings are last, so that a partially deleted
 /// folder is still recognized as a training folder.
-pub const NAMES: [&str; 7] = [MODEL, CHECKPOINTS, EVALUATION, SCORES, METRICS, TENSORBOARD, SETTINGS];
+pub const NAMES: [&str; 8] = [MODEL, CHECKPOINTS, EVALUATION, SCORES, METRICS, NGRAMS, TENSORBOARD, SETTINGS];
 
 /// Names in a folder, without the lock, the logs of `launch`, and hidden files, which an interrupted write leaves.
 pub fn names(folder: &Path) -> Result<Vec<String>> {
@@ -55,7 +55,7 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
             let is_temporary = name.starts_with('.');
             if name.starts_with("step-") {
                 folders.push(folder.join(CHECKPOINTS).join(name));
-            } else if name != "latest" && !is_temporary {
+            } else if name != "latest" && name != STATE && !is_temporary {
                 return refused(format!("{CHECKPOINTS}/{name}"));
             }
         }
@@ -78,6 +78,10 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
     let evaluation = folder.join(EVALUATION);
     if evaluation.exists() && !is_document::<EvaluationRecord>(&evaluation) {
         return refused(format!("no {EVALUATION} of a training"));
+    }
+    let ngrams = folder.join(NGRAMS);
+    if ngrams.exists() && !is_document::<TopNgrams>(&ngrams) {
+        return refused(format!("no {NGRAMS} of a training"));
     }
     Ok(())
 }

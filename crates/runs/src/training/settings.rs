@@ -80,6 +80,11 @@ impl RunSettings {
         Some(KnownFold::deserialize(&self.recipe).ok()?.fold)
     }
 
+    /// Whether the model is one of n-grams.
+    pub fn is_of_ngrams(&self) -> bool {
+        self.recipe.pointer("/family/ngrams").is_some()
+    }
+
     /// Whether the model predicts next words. Then no row is right or wrong.
     pub fn is_of_words(&self) -> bool {
         let known = KnownModel::deserialize(&self.recipe);

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Explained, Form, Options, Weighed};
+use super::{Explained, Form, Weighed};
 use crate::predict::Refusal;
 use crate::predict::tokenizer::Reading;
 
@@ -14,12 +14,25 @@ const COLUMNS: usize = 78;
 /// Maximum lines of a text. A screen has 24.
 const LINES_MAX: usize = 10;
 
+/// What an explanation shows besides its content.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    /// Name of the input file, if one was named.
+    pub file: Option<&'a str>,
+    /// The names of the labels.
+    pub names: &'a [String],
+    /// Maximum number of words for the label, and against it.
+    pub top: usize,
+    /// The form of the output.
+    pub form: Form,
+}
+
 /// The explanation of an input line, or the reason why there is none, with a line end.
-pub(super) fn show(line: u64, explained: Result<Explained, Refusal>, options: &Options) -> String {
-    match options.form {
-        Form::Json => object(line, &explained, options),
-        Form::Text => paragraph(line, explained, options, Paint { is_on: false }),
-        Form::Colours => paragraph(line, explained, options, Paint { is_on: true }),
+pub(crate) fn show(line: u64, explained: Result<Explained, Refusal>, view: View<'_>) -> String {
+    match view.form {
+        Form::Json => object(line, &explained, view),
+        Form::Text => paragraph(line, explained, view, Paint { is_on: false }),
+        Form::Colours => paragraph(line, explained, view, Paint { is_on: true }),
     }
 }
 
@@ -45,7 +58,7 @@ struct Said<'a> {
 #[serde(untagged)]
 enum Answer<'a> {
     Explained {
-        label: u8,
+        label: u32,
         name: &'a str,
         score: Option<f32>,
         probability: Option<f32>,
@@ -73,13 +86,13 @@ struct Marked<'a> {
     mark: Option<&'static str>,
 }
 
-fn object(line: u64, explained: &Result<Explained, Refusal>, options: &Options) -> String {
+fn object(line: u64, explained: &Result<Explained, Refusal>, view: View<'_>) -> String {
     let answer = match explained {
         Ok(explained) => {
-            let [for_it, against] = sides(explained, options.top).map(|words| listed(&words));
+            let [for_it, against] = sides(explained, view.top).map(|words| listed(&words));
             Answer::Explained {
                 label: explained.label,
-                name: name(explained, options),
+                name: name(explained, view),
                 score: explained.score,
                 probability: explained.probability.map(|probability| probability as f32),
                 r#for: for_it,
@@ -93,7 +106,7 @@ fn object(line: u64, explained: &Result<Explained, Refusal>, options: &Options) 
         }
         Err(refusal) => Answer::Refusal { error: refusal.name() },
     };
-    let said = Said { file: options.file.as_deref(), line, answer };
+    let said = Said { file: view.file, line, answer };
     let mut json = serde_json::to_string(&said).expect("plain values are JSON");
     json.push('\n');
     json
@@ -105,8 +118,8 @@ fn listed<'a>(words: &[&'a Weighed]) -> Vec<OneWord<'a>> {
     words.iter().map(one).collect()
 }
 
-fn name<'a>(explained: &Explained, options: &'a Options) -> &'a str {
-    options.names.get(usize::from(explained.label)).map_or("", String::as_str)
+fn name<'a>(explained: &Explained, view: View<'a>) -> &'a str {
+    view.names.get(explained.label as usize).map_or("", String::as_str)
 }
 
 fn mark(reading: Reading) -> Option<&'static str> {
@@ -135,8 +148,8 @@ impl Paint {
     }
 }
 
-fn paragraph(line: u64, explained: Result<Explained, Refusal>, options: &Options, paint: Paint) -> String {
-    let file = options.file.as_ref().map_or_else(String::new, |file| format!("{file}, "));
+fn paragraph(line: u64, explained: Result<Explained, Refusal>, view: View<'_>, paint: Paint) -> String {
+    let file = view.file.map_or_else(String::new, |file| format!("{file}, "));
     let mut out = format!("{file}line {line}: ");
     let explained = match explained {
         Ok(explained) => explained,
@@ -152,8 +165,8 @@ fn paragraph(line: u64, explained: Result<Explained, Refusal>, options: &Options
         (Some(score), _, None) => format!(", score {score:.4}"),
         (None, _, None) => String::new(),
     };
-    let _ = writeln!(out, "{}{of_label}", paint.paint("1", name(&explained, options)));
-    let words = sides(&explained, options.top);
+    let _ = writeln!(out, "{}{of_label}", paint.paint("1", name(&explained, view)));
+    let words = sides(&explained, view.top);
     for (side, words) in ["for", "against"].into_iter().zip(&words) {
         let mut head = side;
         if words.is_empty() {

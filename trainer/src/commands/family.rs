@@ -1,0 +1,65 @@
+//! Detects the family of a saved model, so that a command runs the code of this family. Flags of the other families are
+//! refused.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use program::location::Location;
+use store::S3Options;
+
+use super::model;
+use crate::arguments::Given;
+use crate::error::{Error, Result};
+use crate::places;
+
+/// Flags that have no effect without an n-gram model.
+const OF_NGRAMS: [&str; 11] = [
+    "format",
+    "preset",
+    "text_field",
+    "rating_field",
+    "class_ratings",
+    "with_title",
+    "positive_from",
+    "labels",
+    "top",
+    "threshold",
+    "rows",
+];
+/// Flags that have no effect with an n-gram model.
+const OF_TENSORS: [&str; 8] =
+    ["soft", "test_fraction", "device", "compute", "batch", "loaders", "local_rank", "force"];
+
+/// The local path of an n-gram model: a model folder or a file of the fastText program. `None` for another model.
+/// Errors: a flag that was passed has no effect with the family of the model. `shared` are flags that the command has
+/// for all families.
+pub(super) fn ngrams(
+    model: &Location,
+    s3: &S3Options,
+    given: &Given,
+    shared: &[&str],
+) -> Result<Option<PathBuf>> {
+    let path = places::weights(model, s3)?;
+    let path = if path.is_dir() { model::folder_at(&path, "MODEL")? } else { path };
+    let is_of_ngrams = if path.is_dir() { ::ngrams::files::is_folder(&path) } else { is_of_fasttext(&path) };
+    let (foreign, expected): (&[&str], _) = match is_of_ngrams {
+        true => (&OF_TENSORS, "an LSTM"),
+        false => (&OF_NGRAMS, "an n-gram model"),
+    };
+    let foreign: Vec<&str> = foreign.iter().copied().filter(|flag| !shared.contains(flag)).collect();
+    match given.first_of(&foreign) {
+        None => Ok(is_of_ngrams.then_some(path)),
+        Some(flag) => Err(Error::OtherFamily { flag, model: model.to_string(), expected }),
+    }
+}
+
+/// Whether a file begins as the models of the fastText program do.
+fn is_of_fasttext(path: &Path) -> bool {
+    let mut begin = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == MAGIC.to_le_bytes()
+}
+
+/// The magic number of the fastText program.
+const MAGIC: i32 = 793_712_314;

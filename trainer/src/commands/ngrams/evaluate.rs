@@ -1,0 +1,111 @@
+//! `trainer evaluate` with an n-gram model.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use ::ngrams::Reading;
+use scoring::{Interval, ProbabilityQuality};
+use serde::Serialize;
+
+use super::input::Input;
+use super::threads;
+use crate::arguments::Evaluate;
+use crate::commands::summary::print;
+use crate::error::{Error, Result, STANDARD_OUTPUT};
+use crate::families::ngrams::Classifier;
+use crate::families::ngrams::evaluate::{Evaluation, evaluate as evaluate_texts};
+use crate::families::ngrams::quality::{Evaluated, Measured};
+use crate::tell::tell;
+
+/// The output for a file.
+#[derive(Serialize)]
+struct Said<'a> {
+    /// The file or dataset as passed.
+    dataset: String,
+    #[serde(flatten)]
+    evaluated: &'a Evaluated,
+    /// Lines without a label, which are not evaluated.
+    without_label: u64,
+    /// Texts without a word or an n-gram that the model has a row for, which are not evaluated.
+    only_unknown: u64,
+    /// Texts with a label that the model does not have.
+    unknown_label: u64,
+}
+
+/// Prints one JSON object per file.
+pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Result<()> {
+    let classifier = Classifier::read(model)?;
+    let input = Input {
+        format: &arguments.format,
+        rated: &arguments.rated,
+        threads: threads(),
+        s3: arguments.storage.options(),
+    };
+    let reading =
+        Reading { words: classifier.words(), memory_bytes: arguments.running.memory, ..Reading::default() };
+    for dataset in &arguments.datasets {
+        let place = dataset.to_string();
+        let texts = input.read(&[place.clone()], reading.clone())?;
+        let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
+        let Evaluation { evaluated, only_unknown, unknown_label } = &evaluation;
+        if *unknown_label > 0 {
+            tell(&format!(
+                "warning: {place}: {unknown_label} of {} texts have a label that the model does not have",
+                texts.n_texts()
+            ));
+        }
+        let without_label = texts.counts().n_unlabelled;
+        let said = Said {
+            dataset: place,
+            evaluated,
+            without_label,
+            only_unknown: *only_unknown,
+            unknown_label: *unknown_label,
+        };
+        match arguments.text {
+            true => print_table(&said)?,
+            false => print(&said)?,
+        }
+    }
+    Ok(())
+}
+
+/// Prints a table of metrics and their intervals.
+fn print_table(said: &Said<'_>) -> Result<()> {
+    let Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities } =
+        said.evaluated;
+    let mut lines = vec![format!("{}: {} rows; 95 % confidence intervals", said.dataset, metrics.rows())];
+    let mut line = |name: &str, value: Option<f64>, interval: Option<Interval>| {
+        let value = value.map_or_else(|| "none".to_owned(), |value| format!("{value:.4}"));
+        let interval =
+            interval.map_or_else(String::new, |Interval(low, high)| format!("{low:.4} to {high:.4}"));
+        lines.push(format!("{name:<18}  {value:>8}  {interval}").trim_end().to_owned());
+    };
+    let of = intervals.as_ref();
+    line("accuracy", Some(metrics.accuracy()), of.map(|of| of.accuracy));
+    let [f1, precision, recall] = match classes.len() {
+        2 => ["F1", "precision", "recall"],
+        _ => ["macro F1", "macro precision", "macro recall"],
+    };
+    let (values, auc, loss) = match *metrics {
+        Measured::Few(metrics) => {
+            ([metrics.f1, metrics.precision, metrics.recall], metrics.auc, metrics.loss)
+        }
+        Measured::Many { loss, f1, precision, recall, .. } => ([f1, precision, recall], None, loss),
+    };
+    line(f1, Some(values[0]), of.map(|of| of.f1));
+    line(precision, Some(values[1]), of.map(|of| of.precision));
+    line(recall, Some(values[2]), of.map(|of| of.recall));
+    line("precision at 1", Some(*precision_at_1), None);
+    line("recall at 1", Some(*recall_at_1), None);
+    if of.is_some() {
+        line("AUC", auc, of.and_then(|of| of.auc));
+    }
+    line("loss", Some(loss), of.map(|of| of.loss));
+    if let Some(ProbabilityQuality { quality, .. }) = probabilities {
+        line("Brier score", Some(quality.brier), of.and_then(|of| of.brier));
+        line("calibration error", Some(quality.calibration_error), None);
+    }
+    let text = lines.join("\n");
+    writeln!(io::stdout(), "{text}").map_err(|source| Error::io(STANDARD_OUTPUT.as_ref(), source))
+}

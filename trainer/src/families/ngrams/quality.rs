@@ -1,0 +1,245 @@
+//! Converts the labels and the predictions of texts into metrics.
+//!
+//! Texts with one label each, of at most five labels, have the metrics of `fit`, from crate `scoring`. Texts with more
+//! labels have the accuracy and the macro metrics. In both cases there are precision and recall of the most probable
+//! label, as the fastText program computes them: a text counts as right if its most probable label is one of its labels.
+
+use scoring::{
+    CLASSES_MAX, Counted, Decision, Intervals, Metrics, OfClass, ProbabilityQuality, Scores, Scoring,
+    class_intervals, intervals, metrics_of, scores_of,
+};
+use serde::Serialize;
+
+use super::labels::Labels;
+use crate::error::Result;
+
+/// The smallest probability whose logarithm is used, so that the loss of a wrong and certain prediction is finite.
+const PROBABILITY_MIN: f64 = 1e-12;
+
+/// Counts of evaluated texts.
+#[derive(Debug)]
+pub struct Quality<'a> {
+    labels: &'a Labels,
+    rows: u64,
+    /// Texts with a probability that is not finite. No other count includes them.
+    not_finite: u64,
+    /// Texts whose most probable label is one of theirs.
+    right: u64,
+    /// Labels of all texts, with those that the model does not have.
+    gold: u64,
+    loss: f64,
+    of_labels: Vec<OfLabel>,
+    /// Results of texts with one label each, if the labels are few.
+    few: Option<Few>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct OfLabel {
+    rows: u64,
+    predicted: u64,
+    right: u64,
+}
+
+#[derive(Debug)]
+struct Few {
+    scoring: Scoring,
+    counted: Counted,
+    losses: Vec<f64>,
+}
+
+/// The metrics of texts.
+#[derive(Debug, Serialize)]
+pub struct Evaluated {
+    /// Metrics that depend on the number of labels.
+    #[serde(flatten)]
+    pub metrics: Measured,
+    /// Texts whose most probable label is one of theirs, divided by all texts.
+    pub precision_at_1: f64,
+    /// The same texts, divided by the labels of all texts.
+    pub recall_at_1: f64,
+    /// Metrics of each label.
+    pub classes: Vec<Named>,
+    /// The 95 % confidence intervals; `null` for more than five labels.
+    pub intervals: Option<Intervals>,
+    /// The quality of probabilities; `null` for more than five labels.
+    pub probabilities: Option<ProbabilityQuality>,
+}
+
+/// Metrics of texts.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Measured {
+    /// Texts with one label each, of at most five.
+    Few(Metrics),
+    /// Texts with any labels.
+    Many {
+        /// Mean negative logarithm of the probability of a text's labels.
+        loss: f64,
+        /// The same as `precision_at_1`.
+        accuracy: f64,
+        /// Mean of the F1 of all labels that texts have.
+        f1: f64,
+        /// Mean of their precision.
+        precision: f64,
+        /// Mean of their recall.
+        recall: f64,
+        /// Number of texts.
+        rows: u64,
+    },
+}
+
+/// Metrics of a label.
+#[derive(Debug, Serialize)]
+pub struct Named {
+    name: String,
+    #[serde(flatten)]
+    metrics: OfClass,
+}
+
+impl Measured {
+    /// Fraction of texts predicted correctly.
+    pub fn accuracy(&self) -> f64 {
+        match self {
+            Self::Few(metrics) => metrics.accuracy,
+            Self::Many { accuracy, .. } => *accuracy,
+        }
+    }
+
+    /// Number of texts.
+    pub fn rows(&self) -> u64 {
+        match self {
+            Self::Few(metrics) => metrics.rows,
+            Self::Many { rows, .. } => *rows,
+        }
+    }
+}
+
+impl<'a> Quality<'a> {
+    /// No texts.
+    pub fn new(labels: &'a Labels) -> Self {
+        let scoring = match labels.len() {
+            2 => Some(Scoring::Logit),
+            n @ 3..=CLASSES_MAX => Some(Scoring::Classes { classes: n as u8 }),
+            _ => None,
+        };
+        let few = scoring.map(|scoring| Few { scoring, counted: Counted::new(scoring), losses: Vec::new() });
+        let of_labels = vec![OfLabel::default(); labels.len()];
+        Self { labels, rows: 0, not_finite: 0, right: 0, gold: 0, loss: 0.0, of_labels, few }
+    }
+
+    /// Adds a text: the probability of each label, the labels that it has, and the number of its labels that the model
+    /// does not have.
+    pub fn add(&mut self, probabilities: &[f32], labels: &[u32], n_unknown: usize) {
+        if !probabilities.iter().all(|probability| probability.is_finite()) {
+            self.not_finite += 1;
+            return;
+        }
+        let predicted = largest(probabilities);
+        let is_right = labels.contains(&predicted);
+        self.rows += 1;
+        self.right += u64::from(is_right);
+        self.gold += (labels.len() + n_unknown) as u64;
+        let of_predicted = &mut self.of_labels[predicted as usize];
+        of_predicted.predicted += 1;
+        of_predicted.right += u64::from(is_right);
+        labels.iter().for_each(|&label| self.of_labels[label as usize].rows += 1);
+        let loss = loss(probabilities, labels, n_unknown);
+        self.loss += loss;
+        match (labels, n_unknown, &mut self.few) {
+            (&[label], 0, Some(few)) => {
+                few.counted.add(&self.labels.outputs(probabilities), self.labels.place(label) as u8, loss);
+                few.losses.push(loss);
+            }
+            _ => self.few = None,
+        }
+    }
+
+    /// The metrics. Errors: there are no texts, or a probability is not finite.
+    pub fn finish(self) -> Result<Evaluated> {
+        if self.not_finite > 0 {
+            let (found, rows) = (self.not_finite, self.rows + self.not_finite);
+            return Err(scoring::Error::NotFinite { found, rows }.into());
+        }
+        if self.rows == 0 {
+            return Err(scoring::Error::NothingEvaluated.into());
+        }
+        let rows = self.rows as f64;
+        let precision_at_1 = self.right as f64 / rows;
+        let recall_at_1 = self.right as f64 / (self.gold as f64).max(1.0);
+        let named = |label: u32| Named {
+            name: self.labels.name(label).to_owned(),
+            metrics: self.of_labels[label as usize].metrics(),
+        };
+        let classes: Vec<Named> = self.labels.in_order().map(named).collect();
+        let (metrics, few) = match self.few {
+            Some(few) => {
+                let (metrics, intervals, probabilities) = few.finish()?;
+                (Measured::Few(metrics), (Some(intervals), probabilities))
+            }
+            None => {
+                let present: Vec<&OfClass> =
+                    classes.iter().map(|named| &named.metrics).filter(|of| of.rows > 0).collect();
+                let mean = |value: fn(&OfClass) -> f64| {
+                    present.iter().map(|of| value(of)).sum::<f64>() / (present.len() as f64).max(1.0)
+                };
+                let many = Measured::Many {
+                    loss: self.loss / rows,
+                    accuracy: precision_at_1,
+                    f1: mean(|of| of.f1),
+                    precision: mean(|of| of.precision),
+                    recall: mean(|of| of.recall),
+                    rows: self.rows,
+                };
+                (many, (None, None))
+            }
+        };
+        let (intervals, probabilities) = few;
+        Ok(Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities })
+    }
+}
+
+impl OfLabel {
+    fn metrics(&self) -> OfClass {
+        let ratio = |part: u64, all: u64| if all == 0 { 0.0 } else { part as f64 / all as f64 };
+        OfClass {
+            precision: ratio(self.right, self.predicted),
+            recall: ratio(self.right, self.rows),
+            f1: ratio(2 * self.right, self.predicted + self.rows),
+            rows: self.rows,
+        }
+    }
+}
+
+impl Few {
+    fn finish(self) -> Result<(Metrics, Intervals, Option<ProbabilityQuality>)> {
+        let Self { scoring, counted, losses } = self;
+        let metrics = metrics_of(scoring, &counted.sums(), &mut counted.ranked().to_vec())?;
+        let places: Vec<i64> = (0..losses.len() as i64).collect();
+        let decision = Decision::from(scoring);
+        Ok(match scores_of(scoring, &places, counted.ranked()) {
+            Scores::Label(scores) => {
+                let intervals = intervals(&metrics, decision, &scores, &losses);
+                (metrics, intervals, ProbabilityQuality::of(decision, &scores))
+            }
+            Scores::Classes(scores) => {
+                let intervals = class_intervals(&metrics, None, &scores, &losses);
+                (metrics, intervals, Some(ProbabilityQuality::of_classes(None, &scores)))
+            }
+        })
+    }
+}
+
+/// The most probable label; of equally probable labels the first.
+pub fn largest(probabilities: &[f32]) -> u32 {
+    let largest = probabilities.iter().enumerate().rev().max_by(|(_, one), (_, other)| one.total_cmp(other));
+    largest.map_or(0, |(label, _)| label as u32)
+}
+
+/// The mean negative logarithm of the probability of the labels. A label that the model does not have has the smallest
+/// probability.
+fn loss(probabilities: &[f32], labels: &[u32], n_unknown: usize) -> f64 {
+    let of_label = |&label: &u32| -f64::from(probabilities[label as usize]).max(PROBABILITY_MIN).ln();
+    let known: f64 = labels.iter().map(of_label).sum();
+    let unknown = -PROBABILITY_MIN.ln() * n_unknown as f64;
+    (known + unknown) / (labels.len() + n_unknown).max(1) as f64
+}
