@@ -85,6 +85,7 @@ impl Chunks<'_> {
             return Ok(&[]);
         }
         // The last line ends in a later chunk, unless the chunk ends with it.
+        let line = self.buffer.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         while self.buffer.last() != Some(&b'\n') && from + (self.buffer.len() as u64) < self.n_bytes {
             let n_read = self.buffer.len();
             let more = (self.n_bytes - from - n_read as u64).min(1 << 16) as usize;
@@ -92,8 +93,9 @@ impl Chunks<'_> {
             if let Some(at) = position(&self.buffer[n_read..], b'\n') {
                 self.buffer.truncate(n_read + at + 1);
             }
-            if self.buffer.len() > self.chunk_bytes as usize + LINE_BYTES_MAX {
-                return Err(Error::LongLine { path: self.path.to_owned(), from, max: LINE_BYTES_MAX });
+            if self.buffer.len() - line > LINE_BYTES_MAX {
+                let (path, from) = (self.path.to_owned(), from + line as u64);
+                return Err(Error::LongLine { path, from, max: LINE_BYTES_MAX });
             }
         }
         Ok(&self.buffer[skipped..])
@@ -149,14 +151,16 @@ struct Found {
 }
 
 impl Found {
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, lines: &[u8], from: usize, to: usize, prefix: &[u8], is_fasttext: bool) {
         if from == to || self.is_ended {
             return;
         }
         let word = &lines[from..to];
+        let may_be_label = prefix.first().is_none_or(|first| word[0] == *first);
         // Lines that are not split at white space have their labels at the start.
-        if (is_fasttext || self.words.is_empty())
+        if may_be_label
+            && (is_fasttext || self.words.is_empty())
             && let Some(label) = word.strip_prefix(prefix).filter(|label| !label.is_empty())
         {
             let length = label.len() as u32;
@@ -350,6 +354,16 @@ mod tests {
         assert_eq!(all[0].0, ["great", ",", "film", "!"]);
         assert!(all[1].0.is_empty());
         assert_eq!((counts.n_texts, counts.n_empty), (2, 1));
+    }
+
+    #[test]
+    fn a_line_that_does_not_fit_into_memory_is_an_error_with_its_position() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"__label__a x\n").unwrap();
+        file.write_all(&vec![b'y'; LINE_BYTES_MAX + (1 << 18)]).unwrap();
+        let error = read_fasttext_file(file.path(), 2, Reading::default()).unwrap_err().to_string();
+        let expected = "the line at byte 13 is longer than 16777216 bytes; split it";
+        assert_eq!(error, format!("{}: {expected}", file.path().display()));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! updates the rows that it owns, in the order of the texts. The result depends on the number of threads, because it
 //! determines the texts of a round, but not on timing.
 
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use std::sync::{Condvar, Mutex, RwLock};
 use std::thread;
 
 use super::shared;
@@ -17,7 +17,7 @@ use super::update::{Distinct, Shared, Step, plain_rate};
 const TEXTS_PER_ROUND: usize = 16;
 /// Minimum number of texts per thread and round.
 const TEXTS_MIN: usize = 2;
-/// Number of checks before a waiting thread yields its processor.
+/// Number of checks before a waiting thread sleeps; some microseconds.
 const SPINS: usize = 2000;
 
 /// The gradients of one thread's texts of a round.
@@ -45,7 +45,7 @@ struct Text {
 pub(super) fn run(shared: &Shared<'_>, segment: &Segment<'_>) -> (f64, u64) {
     let threads = shared.settings.threads;
     let gradients: Vec<RwLock<Gradients>> = (0..threads).map(|_| RwLock::default()).collect();
-    let gate = Gate { threads, arrived: AtomicUsize::new(0), passed: AtomicUsize::new(0) };
+    let gate = Gate::new(threads);
     let run = |thread| train(shared, segment, thread, &gradients, &gate);
     let sums = thread::scope(|scope| {
         let others: Vec<_> = (1..threads).map(|thread| scope.spawn(move || run(thread))).collect();
@@ -172,30 +172,42 @@ impl Gradients {
     }
 }
 
-/// Lets threads pass when all have arrived. A wait is short, so threads check repeatedly before they yield.
+/// Lets threads pass when all have arrived. A wait is short if each thread has a processor, so threads check repeatedly
+/// before they sleep.
 struct Gate {
     threads: usize,
     arrived: AtomicUsize,
     /// Number of times that all threads passed.
     passed: AtomicUsize,
+    sleeping: Mutex<()>,
+    wake: Condvar,
 }
 
 impl Gate {
+    fn new(threads: usize) -> Self {
+        let (arrived, passed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { threads, arrived, passed, sleeping: Mutex::new(()), wake: Condvar::new() }
+    }
+
     fn wait(&self) {
         let passed = self.passed.load(Acquire);
         if self.arrived.fetch_add(1, AcqRel) + 1 == self.threads {
             self.arrived.store(0, Release);
+            // Under the lock, so that no thread falls asleep between its check and the call that wakes it.
+            let sleeping = self.sleeping.lock().expect("no panic");
             self.passed.store(passed + 1, Release);
-            return;
+            drop(sleeping);
+            return self.wake.notify_all();
         }
-        let mut n_checks = 0;
-        while self.passed.load(Acquire) == passed {
-            n_checks += 1;
-            if n_checks < SPINS {
-                std::hint::spin_loop();
-            } else {
-                thread::yield_now();
+        for _ in 0..SPINS {
+            if self.passed.load(Acquire) != passed {
+                return;
             }
+            std::hint::spin_loop();
+        }
+        let mut sleeping = self.sleeping.lock().expect("no panic");
+        while self.passed.load(Acquire) == passed {
+            sleeping = self.wake.wait(sleeping).expect("no panic");
         }
     }
 }
