@@ -20,7 +20,7 @@ folder=$(cd "$2" && pwd)
 shift 3
 # These link HDF5.
 dataset=(chunk commit manifest)
-all=(json literal "${dataset[@]}" clean record polarity_csv fasttext lines entries)
+all=(json literal "${dataset[@]}" clean record polarity_csv fasttext fasttext_model lines entries)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for target in "$@"; do
     [[ " ${all[*]} " = *" $target "* ]] ||

@@ -149,6 +149,14 @@ impl Model {
         write(path, &self.args, &self.entries, |out| self.input.write(out), |out| self.output.write(out))
     }
 
+    /// The bytes of the file.
+    ///
+    /// # Errors
+    /// If the output fails.
+    pub fn write_to(&self, out: &mut impl Write) -> std::io::Result<()> {
+        write_parts(out, &self.args, &self.entries, |out| self.input.write(out), |out| self.output.write(out))
+    }
+
     /// The settings.
     pub fn args(&self) -> &Args {
         &self.args
@@ -232,12 +240,22 @@ fn write(
     }
     new_file(path, |file| {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, file);
-        out.write_all(&MAGIC.to_le_bytes())?;
-        out.write_all(&VERSION.to_le_bytes())?;
-        args.write(&mut out)?;
-        entries.write(&mut out)?;
-        input(&mut out)?;
-        output(&mut out)?;
+        write_parts(&mut out, args, entries, input, output)?;
         out.flush()
     })
+}
+
+fn write_parts<W: Write>(
+    out: &mut W,
+    args: &Args,
+    entries: &Entries,
+    input: impl FnOnce(&mut W) -> std::io::Result<()>,
+    output: impl FnOnce(&mut W) -> std::io::Result<()>,
+) -> std::io::Result<()> {
+    out.write_all(&MAGIC.to_le_bytes())?;
+    out.write_all(&VERSION.to_le_bytes())?;
+    args.write(out)?;
+    entries.write(out)?;
+    input(out)?;
+    output(out)
 }
