@@ -30,7 +30,8 @@ pub fn read_fasttext_file(path: &Path, threads: usize, reading: Reading) -> Resu
     read_chunks(path, threads, reading, CHUNK_BYTES)
 }
 
-fn read_chunks(path: &Path, threads: usize, reading: Reading, chunk_bytes: u64) -> Result<Texts> {
+/// As [`read_fasttext_file`], with chunks of another size.
+pub(crate) fn read_chunks(path: &Path, threads: usize, reading: Reading, chunk_bytes: u64) -> Result<Texts> {
     let failed = |source| Error::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(failed)?;
     let n_bytes = file.metadata().map_err(failed)?.len();

@@ -15,8 +15,8 @@ use crate::texts::{Block, TextRef, Texts};
 const BLOCKS: u64 = 1;
 const TEXTS: u64 = 2;
 
-/// Number of tokens of a window whose blocks are in a file: 256 MiB.
-const WINDOW_TOKENS: usize = 1 << 26;
+/// Number of tokens of a window whose blocks are in a file: 256 MiB. Tests have several windows per epoch.
+const WINDOW_TOKENS: usize = if cfg!(test) { 1 << 9 } else { 1 << 26 };
 
 /// Shuffled texts.
 pub(crate) struct Window<'a> {

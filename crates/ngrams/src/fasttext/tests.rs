@@ -258,21 +258,56 @@ fn rows_computed_in_each_epoch_equal_those_of_the_lists() {
 
 #[test]
 fn a_resumed_training_equals_an_uninterrupted_one() {
-    for memory_bytes in [1 << 30, 0] {
-        let texts = texts_with(&lines(200), Reading { memory_bytes, ..Reading::default() });
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(lines(300).as_bytes()).unwrap();
+    for (memory_bytes, n_steps) in [(1 << 30, 9), (0, 50)] {
+        let reading = Reading { memory_bytes, ..Reading::default() };
+        let texts = crate::reading::read_chunks(file.path(), 2, reading, 1000).unwrap();
         assert_eq!(texts.is_in_memory(), memory_bytes > 0);
         for optimizer in [Optimizer::Sgd, Optimizer::Adagrad, Optimizer::LazyAdam] {
-            let settings = Settings { optimizer, threads: 2, is_deterministic: true, ..settings() };
+            let settings =
+                Settings { optimizer, threads: 2, is_deterministic: true, epochs: 3, ..settings() };
+            let expected = bits(&train(&texts, settings.clone()));
+            // Within a window, between windows and between epochs.
             let mut training = Training::new(&texts, settings.clone()).unwrap();
-            for _ in 0..2 {
-                training.step().unwrap();
+            let mut n_done = 0;
+            while training.step().unwrap().is_some() {
+                n_done += 1;
+                if n_done % 4 == 1 {
+                    let mut state = Vec::new();
+                    training.save(&mut state).unwrap();
+                    let resumed = Training::resume(&texts, settings.clone(), &mut &state[..]).unwrap();
+                    assert_eq!(bits(&finish(resumed)), expected, "after {n_done} steps");
+                }
             }
-            let mut state = Vec::new();
-            training.save(&mut state).unwrap();
-            drop(training);
-            let resumed = Training::resume(&texts, settings.clone(), &mut &state[..]).unwrap();
-            assert_eq!(bits(&finish(resumed)), bits(&train(&texts, settings)));
+            assert!(n_done >= n_steps, "{n_done} steps");
         }
+    }
+}
+
+#[test]
+fn an_epoch_has_each_text_once_in_an_order_of_the_seed() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    let lines: String = (0..200).map(|text| format!("__label__a x{text}\n")).collect();
+    file.write_all(lines.as_bytes()).unwrap();
+    for memory_bytes in [1 << 30, 0] {
+        let reading = Reading { memory_bytes, ..Reading::default() };
+        let texts = crate::reading::read_chunks(file.path(), 2, reading, 100).unwrap();
+        let order = |seed, epoch| {
+            let mut order = Vec::new();
+            for (at, blocks) in (0..).zip(order::windows(&texts, seed, epoch)) {
+                let window = order::Window::open(&texts, &blocks, [seed, u64::from(epoch), at], 2).unwrap();
+                order.extend((0..window.n_texts()).map(|position| window.text(position).tokens[0]));
+            }
+            order
+        };
+        let first = order(0, 0);
+        assert_eq!(first, order(0, 0));
+        let mut sorted = first.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), 200);
+        assert!(first != order(0, 1) && first != order(1, 0));
     }
 }
 

@@ -21,8 +21,8 @@ use crate::texts::Texts;
 
 /// Number of texts that a thread takes at once.
 const TEXTS_TOGETHER: usize = 64;
-/// Number of tokens per thread and segment; about a tenth of a second.
-const SEGMENT_TOKENS: u64 = 1 << 22;
+/// Number of tokens per thread and segment; about a tenth of a second. Tests have several segments per epoch.
+const SEGMENT_TOKENS: u64 = if cfg!(test) { 1 << 8 } else { 1 << 22 };
 
 /// A training that has not ended.
 pub struct Training<'a> {
