@@ -191,7 +191,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("model");
             files::write(&path, Written::Linear(&altered)).unwrap();
-            let error = files::read(&path).err().expect("the folder is refused").to_string();
+            let error = files::read(&path).expect_err("the folder is refused").to_string();
             assert!(fs::exists(&path).unwrap());
             error
         };
