@@ -283,8 +283,8 @@ impl<W: Write, L: Write> Mapper<W, L> {
     /// Prints the counts of all lines for a user, and accepts or refuses the input.
     fn judge_all(&mut self) -> Result<(), Error> {
         let counts = self.counts;
-        let judged = judge(&counts, self.options.bad_lines_max, || self.cause());
         let unrated = self.reviews.unrated_classes();
+        let judged = judge(&counts, &unrated, self.options.bad_lines_max, || self.cause());
         let dropped = if judged.is_ok() { unrated.described(&self.options.format) } else { None };
         let notices = self.without_review.notices(&counts).into_iter().chain(invalid_utf8(&counts));
         for notice in notices.chain(dropped).chain([counts.to_string()]) {
@@ -293,7 +293,11 @@ impl<W: Write, L: Write> Mapper<W, L> {
         match judged {
             // With `--rejects`, an input without any review is not an error, because the bad lines were
             // requested.
-            Err(Refusal::NoReview { .. }) if self.options.output == Output::Rejects => Ok(()),
+            Err(Refusal::NoReview { .. } | Refusal::FromZero { .. })
+                if self.options.output == Output::Rejects =>
+            {
+                Ok(())
+            }
             judged => Ok(judged?),
         }
     }

@@ -36,7 +36,7 @@ pub struct FormatArguments {
     /// Star rating of each class, as in good=5,bad=1
     ///
     /// The default is 1=1,2=5 for polarity-csv and fasttext, and none for json, csv and tsv, where values that are not
-    /// listed are numbers of stars. A line whose class has no rating is a bad line.
+    /// listed are numbers of stars, unless a listed value is a number. A line whose class has no rating is a bad line.
     #[arg(long, value_name = "LIST")]
     class_ratings: Option<ClassRatings>,
     /// polarity-csv: prepend the title to the text

@@ -13,27 +13,34 @@ const SHOWN: usize = 8;
 /// Maximum length of a class name in a message, in characters.
 const NAME_CHARS_MAX: usize = 24;
 
-/// Converts the values of a rating field or column to ratings. A class that is listed has its listed rating; any other
-/// value is a number of stars.
+/// Converts the values of a rating field or column to ratings. A class that is listed has its listed rating. Any other
+/// value is a number of stars, unless a listed class is a number: then numbers are classes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RatingRule {
     classes: Option<ClassRatings>,
+    has_stars: bool,
     /// The values without a rating, if classes are listed.
     pub unrated: UnratedClasses,
 }
 
 impl RatingRule {
     pub fn new(classes: Option<ClassRatings>) -> Self {
-        Self { classes, unrated: UnratedClasses::default() }
+        let has_stars = !classes.as_ref().is_some_and(ClassRatings::have_numbers);
+        Self { classes, has_stars, unrated: UnratedClasses::default() }
     }
 
     /// The rating of a text.
     #[inline]
     pub fn of_text(&mut self, text: &str) -> Option<Rating> {
         match &self.classes {
-            None => Rating::from_text(text),
+            None => {
+                let rating = Rating::from_text(text);
+                self.unrated.see(rating, || text.trim().parse() == Ok(0.0));
+                rating
+            }
             Some(classes) => {
-                let rating = classes.rating(text).or_else(|| Rating::from_text(text));
+                let stars = || self.has_stars.then(|| Rating::from_text(text)).flatten();
+                let rating = classes.rating(text).or_else(stars);
                 if rating.is_none() {
                     self.unrated.count(text);
                 }
@@ -57,10 +64,15 @@ impl RatingRule {
     /// The rating of a number. A whole number is the class that is written without a fraction.
     #[inline]
     pub fn of_number(&mut self, number: f64) -> Option<Rating> {
-        let Some(classes) = &self.classes else { return Rating::from_number(number) };
+        let Some(classes) = &self.classes else {
+            let rating = Rating::from_number(number);
+            self.unrated.see(rating, || number == 0.0);
+            return rating;
+        };
         // The shortest form, without a fraction for a whole number.
         let class = number.to_string();
-        let rating = classes.rating(&class).or_else(|| Rating::from_number(number));
+        let stars = || self.has_stars.then(|| Rating::from_number(number)).flatten();
+        let rating = classes.rating(&class).or_else(stars);
         if rating.is_none() {
             self.unrated.count(&class);
         }
@@ -74,6 +86,10 @@ pub struct UnratedClasses {
     lines: BTreeMap<String, u64>,
     /// Lines of classes beyond the first [`HELD`] distinct ones.
     n_others: u64,
+    /// Lines whose rating is 0, if no classes are listed.
+    n_zeros: u64,
+    /// One bit per number of stars that was found, if no classes are listed.
+    stars: u8,
 }
 
 impl UnratedClasses {
@@ -83,8 +99,33 @@ impl UnratedClasses {
         self.add(class.chars().take(NAME_CHARS_MAX).collect(), 1);
     }
 
+    /// Notes a value that is a number of stars, or 0.
+    #[inline]
+    fn see(&mut self, rating: Option<Rating>, is_zero: impl FnOnce() -> bool) {
+        match rating {
+            Some(rating) => self.stars |= 1 << rating.stars(),
+            None => self.n_zeros += u64::from(is_zero()),
+        }
+    }
+
+    /// The cause and the remedy if the values are classes from 0, which are no stars: 0 is one of them, and 5 is not.
+    pub fn from_zero(&self) -> Option<String> {
+        let has = |stars: u8| self.stars & (1 << stars) != 0;
+        if self.n_zeros == 0 || has(5) {
+            return None;
+        }
+        let found: Vec<_> = (1..5).filter(|&stars| has(stars)).map(|stars| stars.to_string()).collect();
+        let ratings = if self.stars & !(1 << 1) == 0 { "0=1,1=5" } else { "0=1,1=2,2=3,3=4,4=5" };
+        let values = [&["0".to_owned()][..], &found].concat().join(", ");
+        Some(format!(
+            "the values {values} are classes and not stars; set their stars with --class-ratings={ratings}"
+        ))
+    }
+
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
+        self.n_zeros += other.n_zeros;
+        self.stars |= other.stars;
         other.lines.iter().for_each(|(class, &n)| self.add(class.clone(), n));
         self.n_others += other.n_others;
     }
@@ -120,11 +161,16 @@ impl UnratedClasses {
             return (!format.has_fields()).then(|| format!("{n} lines {advice}"));
         }
         let shown: Vec<_> = classes.iter().map(|(class, n)| format!("{class:?} {n}")).collect();
-        // In a field, numbers from 1 to 5 that are not listed are stars.
+        // In a field, numbers may be stars.
         let suggested = if format.has_fields() { self.added_to(ratings) } else { self.suggested(ratings) };
+        // A shell takes these characters as they are.
+        let is_plain =
+            |character: char| character.is_ascii_alphanumeric() || "=,.-_+:/@%".contains(character);
+        let quote = if suggested.chars().all(is_plain) { "" } else { "'" };
         Some(format!(
-            "classes without a rating: {}; set their stars with --class-ratings={suggested}",
-            shown.join(", ")
+            "classes without a rating: {}; set their stars with --class-ratings={quote}{}{quote}",
+            shown.join(", "),
+            suggested.replace('\'', r"'\''")
         ))
     }
 
@@ -159,27 +205,46 @@ mod tests {
 
     #[test]
     fn a_listed_class_has_its_rating_and_other_values_are_stars() {
-        let mut rule = RatingRule::new("good=5,bad=1,0=1,1=5,-1=2".parse().ok());
+        let mut rule = RatingRule::new("good=5,bad=1".parse().ok());
         let stars = |rating: Option<Rating>| rating.map(Rating::stars);
-        for (text, expected) in [
-            ("good", Some(5)),
-            ("bad", Some(1)),
-            ("1", Some(5)),
-            ("1.0", Some(1)),
-            (" 4 ", Some(4)),
-            ("Good", None),
-        ] {
+        for (text, expected) in
+            [("good", Some(5)), ("bad", Some(1)), ("1.0", Some(1)), (" 4 ", Some(4)), ("Good", None)]
+        {
             assert_eq!(stars(rule.of_text(text)), expected, "{text:?}");
         }
-        for (number, expected) in
-            [(0.0, Some(1)), (1.0, Some(5)), (-1.0, Some(2)), (3.0, Some(3)), (0.5, None)]
-        {
+        assert_eq!([3.0, 0.5].map(|number| stars(rule.of_number(number))), [Some(3), None]);
+        assert_eq!(rule.unrated, of(&["Good", "0.5"]));
+        // Numbers are classes if one of them is listed.
+        let mut rule = RatingRule::new("good=5,0=1,1=5,-1=2".parse().ok());
+        for (number, expected) in [(0.0, Some(1)), (1.0, Some(5)), (-1.0, Some(2)), (3.0, None)] {
             assert_eq!(stars(rule.of_number(number)), expected, "{number}");
         }
-        assert_eq!(rule.unrated, of(&["Good", "0.5"]));
+        assert_eq!(["good", "1", "4"].map(|text| stars(rule.of_text(text))), [Some(5), Some(5), None]);
+        assert_eq!(rule.unrated, of(&["3", "4"]));
         let mut none = RatingRule::default();
         assert_eq!([stars(none.of_text("good")), stars(none.of_number(1.0))], [None, Some(1)]);
-        assert_eq!(none.unrated, of(&[]));
+        assert_eq!(none.unrated.described(&lines()), None);
+    }
+
+    #[test]
+    fn classes_from_zero_are_recognized_unless_there_are_five_stars() {
+        let found = |numbers: &[f64]| {
+            let mut rule = RatingRule::default();
+            numbers.iter().for_each(|&number| _ = rule.of_number(number));
+            let mut texts = RatingRule::default();
+            numbers.iter().for_each(|number| _ = texts.of_text(&format!(" {number:.1}")));
+            assert_eq!(rule.unrated.from_zero(), texts.unrated.from_zero());
+            rule.unrated.from_zero()
+        };
+        let expected =
+            "the values 0, 1 are classes and not stars; set their stars with --class-ratings=0=1,1=5";
+        assert_eq!(found(&[1.0, 0.0, 1.0]).as_deref(), Some(expected));
+        let of_five = found(&[3.0, 4.0, 0.0]).unwrap();
+        assert!(
+            of_five.contains("values 0, 3, 4 are") && of_five.ends_with("0=1,1=2,2=3,3=4,4=5"),
+            "{of_five}"
+        );
+        assert_eq!([found(&[0.0, 5.0]), found(&[1.0, 2.0]), found(&[])], [None, None, None]);
     }
 
     fn of(classes: &[&str]) -> UnratedClasses {
@@ -219,6 +284,11 @@ mod tests {
                 "classes without a rating: \"3\" 2, \"5\" 1; set their stars with --class-ratings=1=1,2=2,3=3,4=4,5=5",
             ),
             (&["0"], "classes without a rating: \"0\" 1; set their stars with --class-ratings=0=1,1=5"),
+            (
+                &["so so", "it's"],
+                "classes without a rating: \"it's\" 1, \"so so\" 1; set their stars with --class-ratings=\
+                 '1=1,2=5,it'\\''s=STARS,so so=STARS'",
+            ),
             (
                 &["neutral", "good"],
                 "classes without a rating: \"good\" 1, \"neutral\" 1; set their stars with --class-ratings=\

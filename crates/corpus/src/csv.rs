@@ -29,6 +29,14 @@ impl Delimiter {
             Self::Tab => b'\t',
         }
     }
+
+    /// Its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Comma => "commas",
+            Self::Tab => "tabs",
+        }
+    }
 }
 
 /// The names of the columns of a file.
@@ -66,13 +74,20 @@ impl Header {
         &self.names
     }
 
-    /// The position of the column with this name, the last one of several; otherwise of the column with this number,
-    /// from 1.
-    pub fn position(&self, column: &str) -> Option<usize> {
-        self.names.iter().rposition(|name| name == column).or_else(|| {
-            let number: usize = column.parse().ok()?;
-            (1..=self.names.len()).contains(&number).then(|| number - 1)
-        })
+    /// The positions of the columns with this name; otherwise of the column with this number, from 1.
+    pub fn positions(&self, column: &str) -> Vec<usize> {
+        let of_name: Vec<_> =
+            (0..).zip(&self.names).filter(|(_, name)| *name == column).map(|(at, _)| at).collect();
+        match column.parse::<usize>() {
+            Ok(number) if of_name.is_empty() && (1..=self.names.len()).contains(&number) => vec![number - 1],
+            _ => of_name,
+        }
+    }
+
+    /// The probable delimiter of a header that has no columns by the given delimiter.
+    pub fn other_delimiter(&self) -> Option<char> {
+        let [name] = &self.names[..] else { return None };
+        [';', '\t', '|', ','].into_iter().find(|&delimiter| name.contains(delimiter))
     }
 
     /// The columns of records that are read, by their positions.
@@ -192,9 +207,19 @@ mod tests {
     fn a_column_is_found_by_name_before_number() {
         let header = header("text,\"3\",stars,text");
         assert_eq!(header.names(), ["text", "3", "stars", "text"]);
-        let found = ["stars", "3", "text", "1", "4"].map(|column| header.position(column));
-        assert_eq!(found, [Some(2), Some(1), Some(3), Some(0), Some(3)]);
-        assert_eq!(["0", "5", "Stars", ""].map(|column| header.position(column)), [None; 4]);
+        for (column, expected) in [
+            ("stars", &[2][..]),
+            ("3", &[1]),
+            ("text", &[0, 3]),
+            ("1", &[0]),
+            ("4", &[3]),
+            ("0", &[]),
+            ("5", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(header.positions(column), expected, "{column}");
+        }
+        assert_eq!(header.other_delimiter(), None);
         assert_eq!(Header::parse(b"a,\"b", Delimiter::Comma), None);
     }
 

@@ -114,6 +114,11 @@ impl ClassRatings {
     pub fn rating(&self, class: &str) -> Option<Rating> {
         self.0.iter().find(|(named, _)| named == class).map(|&(_, rating)| rating)
     }
+
+    /// Whether a class is a number.
+    pub fn have_numbers(&self) -> bool {
+        self.0.iter().any(|(class, _)| class.parse::<f64>().is_ok())
+    }
 }
 
 impl Default for ClassRatings {

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::classes::UnratedClasses;
 use crate::ledger::{MapperCounts, Share, TooManyBad};
 
 /// Maximum number of bad lines per reason, and of files without a review, that are reported.
@@ -18,6 +19,12 @@ pub enum Refusal {
         /// The probable cause and the remedy.
         cause: String,
     },
+    /// The ratings are classes from 0.
+    #[error("{found}")]
+    FromZero {
+        /// The values and the remedy.
+        found: String,
+    },
     /// No review in the whole input.
     #[error("found no review{found}, expected at least one; {cause}")]
     NoReview {
@@ -28,8 +35,17 @@ pub enum Refusal {
     },
 }
 
-/// Accepts or refuses the whole input by its counts. `cause` returns the probable cause and the remedy.
-pub fn judge(counts: &MapperCounts, bad_lines_max: Share, cause: impl Fn() -> String) -> Result<(), Refusal> {
+/// Accepts or refuses the whole input by its counts and the values of its ratings. `cause` returns the probable cause and
+/// the remedy.
+pub fn judge(
+    counts: &MapperCounts,
+    values: &UnratedClasses,
+    bad_lines_max: Share,
+    cause: impl Fn() -> String,
+) -> Result<(), Refusal> {
+    if let Some(found) = values.from_zero() {
+        return Err(Refusal::FromZero { found });
+    }
     counts.judge(bad_lines_max).map_err(|found| Refusal::BadLines { found, cause: cause() })?;
     if counts.reviews > 0 {
         return Ok(());

@@ -7,6 +7,7 @@ use corpus::csv::{Columns, Delimiter, Header, RecordReader};
 use corpus::format::{FieldPath, Fields, Format};
 use corpus::json_array::{ArrayError, ElementReader, FirstLine, is_array, is_space};
 use corpus::lines::{Line, LineContent, LineReader, is_blank};
+use corpus::review::Rating;
 
 use super::columns::shown;
 use super::{Error, Source};
@@ -128,14 +129,29 @@ fn columns(
         }
     };
     let header = header.ok_or_else(|| Error::NoHeader { input: input() })?;
-    let position = |path: &FieldPath, option| {
-        header.position(&path.literal()).ok_or_else(|| Error::NoColumn {
-            input: input(),
-            column: path.quoted(),
-            found: shown(header.names().iter().map(String::as_str)),
-            option,
-        })
-    };
+    let position =
+        |path: &FieldPath, option| match (&header.positions(&path.literal())[..], header.other_delimiter()) {
+            (&[position], _) => Ok(position),
+            ([], Some(found)) => {
+                Err(Error::OtherDelimiter { input: input(), found, expected: delimiter.name() })
+            }
+            ([], None) => {
+                let found = shown(header.names().iter().map(String::as_str));
+                Err(Error::NoColumn { input: input(), column: path.quoted(), found, option })
+            }
+            (positions, _) => {
+                let numbers =
+                    positions.iter().map(|at| (at + 1).to_string()).collect::<Vec<_>>().join(" or ");
+                Err(Error::EqualColumns { input: input(), column: path.quoted(), numbers, option })
+            }
+        };
     let text = fields.text.iter().map(|path| position(path, "--text-field")).collect::<Result<_, _>>()?;
-    Ok(header.columns(text, position(&fields.rating, "--rating-field")?))
+    let rating = position(&fields.rating, "--rating-field")?;
+    let name = &header.names()[rating];
+    let is_class = fields.classes.as_ref().is_some_and(|classes| classes.rating(name).is_some());
+    // A column that is selected by its number, in a file without a header.
+    if *name != fields.rating.literal() && (is_class || Rating::from_text(name).is_some()) {
+        return Err(Error::HeaderIsRecord { input: input(), found: name.clone() });
+    }
+    Ok(header.columns(text, rating))
 }

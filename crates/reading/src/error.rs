@@ -80,7 +80,10 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     /// A Parquet or Arrow file was passed as a stream, in which it cannot be read.
-    #[error("{input}: found {kind}, which can only be read from a file; copy it to this machine")]
+    #[error(
+        "{input}: found {kind}, which can only be read from a file that is not compressed; write it to a file on this \
+         machine"
+    )]
     NoFile {
         /// Name of the input.
         input: String,
@@ -147,6 +150,55 @@ pub enum Error {
         /// Name of the input.
         input: String,
     },
+    /// The first record of a CSV file is not a header.
+    #[error(
+        "{input}: found a first record with the rating {found:?}, expected a header with names of columns; write one"
+    )]
+    HeaderIsRecord {
+        /// Name of the input.
+        input: String,
+        /// The value in the column of the rating.
+        found: String,
+    },
+    /// The columns of a CSV file are separated by another character.
+    #[error("{input}: found a header whose columns are separated by {found:?}, expected {expected}; {}", match found {
+        '\t' => "pass --format tsv",
+        ',' => "pass --format csv",
+        _ => "write it with commas, or with tabs for --format tsv",
+    })]
+    OtherDelimiter {
+        /// Name of the input.
+        input: String,
+        /// The character.
+        found: char,
+        /// The name of the expected delimiter.
+        expected: &'static str,
+    },
+    /// Several columns have the required name.
+    #[error(
+        "{input}: found several columns {column}, expected one; select it by its number with {option}: {numbers}"
+    )]
+    EqualColumns {
+        /// Name of the input.
+        input: String,
+        /// The name, in quotes.
+        column: String,
+        /// Their numbers, from 1.
+        numbers: String,
+        /// The option that selects the column.
+        option: &'static str,
+    },
+    /// A listing has a file and its compressed copy.
+    #[error(
+        "{second}: found beside {first}, and their reviews would count twice if one is a compressed copy of the other; \
+         remove one, or name each file"
+    )]
+    Copy {
+        /// The file.
+        first: String,
+        /// The compressed file.
+        second: String,
+    },
     /// A table lacks a required column.
     #[error("{input}: found no column {column} among {found}; name the right column with {option}")]
     NoColumn {
@@ -190,6 +242,7 @@ impl Error {
             Self::BadPattern { .. }
             | Self::NoSuchPlace { .. }
             | Self::Twice { .. }
+            | Self::Copy { .. }
             | Self::NotLines { .. }
             | Self::NoFile { .. } => Exit::Usage,
             Self::Missing { .. } | Self::NoMatch { .. } | Self::Empty { .. } => Exit::MissingInput,
@@ -202,6 +255,9 @@ impl Error {
             | Self::LargeBatch { .. }
             | Self::Array { .. }
             | Self::NoHeader { .. }
+            | Self::HeaderIsRecord { .. }
+            | Self::OtherDelimiter { .. }
+            | Self::EqualColumns { .. }
             | Self::NoColumn { .. }
             | Self::BadColumn { .. } => Exit::BadInput,
             Self::Panicked { .. } => Exit::Internal,

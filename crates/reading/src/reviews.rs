@@ -150,7 +150,7 @@ impl Found {
         let beginning = self.beginning.as_ref().map_or(&[][..], |(_, beginning)| beginning);
         let of_lines = || cause::likely(&self.counts, beginning, format, &self.unrated, listing);
         let cause = || input::remedy(beginning).unwrap_or_else(of_lines);
-        let judged = judge(&self.counts, bad_lines_max, cause);
+        let judged = judge(&self.counts, &self.unrated, bad_lines_max, cause);
         let dropped = if judged.is_ok() { self.unrated.described(format) } else { None };
         notices.extend(self.without_review(reading).notices(&self.counts));
         notices.extend(invalid_utf8(&self.counts).into_iter().chain(dropped));

@@ -33,6 +33,9 @@ pub(super) enum Kind {
     Web(WebFile),
 }
 
+/// Extensions of compressed files.
+const PACKED: [&str; 5] = ["gz", "bz2", "zst", "bgz", "zip"];
+
 /// Patterns match as in shells: a star does not match a slash or a leading dot.
 const AS_SHELLS_DO: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
@@ -41,13 +44,15 @@ const AS_SHELLS_DO: MatchOptions =
 /// - a file, also if its name looks like a pattern;
 /// - a pattern of `*`, `?`, `[...]` and `**`: all matches, sorted by name;
 /// - a folder: all regular files in it and in its subfolders, sorted by name, except those whose name, or
-///   whose folder's name, starts with `.` or `_` (metadata files of other programs);
+///   whose folder's name, starts with `.` or `_`, and except the JSON files that the library `datasets` writes beside
+///   Arrow files (metadata files of other programs);
 /// - `-`, standard input;
 /// - `s3://bucket/name`: the object with this name, or all objects below it as in a folder, with the same
 ///   exceptions;
 /// - `https://host/path`, a file on a web server, to which no request is sent yet.
 ///
-/// The same file, folder, object or URL under two names is an error.
+/// The same file, folder, object or URL under two names is an error, and so is a compressed file in a folder or a pattern
+/// beside the file without its extension.
 pub fn find(inputs: &[String], s3: &S3Options) -> Result<Vec<Source>, Error> {
     let mut found = Found::default();
     for input in inputs {
@@ -145,6 +150,7 @@ impl Found {
             return Err(Error::NoMatch { pattern: pattern.to_owned() });
         }
         sort(&mut fitting);
+        check_copies(&fitting)?;
         for path in fitting {
             if !self.named(&path)? {
                 return Err(Error::Missing { input: path.display().to_string() });
@@ -188,7 +194,11 @@ impl Found {
         let mut paths =
             entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(unlisted)?;
         paths.retain(|path| !is_hidden(path));
+        let has_arrow =
+            paths.iter().any(|path| path.extension().is_some_and(|extension| extension == "arrow"));
+        paths.retain(|path| !has_arrow || !is_of_datasets(path));
         sort(&mut paths);
+        check_copies(&paths)?;
         for path in paths {
             let metadata = fs::metadata(&path).map_err(|error| cannot("read its metadata", &path, error))?;
             if metadata.is_dir() {
@@ -216,6 +226,26 @@ impl Found {
 /// By bytes, independent of the locale.
 fn sort(paths: &mut [PathBuf]) {
     paths.sort_unstable_by(|a, b| a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes()));
+}
+
+/// Refuses a list with a file and its compressed copy, which `gzip --keep` leaves in the same folder.
+fn check_copies(paths: &[PathBuf]) -> Result<(), Error> {
+    let names: HashSet<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    for path in paths {
+        let is_packed =
+            path.extension().is_some_and(|extension| PACKED.iter().any(|packed| extension == *packed));
+        let plain = path.with_extension("");
+        if is_packed && names.contains(plain.as_path()) {
+            let (first, second) = (plain.display().to_string(), path.display().to_string());
+            return Err(Error::Copy { first, second });
+        }
+    }
+    Ok(())
+}
+
+/// Whether the library `datasets` writes this file beside its Arrow files.
+fn is_of_datasets(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "dataset_info.json" || name == "state.json")
 }
 
 fn is_hidden(path: &Path) -> bool {

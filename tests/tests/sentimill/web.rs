@@ -116,7 +116,7 @@ fn a_file_that_cannot_be_read_from_a_web_server_is_refused_by_name() {
         (
             format!("{url}/reviews.parquet?key=secret"),
             64,
-            format!("{url}/reviews.parquet?***: found Parquet, which can only be read from a file; copy it to this machine"),
+            format!("{url}/reviews.parquet?***: found Parquet, which can only be read from a file that is not compressed; write it to a file on this machine"),
         ),
         (
             "http://example.com/reviews.json".to_owned(),

@@ -64,9 +64,13 @@ pub(super) fn lines(record: &EvaluationRecord) -> Vec<String> {
     if metrics.accuracy <= accuracy {
         let weight = if is_of_label { "--pos-weight" } else { "--class-weight" };
         let remedy = match metrics.auc {
-            Some(auc) if auc >= RANKS_ROWS => format!(
-                "the AUC shows that the model has learned: compare AUC, or train with {weight} balanced"
-            ),
+            Some(auc) if auc >= RANKS_ROWS => {
+                let compared = if is_of_label { "AUC" } else { "macro F1" };
+                format!(
+                    "the AUC shows that the model has learned: compare {compared}, or train with {weight} balanced if this \
+                     training did not"
+                )
+            }
             _ => "train on more rows, longer, or with another --rate".to_owned(),
         };
         lines.push(format!(
@@ -150,7 +154,7 @@ mod tests {
                 "F1       0.8000 (baseline: 0.8571)",
                 "AUC      1.0000 (baseline: 0.5000)",
                 "the accuracy is not above that of the majority-class baseline (label 1 for every row); the AUC \
-                 shows that the model has learned: compare AUC, or train with --pos-weight balanced",
+                 shows that the model has learned: compare AUC, or train with --pos-weight balanced if this training did not",
             ]
         );
     }

@@ -241,7 +241,7 @@ fn a_column_that_is_missing_or_has_another_type_is_refused_by_name() {
 fn arrow_in_a_stream_is_refused() {
     for content in [file(None), stream(None)] {
         let error = refused(all_of(&folder(&[("a.gz", &gzip(&content))])), &options(1));
-        let expected = "a.gz: found Arrow, which can only be read from a file; copy it to this machine";
+        let expected = "a.gz: found Arrow, which can only be read from a file that is not compressed; write it to a file on this machine";
         assert!(error.to_string().ends_with(expected), "{error}");
     }
 }

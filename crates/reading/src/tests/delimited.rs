@@ -83,6 +83,25 @@ fn a_missing_column_is_an_error_before_any_record_is_read() {
             "found no column \"3\" among text, stars; name the right column with --rating-field",
         ),
         ("text,stars\n", "text,0", "2", "found no column \"0\" among"),
+        (
+            "Fits well,5\n",
+            "1",
+            "2",
+            "found a first record with the rating \"5\", expected a header with names of columns",
+        ),
+        (
+            "text;stars\n",
+            "text",
+            "stars",
+            "separated by ';', expected commas; write it with commas, or with tabs",
+        ),
+        ("text\tstars\n", "text", "stars", "separated by '\\t', expected commas; pass --format tsv"),
+        (
+            "text,stars,text\n",
+            "text",
+            "stars",
+            "found several columns \"text\", expected one; select it by its number with --text-field: 1 or 3",
+        ),
         (&long, "text", "x.y", ", …; name the right column"),
         ("text,\"stars\nx,1\n", "text", "stars", "found a first line with an open quote"),
         (

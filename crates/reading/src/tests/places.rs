@@ -30,6 +30,31 @@ fn a_folder_gives_its_files_sorted_without_hidden_ones() {
 }
 
 #[test]
+fn a_compressed_copy_in_a_folder_or_a_pattern_is_refused() {
+    let folder = folder(&[("a.json", b"{}\n"), ("a.json.gz", b""), ("b.json.gz", b"")]);
+    for listed in [folder.path().to_owned(), folder.path().join("a.*")] {
+        let error = found(&[listed]).unwrap_err();
+        assert!(error.to_string().contains("a.json.gz: found beside "), "{error}");
+        assert_eq!(error.exit(), Exit::Usage);
+    }
+    // Who names both means both.
+    assert_eq!(found(&["a.json", "a.json.gz"].map(|name| folder.path().join(name))).unwrap().len(), 2);
+}
+
+#[test]
+fn metadata_of_the_library_datasets_are_no_reviews() {
+    let folder = folder(&[
+        ("a/data-0.arrow", b""),
+        ("a/state.json", b""),
+        ("a/dataset_info.json", b""),
+        ("b/state.json", b""),
+    ]);
+    let names: Vec<_> =
+        all_of(&folder).iter().map(|source| source.name.rsplit_once('/').unwrap().1.to_owned()).collect();
+    assert_eq!(names, ["data-0.arrow", "state.json"]);
+}
+
+#[test]
 fn a_file_whose_name_looks_like_a_pattern_is_read_as_a_file() {
     let folder = folder(&[("[a].json", b""), ("a.json", b"")]);
     let sources = found(&[folder.path().join("[a].json")]).unwrap();

@@ -360,6 +360,6 @@ fn parquet_in_a_stream_is_refused() {
     assert!(
         error
             .to_string()
-            .ends_with("a.gz: found Parquet, which can only be read from a file; copy it to this machine")
+            .ends_with("a.gz: found Parquet, which can only be read from a file that is not compressed; write it to a file on this machine")
     );
 }
