@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use corpus::clean::Cleaner;
 use corpus::csv::{Columns, Header, RecordReader};
 use corpus::digest::text_hash;
-use corpus::format::Format;
+use corpus::format::{FieldPath, Format};
 use corpus::json_array::{ArrayError, ElementReader};
 use corpus::lines::{LINE_BYTES_MAX, LineContent, LineReader, is_blank};
 use corpus::review::ReviewParser;
@@ -201,8 +201,8 @@ impl<R: Read> Entries<R> {
                     }
                 };
                 let Some(header) = header else { return Ok(None) };
-                let text = fields.text.iter().map(|path| header.position(&path.literal())).collect();
-                let text: Option<Vec<_>> = text;
+                let position = |path: &FieldPath| header.positions(&path.literal()).first().copied();
+                let text: Option<Vec<_>> = fields.text.iter().map(position).collect();
                 // The table does not name the column of the rating, which is not needed here.
                 text.map(|text| {
                     let rating = text.first().copied().unwrap_or_default();
