@@ -294,6 +294,9 @@ mod tests {
         assert_eq!(found[&hash].first[0].text, None);
     }
 
+    /// File, number, unit and text of a review.
+    type Expected<'a> = (&'a str, u64, OriginUnit, Option<&'a str>);
+
     #[test]
     fn records_and_elements_are_read_by_their_numbers_and_rows_are_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -307,7 +310,7 @@ mod tests {
         let rows = write("a.parquet", "PAR1");
         let lines = write("b.json", "{\"text\": \"so good?\"}\n");
         let hash = text_hash(b"so good");
-        let cases: [(&[(&str, &str)], &[(&str, u64, OriginUnit, Option<&str>)]); 2] = [
+        let cases: [(&[(&str, &str)], &[Expected<'_>]); 2] = [
             (
                 &[("format", "csv"), ("text-field", "text")],
                 &[(&csv, 3, OriginUnit::Record, Some("So \"good\"")), (&csv, 2, OriginUnit::Record, None)],
@@ -336,7 +339,7 @@ mod tests {
             let mut found = HashMap::new();
             reader.each_group_with(HASH, &[hash], |rows| add(rows, &[hash], &units, &mut found)).unwrap();
             read_texts(&mut found, &format);
-            let origin = |&(file, number, unit, text): &(&str, u64, OriginUnit, Option<&str>)| ReviewOrigin {
+            let origin = |&(file, number, unit, text): &Expected<'_>| ReviewOrigin {
                 file: file.to_owned(),
                 number,
                 unit,

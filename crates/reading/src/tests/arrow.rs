@@ -350,7 +350,7 @@ fn batches_that_exceed_the_memory_together_are_read_one_by_one() {
                     reading.each(|entry| {
                         visited.lock().unwrap().push(entry.place.offset);
                         // Every thread has begun with a batch before the first of them ends, if it can.
-                        if n_visits.fetch_add(1, Ordering::Relaxed) % 64 == 0 {
+                        if n_visits.fetch_add(1, Ordering::Relaxed).is_multiple_of(64) {
                             thread::yield_now();
                         }
                         Ok::<_, Error>(())
