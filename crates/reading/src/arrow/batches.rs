@@ -149,7 +149,7 @@ fn planned_dictionary(
         variadic: data.variadicBufferCounts().into_iter().flatten().collect(),
         compression: data.compression().map(|compression| compression.codec()),
     };
-    Ok(Some((batch.id(), batch.isDelta(), PlannedBatch::of(file, block, columns)?)))
+    Ok(Some((batch.id(), batch.isDelta(), PlannedBatch::of(file, block, &columns)?)))
 }
 
 /// The wanted columns of a record batch.
@@ -175,7 +175,7 @@ pub fn planned(file: &File, layout: &Layout, block: &Block) -> Result<PlannedBat
     }
     let compression = batch.compression().map(|compression| compression.codec());
     let columns = Columns { n_rows: batch.length(), nodes, buffers, variadic, compression };
-    PlannedBatch::of(file, block, columns)
+    PlannedBatch::of(file, block, &columns)
 }
 
 /// Some columns of a batch, as its metadata describe them.
@@ -202,7 +202,7 @@ pub struct PlannedBatch {
 }
 
 impl PlannedBatch {
-    fn of(file: &File, block: &Block, columns: Columns) -> Result<Self, Fault> {
+    fn of(file: &File, block: &Block, columns: &Columns) -> Result<Self, Fault> {
         let is_compressed = columns.compression.is_some();
         let (mut body_bytes, mut values_bytes) = (0, 0);
         let mut buffers = Vec::with_capacity(columns.buffers.len());
@@ -222,7 +222,7 @@ impl PlannedBatch {
             values_bytes = within_limit(values_bytes + uncompressed_bytes(beginning, bytes, is_compressed)?)?;
         }
         let moved: Vec<Buffer> = buffers.iter().map(|&(_, buffer)| buffer).collect();
-        let metadata = record_batch(&columns, &moved);
+        let metadata = record_batch(columns, &moved);
         Ok(Self { buffers, metadata, body_bytes, values_bytes, is_compressed })
     }
 
