@@ -87,6 +87,16 @@ pub struct TextsBuilder {
     block: Block,
     file: Option<(Arc<File>, u64)>,
     word: Vec<u8>,
+    known: Known,
+}
+
+/// Words that are numbered in another way, and what a builder knows of them.
+#[derive(Debug, Default)]
+struct Known {
+    /// Number of each word in the builder, plus 1; 0 for a word that has not occurred.
+    numbers: Vec<u32>,
+    /// Occurrences by number in the builder, which its table does not have.
+    counts: Vec<u64>,
 }
 
 /// A block with the numbers of its builder.
@@ -121,6 +131,7 @@ impl Builders {
             block: Block::default(),
             file: None,
             word: Vec::new(),
+            known: Known::default(),
         }
     }
 
@@ -129,7 +140,10 @@ impl Builders {
     /// # Errors
     /// If there are too many labels, or the temporary file fails.
     pub fn merge(&self, builders: Vec<TextsBuilder>) -> Result<Texts> {
-        let ended = builders.into_iter().map(|mut builder| builder.end_block().map(|()| builder));
+        let ended = builders.into_iter().map(|mut builder| {
+            builder.words.add_counts(&builder.known.counts);
+            builder.end_block().map(|()| builder)
+        });
         merging::merge(&self.reading, ended.collect::<Result<Vec<_>>>()?)
     }
 }
@@ -155,6 +169,30 @@ impl TextsBuilder {
         }
         let Self { words: numbers, block, .. } = self;
         words.into_iter().filter(|word| !word.is_empty()).for_each(|word| count(numbers, block, word));
+        self.end_text().map(|()| true)
+    }
+
+    /// Adds a text of words that are numbered already: `word` returns the word of a number. Each word is looked up once.
+    /// Returns whether the text has a label.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be written.
+    pub fn add_known<'a>(
+        &mut self,
+        words: impl IntoIterator<Item = u32>,
+        word: impl Fn(u32) -> &'a [u8],
+        labels: &[&[u8]],
+    ) -> Result<bool> {
+        if !self.has_labels(labels) {
+            return Ok(false);
+        }
+        let Self { words: numbers, block, known, .. } = self;
+        for id in words {
+            match known.number(id, numbers, &word) {
+                Some(number) => block.tokens.push(number),
+                None => block.tokens.extend([UNKNOWN, hash(word(id))]),
+            }
+        }
         self.end_text().map(|()| true)
     }
 
@@ -261,9 +299,66 @@ impl TextsBuilder {
     }
 }
 
+impl Known {
+    /// Counts a word and returns its number in the builder; `None` if the builder's table is full.
+    #[inline]
+    fn number<'a>(&mut self, id: u32, numbers: &mut Numbers, word: impl Fn(u32) -> &'a [u8]) -> Option<u32> {
+        let at = id as usize;
+        let number = match self.numbers.get(at) {
+            Some(&number) if number > 0 => number - 1,
+            _ => {
+                let number = numbers.count(word(id), 0)?;
+                self.numbers.resize(self.numbers.len().max(at + 1), 0);
+                self.numbers[at] = number + 1;
+                self.counts.resize(self.counts.len().max(number as usize + 1), 0);
+                number
+            }
+        };
+        self.counts[number as usize] += 1;
+        Some(number)
+    }
+}
+
 fn count(numbers: &mut Numbers, block: &mut Block, word: &[u8]) {
     match numbers.count(word, 1) {
         Some(number) => block.tokens.push(number),
         None => block.tokens.extend([UNKNOWN, hash(word)]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_are_numbered_already_give_the_texts_of_their_names() {
+        let names = ["", "film", "great", "not", "a"].map(str::as_bytes);
+        let texts: Vec<Vec<u32>> =
+            (0..500).map(|n| (0..n % 7).map(|at| 1 + (n * at + n / 3) % 4).collect()).collect();
+        for words_max in [2, 100] {
+            let reading = Reading { words: Words::Cleaned, words_max, ..Reading::default() };
+            let of = |by_name: bool| {
+                let builders = Builders::new(reading.clone());
+                let mut all = [builders.builder(), builders.builder()];
+                for (text, chunk) in texts.chunks(50).zip(0..) {
+                    let builder = &mut all[chunk as usize % 2];
+                    builder.begin(chunk).unwrap();
+                    for words in text {
+                        let name = |id: u32| names[id as usize];
+                        let words = words.iter().copied();
+                        let is_added = match by_name {
+                            true => builder.add(words.map(name), &[b"x"]),
+                            false => builder.add_known(words, name, &[b"x"]),
+                        };
+                        assert!(is_added.unwrap());
+                    }
+                }
+                builders.merge(all.into()).unwrap()
+            };
+            let (known, named) = (of(false), of(true));
+            assert!(known.dictionary == named.dictionary && known.dictionary.n_words() == words_max.min(4));
+            assert_eq!(known.counts(), named.counts());
+            assert_eq!(known.digest().unwrap(), named.digest().unwrap());
+        }
     }
 }

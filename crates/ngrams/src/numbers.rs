@@ -91,6 +91,13 @@ impl Numbers {
         Some(self.slots[slot].number)
     }
 
+    /// Adds to the counts of names, by number.
+    pub fn add_counts(&mut self, counts: &[u64]) {
+        for slot in self.slots.iter_mut().filter(|slot| slot.key != Key::default()) {
+            slot.count += counts.get(slot.number as usize).copied().unwrap_or(0);
+        }
+    }
+
     /// The number of a name.
     pub fn find(&self, name: &[u8]) -> Option<u32> {
         let key = self.key(name);

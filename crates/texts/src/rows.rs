@@ -91,13 +91,10 @@ impl DatasetTexts {
         let known = row.tokens.iter().filter_map(|id| id.checked_sub(FIRST_WORD));
         block.n_unknown += row.tokens.len() as u64;
         let n_unknown = &mut block.n_unknown;
-        let known = known.map(|at| {
-            *n_unknown -= 1;
-            words.get(at as usize)
-        });
+        let known = known.inspect(|_| *n_unknown -= 1);
         // Readers refuse a label without a class.
         let label = names.get(usize::from(row.label)).map(|name| name.as_bytes()).unwrap_or_default();
-        block.builder.add(known, &[label])?;
+        block.builder.add_known(known, |at| words.get(at as usize), &[label])?;
         Ok(())
     }
 
