@@ -137,7 +137,7 @@ mod tests {
         ) {
             // More words than are held at once, in an order that is not that of the vocabulary.
             let n = counts.len() * repeats;
-            let word = |at: usize| format!("{}word{:06}", if at % 7 == 0 { "a" } else { "" }, at * 7919 % n.max(1));
+            let word = |at: usize| format!("{}word{:06}", if at.is_multiple_of(7) { "a" } else { "" }, at * 7919 % n.max(1));
             let mut all: Vec<(String, u64)> = (0..n).map(|at| (word(at), counts[at % counts.len()])).collect();
             all.sort_by(|one, other| one.0.cmp(&other.0));
             all.dedup_by(|one, other| one.0 == other.0);

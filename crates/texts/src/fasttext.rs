@@ -163,8 +163,8 @@ impl Streams<'_> {
             }
             from += lines.len() as u64;
             // If nobody takes the chunk, all other threads have ended.
-            if is_end && lines.is_empty() || sender.send((chunk_number(at, chunk), lines)).is_err() || is_end
-            {
+            let is_taken = lines.is_empty() || sender.send((chunk_number(at, chunk), lines)).is_ok();
+            if is_end || !is_taken {
                 return Ok(());
             }
         }

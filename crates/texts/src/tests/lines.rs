@@ -51,8 +51,8 @@ fn lines_of_fasttext_are_equal_from_a_file_and_from_streams() {
         ("plain", text.as_bytes()),
         ("gzip", &gzip(text.as_bytes())),
         ("zstd", &zstd(text.as_bytes())),
-        ("part-0", text[..half].as_bytes()),
-        ("part-1.gz", &gzip(text[half..].as_bytes())),
+        ("part-0", &text.as_bytes()[..half]),
+        ("part-1.gz", &gzip(&text.as_bytes()[half..])),
     ]);
     for names in [&["plain"][..], &["gzip"], &["zstd"], &["part-0", "part-1.gz"]] {
         for threads in [1, 3] {
