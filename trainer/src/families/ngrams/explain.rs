@@ -79,7 +79,7 @@ fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained, Refusal> {
     }
     let labels = reader.labels();
     let predicted = largest(&probabilities);
-    let (score, probability) = match labels.len() {
+    let (score, probability) = match labels.n_labels() {
         2 => {
             let second = labels.in_order().nth(1).unwrap_or_default();
             (Some(labels.outputs(&probabilities)[0] as f32), probabilities[second as usize])

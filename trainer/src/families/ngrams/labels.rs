@@ -24,7 +24,7 @@ impl Labels {
     }
 
     /// Number of labels.
-    pub fn len(&self) -> usize {
+    pub fn n_labels(&self) -> usize {
         self.names.len()
     }
 

@@ -214,7 +214,7 @@ fn write_lines(
 }
 
 fn predicted<'a>(probabilities: &[f32], labels: &'a Labels, choice: Choice) -> Answer<'a> {
-    if let (2, Choice { top: None, threshold: None }) = (labels.len(), choice) {
+    if let (2, Choice { top: None, threshold: None }) = (labels.n_labels(), choice) {
         let label = largest(probabilities);
         let second = labels.in_order().nth(1).unwrap_or_default();
         return Answer::OfTwo {

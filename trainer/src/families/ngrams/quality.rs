@@ -117,13 +117,13 @@ impl Measured {
 impl<'a> Quality<'a> {
     /// No texts.
     pub fn new(labels: &'a Labels) -> Self {
-        let scoring = match labels.len() {
+        let scoring = match labels.n_labels() {
             2 => Some(Scoring::Logit),
             n @ 3..=CLASSES_MAX => Some(Scoring::Classes { classes: n as u8 }),
             _ => None,
         };
         let few = scoring.map(|scoring| Few { scoring, counted: Counted::new(scoring), losses: Vec::new() });
-        let of_labels = vec![OfLabel::default(); labels.len()];
+        let of_labels = vec![OfLabel::default(); labels.n_labels()];
         Self { labels, rows: 0, not_finite: 0, right: 0, gold: 0, loss: 0.0, of_labels, few }
     }
 
