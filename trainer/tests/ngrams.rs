@@ -328,6 +328,12 @@ fn lines_without_a_label_and_empty_texts_have_a_meaning() {
         command.args(["--format", "fasttext"]);
         let (code, told) = ended(command);
         assert_eq!(code, Some(65), "{told}");
+        fs::write(&none, "__label__other text\n").unwrap();
+        let mut command = trainer_of("evaluate", &out, &[none.to_str().unwrap()]);
+        command.args(["--format", "fasttext"]);
+        let (code, told) = ended(command);
+        assert_eq!(code, Some(65), "{told}");
+        assert!(told.contains("no text has a label of the model"), "{told}");
     }
 }
 

@@ -48,6 +48,13 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
         let texts = input.read(&[place.clone()], reading.clone())?;
         let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
         let Evaluation { evaluated, only_unknown, unknown_label } = &evaluation;
+        if *unknown_label == texts.n_texts() {
+            return Err(Error::UselessTexts {
+                input: place,
+                found: "no text has a label of the model".to_owned(),
+                remedy: "pass the --format, --labels or --positive-from of its training",
+            });
+        }
         if *unknown_label > 0 {
             tell(&format!(
                 "warning: {place}: {unknown_label} of {} texts have a label that the model does not have",

@@ -180,7 +180,7 @@ impl<'a> Quality<'a> {
                 let present: Vec<&OfClass> =
                     classes.iter().map(|named| &named.metrics).filter(|of| of.rows > 0).collect();
                 let mean = |value: fn(&OfClass) -> f64| {
-                    present.iter().map(|of| value(of)).sum::<f64>() / (present.len() as f64).max(1.0)
+                    present.iter().fold(0.0, |sum, of| sum + value(of)) / (present.len() as f64).max(1.0)
                 };
                 let many = Measured::Many {
                     loss: self.loss / rows,
