@@ -11,7 +11,11 @@ use batches::{Division, Reading, Rows};
 use command::{ended, plain, run, trainer};
 use corpus::record::Votes;
 use dataset::Row;
+use dataset::dataset_file::DatasetReader;
 use fixtures::{dataset_of, review, reviews};
+use ngrams::fasttext::{Loss, Settings, Training};
+use ngrams::files::Stored;
+use ngrams::{Features, Model, Scratch, Words, read_fasttext_file};
 use ranks::{Rank, python};
 use runs::soft_labels::{Digests, Labelled, SoftLabels};
 use rustix::process::Signal;
@@ -185,6 +189,74 @@ numpy.save(sys.argv[3], soft)
         65,
         "bare.npy: no line behind the array, expected a line with the id digest",
     );
+}
+
+/// An n-gram model of these rows, with the names of their labels, and the probability of the second name for each text.
+fn ngrams_model(folder: &Path, words: Words, loss: Loss, names: [&str; 2]) -> Model {
+    let lines = (0..N_ROWS).map(|at| {
+        let row = review(at);
+        format!("__label__{} {}\n", names[usize::from(row.label)], text(&row))
+    });
+    let path = folder.with_extension("txt");
+    fs::write(&path, lines.collect::<String>()).unwrap();
+    let texts = read_fasttext_file(&path, 1, ngrams::Reading { words, ..Default::default() }).unwrap();
+    let features = Features { ngrams: 2, buckets: 1000, ..Features::default() };
+    let settings =
+        Settings { words, features, loss, rate: 0.5, is_deterministic: true, ..Settings::default() };
+    let mut training = Training::new(&texts, settings).unwrap();
+    while training.step().unwrap().is_some() {}
+    ngrams::files::write(folder, Stored::FastText(&training.finish())).unwrap();
+    ngrams::files::read(folder).unwrap()
+}
+
+/// The words of a row; unknown ones are omitted.
+fn text(row: &Row) -> String {
+    let words = row.tokens.iter().filter_map(|token| Some(fixtures::word(token.checked_sub(2)?)));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn an_n_gram_model_predicts_the_words_of_rows() {
+    let (folder, dataset) = dataset_of(300, 50, |at| {
+        let mut row = review(at);
+        // An unknown word, which is not the only one of the row.
+        if row.tokens.len() > 3 {
+            row.tokens[1] = 1;
+        }
+        row
+    });
+    let path = |name: &str| folder.path().join(name);
+    let rows = opened(&dataset);
+    let name = rows.name();
+    let known = Labelled { name: &name, digests: digests(&rows), n_rows: 300, n_classes: 2 };
+    for (at, (words, loss)) in
+        [(Words::Cleaned, Loss::Softmax), (Words::Spaces, Loss::Softmax), (Words::Cleaned, Loss::Bce)]
+            .into_iter()
+            .enumerate()
+    {
+        let (model, out) = (path(&format!("ngrams-{at}")), path(&format!("{at}.npy")));
+        let ngrams = ngrams_model(&model, words, loss, ["negative", "positive"]);
+        trained(predicted(&model, &dataset, &out));
+        let (_, labels) = SoftLabels::read(&out, &[known]).unwrap();
+        let place = |name: &str| ngrams.labels().iter().position(|label| label == name.as_bytes()).unwrap();
+        let mut row = Row::default();
+        let (mut reader, mut scratch) = (DatasetReader::open(&dataset).unwrap().rows(), Scratch::default());
+        for number in 0..300 {
+            reader.read(number, &mut row).unwrap();
+            let scores = ngrams.scores(text(&row).as_bytes(), &mut scratch);
+            let expected = scores[place("positive")] / (scores[0] + scores[1]);
+            let found: Vec<f32> = labels.row(number as usize).collect();
+            assert!((found[1] - expected).abs() < 1e-6, "{number}: {found:?} {expected}");
+        }
+    }
+    let other = path("other");
+    ngrams_model(&other, Words::Cleaned, Loss::Softmax, ["0", "1"]);
+    let expected = "expected negative, positive, the labels of ";
+    refused(predicted(&other, &dataset, &path("other.npy")), 66, expected);
+    // An LSTM learns from them.
+    let mut student = fit(&dataset, &path("student"), &[]);
+    student.arg("--soft-labels").arg(path("0.npy"));
+    trained(student);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use batches::{Arrangement, Dealing, Division, Loader, Loading, Part, RowWeight, Rows};
+use batches::{Arrangement, Batch, Dealing, Division, Loader, Loading, Part, RowWeight, Rows, Smallest};
+use dataset::vocabulary::FIRST_WORD;
+use ngrams::Scratch;
 use program::location::Location;
 use program::place::{check_folder, folder_of};
 use runs::soft_labels::{Digests, Labelled, SoftLabels, check_new};
@@ -27,9 +29,19 @@ const MEMORY_BYTES: u64 = 1 << 30;
 pub(super) fn write(arguments: &Predict, dataset: &Location, out: &Path) -> Result<()> {
     check_folder(folder_of(out), "--soft")?;
     check_new(out)?;
-    let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
     let folder = model::folder(&arguments.model, &arguments.storage.options(), "MODEL")?;
-    let classifier = read_classifier(&folder, compute.device())?;
+    let (rows, labels) = match ngrams::files::is_folder(&folder) {
+        true => of_ngrams(arguments, dataset, &folder)?,
+        false => of_lstm(arguments, dataset, &folder)?,
+    };
+    labels.write(out, digests(&rows))?;
+    tell(&format!("the probabilities of {} rows are in {}", labels.n_rows(), out.display()));
+    Ok(())
+}
+
+fn of_lstm(arguments: &Predict, dataset: &Location, folder: &Path) -> Result<(Rows, SoftLabels)> {
+    let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
+    let classifier = read_classifier(folder, compute.device())?;
     let SavedClassifier { model, vocabulary, config, scoring, trained_on } = &classifier;
     if matches!(scoring, Scoring::Rating { .. }) {
         let expected =
@@ -37,10 +49,8 @@ pub(super) fn write(arguments: &Predict, dataset: &Location, out: &Path) -> Resu
         return Err(setting("--soft", "for a model of --loss rating", expected));
     }
     let known = trained_on.as_ref().map(|known| known.smallest_hashes.clone()).unwrap_or_default();
-    let reader = Reader::with_memory(config.tokens_max, MEMORY_BYTES, &arguments.storage);
-    let rows = reader.open(dataset, Division::all_test(), &known)?;
+    let rows = open(arguments, dataset, config.tokens_max, &known)?;
     rows.check_fits(vocabulary, &config.preparation, arguments.model.to_string().as_ref())?;
-    rows.check_rows(Part::Test)?;
     let known = rows.known(Part::Test);
     if known > 0 {
         tell(&format!(
@@ -49,37 +59,92 @@ pub(super) fn write(arguments: &Predict, dataset: &Location, out: &Path) -> Resu
             rows.name().display()
         ));
     }
+    let decision = config.decision(*scoring);
+    let mut answers = Answers::of(model, &compute);
+    let labels = each_batch(&rows, arguments.batch, |batch| {
+        let outputs = answers.of_rows(token_rows(batch, &batch.tokens))?;
+        Ok(outputs.iter().map(|outputs| probabilities(decision, outputs)).collect())
+    })?;
+    Ok((rows, labels))
+}
 
+/// The texts are the words of the rows. Unknown words are skipped, as in the training of n-grams on a dataset.
+fn of_ngrams(arguments: &Predict, dataset: &Location, folder: &Path) -> Result<(Rows, SoftLabels)> {
+    let model = ngrams::files::read(folder)?;
+    let rows = open(arguments, dataset, 0, &Smallest::default())?;
+    let classes = rows.settings().rows.labels.names();
+    let label_of = |class: &&str| model.labels().iter().position(|label| label == class.as_bytes());
+    let columns: Option<Vec<usize>> = classes.iter().map(label_of).collect();
+    let Some(columns) = columns.filter(|columns| columns.len() == model.labels().len()) else {
+        let found: Vec<_> = model.labels().iter().map(String::from_utf8_lossy).collect();
+        return Err(Error::Unexpected {
+            path: arguments.model.to_string().into(),
+            found: format!("the labels {}", found.join(", ")),
+            expected: format!("{}, the labels of {}", classes.join(", "), rows.name().display()),
+        });
+    };
+    let words = &rows.vocabulary().words;
+    let (mut scratch, mut line) = (Scratch::default(), Vec::new());
+    let labels = each_batch(&rows, arguments.batch, |batch| {
+        let of_row = |(tokens, &length): (&[i64], &i64)| {
+            line.clear();
+            for &token in &tokens[..length as usize] {
+                let Some(word) = token.checked_sub(i64::from(FIRST_WORD)).filter(|&word| word >= 0) else {
+                    continue;
+                };
+                line.extend_from_slice(words.get(word as usize));
+                line.push(b' ');
+            }
+            let scores = model.scores(&line, &mut scratch);
+            // The probabilities of labels that are independent of each other have another sum than 1.
+            let sum: f64 = scores.iter().map(|&score| f64::from(score)).sum();
+            let share = |&label: &usize| (f64::from(scores[label]) / sum) as f32;
+            let shares: Vec<f32> = columns.iter().map(share).collect();
+            shares.iter().all(|share| share.is_finite()).then_some(shares)
+        };
+        Ok(batch.tokens.chunks(batch.longest.max(1)).zip(&batch.lengths).map(of_row).collect())
+    })?;
+    Ok((rows, labels))
+}
+
+fn open(arguments: &Predict, dataset: &Location, tokens: u32, known: &Smallest) -> Result<Rows> {
+    let reader = Reader::with_memory(tokens, MEMORY_BYTES, &arguments.storage);
+    let rows = reader.open(dataset, Division::all_test(), known)?;
+    rows.check_rows(Part::Test)?;
+    Ok(rows)
+}
+
+/// Collects the probabilities of all rows, which `answer` computes for a batch; `None` is a result that is not finite.
+fn each_batch(
+    rows: &Rows,
+    batch_rows: u32,
+    mut answer: impl FnMut(&Batch) -> Result<Vec<Option<Vec<f32>>>>,
+) -> Result<SoftLabels> {
     let loading = Loading {
         part: Part::Test,
         arrangement: Arrangement::Fixed,
-        batch_rows: arguments.batch as usize,
+        batch_rows: batch_rows as usize,
         from_step: 0,
         dealing: Dealing::alone(),
         row_weight: RowWeight::One,
         loaders: 1,
     };
-    let decision = config.decision(*scoring);
-    let mut labels = SoftLabels::zeros(rows.n_rows_of_file() as usize, config.preparation.labels.n_classes());
-    let mut answers = Answers::of(model, &compute);
+    let n_rows = rows.n_rows_of_file();
+    let mut labels = SoftLabels::zeros(n_rows as usize, rows.settings().rows.labels.n_classes());
     let mut n_not_finite = 0;
-    for batch in Loader::start(&rows, loading)? {
+    for batch in Loader::start(rows, loading)? {
         let batch = batch?;
-        let outputs = answers.of_rows(token_rows(&batch, &batch.tokens))?;
-        for (&row, outputs) in batch.rows.iter().zip(&outputs) {
-            match probabilities(decision, outputs) {
+        for (&row, probabilities) in batch.rows.iter().zip(answer(&batch)?) {
+            match probabilities {
                 Some(probabilities) => labels.put(row as usize, &probabilities),
                 None => n_not_finite += 1,
             }
         }
     }
-    if n_not_finite > 0 {
-        let rows = rows.n_rows_of_file();
-        return Err(scoring::Error::NotFinite { found: n_not_finite, rows }.into());
+    match n_not_finite {
+        0 => Ok(labels),
+        found => Err(scoring::Error::NotFinite { found, rows: n_rows }.into()),
     }
-    labels.write(out, digests(&rows))?;
-    tell(&format!("the probabilities of {} rows are in {}", labels.n_rows(), out.display()));
-    Ok(())
 }
 
 /// The probability of each class for these outputs; `None` if one is not finite.
