@@ -240,6 +240,7 @@ pub struct Fit {
         value_name = "FILE",
         num_args = 1,
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        hide_short_help = true,
         help_heading = "Data"
     )]
     pub soft_labels: Vec<Location>,
@@ -252,6 +253,7 @@ pub struct Fit {
         value_name = "FILE",
         requires = "soft_labels",
         value_parser = PathBufValueParser::new().try_map(Location::of_file),
+        hide_short_help = true,
         help_heading = "Data"
     )]
     pub unlabelled: Option<Location>,
