@@ -527,7 +527,7 @@ pub struct Predict {
     #[arg(
         long,
         value_name = "F.npy",
-        conflicts_with_all = ["format", "preset", "text_field", "with_title", "line_bytes_max"],
+        conflicts_with_all = ["format", "preset", "text_field", "with_title", "line_bytes_max", "top", "threshold"],
         value_parser = PathBufValueParser::new().try_map(local_path)
     )]
     pub soft: Option<PathBuf>,

@@ -48,7 +48,10 @@ pub fn without_torch(command: &Command) -> Option<Result<()>> {
             let Predict { model, storage, given, .. } = arguments;
             let shared = ["format", "preset", "text_field", "with_title"];
             let found = family::ngrams(model, &storage.options(), given, &shared);
-            of_ngrams(found, |path| ngrams::predict(arguments, path))
+            of_ngrams(found, |path| match (&arguments.soft, &arguments.files[..]) {
+                (Some(out), [dataset]) => soft_labels::write_by_ngrams(arguments, dataset, out, path),
+                _ => ngrams::predict(arguments, path),
+            })
         }
         Command::Explain(arguments) => {
             let Explain { model, storage, given, .. } = arguments;

@@ -147,9 +147,6 @@ pub enum Error {
     /// The parent folder of a result does not exist.
     #[error(transparent)]
     NoFolder(#[from] program::place::NoFolder),
-    /// The files of an n-gram model could not be read or written.
-    #[error(transparent)]
-    NgramFiles(#[from] ngrams::files::Error),
     /// A file of word vectors is invalid.
     #[error("{}: line {line}: {found}", path.display())]
     Vectors {
@@ -245,7 +242,6 @@ impl Error {
             Self::UselessTexts { .. } => Exit::BadInput,
             Self::Refused { exit, .. } => *exit,
             Self::Scoring(error) => error.exit(),
-            Self::NgramFiles(error) => error.exit(),
             Self::Runs(error) => error.exit(),
             Self::Saved(error) => error.exit(),
             Self::Mirror(error) | Self::NotStored { found: error, .. } => error.exit(),

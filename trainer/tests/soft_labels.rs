@@ -100,8 +100,14 @@ fn json(path: &Path) -> Value {
 }
 
 fn predicted(model: &Path, dataset: &Path, out: &Path) -> Command {
+    let mut command = predicted_by_ngrams(model, dataset, out);
+    command.args(["--device", "cpu"]);
+    command
+}
+
+fn predicted_by_ngrams(model: &Path, dataset: &Path, out: &Path) -> Command {
     let mut command = trainer();
-    command.arg("predict").arg(model).arg(dataset).arg("--soft").arg(out).args(["--device", "cpu"]);
+    command.arg("predict").arg(model).arg(dataset).arg("--soft").arg(out);
     command
 }
 
@@ -150,7 +156,7 @@ fn probabilities_of_a_dataset_are_those_of_its_evaluation_and_numpy_reads_them()
     }
 
     // Nothing is overwritten, and the refusal precedes the computation.
-    refused(predicted(&data.path("no model"), &data.dataset, &out), 64, "soft.npy: already exists");
+    refused(predicted(&model, &data.dataset, &out), 64, "soft.npy: already exists");
     let elsewhere = data.path("no folder/soft.npy");
     refused(
         predicted(&model, &data.dataset, &elsewhere),
@@ -236,7 +242,7 @@ fn an_n_gram_model_predicts_the_words_of_rows() {
     {
         let (model, out) = (path(&format!("ngrams-{at}")), path(&format!("{at}.npy")));
         let ngrams = ngrams_model(&model, words, loss, ["negative", "positive"]);
-        trained(predicted(&model, &dataset, &out));
+        trained(predicted_by_ngrams(&model, &dataset, &out));
         let (_, labels) = SoftLabels::read(&out, &[known]).unwrap();
         let place = |name: &str| ngrams.labels().iter().position(|label| label == name.as_bytes()).unwrap();
         let mut row = Row::default();
@@ -252,7 +258,7 @@ fn an_n_gram_model_predicts_the_words_of_rows() {
     let other = path("other");
     ngrams_model(&other, Words::Cleaned, Loss::Softmax, ["0", "1"]);
     let expected = "expected negative, positive, the labels of ";
-    refused(predicted(&other, &dataset, &path("other.npy")), 66, expected);
+    refused(predicted_by_ngrams(&other, &dataset, &path("other.npy")), 66, expected);
     // An LSTM learns from them.
     let mut student = fit(&dataset, &path("student"), &[]);
     student.arg("--soft-labels").arg(path("0.npy"));

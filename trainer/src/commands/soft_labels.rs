@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use batches::{Arrangement, Batch, Dealing, Division, Loader, Loading, Part, RowWeight, Rows, Smallest};
 use dataset::vocabulary::FIRST_WORD;
-use ngrams::Scratch;
 use program::location::Location;
 use program::place::{check_folder, folder_of};
 use runs::soft_labels::{Digests, Labelled, SoftLabels, check_new};
@@ -16,6 +15,7 @@ use super::{device, model};
 use crate::arguments::Predict;
 use crate::error::{Error, Result};
 use crate::families::classifier::Answers;
+use crate::families::ngrams::Classifier;
 use crate::families::{SavedClassifier, read_classifier};
 use crate::inputs::token_rows;
 use crate::places;
@@ -25,16 +25,34 @@ use crate::tell::tell;
 /// Memory for rows. A larger dataset is read in blocks.
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// Writes the probabilities of a dataset's rows to `out`.
+/// Writes the probabilities of a dataset's rows to `out`, predicted by an LSTM.
 pub(super) fn write(arguments: &Predict, dataset: &Location, out: &Path) -> Result<()> {
-    check_folder(folder_of(out), "--soft")?;
-    check_new(out)?;
+    check(out)?;
     let folder = model::folder(&arguments.model, &arguments.storage.options(), "MODEL")?;
-    let (rows, labels) = match ngrams::files::is_folder(&folder) {
-        true => of_ngrams(arguments, dataset, &folder)?,
-        false => of_lstm(arguments, dataset, &folder)?,
-    };
-    labels.write(out, digests(&rows))?;
+    let (rows, labels) = of_lstm(arguments, dataset, &folder)?;
+    put(&labels, &rows, out)
+}
+
+/// Writes them as [`write`] does, predicted by an n-gram model.
+pub(super) fn write_by_ngrams(
+    arguments: &Predict,
+    dataset: &Location,
+    out: &Path,
+    model: &Path,
+) -> Result<()> {
+    check(out)?;
+    let (rows, labels) = of_ngrams(arguments, dataset, model)?;
+    put(&labels, &rows, out)
+}
+
+/// Checks the place of the result before it is computed.
+fn check(out: &Path) -> Result<()> {
+    check_folder(folder_of(out), "--soft")?;
+    Ok(check_new(out)?)
+}
+
+fn put(labels: &SoftLabels, rows: &Rows, out: &Path) -> Result<()> {
+    labels.write(out, digests(rows))?;
     tell(&format!("the probabilities of {} rows are in {}", labels.n_rows(), out.display()));
     Ok(())
 }
@@ -68,23 +86,23 @@ fn of_lstm(arguments: &Predict, dataset: &Location, folder: &Path) -> Result<(Ro
     Ok((rows, labels))
 }
 
-/// The texts are the words of the rows. Unknown words are skipped, as in the training of n-grams on a dataset.
-fn of_ngrams(arguments: &Predict, dataset: &Location, folder: &Path) -> Result<(Rows, SoftLabels)> {
-    let model = ngrams::files::read(folder)?;
+/// The texts are the words of the rows. Unknown words are skipped, as in the training of n-grams on a dataset. A text
+/// without a row of the model has equal probabilities.
+fn of_ngrams(arguments: &Predict, dataset: &Location, model: &Path) -> Result<(Rows, SoftLabels)> {
+    let classifier = Classifier::read(model)?;
     let rows = open(arguments, dataset, 0, &Smallest::default())?;
     let classes = rows.settings().rows.labels.names();
-    let label_of = |class: &&str| model.labels().iter().position(|label| label == class.as_bytes());
-    let columns: Option<Vec<usize>> = classes.iter().map(label_of).collect();
-    let Some(columns) = columns.filter(|columns| columns.len() == model.labels().len()) else {
-        let found: Vec<_> = model.labels().iter().map(String::from_utf8_lossy).collect();
+    let columns: Option<Vec<u32>> = classes.iter().map(|class| classifier.label(class.as_bytes())).collect();
+    let names = classifier.labels().names();
+    let Some(columns) = columns.filter(|columns| columns.len() == names.len()) else {
         return Err(Error::Unexpected {
             path: arguments.model.to_string().into(),
-            found: format!("the labels {}", found.join(", ")),
+            found: format!("the labels {}", names.join(", ")),
             expected: format!("{}, the labels of {}", classes.join(", "), rows.name().display()),
         });
     };
     let words = &rows.vocabulary().words;
-    let (mut scratch, mut line) = (Scratch::default(), Vec::new());
+    let (mut reader, mut line) = (classifier.reader(), Vec::new());
     let labels = each_batch(&rows, arguments.batch, |batch| {
         let of_row = |(tokens, &length): (&[i64], &i64)| {
             line.clear();
@@ -95,10 +113,12 @@ fn of_ngrams(arguments: &Predict, dataset: &Location, folder: &Path) -> Result<(
                 line.extend_from_slice(words.get(word as usize));
                 line.push(b' ');
             }
-            let scores = model.scores(&line, &mut scratch);
+            let Some(scores) = reader.probabilities(&line) else {
+                return Some(vec![1.0 / columns.len() as f32; columns.len()]);
+            };
             // The probabilities of labels that are independent of each other have another sum than 1.
             let sum: f64 = scores.iter().map(|&score| f64::from(score)).sum();
-            let share = |&label: &usize| (f64::from(scores[label]) / sum) as f32;
+            let share = |&label: &u32| (f64::from(scores[label as usize]) / sum) as f32;
             let shares: Vec<f32> = columns.iter().map(share).collect();
             shares.iter().all(|share| share.is_finite()).then_some(shares)
         };
