@@ -169,7 +169,7 @@ fn the_program_gives_the_answers_of_our_model() {
     let theirs = trained.their_answers(&["ours.bin".to_owned()]).remove(0);
     let (texts, mut scores) = (lines(300, 2), Scores::default());
     let ours = texts.lines().map(|line| {
-        let (_, text) = line.split_once(|character| character == ' ' || character == '\t').unwrap();
+        let (_, text) = line.split_once([' ', '\t']).unwrap();
         let labels = model.dictionary().labels();
         let probabilities = model.scores(text.as_bytes(), &mut scores).iter();
         // The program adds 1e-5 to a probability before it takes the logarithm.
