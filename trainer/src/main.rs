@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use trainer::start::{is_of_version, replace, start};
 
+#[expect(clippy::result_large_err, reason = "the error ends the program")]
 fn main() -> ExitCode {
     if is_of_version() {
         // The other executable knows the version of PyTorch. Without it, the version is printed without PyTorch.

@@ -45,7 +45,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
         Reading { words: classifier.words(), memory_bytes: arguments.running.memory, ..Reading::default() };
     for dataset in &arguments.datasets {
         let place = dataset.to_string();
-        let texts = input.read(&[place.clone()], reading.clone())?;
+        let texts = input.read(std::slice::from_ref(&place), reading.clone())?;
         let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
         let Evaluation { evaluated, only_unknown, unknown_label } = &evaluation;
         if *unknown_label == texts.n_texts() {

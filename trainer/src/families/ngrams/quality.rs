@@ -68,6 +68,7 @@ pub struct Evaluated {
 /// Metrics of texts.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "one value per evaluation exists")]
 pub enum Measured {
     /// Texts with one label each, of at most five.
     Few(Metrics),
