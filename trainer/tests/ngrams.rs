@@ -37,7 +37,7 @@ fn lines(n: usize, seed: u64) -> String {
             let word = if draw(4) == 0 { own[draw(own.len())] } else { OTHERS[draw(OTHERS.len())] };
             let _ = write!(lines, " {word}");
         }
-        let _ = write!(lines, " {}\n", own[draw(own.len())]);
+        let _ = writeln!(lines, " {}", own[draw(own.len())]);
     }
     lines
 }
