@@ -5,7 +5,6 @@
 //! `trainer-torch` beside it for the others.
 
 use std::env;
-use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command as Process, ExitCode};
 
@@ -53,8 +52,10 @@ pub fn replace() -> Error {
         Ok(program) => program.with_file_name(WITH_TORCH),
         Err(source) => return Error::io(WITH_TORCH.as_ref(), source),
     };
-    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-    let source = Process::new(&program).args(arguments).exec();
+    let mut arguments = env::args_os();
+    let name = arguments.next().unwrap_or_else(|| "trainer".into());
+    // Lists of processes show the command as it was entered.
+    let source = Process::new(&program).arg0(name).args(arguments).exec();
     Error::NoTorch { path: program, source }
 }
 
