@@ -310,7 +310,8 @@ mod tests {
         let rows = write("a.parquet", "PAR1");
         let lines = write("b.json", "{\"text\": \"so good?\"}\n");
         let hash = text_hash(b"so good");
-        let cases: [(&[(&str, &str)], &[Expected<'_>]); 2] = [
+        type Case<'a> = (&'a [(&'a str, &'a str)], &'a [Expected<'a>]);
+        let cases: [Case<'_>; 2] = [
             (
                 &[("format", "csv"), ("text-field", "text")],
                 &[(&csv, 3, OriginUnit::Record, Some("So \"good\"")), (&csv, 2, OriginUnit::Record, None)],

@@ -37,16 +37,17 @@ fn compressed_bytes_that_hadoop_did_not_inflate_are_refused() {
 #[test]
 fn tables_are_refused_with_the_program_that_reads_them() {
     let array = "[\n{\"reviewText\": \"ok\", \"overall\": 5}\n]\n";
-    let inputs: [(&[u8], &str); 5] = [
-        (array.as_bytes(), "a JSON array"),
-        (b"\n\xEF\xBB\xBF [ {}, {} ]", "a JSON array"),
-        (b"PAR1\x15\x04\n\x00", "a Parquet file"),
-        (b"ARROW1\0\0\xff\xff\xff\xff", "an Arrow file"),
-        (b"\xff\xff\xff\xff\x70\0\0\0", "an Arrow file"),
+    // A line that is a whole array is a bad line, until the end shows that no other lines follow.
+    let inputs: [(&[u8], &str, &str); 5] = [
+        (array.as_bytes(), "", "a JSON array"),
+        (b"\n\xEF\xBB\xBF [ {}, {} ]", "mapper: -:2: bad_line (byte 1)\n", "a JSON array"),
+        (b"PAR1\x15\x04\n\x00", "", "a Parquet file"),
+        (b"ARROW1\0\0\xff\xff\xff\xff", "", "an Arrow file"),
+        (b"\xff\xff\xff\xff\x70\0\0\0", "", "an Arrow file"),
     ];
-    for (input, found) in inputs {
+    for (input, line, found) in inputs {
         let expected = format!(
-            "mapper: -: found {found}, expected lines; pass the whole file to sentimill, which reads it\n"
+            "{line}mapper: -: found {found}, expected lines; pass the whole file to sentimill, which reads it\n"
         );
         assert_eq!(run(&mut program("mapper"), input).with_code(65).stderr, expected);
         let task = run(as_task(&mut program("mapper")), input).with_code(78);

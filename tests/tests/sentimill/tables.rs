@@ -22,7 +22,7 @@ random.seed(7)
 rows = [(r["reviewText"], str(r["overall"])) for r in map(json.loads, sys.stdin.buffer)]
 odd = ['say "hello", twice', '"', '""', 'a\r\nb\nc\rd', '\ttabs\tin\ttext', ',', "it's, well; fine", '"quoted"', 'x"y"z', '', ' ',
        'nul \0 byte', 'é\u2028ü \U0001f600 fine', '[{"a": 1}]', "\\", "\\n", '&amp;quot; <br> good', "'", '\ufeffmark']
-rows += [(text + " " + random.choice(rows)[0], random.choice(["1", "2.0", " 3 ", "5", "6", "", "good"])) for text in odd * 20]
+rows += [(text + " " + random.choice(rows)[0], random.choice(["1", "2.0", " 3 ", "5", "six", "", "good"])) for text in odd * 20]
 rows += [(text, "4") for text in odd]
 titles = [random.choice(["fine", "", "so, so", 'my "title"']) for _ in rows]
 header = ["id", "title", "text", "stars"]
@@ -51,7 +51,7 @@ def lines(name, classes):
         for n, (text, rating) in enumerate(rows):
             out.write(json.dumps({"reviewText": titles[n] + " " + text, "overall": classes.get(rating, rating)}) + "\n")
 lines("lines.jsonl", {})
-lines("classes.jsonl", {"good": 5, "6": 1, "": 2})
+lines("classes.jsonl", {"good": 5, "six": 1, "": 2})
 "#;
 
 /// The files, in the folder of the program, and the results for their JSON lines.
@@ -84,7 +84,7 @@ fn tables_give_the_dataset_of_their_json_lines() {
     let content = |name: &str| std::fs::read(room.path(name)).unwrap();
     let accepted = ["--bad-lines-max", "0.5"];
     let named = ["--text-field", "title,text", "--rating-field", "stars"];
-    let classes = ["--class-ratings", "good=5,6=1,=2"];
+    let classes = ["--class-ratings", "good=5,six=1,=2"];
     let of_lines = |arguments: &[&str], name: &str| {
         let arguments = [arguments, &accepted[..]].concat();
         Settings { lines: &arguments, ..Settings::default() }.by_pipe(&content(name))
@@ -209,9 +209,14 @@ fn a_wrong_column_or_format_is_named_in_the_refusal() {
     };
     assert_eq!(
         refusal(&["--format", "csv", "--text-field", "text"], 65),
-        "sentimill: reviews.csv: found no column \"text\" among text;stars; name the right column with --text-field"
+        "sentimill: reviews.csv: found a header whose columns are separated by ';', expected commas; write it with commas, or \
+         with tabs for --format tsv"
     );
     room.write("reviews.csv", "text,stars\n".to_owned() + &"good,5,1\n".repeat(30));
+    assert_eq!(
+        refusal(&["--format", "csv", "--text-field", "body"], 65),
+        "sentimill: reviews.csv: found no column \"body\" among text, stars; name the right column with --text-field"
+    );
     let named = ["--format", "csv", "--text-field", "text", "--rating-field", "stars"];
     assert!(
         refusal(&named, 65)

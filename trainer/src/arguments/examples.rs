@@ -16,10 +16,7 @@ Examples:
       Train on a dataset; the training folder is reviews.model
 
   trainer fit train.h5 --test test.h5 --lr 0.001 -o sentiment
-      Train on train.h5 and test on test.h5, with a lower learning rate
-
-  trainer fit train.h5 --unlabelled more.h5 --soft-labels more.npy
-      Also train on reviews without ratings, on the probabilities of another model";
+      Train on train.h5 and test on test.h5, with a lower learning rate";
 
 pub(super) const PRETRAIN_EXAMPLES: &str = "\
 Examples:

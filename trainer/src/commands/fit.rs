@@ -122,7 +122,7 @@ impl Data {
 /// Refuses training rows of one label, unless no row is learned or evaluated by its label.
 fn check_classes(rows: &Rows, soft: Option<&SoftTargets>) -> Result<()> {
     let Err(error) = rows.check_classes(Part::Training) else { return Ok(()) };
-    if !soft.is_some_and(|soft| soft.of_dataset().is_some()) || rows.n_rows(Part::Training) == 0 {
+    if soft.is_none_or(|soft| soft.of_dataset().is_none()) || rows.n_rows(Part::Training) == 0 {
         return Err(error.into());
     }
     for (part, setting, flag) in [

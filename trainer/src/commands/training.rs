@@ -265,9 +265,8 @@ impl Job<'_> {
     /// is kept.
     fn init_from(self) -> Option<String> {
         let Self { out, lstm, training, .. } = self;
-        match &lstm.init_from {
-            Some(path) => return Some(absolute(path)),
-            None => {}
+        if let Some(path) = &lstm.init_from {
+            return Some(absolute(path));
         }
         training.resume.as_ref()?;
         let json = std::fs::read(out.folder().join(SETTINGS)).ok()?;

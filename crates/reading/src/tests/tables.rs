@@ -239,7 +239,7 @@ pub(super) fn numbered_rows(source: usize) -> Vec<Owned> {
 
 /// Files written by Python; `None` if it is not installed, which is allowed only on a developer's machine.
 pub(super) fn written_by_python(script: &str) -> Option<TempDir> {
-    let python = PathBuf::from(env!("CARGO_MANIFEST_DIR")).with_file_name(".deps").join("test/bin/python");
+    let python = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../.deps/test/bin/python");
     if !python.is_file() {
         let skipped = format!("SKIPPED pyarrow: {} is missing; run `make setup`", python.display());
         assert!(std::env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{skipped}");
