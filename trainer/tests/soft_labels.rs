@@ -448,7 +448,7 @@ fn rows_without_labels_whose_text_is_in_the_dataset_are_omitted() {
 fn a_dataset_without_labels_is_trained_on_alone() {
     let data = Data::new();
     let (_folder, other) = dataset_of(400, 50, |at| unlabelled(at, 0));
-    let soft = data.soft("soft.npy", &other, 400, |at| probabilities(at));
+    let soft = data.soft("soft.npy", &other, 400, probabilities);
     let with = |more: &[&str]| {
         let mut command = fit(&other, &data.path("a"), more);
         command.arg("--soft-labels").arg(&soft);

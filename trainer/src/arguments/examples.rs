@@ -48,10 +48,7 @@ Examples:
       Classify reviews in compressed files
 
   echo 'a good book' | trainer predict reviews.model --format text
-      Classify one text per line from standard input
-
-  trainer predict reviews.model more.h5 --soft more.npy
-      Write the probabilities of a dataset's rows, for `fit --soft-labels`";
+      Classify one text per line from standard input";
 
 pub(super) const EXPLAIN_EXAMPLES: &str = "\
 Examples:
