@@ -33,7 +33,7 @@ pub(super) fn write(arguments: &Predict, dataset: &Location, out: &Path) -> Resu
     put(&labels, &rows, out)
 }
 
-/// Writes them as [`write`] does, predicted by an n-gram model.
+/// Writes them as [`write()`] does, predicted by an n-gram model.
 pub(super) fn write_by_ngrams(
     arguments: &Predict,
     dataset: &Location,
