@@ -23,7 +23,7 @@ pub struct Quality<'a> {
     rows: u64,
     /// Texts with a probability that is not finite. No other count includes them.
     not_finite: u64,
-    /// Texts whose most probable label is one of theirs.
+    /// Texts whose most probable label is one of their own labels.
     right: u64,
     /// Labels of all texts, with those that the model does not have.
     gold: u64,
@@ -53,7 +53,7 @@ pub struct Evaluated {
     /// Metrics that depend on the number of labels.
     #[serde(flatten)]
     pub metrics: Measured,
-    /// Texts whose most probable label is one of theirs, divided by all texts.
+    /// Precision at 1: the share of texts whose most probable label is one of their own labels.
     pub precision_at_1: f64,
     /// The same texts, divided by the labels of all texts.
     pub recall_at_1: f64,
