@@ -4,6 +4,7 @@ mod evaluate;
 mod explain;
 mod export;
 mod input;
+mod out;
 mod predict;
 mod progress;
 mod settings;

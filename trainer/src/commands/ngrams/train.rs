@@ -1,27 +1,21 @@
 //! `trainer ngrams`: trains an n-gram model on the texts of an input.
 
-use std::fs::{self, File};
-use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ::ngrams::{Texts, fasttext, linear};
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
-use runs::recipe::first_difference;
-use runs::training::{
-    self, CHECKPOINTS, DatasetRecord, FORMAT_VERSION, Hold, Line, METRICS, MODEL, NGRAMS, PATIENCE,
-    RunSettings, SETTINGS, STATE, put, put_json,
-};
+use runs::training::{Line, NGRAMS, put_json};
 use scoring::Interval;
 use serde::Serialize;
 
 use super::input::{Input, is_dataset};
+use super::out::Out;
 use super::progress::Progress;
 use super::settings::{Settings, reading, words};
 use super::top::top;
 use crate::arguments::{ModelName, Ngrams};
-use crate::commands::out::{Existing, check_occupant, check_place, default_of_path};
 use crate::commands::progress::Log;
 use crate::commands::summary::print;
 use crate::error::{Error, Result};
@@ -80,7 +74,7 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
     let settings = Settings::of(arguments, kind, reading.words);
     let recipe = settings.recipe(&reading);
     if out.is_complete(&recipe)? {
-        tell(&format!("already complete: the model is in {}", out.folder.join(MODEL).display()));
+        tell(&format!("already complete: the model is in {}", out.model().display()));
         return if arguments.json {
             print(&Summary::of_complete(&out, kind, settings.epochs()))
         } else {
@@ -107,7 +101,7 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
     let (loss, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let classifier = Classifier::new(model);
-    put_json(&out.folder.join(NGRAMS), &top(&classifier, &texts)?)?;
+    put_json(&out.folder().join(NGRAMS), &top(&classifier, &texts)?)?;
     let (counts, n_words, n_labels) =
         (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
     drop(texts);
@@ -120,10 +114,10 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
         }
     };
     finish_log(log, &settings, evaluation.as_ref())?;
-    classifier.write(&out.folder.join(MODEL))?;
+    classifier.write(&out.model())?;
     out.finish()?;
     evaluation.iter().flat_map(|evaluation| lines(&evaluation.evaluated)).for_each(|line| tell(&line));
-    tell(&format!("the model is in {}", out.folder.join(MODEL).display()));
+    tell(&format!("the model is in {}", out.model().display()));
     if arguments.json {
         print(&Summary {
             texts: Some(counts.n_texts),
@@ -148,8 +142,8 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
 impl Summary {
     fn of_complete(out: &Out, kind: ModelName, epochs: u32) -> Self {
         Self {
-            training: out.folder.clone(),
-            model: out.folder.join(MODEL),
+            training: out.folder().to_owned(),
+            model: out.model(),
             was_complete: true,
             kind: kind.name(),
             epochs,
@@ -196,7 +190,7 @@ fn train_fasttext(
             saved_at = Instant::now();
         }
         if asked == Some(Asked::Stop) && done.n_done < done.n_total {
-            return Err(Error::Interrupted { resume: out.folder.join(CHECKPOINTS) });
+            return Err(Error::Interrupted { resume: out.checkpoints() });
         }
     }
     Ok(Model::FastText(Box::new(training.finish())))
@@ -274,175 +268,4 @@ fn finish_log(mut log: Log, settings: &Settings, evaluation: Option<&Evaluation>
         log.write(&Line::Test { step: u64::from(settings.epochs()), metrics: *metrics });
     }
     log.finish()
-}
-
-/// The training folder.
-struct Out {
-    folder: PathBuf,
-    existing: Existing,
-    _hold: Hold,
-}
-
-impl Out {
-    /// Locks the folder, which must be new, empty or, as the flags allow, a training.
-    fn take(arguments: &Ngrams) -> Result<Self> {
-        let folder = arguments.out.clone().unwrap_or_else(|| {
-            let first = arguments.input.first().map_or("-", String::as_str);
-            default_of_path(Path::new(first.trim_start_matches("-")), "ngrams")
-        });
-        let existing = match (arguments.resume, arguments.force) {
-            (true, _) => Existing::Resume,
-            (false, true) => Existing::Replace,
-            (false, false) => Existing::Refuse,
-        };
-        check_place(&folder)?;
-        let hold = Hold::take(&folder, PATIENCE)?;
-        check_occupant(&folder, existing)?;
-        Ok(Self { folder, existing, _hold: hold })
-    }
-
-    /// Deletes the training that is replaced, if any.
-    fn clear(&self) -> Result<()> {
-        if self.existing == Existing::Replace {
-            training::clear(&self.folder)?;
-        }
-        Ok(())
-    }
-
-    /// Whether the training is complete. Errors: the existing training has other settings.
-    fn is_complete(&self, recipe: &serde_json::Value) -> Result<bool> {
-        let path = self.folder.join(SETTINGS);
-        if self.existing != Existing::Resume || !path.exists() {
-            return Ok(false);
-        }
-        let json = fs::read(&path).map_err(|source| Error::io(&path, source))?;
-        let settings: RunSettings = serde_json::from_slice(&json).map_err(|error| Error::Weights {
-            path: path.clone(),
-            found: error.to_string(),
-            expected: "the settings of a training; choose another --out".to_owned(),
-        })?;
-        // Numbers are compared in their written form.
-        let text = serde_json::to_vec(recipe).map_err(|error| Error::internal(&error))?;
-        let recipe = serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
-        match first_difference(&settings.recipe, &recipe) {
-            None => Ok(self.folder.join(MODEL).is_dir()),
-            Some((what, found, expected)) => {
-                Err(runs::Error::OtherTraining { path, what, found, expected }.into())
-            }
-        }
-    }
-
-    /// Writes the settings and the description of the texts.
-    fn describe(
-        &self,
-        arguments: &Ngrams,
-        texts: &Texts,
-        recipe: serde_json::Value,
-        settings: &Settings,
-    ) -> Result<()> {
-        let counts = texts.counts();
-        let dictionary = &texts.dictionary;
-        let labels = dictionary.labels();
-        let mut classes: Vec<(String, [u64; 3])> = (0..labels.len() as u32)
-            .map(|label| {
-                let name = String::from_utf8_lossy(labels.get(label)).into_owned();
-                (name, [dictionary.label_count(label), 0, 0])
-            })
-            .collect();
-        classes.sort();
-        let card = [
-            ("texts", counts.n_texts),
-            ("texts without words", counts.n_empty),
-            ("lines without a label", counts.n_unlabelled),
-            ("tokens", counts.n_tokens),
-            ("words", dictionary.n_words() as u64),
-            ("labels", labels.len() as u64),
-        ];
-        let path = match &arguments.input[..] {
-            [place] => {
-                std::path::absolute(place).map_or_else(|_| place.clone(), |path| path.display().to_string())
-            }
-            places => places.join(" "),
-        };
-        let settings = RunSettings {
-            version: FORMAT_VERSION,
-            sentimill: env!("CARGO_PKG_VERSION").to_owned(),
-            preparation: None,
-            dataset: DatasetRecord {
-                path,
-                rows: [counts.n_texts, 0, 0],
-                positive: [0; 3],
-                classes,
-                card: card.map(|(name, n)| (name.to_owned(), whole(n))).into(),
-            },
-            validation: None,
-            unlabelled: None,
-            soft_labels: Vec::new(),
-            test: None,
-            init_from: None,
-            recipe,
-            parameters: settings.parameters(dictionary.n_words() as u64, labels.len() as u64),
-            steps_of_epoch: 1,
-            world_size: 1,
-            device: "CPU".to_owned(),
-        };
-        Ok(put_json(&self.folder.join(SETTINGS), &settings)?)
-    }
-
-    fn progress(&self, texts: &Texts, settings: &Settings) -> Result<Progress> {
-        if self.existing != Existing::Resume || !self.folder.join(CHECKPOINTS).join(STATE).exists() {
-            // The lines of an earlier process, which has left no checkpoint.
-            let _ = fs::remove_file(self.folder.join(METRICS));
-        }
-        let log = Log::begin(&self.folder, 0, 1, "CPU".to_owned())?;
-        Progress::new(log, settings.epochs(), texts.n_texts())
-    }
-
-    /// A new training, or one that is resumed from the checkpoint.
-    fn begin<'a>(
-        &self,
-        texts: &'a Texts,
-        settings: &fasttext::Settings,
-        progress: &mut Progress,
-    ) -> Result<fasttext::Training<'a>> {
-        let state = self.folder.join(CHECKPOINTS).join(STATE);
-        if self.existing != Existing::Resume {
-            return Ok(fasttext::Training::new(texts, settings.clone())?);
-        }
-        match File::open(&state) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                tell("no checkpoint to resume from: starting from the first text");
-                Ok(fasttext::Training::new(texts, settings.clone())?)
-            }
-            opened => {
-                let file = opened.map_err(|source| Error::io(&state, source))?;
-                let training =
-                    fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?;
-                progress.resume();
-                tell("resuming from the checkpoint");
-                Ok(training)
-            }
-        }
-    }
-
-    /// Replaces the checkpoint.
-    fn save(&self, training: &fasttext::Training<'_>) -> Result<()> {
-        let folder = self.folder.join(CHECKPOINTS);
-        match fs::create_dir(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Error::io(&folder, error));
-            }
-            _ => {}
-        }
-        Ok(put(&folder.join(STATE), |file| training.save(file).map_err(io::Error::other))?)
-    }
-
-    /// Deletes the checkpoint of a complete training.
-    fn finish(&self) -> Result<()> {
-        let folder = self.folder.join(CHECKPOINTS);
-        match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(&folder, error)),
-            _ => Ok(()),
-        }
-    }
 }
