@@ -5,7 +5,8 @@
 //! depends on the lines only, not on the number of threads. `features` numbers the rows of words and n-grams.
 //! `files` reads and writes the files of models.
 //! `fasttext` trains and evaluates a mean of embeddings with a linear layer. `linear` trains and evaluates weighted
-//! n-grams with logistic or squared hinge loss. `model` is a classifier of any family.
+//! n-grams with logistic or squared hinge loss. `model` is a classifier of any family. `ranks` are the processes of a
+//! training.
 
 mod builder;
 mod dictionary;
@@ -19,6 +20,7 @@ mod model;
 mod names;
 mod numbers;
 mod random;
+pub mod ranks;
 mod reading;
 mod texts;
 mod words;

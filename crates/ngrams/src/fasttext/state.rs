@@ -6,7 +6,7 @@
 //! "ngrams 1"                       8 bytes
 //! digest of texts and settings     u64
 //! epoch, window                    u32, u32
-//! done texts of window and epoch   u64, u64
+//! done texts of window (with several ranks: done rounds) and of epoch   u64, u64
 //! rows that the texts have         parts × dim × f32 per row, in increasing order
 //! rows of labels                   as above
 //! digest of all bytes above        u64, XXH3
@@ -20,6 +20,7 @@ use super::settings::Settings;
 use super::shared::Table;
 use super::training::{Position, Training};
 use crate::error::{Error, Result};
+use crate::ranks::Ranks;
 use crate::texts::Texts;
 
 const MARK: &[u8; 8] = b"ngrams 1";
@@ -30,7 +31,7 @@ impl<'a> Training<'a> {
     /// # Errors
     /// If the output or the temporary file of the texts fails.
     pub fn save(&self, output: &mut impl Write) -> Result<()> {
-        let digest = digest(self.texts, &self.settings)?;
+        let digest = self.digest()?;
         self.write(output, digest).map_err(|source| Error::WriteState { source })
     }
 
@@ -39,13 +40,34 @@ impl<'a> Training<'a> {
     /// # Errors
     /// If the state is damaged or of other texts or settings, or as [`Training::new`].
     pub fn resume(texts: &'a Texts, settings: Settings, input: &mut impl Read) -> Result<Self> {
-        let mut training = Self::empty(texts, settings)?;
-        let expected = digest(texts, &training.settings)?;
+        Self::resume_on_ranks(texts, settings, None, input)
+    }
+
+    /// As [`Training::resume`], with the texts of this rank if there are several. Each rank reads the same state.
+    ///
+    /// # Errors
+    /// As [`Training::resume`], or if the ranks cannot communicate.
+    pub fn resume_on_ranks(
+        texts: &'a Texts,
+        settings: Settings,
+        ranks: Option<&'a dyn Ranks>,
+        input: &mut impl Read,
+    ) -> Result<Self> {
+        let mut training = Self::empty(texts, settings, ranks)?;
+        let expected = training.digest()?;
         let read = training.read(input, expected);
         read.map_err(|source| Error::ReadState { source }).and_then(|is_equal| match is_equal {
             true => Ok(training),
             false => Err(Error::OtherState),
         })
+    }
+
+    /// A digest of everything that decides the result, except limits.
+    fn digest(&self) -> Result<u64> {
+        let settings = Settings { memory_bytes: 0, lists_bytes: 0, ..self.settings.clone() };
+        let world_size = self.world_size();
+        let described = format!("{:016x} {settings:?} {world_size}", self.texts.digest()?);
+        Ok(xxh3_64(described.as_bytes()))
     }
 
     fn write(&self, output: &mut impl Write, digest: u64) -> io::Result<()> {
@@ -112,13 +134,6 @@ fn read_row(table: &Table, row: u32, input: &mut Digested<&mut impl Read>) -> io
         table.write(row, part, &values);
     }
     Ok(())
-}
-
-/// A digest of everything that decides the result, except the number of epochs' end and limits.
-fn digest(texts: &Texts, settings: &Settings) -> Result<u64> {
-    let settings = Settings { memory_bytes: 0, lists_bytes: 0, ..settings.clone() };
-    let described = format!("{:016x} {settings:?}", texts.digest()?);
-    Ok(xxh3_64(described.as_bytes()))
 }
 
 struct Digested<S> {

@@ -16,16 +16,16 @@ fn texts_with(lines: &str, reading: Reading) -> Texts {
     crate::read_fasttext_file(file.path(), 2, reading).unwrap()
 }
 
-fn texts(lines: &str) -> Texts {
+pub(super) fn texts(lines: &str) -> Texts {
     texts_with(lines, Reading::default())
 }
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     Settings { features: Features { ngrams: 2, buckets: 500, ..Features::default() }, ..Settings::default() }
 }
 
 /// Texts of three labels. Each label has its own words; all share others.
-fn lines(n_texts: usize) -> String {
+pub(super) fn lines(n_texts: usize) -> String {
     let mut random = Random::of(&[9]);
     let mut lines = String::new();
     for text in 0..n_texts {
@@ -43,11 +43,11 @@ fn lines(n_texts: usize) -> String {
     lines
 }
 
-fn train(texts: &Texts, settings: Settings) -> Model {
+pub(super) fn train(texts: &Texts, settings: Settings) -> Model {
     finish(Training::new(texts, settings).unwrap())
 }
 
-fn finish(mut training: Training<'_>) -> Model {
+pub(super) fn finish(mut training: Training<'_>) -> Model {
     while training.step().unwrap().is_some() {}
     training.finish()
 }
@@ -65,11 +65,11 @@ fn values(table: &Table) -> Vec<f32> {
     all
 }
 
-fn bits(model: &Model) -> Vec<u32> {
+pub(super) fn bits(model: &Model) -> Vec<u32> {
     [model.input(), model.output()].iter().flat_map(|table| values(table)).map(f32::to_bits).collect()
 }
 
-fn accuracy(model: &Model, texts: &Texts) -> f64 {
+pub(super) fn accuracy(model: &Model, texts: &Texts) -> f64 {
     let mut scores = Scores::default();
     let (mut n_right, mut scratch) = (0, crate::Block::default());
     for index in 0..texts.n_blocks() {
@@ -296,7 +296,8 @@ fn an_epoch_has_each_text_once_in_an_order_of_the_seed() {
         let order = |seed, epoch| {
             let mut order = Vec::new();
             for (at, blocks) in (0..).zip(order::windows(&texts, seed, epoch)) {
-                let window = order::Window::open(&texts, &blocks, [seed, u64::from(epoch), at], 2).unwrap();
+                let window =
+                    order::Window::open(&texts, &blocks, [seed, u64::from(epoch), at], 2, None).unwrap();
                 order.extend((0..window.n_texts()).map(|position| window.text(position).tokens[0]));
             }
             order

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use super::exchange::{Exchange, Round};
 use super::listing::Listing;
 use super::model::Model;
 use super::order::{self, Window};
@@ -17,6 +18,7 @@ use super::update::{Shared, Step};
 use crate::error::{Error, Result};
 use crate::features::Rows;
 use crate::random::mix;
+use crate::ranks::{Met, Ownership, Ranks, Traffic};
 use crate::texts::Texts;
 
 /// Number of texts that a thread takes at once.
@@ -36,6 +38,7 @@ pub struct Training<'a> {
     keeps: Vec<f32>,
     pub(super) at: Position,
     window: Option<Window<'a>>,
+    exchange: Option<Exchange<'a>>,
 }
 
 /// The next text of a training.
@@ -43,9 +46,9 @@ pub struct Training<'a> {
 pub(crate) struct Position {
     pub epoch: u32,
     pub window: u32,
-    /// Number of texts of the window that are done.
+    /// Number of texts of the window that are done. With several ranks, number of rounds.
     pub text: u64,
-    /// Number of texts of the epoch that are done.
+    /// Number of texts of the epoch that are done, of all ranks.
     pub epoch_texts: u64,
 }
 
@@ -70,13 +73,21 @@ impl<'a> Training<'a> {
     /// # Errors
     /// If there is no text, the tables exceed the memory limit, or a temporary file cannot be read.
     pub fn new(texts: &'a Texts, settings: Settings) -> Result<Self> {
-        let training = Self::empty(texts, settings)?;
+        Self::on_ranks(texts, settings, None)
+    }
+
+    /// As [`Training::new`], with the texts of this rank if there are several.
+    ///
+    /// # Errors
+    /// As [`Training::new`], or if the ranks cannot communicate.
+    pub fn on_ranks(texts: &'a Texts, settings: Settings, ranks: Option<&'a dyn Ranks>) -> Result<Self> {
+        let training = Self::empty(texts, settings, ranks)?;
         training.draw();
         Ok(training)
     }
 
     /// A training whose weights are zero.
-    pub(super) fn empty(texts: &'a Texts, settings: Settings) -> Result<Self> {
+    pub(super) fn empty(texts: &'a Texts, settings: Settings, ranks: Option<&'a dyn Ranks>) -> Result<Self> {
         if texts.n_texts() == texts.counts().n_empty {
             return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
         }
@@ -88,7 +99,17 @@ impl<'a> Training<'a> {
         }
         let rows = Rows::new(settings.features, dictionary);
         let lists_max = if settings.subsampling > 0.0 { 0 } else { settings.lists_bytes };
-        let listing = Listing::of(texts, &rows, settings.threads, lists_max)?;
+        let ranks = ranks.filter(|ranks| ranks.world_size() > 1);
+        let ownership = ranks.map(|ranks| Ownership::of(texts, ranks));
+        let (mut joined, mut traffic) = (None, Traffic::default());
+        let join = |own: &mut Vec<u64>| {
+            let Some(ranks) = ranks else { return Ok(()) };
+            let met = Met::gather(own, rows.n_rows(), ranks, &mut traffic)?;
+            let own = std::mem::replace(own, met.any.clone());
+            joined = Some((own, met));
+            Ok(())
+        };
+        let listing = Listing::of(texts, &rows, settings.threads, lists_max, ownership.as_ref(), join)?;
         let of = |n_rows| table_bytes(n_rows as u64, settings.dim, parts).unwrap_or(u64::MAX);
         let n_rows = listing.met.len();
         let (needed, max) = (of(n_rows).saturating_add(of(n_labels)), settings.memory_bytes);
@@ -98,9 +119,27 @@ impl<'a> Training<'a> {
         }
         let table = |n_rows| Table::new(n_rows, settings.dim, parts).map_err(|_| too_large());
         let (input, output) = (table(n_rows)?, table(n_labels)?);
+        let exchange = ranks.zip(ownership).zip(joined).map(|((ranks, ownership), (own, met))| {
+            let bytes = |table: &Table| 4 * (table.n_rows() * table.parts() * table.dim()) as u64;
+            traffic.table_bytes = bytes(&input) + bytes(&output);
+            let position = |row| listing.met.position(row).expect("a row of the set");
+            Exchange::new(ranks, ownership, met, &own, n_rows, position, settings.round_texts, traffic)
+        });
         let keeps = keeps(texts, settings.subsampling);
         let (processor, at) = (Processor::best(), Position::default());
-        Ok(Self { texts, settings, rows, input, output, listing, processor, keeps, at, window: None })
+        Ok(Self {
+            texts,
+            settings,
+            rows,
+            input,
+            output,
+            listing,
+            processor,
+            keeps,
+            at,
+            window: None,
+            exchange,
+        })
     }
 
     /// Uses another instruction set than the fastest one.
@@ -124,19 +163,28 @@ impl<'a> Training<'a> {
             Some(window) => window,
             None => {
                 let key = [self.settings.seed, u64::from(self.at.epoch), u64::from(self.at.window)];
-                Window::open(self.texts, &windows[self.at.window as usize], key, self.settings.threads)?
+                let blocks = &windows[self.at.window as usize];
+                let ownership = self.exchange.as_ref().map(|exchange| &exchange.ownership);
+                Window::open(self.texts, blocks, key, self.settings.threads, ownership)?
             }
         };
-        let from = self.at.text as usize;
-        let to = (from + self.segment_texts()).min(window.n_texts());
-        let (loss, n_trained) = self.run(&window, from, to);
+        let at = self.at.text as usize;
+        let (round, next) = match &self.exchange {
+            Some(exchange) => (exchange.round(&window, at), at + 1),
+            None => {
+                let to = (at + self.segment_texts()).min(window.n_texts());
+                let is_last = to >= window.n_texts();
+                (Round { from: at, to, n_texts: (to - at) as u64, is_last }, to)
+            }
+        };
+        let (loss, n_trained) = self.run(&window, &round)?;
         if !loss.is_finite() {
             let epoch = self.at.epoch + 1;
             return Err(Error::NotFinite { epoch, rate: self.settings.rate });
         }
-        self.at.epoch_texts += (to - from) as u64;
-        self.at.text = to as u64;
-        if to < window.n_texts() {
+        self.at.epoch_texts += round.n_texts;
+        self.at.text = next as u64;
+        if !round.is_last {
             self.window = Some(window);
         } else if (self.at.window as usize) + 1 < windows.len() {
             self.at = Position { window: self.at.window + 1, text: 0, ..self.at };
@@ -149,6 +197,23 @@ impl<'a> Training<'a> {
         Ok(Some(Progress { epoch: self.at.epoch, n_done, n_total, loss, rate }))
     }
 
+    /// Exchanges all rows, so that each rank has the weights of all. Call it before [`Training::save`] and
+    /// [`Training::finish`], on all ranks.
+    ///
+    /// # Errors
+    /// If the ranks cannot communicate.
+    pub fn complete(&mut self) -> Result<()> {
+        match &mut self.exchange {
+            Some(exchange) => exchange.complete(&self.input),
+            None => Ok(()),
+        }
+    }
+
+    /// What this rank has sent; `None` without other ranks.
+    pub fn traffic(&self) -> Option<Traffic> {
+        self.exchange.as_ref().map(|exchange| exchange.traffic)
+    }
+
     /// The model with the current weights.
     pub fn finish(self) -> Model {
         Model::new(
@@ -158,6 +223,10 @@ impl<'a> Training<'a> {
             [self.input, self.output],
             self.listing.met,
         )
+    }
+
+    pub(super) fn world_size(&self) -> usize {
+        self.exchange.as_ref().map_or(1, |exchange| exchange.ownership.world_size)
     }
 
     /// Number of texts with words.
@@ -177,8 +246,11 @@ impl<'a> Training<'a> {
         (texts as usize).max(TEXTS_TOGETHER).saturating_mul(self.settings.threads.max(1))
     }
 
-    /// Trains the texts of a window from one position to another. Returns the sum of losses and the number of texts.
-    fn run(&self, window: &Window<'_>, from: usize, to: usize) -> (f64, u64) {
+    /// Trains texts of a window. Returns the sum of losses and the number of texts, of all ranks.
+    fn run(&mut self, window: &Window<'_>, round: &Round) -> Result<(f64, u64)> {
+        let (n_done, n_total) = self.done(self.n_texts());
+        let world_size = self.world_size();
+        let mut exchange = self.exchange.take();
         let shared = Shared {
             settings: &self.settings,
             dictionary: &self.texts.dictionary,
@@ -189,19 +261,19 @@ impl<'a> Training<'a> {
             listing: &self.listing,
             keeps: &self.keeps,
         };
-        let (n_done, n_total) = self.done(self.n_texts());
-        let segment = Segment { window, from, to, n_done, n_total };
-        if self.settings.is_deterministic && self.settings.threads > 1 {
-            return rounds::run(&shared, &segment);
+        let Round { from, to, .. } = *round;
+        let rank = exchange.as_ref().map_or(0, |exchange| exchange.ownership.rank);
+        let segment = Segment { window, from, to, n_done, n_total, rank, world_size };
+        if let Some(exchange) = &mut exchange {
+            exchange.begin(&shared, &segment);
         }
-        let next = AtomicUsize::new(from);
-        let run = || train(&shared, &segment, &next);
-        let sums = thread::scope(|scope| {
-            let others: Vec<_> = (1..self.settings.threads).map(|_| scope.spawn(run)).collect();
-            let first = std::iter::once(run());
-            first.chain(others.into_iter().map(|thread| thread.join().expect("no panic"))).collect::<Vec<_>>()
-        });
-        sums.into_iter().fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+        let (loss, n_trained) = train_on_threads(&shared, &segment);
+        let of_all = match &mut exchange {
+            Some(exchange) => exchange.end(&shared, loss, n_trained),
+            None => Ok((loss, n_trained)),
+        };
+        self.exchange = exchange;
+        of_all
     }
 
     /// Draws the first weights of all rows that were met.
@@ -212,9 +284,10 @@ impl<'a> Training<'a> {
         thread::scope(|scope| {
             for thread in 0..self.settings.threads.max(1) {
                 let rows = met.iter_groups(thread * share..(thread + 1) * share);
-                let draw = |row| {
+                let (processor, input) = (self.processor, &self.input);
+                let draw = move |row| {
                     let position = met.position(row).expect("a row of the set");
-                    shared::draw(self.processor, &self.input, position, mix(seed ^ u64::from(row)));
+                    shared::draw(processor, input, position, mix(seed ^ u64::from(row)));
                 };
                 scope.spawn(move || rows.for_each(draw));
             }
@@ -227,18 +300,38 @@ pub(super) struct Segment<'a> {
     pub window: &'a Window<'a>,
     pub from: usize,
     pub to: usize,
-    /// Number of texts of the training before the segment.
+    /// Number of texts of the training before the segment, of all ranks.
     pub n_done: u64,
-    /// Number of texts of the training.
+    /// Number of texts of the training, of all ranks.
     pub n_total: u64,
+    pub rank: usize,
+    pub world_size: usize,
 }
 
 impl Segment<'_> {
-    /// Number of texts of the training before this one, by its position in the window.
+    /// Number of texts of the training before this one, by its position in the window. Texts of ranks alternate.
     #[inline]
     pub fn step(&self, position: usize) -> u64 {
-        self.n_done + (position - self.from) as u64
+        let number = (position - self.from) * self.world_size + self.rank;
+        // A rank can have more texts than the others.
+        (self.n_done + number as u64).min(self.n_total.saturating_sub(1))
     }
+}
+
+/// Trains the texts of a segment. Returns the sum of losses and the number of texts.
+fn train_on_threads(shared: &Shared<'_>, segment: &Segment<'_>) -> (f64, u64) {
+    let threads = shared.settings.threads;
+    if shared.settings.is_deterministic && threads > 1 {
+        return rounds::run(shared, segment);
+    }
+    let next = AtomicUsize::new(segment.from);
+    let run = || train(shared, segment, &next);
+    let sums = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(run)).collect();
+        let first = std::iter::once(run());
+        first.chain(others.into_iter().map(|thread| thread.join().expect("no panic"))).collect::<Vec<_>>()
+    });
+    sums.into_iter().fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
 /// Trains texts until none is left.
