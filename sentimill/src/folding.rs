@@ -414,15 +414,32 @@ mod tests {
 
     use super::*;
     use crate::codebook::{Agreement, StopWords};
-    use crate::encoded::{REVIEW_BYTES, read_row, words_bytes, write_review};
+    use crate::encoded::{REVIEW_BYTES, read_row, read_text_row, words_bytes, write_review};
     use crate::partitions::{Partitions, partition_of};
+
+    const STOP_WORD: &str = "the";
 
     /// A hash, a check, a rating and a text.
     type Given<'a> = (u64, u64, u8, &'a str);
 
-    /// Hash, votes and words of the rows made from these reviews, which belong to one partition. Only the
-    /// words in `coded` have codes, and the memory is `memory_bytes`.
+    /// The rows made from reviews of one partition.
+    struct Made {
+        /// Hash, votes and words.
+        rows: Vec<(u64, Votes, String)>,
+        /// The sizes of the texts, if rows contain all words.
+        text_bytes: Vec<u32>,
+        /// Number of rows by pass.
+        passes: Vec<usize>,
+        folded: Folded,
+    }
+
     fn rows(given: &[Given<'_>], coded: &str, memory_bytes: usize) -> Result<Vec<(u64, Votes, String)>> {
+        made(given, coded, memory_bytes, StoredWords::Kept).map(|made| made.rows)
+    }
+
+    /// Folds reviews, which belong to one partition. Only the words in `coded` have codes, and the memory is
+    /// `memory_bytes`. `the` is a stop word.
+    fn made(given: &[Given<'_>], coded: &str, memory_bytes: usize, stored: StoredWords) -> Result<Made> {
         let spans = |text: &str| {
             let mut words = vec![Span::default(); room(text.len())];
             let n_words = find_words(text.as_bytes(), &mut words);
@@ -432,7 +449,12 @@ mod tests {
         let stopped = AtomicBool::new(false);
         let mut counted = Dictionary::new(&[]);
         counted.count(coded.as_bytes(), &spans(coded), &mut Vec::new());
-        let codebook = Agreement::among(1, &[], StopWords::Dropped, &stopped).join(&counted);
+        let stop_words = [STOP_WORD.to_owned()];
+        let kept = match stored {
+            StoredWords::Kept => StopWords::Dropped,
+            StoredWords::All => StopWords::Encoded,
+        };
+        let codebook = Agreement::among(1, &stop_words, kept, &stopped).join(&counted);
         let folder = tempfile::tempdir().unwrap();
         let scratch = Scratch::new(folder.path(), memory_bytes);
         let mut partitions = Partitions::holding(&scratch, memory_bytes);
@@ -446,23 +468,32 @@ mod tests {
         let partition = partition_of(given[0].0);
         let part = partitions.finish().swap_remove(partition);
         let spool = Mutex::new(Spool::create(folder.path())?);
-        let settings = Settings { stop_words: Vec::new(), ..Settings::default() };
+        let settings = Settings { stop_words: stop_words.to_vec(), max_tokens: 3, ..Settings::default() };
         let folding = Folding {
             codebook: &codebook,
             settings: &settings,
             without: None,
             scratch: &scratch,
             spool: &spool,
-            stored: StoredWords::Kept,
+            stored,
             memory_bytes,
         };
-        let mut rows = Vec::new();
-        for stored in Folder::new(&folding).fold(partition, vec![part])? {
+        let mut folder = Folder::new(&folding);
+        let (mut rows, mut text_bytes, mut passes) = (Vec::new(), Vec::new(), Vec::new());
+        for one in folder.fold(partition, vec![part])? {
             let mut bytes = Vec::new();
-            scratch.take(stored, &mut bytes)?;
+            scratch.take(one, &mut bytes)?;
             let mut rest = &bytes[..];
+            let n_before = rows.len();
             while !rest.is_empty() {
-                let row = read_row(&mut rest);
+                let row = match stored {
+                    StoredWords::Kept => read_row(&mut rest),
+                    StoredWords::All => {
+                        let (n_bytes, row) = read_text_row(&mut rest);
+                        text_bytes.push(n_bytes);
+                        row
+                    }
+                };
                 let mut words = Vec::new();
                 each_word(row.words, |word| {
                     words.push(match word {
@@ -472,8 +503,22 @@ mod tests {
                 });
                 rows.push((row.hash, row.votes, words.join(" ")));
             }
+            passes.push(rows.len() - n_before);
         }
-        Ok(rows)
+        Ok(Made { rows, text_bytes, passes, folded: folder.finish() })
+    }
+
+    /// Reviews of 300 texts with two reviews each, whose hashes are distributed over the first partition.
+    fn spread(texts: &[String]) -> Vec<Given<'_>> {
+        let given = |n: u64| {
+            (
+                n % 300 * (u64::MAX / PARTITIONS as u64 / 300),
+                1,
+                (n % 5) as u8 + 1,
+                &texts[n as usize % 300][..],
+            )
+        };
+        (0..600).map(given).collect()
     }
 
     #[test]
@@ -498,15 +543,53 @@ mod tests {
     fn rows_do_not_depend_on_memory_or_codes() {
         let texts: Vec<String> =
             (0..300).map(|n| format!("notwithstandingness number{n} of {}", n % 7)).collect();
-        // Hashes distributed over the first partition, each of them twice.
-        let given = (0..600)
-            .map(|n| (n % 300 * 0x6123_4567_89ab, 1, (n % 5) as u8 + 1, &texts[n as usize % 300][..]));
-        let given: Vec<Given<'_>> = given.collect();
+        let given = spread(&texts);
         let expected = rows(&given, "", 1 << 20).unwrap();
         assert_eq!(expected.len(), 300);
         assert!(expected.is_sorted_by_key(|row| row.0));
         for memory_bytes in [1 << 20, 20_000, 1000] {
             assert_eq!(rows(&given, "number7 of notwithstandingness", memory_bytes).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_pass_has_its_share_of_the_rows_and_words_beyond_the_memory_are_written_to_disk() {
+        let letter = |n: usize| char::from(b'a' + n as u8);
+        let texts: Vec<String> = (0..300)
+            .map(|n| format!("{}{}{}", letter(n / 100), letter(n / 10 % 10), letter(n % 10)))
+            .collect();
+        let made = |memory_bytes| made(&spread(&texts), "", memory_bytes, StoredWords::Kept).unwrap();
+        let ample = made(1 << 20);
+        assert_eq!(
+            (&ample.passes[..], ample.folded.spelt_runs.len(), ample.folded.spelt.counts().len()),
+            (&[300][..], 0, 300)
+        );
+        let scarce = made(1000);
+        assert!(scarce.passes.len() > 10, "{:?}", scarce.passes);
+        let share = 300 / scarce.passes.len();
+        assert!(scarce.passes.iter().all(|rows| rows.abs_diff(share) <= 2), "{:?}", scarce.passes);
+        assert!(scarce.folded.spelt_runs.len() > 1);
+        assert!(scarce.folded.spelt.memory_bytes() <= 1000);
+    }
+
+    #[test]
+    fn rows_with_all_words_have_the_size_of_their_text() {
+        for coded in ["", "the a b", "the a b c d notwithstanding"] {
+            let texts = ["a", "a the b", "a b c", "a b notwithstanding c d", "the the a b c d"];
+            let given: Vec<Given<'_>> = (0..).zip(texts).map(|(hash, text)| (hash, 1, 5, text)).collect();
+            let made = made(&given, coded, 1 << 20, StoredWords::All).unwrap();
+            assert_eq!(made.rows.iter().map(|row| &row.2[..]).collect::<Vec<_>>(), texts);
+            assert_eq!(made.text_bytes, texts.map(|text| text.len() as u32), "{coded}");
+        }
+    }
+
+    #[test]
+    fn texts_of_stop_words_alone_are_counted_whether_or_not_texts_are_written() {
+        for stored in [StoredWords::Kept, StoredWords::All] {
+            let made =
+                made(&[(1, 1, 5, "the"), (2, 1, 5, "the the"), (3, 1, 5, "the a")], "the", 1 << 20, stored);
+            let counts = made.unwrap().folded.counts;
+            assert_eq!((counts.distinct, counts.only_stopwords, counts.rows), (3, 2, 1));
         }
     }
 }

@@ -107,6 +107,16 @@ fn expected(reviews: &[(String, u8)], without: &HashSet<u64>) -> Expected {
 }
 
 fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: usize) -> Expected {
+    made_with_texts(folder, without, None, memory_bytes, threads)
+}
+
+fn made_with_texts(
+    folder: &Path,
+    without: Option<PathBuf>,
+    texts: Option<&str>,
+    memory_bytes: usize,
+    threads: usize,
+) -> Expected {
     let line = |(text, rating): &(String, u8)| json!({"reviewText": text, "overall": rating}).to_string();
     let (input, threads) = (folder.join("reviews.json"), NonZeroUsize::new(threads).unwrap());
     fs::write(&input, reviews().iter().map(line).collect::<Vec<_>>().join("\n")).unwrap();
@@ -127,7 +137,7 @@ fn made(folder: &Path, without: Option<PathBuf>, memory_bytes: usize, threads: u
             without: without.map(Into::into),
             padded: None,
             ids: false,
-            texts: None,
+            texts: texts.map(|name| name.parse().unwrap()),
             existing: making::Existing::Keep,
         },
         memory_bytes,
@@ -197,6 +207,16 @@ fn rows_of_another_dataset_are_excluded_and_counted_and_their_words_still_count(
     for (memory_bytes, threads) in MACHINES {
         let folder = TempDir::new().unwrap();
         let made = made(folder.path(), Some(without.clone()), memory_bytes, threads);
+        assert_eq!(made, expected, "{memory_bytes} bytes");
+    }
+}
+
+#[test]
+fn rows_and_counts_are_the_same_when_texts_are_written() {
+    let expected = expected(&reviews(), &HashSet::new());
+    for (memory_bytes, threads) in MACHINES {
+        let folder = TempDir::new().unwrap();
+        let made = made_with_texts(folder.path(), None, Some("texts.parquet"), memory_bytes, threads);
         assert_eq!(made, expected, "{memory_bytes} bytes");
     }
 }
