@@ -95,9 +95,11 @@ mutations: ## mutation tests, for hours; MUTANTS="ledger commit"
 	tests/mutations.py $(TARGET)/mutations
 	tests/mutants.py .deps/bin/cargo-mutants $(TARGET)/mutants $(MUTANTS)
 
-# More datasets for the training benchmark.
+# REVIEWS: more datasets for the training benchmark. DATA: a folder of IMDB's and Yelp's reviews for the n-gram benchmark;
+# its layout is in trainer/bench/ngrams_lines.py.
 REVIEWS :=
-bench: ## measure the stages, sentimill, store, reading, all-reduce and training
+DATA :=
+bench: ## measure the stages, sentimill, store, reading, n-grams, all-reduce and training
 	@bootstrap/laptop.sh build test bench $(TORCH_SET)
 	cargo build --release $(LOCKED) $(WORKSPACE) --bins --example demo-corpus --example s3-server --example read --example copy
 	python3 tests/bench.py $(TARGET)/release .deps/bench/bin/python
@@ -105,6 +107,8 @@ bench: ## measure the stages, sentimill, store, reading, all-reduce and training
 	.deps/test/bin/python crates/dataset/bench/compare.py $(TARGET)/release/examples/read $(TARGET)/release/bench/reviews.h5
 	PYTHONPATH=python .deps/test/bin/python -B python/bench/compare.py $(TARGET)/release/bench/reviews.h5
 	python3 crates/store/bench/throughput.py $(TARGET)/release .deps/bench/bin/aws
+	python3 trainer/bench/ngrams_lines.py $(TARGET)/release/bench/ngrams $(DATA)
+	python3 trainer/bench/ngrams.py $(TARGET)/release/trainer .deps/bench/bin/python $(TARGET)/release/bench/ngrams 5 $(if $(DATA),IMDB Yelp,generated)
 ifeq ($(TORCH),yes)
 	@bootstrap/laptop.sh --cuda
 	cargo build --release $(LOCKED) $(WORKSPACE) --example all_reduce --example step
