@@ -163,7 +163,7 @@ mod tests {
     use crate::families::classifier::Answers;
     use crate::inputs::token_rows;
     use batches::RowWeight;
-    use batches::random::{Purpose, Random};
+    use batches::random::Purpose;
     use runs::recipe::{
         ClassWeights, ClassifierSettings, Decay, Dropout, Family, LstmSettings, Objective, Pool, Precision,
         Rule, Schedule,
@@ -207,7 +207,7 @@ mod tests {
     }
 
     fn batch(n_rows: usize, longest: usize, ids: u64, seed: u64) -> Batch {
-        let mut random = Random::of(Purpose::Order, &[seed]);
+        let mut random = Purpose::Order.stream(&[seed]);
         let mut batch = Batch { n_rows_global: n_rows, longest, ..Batch::default() };
         for row in 0..n_rows {
             let length = if row == 0 { longest } else { 1 + random.below(longest as u64) as usize };

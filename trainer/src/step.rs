@@ -1,6 +1,6 @@
 //! A batch of an optimizer step, with its random seeds.
 
-use batches::random::{Purpose, Random};
+use batches::random::Purpose;
 use runs::recipe::{Position, Recipe};
 
 use crate::ranks::Ranks;
@@ -30,8 +30,8 @@ impl InStep {
         Self {
             rows: (end * batch_rows).min(n_rows) - first * batch_rows,
             is_last_batch: position.batch + 1 == end,
-            masks: Random::of(Purpose::Masks, &[seed, steps, batch]).bits(),
-            generator: Random::of(Purpose::Dropout, &[seed, steps, batch, rank]).bits(),
+            masks: Purpose::Masks.stream(&[seed, steps, batch]).bits(),
+            generator: Purpose::Dropout.stream(&[seed, steps, batch, rank]).bits(),
             candidates: [seed, steps, batch],
         }
     }

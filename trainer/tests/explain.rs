@@ -27,7 +27,7 @@ const N_ROWS: u32 = 2_000;
 /// The words of a text with this label, as indices in the vocabulary: 15 words without a meaning, among which one
 /// planted word of the label stands twice, another one once, and in every third text one of the other label.
 fn text(key: u64, label: u8) -> Vec<u32> {
-    let mut random = Random::of(Purpose::Order, &[key]);
+    let mut random = Purpose::Order.stream(&[key]);
     let of =
         |label: u8, random: &mut Random| u32::from(label) * PLANTED + random.below(PLANTED.into()) as u32;
     let mut words: Vec<u32> =

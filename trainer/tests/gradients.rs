@@ -1,7 +1,7 @@
 //! The gradients of a batch do not depend on its division among ranks.
 #![allow(clippy::unwrap_used)]
 
-use batches::random::{Purpose, Random};
+use batches::random::Purpose;
 use batches::{
     Arrangement, Batch, Dealing, Division, Loader, Loading, Part, Reading, RowWeight, Rows, ShareSchedule,
     Shares,
@@ -99,7 +99,7 @@ fn batches(rows: &Rows, dealing: Dealing) -> Vec<Batch> {
 
 /// Random shares of BATCH rows. Some shares are often empty.
 fn random_shares(world_size: usize, split: u64) -> Shares {
-    let mut random = Random::of(Purpose::Order, &[99, world_size as u64, split]);
+    let mut random = Purpose::Order.stream(&[99, world_size as u64, split]);
     let mut cuts: Vec<usize> = (1..world_size).map(|_| random.below(BATCH as u64 + 1) as usize).collect();
     if split.is_multiple_of(3) {
         cuts.iter_mut().for_each(|cut| *cut = if *cut > BATCH / 2 { BATCH } else { 0 });

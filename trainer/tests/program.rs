@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use batches::random::{Purpose, Random};
+use batches::random::Purpose;
 use command::{ended, plain, trainer};
 use corpus::record::Votes;
 use dataset::Row;
@@ -215,7 +215,7 @@ fn interrupted_at_random(world_size: usize, n_kills: usize, seed: u64) {
     job.train("whole", world_size, &settings);
 
     let steps: u64 = job.metrics("whole", "steps").len() as u64;
-    let mut random = Random::of(Purpose::Order, &[seed, world_size as u64]);
+    let mut random = Purpose::Order.stream(&[seed, world_size as u64]);
     let mut with_resume = settings.to_vec();
     with_resume.push("--resume");
     for kill in 0..n_kills {

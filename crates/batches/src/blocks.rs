@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::division::Part;
 use crate::error::{Error, Result};
 use crate::order::{Arrangement, Order};
-use crate::random::{Purpose, Random};
+use crate::random::Purpose;
 use crate::rows::Reading;
 use crate::table::{ROW_BYTES, Table, token_bytes};
 
@@ -169,7 +169,7 @@ impl Windows {
     ) -> Self {
         let mut order = blocks.of_part(part);
         if let Arrangement::Shuffled { seed, epoch } = arrangement {
-            Random::of(Purpose::Blocks, &[seed, epoch]).shuffle(&mut order);
+            Purpose::Blocks.stream(&[seed, epoch]).shuffle(&mut order);
         }
         let mut windows: Vec<Vec<usize>> = order.chunks(plan.blocks_at_once).map(<[usize]>::to_vec).collect();
         let mut rows_before = vec![0];

@@ -104,7 +104,7 @@ impl Order {
 
 fn stream(arrangement: Arrangement, window: u64) -> Option<Random> {
     match arrangement {
-        Arrangement::Shuffled { seed, epoch } => Some(Random::of(Purpose::Order, &[seed, epoch, window])),
+        Arrangement::Shuffled { seed, epoch } => Some(Purpose::Order.stream(&[seed, epoch, window])),
         Arrangement::Fixed => None,
     }
 }
@@ -169,7 +169,7 @@ mod tests {
 
     /// A plain implementation of the module's description, for rows in memory.
     fn reference(seed: u64, epoch: u64, lengths: &[u32], batch_rows: usize) -> Vec<Vec<u32>> {
-        let mut random = Random::of(Purpose::Order, &[seed, epoch, 0]);
+        let mut random = Purpose::Order.stream(&[seed, epoch, 0]);
         let mut rows: Vec<u32> = (0..lengths.len() as u32).collect();
         random.shuffle(&mut rows);
         let mut short = rows.split_off(rows.len() / batch_rows * batch_rows);

@@ -3,7 +3,7 @@
 //! logistic(x) = 1 / (1 + 2^y) and tanh(x) = 2 / (1 + 2^y) - 1. The factor from x to y is already part of the packed
 //! weights ([`crate::packing`]).
 
-use crate::vector::Vector;
+use vectors::Vector;
 
 /// Factor from the argument of the logistic function to the exponent of two: -log₂ e.
 pub(crate) const LOGISTIC: f32 = -std::f32::consts::LOG2_E;

@@ -1,6 +1,8 @@
 //! Dropout. Each mask value is a function of seed, row, layer and index. The forward and the backward pass therefore
 //! use the same mask, and the thread that computes a pass does not affect it.
 
+use random::mix;
+
 use crate::tile_row::TileRow;
 
 /// Dropout probabilities and the seed of the masks.
@@ -72,12 +74,4 @@ impl Dropout {
             }
         }
     }
-}
-
-/// One step of SplitMix64 (Steele, Lea & Flood 2014).
-fn mix(number: u64) -> u64 {
-    let mut bits = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^ bits >> 31
 }

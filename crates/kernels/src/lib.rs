@@ -32,13 +32,12 @@ mod team;
 mod tests;
 mod tile;
 mod tile_row;
-mod vector;
 
 pub use dropout::{Dropout, Share};
 pub use engine::Engine;
 pub use optimizer::{Adam, Sgd, adam, sgd};
-pub use processor::Processor;
 pub use team::Team;
+pub use vectors::Processor;
 
 /// The sizes of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +60,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// The hidden size must be a multiple of this.
-    pub const HIDDEN_MULTIPLE: usize = vector::LANES_MAX;
+    pub const HIDDEN_MULTIPLE: usize = vectors::LANES_MAX;
 
     /// P, the size of a row's pooled vector.
     pub fn pooled(&self) -> usize {

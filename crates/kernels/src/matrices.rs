@@ -4,9 +4,10 @@
 
 use std::ops::Range;
 
+use vectors::Vector;
+
 use crate::packing::PANEL;
 use crate::products::{Columns, multiply, outer};
-use crate::vector::Vector;
 
 /// Number of rows that are multiplied together. Their values are read several times, so they must stay in the
 /// cache.

@@ -1,8 +1,9 @@
 //! Update rules of the optimizers, each in one pass over memory. The formulas are PyTorch's.
 
+use vectors::Vector;
+
 use crate::processor;
 use crate::team::Team;
-use crate::vector::Vector;
 
 /// One step of Adam (Kingma & Ba 2015) or AdamW (Loshchilov & Hutter 2019).
 #[derive(Clone, Copy, Debug)]

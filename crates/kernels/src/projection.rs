@@ -3,10 +3,11 @@
 //!
 //! E: embedding dimension; H: hidden size; D: distinct tokens.
 
+use vectors::Vector;
+
 use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, with_number, zeros};
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
-use crate::vector::Vector;
 
 /// The distinct tokens of some rows, in order of first occurrence.
 #[derive(Default)]

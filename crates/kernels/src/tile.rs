@@ -8,6 +8,8 @@
 //! Rows are sorted by length, the longest first. At each time step, the rows that still have tokens are
 //! therefore the first ones, and no mask is needed.
 
+use vectors::Vector;
+
 use crate::activation::{TANH, logistic, tanh};
 use crate::dropout::Dropout;
 use crate::head::HeadSums;
@@ -15,7 +17,6 @@ use crate::matrices::{add_products, add_row, add_rows, back_through, rows_at, wi
 use crate::model::{Layer, Model};
 use crate::products::{Columns, multiply};
 use crate::tile_row::{TileRow, slots_at};
-use crate::vector::Vector;
 use crate::{Loss, Pool};
 
 /// Values of one layer, `[S, …]`, kept for the backward pass.

@@ -19,7 +19,6 @@ mod merging;
 mod model;
 mod names;
 mod numbers;
-mod random;
 pub mod ranks;
 mod reading;
 mod texts;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use batches::Batch;
-use batches::random::{Purpose, Random};
+use batches::random::Purpose;
 use dataset::vocabulary::UNKNOWN;
 use tch::Tensor;
 
@@ -39,7 +39,7 @@ fn each_dropped(batch: &Batch, share: f64, masks: u64, mut drop: impl FnMut(usiz
     let below = (share * (1u64 << 32) as f64) as u64;
     let longest = batch.longest.max(1);
     for row in 0..batch.tokens.len() / longest {
-        let mut random = Random::of(Purpose::Words, &[masks, (batch.first_row + row) as u64]);
+        let mut random = Purpose::Words.stream(&[masks, (batch.first_row + row) as u64]);
         for place in (row * longest..).take(longest).filter(|_| random.bits() >> 32 < below) {
             drop(place);
         }

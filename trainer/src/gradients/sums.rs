@@ -177,7 +177,7 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use batches::random::{Purpose, Random};
+    use batches::random::Purpose;
 
     const IDS: i64 = 50;
     const WIDTH: i64 = 3;
@@ -189,7 +189,7 @@ mod tests {
         let parameters =
             [Tensor::zeros([7], place), Tensor::zeros([IDS, WIDTH], place), Tensor::zeros([2, 2], place)];
         let mut sums = Sums::new(&parameters, 1).unwrap();
-        let mut random = Random::of(Purpose::Order, &[rank]);
+        let mut random = Purpose::Order.stream(&[rank]);
         let mut next = || random.below(1000) as f32 / 8.0;
         for ids in batches {
             sums.touch(ids);

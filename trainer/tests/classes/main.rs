@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use batches::random::{Purpose, Random};
+use batches::random::Purpose;
 use command::{run, trainer};
 use corpus::labels::Labels;
 use corpus::record::Votes;
@@ -30,7 +30,7 @@ fn settings(labels: &str) -> Settings {
 /// Row `at`: most reviews are positive, few neutral. Every third word is one of the 12 words of its rating, and the
 /// others are words of any rating.
 fn review(at: u32, labels: &Labels) -> Row {
-    let mut random = Random::of(Purpose::Order, &[7, u64::from(at)]);
+    let mut random = Purpose::Order.stream(&[7, u64::from(at)]);
     let rating = [1, 2, 3, 3, 4, 4, 5, 5, 5, 5][random.below(10) as usize];
     let length = 3 + random.below(20) as u32;
     let tokens = (0..length).map(|n| match n % 3 {

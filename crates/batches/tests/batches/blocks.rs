@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use batches::random::{Purpose, Random};
+use batches::random::Purpose;
 
 use super::*;
 
@@ -37,11 +37,11 @@ fn reference(
     epoch: u64,
     batch_rows: usize,
 ) -> Vec<Vec<u32>> {
-    Random::of(Purpose::Blocks, &[seed, epoch]).shuffle(&mut blocks);
+    Purpose::Blocks.stream(&[seed, epoch]).shuffle(&mut blocks);
     let mut batches = Vec::new();
     let mut left = Vec::new();
     for (window, blocks) in blocks.chunks(at_once).enumerate() {
-        let mut random = Random::of(Purpose::Order, &[seed, epoch, window as u64]);
+        let mut random = Purpose::Order.stream(&[seed, epoch, window as u64]);
         let mut own = sorted(blocks.concat());
         random.shuffle(&mut own);
         let mut rows = [left, own].concat();

@@ -3,7 +3,7 @@
 //! The order of sums does not depend on the number of lanes. Results differ between processors only in rounding,
 //! because a fused multiply-add rounds once.
 
-use super::shared::{LINE, Table, Vector};
+use vectors::{LINE, Table, Vector};
 
 /// Number of rows that are loaded ahead.
 const AHEAD: usize = 64;
@@ -40,7 +40,7 @@ pub(crate) fn mean<V: Vector>(table: &Table, rows: &[u32], n_rows: usize, mean: 
     }
     let factor = V::splat(1.0 / n_rows.max(1) as f32);
     for mean in mean.chunks_exact_mut(V::LANES) {
-        V::from_slice(mean).mul(factor).to_slice(mean);
+        V::load(mean).mul(factor).store(mean);
     }
 }
 
@@ -62,7 +62,7 @@ fn sum_lines<V: Vector, const LINES: usize>(table: &Table, rows: &[u32], line: u
             let row = table.row(together[first], 0);
             for l in 0..LINES {
                 for (v, sum) in sums[first * LINES + l].iter_mut().enumerate().take(n_vectors) {
-                    *sum = sum.add(V::load(row, (line + l) * LINE + v * V::LANES));
+                    *sum = sum.add(V::load_row(row, (line + l) * LINE + v * V::LANES));
                 }
             }
         }
@@ -71,7 +71,7 @@ fn sum_lines<V: Vector, const LINES: usize>(table: &Table, rows: &[u32], line: u
         let row = table.row(row, 0);
         for (l, sums) in sums.iter_mut().enumerate().take(LINES) {
             for (v, sum) in sums.iter_mut().enumerate().take(n_vectors) {
-                *sum = sum.add(V::load(row, (line + l) * LINE + v * V::LANES));
+                *sum = sum.add(V::load_row(row, (line + l) * LINE + v * V::LANES));
             }
         }
     }
@@ -81,7 +81,7 @@ fn sum_lines<V: Vector, const LINES: usize>(table: &Table, rows: &[u32], line: u
             for first in 1..n_sums {
                 total = total.add(sums[first * LINES + l][v]);
             }
-            total.to_slice(&mut sum[(line + l) * LINE + v * V::LANES..]);
+            total.store(&mut sum[(line + l) * LINE + v * V::LANES..]);
         }
     }
 }
@@ -95,12 +95,12 @@ pub(crate) fn dot<V: Vector>(table: &Table, row: u32, vector: &[f32]) -> f32 {
     for line in (0..table.stride()).step_by(LINE) {
         for (v, sum) in sums.iter_mut().enumerate().take(n_vectors) {
             let at = line + v * V::LANES;
-            *sum = V::load(row, at).fma(V::from_slice(&vector[at..]), *sum);
+            *sum = V::load_row(row, at).fma(V::load(&vector[at..]), *sum);
         }
     }
     let mut lanes = [0.0; LINE];
     for (v, sum) in sums.iter().enumerate().take(n_vectors) {
-        sum.to_slice(&mut lanes[v * V::LANES..]);
+        sum.store(&mut lanes[v * V::LANES..]);
     }
     let mut half = LINE / 2;
     while half > 0 {
@@ -119,7 +119,7 @@ pub(crate) fn add_scaled<V: Vector>(table: &Table, row: u32, by: f32, sum: &mut 
     let by = V::splat(by);
     for at in (0..table.stride()).step_by(V::LANES) {
         let to = &mut sum[at..];
-        V::load(row, at).fma(by, V::from_slice(to)).to_slice(to);
+        V::load_row(row, at).fma(by, V::load(to)).store(to);
     }
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn add_to_rows<V: Vector>(table: &Table, rows: &[u32], gradient: &[f3
         let n_vectors = LINE / V::LANES;
         let mut gradients = [V::splat(0.0); VECTORS];
         for (v, vector) in gradients.iter_mut().enumerate().take(n_vectors) {
-            *vector = V::from_slice(&gradient[v * V::LANES..]);
+            *vector = V::load(&gradient[v * V::LANES..]);
         }
         for (at, &row) in rows.iter().enumerate() {
             if let Some(&ahead) = next.get(at + AHEAD) {
@@ -141,7 +141,7 @@ pub(crate) fn add_to_rows<V: Vector>(table: &Table, rows: &[u32], gradient: &[f3
             }
             let row = table.row(row, 0);
             for (v, &vector) in gradients.iter().enumerate().take(n_vectors) {
-                V::load(row, v * V::LANES).add(vector).store(row, v * V::LANES);
+                V::load_row(row, v * V::LANES).add(vector).store_row(row, v * V::LANES);
             }
         }
         return;
@@ -149,7 +149,7 @@ pub(crate) fn add_to_rows<V: Vector>(table: &Table, rows: &[u32], gradient: &[f3
     for &row in rows {
         let row = table.row(row, 0);
         for at in (0..table.stride()).step_by(V::LANES) {
-            V::load(row, at).add(V::from_slice(&gradient[at..])).store(row, at);
+            V::load_row(row, at).add(V::load(&gradient[at..])).store_row(row, at);
         }
     }
 }
@@ -160,8 +160,8 @@ pub(crate) fn update_row<V: Vector>(table: &Table, row: u32, gradient: &[f32], b
     let weights = table.row(row, 0);
     let by = V::splat(by);
     for at in (0..table.stride()).step_by(V::LANES) {
-        let weight = V::load(weights, at);
-        let gradient = V::from_slice(&gradient[at..]).mul(by);
+        let weight = V::load_row(weights, at);
+        let gradient = V::load(&gradient[at..]).mul(by);
         let new = match *rule {
             Rule::Sgd { rate, l2 } => {
                 let gradient = weight.fma(V::splat(l2), gradient);
@@ -170,25 +170,25 @@ pub(crate) fn update_row<V: Vector>(table: &Table, row: u32, gradient: &[f32], b
             Rule::Adagrad { rate, l2, epsilon } => {
                 let gradient = weight.fma(V::splat(l2), gradient);
                 let squares = table.row(row, 1);
-                let square = gradient.fma(gradient, V::load(squares, at));
-                square.store(squares, at);
+                let square = gradient.fma(gradient, V::load_row(squares, at));
+                square.store_row(squares, at);
                 let divisor = square.sqrt().add(V::splat(epsilon));
                 gradient.mul(V::splat(-rate)).div(divisor).add(weight)
             }
             Rule::Adam { rate, l2, beta_1, beta_2, epsilon, root } => {
                 let gradient = weight.fma(V::splat(l2), gradient);
                 let (means, squares) = (table.row(row, 1), table.row(row, 2));
-                let mean = V::load(means, at).mul(V::splat(beta_1));
+                let mean = V::load_row(means, at).mul(V::splat(beta_1));
                 let mean = gradient.fma(V::splat(1.0 - beta_1), mean);
-                let square = V::load(squares, at).mul(V::splat(beta_2));
+                let square = V::load_row(squares, at).mul(V::splat(beta_2));
                 let square = gradient.mul(gradient).fma(V::splat(1.0 - beta_2), square);
-                mean.store(means, at);
-                square.store(squares, at);
+                mean.store_row(means, at);
+                square.store_row(squares, at);
                 let divisor = square.sqrt().div(V::splat(root)).add(V::splat(epsilon));
                 mean.mul(V::splat(-rate)).div(divisor).add(weight)
             }
         };
-        new.store(weights, at);
+        new.store_row(weights, at);
     }
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn draw<V: Vector>(table: &Table, row: u32, key: u64) {
             *value = if is_padding { 0.0 } else { ((bits >> 8) as i32 - (1 << 23)) as f32 * scale };
         }
         for at in (0..LINE).step_by(V::LANES) {
-            V::from_slice(&values[at..]).store(to, line + at);
+            V::load(&values[at..]).store_row(to, line + at);
         }
     }
 }

@@ -7,8 +7,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use random::Random;
+
 use crate::error::Result;
-use crate::random::Random;
 use crate::ranks::Ownership;
 use crate::texts::{Block, TextRef, Texts};
 

@@ -3,11 +3,12 @@
 
 use std::io::Write;
 
+use random::Random;
+
 use super::*;
 use crate::builder::Reading;
 use crate::error::Error;
 use crate::features::{Features, Scratch};
-use crate::random::Random;
 use crate::texts::Texts;
 
 fn texts_with(lines: &str, reading: Reading) -> Texts {

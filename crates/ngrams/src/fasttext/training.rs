@@ -7,6 +7,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
+use random::mix;
+
 use super::exchange::{Exchange, Round};
 use super::listing::Listing;
 use super::model::Model;
@@ -17,7 +19,6 @@ use super::shared::{self, Processor, Table, table_bytes};
 use super::update::{Shared, Step};
 use crate::error::{Error, Result};
 use crate::features::Rows;
-use crate::random::mix;
 use crate::ranks::{Met, Ownership, Ranks, Traffic};
 use crate::texts::Texts;
 

@@ -1,5 +1,7 @@
 //! One step: a text's mean, its probabilities, and the gradients.
 
+use random::Random;
+
 use super::kernel::Rule;
 use super::listing::{Listing, to_positions};
 use super::order::Window;
@@ -7,7 +9,6 @@ use super::settings::{Loss, Settings};
 use super::shared::{self, Processor, Table};
 use crate::dictionary::Dictionary;
 use crate::features::{Rows, Scratch};
-use crate::random::Random;
 
 /// Purposes of random numbers: the first element of each key.
 const DROPOUT: u64 = 3;

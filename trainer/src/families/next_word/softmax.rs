@@ -15,7 +15,7 @@ use tch::{Kind, Tensor};
 
 use crate::error::Result;
 use crate::families::share::Weighed;
-use batches::random::{Purpose, Random};
+use batches::random::Purpose;
 
 /// Distinct candidate words, and the logarithm of each one's expected count.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Candidates {
     /// Draws `draws` ids. Id 0, padding, is never drawn. Id 1, the unknown word, has rank 0.
     pub fn draw(ids: i64, draws: u32, key: [u64; 3]) -> Self {
         let words = (ids - 1) as f64;
-        let mut random = Random::of(Purpose::Candidates, &key);
+        let mut random = Purpose::Candidates.stream(&key);
         let mut drawn: Vec<i64> = (0..draws)
             .map(|_| {
                 let uniform = (random.bits() >> 11) as f64 / (1u64 << 53) as f64;

@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use random::Random;
+
 use super::matrix::{Dense, Matrix, Quantised};
 use super::quantizer::{Codes, N_CENTROIDS, Quantizer};
 use super::{Entries, Model};
@@ -170,10 +172,10 @@ fn in_pieces(codes: &mut [u8], per_row: usize, threads: usize, work: impl Fn(usi
 /// The rows from which the centroids of a part are computed: all, or a different row of each of 65,536 equal ranges.
 fn sampled(n_rows: usize, part: usize) -> impl Iterator<Item = usize> {
     let n = n_rows.min(N_SAMPLED);
-    let mut random = Random(part as u64);
+    let mut random = Random::of(&[part as u64]);
     (0..n).map(move |at| {
         let (start, end) = (at * n_rows / n, (at + 1) * n_rows / n);
-        start + random.below(end - start)
+        start + random.below((end - start) as u64) as usize
     })
 }
 
@@ -188,10 +190,10 @@ impl Table {
     fn fitted(sample: &[f32], columns: usize, threads: usize) -> Self {
         let n = sample.len() / columns;
         let mut table = Self { columns, values: vec![0.0; columns * N_CENTROIDS] };
-        let mut random = Random(n as u64);
+        let mut random = Random::of(&[n as u64]);
         for centroid in 0..N_CENTROIDS {
             let (start, end) = (centroid * n / N_CENTROIDS, (centroid + 1) * n / N_CENTROIDS);
-            let row = start + random.below(end - start);
+            let row = start + random.below((end - start) as u64) as usize;
             table.set(centroid, |column| sample[row * columns + column]);
         }
         let mut codes = vec![0; n];
@@ -264,18 +266,5 @@ impl Table {
     fn rows(&self) -> impl Iterator<Item = f32> {
         let value = |at: usize, column: usize| self.values[column * N_CENTROIDS + at];
         (0..N_CENTROIDS).flat_map(move |at| (0..self.columns).map(move |column| value(at, column)))
-    }
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(x ^ (x >> 31)) * n as u128) >> 64) as usize
     }
 }

@@ -1,16 +1,19 @@
 //! Vectors of x86-64 processors.
 //!
-//! SAFETY of every call in this file: the processor supports the instruction. Only [`crate::processor`] names these
-//! types, and it first checks whether the processor supports them.
+//! SAFETY of every call in this file: the processor supports the instruction. Only [`crate::on_processor!`] names these
+//! types, and an instruction set is listed only after a check of the processor.
 #![allow(unsafe_code)]
 
 use std::arch::x86_64::*;
 
-use super::Vector;
+use super::{Sealed, Vector};
+use crate::table::Row;
 
 /// 16 floats, for AVX-512.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(__m512);
+pub struct Avx512(__m512);
+
+impl Sealed for Avx512 {}
 
 impl Vector for Avx512 {
     const LANES: usize = 16;
@@ -27,6 +30,16 @@ impl Vector for Avx512 {
         let to = &mut to[..Self::LANES];
         // SAFETY: the slice has as many elements as are written.
         unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn load_row(row: Row<'_>, at: usize) -> Self {
+        // SAFETY: the row has as many values from `at` on.
+        Self(unsafe { _mm512_loadu_ps(row.at(at, Self::LANES)) })
+    }
+    #[inline(always)]
+    fn store_row(self, row: Row<'_>, at: usize) {
+        // SAFETY: the row has as many values from `at` on.
+        unsafe { _mm512_storeu_ps(row.at(at, Self::LANES), self.0) }
     }
     #[inline(always)]
     fn splat(number: f32) -> Self {
@@ -99,7 +112,9 @@ fn first_lanes(n: usize) -> u16 {
 
 /// 8 floats, for AVX2 with FMA.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx2(__m256);
+pub struct Avx2(__m256);
+
+impl Sealed for Avx2 {}
 
 impl Vector for Avx2 {
     const LANES: usize = 8;
@@ -116,6 +131,16 @@ impl Vector for Avx2 {
         let to = &mut to[..Self::LANES];
         // SAFETY: the slice has as many elements as are written.
         unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self.0) }
+    }
+    #[inline(always)]
+    fn load_row(row: Row<'_>, at: usize) -> Self {
+        // SAFETY: the row has as many values from `at` on.
+        Self(unsafe { _mm256_loadu_ps(row.at(at, Self::LANES)) })
+    }
+    #[inline(always)]
+    fn store_row(self, row: Row<'_>, at: usize) {
+        // SAFETY: the row has as many values from `at` on.
+        unsafe { _mm256_storeu_ps(row.at(at, Self::LANES), self.0) }
     }
     #[inline(always)]
     fn splat(number: f32) -> Self {

@@ -1,24 +1,26 @@
 //! Vectors of floats that a processor computes with in one instruction: 16 with AVX-512, 8 with AVX2, otherwise 4.
 //!
-//! Code that is generic over [`Vector`] is inlined into one function per instruction set ([`crate::processor`]).
-//! Only `processor` may name the vector types. This ensures that each method compiles to an instruction that the
-//! processor supports. The order of sums does not depend on the number of lanes. Results differ between processors
-//! only in rounding, because a fused multiply-add rounds once.
+//! Only [`crate::on_processor!`] names the vector types, and code that is generic over [`Vector`] is inlined there into one
+//! function per instruction set. This ensures that each method compiles to an instruction that the processor supports. The
+//! order of sums does not depend on the number of lanes. Results differ between processors only in rounding, because a
+//! fused multiply-add rounds once.
+
+use crate::table::Row;
 
 mod plain;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub(crate) use plain::Plain;
+pub use plain::Plain;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{Avx2, Avx512};
+pub use x86::{Avx2, Avx512};
 
 /// Maximum number of lanes.
-pub(crate) const LANES_MAX: usize = 16;
+pub const LANES_MAX: usize = 16;
 
 /// A vector of floats with elementwise operations.
-pub(crate) trait Vector: Copy {
-    /// Number of floats.
+pub trait Vector: Sealed + Copy {
+    /// Number of floats: a divisor of [`LANES_MAX`].
     const LANES: usize;
     /// Number of rows whose sums, four vectors each, fit into the registers.
     const ROWS: usize;
@@ -27,11 +29,27 @@ pub(crate) trait Vector: Copy {
     fn load(from: &[f32]) -> Self;
     /// Stores into the first elements of a slice, which must have at least `LANES`.
     fn store(self, to: &mut [f32]);
+    /// Loads the values of a row from index `at` on. Another thread may store them at the same time.
+    ///
+    /// # Panics
+    /// If they exceed the row.
+    fn load_row(row: Row<'_>, at: usize) -> Self;
+    /// Stores into a row from index `at` on. Another thread may load or store the values at the same time.
+    ///
+    /// # Panics
+    /// If they exceed the row.
+    fn store_row(self, row: Row<'_>, at: usize);
+    /// A vector of equal values.
     fn splat(number: f32) -> Self;
+    /// self + other
     fn add(self, other: Self) -> Self;
+    /// self - other
     fn sub(self, other: Self) -> Self;
+    /// self · other
     fn mul(self, other: Self) -> Self;
+    /// self / other
     fn div(self, other: Self) -> Self;
+    /// The square root.
     fn sqrt(self) -> Self;
     /// self · by + plus
     fn fma(self, by: Self, plus: Self) -> Self;
@@ -67,3 +85,6 @@ pub(crate) trait Vector: Copy {
         to.copy_from_slice(&lanes[..to.len()]);
     }
 }
+
+/// Prevents implementations in other crates.
+pub trait Sealed {}

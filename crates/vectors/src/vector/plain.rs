@@ -1,10 +1,11 @@
 //! Portable vectors, which the compiler turns into instructions of any processor.
 
-use super::Vector;
+use super::{Sealed, Vector};
+use crate::table::Row;
 
 /// Four floats.
 #[derive(Clone, Copy)]
-pub(crate) struct Plain([f32; 4]);
+pub struct Plain([f32; 4]);
 
 impl Plain {
     #[inline(always)]
@@ -22,6 +23,8 @@ impl Plain {
     }
 }
 
+impl Sealed for Plain {}
+
 impl Vector for Plain {
     const LANES: usize = 4;
     const ROWS: usize = 2;
@@ -33,6 +36,16 @@ impl Vector for Plain {
     #[inline(always)]
     fn store(self, to: &mut [f32]) {
         to[..4].copy_from_slice(&self.0);
+    }
+    #[inline(always)]
+    fn load_row(row: Row<'_>, at: usize) -> Self {
+        Self([0, 1, 2, 3].map(|lane| row.get(at + lane)))
+    }
+    #[inline(always)]
+    fn store_row(self, row: Row<'_>, at: usize) {
+        for (lane, value) in (at..).zip(self.0) {
+            row.set(lane, value);
+        }
     }
     #[inline(always)]
     fn splat(number: f32) -> Self {
