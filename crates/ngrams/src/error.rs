@@ -114,6 +114,9 @@ pub enum Error {
         /// What differs.
         what: &'static str,
     },
+    /// The caller stopped the training.
+    #[error("the training was stopped")]
+    Stopped,
     /// A setting is out of range.
     #[error("{name}: {found}; expected {expected}")]
     Setting {

@@ -27,4 +27,4 @@ pub use model::{Contribution, Model, Outputs, Scratch, Stored};
 pub use named::Named;
 pub use rows::RowKeys;
 pub use settings::{Counting, Loss, Penalty, Settings, Table, Weighting};
-pub use training::{Progress, train};
+pub use training::{Numbered, Progress, train};

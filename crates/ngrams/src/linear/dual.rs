@@ -8,7 +8,7 @@
 //! Threads take texts in random order and share the weights without locks, as PASSCoDe-Wild of Hsieh et al. (2015):
 //! two threads can overwrite each other's update of a weight.
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
@@ -46,7 +46,7 @@ struct Pair {
 /// Number of texts that a thread takes at once.
 const TOGETHER: usize = 32;
 
-/// Trains with `threads` threads. `factors` are the weights of rows before training, `scales` the factors of texts.
+/// Trains with `threads` threads until `is_stopped`. `factors` are the weights of rows before training, `scales` the factors of texts.
 /// Returns also by how much each text raised its own margin.
 pub(super) fn train(
     matrix: &Matrix,
@@ -55,6 +55,7 @@ pub(super) fn train(
     is_positive: &(impl Fn(Row<'_>) -> bool + Sync),
     settings: &Settings,
     threads: usize,
+    is_stopped: &(impl Fn() -> bool + Sync),
 ) -> (Trained, Vec<f32>) {
     let pairs: Vec<Pair> = factors.iter().map(|&factor| Pair { factor, weight: AtomicU32::new(0) }).collect();
     let duals = super::parallel::map(threads, matrix.parts.len(), |part| {
@@ -77,18 +78,24 @@ pub(super) fn train(
     let bias = AtomicU32::new(0);
     let order = RwLock::new((0..matrix.n_texts() as u32).collect::<Vec<_>>());
     let (next, barrier) = (AtomicUsize::new(0), Barrier::new(threads));
+    // All threads leave at the same barrier.
+    let has_ended = AtomicBool::new(false);
     let work = |is_first: bool| {
         let mut random = Random::new(settings.seed);
         for _ in 0..settings.epochs {
             if is_first {
                 random.shuffle(&mut order.write().unwrap_or_else(PoisonError::into_inner));
                 next.store(0, Relaxed);
+                has_ended.store(is_stopped(), Relaxed);
             }
             barrier.wait();
+            if has_ended.load(Relaxed) {
+                break;
+            }
             let order = order.read().unwrap_or_else(PoisonError::into_inner);
             loop {
                 let from = next.fetch_add(TOGETHER, Relaxed);
-                if from >= order.len() {
+                if from >= order.len() || is_stopped() {
                     break;
                 }
                 for &text in &order[from..order.len().min(from + TOGETHER)] {

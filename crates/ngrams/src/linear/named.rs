@@ -52,6 +52,9 @@ pub(super) fn strongest(
     rows: &Rows,
     n: usize,
 ) -> Result<Vec<Named>> {
+    if n == 0 {
+        return Ok(Vec::new());
+    }
     let n_classifiers = stored.biases.len();
     let mut chosen: Vec<Vec<u32>> = Vec::new();
     for classifier in 0..n_classifiers {

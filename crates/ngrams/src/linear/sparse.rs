@@ -7,7 +7,7 @@
 //! Threads take n-grams in random order and share the scores of texts without locks, as Shotgun of Bradley et al.
 //! (2011).
 
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
@@ -26,7 +26,7 @@ struct Columns {
 /// Number of n-grams that a thread takes at once.
 const TOGETHER: usize = 256;
 
-/// Trains with `threads` threads. `factors` are the weights of rows before training, `scales` the factors of texts.
+/// Trains with `threads` threads until `is_stopped`. `factors` are the weights of rows before training, `scales` the factors of texts.
 pub(super) fn train(
     matrix: &Matrix,
     factors: &[f32],
@@ -34,6 +34,7 @@ pub(super) fn train(
     is_positive: &impl Fn(Row<'_>) -> bool,
     settings: &Settings,
     threads: usize,
+    is_stopped: &(impl Fn() -> bool + Sync),
 ) -> Trained {
     let curvature = match settings.loss {
         Loss::Logistic => 0.25,
@@ -46,6 +47,8 @@ pub(super) fn train(
     let bias = AtomicU32::new(0);
     let order = RwLock::new((0..matrix.n_rows as u32).collect::<Vec<_>>());
     let (next, barrier) = (AtomicUsize::new(0), Barrier::new(threads));
+    // All threads leave at the same barrier.
+    let has_ended = AtomicBool::new(false);
     let slope = |text: usize| settings.cost * derivative(settings.loss, labels[text], load(&scores[text]));
     let work = |is_first: bool| {
         let mut random = Random::new(settings.seed);
@@ -53,14 +56,18 @@ pub(super) fn train(
             if is_first {
                 random.shuffle(&mut order.write().unwrap_or_else(PoisonError::into_inner));
                 next.store(0, Relaxed);
+                has_ended.store(is_stopped(), Relaxed);
                 let change = bias_step(&scores, slope, settings.cost * curvature);
                 store(&bias, load(&bias) + change);
             }
             barrier.wait();
+            if has_ended.load(Relaxed) {
+                break;
+            }
             let order = order.read().unwrap_or_else(PoisonError::into_inner);
             loop {
                 let from = next.fetch_add(TOGETHER, Relaxed);
-                if from >= order.len() {
+                if from >= order.len() || is_stopped() {
                     break;
                 }
                 for &row in &order[from..order.len().min(from + TOGETHER)] {

@@ -1,5 +1,7 @@
 //! Tests of the whole training against naive versions.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::*;
 use crate::builder::{Builders, Reading};
 use crate::error::Error;
@@ -454,5 +456,42 @@ fn training_without_texts_or_memory_is_an_error() {
         let settings = Settings { memory_bytes: 1000, table, ..settings() };
         let error = train(&texts, WORDS, &settings, |_| ()).unwrap_err();
         assert!(matches!(error, Error::Memory { needed, max: 1000 } if needed > 1000));
+    }
+}
+
+#[test]
+fn numbered_ngrams_serve_several_trainings() {
+    let texts = random_texts(200, &["a", "b"]);
+    let deterministic = Settings { is_deterministic: true, ..settings() };
+    let numbered = Numbered::of(&texts, &deterministic).unwrap();
+    for changed in [
+        deterministic,
+        Settings { cost: 0.1, epochs: 2, ..deterministic },
+        Settings { loss: Loss::SquaredHinge, weighting: Weighting::None, ..deterministic },
+    ] {
+        assert!(numbered.is_for(&changed));
+        let found = numbered.train(&texts, WORDS, &changed, |_| (), &|| false).unwrap();
+        assert_eq!(found.stored(), trained(&texts, changed).stored());
+    }
+    for other in [
+        Settings { ngrams: 2, ..deterministic },
+        Settings { texts_min: 3, ..deterministic },
+        Settings { table: Table::Exact, ..deterministic },
+        Settings { counting: Counting::Linear, ..deterministic },
+    ] {
+        assert!(!numbered.is_for(&other));
+    }
+}
+
+#[test]
+fn a_training_ends_soon_after_it_is_stopped() {
+    let texts = random_texts(200, &["a", "b"]);
+    for (penalty, threads) in [(Penalty::L2, 1), (Penalty::L2, 2), (Penalty::L1, 2)] {
+        let endless = Settings { epochs: u32::MAX, penalty, threads, ..settings() };
+        let numbered = Numbered::of(&texts, &endless).unwrap();
+        let n_asked = AtomicUsize::new(0);
+        let is_stopped = || n_asked.fetch_add(1, Ordering::Relaxed) > 50;
+        let error = numbered.train(&texts, WORDS, &endless, |_| (), &is_stopped).unwrap_err();
+        assert!(matches!(error, Error::Stopped));
     }
 }

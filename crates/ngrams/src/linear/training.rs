@@ -4,6 +4,7 @@ use super::calibration::Sigmoid;
 use super::dual::{self, Trained};
 use super::matrix::{Matrix, Row};
 use super::model::{Model, Outputs, Stored};
+use super::rows::Rows;
 use super::settings::{Loss, Penalty, Settings, Table, Weighting};
 use super::{named, parallel, sparse, weights};
 use crate::error::{Error, Result};
@@ -39,13 +40,71 @@ pub fn train(
     texts: &Texts,
     words: Words,
     settings: &Settings,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
 ) -> Result<Model> {
-    settings.check()?;
-    if texts.n_texts() == 0 {
-        return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
+    let numbered = Numbered::of(texts, settings)?;
+    numbered.train(texts, words, settings, progress, &|| false)
+}
+
+/// The numbered n-grams of all texts, for several trainings with other weights and losses.
+#[derive(Debug)]
+pub struct Numbered {
+    matrix: Matrix,
+    rows: Rows,
+    settings: Settings,
+}
+
+impl Numbered {
+    /// Numbers the n-grams of all texts.
+    ///
+    /// # Errors
+    /// As of [`train`].
+    pub fn of(texts: &Texts, settings: &Settings) -> Result<Self> {
+        settings.check()?;
+        if texts.n_texts() == 0 {
+            return Err(Error::NoTexts { n_unlabelled: texts.counts().n_unlabelled });
+        }
+        let (matrix, rows) = Matrix::of(texts, settings)?;
+        Ok(Self { matrix, rows, settings: *settings })
     }
-    let (matrix, rows) = Matrix::of(texts, settings)?;
+
+    /// Whether n-grams are numbered in the same way with these settings.
+    pub fn is_for(&self, settings: &Settings) -> bool {
+        let key = |of: &Settings| (of.ngrams, of.gap, of.ending, of.table, of.texts_min, of.counting);
+        key(&self.settings) == key(settings)
+    }
+
+    /// Trains a model on the texts that were numbered, as [`train`] does. All threads call `is_stopped` often; if it
+    /// returns true, the training ends with an error.
+    ///
+    /// # Errors
+    /// As of [`train`], and if the training was stopped.
+    ///
+    /// # Panics
+    /// If the n-grams are not numbered for these settings.
+    pub fn train(
+        &self,
+        texts: &Texts,
+        words: Words,
+        settings: &Settings,
+        progress: impl FnMut(Progress),
+        is_stopped: &(impl Fn() -> bool + Sync),
+    ) -> Result<Model> {
+        settings.check()?;
+        assert!(self.is_for(settings), "n-grams that are numbered for these settings");
+        classifiers(self, texts, words, settings, progress, is_stopped)
+    }
+}
+
+fn classifiers(
+    numbered: &Numbered,
+    texts: &Texts,
+    words: Words,
+    settings: &Settings,
+    mut progress: impl FnMut(Progress),
+    is_stopped: &(impl Fn() -> bool + Sync),
+) -> Result<Model> {
+    let Numbered { matrix, rows, .. } = numbered;
     progress(Progress::Numbered { n_rows: matrix.n_rows });
     let labels = texts.dictionary.labels().clone();
     let has_one_label = matrix.texts().all(|text| text.labels.len() == 1);
@@ -60,11 +119,15 @@ pub fn train(
         return Err(Error::Memory { needed, max: settings.memory_bytes });
     }
 
-    let shared = Shared::of(&matrix, settings);
+    let shared = Shared::of(matrix, settings);
     let (at_once, threads) =
         if n > 1 || settings.is_deterministic { (settings.threads, 1) } else { (1, settings.threads) };
-    let trained =
-        parallel::map(at_once, n, |label| classifier(&matrix, &shared, label as u32, settings, threads));
+    let trained = parallel::map(at_once, n, |label| {
+        classifier(matrix, &shared, label as u32, settings, threads, is_stopped)
+    });
+    if is_stopped() {
+        return Err(Error::Stopped);
+    }
     progress(Progress::Trained { n_classifiers: n });
 
     let mut stored = Stored {
@@ -93,8 +156,8 @@ pub fn train(
     if settings.is_normalized && settings.weighting == Weighting::TfIdf {
         stored.frequencies = shared.factors;
     }
-    stored.named = named::strongest(texts, &matrix, &stored, &rows, settings.n_named)?;
-    Ok(Model { dictionary: stored.dictionary(), stored, rows })
+    stored.named = named::strongest(texts, matrix, &stored, rows, settings.n_named)?;
+    Ok(Model { dictionary: stored.dictionary(), stored, rows: rows.clone() })
 }
 
 /// What all classifiers share.
@@ -137,6 +200,7 @@ fn classifier(
     label: u32,
     settings: &Settings,
     threads: usize,
+    is_stopped: &(impl Fn() -> bool + Sync),
 ) -> (Trained, Sigmoid) {
     let is_positive = |text: Row<'_>| text.labels.contains(&label);
     let ratios = match settings.weighting {
@@ -148,9 +212,12 @@ fn classifier(
     };
     let factors = ratios.as_deref().unwrap_or(&shared.factors);
     let (trained, own) = match settings.penalty {
-        Penalty::L2 => dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads),
+        Penalty::L2 => {
+            dual::train(matrix, factors, &shared.scales, &is_positive, settings, threads, is_stopped)
+        }
         Penalty::L1 => {
-            let trained = sparse::train(matrix, factors, &shared.scales, &is_positive, settings, threads);
+            let trained =
+                sparse::train(matrix, factors, &shared.scales, &is_positive, settings, threads, is_stopped);
             (trained, vec![0.0; matrix.n_texts()])
         }
     };
