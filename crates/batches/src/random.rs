@@ -18,6 +18,8 @@ pub enum Purpose {
     Candidates = 5,
     /// Dropout in the kernels. Key: seed, step, batch.
     Masks = 6,
+    /// Settings of a trial. Key: seed, trial.
+    Trial = 7,
 }
 
 impl Purpose {

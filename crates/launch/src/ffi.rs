@@ -12,7 +12,7 @@ use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
 /// Kills the command's process as soon as the thread that started it ends, for whatever reason.
-pub(crate) fn kill_with_parent(command: &mut Command) {
+pub fn kill_with_parent(command: &mut Command) {
     let parent = getpid();
     let arm = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;

@@ -9,4 +9,5 @@ pub mod failure;
 pub mod interrupt;
 pub mod key;
 
+pub use ffi::kill_with_parent;
 pub use launcher::{End, Error, GRACE, Options, ROOT_CAUSE_WITHIN, Result, run};

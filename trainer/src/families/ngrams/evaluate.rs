@@ -6,7 +6,7 @@ use std::thread;
 use ::ngrams::{Block, Dictionary, TextRef, Texts, UNKNOWN};
 
 use super::Classifier;
-use super::quality::{Evaluated, Quality};
+use super::quality::{Evaluated, Measured, Quality};
 use crate::error::Result;
 
 /// The metrics of texts, and the texts that are not in them.
@@ -30,6 +30,23 @@ struct Answer {
 
 /// Evaluates all texts. The result does not depend on the number of threads.
 pub fn evaluate(classifier: &Classifier, texts: &Texts, threads: NonZeroUsize) -> Result<Evaluation> {
+    let Counted { quality, only_unknown, unknown_label } = count(classifier, texts, threads)?;
+    Ok(Evaluation { evaluated: quality.finish()?, only_unknown, unknown_label })
+}
+
+/// The metrics that [`evaluate`] computes, without intervals.
+pub fn measure(classifier: &Classifier, texts: &Texts, threads: NonZeroUsize) -> Result<Measured> {
+    count(classifier, texts, threads)?.quality.measured()
+}
+
+/// The counts of all texts.
+struct Counted<'a> {
+    quality: Quality<'a>,
+    only_unknown: u64,
+    unknown_label: u64,
+}
+
+fn count<'a>(classifier: &'a Classifier, texts: &Texts, threads: NonZeroUsize) -> Result<Counted<'a>> {
     let names = texts.dictionary.labels();
     let labels: Vec<Option<u32>> = names.iter().map(|name| classifier.label(name)).collect();
     let mut quality = Quality::new(classifier.labels());
@@ -58,7 +75,7 @@ pub fn evaluate(classifier: &Classifier, texts: &Texts, threads: NonZeroUsize) -
             }
         }
     }
-    Ok(Evaluation { evaluated: quality.finish()?, only_unknown, unknown_label })
+    Ok(Counted { quality, only_unknown, unknown_label })
 }
 
 /// The answers for the texts of a block.

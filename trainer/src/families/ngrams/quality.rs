@@ -155,8 +155,28 @@ impl<'a> Quality<'a> {
         }
     }
 
-    /// The metrics. Errors: there are no texts, or a probability is not finite.
+    /// The metrics, their intervals, and the quality of probabilities. Errors: as of [`Self::measured`].
     pub fn finish(self) -> Result<Evaluated> {
+        let metrics = self.measured()?;
+        let classes = self
+            .labels
+            .in_order()
+            .map(|label| Named {
+                name: self.labels.name(label).to_owned(),
+                metrics: self.of_labels[label as usize].metrics(),
+            })
+            .collect();
+        let recall_at_1 = self.right as f64 / (self.gold as f64).max(1.0);
+        let precision_at_1 = self.precision_at_1();
+        let (intervals, probabilities) = match (&metrics, self.few) {
+            (Measured::Few(metrics), Some(few)) => few.finish(metrics),
+            _ => (None, None),
+        };
+        Ok(Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities })
+    }
+
+    /// The metrics alone, which take less time. Errors: there are no texts, or a probability is not finite.
+    pub fn measured(&self) -> Result<Measured> {
         if self.not_finite > 0 {
             let (found, rows) = (self.not_finite, self.rows + self.not_finite);
             return Err(scoring::Error::NotFinite { found, rows }.into());
@@ -164,38 +184,26 @@ impl<'a> Quality<'a> {
         if self.rows == 0 {
             return Err(scoring::Error::NothingEvaluated.into());
         }
-        let rows = self.rows as f64;
-        let precision_at_1 = self.right as f64 / rows;
-        let recall_at_1 = self.right as f64 / (self.gold as f64).max(1.0);
-        let named = |label: u32| Named {
-            name: self.labels.name(label).to_owned(),
-            metrics: self.of_labels[label as usize].metrics(),
+        if let Some(few) = &self.few {
+            return Ok(Measured::Few(few.metrics()?));
+        }
+        let all = self.of_labels.iter().map(OfLabel::metrics);
+        let present: Vec<OfClass> = all.filter(|of| of.rows > 0).collect();
+        let mean = |value: fn(&OfClass) -> f64| {
+            present.iter().fold(0.0, |sum, of| sum + value(of)) / (present.len() as f64).max(1.0)
         };
-        let classes: Vec<Named> = self.labels.in_order().map(named).collect();
-        let (metrics, few) = match self.few {
-            Some(few) => {
-                let (metrics, intervals, probabilities) = few.finish()?;
-                (Measured::Few(metrics), (Some(intervals), probabilities))
-            }
-            None => {
-                let present: Vec<&OfClass> =
-                    classes.iter().map(|named| &named.metrics).filter(|of| of.rows > 0).collect();
-                let mean = |value: fn(&OfClass) -> f64| {
-                    present.iter().fold(0.0, |sum, of| sum + value(of)) / (present.len() as f64).max(1.0)
-                };
-                let many = Measured::Many {
-                    loss: self.loss / rows,
-                    accuracy: precision_at_1,
-                    f1: mean(|of| of.f1),
-                    precision: mean(|of| of.precision),
-                    recall: mean(|of| of.recall),
-                    rows: self.rows,
-                };
-                (many, (None, None))
-            }
-        };
-        let (intervals, probabilities) = few;
-        Ok(Evaluated { metrics, precision_at_1, recall_at_1, classes, intervals, probabilities })
+        Ok(Measured::Many {
+            loss: self.loss / self.rows as f64,
+            accuracy: self.precision_at_1(),
+            f1: mean(|of| of.f1),
+            precision: mean(|of| of.precision),
+            recall: mean(|of| of.recall),
+            rows: self.rows,
+        })
+    }
+
+    fn precision_at_1(&self) -> f64 {
+        self.right as f64 / self.rows as f64
     }
 }
 
@@ -212,21 +220,25 @@ impl OfLabel {
 }
 
 impl Few {
-    fn finish(self) -> Result<(Metrics, Intervals, Option<ProbabilityQuality>)> {
+    fn metrics(&self) -> Result<Metrics> {
+        let Self { scoring, counted, .. } = self;
+        Ok(metrics_of(*scoring, &counted.sums(), &mut counted.ranked().to_vec())?)
+    }
+
+    fn finish(self, metrics: &Metrics) -> (Option<Intervals>, Option<ProbabilityQuality>) {
         let Self { scoring, counted, losses } = self;
-        let metrics = metrics_of(scoring, &counted.sums(), &mut counted.ranked().to_vec())?;
         let places: Vec<i64> = (0..losses.len() as i64).collect();
         let decision = Decision::from(scoring);
-        Ok(match scores_of(scoring, &places, counted.ranked()) {
-            Scores::Label(scores) => {
-                let intervals = intervals(&metrics, decision, &scores, &losses);
-                (metrics, intervals, ProbabilityQuality::of(decision, &scores))
-            }
-            Scores::Classes(scores) => {
-                let intervals = class_intervals(&metrics, None, &scores, &losses);
-                (metrics, intervals, Some(ProbabilityQuality::of_classes(None, &scores)))
-            }
-        })
+        match scores_of(scoring, &places, counted.ranked()) {
+            Scores::Label(scores) => (
+                Some(intervals(metrics, decision, &scores, &losses)),
+                ProbabilityQuality::of(decision, &scores),
+            ),
+            Scores::Classes(scores) => (
+                Some(class_intervals(metrics, None, &scores, &losses)),
+                Some(ProbabilityQuality::of_classes(None, &scores)),
+            ),
+        }
     }
 }
 
