@@ -1,5 +1,6 @@
 //! Arguments of the program `trainer`: commands with their flags, and groups of flags that commands share.
 
+mod autotune;
 mod examples;
 mod fit;
 mod given;
@@ -7,6 +8,7 @@ mod groups;
 mod names;
 mod ngrams;
 mod numbers;
+mod passed;
 
 use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroUsize};
@@ -19,9 +21,10 @@ use program::location::Location;
 use program::place::local_path;
 use runs::recipe::limits::{BATCH, CANDIDATES};
 
+pub use self::autotune::{Autotune, MetricName, OF_SEARCH, Search, Tuned, TunedFit, TunedNgrams};
 use self::examples::{
-    EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES, FIT_EXAMPLES, LAUNCH_EXAMPLES, MORE,
-    NGRAMS_EXAMPLES, PREDICT_EXAMPLES, PRETRAIN_EXAMPLES, REPORT_EXAMPLES,
+    AUTOTUNE_EXAMPLES, EVALUATE_EXAMPLES, EXAMPLES, EXPLAIN_EXAMPLES, EXPORT_EXAMPLES, FIT_EXAMPLES,
+    LAUNCH_EXAMPLES, MORE, NGRAMS_EXAMPLES, PREDICT_EXAMPLES, PRETRAIN_EXAMPLES, REPORT_EXAMPLES,
 };
 pub use self::fit::Fit;
 pub use self::given::Given;
@@ -37,6 +40,7 @@ pub use self::ngrams::{
     CharNgrams, ModelName, NgramLossName, NgramOptimizerName, Ngrams, Rated, WeightsName, WordsName,
 };
 use self::numbers::{at_least, share, whole};
+pub use self::passed::Passed;
 
 /// Train a sentiment classifier on a dataset, and classify reviews with it.
 #[derive(Debug, Parser)]
@@ -63,6 +67,11 @@ pub enum Command {
     /// It reads lines or a dataset and needs no GPU. Try it before `fit`.
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = NGRAMS_EXAMPLES)]
     Ngrams(Box<Ngrams>),
+    /// Search settings of a training within a time
+    ///
+    /// Trainings with different settings are compared on validation texts. The best settings are printed as a command.
+    #[command(after_help = MORE, after_long_help = AUTOTUNE_EXAMPLES)]
+    Autotune(Autotune),
     /// Print the metrics of a model, one JSON object per dataset
     #[command(allow_negative_numbers = true, after_help = MORE, after_long_help = EVALUATE_EXAMPLES)]
     Evaluate(Evaluate),
@@ -100,6 +109,7 @@ impl Command {
             Self::Fit(fit) => fit.training.quiet,
             Self::Pretrain(pretrain) => pretrain.training.quiet,
             Self::Ngrams(ngrams) => ngrams.quiet,
+            Self::Autotune(autotune) => autotune.training.is_quiet(),
             Self::Evaluate(Evaluate { quiet, .. })
             | Self::Predict(Predict { quiet, .. })
             | Self::Explain(Explain { quiet, .. })

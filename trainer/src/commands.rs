@@ -1,6 +1,7 @@
 //! The commands of the program. Each module converts the arguments of a command into calls of the other
 //! modules.
 
+mod autotune;
 mod classes;
 mod device;
 mod evaluate;
@@ -37,6 +38,7 @@ pub use launch::launch;
 pub fn without_torch(command: &Command) -> Option<Result<()>> {
     match command {
         Command::Ngrams(arguments) => Some(ngrams::ngrams(arguments)),
+        Command::Autotune(arguments) => Some(autotune::autotune(arguments)),
         Command::Report(arguments) => Some(report::report(arguments)),
         Command::Evaluate(arguments) => {
             let Evaluate { model, storage, given, .. } = arguments;
@@ -83,7 +85,7 @@ pub fn with_torch(command: &Command) -> Result<()> {
         Command::Predict(arguments) => predict::predict(arguments),
         Command::Explain(arguments) => explain::explain(arguments),
         Command::Export(arguments) => export::export(arguments),
-        Command::Ngrams(_) | Command::Report(_) | Command::Launch(_) => {
+        Command::Ngrams(_) | Command::Autotune(_) | Command::Report(_) | Command::Launch(_) => {
             Err(Error::internal(&"a command without tensors was not run"))
         }
     }

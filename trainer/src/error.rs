@@ -186,6 +186,21 @@ pub enum Error {
         /// The folder of checkpoints.
         resume: PathBuf,
     },
+    /// A search was interrupted by a signal. Its best settings were printed.
+    #[error("interrupted after {}; the printed settings are the best of them", n_of(*n_trials))]
+    SearchInterrupted {
+        /// Number of trials that ended.
+        n_trials: usize,
+    },
+    /// A search was interrupted before a trial ended.
+    #[error("interrupted before a trial ended; run the command again")]
+    NothingFound,
+    /// The validation texts are those of the training.
+    #[error("--validation {place}: is also trained on, expected other texts; split the file into two")]
+    NoValidation {
+        /// The file.
+        place: String,
+    },
     /// Rank 0 failed, so this rank stops.
     #[error("rank 0 failed: {message}")]
     Elsewhere {
@@ -232,7 +247,9 @@ impl Error {
     /// The exit code of a program that fails with this error.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Misplaced(_) | Self::NoFolder(_) | Self::OtherFamily { .. } => Exit::Usage,
+            Self::Misplaced(_) | Self::NoFolder(_) | Self::OtherFamily { .. } | Self::NoValidation { .. } => {
+                Exit::Usage
+            }
             Self::Dataset(error) => error.exit(),
             Self::Batches(error) => error.exit(),
             Self::Setting { .. } | Self::Diverged { .. } => Exit::Settings,
@@ -251,7 +268,10 @@ impl Error {
             Self::Weights { .. } | Self::Unexpected { .. } | Self::NoTorch { .. } => Exit::MissingInput,
             Self::NoClassifier { .. } | Self::Finished { .. } => Exit::Settings,
             Self::Vectors { .. } | Self::NoVectors { .. } => Exit::BadInput,
-            Self::Elsewhere { .. } | Self::Interrupted { .. } => Exit::TryAgain,
+            Self::Elsewhere { .. }
+            | Self::Interrupted { .. }
+            | Self::SearchInterrupted { .. }
+            | Self::NothingFound => Exit::TryAgain,
             Self::Io { .. } | Self::Signals(_) => Exit::Io,
             Self::Key(launch::key::Error::Unreadable { .. }) => Exit::MissingInput,
             Self::Key(_) => Exit::Settings,
@@ -289,6 +309,10 @@ fn of_ngrams(error: &ngrams::Error) -> Exit {
         Error::LongLine { .. } | Error::TooManyLabels { .. } | Error::NoTexts { .. } => Exit::BadInput,
         _ => Exit::Settings,
     }
+}
+
+fn n_of(n_trials: usize) -> String {
+    if n_trials == 1 { "1 trial".to_owned() } else { format!("{n_trials} trials") }
 }
 
 /// libtorch appends a C++ stack trace, which does not help users.

@@ -9,8 +9,8 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use program::location::Location;
 
 use crate::arguments::{
-    Arguments, Command, Computing, DecayName, DeviceName, Explain, Fit, Given, LossName, LstmFlags,
-    ModelName, Ngrams, Optimisation, OptimizerName, Predict, Pretrain, Report, TrainingFlags,
+    Arguments, Autotune, Command, Computing, DecayName, DeviceName, Explain, Fit, Given, LossName, LstmFlags,
+    ModelName, Ngrams, Optimisation, OptimizerName, Passed, Predict, Pretrain, Report, TrainingFlags, Tuned,
 };
 use crate::defaults::Defaults;
 use crate::places::is_any_in_s3;
@@ -25,7 +25,30 @@ pub fn parse(commit: Option<&str>, libraries: &[(&str, &str)]) -> Result<Argumen
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     check(&arguments, &matches)?;
     note_given(&mut arguments.command, &matches);
+    note_passed(&mut arguments.command, &command, &matches);
     Ok(arguments)
+}
+
+/// Stores the words that were passed, for the command that a search prints.
+fn note_passed(command: &mut Command, program: &clap::Command, matches: &ArgMatches) {
+    let Command::Autotune(autotune) = command else { return };
+    let Some((name, nested, matches)) = nested(program, matches) else { return };
+    let Some(definition) = nested.find_subcommand(name) else { return };
+    let passed = Passed::of(definition, matches);
+    match &mut autotune.training {
+        Tuned::Ngrams(tuned) => tuned.passed = passed,
+        Tuned::Fit(tuned) => tuned.passed = passed,
+    }
+}
+
+/// A command within a command: its name, the definition of the outer one, and its arguments.
+fn nested<'a>(
+    program: &'a clap::Command,
+    matches: &'a ArgMatches,
+) -> Option<(&'a str, &'a clap::Command, &'a ArgMatches)> {
+    let (outer, matches) = matches.subcommand()?;
+    let (name, matches) = matches.subcommand()?;
+    Some((name, program.find_subcommand(outer)?, matches))
 }
 
 /// Stores the flags that were passed, for commands that check them after they have detected the family of the model.
@@ -39,6 +62,7 @@ fn note_given(command: &mut Command, matches: &ArgMatches) {
         Command::Fit(_)
         | Command::Pretrain(_)
         | Command::Ngrams(_)
+        | Command::Autotune(_)
         | Command::Report(_)
         | Command::Launch(_) => return,
     };
@@ -56,12 +80,29 @@ fn hint(words: &[OsString], error: clap::Error) -> clap::Error {
         _ => "",
     };
     let unknown = context(ContextKind::InvalidArg);
+    let is_nested = of_user.clone().any(|word| ["ngrams", "fit"].contains(&word));
+    let is_of_autotune = match here {
+        "ngrams" => ["--validation", "--minutes", "--autotune"].contains(&unknown),
+        "fit" => ["--minutes", "--autotune"].contains(&unknown),
+        _ => false,
+    };
     let message = match error.kind() {
         ErrorKind::UnknownArgument | ErrorKind::MissingRequiredArgument
             if here == "launch" && !words.iter().any(|word| word == "--") =>
         {
             "trainer launch requires -- before the command, as in: trainer launch --nproc 2 -- fit reviews.h5"
                 .to_owned()
+        }
+        ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand if here == "autotune" && !is_nested => {
+            "trainer autotune requires the command whose settings are searched, as in: trainer autotune ngrams --input \
+             train.txt --validation dev.txt --minutes 5"
+                .to_owned()
+        }
+        ErrorKind::UnknownArgument if is_of_autotune => {
+            format!(
+                "unexpected argument '{unknown}' found; to search settings, run `trainer autotune {here}` with --validation \
+                 and --minutes"
+            )
         }
         ErrorKind::UnknownArgument if matches!(unknown, "--pretrain" | "--model") => format!(
             "unexpected argument '{unknown}' found; run `trainer pretrain DATASET --out FOLDER`, then `trainer fit \
@@ -99,25 +140,18 @@ fn owners(command: &clap::Command, flag: &str, here: &str) -> Vec<String> {
 fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((_, given)) = matches.subcommand() else { return Ok(()) };
     let idle = match &arguments.command {
-        Command::Fit(fit) => {
-            let is_other = !matches!(fit.loss, LossName::Label);
-            let is_untested = fit.test.is_none() && fit.folds.is_none() && fit.test_fraction == 0.0;
-            let of_fit = vec![
-                idle("pos_weight", is_other, "--loss label"),
-                idle("class_weight", is_other, "--loss label"),
-                idle("soft_labels", is_other, "--loss label"),
-                idle("calibrate", matches!(fit.loss, LossName::Rating), "--loss label or five-ratings"),
-                idle("test_every", is_untested, "a test split"),
-            ];
-            [of_fit, of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
+        Command::Autotune(Autotune { training }) => {
+            let Some((_, given)) = given.subcommand() else { return Ok(()) };
+            return of_search(training, given);
         }
+        Command::Fit(fit) => of_fit(fit),
         Command::Pretrain(pretrain) => {
             of_training(&pretrain.lstm, &pretrain.optimisation, &pretrain.training)
         }
         Command::Evaluate(evaluate) => of_computing(&evaluate.running.computing),
         Command::Predict(predict) => of_computing(&predict.computing),
         Command::Explain(explain) => of_computing(&explain.computing),
-        Command::Ngrams(ngrams) => return of_ngrams(ngrams),
+        Command::Ngrams(ngrams) => return of_ngrams(ngrams, &[]),
         Command::Export(_) | Command::Report(_) | Command::Launch(_) => Vec::new(),
     };
     if let Command::Predict(predict) = &arguments.command
@@ -144,6 +178,11 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
         let message = "--resume takes no folder with --folds: each fold resumes from its newest checkpoint";
         return Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
     }
+    refuse_idle(&idle, given)
+}
+
+/// Refuses a flag without an effect if it was passed.
+fn refuse_idle(idle: &[Idle], given: &ArgMatches) -> Result<(), clap::Error> {
     let is_given = |id: &str| {
         given.try_contains_id(id).is_ok() && given.value_source(id) == Some(ValueSource::CommandLine)
     };
@@ -157,10 +196,32 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     }
 }
 
-/// Refuses a flag of the other n-gram model.
-fn of_ngrams(ngrams: &Ngrams) -> Result<(), clap::Error> {
+/// Refuses flags without an effect in a search.
+fn of_search(training: &Tuned, given: &ArgMatches) -> Result<(), clap::Error> {
+    let refused = |message: &str| Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
+    match training {
+        Tuned::Ngrams(tuned) if tuned.ngrams.resume => refused(NO_RESUME),
+        Tuned::Ngrams(tuned) => of_ngrams(&tuned.ngrams, &tuned.validation),
+        Tuned::Fit(tuned) if tuned.fit.training.resume.is_some() => refused(NO_RESUME),
+        Tuned::Fit(tuned) if tuned.fit.folds.is_some() => refused(
+            "--folds cannot be searched; omit --folds, and run the printed command with --folds to test its settings",
+        ),
+        Tuned::Fit(tuned) => {
+            let fit = &tuned.fit;
+            let is_of_s3 = is_any_in_s3(locations_of_fit(fit).into_iter());
+            let idle = [of_fit(fit), vec![idle("s3", !is_of_s3, "an s3:// URL")]].concat();
+            refuse_idle(&idle, given)
+        }
+    }
+}
+
+const NO_RESUME: &str = "--resume has no effect in a search; omit --resume";
+
+/// Refuses a flag of the other n-gram model. `validation` are further inputs.
+fn of_ngrams(ngrams: &Ngrams, validation: &[String]) -> Result<(), clap::Error> {
     let refused = |message: String| Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
-    let is_of_s3 = ngrams.input.iter().chain(&ngrams.test).any(|place| place.starts_with("s3"));
+    let mut places = ngrams.input.iter().chain(&ngrams.test).chain(validation);
+    let is_of_s3 = places.any(|place| place.starts_with("s3"));
     if ngrams.storage.s3.is_some() && !is_of_s3 {
         return refused(
             "--s3 has no effect without an s3:// URL; omit --s3, or pass an s3:// URL".to_owned(),
@@ -185,11 +246,7 @@ fn of_ngrams(ngrams: &Ngrams) -> Result<(), clap::Error> {
 /// The paths and URLs in the arguments of a command.
 fn locations(command: &Command) -> Vec<&Location> {
     match command {
-        Command::Fit(fit) => {
-            let Fit { dataset, out, validation, test, soft_labels, unlabelled, lstm, training, .. } = &**fit;
-            let optional = [out, validation, test, unlabelled, &lstm.init_from, &training.resume];
-            std::iter::once(dataset).chain(soft_labels).chain(optional.into_iter().flatten()).collect()
-        }
+        Command::Fit(fit) => locations_of_fit(fit),
         Command::Pretrain(pretrain) => {
             let Pretrain { dataset, out, lstm, training, .. } = &**pretrain;
             let optional = [out, &lstm.init_from, &training.resume];
@@ -200,9 +257,15 @@ fn locations(command: &Command) -> Vec<&Location> {
         Command::Explain(Explain { model, input, .. }) => std::iter::once(model).chain(input).collect(),
         Command::Export(export) => std::iter::once(&export.model).chain(&export.out).collect(),
         Command::Report(Report { runs, out, .. }) => runs.iter().chain([out]).collect(),
-        // Its places are checked by `of_ngrams`.
-        Command::Ngrams(_) | Command::Launch(_) => Vec::new(),
+        // Their places are checked by `of_ngrams` and `of_search`.
+        Command::Ngrams(_) | Command::Autotune(_) | Command::Launch(_) => Vec::new(),
     }
+}
+
+fn locations_of_fit(fit: &Fit) -> Vec<&Location> {
+    let Fit { dataset, out, validation, test, soft_labels, unlabelled, lstm, training, .. } = fit;
+    let optional = [out, validation, test, unlabelled, &lstm.init_from, &training.resume];
+    std::iter::once(dataset).chain(soft_labels).chain(optional.into_iter().flatten()).collect()
 }
 
 /// The URL of an output that `--force` would replace.
@@ -227,6 +290,19 @@ struct Idle {
 
 fn idle(id: &'static str, is_idle: bool, needs: &'static str) -> Idle {
     Idle { id, is_idle, needs }
+}
+
+fn of_fit(fit: &Fit) -> Vec<Idle> {
+    let is_other = !matches!(fit.loss, LossName::Label);
+    let is_untested = fit.test.is_none() && fit.folds.is_none() && fit.test_fraction == 0.0;
+    let of_fit = vec![
+        idle("pos_weight", is_other, "--loss label"),
+        idle("class_weight", is_other, "--loss label"),
+        idle("soft_labels", is_other, "--loss label"),
+        idle("calibrate", matches!(fit.loss, LossName::Rating), "--loss label or five-ratings"),
+        idle("test_every", is_untested, "a test split"),
+    ];
+    [of_fit, of_training(&fit.lstm, &fit.optimisation, &fit.training)].concat()
 }
 
 fn of_training(lstm: &LstmFlags, optimisation: &Optimisation, training: &TrainingFlags) -> Vec<Idle> {
@@ -413,6 +489,11 @@ mod tests {
                 "fit a.h5 --pretrain",
                 "run `trainer pretrain DATASET --out FOLDER`, then `trainer fit DATASET --init-from",
             ),
+            ("autotune --validation a.txt --minutes 5", "as in: trainer autotune ngrams --input"),
+            ("autotune train.txt", "as in: trainer autotune ngrams --input"),
+            ("autotune fit a.h5 --minutes 5 --candidates 9", "it is a flag of `trainer pretrain`, not of"),
+            ("ngrams --input a.txt --validation b.txt", "run `trainer autotune ngrams` with --validation"),
+            ("fit a.h5 --minutes 5", "run `trainer autotune fit` with --validation and --minutes"),
             ("launch --nproc 2 fit a.h5", "requires -- before the command"),
             ("launch --nproc 2", "requires -- before the command"),
         ] {

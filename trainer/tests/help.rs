@@ -5,11 +5,14 @@ mod command;
 
 use command::{run, trainer};
 
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 13] = [
     &[],
     &["fit"],
     &["pretrain"],
     &["ngrams"],
+    &["autotune"],
+    &["autotune", "ngrams"],
+    &["autotune", "fit"],
     &["evaluate"],
     &["predict"],
     &["explain"],

@@ -34,6 +34,31 @@ Examples:
   trainer ngrams --input reviews.json.gz --model fasttext --dim 20 --epochs 10
       Train embeddings of words and word pairs on reviews with ratings";
 
+pub(super) const AUTOTUNE_EXAMPLES: &str = "\
+Examples:
+  trainer autotune ngrams --input train.json --validation dev.json --minutes 5
+      Search settings of an n-gram model for five minutes
+
+  trainer autotune fit reviews.h5 --minutes 60
+      Search settings of an LSTM model on the validation split of a dataset";
+
+pub(super) const AUTOTUNE_NGRAMS_EXAMPLES: &str = "\
+Examples:
+  trainer autotune ngrams --input train.json --validation dev.json --minutes 5
+      Search all settings for five minutes, and print the best as a command
+
+  trainer autotune ngrams --input train.txt --format fasttext --model fasttext \\
+      --dim 10 --validation dev.txt --minutes 1 --metric f1
+      Search the other settings of a fasttext model of dimension 10";
+
+pub(super) const AUTOTUNE_FIT_EXAMPLES: &str = "\
+Examples:
+  trainer autotune fit reviews.h5 --minutes 60
+      Search for an hour on the validation split of reviews.h5
+
+  trainer autotune fit train.h5 --validation dev.h5 --hidden 64 --minutes 30
+      Search the other settings on another dataset, with hidden size 64";
+
 pub(super) const EVALUATE_EXAMPLES: &str = "\
 Examples:
   trainer evaluate reviews.model test.h5 other.h5

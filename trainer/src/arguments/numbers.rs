@@ -44,6 +44,11 @@ pub(super) fn not_negative(text: &str) -> Result<f64, String> {
     number(text, |value| value >= 0.0, "of 0 or more")
 }
 
+/// Parses a time above 0, of at most a year.
+pub(super) fn minutes(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0 && value <= 525_600.0, "above 0 and at most 525600, such as 5")
+}
+
 fn number(text: &str, is_valid: impl Fn(f64) -> bool, range: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite() && is_valid(*value));
     value.ok_or_else(|| format!("expected a number {range}"))
@@ -71,6 +76,11 @@ mod tests {
         assert_eq!(factor("0"), Err("expected a number above 0 and at most 1".to_owned()));
         assert_eq!(positive("1e-30"), Ok(1e-30));
         assert_eq!(positive("0"), Err("expected a number above 0".to_owned()));
+        for text in ["0", "-1", "525601"] {
+            let expected = "expected a number above 0 and at most 525600, such as 5".to_owned();
+            assert_eq!(minutes(text), Err(expected), "{text}");
+        }
+        assert_eq!(minutes("0.1"), Ok(0.1));
         assert_eq!(not_negative("-1"), Err("expected a number of 0 or more".to_owned()));
         for text in ["NaN", "inf", "much"] {
             assert!(not_negative(text).is_err(), "{text}");

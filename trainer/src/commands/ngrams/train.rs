@@ -197,7 +197,7 @@ fn train_fasttext(
 }
 
 /// Refuses texts from which nothing can be learned, and warns of labels that occur once.
-fn check(texts: &Texts, arguments: &Ngrams) -> Result<()> {
+pub fn check(texts: &Texts, arguments: &Ngrams) -> Result<()> {
     let (counts, labels) = (texts.counts(), texts.dictionary.labels());
     let input = arguments.input.join(" ");
     let refused = |found: String, remedy| Err(Error::UselessTexts { input: input.clone(), found, remedy });

@@ -1,0 +1,280 @@
+//! `trainer autotune`: searches the settings of a training within a time, and prints the best as a command.
+//!
+//! Trials run one after the other in a thread. The main thread keeps the time: a trial that does not stop when it
+//! should is abandoned, and the program ends with the best settings so far.
+
+mod command;
+mod fit;
+mod ngrams;
+mod output;
+mod search;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use launch::interrupt::{Asked, Interrupts};
+use serde::Serialize;
+
+use self::command::Trained;
+use self::output::Output;
+use self::search::{Point, Settings, Space};
+use crate::arguments::{Autotune, MetricName, Search, Tuned};
+use crate::error::{Error, Result};
+
+/// Time between two checks for signals.
+const CHECK_EVERY: Duration = Duration::from_millis(20);
+/// Time for a trial to stop before it is abandoned.
+const GRACE: Duration = Duration::from_millis(300);
+/// Time for all that follows the trials, if it is less than a tenth of the whole time.
+const RESERVE: Duration = Duration::from_secs(1);
+/// Maximum share of the time that one trial may take; the first one may take all of it.
+const SHARE_OF_TRIAL: f64 = 0.25;
+
+/// Searches settings.
+pub fn autotune(arguments: &Autotune) -> Result<()> {
+    check_alone()?;
+    match &arguments.training {
+        Tuned::Ngrams(tuned) => ngrams::tune(tuned),
+        Tuned::Fit(tuned) => fit::tune(tuned),
+    }
+}
+
+/// What is searched, and for how long.
+struct Plan {
+    began: Instant,
+    arguments: Search,
+    is_json: bool,
+    seed: u64,
+    spaces: Vec<Space>,
+    /// The training whose settings are searched.
+    trained: Trained,
+}
+
+/// The metrics of a trial on the validation texts.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Metrics {
+    accuracy: f64,
+    f1: f64,
+    loss: f64,
+}
+
+/// How a trial ended.
+#[derive(Clone, Debug)]
+enum End {
+    Measured(Metrics),
+    /// It reached its time limit.
+    Stopped,
+    /// These settings cannot be trained.
+    Failed(String),
+}
+
+/// A trial that has ended.
+#[derive(Clone, Debug)]
+struct Trial {
+    /// From 1.
+    number: u32,
+    settings: Settings,
+    end: End,
+    seconds: f64,
+}
+
+/// When a trial must end.
+#[derive(Clone, Debug)]
+struct Limit {
+    at: Instant,
+    is_stopped: Arc<AtomicBool>,
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Reason {
+    /// The time is over.
+    Time,
+    /// The number of trials was reached.
+    Trials,
+    /// All settings were tried.
+    Exhausted,
+    /// A signal arrived.
+    Interrupted,
+}
+
+enum Event {
+    Ended(Trial),
+    Finished(Result<Reason>),
+}
+
+impl Metrics {
+    /// The value of a metric.
+    fn value(&self, metric: MetricName) -> f64 {
+        match metric {
+            MetricName::Accuracy => self.accuracy,
+            MetricName::F1 => self.f1,
+            MetricName::Loss => self.loss,
+        }
+    }
+
+    /// As [`Self::value`], but higher is better.
+    fn score(&self, metric: MetricName) -> f64 {
+        match metric {
+            MetricName::Loss => -self.loss,
+            _ => self.value(metric),
+        }
+    }
+}
+
+impl Trial {
+    fn score(&self, metric: MetricName) -> Option<f64> {
+        match &self.end {
+            End::Measured(metrics) => Some(metrics.score(metric)),
+            End::Stopped | End::Failed(_) => None,
+        }
+    }
+}
+
+impl Limit {
+    /// Whether the trial must end now.
+    fn is_over(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed) || Instant::now() >= self.at
+    }
+}
+
+impl Plan {
+    /// The end of all trials. A part of the time remains for the end of the program.
+    fn end(&self) -> Instant {
+        let all = Duration::from_secs_f64(60.0 * self.arguments.minutes);
+        self.began + all - RESERVE.min(all / 10)
+    }
+
+    /// Runs trials and prints the best. `run` trains with some settings; `None` if it reached the limit.
+    fn run(
+        self,
+        run: impl FnMut(&Settings, &Limit) -> Result<Option<Metrics>> + Send + 'static,
+    ) -> Result<()> {
+        let interrupts = Interrupts::listen().map_err(Error::Signals)?;
+        let mut output = Output::new(&self)?;
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let (sender, receiver) = channel();
+        let trials = Trials {
+            search: search::Search::new(self.spaces.clone(), self.seed),
+            metric: self.arguments.metric,
+            n_max: self.arguments.trials.unwrap_or(u32::MAX),
+            minutes: self.arguments.minutes,
+            limit: Limit { at: self.end(), is_stopped: Arc::clone(&is_stopped) },
+        };
+        let work = move || {
+            let finished = trials.run(run, &sender);
+            // Without a receiver the program ends already.
+            let _ = sender.send(Event::Finished(finished));
+        };
+        let worker = thread::Builder::new().name("trials".to_owned()).spawn(work);
+        worker.map_err(|source| Error::io("thread".as_ref(), source))?;
+        let reason = watch(&receiver, &interrupts, &is_stopped, self.end(), &mut output)?;
+        output.finish(&self, reason)
+    }
+}
+
+/// Receives trials until the search has ended or must end.
+fn watch(
+    receiver: &Receiver<Event>,
+    interrupts: &Interrupts,
+    is_stopped: &AtomicBool,
+    end: Instant,
+    output: &mut Output,
+) -> Result<Reason> {
+    let mut interrupted = None;
+    loop {
+        match receiver.recv_timeout(CHECK_EVERY) {
+            Ok(Event::Ended(trial)) => output.note(trial)?,
+            Ok(Event::Finished(Ok(_) | Err(_))) if interrupted.is_some() => return Ok(Reason::Interrupted),
+            Ok(Event::Finished(reason)) => return reason,
+            Err(RecvTimeoutError::Timeout) => output.show(end),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Error::internal(&"the thread of the trials has ended"));
+            }
+        }
+        let now = Instant::now();
+        if interrupted.is_none() && interrupts.asked() == Some(Asked::Stop) {
+            is_stopped.store(true, Ordering::Relaxed);
+            interrupted = Some(now);
+        }
+        if interrupted.is_some_and(|at| now >= at + GRACE) {
+            return Ok(Reason::Interrupted);
+        }
+        if now >= end + GRACE {
+            return Ok(Reason::Time);
+        }
+    }
+}
+
+/// The trials of a search.
+struct Trials {
+    search: search::Search,
+    metric: MetricName,
+    n_max: u32,
+    minutes: f64,
+    /// The limit of all trials.
+    limit: Limit,
+}
+
+impl Trials {
+    /// Runs trials until the time is over or nothing is left to try.
+    fn run(
+        mut self,
+        mut run: impl FnMut(&Settings, &Limit) -> Result<Option<Metrics>>,
+        sender: &Sender<Event>,
+    ) -> Result<Reason> {
+        for number in 1..=self.n_max {
+            if self.limit.is_over() {
+                return Ok(Reason::Time);
+            }
+            let Some(point) = self.search.next() else { return Ok(Reason::Exhausted) };
+            let settings = self.search.settings(&point);
+            let limit = self.limit_of(number);
+            let began = Instant::now();
+            let end = match run(&settings, &limit) {
+                // No settings can be trained, or the message is of the input.
+                Err(error) if number == 1 => return Err(error),
+                Err(error) => End::Failed(program::exit::chain(&error)),
+                Ok(None) => End::Stopped,
+                Ok(Some(metrics)) if !metrics.score(self.metric).is_finite() => {
+                    End::Failed("the metric is not a finite number".to_owned())
+                }
+                Ok(Some(metrics)) => End::Measured(metrics),
+            };
+            let trial = Trial { number, settings, end, seconds: began.elapsed().as_secs_f64() };
+            self.note(&point, &trial);
+            if sender.send(Event::Ended(trial)).is_err() {
+                return Ok(Reason::Time);
+            }
+        }
+        Ok(Reason::Trials)
+    }
+
+    fn note(&mut self, point: &Point, trial: &Trial) {
+        if let Some(score) = trial.score(self.metric) {
+            self.search.note(point, score);
+        }
+    }
+
+    fn limit_of(&self, number: u32) -> Limit {
+        let share = Duration::from_secs_f64(60.0 * self.minutes * SHARE_OF_TRIAL);
+        let own = if number == 1 { self.limit.at } else { Instant::now() + share };
+        Limit { at: own.min(self.limit.at), is_stopped: Arc::clone(&self.limit.is_stopped) }
+    }
+}
+
+/// Refuses to run as one of several ranks: each would search by itself.
+fn check_alone() -> Result<()> {
+    match std::env::var("WORLD_SIZE") {
+        Ok(found) if found != "1" => Err(Error::Setting {
+            setting: "WORLD_SIZE",
+            found,
+            expected: "1, because a search has one rank; run autotune without launch and torchrun".to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,74 @@
+//! The command that trains with chosen settings, as words and as a line for a shell.
+
+use std::ffi::{OsStr, OsString};
+
+use super::search::Settings;
+use crate::arguments::Passed;
+
+/// The training whose settings are searched: a command of `trainer`, and the words that the user passed.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// Name of the command.
+    pub command: &'static str,
+    /// All flags that the user passed.
+    pub passed: Passed,
+    /// Those that are no part of the training.
+    pub of_search: Vec<&'static str>,
+}
+
+impl Trained {
+    /// The words of the command with these settings, from `trainer` on.
+    pub fn words(&self, settings: &Settings) -> Vec<OsString> {
+        self.words_without(&[], settings)
+    }
+
+    /// The same without some flags that the user passed.
+    pub fn words_without(&self, ids: &[&str], settings: &Settings) -> Vec<OsString> {
+        let ids: Vec<&str> = self.of_search.iter().chain(ids).copied().collect();
+        let flags = settings.iter().flat_map(|(flag, value)| [OsString::from(flag), value.into()]);
+        let command = ["trainer", self.command].map(OsString::from);
+        command.into_iter().chain(self.passed.without(&ids)).chain(flags).collect()
+    }
+}
+
+/// Words as a line for a shell.
+pub fn line(words: &[OsString]) -> Vec<u8> {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(&b' ')
+}
+
+/// A word for a shell, in quotation marks if it has other characters than those of usual names.
+fn quoted(word: &OsStr) -> Vec<u8> {
+    let bytes = word.as_encoded_bytes();
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(byte);
+    if !bytes.is_empty() && bytes.iter().all(is_plain) {
+        return bytes.to_vec();
+    }
+    let inner: Vec<&[u8]> = bytes.split(|&byte| byte == b'\'').collect();
+    [b"'", &inner.join(&b"'\\''"[..])[..], b"'"].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_the_words_from_the_line() {
+        let words = ["a b", "it's", "$HOME", "", "x=1", "*", "\\", "line\nend", "\"", "~", "-x", "a;b", "''"];
+        let mut words = words.map(OsString::from).to_vec();
+        words.push(OsStr::from_bytes(b"\xff.txt").to_owned());
+        let mut script = b"printf '%s\\0' ".to_vec();
+        script.extend(line(&words));
+        let said = Command::new("sh").arg("-c").arg(OsStr::from_bytes(&script)).output().unwrap().stdout;
+        let found: Vec<&[u8]> = said.strip_suffix(b"\0").unwrap().split(|&byte| byte == 0).collect();
+        assert_eq!(found, words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn usual_words_have_no_quotation_marks() {
+        let words = ["trainer", "ngrams", "--input", "s3://bucket/a-b_1.json.gz", "--c", "0.5"];
+        assert_eq!(line(&words.map(OsString::from)), words.join(" ").into_bytes());
+    }
+}
