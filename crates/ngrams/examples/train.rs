@@ -1,4 +1,5 @@
-//! Trains as `fasttext supervised` and prints the time: `train FILE TEST NGRAMS DIM RATE EPOCHS THREADS [OPTION…]`.
+//! Trains as `fasttext supervised` and prints the time: `train FILE TEST NGRAMS DIM RATE EPOCHS THREADS [OPTION…]`. The
+//! model is written to the folder in the environment variable SAVE.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement")]
 
 use std::path::Path;
@@ -52,6 +53,10 @@ fn main() {
     }
     let model = training.finish();
     let (trained, trained_cpu) = (start.elapsed(), cpu());
+    if let Ok(folder) = std::env::var("SAVE") {
+        ngrams::files::write(Path::new(&folder), ngrams::files::Stored::FastText(&model)).unwrap();
+    }
+    let (saved, saved_cpu) = (start.elapsed(), cpu());
     let test = std::fs::read(&arguments[2]).unwrap();
     let (mut n_right, mut n_texts, mut scores) = (0, 0, Scores::default());
     for line in test.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
@@ -66,7 +71,8 @@ fn main() {
         ("read", read.as_secs_f64(), read_cpu),
         ("prepare", (drawn - read).as_secs_f64(), drawn_cpu - read_cpu),
         ("train", (trained - drawn).as_secs_f64(), trained_cpu - drawn_cpu),
-        ("all", trained.as_secs_f64(), trained_cpu),
+        ("save", (saved - trained).as_secs_f64(), saved_cpu - trained_cpu),
+        ("all", saved.as_secs_f64(), saved_cpu),
     ];
     for (phase, seconds, cpu) in phases {
         print!("{phase} {seconds:.3} ({cpu:.2}) ");

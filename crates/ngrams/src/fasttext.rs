@@ -10,15 +10,18 @@ mod kernel;
 mod listing;
 mod model;
 mod order;
+mod program;
 mod rounds;
 mod row_set;
 mod settings;
 mod shared;
 mod state;
+mod top;
 mod training;
 mod update;
 
 pub use model::{Counted, Model, Scores};
+pub(crate) use program::logistic;
 pub use row_set::RowSet;
 pub use settings::{Loss, Optimizer, Schedule, Settings};
 pub use shared::{Checked, Processor, Table, table_bytes};

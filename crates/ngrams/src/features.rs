@@ -154,6 +154,20 @@ impl Rows {
         });
     }
 
+    /// Calls `each` with the row and the span of words of each word n-gram of a text of [`crate::Texts`].
+    pub fn each_ngram_of_tokens(
+        &self,
+        dictionary: &Dictionary,
+        tokens: &[u32],
+        scratch: &mut Scratch,
+        each: impl FnMut(u32, Range<usize>),
+    ) {
+        let hash_of = |word: Result<u32, u32>| word.map_or_else(|hash| hash, |word| dictionary.hash_of(word));
+        scratch.hashes.clear();
+        scratch.hashes.extend(Tokens(tokens).map(|word| extended(hash_of(word))));
+        self.each_ngram(&scratch.hashes, each);
+    }
+
     /// Appends the rows of a line.
     pub fn of_line(
         &self,

@@ -1,5 +1,6 @@
 //! Joins the words and texts of several builders.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,93 +13,115 @@ use crate::names::Names;
 use crate::numbers::Numbers;
 use crate::texts::{Block, Counts, Numbering, Spilled, Stored, Texts, Tokens, UNKNOWN};
 
-pub(crate) fn merge(reading: &Reading, builders: Vec<TextsBuilder>) -> Result<Texts> {
-    let (labels, label_numbers) = join(&builders, |builder| &builder.labels);
-    if labels.names().len() > LABELS_MAX || builders.iter().any(|builder| builder.labels.is_over()) {
+pub(crate) fn merge(reading: &Reading, mut builders: Vec<TextsBuilder>) -> Result<Texts> {
+    if builders.iter().any(|builder| builder.labels.is_over()) {
         return Err(Error::TooManyLabels { max: LABELS_MAX });
     }
-    let (words, word_numbers) = join(&builders, |builder| &builder.words);
-    let label_order = Ordered::of(labels.names(), &labels.counts(), 1);
+    let (labels, label_numbers) = join(&mut builders, |builder| &mut builder.labels);
+    if labels.names().len() > LABELS_MAX {
+        return Err(Error::TooManyLabels { max: LABELS_MAX });
+    }
+    let label_order = Ordered::of(labels.names(), &labels.counts(), 1, 1);
     let label_numbers = label_numbers.iter().map(|numbers| label_order.renumber(numbers));
 
-    let is_over = words.names().len() > reading.words_max
-        || words.names().n_bytes() > reading.words_bytes_max
-        || builders.iter().any(|builder| builder.words.is_over());
-    let kept = if is_over {
-        first_words(reading, &builders)
+    let is_any_over = builders.iter().any(|builder| builder.words.is_over());
+    let (words, word_numbers) = join(&mut builders, |builder| &mut builder.words);
+    let is_over = is_any_over
+        || words.names().len() > reading.words_max
+        || words.names().n_bytes() > reading.words_bytes_max;
+    // The table of all words begins with the words of the first builder.
+    let all_names =
+        std::iter::once(words.names()).chain(builders.iter().skip(1).map(|builder| builder.words.names()));
+    let own_names: Vec<_> =
+        all_names.zip(&word_numbers).map(|(names, own)| names.iter().take(own.len())).collect();
+    let hashes_of = |builder: usize| own_names[builder].clone().map(hash).collect::<Vec<u32>>();
+    let Kept { names: kept, by_hash } = if is_over {
+        first_words(reading, &builders, &own_names)
     } else {
-        Kept { names: words.names().clone(), by_hash: HashMap::new() }
+        Kept { names: Cow::Borrowed(words.names()), by_hash: HashMap::new() }
     };
-    let by_hash = Arc::new(kept.by_hash);
+    let by_hash = Arc::new(by_hash);
     let mut numberings: Vec<Numbering> = label_numbers
-        .zip(&builders)
-        .zip(word_numbers)
-        .map(|((labels, builder), words)| {
+        .zip(&word_numbers)
+        .enumerate()
+        .map(|(builder, (labels, words))| {
             if !is_over {
-                return Numbering { words, hashes: None, labels, by_hash: Arc::clone(&by_hash) };
+                return Numbering {
+                    words: words.clone(),
+                    hashes: None,
+                    labels,
+                    by_hash: Arc::clone(&by_hash),
+                };
             }
-            let hashes: Vec<u32> = builder.words.names().iter().map(hash).collect();
+            let hashes = hashes_of(builder);
             let words = hashes.iter().map(|hash| by_hash.get(hash).copied().unwrap_or(UNKNOWN)).collect();
             Numbering { words, hashes: Some(hashes), labels, by_hash: Arc::clone(&by_hash) }
         })
         .collect();
-    let counts = if is_over {
-        count_again(reading, &builders, &numberings, kept.names.len())?
-    } else {
-        words.counts()
-    };
+    let counts =
+        if is_over { count_again(reading, &builders, &numberings, kept.len())? } else { words.counts() };
 
-    let order = Ordered::of(&kept.names, &counts, reading.count_min.max(1));
+    let order = Ordered::of(&kept, &counts, reading.count_min.max(1), builders.len());
     let by_hash =
         Arc::new(by_hash.iter().map(|(&hash, &word)| (hash, order.numbers[word as usize])).collect());
-    for (numbering, builder) in numberings.iter_mut().zip(&builders) {
+    for (builder, numbering) in numberings.iter_mut().enumerate() {
         numbering.by_hash = Arc::clone(&by_hash);
         numbering.words = order.renumber(&numbering.words);
         if numbering.hashes.is_none() && numbering.words.contains(&UNKNOWN) {
-            numbering.hashes = Some(builder.words.names().iter().map(hash).collect());
+            numbering.hashes = Some(hashes_of(builder));
         }
     }
+    drop(own_names);
+    let has_unknown = numberings.iter().any(|numbering| numbering.hashes.is_some());
     let dictionary = Dictionary::new(order.names, order.counts, label_order.names, label_order.counts);
     let counts = sum(&builders);
     let blocks = stored(builders, numberings);
     let mut texts = Texts { dictionary, counts, blocks, folder: reading.folder.clone() };
-    let n_unknown = count_unknown(&texts)?;
+    let n_unknown = if has_unknown { count_unknown(&texts)? } else { 0 };
     texts.counts.n_unknown = n_unknown;
     texts.counts.n_tokens = texts.dictionary.n_tokens() + n_unknown;
     Ok(texts)
 }
 
-/// Joins a table of all builders. Returns it and the number of each name, by builder.
-fn join<'a>(
-    builders: &'a [TextsBuilder],
-    of: impl Fn(&'a TextsBuilder) -> &'a Numbers,
+/// Joins a table of all builders, which it takes from the first one. Returns it and the number of each name, by builder.
+fn join(
+    builders: &mut [TextsBuilder],
+    of: impl Fn(&mut TextsBuilder) -> &mut Numbers,
 ) -> (Numbers, Vec<Vec<u32>>) {
-    let mut joined =
-        builders.first().map_or_else(|| Numbers::new(0, 0), |builder| of(builder).without_limits());
-    let mut numbers: Vec<Vec<u32>> =
-        builders.first().map(|builder| (0..of(builder).names().len() as u32).collect()).into_iter().collect();
-    for builder in builders.iter().skip(1) {
-        let (names, counts) = (of(builder).names(), of(builder).counts());
-        let counted =
-            names.iter().zip(counts).map(|(name, count)| joined.count(name, count).unwrap_or(UNKNOWN));
+    let Some((first, others)) = builders.split_first_mut() else {
+        return (Numbers::new(0, 0), Vec::new());
+    };
+    let mut joined = std::mem::replace(of(first), Numbers::new(0, 0)).without_limits();
+    let mut numbers: Vec<Vec<u32>> = vec![(0..joined.names().len() as u32).collect()];
+    for builder in others {
+        let own = of(builder);
+        let counted = own
+            .names()
+            .iter()
+            .zip(own.counts())
+            .map(|(name, count)| joined.count(name, count).unwrap_or(UNKNOWN));
         numbers.push(counted.collect());
     }
     (joined, numbers)
 }
 
 /// The words of a dictionary with bounded size.
-struct Kept {
-    names: Names,
+struct Kept<'a> {
+    names: Cow<'a, Names>,
     by_hash: HashMap<u32, u32>,
 }
 
 /// The first words of the input. Of several words with equal hash the first one is kept.
-fn first_words(reading: &Reading, builders: &[TextsBuilder]) -> Kept {
+fn first_words<'a>(
+    reading: &Reading,
+    builders: &[TextsBuilder],
+    names: &[impl Iterator<Item = &'a [u8]> + Clone],
+) -> Kept<'a> {
     let mut firsts: HashMap<&[u8], (u64, u32)> = HashMap::new();
-    for builder in builders {
+    for (builder, names) in builders.iter().zip(names) {
         let mut chunks = builder.chunks.iter().peekable();
         let mut chunk = 0;
-        for (number, name) in (0..).zip(builder.words.names().iter()) {
+        for (number, name) in (0..).zip(names.clone()) {
             while let Some((next, _)) = chunks.next_if(|(_, n_before)| *n_before <= number) {
                 chunk = *next;
             }
@@ -108,7 +131,7 @@ fn first_words(reading: &Reading, builders: &[TextsBuilder]) -> Kept {
     }
     let mut order: Vec<_> = firsts.into_iter().map(|(name, first)| (first, name)).collect();
     order.sort_unstable();
-    let mut kept = Kept { names: Names::default(), by_hash: HashMap::new() };
+    let (mut kept, mut by_hash) = (Names::default(), HashMap::new());
     // The dictionary of a builder has no more words than that of all builders at the same position.
     let closed = builders.iter().filter_map(|builder| builder.closed).min();
     let mut n_bytes = 0;
@@ -117,12 +140,12 @@ fn first_words(reading: &Reading, builders: &[TextsBuilder]) -> Kept {
         if n_bytes > reading.words_bytes_max || closed.is_some_and(|closed| first >= closed) {
             break;
         }
-        kept.by_hash.entry(hash(name)).or_insert_with(|| {
-            kept.names.push(name);
-            kept.names.len() as u32 - 1
+        by_hash.entry(hash(name)).or_insert_with(|| {
+            kept.push(name);
+            kept.len() as u32 - 1
         });
     }
-    kept
+    Kept { names: Cow::Owned(kept), by_hash }
 }
 
 /// Counts the words of all texts, of those that arrived when a table was full too.
@@ -165,6 +188,9 @@ fn count_again(
     Ok(counts)
 }
 
+/// Count, first bytes and number of a name.
+type Key = (Reverse<u64>, u64, u32);
+
 /// Names by descending count, then by bytes.
 struct Ordered {
     names: Names,
@@ -174,7 +200,7 @@ struct Ordered {
 }
 
 impl Ordered {
-    fn of(names: &Names, counts: &[u64], count_min: u64) -> Self {
+    fn of(names: &Names, counts: &[u64], count_min: u64, threads: usize) -> Self {
         let start = |name: &[u8]| {
             let mut first = [0; 8];
             let length = name.len().min(8);
@@ -182,12 +208,20 @@ impl Ordered {
             u64::from_be_bytes(first)
         };
         let keys = (0..).zip(counts).filter(|(_, count)| **count >= count_min);
-        let mut order: Vec<_> =
+        let mut order: Vec<Key> =
             keys.map(|(number, &count)| (Reverse(count), start(names.get(number)), number)).collect();
         // Most comparisons are decided by the count and the first bytes.
-        order.sort_unstable_by(|one, other| {
+        let compare = |one: &Key, other: &Key| {
             (one.0, one.1).cmp(&(other.0, other.1)).then_with(|| names.get(one.2).cmp(names.get(other.2)))
+        };
+        let share = order.len().div_ceil(threads.max(1)).max(1);
+        thread::scope(|scope| {
+            order.chunks_mut(share).for_each(|part| {
+                scope.spawn(move || part.sort_unstable_by(compare));
+            });
         });
+        // The stable sort finds the sorted parts and merges them.
+        order.sort_by(compare);
         let mut ordered = Self {
             names: Names::with_capacity(order.len(), names.n_bytes()),
             counts: Vec::with_capacity(order.len()),

@@ -43,7 +43,7 @@ impl Names {
     }
 
     /// All names in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         (0..self.len()).map(|number| self.get(number as u32))
     }
 }

@@ -59,9 +59,9 @@ impl Numbers {
         numbers
     }
 
-    /// A copy that accepts all names.
-    pub fn without_limits(&self) -> Self {
-        Self { max: u32::MAX as usize - 1, bytes_max: usize::MAX, is_over: false, ..self.clone() }
+    /// The table, accepting all names.
+    pub fn without_limits(self) -> Self {
+        Self { max: u32::MAX as usize - 1, bytes_max: usize::MAX, is_over: false, ..self }
     }
 
     pub fn names(&self) -> &Names {

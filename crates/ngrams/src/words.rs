@@ -9,7 +9,7 @@ pub const LABEL_PREFIX: &[u8] = b"__label__";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Words {
     /// As fastText: the bytes between white space, unchanged, and [`END`] at the end. An `</s>` within the line ends
-    /// the text.
+    /// the text, and a label within it is no word.
     Spaces,
     /// In lower case. Letters, digits and `'` form words. Every other visible character is a word by itself. A tag
     /// `<br />` and bytes that are not UTF-8 separate words.
@@ -24,7 +24,8 @@ impl Words {
         match self {
             Self::Spaces => {
                 let words = line.split(|&byte| is_space(byte)).filter(|word| !word.is_empty());
-                words.take_while(|&word| word != END).for_each(&mut each);
+                let words = words.take_while(|&word| word != END);
+                words.filter(|word| !is_label(word)).for_each(&mut each);
                 each(END);
             }
             Self::Cleaned => {
@@ -37,6 +38,10 @@ impl Words {
             }
         }
     }
+}
+
+fn is_label(word: &[u8]) -> bool {
+    word.starts_with(LABEL_PREFIX) && word.len() > LABEL_PREFIX.len()
 }
 
 /// fastText's white space.
@@ -96,6 +101,7 @@ mod tests {
         let line = b"A\tFilm,\x0b \x0c\0great!\r\n";
         assert_eq!(split(Words::Spaces, line), ["A", "Film,", "great!", "</s>"]);
         assert_eq!(split(Words::Spaces, b"a </s> b"), ["a", "</s>"]);
+        assert_eq!(split(Words::Spaces, b"a __label__x b __label__"), ["a", "b", "__label__", "</s>"]);
         assert_eq!(split(Words::Spaces, b""), ["</s>"]);
     }
 

@@ -1,6 +1,7 @@
 //! A trained model and its answers.
 
 use super::listing::to_positions;
+use super::program::{self, logistic};
 use super::row_set::RowSet;
 use super::settings::{Loss, Settings};
 use super::shared::{self, Processor, Table};
@@ -122,7 +123,8 @@ impl Model {
         &self.rows
     }
 
-    /// The probability of each label for a line, by number of the label. A line without known words and n-grams has the
+    /// The probability of each label for a line, by number of the label. If words are split as the fastText program splits
+    /// them, independent probabilities are those of the program, which looks up the logistic function in a table. A line without known words and n-grams has the
     /// probabilities of a zero vector: equal ones.
     pub fn scores<'s>(&self, line: &[u8], scores: &'s mut Scores) -> &'s [f32] {
         scores.rows.clear();
@@ -149,17 +151,7 @@ impl Model {
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         let mut spans = Vec::new();
         self.rows.each_of_words(&self.dictionary, &words, |row, span| spans.push((row, span)));
-        let stride = self.input.stride();
-        let n_labels = self.output.n_rows();
-        // The direction in which a mean raises the label.
-        let mut direction = vec![0.0; stride];
-        shared::add_scaled(self.processor, &self.output, label, 1.0, &mut direction);
-        if self.loss == Loss::Softmax && n_labels > 1 {
-            let share = -1.0 / (n_labels - 1) as f32;
-            for other in (0..n_labels as u32).filter(|&other| other != label) {
-                shared::add_scaled(self.processor, &self.output, other, share, &mut direction);
-            }
-        }
+        let direction = self.direction(label);
         let n_rows = match self.counted {
             Counted::All => spans.len(),
             Counted::Met => spans.iter().filter(|(row, _)| self.met.position(*row).is_some()).count(),
@@ -179,17 +171,41 @@ impl Model {
         shares
     }
 
+    /// The direction in which a mean raises the logit of a label, less the mean logit of the others if probabilities sum
+    /// to 1.
+    pub(super) fn direction(&self, label: u32) -> Vec<f32> {
+        let n_labels = self.output.n_rows();
+        let mut direction = vec![0.0; self.input.stride()];
+        shared::add_scaled(self.processor, &self.output, label, 1.0, &mut direction);
+        if self.loss == Loss::Softmax && n_labels > 1 {
+            let share = -1.0 / (n_labels - 1) as f32;
+            for other in (0..n_labels as u32).filter(|&other| other != label) {
+                shared::add_scaled(self.processor, &self.output, other, share, &mut direction);
+            }
+        }
+        direction
+    }
+
+    pub(super) fn processor(&self) -> Processor {
+        self.processor
+    }
+
     fn scores_of_rows<'s>(&self, scores: &'s mut Scores) -> &'s [f32] {
         let Scores { rows, mean, probabilities, .. } = scores;
         mean.resize(self.input.stride(), 0.0);
         let n_all = rows.len();
         to_positions(&self.met, rows);
         let n_rows = if self.counted == Counted::All { n_all } else { rows.len() };
-        shared::mean(self.processor, &self.input, rows, n_rows, mean);
-        let logits = (0..self.output.n_rows() as u32)
-            .map(|label| shared::dot(self.processor, &self.output, label, mean));
         probabilities.clear();
-        probabilities.extend(logits);
+        let labels = 0..self.output.n_rows() as u32;
+        if self.loss == Loss::Bce && self.words == Words::Spaces {
+            let mean = &mut mean[..self.input.dim()];
+            program::mean(&self.input, rows, n_rows, mean);
+            probabilities.extend(labels.map(|label| logistic(program::dot(&self.output, label, mean))));
+            return probabilities;
+        }
+        shared::mean(self.processor, &self.input, rows, n_rows, mean);
+        probabilities.extend(labels.map(|label| shared::dot(self.processor, &self.output, label, mean)));
         match self.loss {
             Loss::Softmax => {
                 let max = probabilities.iter().copied().fold(f32::NEG_INFINITY, f32::max);

@@ -118,8 +118,12 @@ pub(super) fn write(
     weights: Vec<Tensor<'_>>,
 ) -> Result<()> {
     let mut unfinished = Unfinished::begin(folder)?;
-    unfinished.put(WEIGHTS, |out| tensors::write(weights, out))?;
-    unfinished.put(WORDS, |out| write_words(dictionary, out))?;
+    let (words, weights) = std::thread::scope(|scope| {
+        let words = scope.spawn(|| unfinished.create(WORDS, |out| write_words(dictionary, out)));
+        let weights = unfinished.create(WEIGHTS, |out| tensors::write(weights, out));
+        (words.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), weights)
+    });
+    unfinished.files = [(WORDS.to_owned(), words?), (WEIGHTS.to_owned(), weights?)].into();
     let labels = dictionary.labels().iter().zip(0..).map(|(name, number)| Label {
         name: match std::str::from_utf8(name) {
             Ok(text) => Name::Text(text.to_owned()),
@@ -224,10 +228,15 @@ impl Unfinished {
     }
 
     fn put(&mut self, name: &str, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>) -> Result<()> {
+        let summary = self.create(name, write)?;
+        self.files.insert(name.to_owned(), summary);
+        Ok(())
+    }
+
+    fn create(&self, name: &str, write: impl FnOnce(&mut Output<'_>) -> io::Result<()>) -> Result<Summary> {
         // Messages name the final path, because the temporary folder is deleted.
         let summary = output::create(&self.temporary.path().join(name), write);
-        self.files.insert(name.to_owned(), summary.at(&self.folder.join(name), "write it")?);
-        Ok(())
+        summary.at(&self.folder.join(name), "write it")
     }
 
     fn finish(mut self) -> Result<()> {

@@ -82,7 +82,11 @@ impl Output<'_> {
     pub(super) fn floats(&mut self, floats: &[f32]) -> io::Result<()> {
         for floats in floats.chunks(PIECE_BYTES / 16) {
             self.reserve(4 * floats.len())?;
-            self.piece.extend(floats.iter().flat_map(|float| float.to_le_bytes()));
+            let from = self.piece.len();
+            // An extension by single bytes takes several times as long.
+            self.piece.resize(from + 4 * floats.len(), 0);
+            let to = self.piece[from..].as_chunks_mut().0;
+            to.iter_mut().zip(floats).for_each(|(to, float)| *to = float.to_le_bytes());
         }
         Ok(())
     }

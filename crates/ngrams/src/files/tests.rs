@@ -253,21 +253,24 @@ fn another_folder_is_no_model() {
 #[test]
 fn a_file_of_the_program_gives_the_same_answers() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("model.bin");
-    let model = model();
-    write_bin(&path, &model).unwrap();
-    let (mut ours, mut theirs) = (Scores::default(), bin::answers::Scratch::default());
-    let read = bin::Model::read(&path).unwrap();
-    for line in LINES {
-        let found = read.probabilities(line.as_bytes(), &mut theirs).unwrap();
-        for (found, expected) in found.iter().zip(model.scores(line.as_bytes(), &mut ours)) {
-            assert!((found - expected - 1e-5).abs() < 1e-6, "{line}: {found}, {expected}");
+    for (name, loss) in [("softmax", Loss::Softmax), ("bce", Loss::Bce)] {
+        let path = folder.path().join(name);
+        let model = fasttext_model(Words::Spaces, loss, [b"pos", b"neg"]);
+        write_bin(&path, &model).unwrap();
+        let (mut ours, mut theirs) = (Scores::default(), bin::answers::Scratch::default());
+        let read = bin::Model::read(&path).unwrap();
+        // A label within a line is no word.
+        for line in LINES.into_iter().chain(["a __label__pos film"]) {
+            let found = read.probabilities(line.as_bytes(), &mut theirs).unwrap();
+            for (found, expected) in found.iter().zip(model.scores(line.as_bytes(), &mut ours)) {
+                assert!((found - expected - 1e-5).abs() < 1e-6, "{name}: {line}: {found}, {expected}");
+            }
         }
+        // In memory, the model is the same.
+        let again = folder.path().join(format!("{name}.again"));
+        to_program(&again, &model).unwrap().write(&again).unwrap();
+        assert!(fs::read(path).unwrap() == fs::read(again).unwrap());
     }
-    // In memory, the model is the same.
-    let again = folder.path().join("again.bin");
-    to_program(&again, &model).unwrap().write(&again).unwrap();
-    assert!(fs::read(path).unwrap() == fs::read(again).unwrap());
 }
 
 #[test]

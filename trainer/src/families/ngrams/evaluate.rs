@@ -100,7 +100,7 @@ fn answers(
 }
 
 /// Writes the words of a text, separated by spaces.
-pub fn spell(dictionary: &Dictionary, text: TextRef<'_>, line: &mut Vec<u8>) {
+fn spell(dictionary: &Dictionary, text: TextRef<'_>, line: &mut Vec<u8>) {
     line.clear();
     // The vocabulary of evaluated texts is not bounded, so it has all words.
     for &token in text.tokens.iter().filter(|&&token| token != UNKNOWN) {

@@ -5,11 +5,9 @@
 
 use super::{Loss, Model};
 use crate::END;
+use crate::fasttext::logistic;
 use crate::words::is_space;
 
-/// The logistic function is looked up between these limits, in steps of 1/32.
-const LOGISTIC_LIMIT: f32 = 8.0;
-const LOGISTIC_STEPS: f32 = 512.0;
 /// The program adds this to a probability before it takes the logarithm, and does not subtract it again.
 pub const ADDED: f64 = 1e-5;
 
@@ -172,18 +170,6 @@ fn softmax(outputs: &mut [f32]) {
         sum += *output;
     }
     outputs.iter_mut().for_each(|output| *output /= sum);
-}
-
-fn logistic(output: f32) -> f32 {
-    if output < -LOGISTIC_LIMIT {
-        0.0
-    } else if output > LOGISTIC_LIMIT {
-        1.0
-    } else {
-        let at = ((output + LOGISTIC_LIMIT) * LOGISTIC_STEPS / LOGISTIC_LIMIT / 2.0).trunc();
-        let x = at * 2.0 * LOGISTIC_LIMIT / LOGISTIC_STEPS - LOGISTIC_LIMIT;
-        (1.0 / (1.0 + f64::from((-x).exp()))) as f32
-    }
 }
 
 fn logarithm(probability: f32) -> f32 {
