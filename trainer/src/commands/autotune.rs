@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use self::command::Trained;
 use self::output::Output;
-use self::search::{Point, Settings, Space};
+use self::search::{Settings, Space};
 use crate::arguments::{Autotune, MetricName, Search, Tuned};
 use crate::error::{Error, Result};
 
@@ -30,7 +30,7 @@ const CHECK_EVERY: Duration = Duration::from_millis(20);
 const GRACE: Duration = Duration::from_millis(300);
 /// Time for all that follows the trials, if it is less than a tenth of the whole time.
 const RESERVE: Duration = Duration::from_secs(1);
-/// Maximum share of the time that one trial may take; the first one may take all of it.
+/// Maximum share of the time that one trial may take, unless the first one takes more than half of it.
 const SHARE_OF_TRIAL: f64 = 0.25;
 
 /// Searches settings.
@@ -163,6 +163,7 @@ impl Plan {
             metric: self.arguments.metric,
             n_max: self.arguments.trials.unwrap_or(u32::MAX),
             minutes: self.arguments.minutes,
+            first_s: 0.0,
             limit: Limit { at: self.end(), is_stopped: Arc::clone(&is_stopped) },
         };
         let work = move || {
@@ -216,6 +217,8 @@ struct Trials {
     metric: MetricName,
     n_max: u32,
     minutes: f64,
+    /// Seconds of the first trial.
+    first_s: f64,
     /// The limit of all trials.
     limit: Limit,
 }
@@ -239,6 +242,8 @@ impl Trials {
                 // No settings can be trained, or the message is of the input.
                 Err(error) if number == 1 => return Err(error),
                 Err(error) => End::Failed(program::exit::chain(&error)),
+                // The end of the search is not the trial's.
+                Ok(None) if self.limit.is_over() => return Ok(Reason::Time),
                 Ok(None) => End::Stopped,
                 Ok(Some(metrics)) if !metrics.score(self.metric).is_finite() => {
                     End::Failed("the metric is not a finite number".to_owned())
@@ -246,7 +251,12 @@ impl Trials {
                 Ok(Some(metrics)) => End::Measured(metrics),
             };
             let trial = Trial { number, settings, end, seconds: began.elapsed().as_secs_f64() };
-            self.note(&point, &trial);
+            if number == 1 {
+                self.first_s = trial.seconds;
+            }
+            if let Some(score) = trial.score(self.metric) {
+                self.search.note(&point, score);
+            }
             if sender.send(Event::Ended(trial)).is_err() {
                 return Ok(Reason::Time);
             }
@@ -254,14 +264,8 @@ impl Trials {
         Ok(Reason::Trials)
     }
 
-    fn note(&mut self, point: &Point, trial: &Trial) {
-        if let Some(score) = trial.score(self.metric) {
-            self.search.note(point, score);
-        }
-    }
-
     fn limit_of(&self, number: u32) -> Limit {
-        let share = Duration::from_secs_f64(60.0 * self.minutes * SHARE_OF_TRIAL);
+        let share = Duration::from_secs_f64((60.0 * self.minutes * SHARE_OF_TRIAL).max(2.0 * self.first_s));
         let own = if number == 1 { self.limit.at } else { Instant::now() + share };
         Limit { at: own.min(self.limit.at), is_stopped: Arc::clone(&self.limit.is_stopped) }
     }

@@ -102,7 +102,7 @@ fn of_linear() -> Vec<Dimension> {
         Dimension::ordered("--min-count", &["1", "2", "3", "5", "10"], "3"),
         Dimension::ordered("--buckets", &["1048576", "4194304", "16777216", "67108864"], "16777216"),
         Dimension::choice("--weights", &["nb", "tf-idf", "none"]),
-        Dimension::choice("--loss", &["logistic", "squared-hinge"]),
+        Dimension::choice("--loss", &["squared-hinge"]),
         Dimension::ordered("--c", &["0.03", "0.1", "0.2", "0.5", "1", "2", "5", "10", "30"], "1"),
         Dimension::ordered("--epochs", &["2", "3", "5", "8", "12", "20", "30"], "5"),
     ]
@@ -203,9 +203,6 @@ impl AllTexts {
         if self.get(place, how).is_ok() {
             return Ok(());
         }
-        if self.read.iter().map(|read| bytes(&read.texts)).sum::<u64>() > arguments.memory as u64 / 2 {
-            self.read.retain(|read| read.place != place);
-        }
         let input = Input {
             format: &arguments.format,
             rated: &arguments.rated,
@@ -216,7 +213,14 @@ impl AllTexts {
             Place::Input => &arguments.input,
             Place::Validation => &self.validation,
         };
-        let texts = input.read(places, how.clone())?;
+        let texts = match self.read.iter().any(|read| read.place == place) {
+            true => input.read_again(places, how.clone())?,
+            false => input.read(places, how.clone())?,
+        };
+        let n_bytes: u64 = self.read.iter().map(|read| bytes(&read.texts)).sum();
+        if n_bytes > arguments.memory as u64 / 2 {
+            self.read.retain(|read| read.place != place);
+        }
         self.read.push(Read { place, words: how.words, count_min: how.count_min, texts });
         Ok(())
     }
@@ -313,5 +317,67 @@ impl From<&Measured> for Metrics {
             Measured::Few(metrics) => Self { accuracy: metrics.accuracy, f1: metrics.f1, loss: metrics.loss },
             Measured::Many { accuracy, f1, loss, .. } => Self { accuracy: *accuracy, f1: *f1, loss: *loss },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(flags: &[&str]) -> Ngrams {
+        let words = ["trainer", "ngrams", "--input", "a.txt"].iter().chain(flags);
+        let Command::Ngrams(ngrams) = Arguments::try_parse_from(words).unwrap().command else {
+            panic!("another")
+        };
+        *ngrams
+    }
+
+    /// The settings that determine the model, as text.
+    fn recipe(flags: &[&str]) -> String {
+        let arguments = parsed(flags);
+        let model = arguments.model().unwrap();
+        let reading = reading(&arguments, model, words(&arguments, model, false));
+        format!(
+            "{:?} {:?} {}",
+            Settings::of(&arguments, model, reading.words),
+            reading.words,
+            reading.count_min
+        )
+    }
+
+    #[test]
+    fn a_default_is_that_of_the_command_and_other_values_differ_from_it() {
+        let optimizers =
+            ["sgd", "adagrad", "adam"].map(|name| vec!["--model", "fasttext", "--optimizer", name]);
+        for flags in [vec!["--model", "linear"], vec!["--model", "fasttext"]].into_iter().chain(optimizers) {
+            let arguments = parsed(&flags);
+            let spaces = spaces(&arguments, &Passed::default());
+            assert_eq!(spaces.len(), 1);
+            assert!(spaces[0].dimensions.len() > 7);
+            for dimension in &spaces[0].dimensions {
+                for (at, value) in dimension.values.iter().enumerate() {
+                    let is_default = at == dimension.default;
+                    if is_default && !dimension.is_ordered {
+                        continue;
+                    }
+                    let with = [&flags[..], &[dimension.flag, value.as_str()]].concat();
+                    assert_eq!(recipe(&with) == recipe(&flags), is_default, "{with:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn both_models_are_searched_unless_a_flag_belongs_to_one() {
+        let models = |flags: &[&str]| {
+            let spaces = spaces(&parsed(flags), &Passed::default());
+            spaces.into_iter().map(|space| space.flags).collect::<Vec<_>>()
+        };
+        let second = vec![("--model", "fasttext".to_owned())];
+        assert_eq!(models(&[]), [vec![], second.clone()]);
+        assert_eq!(models(&["--ngrams", "2"]), [vec![], second]);
+        assert_eq!(models(&["--c", "2"]), [vec![]]);
+        assert_eq!(models(&["--dim", "5"]), [vec![]]);
+        assert_eq!(models(&["--model", "linear"]), [vec![]]);
     }
 }

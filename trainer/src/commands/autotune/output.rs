@@ -190,7 +190,9 @@ impl Output {
             (of(|end| matches!(end, End::Stopped)), of(|end| matches!(end, End::Failed(_))));
         let others = match (stopped, failed) {
             (0, 0) => String::new(),
-            _ => format!(", of which {stopped} were stopped and {failed} failed"),
+            (stopped, 0) => format!(" ({stopped} stopped)"),
+            (0, failed) => format!(" ({failed} failed)"),
+            _ => format!(" ({stopped} stopped, {failed} failed)"),
         };
         tell(&format!("best of {trials}{others}: {}", self.value(best)));
         if best.number == 1 {

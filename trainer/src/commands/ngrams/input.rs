@@ -38,10 +38,19 @@ const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
 impl Input<'_> {
     /// Reads all texts. Skipped lines are reported.
     pub fn read(&self, places: &[String], reading: Reading) -> Result<Texts> {
+        self.read_telling(places, reading, tell)
+    }
+
+    /// Reads texts that were read before in another way. Skipped lines are not reported again.
+    pub fn read_again(&self, places: &[String], reading: Reading) -> Result<Texts> {
+        self.read_telling(places, reading, |_| {})
+    }
+
+    fn read_telling(&self, places: &[String], reading: Reading, tell: impl Fn(&str)) -> Result<Texts> {
         if let [place] = places
             && is_dataset(place)
         {
-            return self.read_dataset(place, reading);
+            return self.read_dataset(place, reading, tell);
         }
         let (exit, message) = match self.format.clone().format() {
             Ok(format) => {
@@ -53,7 +62,7 @@ impl Input<'_> {
                     bad_lines_max: Share::OF_BAD_LINES,
                     threads: self.threads,
                 };
-                let read = texts::read(&lines, reading, tell)?;
+                let read = texts::read(&lines, reading, &tell)?;
                 if let Ledger::FastText { unlabelled, .. } = read.ledger
                     && unlabelled > 0
                 {
@@ -69,7 +78,7 @@ impl Input<'_> {
         Err(Error::Refused { exit, message })
     }
 
-    fn read_dataset(&self, place: &str, reading: Reading) -> Result<Texts> {
+    fn read_dataset(&self, place: &str, reading: Reading, tell: impl Fn(&str)) -> Result<Texts> {
         if reading.words != Words::Cleaned {
             return Err(Error::Setting {
                 setting: "--words",
