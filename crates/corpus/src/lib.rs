@@ -3,6 +3,7 @@
 //! All functions are pure: bytes to bytes, without files, clocks or the environment. The mapper, the combiner
 //! and the reducer call the same functions, so their results are consistent.
 
+mod buffer;
 pub mod cause;
 pub mod classes;
 pub mod clean;

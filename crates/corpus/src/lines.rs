@@ -1,4 +1,5 @@
-//! Splits a stream of bytes into raw lines, as Hadoop's line reader does: a line ends at LF, CR or CRLF.
+//! Splits a stream of bytes into raw lines, as Hadoop's line reader does: a line ends at LF, CR or CRLF. Lines that may
+//! contain a CR end at LF or CRLF.
 //!
 //! The reader has one buffer and returns slices of it, so nothing is copied. Memory is at most the longest
 //! line allowed plus one buffer. A UTF-8 byte-order mark at the start of any line is skipped, because `cat a
@@ -6,14 +7,27 @@
 
 use std::io::{self, Read};
 
+use crate::buffer::{BUFFER_BYTES, BYTE_ORDER_MARK, Buffer};
+
 /// Default limit of a line in bytes. No review is nearly as long, and a file without line ends exceeds it.
 pub const LINE_BYTES_MAX: usize = 4 << 20;
 
-// Large enough that the cost of reads and of moving the last incomplete line to the front is negligible.
-// Small enough for the cache of one processor core, together with the tables in which words are looked up.
-const BUFFER_BYTES: usize = 64 << 10;
+/// Where lines end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineEnds {
+    /// At LF, CR or CRLF.
+    #[default]
+    Any,
+    /// At LF or CRLF. Any other CR is part of a line.
+    Lf,
+}
 
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+impl LineEnds {
+    /// Whether a line ends, or may end, with this byte.
+    pub fn end_with(self, byte: u8) -> bool {
+        byte == b'\n' || (byte == b'\r' && self == Self::Any)
+    }
+}
 
 /// A line and its offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +65,11 @@ impl LineContent<'_> {
 /// Splits a stream of bytes into lines.
 #[derive(Debug)]
 pub struct LineReader<R> {
-    source: R,
     line_bytes_max: usize,
-    buffer: Vec<u8>,
-    // The unread bytes are buffer[start..end]. Those before `scanned` contain no line end.
-    start: usize,
+    ends: LineEnds,
+    buffer: Buffer<R>,
+    // The first unread bytes, which contain no line end.
     scanned: usize,
-    end: usize,
-    offset: u64,
     // The last line ended in a CR that was the last byte of the buffer. An LF that follows belongs to it.
     after_cr: bool,
 }
@@ -82,38 +93,37 @@ impl<R: Read> LineReader<R> {
 
     /// Reads from `source` with this initial buffer size. The buffer grows for longer lines.
     pub fn with_buffer_bytes(source: R, line_bytes_max: usize, buffer_bytes: usize) -> Self {
-        Self {
-            source,
-            line_bytes_max,
-            buffer: vec![0; buffer_bytes],
-            start: 0,
-            scanned: 0,
-            end: 0,
-            offset: 0,
-            after_cr: false,
-        }
+        // Just enough to detect that a line is too long.
+        let largest = line_bytes_max.saturating_add(BYTE_ORDER_MARK.len() + 1);
+        let buffer = Buffer::new(source, buffer_bytes, largest);
+        Self { line_bytes_max, ends: LineEnds::Any, buffer, scanned: 0, after_cr: false }
+    }
+
+    /// Splits the stream at these line ends.
+    pub fn ending_at(mut self, ends: LineEnds) -> Self {
+        self.ends = ends;
+        self
     }
 
     /// Returns the next line, or `None` at the end. A last line without a line end counts. No empty line
     /// follows a line end at the end of the stream.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         if self.after_cr {
-            if self.start == self.end && self.fill()? == 0 {
+            if self.buffer.held().is_empty() && self.buffer.fill()? == 0 {
                 return Ok(None);
             }
             self.after_cr = false;
-            if self.buffer[self.start] == b'\n' {
-                self.consume(1);
+            if self.buffer.held()[0] == b'\n' {
+                self.buffer.take(1);
             }
         }
-        let offset = self.offset;
+        let offset = self.buffer.offset();
         let content = match self.find()? {
             None => return Ok(None),
             Some(Found::TooLong { bytes, blank }) => LineContent::TooLong { bytes, blank },
             Some(Found::Held { content_bytes, end_bytes }) => {
-                let line_start = self.start;
-                self.consume(content_bytes + end_bytes);
-                let line = without_mark(&self.buffer[line_start..line_start + content_bytes]);
+                self.scanned = 0;
+                let line = without_mark(&self.buffer.take(content_bytes + end_bytes)[..content_bytes]);
                 if line.len() <= self.line_bytes_max {
                     LineContent::Bytes(line)
                 } else {
@@ -126,21 +136,22 @@ impl<R: Read> LineReader<R> {
 
     /// Offset of the end of the last line. An LF at this offset may still belong to the CR before it.
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.buffer.offset()
     }
 
     fn find(&mut self) -> io::Result<Option<Found>> {
         loop {
             if let Some(line_end) = self.find_end() {
-                let content_bytes = line_end - self.start;
-                let end_bytes = self.end_bytes(line_end);
+                let (content_bytes, end_bytes) = self.ended(line_end);
                 return Ok(Some(Found::Held { content_bytes, end_bytes }));
             }
-            let held_bytes = self.end - self.start;
-            if held_bytes > self.line_bytes_max.saturating_add(BYTE_ORDER_MARK.len()) {
+            let held_bytes = self.buffer.held().len();
+            // A CR at the end may belong to the line end.
+            let of_end = usize::from(self.ends == LineEnds::Lf && self.buffer.held().ends_with(b"\r"));
+            if held_bytes - of_end > self.line_bytes_max.saturating_add(BYTE_ORDER_MARK.len()) {
                 return Ok(Some(self.read_past()?));
             }
-            if self.fill()? == 0 {
+            if self.buffer.fill()? == 0 {
                 let last = Found::Held { content_bytes: held_bytes, end_bytes: 0 };
                 return Ok((held_bytes > 0).then_some(last));
             }
@@ -149,78 +160,68 @@ impl<R: Read> LineReader<R> {
 
     /// Drops the unread bytes and all that follow, up to the line end.
     fn read_past(&mut self) -> io::Result<Found> {
-        let marked = self.buffer[self.start..self.end].starts_with(BYTE_ORDER_MARK);
-        if marked {
-            self.consume(BYTE_ORDER_MARK.len());
+        if self.buffer.held().starts_with(BYTE_ORDER_MARK) {
+            self.buffer.take(BYTE_ORDER_MARK.len());
+            self.scanned -= BYTE_ORDER_MARK.len();
         }
         let (mut bytes, mut blank) = (0, true);
         loop {
             let found = self.find_end();
-            let dropped = found.unwrap_or(self.end) - self.start;
+            let (dropped, end_bytes) = match found {
+                Some(line_end) => self.ended(line_end),
+                None => (self.buffer.held().len(), 0),
+            };
+            // A CR before an LF is not in the same buffer if it was the last byte of it.
+            let held = &self.buffer.held()[..dropped];
+            let last_cr = usize::from(found.is_none() && self.ends == LineEnds::Lf && held.ends_with(b"\r"));
+            let dropped = dropped - last_cr;
             bytes += dropped as u64;
-            blank = blank && is_blank(&self.buffer[self.start..self.start + dropped]);
-            let end_bytes = found.map_or(0, |line_end| self.end_bytes(line_end));
-            self.consume(dropped + end_bytes);
-            if found.is_some() || self.fill()? == 0 {
+            blank = blank && is_blank(&held[..dropped]);
+            self.buffer.take(dropped + end_bytes);
+            self.scanned = last_cr;
+            if found.is_some() {
+                break;
+            }
+            if self.buffer.fill()? == 0 {
+                let rest = self.buffer.held().len();
+                self.buffer.take(rest);
+                self.scanned = 0;
+                bytes += rest as u64;
+                blank = blank && rest == 0;
                 break;
             }
         }
         Ok(Found::TooLong { bytes, blank })
     }
 
-    /// Position of the end of the current line. No byte is scanned twice.
+    /// Number of unread bytes before the end of the current line. No byte is scanned twice.
     fn find_end(&mut self) -> Option<usize> {
-        let found = memchr::memchr2(b'\n', b'\r', &self.buffer[self.scanned..self.end]);
+        let rest = &self.buffer.held()[self.scanned..];
+        let found = match self.ends {
+            LineEnds::Any => memchr::memchr2(b'\n', b'\r', rest),
+            LineEnds::Lf => memchr::memchr(b'\n', rest),
+        };
         let line_end = found.map(|at| self.scanned + at);
-        self.scanned = line_end.unwrap_or(self.end);
+        self.scanned = line_end.unwrap_or(self.buffer.held().len());
         line_end
     }
 
-    /// Length of the line end at `line_end`, as far as it is in the buffer.
-    fn end_bytes(&mut self, line_end: usize) -> usize {
-        if self.buffer[line_end] == b'\n' {
-            return 1;
+    /// Length of the line whose end was found, and of its end as far as it is in the buffer.
+    fn ended(&mut self, line_end: usize) -> (usize, usize) {
+        let held = self.buffer.held();
+        if held[line_end] == b'\n' {
+            let has_cr = self.ends == LineEnds::Lf && held[..line_end].ends_with(b"\r");
+            return if has_cr { (line_end - 1, 2) } else { (line_end, 1) };
         }
-        match self.buffer[line_end + 1..self.end].first() {
+        let end_bytes = match held[line_end + 1..].first() {
             Some(b'\n') => 2,
             Some(_) => 1,
             None => {
                 self.after_cr = true;
                 1
             }
-        }
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        self.start += bytes;
-        self.scanned = self.start;
-        self.offset += bytes as u64;
-    }
-
-    /// Reads once after the unread bytes and makes space for that. 0 is the end of the source.
-    fn fill(&mut self) -> io::Result<usize> {
-        if self.start > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.scanned -= self.start;
-            self.end -= self.start;
-            self.start = 0;
-        }
-        if self.end == self.buffer.len() {
-            // Just enough to detect that a line is too long.
-            let largest = self.line_bytes_max.saturating_add(BYTE_ORDER_MARK.len() + 1);
-            let grown = (self.buffer.len() * 2).min(largest).max(self.buffer.len() + 1);
-            self.buffer.resize(grown, 0);
-        }
-        loop {
-            match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(bytes) => {
-                    self.end += bytes;
-                    return Ok(bytes);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        };
+        (line_end, end_bytes)
     }
 }
 
@@ -241,6 +242,13 @@ mod tests {
         let lines = read_all(b"a\nb\rc\r\n\r\r\n\n\nd".as_slice(), 9, 64);
         let expected: [&[u8]; 8] = [b"a", b"b", b"c", b"", b"", b"", b"", b"d"];
         assert_eq!(texts(&lines), expected);
+    }
+
+    #[test]
+    fn a_cr_is_part_of_a_line_that_ends_at_lf() {
+        let reader = LineReader::new(b"a\rb\r\nc\r\r\n\rd\r".as_slice(), 9).ending_at(LineEnds::Lf);
+        let expected: [&[u8]; 3] = [b"a\rb", b"c\r", b"\rd\r"];
+        assert_eq!(texts(&all(reader)), expected);
     }
 
     #[test]
@@ -271,7 +279,7 @@ mod tests {
         let line = lines.next_line().unwrap().unwrap();
         assert_eq!(line, Line { offset: long + 1, content: LineContent::Bytes(b"short") });
         assert_eq!(lines.next_line().unwrap(), None);
-        assert!(lines.buffer.len() <= 1004);
+        assert!(lines.buffer.size() <= 1004);
     }
 
     #[test]
@@ -303,18 +311,24 @@ mod tests {
             line_bytes_max in 0..12usize,
             buffer_bytes in 1..8usize,
             read_bytes in 1..8usize,
+            ends in prop::sample::select(vec![LineEnds::Any, LineEnds::Lf]),
         ) {
             let text = pieces.concat().into_bytes();
             let source = Trickle { rest: &text, read_bytes };
-            prop_assert_eq!(read_all_with(source, line_bytes_max, buffer_bytes), naive(&text, line_bytes_max));
+            let lines = LineReader::with_buffer_bytes(source, line_bytes_max, buffer_bytes).ending_at(ends);
+            prop_assert_eq!(all(lines), naive(&text, line_bytes_max, ends));
         }
     }
 
-    fn naive(text: &[u8], line_bytes_max: usize) -> Vec<Owned> {
+    fn naive(text: &[u8], line_bytes_max: usize, ends: LineEnds) -> Vec<Owned> {
         let mut lines = Vec::new();
         let mut at = 0;
         while at < text.len() {
-            let end = (at..text.len()).find(|&i| text[i] == b'\n' || text[i] == b'\r').unwrap_or(text.len());
+            let is_end = |i: usize| match ends {
+                LineEnds::Any => text[i] == b'\n' || text[i] == b'\r',
+                LineEnds::Lf => text[i] == b'\n' || text[i..].starts_with(b"\r\n"),
+            };
+            let end = (at..text.len()).find(|&i| is_end(i)).unwrap_or(text.len());
             let line = without_mark(&text[at..end]);
             let content = if line.len() > line_bytes_max {
                 Err((line.len() as u64, is_blank(line)))
@@ -328,11 +342,10 @@ mod tests {
     }
 
     fn read_all(source: &[u8], line_bytes_max: usize, buffer_bytes: usize) -> Vec<Owned> {
-        read_all_with(source, line_bytes_max, buffer_bytes)
+        all(LineReader::with_buffer_bytes(source, line_bytes_max, buffer_bytes))
     }
 
-    fn read_all_with(source: impl Read, line_bytes_max: usize, buffer_bytes: usize) -> Vec<Owned> {
-        let mut reader = LineReader::with_buffer_bytes(source, line_bytes_max, buffer_bytes);
+    fn all(mut reader: LineReader<impl Read>) -> Vec<Owned> {
         let mut lines = Vec::new();
         while let Some(line) = reader.next_line().unwrap() {
             let content = match line.content {

@@ -3,19 +3,13 @@
 
 use std::io::{self, Read};
 
-const BUFFER_BYTES: usize = 64 << 10;
-const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+use crate::buffer::{BUFFER_BYTES, BYTE_ORDER_MARK, Buffer};
 
-/// The unread bytes of a stream, as far as they are in memory.
+/// A stream that is read piece by piece.
 #[derive(Debug)]
 pub struct Window<R> {
-    source: R,
     bytes_max: usize,
-    buffer: Vec<u8>,
-    // The unread bytes are buffer[start..end].
-    start: usize,
-    end: usize,
-    offset: u64,
+    buffer: Buffer<R>,
 }
 
 /// A piece of the stream whose end was searched.
@@ -35,7 +29,8 @@ impl<R: Read> Window<R> {
 
     /// A window with this initial buffer size. The buffer grows for longer pieces.
     pub fn with_buffer_bytes(source: R, bytes_max: usize, buffer_bytes: usize) -> Self {
-        Self { source, bytes_max, buffer: vec![0; buffer_bytes.max(1)], start: 0, end: 0, offset: 0 }
+        // One byte more than allowed shows that a piece is too long.
+        Self { bytes_max, buffer: Buffer::new(source, buffer_bytes, bytes_max.saturating_add(1)) }
     }
 
     /// Maximum length of a piece.
@@ -45,34 +40,31 @@ impl<R: Read> Window<R> {
 
     /// Number of bytes read so far.
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.buffer.offset()
     }
 
     /// The next bytes: at least one, or none at the end of the stream.
     pub fn unread(&mut self) -> io::Result<&[u8]> {
-        if self.start == self.end {
-            self.fill()?;
+        if self.held().is_empty() {
+            self.buffer.fill()?;
         }
         Ok(self.held())
     }
 
     /// The unread bytes that are in memory.
     pub fn held(&self) -> &[u8] {
-        &self.buffer[self.start..self.end]
+        self.buffer.held()
     }
 
     /// Marks the first bytes as read and returns them.
     pub fn take(&mut self, bytes: usize) -> &[u8] {
-        let from = self.start;
-        self.start += bytes;
-        self.offset += bytes as u64;
-        &self.buffer[from..from + bytes]
+        self.buffer.take(bytes)
     }
 
     /// Skips a UTF-8 byte-order mark. Returns whether there was one.
     pub fn skip_mark(&mut self) -> io::Result<bool> {
         while self.held().len() < BYTE_ORDER_MARK.len() && BYTE_ORDER_MARK.starts_with(self.held()) {
-            if self.fill()? == 0 {
+            if self.buffer.fill()? == 0 {
                 break;
             }
         }
@@ -97,7 +89,7 @@ impl<R: Read> Window<R> {
             if scanned > self.bytes_max {
                 return Ok(Piece::TooLong);
             }
-            if self.fill()? == 0 {
+            if self.buffer.fill()? == 0 {
                 return Ok(Piece::Held { bytes: scanned, is_ended: false });
             }
         }
@@ -106,38 +98,13 @@ impl<R: Read> Window<R> {
     /// Reads past a piece without holding it. `scan` is as for [`Self::piece`]. Returns the length of the piece, and
     /// whether its end was found.
     pub fn read_past(&mut self, mut scan: impl FnMut(&[u8]) -> Option<usize>) -> io::Result<(u64, bool)> {
-        let from = self.offset;
+        let from = self.offset();
         loop {
             let found = scan(self.held());
             let bytes = found.unwrap_or(self.held().len());
             self.take(bytes);
-            if found.is_some() || self.fill()? == 0 {
-                return Ok((self.offset - from, found.is_some()));
-            }
-        }
-    }
-
-    /// Reads once after the unread bytes. 0 is the end of the stream.
-    fn fill(&mut self) -> io::Result<usize> {
-        if self.start > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-        }
-        if self.end == self.buffer.len() {
-            // Just enough to detect that a piece is too long.
-            let largest = self.bytes_max.saturating_add(1);
-            let grown = (self.buffer.len() * 2).min(largest).max(self.buffer.len() + 1);
-            self.buffer.resize(grown, 0);
-        }
-        loop {
-            match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(bytes) => {
-                    self.end += bytes;
-                    return Ok(bytes);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+            if found.is_some() || self.buffer.fill()? == 0 {
+                return Ok((self.offset() - from, found.is_some()));
             }
         }
     }
