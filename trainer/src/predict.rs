@@ -1,6 +1,6 @@
 //! Converts each line of the input into one line of JSON, in the same order. It has the prediction for the text of
 //! the line, or the reason why there is none. If files were named, it also has the name of the file. Line numbers
-//! start at 1 in each file.
+//! start at 1 in each file. Each family of models has a module that computes predictions.
 //!
 //! ```text
 //! {"line":1,"label":1,"score":2.5,"probability":0.9241418}
@@ -8,84 +8,42 @@
 //! {"file":"more.json.gz","line":1,"label":0,"score":-0.5,"probability":0.37754068}
 //! ```
 //!
-//! Lines are split, parsed and cleaned as in the mapper, and words get the ids of the model's training dataset.
-//! [`Scoring`] defines the score, and [`Decision`] the label and the probability of label 1: the sigmoid of a logit, or
-//! the summed probability of the ratings with label 1, calibrated if the model has a calibration. A model that
-//! predicts the rating as a number has no probability: then `probability` is `null` and `rating` is added.
+//! Reviews are split into lines and parsed as in the mapper; a plain text ends at LF or CRLF. `probability` is that of
+//! label 1, `score` its log-odds before calibration, and `class` the name of the predicted label, if labels have names.
+//! A model that predicts the rating as a number has no probability: then `probability` is `null` and `rating` is added.
 //!
-//! If the model's dataset was made with `--labels`, `class` is the name of the predicted class. With three or more
-//! classes, a line has the probability of each of them in place of `score` and `probability`:
+//! With three or more labels, a line has the probability of each of them in place of `score` and `probability`:
 //!
 //! ```text
 //! {"line":1,"label":2,"class":"positive","probabilities":{"negative":0.125,"neutral":0.25,"positive":0.625}}
 //! ```
 //!
+//! A model of n-grams prints the most probable labels, in descending order. If none has the probability of
+//! `--threshold`, `label` and `class` are `null`.
+//!
 //! The rating of a review is not read. `error` is the mapper's name of the problem (`blank`, `line_too_long`,
 //! `bad_line`, `no_text`, `empty_text`), or one of three further names: `only_stopwords` (all words are stop
-//! words), `only_unknown` (none of the words that the model reads is in the vocabulary), `not_finite` (the
+//! words), `only_unknown` (none of the words or n-grams that the model reads is in its vocabulary), `not_finite` (the
 //! model's output is not finite).
 //!
-//! Texts are passed to the model in batches of similar length, from a window of several batches. A window ends early
-//! if the input may be waiting at the end of a line, so that a program which sends one line and waits receives its
-//! prediction. Memory is independent of the length of the input and of its lines.
+//! A model gets a window of several texts at once. A window ends early if the input may be waiting at the end of a
+//! line, so that a program which sends one line and waits receives its prediction. Memory is independent of the length
+//! of the input and of its lines.
 
 pub mod explain;
-pub(crate) mod pause;
-#[cfg(test)]
-mod tests;
-pub(crate) mod tokenizer;
-mod window;
+mod lines;
+mod output;
+mod pause;
 
-use std::borrow::Cow;
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io;
 
 use corpus::ledger::Fate;
-use corpus::lines::{LineContent, LineReader};
-use corpus::review::ReviewParser;
 use program::exit::Exit;
-use serde::{Serialize, Serializer};
 use thiserror::Error;
 
-use self::pause::{Pausing, is_pause};
-pub use self::tokenizer::Tokenizer;
-use self::window::Window;
-use kernels::TokenRows;
-use scoring::{Decision, Probabilities, Scoring};
-
-/// Content of a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// A review, in a format of the mapper.
-    Review(corpus::format::Format),
-    /// A plain text.
-    Text,
-}
-
-/// Options of a prediction.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Name of the input file, if one was named.
-    pub file: Option<String>,
-    /// Content of a line.
-    pub format: Format,
-    /// Maximum length of a line.
-    pub line_bytes_max: usize,
-    /// Maximum texts per batch.
-    pub batch_rows: usize,
-    /// How scores become probabilities and labels.
-    pub decision: Decision,
-    /// The names of the classes, if they have names.
-    pub classes: Vec<String>,
-}
-
-impl Options {
-    /// Name of the input for messages.
-    pub fn place(&self) -> String {
-        self.file.clone().unwrap_or_else(|| "standard input".to_owned())
-    }
-}
+pub use self::lines::{Format, LineOptions};
+pub(crate) use self::output::{Answer, Window, run};
 
 /// Why a line has no prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +84,17 @@ pub struct Counts {
     pub refused: BTreeMap<&'static str, u64>,
     /// Lines with bytes that are not UTF-8. Each invalid sequence is read as U+FFFD.
     pub invalid_utf8: u64,
+}
+
+impl Counts {
+    /// Counts the next line.
+    fn add(&mut self, answer: Result<(), Refusal>) {
+        self.lines += 1;
+        match answer {
+            Ok(()) => self.predicted += 1,
+            Err(refusal) => *self.refused.entry(refusal.name()).or_default() += 1,
+        }
+    }
 }
 
 /// Errors that end a prediction.
@@ -203,200 +172,3 @@ fn of_store(error: &io::Error) -> Option<&store::Error> {
 
 /// A result with this module's error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Reads all lines of `input` and writes a prediction for each to `output`. The model must return as many outputs per
-/// text as the scoring requires.
-pub fn run<E: From<Error>>(
-    input: impl Read,
-    mut output: impl Write,
-    tokenizer: &mut Tokenizer,
-    options: &Options,
-    mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>,
-) -> Result<Counts, E> {
-    let answers_owed = Cell::new(false);
-    let mut lines = LineReader::new(Pausing::new(input, &answers_owed), options.line_bytes_max);
-    let mut parser = Parser::of(&options.format);
-    let mut window = Window::new(options.batch_rows);
-    let mut model = |texts: TokenRows<'_>| {
-        let answers = model(texts)?;
-        check_answers(texts, options.decision.scoring(), &answers)?;
-        Ok::<_, E>(answers)
-    };
-    let mut counts = Counts::default();
-    loop {
-        answers_owed.set(!window.is_empty());
-        let ends = match lines.next_line() {
-            Ok(Some(line)) => {
-                counts.invalid_utf8 += u64::from(is_invalid(line.content));
-                window.push(ids(&mut parser, tokenizer, line.content));
-                if !window.is_full() {
-                    continue;
-                }
-                false
-            }
-            Err(error) if is_pause(&error) => false,
-            Ok(None) => true,
-            Err(source) => return Err(Error::Read { place: options.place(), source }.into()),
-        };
-        let outputs = window.outputs(&mut model)?;
-        let written = write_lines(&mut output, options, &outputs, &mut counts);
-        written.map_err(Error::Write)?;
-        if ends {
-            return Ok(counts);
-        }
-    }
-}
-
-fn check_answers(texts: TokenRows<'_>, scoring: Scoring, answers: &[Vec<f64>]) -> Result<(), Error> {
-    let (found, expected) = (answers.len(), texts.lengths.len());
-    if found != expected {
-        return Err(Error::Internal {
-            promise: format!("a model returned results for {found} of {expected} texts"),
-        });
-    }
-    let expected = scoring.n_outputs();
-    match answers.iter().map(Vec::len).find(|&found| found != expected) {
-        None => Ok(()),
-        Some(found) => {
-            let promise = format!("a model has {found} outputs for a text, not {expected}");
-            Err(Error::Internal { promise })
-        }
-    }
-}
-
-pub(crate) fn is_invalid(line: LineContent<'_>) -> bool {
-    Fate::held(line).is_ok_and(|bytes| std::str::from_utf8(bytes).is_err())
-}
-
-enum Parser {
-    Review(Box<ReviewParser>),
-    Text,
-}
-
-impl Parser {
-    fn of(format: &Format) -> Self {
-        match format {
-            Format::Review(format) => Self::Review(Box::new(ReviewParser::new(format.clone()))),
-            Format::Text => Self::Text,
-        }
-    }
-}
-
-/// The ids of a line.
-fn ids<'a>(
-    parser: &mut Parser,
-    tokenizer: &'a mut Tokenizer,
-    line: LineContent<'_>,
-) -> Result<&'a [u32], Refusal> {
-    tokenizer.ids(&text_of(parser, line)?)
-}
-
-/// The text of a line. Problems are checked in the mapper's order.
-fn text_of<'a>(parser: &'a mut Parser, line: LineContent<'a>) -> Result<Cow<'a, str>, Refusal> {
-    let bytes = Fate::held(line).map_err(Refusal::Line)?;
-    match parser {
-        Parser::Review(parser) => {
-            let text = parser.parse_text(bytes).map_err(|reject| Refusal::Line(Fate::Rejected(reject)))?;
-            Ok(Cow::Borrowed(text))
-        }
-        Parser::Text => Ok(String::from_utf8_lossy(bytes)),
-    }
-}
-
-/// A line of the output.
-#[derive(Serialize)]
-struct Said<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<&'a str>,
-    #[serde(flatten)]
-    answer: Answer<'a>,
-}
-
-/// The prediction of an input line, or the reason why there is none.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Answer<'a> {
-    Prediction {
-        line: u64,
-        label: u8,
-        score: f32,
-        probability: Option<f32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        rating: Option<f32>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        class: Option<&'a str>,
-    },
-    Classes {
-        line: u64,
-        label: u8,
-        class: &'a str,
-        probabilities: OfClasses<'a>,
-    },
-    Refusal {
-        line: u64,
-        error: &'static str,
-    },
-}
-
-/// Writes the lines of a window in one call, and counts them.
-fn write_lines(
-    output: &mut impl Write,
-    options: &Options,
-    outputs: &[Result<Vec<f64>, Refusal>],
-    counts: &mut Counts,
-) -> io::Result<()> {
-    let mut lines = Vec::new();
-    for outputs in outputs {
-        counts.lines += 1;
-        let answer = outputs.as_ref().map_err(|&refusal| refusal);
-        let answer = match answer.and_then(|outputs| predicted(counts.lines, options, outputs)) {
-            Ok(prediction) => {
-                counts.predicted += 1;
-                prediction
-            }
-            Err(refusal) => {
-                *counts.refused.entry(refusal.name()).or_default() += 1;
-                Answer::Refusal { line: counts.lines, error: refusal.name() }
-            }
-        };
-        serde_json::to_writer(&mut lines, &Said { file: options.file.as_deref(), answer })?;
-        lines.push(b'\n');
-    }
-    output.write_all(&lines)?;
-    output.flush()
-}
-
-fn predicted<'a>(line: u64, options: &'a Options, outputs: &[f64]) -> Result<Answer<'a>, Refusal> {
-    if !outputs.iter().all(|output| output.is_finite()) {
-        return Err(Refusal::NotFinite);
-    }
-    let decision = options.decision;
-    let class = |label: u8| options.classes.get(usize::from(label)).map(String::as_str);
-    if !decision.scoring().is_of_label() {
-        let probabilities = decision.probabilities(outputs);
-        let label = probabilities.predicted();
-        let class = class(label).unwrap_or_default();
-        let probabilities = OfClasses { names: &options.classes, probabilities };
-        return Ok(Answer::Classes { line, label, class, probabilities });
-    }
-    let score = decision.score(outputs);
-    if !score.is_finite() {
-        return Err(Refusal::NotFinite);
-    }
-    let label = u8::from(decision.is_positive(score));
-    let probability = decision.probability(score).map(|probability| probability as f32);
-    let rating = matches!(decision.scoring(), Scoring::Rating { .. }).then(|| outputs[0] as f32);
-    Ok(Answer::Prediction { line, label, score, probability, rating, class: class(label) })
-}
-
-/// The probability of each class, in the order of the labels.
-struct OfClasses<'a> {
-    names: &'a [String],
-    probabilities: Probabilities,
-}
-
-impl Serialize for OfClasses<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.names.iter().zip(self.probabilities.all()))
-    }
-}

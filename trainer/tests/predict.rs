@@ -20,7 +20,8 @@ use proptest::prelude::*;
 use reducer::task::{Others, Task};
 use scoring::Scoring;
 use store::Store;
-use trainer::predict::{Error, Format, Options, Tokenizer, run};
+use trainer::families::classifier::predict::{Options, Tokenizer, run};
+use trainer::predict::{Error, Format, LineOptions};
 
 /// The records of these lines.
 fn mapped(lines: &str) -> Vec<u8> {
@@ -120,16 +121,10 @@ fn expected(line: &str, dataset: &Dataset, tokens_max: u32) -> Result<u64, &'sta
 
 /// The result of each line.
 fn said(input: &str, format: Format, tokenizer: &mut Tokenizer) -> Vec<Result<u64, String>> {
-    let options = Options {
-        file: None,
-        format,
-        line_bytes_max: LINE_BYTES_MAX,
-        batch_rows: 3,
-        decision: Scoring::Logit.into(),
-        classes: Vec::new(),
-    };
+    let lines = LineOptions { file: None, format, line_bytes_max: LINE_BYTES_MAX };
+    let options = Options { batch_rows: 3, decision: Scoring::Logit.into(), classes: Vec::new() };
     let mut output = Vec::new();
-    run(input.as_bytes(), &mut output, tokenizer, &options, answer).unwrap();
+    run(input.as_bytes(), &mut output, &lines, tokenizer, &options, answer).unwrap();
     let lines = std::str::from_utf8(&output).unwrap().lines().enumerate();
     let said = |(at, line)| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();

@@ -4,20 +4,22 @@ use std::io::{self, Read};
 
 use kernels::TokenRows;
 
-use super::lines::{format, inputs, read_each};
+use super::lines::{FastTextLine, InvalidUtf8, inputs, one_line, options, read_each};
 use super::{device, model};
 use crate::arguments::Explain;
 use crate::error::{Error, Result};
 use crate::families::classifier::Answers;
+use crate::families::classifier::explain::explain as explain_text;
+use crate::families::classifier::predict::Tokenizer;
 use crate::families::{SavedClassifier, read_classifier};
 use crate::predict::explain::{Form, Options, run};
-use crate::predict::{Format, Tokenizer};
+use crate::predict::{Counts, LineOptions};
 
 /// Explains a text, or lines.
 pub fn explain(arguments: &Explain) -> Result<()> {
-    let Explain { lines, text, .. } = arguments;
+    let mut lines = options(&arguments.lines, FastTextLine::Review)?;
     let s3 = arguments.storage.options();
-    let inputs = if text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
+    let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
     // All inputs are checked before the first line is read.
     inputs.iter().try_for_each(|input| input.check())?;
     let compute = device::choose(&arguments.computing, arguments.backend.compute)?;
@@ -25,29 +27,21 @@ pub fn explain(arguments: &Explain) -> Result<()> {
         read_classifier(&model::folder(&arguments.model, &s3, "MODEL")?, compute.device())?;
     let mut tokenizer =
         Tokenizer::new(&config.preparation, &vocabulary, config.tokens_max).map_err(Error::Predict)?;
-    let mut options = Options {
-        file: None,
-        format: if text.is_some() { Format::Text } else { format(lines)? },
-        line_bytes_max: usize::try_from(lines.line_bytes_max).unwrap_or(usize::MAX),
-        decision: config.decision(scoring),
+    let decision = config.decision(scoring);
+    let options = Options {
         names: config.preparation.labels.names().into_iter().map(str::to_owned).collect(),
         top: arguments.top,
         form: Form::of_output(arguments.json),
     };
     let mut answers = Answers::of(&model, &compute);
-    let mut explain = |lines: &mut dyn Read, options: &Options| {
-        run(lines, io::stdout().lock(), &mut tokenizer, options, |texts: TokenRows<'_>| {
-            answers.of_rows(texts)
+    let mut explain = |input: &mut dyn Read, lines: &LineOptions| -> Result<Counts> {
+        run(input, io::stdout().lock(), lines, &options, |text| {
+            explain_text(text, &mut tokenizer, decision, |texts: TokenRows<'_>| answers.of_rows(texts))
         })
     };
-    if let Some(text) = text {
-        // A text with line ends is one text.
-        let line = text.replace(['\n', '\r'], " ");
-        explain(&mut line.as_bytes(), &options)?;
-        return Ok(());
+    if let Some(text) = &arguments.text {
+        let (line, lines) = one_line(text);
+        return explain(&mut line.as_bytes(), &lines).map(drop);
     }
-    read_each(&inputs, |input| {
-        options.file = input.name();
-        explain(&mut input.open()?, &options)
-    })
+    read_each(&inputs, &mut lines, InvalidUtf8::Spaces, |mut input, lines| explain(&mut input, lines))
 }

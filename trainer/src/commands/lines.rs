@@ -4,24 +4,29 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use corpus::format::Asked;
+use corpus::format::{Asked, FormatName};
 use program::location::Location;
 use store::{Object, S3Options};
 
 use crate::arguments::{LineFormat, Lines};
 use crate::error::Result;
-use crate::predict::{self, Format};
+use crate::predict::{self, Counts, Format, LineOptions};
 use crate::tell::tell;
 
-/// Reads the inputs one by one. `read` returns the counts of an input. Fails if no line of any input is in the format,
-/// and warns of one such input among several.
+/// Reads the inputs one by one. `run` reads the lines of an input and returns their counts. Fails if no line of any input
+/// is in the format, and warns of one such input among several.
 pub(super) fn read_each(
     inputs: &[Input<'_>],
-    mut read: impl FnMut(&Input<'_>) -> Result<predict::Counts>,
+    options: &mut LineOptions,
+    invalid: InvalidUtf8,
+    mut run: impl FnMut(Box<dyn Read + '_>, &LineOptions) -> Result<Counts>,
 ) -> Result<()> {
     let mut unread = Unread::default();
     for input in inputs {
-        let of_input = Unread::of(&read(input)?);
+        options.file = input.name();
+        let counts = run(input.open()?, options)?;
+        invalid.report(&input.place(), &counts);
+        let of_input = Unread::of(&counts);
         if inputs.len() > 1 && of_input.is_all() {
             tell(&format!("warning: {}", of_input.error(input.place())));
         }
@@ -110,17 +115,63 @@ impl<'a> Input<'a> {
     }
 }
 
-/// The format of lines. Ratings and classes are not read.
-pub(super) fn format(lines: &Lines) -> Result<Format> {
+/// How a model reads bytes that are not UTF-8.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InvalidUtf8 {
+    /// As spaces.
+    Spaces,
+    /// As they are.
+    Bytes,
+}
+
+impl InvalidUtf8 {
+    fn report(self, place: &str, counts: &Counts) {
+        let Counts { lines, invalid_utf8, .. } = counts;
+        let read = match self {
+            Self::Spaces => " (read as spaces)",
+            Self::Bytes => "",
+        };
+        if *invalid_utf8 > 0 {
+            tell(&format!(
+                "{place}: invalid UTF-8 in {invalid_utf8} of {lines} lines{read}; convert files of another encoding with iconv"
+            ));
+        }
+    }
+}
+
+/// What a line of fastText's format is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FastTextLine {
+    /// A review with one class, as in the mapper.
+    Review,
+    /// Words, with any labels among them, as in the fastText program.
+    Words,
+}
+
+/// How lines are read. Ratings and classes are not read.
+pub(super) fn options(lines: &Lines, fasttext: FastTextLine) -> Result<LineOptions> {
     let Lines { preset, text_field, with_title, .. } = lines.clone();
     let asked = Asked { preset, text_field, with_title, ..Asked::default() };
-    Ok(match lines.format {
+    let format = match lines.format {
+        LineFormat::Review(FormatName::FastText) if fasttext == FastTextLine::Words => {
+            asked.nothing_for("fasttext")?;
+            Format::FastText
+        }
         LineFormat::Review(name) => Format::Review(Asked { name, ..asked }.format()?),
         LineFormat::Text => {
             asked.nothing_for("text")?;
             Format::Text
         }
-    })
+    };
+    let line_bytes_max = usize::try_from(lines.line_bytes_max).unwrap_or(usize::MAX);
+    Ok(LineOptions { file: None, format, line_bytes_max })
+}
+
+/// A text as one line of plain text.
+pub(super) fn one_line(text: &str) -> (String, LineOptions) {
+    // A text with line ends is one text.
+    let line = text.replace(['\n', '\r'], " ");
+    (line, LineOptions { file: None, format: Format::Text, line_bytes_max: usize::MAX })
 }
 
 /// Counts of lines that could not be parsed in the format, and of predictions.

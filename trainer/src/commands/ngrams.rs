@@ -14,7 +14,7 @@ mod train;
 use std::num::NonZeroUsize;
 use std::thread::available_parallelism;
 
-use corpus::format::{Asked, FormatName};
+use ::ngrams::Words;
 
 pub(super) use self::evaluate::evaluate;
 pub(super) use self::explain::explain;
@@ -23,28 +23,8 @@ pub(super) use self::input::{Input, is_dataset};
 pub(super) use self::predict::predict;
 pub(super) use self::settings::{Settings, reading, words};
 pub(super) use self::train::{check, ngrams};
-use crate::arguments::{LineFormat, Lines};
-use crate::error::Result;
-use crate::families::ngrams::text::Format;
-use crate::predict::Counts;
-use crate::tell::tell;
-
-/// The format of lines without labels.
-fn text_format(lines: &Lines) -> Result<Format> {
-    let Lines { preset, text_field, with_title, .. } = lines.clone();
-    let asked = Asked { preset, text_field, with_title, ..Asked::default() };
-    Ok(match lines.format {
-        LineFormat::Review(FormatName::FastText) => {
-            asked.nothing_for("fasttext")?;
-            Format::FastText
-        }
-        LineFormat::Review(name) => Format::Review(Asked { name, ..asked }.format()?),
-        LineFormat::Text => {
-            asked.nothing_for("text")?;
-            Format::Text
-        }
-    })
-}
+use super::lines::InvalidUtf8;
+use crate::families::ngrams::Classifier;
 
 /// Number of threads of commands without a flag for it: OMP_NUM_THREADS, or one per core.
 fn threads() -> NonZeroUsize {
@@ -52,12 +32,10 @@ fn threads() -> NonZeroUsize {
     set.unwrap_or_else(|| available_parallelism().unwrap_or(NonZeroUsize::MIN))
 }
 
-/// Warns of lines that are not UTF-8.
-fn report_invalid(place: &str, counts: &Counts) {
-    if counts.invalid_utf8 > 0 {
-        tell(&format!(
-            "{place}: invalid UTF-8 in {} of {} lines; convert files of another encoding with iconv",
-            counts.invalid_utf8, counts.lines
-        ));
+/// How a model reads bytes that are not UTF-8.
+fn invalid_utf8(classifier: &Classifier) -> InvalidUtf8 {
+    match classifier.words() {
+        Words::Cleaned => InvalidUtf8::Spaces,
+        Words::Spaces | Words::Punctuation => InvalidUtf8::Bytes,
     }
 }

@@ -5,8 +5,10 @@
 mod answers;
 mod choice;
 mod evaluate;
+pub mod explain;
 pub(crate) mod kernels;
 pub mod loss;
+pub mod predict;
 
 use std::path::Path;
 

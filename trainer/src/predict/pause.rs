@@ -8,17 +8,20 @@ use std::cell::Cell;
 use std::fmt;
 use std::io::{self, Read};
 
+use corpus::lines::LineEnds;
+
 /// Wraps `source`.
 pub(crate) struct Pausing<'a, R> {
     source: R,
+    ends: LineEnds,
     answers_owed: &'a Cell<bool>,
     at_line_end: bool,
 }
 
 impl<'a, R> Pausing<'a, R> {
     /// Pauses only while `answers_owed` is set.
-    pub(crate) fn new(source: R, answers_owed: &'a Cell<bool>) -> Self {
-        Self { source, answers_owed, at_line_end: false }
+    pub(crate) fn new(source: R, ends: LineEnds, answers_owed: &'a Cell<bool>) -> Self {
+        Self { source, ends, answers_owed, at_line_end: false }
     }
 }
 
@@ -28,7 +31,7 @@ impl<R: Read> Read for Pausing<'_, R> {
             return Err(io::Error::other(Pause));
         }
         let n = self.source.read(buffer)?;
-        self.at_line_end = matches!(buffer[..n].last(), Some(b'\n' | b'\r'));
+        self.at_line_end = buffer[..n].last().is_some_and(|&byte| self.ends.end_with(byte));
         Ok(n)
     }
 }

@@ -3,41 +3,39 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::text_format;
+use super::invalid_utf8;
 use crate::arguments::Explain;
-use crate::commands::lines::{inputs, read_each};
+use crate::commands::lines::{FastTextLine, inputs, one_line, options, read_each};
 use crate::error::Result;
 use crate::families::ngrams::Classifier;
-use crate::families::ngrams::explain::{Options, run};
-use crate::families::ngrams::text::Format;
-use crate::predict::explain::Form;
+use crate::families::ngrams::explain::explain as explain_text;
+use crate::families::ngrams::text::Preparation;
+use crate::predict::explain::{Form, Options, run};
+use crate::predict::{Counts, LineOptions};
 
 /// Explains a text, or lines.
 pub(in crate::commands) fn explain(arguments: &Explain, model: &Path) -> Result<()> {
-    let Explain { lines, text, .. } = arguments;
-    let format = if text.is_some() { Format::Text } else { text_format(lines)? };
+    let mut lines = options(&arguments.lines, FastTextLine::Words)?;
     let s3 = arguments.storage.options();
-    let inputs = if text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
+    let inputs = if arguments.text.is_some() { Vec::new() } else { inputs(&arguments.input, &s3)? };
     // All inputs are checked before the first line is read.
     inputs.iter().try_for_each(|input| input.check())?;
     let classifier = Classifier::read(model)?;
-    let mut options = Options {
-        file: None,
-        format,
-        line_bytes_max: usize::try_from(lines.line_bytes_max).unwrap_or(usize::MAX),
+    let options = Options {
+        names: classifier.labels().names(),
         top: arguments.top,
         form: Form::of_output(arguments.json),
     };
-    let explain =
-        |lines: &mut dyn Read, options: &Options| run(lines, io::stdout().lock(), &classifier, options);
-    if let Some(text) = text {
-        // A text with line ends is one text.
-        let line = text.replace(['\n', '\r'], " ");
-        explain(&mut line.as_bytes(), &options)?;
-        return Ok(());
+    let mut preparation = Preparation::of(classifier.words());
+    let mut reader = classifier.reader();
+    let mut explain = |input: &mut dyn Read, lines: &LineOptions| -> Result<Counts> {
+        run(input, io::stdout().lock(), lines, &options, |text| {
+            Ok(preparation.text(text).and_then(|text| explain_text(&mut reader, text)))
+        })
+    };
+    if let Some(text) = &arguments.text {
+        let (line, lines) = one_line(text);
+        return explain(&mut line.as_bytes(), &lines).map(drop);
     }
-    read_each(&inputs, |input| {
-        options.file = input.name();
-        Ok(explain(&mut input.open()?, &options)?)
-    })
+    read_each(&inputs, &mut lines, invalid_utf8(&classifier), |mut input, lines| explain(&mut input, lines))
 }

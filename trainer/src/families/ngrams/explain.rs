@@ -7,72 +7,14 @@
 //! the log-odds. The occurrences of an n-gram are added, and so are the character n-grams of a word.
 
 use std::collections::HashSet;
-use std::io::{Read, Write};
 
-use corpus::lines::LineReader;
-
+use super::Reader;
 use super::quality::largest;
-use super::text::{Format, Parser};
-use super::{Classifier, Reader};
-use crate::predict::explain::show::{View, show};
-use crate::predict::explain::{Explained, Form, Weighed};
-use crate::predict::tokenizer::Reading;
-use crate::predict::{Counts, Error, Refusal, is_invalid};
-
-/// Options of explanations.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Name of the input file, if one was named.
-    pub file: Option<String>,
-    /// Content of a line.
-    pub format: Format,
-    /// Maximum length of a line.
-    pub line_bytes_max: usize,
-    /// Maximum number of n-grams for the label, and against it.
-    pub top: usize,
-    /// The form of the output.
-    pub form: Form,
-}
-
-impl Options {
-    /// Name of the input for messages.
-    pub fn place(&self) -> String {
-        self.file.clone().unwrap_or_else(|| "standard input".to_owned())
-    }
-}
-
-/// Reads all lines of `input` and writes an explanation for each to `output`.
-pub fn run(
-    input: impl Read,
-    mut output: impl Write,
-    classifier: &Classifier,
-    options: &Options,
-) -> Result<Counts, Error> {
-    let mut lines = LineReader::new(input, options.line_bytes_max);
-    let mut parser = Parser::of(&options.format, classifier.words());
-    let mut reader = classifier.reader();
-    let names: Vec<String> = classifier.labels().names();
-    let view = View { file: options.file.as_deref(), names: &names, top: options.top, form: options.form };
-    let mut counts = Counts::default();
-    loop {
-        let line = lines.next_line();
-        let Some(line) = line.map_err(|source| Error::Read { place: options.place(), source })? else {
-            return Ok(counts);
-        };
-        counts.lines += 1;
-        counts.invalid_utf8 += u64::from(is_invalid(line.content));
-        let explained = parser.text(line.content).and_then(|text| explain(&mut reader, text));
-        match &explained {
-            Ok(_) => counts.predicted += 1,
-            Err(refusal) => *counts.refused.entry(refusal.name()).or_default() += 1,
-        }
-        let shown = show(counts.lines, explained, view);
-        output.write_all(shown.as_bytes()).and_then(|()| output.flush()).map_err(Error::Write)?;
-    }
-}
+use crate::predict::Refusal;
+use crate::predict::explain::{Explained, Reading, Weighed};
 
 /// The explanation of a text, or the reason why there is none.
-fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained, Refusal> {
+pub(crate) fn explain(reader: &mut Reader<'_>, text: &[u8]) -> Result<Explained, Refusal> {
     let probabilities = reader.probabilities(text).ok_or(Refusal::OnlyUnknown)?.to_vec();
     if !probabilities.iter().all(|probability| probability.is_finite()) {
         return Err(Refusal::NotFinite);

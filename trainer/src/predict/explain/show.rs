@@ -5,9 +5,8 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{Explained, Form, Weighed};
+use super::{Explained, Form, Reading, Weighed};
 use crate::predict::Refusal;
-use crate::predict::tokenizer::Reading;
 
 /// Characters per line of a text.
 const COLUMNS: usize = 78;

@@ -2,6 +2,8 @@ use corpus::settings::{Keep, Settings};
 use dataset::WordList;
 
 use super::*;
+use crate::predict::explain::{Form, Options, run};
+use crate::predict::{Counts, Format, LineOptions};
 
 /// Words of the vocabulary; the stop word is "the".
 fn tokenizer(tokens_max: u32) -> Tokenizer {
@@ -16,16 +18,23 @@ fn tokenizer(tokens_max: u32) -> Tokenizer {
     Tokenizer::new(&settings, &vocabulary, tokens_max).unwrap()
 }
 
-fn options(scoring: Scoring, form: Form) -> Options {
-    Options {
-        file: None,
-        format: Format::Text,
-        line_bytes_max: 1 << 20,
-        decision: scoring.into(),
-        names: ["negative", "positive", "neutral"].map(str::to_owned).to_vec(),
-        top: 2,
-        form,
-    }
+fn options(form: Form) -> Options {
+    let names = ["negative", "positive", "neutral"].map(str::to_owned).to_vec();
+    Options { names, top: 2, form }
+}
+
+/// Writes the explanations of lines of text.
+fn explain_lines(
+    text: &str,
+    output: &mut Vec<u8>,
+    tokenizer: &mut Tokenizer,
+    (scoring, form): (Scoring, Form),
+    mut model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error>,
+) -> Result<Counts, Error> {
+    let lines = LineOptions { file: None, format: Format::Text, line_bytes_max: 1 << 20 };
+    run(text.as_bytes(), output, &lines, &options(form), |text| {
+        explain(text, tokenizer, scoring.into(), &mut model)
+    })
 }
 
 /// A model whose first output is twice the number of `good` minus the number of `bad`, plus a half.
@@ -39,16 +48,16 @@ fn count(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
     Ok(rows.map(|row| vec![row.iter().map(of).sum::<f64>() + 0.5]).collect())
 }
 
-fn explained(text: &str, options: &Options) -> String {
+fn explained(text: &str, scoring: Scoring, form: Form) -> String {
     let mut output = Vec::new();
-    run(text.as_bytes(), &mut output, &mut tokenizer(0), options, count).unwrap();
+    explain_lines(text, &mut output, &mut tokenizer(0), (scoring, form), count).unwrap();
     String::from_utf8(output).unwrap()
 }
 
 #[test]
 fn words_for_and_against_are_listed_with_their_weights() {
     assert_eq!(
-        explained("Good! The good fit; bad superb later.\n\nthe\n", &options(Scoring::Logit, Form::Text)),
+        explained("Good! The good fit; bad superb later.\n\nthe\n", Scoring::Logit, Form::Text),
         "line 1: positive, probability 0.9707\n  \
            for       +4.0000  good ×2\n  \
            against   -1.0000  bad\n\n  \
@@ -62,14 +71,14 @@ fn words_for_and_against_are_listed_with_their_weights() {
 #[test]
 fn weights_are_those_of_the_predicted_label() {
     assert_eq!(
-        explained("bad bad fit good", &options(Scoring::Logit, Form::Text)),
+        explained("bad bad fit good", Scoring::Logit, Form::Text),
         "line 1: positive, probability 0.6225\n  \
            for       +2.0000  good\n  \
            against   -2.0000  bad ×2\n\n  \
            bad bad fit good\n\n"
     );
     assert_eq!(
-        explained("bad bad fit", &options(Scoring::Logit, Form::Text)),
+        explained("bad bad fit", Scoring::Logit, Form::Text),
         "line 1: negative, probability 0.8176\n  \
            for       +2.0000  bad ×2\n  \
            against  no word\n\n  \
@@ -80,7 +89,7 @@ fn weights_are_those_of_the_predicted_label() {
 #[test]
 fn an_object_has_the_same_content() {
     assert_eq!(
-        explained("Good! The bad superb\nthe\n", &options(Scoring::Logit, Form::Json)),
+        explained("Good! The bad superb\nthe\n", Scoring::Logit, Form::Json),
         "{\"line\":1,\"label\":1,\"name\":\"positive\",\"score\":1.5,\"probability\":0.8175745,\
          \"for\":[{\"word\":\"good\",\"weight\":2.0,\"times\":1}],\
          \"against\":[{\"word\":\"bad\",\"weight\":-1.0,\"times\":1}],\
@@ -92,12 +101,12 @@ fn an_object_has_the_same_content() {
 
 #[test]
 fn colours_are_only_for_a_terminal() {
-    let colours = explained("good superb", &options(Scoring::Logit, Form::Colours));
+    let colours = explained("good superb", Scoring::Logit, Form::Colours);
     assert!(
         colours.contains("\x1b[32mgood\x1b[0m") && colours.contains("\x1b[2m[superb]\x1b[0m"),
         "{colours}"
     );
-    assert!(!explained("good superb", &options(Scoring::Logit, Form::Text)).contains('\x1b'));
+    assert!(!explained("good superb", Scoring::Logit, Form::Text).contains('\x1b'));
 }
 
 #[test]
@@ -108,7 +117,7 @@ fn a_long_text_fits_a_screen() {
     let mut tokenizer = Tokenizer::new(&settings, &vocabulary, 0).unwrap();
     let mut output = Vec::new();
     let text = "good enough ".repeat(1_000);
-    run(text.as_bytes(), &mut output, &mut tokenizer, &options(Scoring::Logit, Form::Text), count).unwrap();
+    explain_lines(&text, &mut output, &mut tokenizer, (Scoring::Logit, Form::Text), count).unwrap();
     let shown = String::from_utf8(output).unwrap();
     assert!(shown.lines().count() <= 24 && shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     assert!(shown.contains("\n  … and 1899 more words\n"), "{shown}");
@@ -123,8 +132,8 @@ fn the_weight_of_a_class_is_the_change_of_its_log_odds() {
         Ok(rows.map(|row| [2, 3, 4].map(|id| of(row, id)).to_vec()).collect())
     };
     let mut output = Vec::new();
-    let options = options(Scoring::Classes { classes: 3 }, Form::Text);
-    run(&b"fit bad fit"[..], &mut output, &mut tokenizer(0), &options, model).unwrap();
+    let how = (Scoring::Classes { classes: 3 }, Form::Text);
+    explain_lines("fit bad fit", &mut output, &mut tokenizer(0), how, model).unwrap();
     // With the logits (0, 1, 2), class 2 has the probability e² / (1 + e + e²), and log-odds 2 - ln(1 + e).
     let log_odds = |logit: f64, others: [f64; 2]| logit - (others[0].exp() + others[1].exp()).ln();
     let whole = log_odds(2.0, [0.0, 1.0]);
@@ -145,7 +154,7 @@ fn a_text_that_takes_too_long_is_refused() {
     let settings = Settings { stop_words: Vec::new(), max_tokens: 0, ..Settings::default() };
     let mut tokenizer = Tokenizer::new(&settings, &vocabulary, 0).unwrap();
     let mut output = Vec::new();
-    let options = options(Scoring::Logit, Form::Json);
-    run(words.join(" ").as_bytes(), &mut output, &mut tokenizer, &options, count).unwrap();
+    let how = (Scoring::Logit, Form::Json);
+    explain_lines(&words.join(" "), &mut output, &mut tokenizer, how, count).unwrap();
     assert_eq!(String::from_utf8(output).unwrap(), "{\"line\":1,\"error\":\"too_long\"}\n");
 }

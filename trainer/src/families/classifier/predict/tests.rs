@@ -1,4 +1,4 @@
-use std::io::{BufReader, pipe};
+use std::io::{self, BufReader, pipe};
 use std::thread;
 
 use corpus::format::ClassRatings;
@@ -9,6 +9,7 @@ use program::exit::chain;
 use proptest::prelude::*;
 
 use super::*;
+use crate::predict::Format;
 
 const WORDS: [&str; 4] = ["good", "bad", "fit", "battery"];
 
@@ -18,17 +19,20 @@ fn tokenizer() -> Tokenizer {
     Tokenizer::new(&Settings::original(), &vocabulary, 100).unwrap()
 }
 
-fn options(format: Format, scoring: Scoring) -> Options {
-    let (decision, classes) = (scoring.into(), Vec::new());
-    Options { file: None, format, line_bytes_max: LINE_BYTES_MAX, batch_rows: 3, decision, classes }
+fn options(scoring: Scoring) -> Options {
+    Options { batch_rows: 3, decision: scoring.into(), classes: Vec::new() }
 }
 
-fn reviews() -> Options {
-    options(Format::Review(corpus::format::Format::default()), Scoring::Logit)
+fn lines(format: Format) -> LineOptions {
+    LineOptions { file: None, format, line_bytes_max: LINE_BYTES_MAX }
 }
 
-fn texts() -> Options {
-    options(Format::Text, Scoring::Logit)
+fn reviews() -> LineOptions {
+    lines(Format::Review(corpus::format::Format::default()))
+}
+
+fn texts() -> LineOptions {
+    lines(Format::Text)
 }
 
 /// A model whose logit is the number of `good` minus the number of `bad`.
@@ -38,9 +42,9 @@ fn count(texts: TokenRows<'_>) -> Result<Vec<Vec<f64>>, Error> {
     Ok(rows.map(|row| vec![logit(row)]).collect())
 }
 
-fn predicted(input: &[u8], options: &Options) -> (String, Counts) {
+fn predicted(input: &[u8], lines: &LineOptions) -> (String, Counts) {
     let mut output = Vec::new();
-    let counts = run(input, &mut output, &mut tokenizer(), options, count).unwrap();
+    let counts = run(input, &mut output, lines, &mut tokenizer(), &options(Scoring::Logit), count).unwrap();
     (String::from_utf8(output).unwrap(), counts)
 }
 
@@ -48,17 +52,15 @@ fn predicted(input: &[u8], options: &Options) -> (String, Counts) {
 fn said(scoring: Scoring, outputs: &[f64]) -> String {
     let mut output = Vec::new();
     let model = |_: TokenRows<'_>| Ok::<_, Error>(vec![outputs.to_vec()]);
-    run(&b"good"[..], &mut output, &mut tokenizer(), &options(Format::Text, scoring), model).unwrap();
+    run(&b"good"[..], &mut output, &texts(), &mut tokenizer(), &options(scoring), model).unwrap();
     String::from_utf8(output).unwrap()
 }
 
 #[test]
 fn a_line_is_read_in_the_mappers_formats() {
     let polarity = corpus::format::Format::PolarityCsv { ratings: ClassRatings::default(), with_title: true };
-    let (output, _) = predicted(
-        b"\"9\",\"Bad\",\"very \\\"good\\\"\"\n2,x\n",
-        &options(Format::Review(polarity), Scoring::Logit),
-    );
+    let (output, _) =
+        predicted(b"\"9\",\"Bad\",\"very \\\"good\\\"\"\n2,x\n", &lines(Format::Review(polarity)));
     assert_eq!(
         output,
         "{\"line\":1,\"label\":0,\"score\":0.0,\"probability\":0.5}\n{\"line\":2,\"error\":\"bad_line\"}\n"
@@ -113,6 +115,19 @@ fn a_line_of_plain_text_is_a_text_whatever_it_looks_like() {
 }
 
 #[test]
+fn a_cr_is_part_of_a_text_and_ends_a_review() {
+    let (output, _) = predicted(b"good\rfit good\r\nbad\n", &texts());
+    let expected = concat!(
+        "{\"line\":1,\"label\":1,\"score\":2.0,\"probability\":0.8807971}\n",
+        "{\"line\":2,\"label\":0,\"score\":-1.0,\"probability\":0.26894143}\n",
+    );
+    assert_eq!(output, expected);
+    let review = "{\"reviewText\": \"bad\"}";
+    let (_, counts) = predicted(format!("{review}\r{review}\r\n{review}").as_bytes(), &reviews());
+    assert_eq!((counts.lines, counts.predicted), (3, 3));
+}
+
+#[test]
 fn no_lines_make_no_lines() {
     assert_eq!(predicted(b"", &texts()), (String::new(), Counts::default()));
 }
@@ -145,10 +160,10 @@ fn scores_are_said_as_the_scoring_has_them() {
 fn the_predicted_class_has_its_name() {
     let named = |scoring, names: &[&str], outputs: &[f64]| {
         let classes = names.iter().map(|&name| name.to_owned()).collect();
-        let options = Options { classes, ..options(Format::Text, scoring) };
+        let options = Options { classes, ..options(scoring) };
         let model = |_: TokenRows<'_>| Ok::<_, Error>(vec![outputs.to_vec()]);
         let mut output = Vec::new();
-        run(&b"good"[..], &mut output, &mut tokenizer(), &options, model).unwrap();
+        run(&b"good"[..], &mut output, &texts(), &mut tokenizer(), &options, model).unwrap();
         String::from_utf8(output).unwrap()
     };
     assert_eq!(
@@ -183,7 +198,7 @@ fn an_answer_that_is_no_number_is_an_error_of_its_line() {
 
 #[test]
 fn answers_of_another_shape_are_a_defect() {
-    let options = options(Format::Text, Scoring::FiveRatings { positive_from: 4 });
+    let options = options(Scoring::FiveRatings { positive_from: 4 });
     let shapes = [
         (vec![], "a model returned results for 0 of 1 texts"),
         (vec![vec![0.5; 5]; 2], "a model returned results for 2 of 1 texts"),
@@ -191,7 +206,7 @@ fn answers_of_another_shape_are_a_defect() {
     ];
     for (answers, promise) in shapes {
         let model = |_: TokenRows<'_>| Ok::<_, Error>(answers.clone());
-        let error = run(&b"good"[..], io::sink(), &mut tokenizer(), &options, model).unwrap_err();
+        let error = run(&b"good"[..], io::sink(), &texts(), &mut tokenizer(), &options, model).unwrap_err();
         let expected = format!("{promise}: this is a defect of sentimill, please report it");
         assert_eq!(error.to_string(), expected);
         assert_eq!(error.exit() as u8, 70);
@@ -203,7 +218,7 @@ fn a_line_beyond_the_limit_is_read_past() {
     let long = io::repeat(b'x').take(50 << 20).chain(&b"\ngood\n"[..]);
     let blank = io::repeat(b' ').take(5 << 20).chain(&b"\n"[..]);
     let mut output = Vec::new();
-    run(long.chain(blank), &mut output, &mut tokenizer(), &texts(), count).unwrap();
+    run(long.chain(blank), &mut output, &texts(), &mut tokenizer(), &options(Scoring::Logit), count).unwrap();
     let expected = concat!(
         "{\"line\":1,\"error\":\"line_too_long\"}\n",
         "{\"line\":2,\"label\":1,\"score\":1.0,\"probability\":0.7310586}\n",
@@ -218,7 +233,9 @@ fn who_asks_one_line_at_a_time_gets_each_answer_before_the_next() {
         let (input, mut questions) = pipe().unwrap();
         let (answers, output) = pipe().unwrap();
         thread::scope(|scope| {
-            scope.spawn(move || run(input, output, &mut tokenizer(), &reviews(), count).unwrap());
+            scope.spawn(move || {
+                run(input, output, &reviews(), &mut tokenizer(), &options(Scoring::Logit), count).unwrap()
+            });
             let mut answers = io::BufRead::lines(BufReader::new(answers));
             for n in 1..=5 {
                 write!(questions, "{{\"reviewText\": \"bad\", \"overall\": 1}}{end}").unwrap();
@@ -236,7 +253,8 @@ fn who_asks_one_line_at_a_time_gets_each_answer_before_the_next() {
 fn a_reader_that_went_away_is_an_error() {
     let (answers, output) = pipe().unwrap();
     drop(answers);
-    let error = run(&b"good\n"[..], output, &mut tokenizer(), &texts(), count).unwrap_err();
+    let error =
+        run(&b"good\n"[..], output, &texts(), &mut tokenizer(), &options(Scoring::Logit), count).unwrap_err();
     assert!(chain(&error).starts_with("cannot write predictions: broken pipe"), "{error}");
     assert_eq!(error.exit() as u8, 74);
 }
@@ -250,7 +268,8 @@ fn input_that_cannot_be_read_is_an_error() {
         }
     }
     let input = (&b"good\n"[..]).chain(Broken);
-    let error = run(input, io::sink(), &mut tokenizer(), &texts(), count).unwrap_err();
+    let error =
+        run(input, io::sink(), &texts(), &mut tokenizer(), &options(Scoring::Logit), count).unwrap_err();
     assert_eq!(chain(&error), "standard input: cannot be read: connection reset");
     assert_eq!(error.exit() as u8, 74);
 }
@@ -258,7 +277,8 @@ fn input_that_cannot_be_read_is_an_error() {
 #[test]
 fn an_error_of_the_model_ends_it() {
     let model = |_: TokenRows<'_>| Err(Error::Internal { promise: "the model fails".to_owned() });
-    let error = run(&b"good\n"[..], io::sink(), &mut tokenizer(), &texts(), model).unwrap_err();
+    let error = run(&b"good\n"[..], io::sink(), &texts(), &mut tokenizer(), &options(Scoring::Logit), model)
+        .unwrap_err();
     assert!(error.to_string().starts_with("the model fails: "), "{error}");
 }
 
@@ -284,12 +304,12 @@ proptest! {
         line_bytes_max in 1usize..12,
     ) {
         let input = pieces.concat();
-        let whole = Options { batch_rows: 1000, line_bytes_max, ..texts() };
-        let expected = predicted(input.as_bytes(), &whole);
+        let lines = LineOptions { line_bytes_max, ..texts() };
+        let expected = predicted(input.as_bytes(), &lines);
         let mut output = Vec::new();
-        let in_pieces = Options { batch_rows, line_bytes_max, ..texts() };
+        let in_pieces = Options { batch_rows, ..options(Scoring::Logit) };
         let source = Trickle(input.as_bytes(), read_bytes);
-        let counts = run(source, &mut output, &mut tokenizer(), &in_pieces, count).unwrap();
+        let counts = run(source, &mut output, &lines, &mut tokenizer(), &in_pieces, count).unwrap();
         prop_assert_eq!(expected, (String::from_utf8(output).unwrap(), counts));
     }
 }

@@ -11,7 +11,8 @@ use corpus::settings::Settings;
 use dataset::WordList;
 use dataset::vocabulary::{FIRST_WORD, UNKNOWN};
 
-use super::{Error, Refusal};
+use crate::predict::explain::Reading;
+use crate::predict::{Error, Refusal};
 
 /// Tokenizes texts and reuses its memory between them.
 pub struct Tokenizer {
@@ -23,22 +24,9 @@ pub struct Tokenizer {
     ids: Vec<u32>,
 }
 
-/// How the model reads a word of a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// A word of the vocabulary.
-    Id(u32),
-    /// As the unknown word, because the vocabulary does not have it.
-    Unknown,
-    /// Not at all: a stop word.
-    Stop,
-    /// Not at all: a word behind the limits of the row or of the model.
-    Cut,
-}
-
 impl Reading {
     /// The id that the model reads.
-    pub(super) fn id(self) -> Option<u32> {
+    pub(crate) fn id(self) -> Option<u32> {
         match self {
             Self::Id(id) => Some(id),
             Self::Unknown => Some(UNKNOWN),
@@ -98,7 +86,7 @@ impl Tokenizer {
     }
 
     /// The words of the cleaned text, and how the model reads them, or the reason why it reads none.
-    pub(super) fn words(&mut self, text: &str) -> Result<Vec<(String, Reading)>, Refusal> {
+    pub(crate) fn words(&mut self, text: &str) -> Result<Vec<(String, Reading)>, Refusal> {
         self.ids(text)?;
         let mut words: Vec<(String, Reading)> = Vec::new();
         // The indices of words that are not stop words.

@@ -5,9 +5,9 @@
 use std::ops::Range;
 
 use dataset::vocabulary::PADDING;
-
-use super::Refusal;
 use kernels::TokenRows;
+
+use crate::predict::Refusal;
 
 /// Number of batches in a window.
 const WINDOW_BATCHES: usize = 16;

@@ -1,0 +1,135 @@
+//! Predicts by a classifier. Words of a text get the ids of the model's training dataset.
+//!
+//! [`Scoring`] defines the score, and [`Decision`] the label and the probability of label 1: the sigmoid of a logit, or
+//! the summed probability of the ratings with label 1, calibrated if the model has a calibration. If the model's dataset
+//! was made with `--labels`, classes have names.
+//!
+//! Texts are passed to the model in batches of similar length, from a window of several batches.
+
+#[cfg(test)]
+mod tests;
+mod tokenizer;
+mod window;
+
+use std::io::{Read, Write};
+
+use kernels::TokenRows;
+use scoring::{Decision, Scoring};
+
+pub use self::tokenizer::Tokenizer;
+use self::window::Window;
+use crate::predict::{self, Answer, Counts, Error, LineOptions, Refusal};
+
+/// Options of a prediction.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Maximum texts per batch.
+    pub batch_rows: usize,
+    /// How scores become probabilities and labels.
+    pub decision: Decision,
+    /// The names of the classes, if they have names.
+    pub classes: Vec<String>,
+}
+
+/// Reads all lines of `input` and writes a prediction for each to `output`. The model must return as many outputs per
+/// text as the scoring requires.
+pub fn run<E: From<Error>>(
+    input: impl Read,
+    output: impl Write,
+    lines: &LineOptions,
+    tokenizer: &mut Tokenizer,
+    options: &Options,
+    model: impl FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>,
+) -> Result<Counts, E> {
+    let mut window = Texts { window: Window::new(options.batch_rows), tokenizer, options, model };
+    predict::run(input, output, lines, &mut window)
+}
+
+/// Lines whose texts are in a window.
+struct Texts<'a, M> {
+    window: Window,
+    tokenizer: &'a mut Tokenizer,
+    options: &'a Options,
+    model: M,
+}
+
+impl<'a, E: From<Error>, M: FnMut(TokenRows<'_>) -> Result<Vec<Vec<f64>>, E>> predict::Window<'a>
+    for Texts<'a, M>
+{
+    type Error = E;
+
+    fn push(&mut self, text: Result<&[u8], Refusal>) {
+        let Self { window, tokenizer, .. } = self;
+        window.push(text.and_then(|text| tokenizer.ids(&String::from_utf8_lossy(text))));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.window.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.window.is_full()
+    }
+
+    fn answers(&mut self) -> Result<Vec<Result<Answer<'a>, Refusal>>, E> {
+        let Self { window, options, model, .. } = self;
+        let outputs = window.outputs(|texts| {
+            let answers = model(texts)?;
+            check_answers(texts, options.decision.scoring(), &answers)?;
+            Ok::<_, E>(answers)
+        })?;
+        Ok(outputs.into_iter().map(|outputs| predicted(options, &outputs?)).collect())
+    }
+}
+
+/// Refuses answers of another shape than the scoring requires.
+pub(super) fn check_answers(
+    texts: TokenRows<'_>,
+    scoring: Scoring,
+    answers: &[Vec<f64>],
+) -> Result<(), Error> {
+    let (found, expected) = (answers.len(), texts.lengths.len());
+    if found != expected {
+        return Err(Error::Internal {
+            promise: format!("a model returned results for {found} of {expected} texts"),
+        });
+    }
+    let expected = scoring.n_outputs();
+    match answers.iter().map(Vec::len).find(|&found| found != expected) {
+        None => Ok(()),
+        Some(found) => {
+            let promise = format!("a model has {found} outputs for a text, not {expected}");
+            Err(Error::Internal { promise })
+        }
+    }
+}
+
+fn predicted<'a>(options: &'a Options, outputs: &[f64]) -> Result<Answer<'a>, Refusal> {
+    if !outputs.iter().all(|output| output.is_finite()) {
+        return Err(Refusal::NotFinite);
+    }
+    let decision = options.decision;
+    let class = |label: u8| options.classes.get(usize::from(label)).map(String::as_str);
+    if !decision.scoring().is_of_label() {
+        let probabilities = decision.probabilities(outputs);
+        let label = probabilities.predicted();
+        let names = options.classes.iter().map(String::as_str);
+        return Ok(Answer::OfMany {
+            label: Some(label.into()),
+            class: Some(class(label).unwrap_or_default()),
+            probabilities: names.zip(probabilities.all().iter().copied()).collect(),
+        });
+    }
+    let score = decision.score(outputs);
+    if !score.is_finite() {
+        return Err(Refusal::NotFinite);
+    }
+    let label = u8::from(decision.is_positive(score));
+    Ok(Answer::OfTwo {
+        label: label.into(),
+        score,
+        probability: decision.probability(score).map(|probability| probability as f32),
+        rating: matches!(decision.scoring(), Scoring::Rating { .. }).then(|| outputs[0] as f32),
+        class: class(label),
+    })
+}

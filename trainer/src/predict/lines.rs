@@ -1,0 +1,183 @@
+//! Reads lines and finds their texts. All families of models read lines here.
+
+use std::cell::Cell;
+use std::io::Read;
+
+use ::ngrams::LABEL_PREFIX;
+use corpus::ledger::Fate;
+use corpus::lines::{LineContent, LineEnds, LineReader};
+use corpus::review::ReviewParser;
+
+use super::pause::{Pausing, is_pause};
+use super::{Error, Refusal, Result};
+
+/// Content of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A review, in a format of the mapper.
+    Review(corpus::format::Format),
+    /// Words between white space; those with fastText's prefix of labels are no part of the text.
+    FastText,
+    /// A plain text.
+    Text,
+}
+
+impl Format {
+    /// Where lines end. Reviews are split as in the mapper. A text may contain a CR.
+    fn ends(&self) -> LineEnds {
+        match self {
+            Self::Review(_) => LineEnds::Any,
+            Self::FastText | Self::Text => LineEnds::Lf,
+        }
+    }
+}
+
+/// How lines are read.
+#[derive(Clone, Debug)]
+pub struct LineOptions {
+    /// Name of the input file, if one was named.
+    pub file: Option<String>,
+    /// Content of a line.
+    pub format: Format,
+    /// Maximum length of a line.
+    pub line_bytes_max: usize,
+}
+
+impl LineOptions {
+    /// Name of the input for messages.
+    pub fn place(&self) -> String {
+        self.file.clone().unwrap_or_else(|| "standard input".to_owned())
+    }
+}
+
+/// The texts of an input.
+pub(super) struct Texts<'a, R> {
+    options: &'a LineOptions,
+    lines: LineReader<Pausing<'a, R>>,
+    parser: Parser,
+    invalid_utf8: u64,
+}
+
+/// What follows in an input.
+pub(super) enum Next<'a> {
+    /// The text of a line, or the reason why it has none.
+    Text(Result<&'a [u8], Refusal>),
+    /// Nothing yet, and answers are owed.
+    Pause,
+    /// Nothing.
+    End,
+}
+
+impl<'a, R: Read> Texts<'a, R> {
+    /// Reads `input`. It pauses while `answers_owed` is set.
+    pub fn new(input: R, options: &'a LineOptions, answers_owed: &'a Cell<bool>) -> Self {
+        let ends = options.format.ends();
+        let input = Pausing::new(input, ends, answers_owed);
+        let lines = LineReader::new(input, options.line_bytes_max).ending_at(ends);
+        Self { options, lines, parser: Parser::of(&options.format), invalid_utf8: 0 }
+    }
+
+    /// The text of the next line. Problems are checked in the mapper's order.
+    pub fn next(&mut self) -> Result<Next<'_>> {
+        match self.lines.next_line() {
+            Ok(Some(line)) => {
+                self.invalid_utf8 += u64::from(is_invalid(line.content));
+                Ok(Next::Text(self.parser.text(line.content)))
+            }
+            Ok(None) => Ok(Next::End),
+            Err(error) if is_pause(&error) => Ok(Next::Pause),
+            Err(source) => Err(Error::Read { place: self.options.place(), source }),
+        }
+    }
+
+    /// Number of lines with bytes that are not UTF-8.
+    pub fn invalid_utf8(&self) -> u64 {
+        self.invalid_utf8
+    }
+}
+
+fn is_invalid(line: LineContent<'_>) -> bool {
+    Fate::held(line).is_ok_and(|bytes| std::str::from_utf8(bytes).is_err())
+}
+
+/// Finds the text of a line.
+enum Parser {
+    Review(Box<ReviewParser>),
+    FastText { text: Vec<u8> },
+    Text,
+}
+
+impl Parser {
+    fn of(format: &Format) -> Self {
+        match format {
+            Format::Review(format) => Self::Review(Box::new(ReviewParser::new(format.clone()))),
+            Format::FastText => Self::FastText { text: Vec::new() },
+            Format::Text => Self::Text,
+        }
+    }
+
+    fn text<'a>(&'a mut self, line: LineContent<'a>) -> Result<&'a [u8], Refusal> {
+        let bytes = Fate::held(line).map_err(Refusal::Line)?;
+        match self {
+            Self::Review(parser) => {
+                let text =
+                    parser.parse_text(bytes).map_err(|reject| Refusal::Line(Fate::Rejected(reject)))?;
+                Ok(text.as_bytes())
+            }
+            Self::FastText { text } => {
+                text.clear();
+                without_labels(bytes, text);
+                Ok(text)
+            }
+            Self::Text => Ok(bytes),
+        }
+    }
+}
+
+/// Appends a line without its labels.
+fn without_labels(line: &[u8], text: &mut Vec<u8>) {
+    let mut rest = line;
+    while let Some(at) = find_label(rest) {
+        text.extend_from_slice(&rest[..at]);
+        let end = rest[at..].iter().position(|&byte| is_space(byte));
+        rest = end.map_or(&[], |end| &rest[at + end..]);
+    }
+    text.extend_from_slice(rest);
+}
+
+/// The place of the first word with the prefix of labels.
+fn find_label(line: &[u8]) -> Option<usize> {
+    let mut from = 0;
+    loop {
+        let at = from + line[from..].windows(LABEL_PREFIX.len()).position(|bytes| bytes == LABEL_PREFIX)?;
+        let is_label = line.get(at + LABEL_PREFIX.len()).is_some_and(|&byte| !is_space(byte));
+        if is_label && (at == 0 || is_space(line[at - 1])) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// White space of the fastText program.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | 0x0b | 0x0c | 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(line: &str) -> String {
+        let mut text = Vec::new();
+        without_labels(line.as_bytes(), &mut text);
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn words_with_the_prefix_of_labels_are_no_part_of_the_text() {
+        assert_eq!(text("__label__1 good film"), " good film");
+        assert_eq!(text("good __label__a\t__label__b film __label__c"), "good \t film ");
+        assert_eq!(text("x__label__1 good __label__ film"), "x__label__1 good __label__ film");
+        assert_eq!(text("__label__1"), "");
+    }
+}
