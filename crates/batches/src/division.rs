@@ -119,6 +119,11 @@ impl Division {
         Self { first: 0, test_begin: 0, test_end: 0, n_validation: SPLITS }
     }
 
+    /// Whether all rows are in this split.
+    pub fn is_all(self, part: Part) -> bool {
+        (0..SPLITS).all(|split| self.part(split) == Some(part))
+    }
+
     /// The split of a row with this split number; `None` if the row is in no split.
     pub fn part(self, split: u16) -> Option<Part> {
         let Self { first, test_begin, test_end, n_validation } = self;
@@ -162,6 +167,7 @@ mod tests {
         assert_eq!(division.part(150), Some(Part::Training));
         assert_eq!(counts(0.0, 0.0), [1000, 0, 0]);
         assert_eq!(Division::all_test().part(999), Some(Part::Test));
+        assert!(Division::all_test().is_all(Part::Test) && !division.is_all(Part::Training));
         let all = Division::all_validation();
         assert!((0..SPLITS).all(|split| all.part(split) == Some(Part::Validation)));
     }

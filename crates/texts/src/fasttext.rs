@@ -9,33 +9,40 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 
-use ngrams::{Builders, LINE_BYTES_MAX, Reading, Texts, TextsBuilder, add_lines, read_fasttext_file};
+use ngrams::{Counts, LINE_BYTES_MAX, Texts, add_lines, read_fasttext_file};
 use reading::Source;
 
-use crate::chunks::{STREAMS_MAX, ThreadBuilders, check_sources, chunk_number};
+use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};
+use crate::division::{BuiltByThread, SplitBuilders, ThreadSplits};
 use crate::error::{Error, Result};
-use crate::{Ledger, Lines, ReadTexts};
+use crate::labels::without_labels;
+use crate::{Ledger, Lines};
 
 /// Size of a chunk, unless a line is longer. It is large enough that the cost of the queue is negligible.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Size of one read.
 const READ_BYTES: usize = 64 << 10;
 
-pub(crate) fn read(sources: &[Source], lines: &Lines, how: Reading) -> Result<ReadTexts> {
+pub(crate) fn read(
+    sources: &[Source],
+    lines: &Lines,
+    builders: &SplitBuilders,
+) -> Result<(Vec<Texts>, Ledger)> {
     check_sources(sources.len())?;
     let threads = lines.threads.get();
-    let texts = match sources {
-        [source] if let Some(path) = source.lines_file(&lines.format)? => {
-            read_fasttext_file(path, threads, how)?
+    let (texts, n_omitted) = match sources {
+        [source] if let (true, Some(path)) = (builders.is_of_all(), source.lines_file(&lines.format)?) => {
+            (vec![read_fasttext_file(path, threads, builders.reading().clone())?], 0)
         }
-        _ => read_streams(sources, threads, how, CHUNK_BYTES)?,
+        _ => read_streams(sources, threads, builders, CHUNK_BYTES)?,
     };
-    let counts = texts.counts();
-    if counts.n_texts == 0 {
-        return Err(Error::NoLabel { n_lines: counts.n_unlabelled });
+    let sum = |of: fn(Counts) -> u64| texts.iter().map(|texts| of(texts.counts())).sum::<u64>();
+    let (labelled, unlabelled) =
+        (sum(|counts| counts.n_texts) + n_omitted, sum(|counts| counts.n_unlabelled));
+    if labelled == 0 {
+        return Err(Error::NoLabel { n_lines: unlabelled });
     }
-    let ledger = Ledger::FastText { labelled: counts.n_texts, unlabelled: counts.n_unlabelled };
-    Ok(ReadTexts { texts, ledger })
+    Ok((texts, Ledger::FastText { labelled, unlabelled }))
 }
 
 /// Lines of a source, and the number of their chunk.
@@ -44,17 +51,16 @@ type Chunk = (u64, Vec<u8>);
 pub(crate) fn read_streams(
     sources: &[Source],
     threads: usize,
-    how: Reading,
+    builders: &SplitBuilders,
     chunk_bytes: usize,
-) -> Result<Texts> {
-    let builders = Builders::new(how);
+) -> Result<(Vec<Texts>, u64)> {
     let n_streams = STREAMS_MAX.min(threads).min(sources.len());
     // One chunk waits per thread.
     let (sender, receiver) = sync_channel(threads);
     let streams =
         Streams { sources, next: AtomicUsize::new(0), is_stopped: AtomicBool::new(false), chunk_bytes };
     let receiver = Arc::new(Mutex::new(receiver));
-    let built: Result<Vec<TextsBuilder>> = thread::scope(|scope| {
+    let built: Result<Vec<BuiltByThread>> = thread::scope(|scope| {
         let streams = &streams;
         let (mut readers, mut workers) = (Vec::new(), Vec::new());
         let mut failed = None;
@@ -68,7 +74,7 @@ pub(crate) fn read_streams(
         }
         drop(sender);
         for _ in 0..threads {
-            let (receiver, builders) = (Arc::clone(&receiver), ThreadBuilders::new(&builders));
+            let (receiver, builders) = (Arc::clone(&receiver), builders.of_thread());
             let work = move || streams.stopping(number(&receiver, builders, streams));
             match thread::Builder::new().spawn_scoped(scope, work) {
                 Ok(worker) => workers.push(worker),
@@ -84,10 +90,9 @@ pub(crate) fn read_streams(
         let built: Vec<_> = workers.into_iter().map(joined).collect();
         // The streams' errors come first: they are the cause if there are several.
         readers.into_iter().try_for_each(joined)?;
-        let built = built.into_iter().collect::<Result<Vec<_>>>()?;
-        Ok(built.into_iter().flatten().collect())
+        built.into_iter().collect()
     });
-    Ok(builders.merge(built?)?)
+    builders.merge(built?)
 }
 
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
@@ -97,18 +102,43 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
 /// Numbers the words of chunks until there are no more.
 fn number(
     receiver: &Mutex<Receiver<Chunk>>,
-    mut builders: ThreadBuilders<'_>,
+    mut builders: ThreadSplits<'_>,
     streams: &Streams<'_>,
-) -> Result<Vec<TextsBuilder>> {
+) -> Result<BuiltByThread> {
+    let mut of_splits = vec![Vec::new(); builders.n_splits()];
     loop {
         // The lock is released before the chunk is used.
         let chunk = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
         match chunk {
             Ok((number, lines)) if !streams.is_stopped.load(Ordering::Relaxed) => {
                 builders.begin(number)?;
-                add_lines(builders.builder(), &lines)?;
+                match builders.is_of_all() {
+                    true => add_lines(builders.builder(0), &lines)?,
+                    false => {
+                        divide(&lines, &mut builders, &mut of_splits);
+                        for (split, lines) in of_splits.iter().enumerate() {
+                            add_lines(builders.builder(split), lines)?;
+                        }
+                    }
+                }
             }
             _ => return Ok(builders.finish()),
+        }
+    }
+}
+
+/// Sorts lines by their splits. A line without a label is counted by the builder of the first split.
+fn divide(lines: &[u8], builders: &mut ThreadSplits<'_>, of_splits: &mut [Vec<u8>]) {
+    of_splits.iter_mut().for_each(Vec::clear);
+    let mut text = Vec::new();
+    for line in lines.split_inclusive(|&byte| byte == b'\n') {
+        text.clear();
+        let split = match without_labels(line.strip_suffix(b"\n").unwrap_or(line), &mut text) {
+            true => builders.index(text.trim_ascii()),
+            false => Some(0),
+        };
+        if let Some(split) = split {
+            of_splits[split].extend_from_slice(line);
         }
     }
 }

@@ -6,20 +6,26 @@
 //! `fasttext` reads lines as fastText does, with any labels. `rows` reads a split of a dataset.
 
 mod chunks;
+mod division;
 mod error;
 mod fasttext;
+mod labels;
 mod reviews;
 mod rows;
 
 use std::num::NonZeroUsize;
 
+use batches::Division;
 use corpus::format::Format;
 use corpus::labels::Labels;
 use corpus::ledger::{MapperCounts, Share};
 use ngrams::{Reading, Texts};
 use store::S3Options;
 
+use division::SplitBuilders;
+pub use division::Wanted;
 pub use error::{Error, Result};
+pub use labels::without_labels;
 pub use rows::{DatasetTexts, Split};
 
 /// Lines, records and rows of tables.
@@ -69,11 +75,52 @@ pub enum Ledger {
 
 /// Reads all texts of an input. `reading` states how a text is split into words. `tell` prints messages: the first bad
 /// lines, and warnings.
-pub fn read(lines: &Lines, reading: Reading, mut tell: impl FnMut(&str)) -> Result<ReadTexts> {
+pub fn read(lines: &Lines, reading: Reading, tell: impl FnMut(&str)) -> Result<ReadTexts> {
+    let (mut texts, ledger) = read_into(lines, &SplitBuilders::of_all(reading), tell)?;
+    Ok(ReadTexts { texts: texts.remove(0), ledger })
+}
+
+/// Reads the texts of some splits, in one pass. Returns the texts of each.
+pub fn read_splits(
+    lines: &Lines,
+    division: Division,
+    wanted: Vec<Wanted>,
+    tell: impl FnMut(&str),
+) -> Result<(Vec<Texts>, Ledger)> {
+    read_into(lines, &SplitBuilders::of(division, wanted), tell)
+}
+
+fn read_into(
+    lines: &Lines,
+    builders: &SplitBuilders,
+    mut tell: impl FnMut(&str),
+) -> Result<(Vec<Texts>, Ledger)> {
     let sources = reading::find(&lines.inputs, &lines.s3)?;
     match lines.format {
-        Format::FastText { .. } => fasttext::read(&sources, lines, reading),
-        _ => reviews::read(sources, lines, reading, &mut tell),
+        Format::FastText { .. } => fasttext::read(&sources, lines, builders),
+        _ => reviews::read(sources, lines, builders, &mut tell),
+    }
+}
+
+impl Ledger {
+    /// Names and counts, in their order; the first is that of lines.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        match *self {
+            Self::Reviews { lines, not_labelled } => {
+                lines.counters().into_iter().chain([("not_labelled", not_labelled)]).collect()
+            }
+            Self::FastText { labelled, unlabelled } => {
+                vec![("lines", labelled + unlabelled), ("without_label", unlabelled), ("texts", labelled)]
+            }
+        }
+    }
+
+    /// Number of lines that are not texts.
+    pub fn n_skipped(&self) -> u64 {
+        match *self {
+            Self::Reviews { lines, not_labelled } => lines.lines - lines.reviews + not_labelled,
+            Self::FastText { unlabelled, .. } => unlabelled,
+        }
     }
 }
 

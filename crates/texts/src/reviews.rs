@@ -5,12 +5,13 @@ use std::thread;
 
 use corpus::cleaned::CleanedReviews;
 use corpus::lines::LINE_BYTES_MAX;
-use ngrams::{Builders, TextsBuilder, Words};
+use ngrams::{Texts, Words};
 use reading::{Found, InputEntry, Judgement, Reading, ReadingOptions, Reviews, Source};
 
-use crate::chunks::{STREAMS_MAX, ThreadBuilders, check_sources, chunk_number};
+use crate::chunks::{STREAMS_MAX, check_sources, chunk_number};
+use crate::division::{BuiltByThread, SplitBuilders, ThreadSplits};
 use crate::error::{Error, Result};
-use crate::{Ledger, Lines, ReadTexts};
+use crate::{Ledger, Lines};
 
 /// The advice for lines that are bad for no common reason.
 const LISTING: &str = "write them to a file with --rejects of sentimill";
@@ -21,9 +22,9 @@ const BATCHES_BYTES: usize = 128 << 20;
 pub(crate) fn read(
     sources: Vec<Source>,
     lines: &Lines,
-    how: ngrams::Reading,
+    builders: &SplitBuilders,
     tell: &mut impl FnMut(&str),
-) -> Result<ReadTexts> {
+) -> Result<(Vec<Texts>, Ledger)> {
     check_sources(sources.len())?;
     let options = ReadingOptions {
         format: lines.format.clone(),
@@ -33,13 +34,12 @@ pub(crate) fn read(
         batches_bytes: BATCHES_BYTES,
     };
     let input = Reading::start(sources, &options)?;
-    let builders = Builders::new(how);
     let mut found = Found::default();
     let (mut not_labelled, mut built) = (0, Vec::new());
-    for thread in in_threads(&input, lines, &builders)? {
+    for thread in in_threads(&input, lines, builders)? {
         found.add(&thread.found);
         not_labelled += thread.not_labelled;
-        built.extend(thread.builders);
+        built.push(thread.built);
     }
     let Judgement { notices, counts } = found.judged(&input, &lines.format, lines.bad_lines_max, LISTING);
     notices.iter().for_each(|notice| tell(notice));
@@ -47,18 +47,19 @@ pub(crate) fn read(
     if not_labelled == counts.reviews {
         return Err(Error::NoClass { n_reviews: counts.reviews });
     }
-    Ok(ReadTexts { texts: builders.merge(built)?, ledger: Ledger::Reviews { lines: counts, not_labelled } })
+    let (texts, _) = builders.merge(built)?;
+    Ok((texts, Ledger::Reviews { lines: counts, not_labelled }))
 }
 
 /// What one thread has read.
 struct ReadByThread {
-    builders: Vec<TextsBuilder>,
+    built: BuiltByThread,
     found: Found,
     not_labelled: u64,
 }
 
 /// Reads the whole input. Returns the results of all threads, or the first error.
-fn in_threads(input: &Reading, lines: &Lines, builders: &Builders) -> Result<Vec<ReadByThread>> {
+fn in_threads(input: &Reading, lines: &Lines, builders: &SplitBuilders) -> Result<Vec<ReadByThread>> {
     thread::scope(|scope| {
         let mut threads = Vec::new();
         for _ in 0..lines.threads.get() {
@@ -81,7 +82,7 @@ struct Thread<'a> {
     input: &'a Reading,
     lines: &'a Lines,
     reviews: Reviews,
-    builders: ThreadBuilders<'a>,
+    builders: ThreadSplits<'a>,
     /// Source, group and number of the entry that would continue the current chunk.
     next: Option<(usize, usize, u64)>,
     names: Vec<&'a [u8]>,
@@ -89,7 +90,7 @@ struct Thread<'a> {
 }
 
 impl<'a> Thread<'a> {
-    fn new(input: &'a Reading, lines: &'a Lines, builders: &'a Builders) -> Self {
+    fn new(input: &'a Reading, lines: &'a Lines, builders: &'a SplitBuilders) -> Self {
         let format = lines.format.clone();
         let reviews = match builders.reading().words {
             Words::Cleaned => CleanedReviews::of(format),
@@ -99,7 +100,7 @@ impl<'a> Thread<'a> {
             input,
             lines,
             reviews: Reviews::of(input, reviews),
-            builders: ThreadBuilders::new(builders),
+            builders: builders.of_thread(),
             next: None,
             names: lines.labels.names().into_iter().map(str::as_bytes).collect(),
             not_labelled: 0,
@@ -110,7 +111,7 @@ impl<'a> Thread<'a> {
         let input = self.input;
         input.each(|entry| self.add(&entry))?;
         Ok(ReadByThread {
-            builders: self.builders.finish(),
+            built: self.builders.finish(),
             found: self.reviews.finish(),
             not_labelled: self.not_labelled,
         })
@@ -127,7 +128,9 @@ impl<'a> Thread<'a> {
         let Ok((text, rating)) = self.reviews.read(entry) else { return Ok(()) };
         match self.lines.labels.label(rating.stars()) {
             Some(label) => {
-                self.builders.builder().add_line(text, &[self.names[usize::from(label)]])?;
+                if let Some(split) = self.builders.index(text) {
+                    self.builders.builder(split).add_line(text, &[self.names[usize::from(label)]])?;
+                }
             }
             None => self.not_labelled += 1,
         }

@@ -1,6 +1,9 @@
-//! Splits of datasets.
+//! Splits of datasets and of lines.
+
+use std::fmt::Write;
 
 use batches::{Division, Part};
+use corpus::digest::split;
 use corpus::settings::{Keep, Settings};
 use fixtures::{dataset_prepared, review, word};
 
@@ -92,4 +95,50 @@ fn a_file_that_is_no_dataset_is_an_error() {
     let division = Division::by_fractions(0.1, 0.05).unwrap();
     let opened = DatasetTexts::open(&folder.path().join("a"), division, NonZeroUsize::MIN);
     assert_eq!(opened.unwrap_err().exit(), program::exit::Exit::MissingInput);
+}
+
+/// Reads the test and the training split of lines: their texts, and the ledger.
+fn read_both(lines: &Lines, words: Words) -> ([Vec<Text>; 2], Ledger) {
+    let division = Division::by_fractions(0.25, 0.1).unwrap();
+    let wanted = [Part::Test, Part::Training].map(|part| Wanted { part, reading: how(words) });
+    let (texts, ledger) = read_splits(lines, division, wanted.into(), |_| ()).unwrap();
+    assert_eq!(texts.len(), 2);
+    ([seen(&texts[0]), seen(&texts[1])], ledger)
+}
+
+#[test]
+fn lines_are_in_the_split_of_their_row_in_a_dataset() {
+    let division = Division::by_fractions(0.25, 0.1).unwrap();
+    let (mut fasttext, mut json) = (String::new(), String::new());
+    let mut expected = [Vec::new(), Vec::new()];
+    let mut n_omitted = 0;
+    for at in 0..3000 {
+        let words = format!("w{} it's so", "abcdefghij".chars().nth(at % 10).unwrap()).repeat(at % 7 + 1);
+        let (label, stars) = if at % 2 == 0 { ("negative", 1) } else { ("positive", 5) };
+        writeln!(fasttext, "__label__{label} {words}").unwrap();
+        // The row of a text does not depend on case and punctuation.
+        writeln!(json, "{{\"reviewText\": \"{}!\", \"overall\": {stars}}}", words.to_uppercase()).unwrap();
+        let text = (words.split(' ').map(str::to_owned).collect(), owned(&[label]));
+        match division.part(split(words.as_bytes())) {
+            Some(Part::Test) => expected[0].push(text),
+            Some(Part::Training) => expected[1].push(text),
+            _ => n_omitted += 1,
+        }
+    }
+    fasttext.push_str("no label\n");
+    let folder = folder(&[("a.txt", fasttext.as_bytes()), ("a.json", json.as_bytes())]);
+    let of_fasttext = Asked { name: corpus::format::FormatName::FastText, ..Asked::default() };
+    for threads in [1, 3] {
+        let lines = lines(&[&folder.path().join("a.txt")], of_fasttext.clone(), threads);
+        let (mut found, ledger) = read_both(&lines, Words::Spaces);
+        // Lines of fastText end with a word of their own.
+        found.iter_mut().flatten().for_each(|(words, _)| assert_eq!(words.pop().unwrap(), "</s>"));
+        assert!(found == expected, "{threads} threads");
+        assert_eq!(ledger, Ledger::FastText { labelled: 3000, unlabelled: 1 });
+    }
+    assert!(n_omitted > 0 && expected.iter().all(|of_split| !of_split.is_empty()));
+    let lines = lines(&[&folder.path().join("a.json")], Asked::default(), 2);
+    let (found, ledger) = read_both(&lines, Words::Cleaned);
+    assert!(found == expected);
+    assert_eq!((ledger.n_skipped(), ledger.counters()[0]), (0, ("lines", 3000)));
 }
