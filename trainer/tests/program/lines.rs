@@ -1,0 +1,189 @@
+//! Predictions of lines, from files, pipes and standard input.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use super::Job;
+use crate::command::{ended, trainer};
+use fixtures::word;
+use serde_json::Value;
+
+#[test]
+fn a_model_predicts_line_by_line_and_is_exported_whole() {
+    let job = Job::new();
+    job.train("out", 1, &[]);
+    let model = job.out("out").join("model");
+    let copy = job.out("copy");
+    let mut export = trainer();
+    export.arg("export").arg(&model).arg("--out").arg(&copy);
+    assert_eq!(ended(export).0, Some(0));
+
+    let predicted = |model: &Path| {
+        let lines = job.out("lines");
+        fs::write(&lines, format!("{} {}\n\nnobody knows\n", word(1), word(2))).unwrap();
+        let mut predict = trainer();
+        predict.arg("predict").arg(model).args(["--format", "text", "--device", "cpu"]);
+        predict.stdin(fs::File::open(&lines).unwrap());
+        let output = predict.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let lines = predicted(&model);
+    assert_eq!(lines.lines().count(), 3);
+    assert!(lines.starts_with("{\"line\":1,") && !lines.starts_with("{\"line\":1,\"error\""), "{lines}");
+    assert_eq!(lines.lines().nth(1), Some("{\"line\":2,\"error\":\"blank\"}"));
+    assert_eq!(lines.lines().nth(2), Some("{\"line\":3,\"error\":\"only_unknown\"}"));
+    assert_eq!(predicted(&copy), lines);
+
+    let mut bytes = fs::read(copy.join("vocabulary.txt")).unwrap();
+    bytes[0] ^= 1;
+    fs::write(copy.join("vocabulary.txt"), bytes).unwrap();
+    let mut predict = trainer();
+    predict.arg("predict").arg(&copy);
+    let (code, told) = ended(predict);
+    assert_eq!(code, Some(66), "{told}");
+}
+
+#[test]
+fn lines_of_another_format_are_bad_input_and_reported_once() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    fs::write(job.out("plain"), "one\ntwo\n").unwrap();
+    let mut predict = trainer();
+    predict.arg("predict").arg(job.out("out")).arg(job.out("plain")).args(["--device", "cpu"]);
+    let Output { status, stdout, stderr } = predict.output().unwrap();
+    let told = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(65), "{told}");
+    assert!(
+        told.ends_with(
+            ": no line could be read (bad_line 2, no_text 0); check --format, --preset and --text-field\n"
+        ),
+        "{told}"
+    );
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert_eq!(String::from_utf8(stdout).unwrap().lines().count(), 2, "each line has its answer");
+}
+
+#[test]
+fn a_named_pipe_is_predicted() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let pipe = job.out("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // A program that opened the pipe twice would stop its writer, and would wait for another writer.
+    let mut writer = Command::new("sh");
+    writer.args(["-c", "exec >\"$0\"; echo one; echo two"]).arg(&pipe);
+    let mut writer = writer.spawn().unwrap();
+    let mut predict = Command::new("timeout");
+    predict.args(["60", env!("CARGO_BIN_EXE_trainer"), "predict"]).arg(job.out("out")).arg(&pipe);
+    predict.args(["--format", "text", "--device", "cpu"]);
+    let Output { status, stdout, stderr } = predict.output().unwrap();
+    // The writer must not wait for a reader that has exited.
+    let _ = writer.kill();
+    writer.wait().unwrap();
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    assert_eq!(stdout.iter().filter(|&&byte| byte == b'\n').count(), 2);
+}
+
+#[test]
+fn files_are_predicted_inflated_each_line_with_its_file() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let [plain, packed] = ["plain", "packed"].map(|name| job.out(name));
+    fs::write(&plain, "w1 w2 w3\n\n").unwrap();
+    fs::write(&packed, "nobody knows\nw1 \u{e9}\n").unwrap();
+    assert!(Command::new("gzip").arg(&packed).status().unwrap().success());
+    let packed = job.out("packed.gz");
+    let predict = |files: &[&Path]| {
+        let mut predict = trainer();
+        // The training folder is passed instead of its model folder.
+        predict.arg("predict").arg(job.out("out")).args(files).args(["--format", "text", "--device", "cpu"]);
+        predict.stdin(fs::File::open(&packed).unwrap());
+        let Output { status, stdout, stderr } = predict.output().unwrap();
+        let lines = String::from_utf8(stdout).unwrap();
+        let lines = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect::<Vec<Value>>();
+        (status.code(), lines, String::from_utf8(stderr).unwrap())
+    };
+    let errors = |lines: &[Value]| {
+        let told =
+            lines.iter().map(|line| (line["file"].clone(), line["line"].clone(), line["error"].clone()));
+        told.map(|(file, line, error)| format!("{file} {line} {error}")).collect::<Vec<_>>()
+    };
+    let shown = |path: &Path| format!("\"{}\"", path.display());
+
+    let (code, lines, told) = predict(&[&plain, &packed, Path::new("-")]);
+    let (plain_name, packed_name) = (shown(&plain), shown(&packed));
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    // The words of the fixture's vocabulary contain digits, which a cleaned text cannot contain.
+    let expected = [
+        format!("{plain_name} 1 \"only_unknown\""),
+        format!("{plain_name} 2 \"blank\""),
+        format!("{packed_name} 1 \"only_unknown\""),
+        format!("{packed_name} 2 \"only_unknown\""),
+        "null 1 \"only_unknown\"".to_owned(),
+        "null 2 \"only_unknown\"".to_owned(),
+    ];
+    assert_eq!(errors(&lines), expected);
+
+    let missing = job.out("missing");
+    let (code, lines, told) = predict(&[&plain, &missing]);
+    assert_eq!((code, lines.len()), (Some(66), 0), "nothing is answered before all files are there: {told}");
+    assert!(told.contains("missing: cannot be opened, expected a file of lines"), "{told}");
+
+    fs::write(&plain, b"w1\nw\xff\xfe2\n").unwrap();
+    let (code, _, told) = predict(&[&plain]);
+    assert_eq!(code, Some(0));
+    assert!(told.contains("plain: invalid UTF-8 in 1 of 2 lines (read as spaces)"), "{told}");
+}
+
+/// A program writes one short line at a time. The first line is too short for the detection of compression.
+#[test]
+fn a_line_on_standard_input_is_answered_before_the_next_is_there() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let mut predict = trainer();
+    predict.arg("predict").arg(job.out("out")).args(["--format", "text", "--device", "cpu"]);
+    let mut predict = predict.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut asks, answers) = (predict.stdin.take().unwrap(), predict.stdout.take().unwrap());
+    let mut answers = BufReader::new(answers).lines();
+
+    for line in 1..=3 {
+        asks.write_all(b"w\n").unwrap();
+        let expected = format!("{{\"line\":{line},\"error\":\"only_unknown\"}}");
+        assert_eq!(answers.next().unwrap().unwrap(), expected);
+    }
+
+    drop(asks);
+    assert!(predict.wait().unwrap().success());
+}
+
+#[test]
+fn an_archive_is_refused_and_utf_16_is_read() {
+    let job = Job::new();
+    job.train("out", 1, &["--epochs", "1"]);
+    let predict = |file: &Path| {
+        let mut predict = trainer();
+        predict.arg("predict").arg(job.out("out")).arg(file).args(["--format", "text", "--device", "cpu"]);
+        let Output { status, stdout, stderr } = predict.output().unwrap();
+        (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    };
+    let [text, archive] = ["text", "archive"].map(|name| job.out(name));
+    fs::write(&text, "one\n\nthree\n".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>())
+        .unwrap();
+    let tar =
+        Command::new("tar").arg("-cf").arg(&archive).arg("-C").arg(job.folder.path()).arg("text").status();
+    assert!(tar.unwrap().success());
+    fs::write(&text, [&[0xff, 0xfe][..], &fs::read(&text).unwrap()].concat()).unwrap();
+
+    let (code, answers, told) = predict(&text);
+    let errors: Vec<Value> =
+        answers.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["error"].clone()).collect();
+    assert_eq!((code, told.as_str()), (Some(0), ""));
+    assert_eq!(errors, ["only_unknown", "blank", "only_unknown"]);
+
+    let (code, answers, told) = predict(&archive);
+    assert_eq!((code, answers.as_str()), (Some(65), ""), "{told}");
+    assert!(told.contains("archive: cannot be read: found a tar archive, expected lines"), "{told}");
+}

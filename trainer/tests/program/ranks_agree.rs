@@ -1,0 +1,98 @@
+//! Trainings and evaluations of several ranks have the results of one.
+
+use super::{Job, spread, start};
+use crate::command::trainer;
+use fixtures::{dataset_of, review, reviews};
+use ranks::Rank;
+use serde_json::Value;
+
+/// With a large vocabulary, ranks exchange only the gradients of the words in their rows. With a small one,
+/// three ranks sum all gradients.
+#[test]
+fn loss_curves_of_kernels_agree_on_1_2_and_3_ranks() {
+    let many = dataset_of(600, 2000, |at| spread(review(at)));
+    for (words, job) in [("few", Job::new()), ("many", Job::of(many))] {
+        for accumulate in ["1", "2"] {
+            let name = |world_size: usize| format!("{accumulate} {world_size}");
+            for world_size in 1..=3 {
+                let sizes = ["--embedding", "24", "--hidden", "16", "--linear", "8", "--epochs", "3"];
+                let rule = ["--optimizer", "sgd", "--rate", "0.3", "--accumulate", accumulate];
+                // The dropped values of a row do not depend on the rank that processes the row.
+                let dropout = ["--dropout-words", "0.2", "--dropout-layers", "0.2", "--dropout-head", "0.2"];
+                job.train(&name(world_size), world_size, &[&sizes[..], &rule, &dropout].concat());
+                let (found, expected) = (job.losses(&name(world_size)), job.losses(&name(1)));
+                assert_eq!(found.len(), expected.len());
+                assert!(found.len() > 20);
+                for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                    let difference = (found - expected).abs();
+                    assert!(
+                        difference <= 1e-5 * expected,
+                        "{words} words, {world_size} ranks, step {at}: {found}, of one {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn loss_curves_of_1_2_and_4_ranks_agree() {
+    let job = Job::new();
+    for (name, world_size) in [("one", 1), ("two", 2), ("four", 4)] {
+        job.train(
+            name,
+            world_size,
+            &["--precision", "f64", "--row-weight", "log", "--clip", "0.5", "--rate", "0.02"],
+        );
+    }
+    let one = job.losses("one");
+    assert!(one.len() > 50);
+    // The loss must fall, so that the comparison is meaningful.
+    let epochs: Vec<f64> =
+        job.metrics("one", "epoch").iter().map(|line| line["loss"].as_f64().unwrap()).collect();
+    assert!(epochs[3] < epochs[0], "{epochs:?}");
+    for name in ["two", "four"] {
+        let found = job.losses(name);
+        assert_eq!(found.len(), one.len());
+        for (at, (found, expected)) in found.iter().zip(&one).enumerate() {
+            assert!(
+                (found - expected).abs() <= 1e-9 * expected,
+                "{name}, step {at}: {found}, of one {expected}"
+            );
+        }
+        let [test, test_of_one] =
+            [name, "one"].map(|name| job.metrics(name, "test")[0]["metrics"]["confusion"].clone());
+        assert_eq!(test, test_of_one);
+    }
+}
+
+#[test]
+fn an_evaluation_of_three_ranks_is_that_of_one() {
+    let job = Job::new();
+    job.train("model", 1, &[]);
+    // Neither the number of rows nor the number of batches is divisible by three.
+    let (_data, dataset) = reviews(601);
+    let evaluation = || {
+        let mut command = trainer();
+        command.arg("evaluate").arg(job.out("model").join("model")).arg(&dataset);
+        command.args(["--batch", "32", "--device", "cpu"]);
+        command
+    };
+    let json = |world_size: usize| {
+        let mut ranks = start(world_size, evaluation);
+        let outputs: Vec<_> = ranks.iter_mut().map(Rank::end).collect();
+        assert!(outputs.iter().all(|(code, _)| *code == Some(0)), "{outputs:?}");
+        let lines: Vec<String> = outputs.into_iter().flat_map(|(_, output)| output).collect();
+        // Most of its rows are training rows, so a warning is printed, too.
+        let (warnings, lines): (Vec<_>, Vec<_>) =
+            lines.into_iter().partition(|line| line.starts_with("trainer: warning: "));
+        assert_eq!((warnings.len(), lines.len()), (1, 1), "only rank 0 prints: {lines:?}");
+        lines.concat()
+    };
+
+    let one = json(1);
+
+    let metrics: Value = serde_json::from_str(&one).unwrap();
+    assert_eq!(metrics["rows"], 601);
+    assert_eq!(json(3), one);
+}
