@@ -138,6 +138,13 @@ impl Run {
         tested.chain(validated).next().is_some_and(|metrics| metrics.confusion.n_classes() > 2)
     }
 
+    /// Number of completed epochs. The log of a linear model has none of them.
+    pub fn n_epochs(&self) -> u64 {
+        let is_linear = self.is_complete && self.is_of_ngrams() && self.epochs.is_empty();
+        let planned = self.settings.as_ref().filter(|_| is_linear).and_then(RunSettings::epochs);
+        planned.unwrap_or(self.epochs.len() as u64)
+    }
+
     /// Number of planned steps, if known.
     pub fn steps_planned(&self) -> Option<u64> {
         let settings = self.settings.as_ref()?;
@@ -340,7 +347,7 @@ impl Run {
                 match (self.is_of_words(), self.is_of_ngrams()) {
                     (true, _) => "A pretraining has no test split: its quality shows in the classifier that starts from it.",
                     (false, true) => {
-                        "No test texts were passed (--test), so the quality of the model is unknown; trainer evaluate \
+                        "No test texts were held back (--test or --test-fraction), so the quality of the model is unknown; trainer evaluate \
                          computes it."
                     }
                     (false, false) => {

@@ -25,7 +25,11 @@ pub fn epochs(runs: &[Run], html: &mut Html) {
 
 fn epoch_table(run: &Run, html: &mut Html) {
     if run.epochs.is_empty() && run.tested.is_none() {
-        html.paragraph("quiet", "No epoch is finished.");
+        let is_linear = run.n_epochs() > 0;
+        html.paragraph(
+            "quiet",
+            if is_linear { "A linear model has no metrics per epoch." } else { "No epoch is finished." },
+        );
         return;
     }
     table(&format!("Epochs of {}", run.name), html, |html| {

@@ -47,11 +47,12 @@ fn run_card(at: usize, run: &Run, html: &mut Html) {
                 });
             }
         }
-        let mut facts = vec![format!(
-            "{}, {}",
-            counted(run.epochs.len() as u64, "epoch"),
-            counted(run.last_step, "step")
-        )];
+        let epochs = counted(run.n_epochs(), "epoch");
+        let mut facts = vec![match run.is_of_ngrams() {
+            // Its texts are not in steps.
+            true => epochs,
+            false => format!("{epochs}, {}", counted(run.last_step, "step")),
+        }];
         if let Some((seconds, is_partial)) = run.training_seconds() {
             facts.push(format!("{}{}", duration(seconds), if is_partial { " (partial)" } else { "" }));
         }
@@ -117,7 +118,7 @@ const MEASURES: [Measure; 15] = [
     ("loss", |run| tested(run, |of| of.loss), measure, Better::Less),
     ("rows", |run| tested(run, |of| of.rows as f64), short_whole, Better::Neither),
     ("training loss, last epoch", |run| run.epochs.last().map(|epoch| epoch.loss), measure, Better::Neither),
-    ("epochs", |run| Some(run.epochs.len() as f64), short_whole, Better::Neither),
+    ("epochs", |run| Some(run.n_epochs() as f64), short_whole, Better::Neither),
     ("training time", |run| run.training_seconds().map(|(seconds, _)| seconds), duration, Better::Less),
     ("reviews/s", |run| run.reviews_per_s(), short, Better::More),
     (
