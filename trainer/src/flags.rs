@@ -167,9 +167,7 @@ fn check(arguments: &Arguments, matches: &ArgMatches) -> Result<(), clap::Error>
     let is_of_s3 = is_any_in_s3(locations(&arguments.command).into_iter());
     let idle = [idle, vec![self::idle("s3", !is_of_s3, "an s3:// URL")]].concat();
     if let Some(out) = replaced_in_s3(&arguments.command) {
-        let message =
-            format!("--force has no effect on {out}: nothing in S3 is replaced; choose another --out");
-        return Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
+        return Err(Arguments::command().error(ErrorKind::ArgumentConflict, not_replaced(out)));
     }
     if let Command::Fit(fit) = &arguments.command
         && fit.folds.is_some()
@@ -217,11 +215,19 @@ fn of_search(training: &Tuned, given: &ArgMatches) -> Result<(), clap::Error> {
 
 const NO_RESUME: &str = "--resume has no effect in a search; omit --resume";
 
+fn not_replaced(out: &Location) -> String {
+    format!("--force has no effect on {out}: nothing in S3 is replaced; choose another --out")
+}
+
 /// Refuses a flag of the other n-gram model. `validation` are further inputs.
 fn of_ngrams(ngrams: &Ngrams, validation: &[String]) -> Result<(), clap::Error> {
     let refused = |message: String| Err(Arguments::command().error(ErrorKind::ArgumentConflict, message));
+    let out = ngrams.out.as_ref().filter(|out| matches!(out, Location::S3(_)));
     let mut places = ngrams.input.iter().chain(&ngrams.test).chain(validation);
-    let is_of_s3 = places.any(|place| place.starts_with("s3"));
+    let is_of_s3 = out.is_some() || places.any(|place| place.starts_with("s3"));
+    if let (Some(out), true) = (out, ngrams.force) {
+        return refused(not_replaced(out));
+    }
     if ngrams.storage.s3.is_some() && !is_of_s3 {
         return refused(
             "--s3 has no effect without an s3:// URL; omit --s3, or pass an s3:// URL".to_owned(),
@@ -406,6 +412,7 @@ mod tests {
             "fit a.h5 --out s3://bucket/b --force",
             "pretrain a.h5 --out s3://bucket/b --force",
             "export a --out s3://bucket/b --force",
+            "ngrams --input a --out s3://bucket/b --force",
         ] {
             let told = refusal(arguments).unwrap_or_default();
             assert!(

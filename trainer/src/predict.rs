@@ -23,7 +23,7 @@
 //!
 //! The rating of a review is not read. `error` is the mapper's name of the problem (`blank`, `line_too_long`,
 //! `bad_line`, `no_text`, `empty_text`), or one of three further names: `only_stopwords` (all words are stop
-//! words), `only_unknown` (none of the words or n-grams that the model reads is in its vocabulary), `not_finite` (the
+//! words), `only_unknown` (none of the words that the model reads is in its vocabulary), `not_finite` (the
 //! model's output is not finite).
 //!
 //! A model gets a window of several texts at once. A window ends early if the input may be waiting at the end of a

@@ -129,7 +129,7 @@ pub enum Error {
     },
     /// The n-grams of all texts or the weights do not fit into memory.
     #[error(
-        "the n-grams require more than {needed} bytes of memory, of which {max} are allowed; use shorter n-grams or ignore more rare ones"
+        "the n-grams require more than {needed} bytes of memory, of which {max} are allowed; reduce --ngrams, or raise --min-count or --memory"
     )]
     Memory {
         /// Required memory in bytes, as far as counted.

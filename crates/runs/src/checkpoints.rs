@@ -12,11 +12,13 @@
 //! latest                    the name of the newest checkpoint
 //! ```
 //!
+//! A checkpoint of an n-gram training has the file `ngrams.state` and its digest; its number counts checkpoints.
+//!
 //! A checkpoint appears completely or not at all, and `latest` is written after it. This module does not read
 //! tensors.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use corpus::settings::{Difference, Settings};
@@ -29,6 +31,7 @@ use crate::json;
 use crate::recipe::{Position, Recipe, first_difference};
 use crate::saved;
 use crate::saved::folder::{Unfinished, read_bounded, verify};
+use crate::training::STATE;
 
 const VERSION: u32 = 3;
 const LATEST: &str = "latest";
@@ -132,6 +135,26 @@ impl Checkpoints {
         self.forget_old()
     }
 
+    /// Saves a checkpoint of an n-gram training, which is one file, and returns its folder. On return, it is durable.
+    pub fn save_ngrams(
+        &self,
+        number: u64,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf> {
+        let name = name_of(number);
+        let folder = self.folder.join(&name);
+        let mut unfinished = Unfinished::begin(&folder)?;
+        unfinished.put(STATE, |path| {
+            let mut file = BufWriter::new(File::create(path)?);
+            write(&mut file)?;
+            file.flush()
+        })?;
+        unfinished.finish()?;
+        self.name_latest(&name)?;
+        self.forget_old()?;
+        Ok(folder)
+    }
+
     /// Returns the newest intact checkpoint. Passes the errors of newer checkpoints that are damaged to
     /// `on_damage`. Returns `None` if there is no checkpoint.
     pub fn newest(&self, mut on_damage: impl FnMut(&Error)) -> Result<Option<PathBuf>> {
@@ -185,6 +208,11 @@ impl Checkpoints {
         }
         Ok(())
     }
+}
+
+/// The number in the name of a checkpoint.
+pub fn number_of(folder: &Path) -> Option<u64> {
+    folder.file_name()?.to_str()?.strip_prefix("step-")?.parse().ok()
 }
 
 fn name_of(steps: u64) -> String {

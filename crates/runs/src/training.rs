@@ -69,7 +69,7 @@ pub const SETTINGS: &str = "settings.json";
 pub const EVALUATION: &str = "evaluation.json";
 /// The score of each evaluated row.
 pub const SCORES: &str = "scores.npy";
-/// In the folder of checkpoints: the state of an n-gram training.
+/// In a checkpoint: the state of an n-gram training.
 pub const STATE: &str = "ngrams.state";
 /// The n-grams with the largest weights.
 pub const NGRAMS: &str = "ngrams.json";

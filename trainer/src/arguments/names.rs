@@ -34,7 +34,9 @@ impl FromStr for LineFormat {
 
 /// An unknown name of a format.
 #[derive(Clone, Debug, Error)]
-#[error("expected json, polarity-csv, fasttext or text")]
+#[error(
+    "expected json, polarity-csv, fasttext or text; tables are read by sentimill, trainer ngrams and evaluate"
+)]
 pub struct UnknownLineFormat;
 
 /// `--recipe`.

@@ -1,18 +1,18 @@
 //! Flags of `trainer ngrams`, and the flags with which other commands read lines for an n-gram model.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use arguments::FormatArguments;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use corpus::labels::Classes;
-use program::place::local_path;
+use corpus::ledger::Share;
+use program::location::Location;
 use program::size::parse_memory;
 
 use super::Storage;
-use super::numbers::{at_least, not_negative, positive, share, whole};
+use super::numbers::{at_least, cost, not_negative, positive, share, whole};
 
 /// Flags of the training of an n-gram model.
 #[derive(Clone, Debug, Args)]
@@ -26,14 +26,30 @@ pub struct Ngrams {
     /// Training folder [default: FILE as .ngrams]
     ///
     /// It receives the model, checkpoints and metrics. The default is the name of the first FILE with .ngrams, in the current
-    /// folder.
-    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(local_path))]
-    pub out: Option<PathBuf>,
+    /// folder. With s3://bucket/folder, finished checkpoints and the model are put there, and nothing is replaced.
+    #[arg(long, short, value_name = "FOLDER", value_parser = PathBufValueParser::new().try_map(Location::of_folder))]
+    pub out: Option<Location>,
     /// Test lines, or a test dataset
     ///
     /// They have the format of --input and are evaluated once, at the end.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "test_fraction")]
     pub test: Vec<String>,
+    /// Test split of --input [default: 0]
+    ///
+    /// Share of texts that are used for the test only. Equal texts are in the same split; it is that of `trainer fit` on a
+    /// dataset with all words.
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, hide_default_value = true)]
+    pub test_fraction: f64,
+    /// Validation split of --input [default: 0]
+    ///
+    /// Share of texts that are held back for the choice of settings. It is evaluated at the end unless there is a test.
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, hide_default_value = true)]
+    pub validation_fraction: f64,
+    /// Maximum share of bad lines
+    ///
+    /// A number from 0 to 1. With a greater share no model is trained, and the exit code is 65.
+    #[arg(long, value_name = "SHARE", default_value_t = Share::OF_BAD_LINES, hide_short_help = true)]
+    pub bad_lines_max: Share,
     /// The format of lines.
     #[command(flatten)]
     pub format: FormatArguments,
@@ -68,7 +84,7 @@ pub struct Ngrams {
     /// Words that arrive when the vocabulary is full are hashed.
     #[arg(long, value_name = "N", value_parser = at_least::<usize>(1), hide_short_help = true, help_heading = "Model")]
     pub words_max: Option<usize>,
-    /// Rows for hashed n-grams [default: 16777216; fasttext: 2000000]
+    /// Rows for hashed n-grams [default: 2^24; fasttext: 2000000]
     ///
     /// N-grams share these rows. linear: the next power of two; 0 for one exact row per n-gram. fasttext: rows of n-grams of two
     /// and more words.
@@ -89,7 +105,7 @@ pub struct Ngrams {
     /// Training objective
     ///
     /// fasttext: softmax, one label of several, or bce, each label by itself; the default is softmax. linear: logistic or
-    /// squared-hinge; the default is squared-hinge.
+    /// squared-hinge; the default is logistic.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Model")]
     pub loss: Option<NgramLossName>,
     /// Number of epochs [default: 5]
@@ -115,7 +131,7 @@ pub struct Ngrams {
     /// linear: inverse of the regularization [default: 1]
     ///
     /// A larger value fits the training texts more closely.
-    #[arg(long, value_name = "C", value_parser = positive, help_heading = "Optimisation")]
+    #[arg(long, value_name = "C", value_parser = cost, help_heading = "Optimisation")]
     pub c: Option<f64>,
     /// linear: L1 regularization in place of L2
     ///
@@ -149,27 +165,28 @@ pub struct Ngrams {
     /// Texts that need more are kept in an unnamed temporary file, in TMPDIR. A size such as 512MiB or 4GiB.
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_memory, hide_short_help = true, help_heading = "Running")]
     pub memory: usize,
-    /// Seconds between two checkpoints
+    /// fasttext: seconds between two checkpoints [default: 600]
     ///
-    /// --resume continues from the newest one. 0: no checkpoints.
-    #[arg(long, value_name = "SECONDS", default_value = "600", value_parser = not_negative, hide_short_help = true, help_heading = "Running")]
-    pub checkpoint_every: f64,
+    /// --resume continues from the newest one. 0: no checkpoints. A linear training takes seconds and has none.
+    #[arg(long, value_name = "SECONDS", value_parser = not_negative, hide_short_help = true, help_heading = "Running")]
+    pub checkpoint_every: Option<f64>,
     /// Resume the training in --out
     ///
-    /// It continues from its newest checkpoint. Pass the flags and the input of the interrupted training again. With
-    /// --deterministic, the model has the same bits as without the interruption.
-    #[arg(long)]
+    /// It continues from its newest checkpoint, or starts again if there is none, as for a linear model. Pass the flags and the
+    /// input of the interrupted training again. With --deterministic, the model has the same bits as without the
+    /// interruption.
+    #[arg(long, help_heading = "Running")]
     pub resume: bool,
     /// Replace an existing training in --out
     ///
     /// Only a training folder written by trainer is replaced, and only if its files are unchanged.
-    #[arg(long, conflicts_with = "resume")]
+    #[arg(long, conflicts_with = "resume", help_heading = "Running")]
     pub force: bool,
     /// Print the final summary as JSON on standard output
-    #[arg(long)]
+    #[arg(long, help_heading = "Running")]
     pub json: bool,
     /// Print errors only
-    #[arg(long, short)]
+    #[arg(long, short, help_heading = "Running")]
     pub quiet: bool,
     /// Storage.
     #[command(flatten)]
@@ -313,7 +330,10 @@ impl Ngrams {
             None => ModelName::Linear,
         });
         let foreign = match model {
-            ModelName::Linear => of_fasttext,
+            // It has no checkpoints, because its training takes seconds.
+            ModelName::Linear => {
+                of_fasttext.or_else(|| self.checkpoint_every.map(|_| "--checkpoint-every".to_owned()))
+            }
             ModelName::FastText => self.of(ModelName::Linear),
         };
         foreign.map_or(Ok(model), |flag| Err((flag, model)))

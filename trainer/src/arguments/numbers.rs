@@ -39,6 +39,11 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
     number(text, |value| value > 0.0, "above 0")
 }
 
+/// Parses a number above 0 and at most a million, far above useful values.
+pub(super) fn cost(text: &str) -> Result<f64, String> {
+    number(text, |value| value > 0.0 && value <= 1e6, "above 0 and at most 1000000")
+}
+
 /// Parses a number of 0 or more.
 pub(super) fn not_negative(text: &str) -> Result<f64, String> {
     number(text, |value| value >= 0.0, "of 0 or more")

@@ -28,8 +28,7 @@ const OF_NGRAMS: [&str; 11] = [
     "rows",
 ];
 /// Flags that have no effect with an n-gram model.
-const OF_TENSORS: [&str; 7] =
-    ["test_fraction", "device", "compute", "batch", "loaders", "local_rank", "force"];
+const OF_TENSORS: [&str; 6] = ["device", "compute", "batch", "loaders", "local_rank", "force"];
 
 /// The local path of an n-gram model: a model folder or a file of the fastText program. `None` for another model.
 /// Errors: a flag that was passed has no effect with the family of the model. `shared` are flags that the command has

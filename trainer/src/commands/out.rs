@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::settings::{Difference, Settings};
 use dataset::sha256;
-use program::location::{Location, S3Url};
+use program::location::Location;
 use program::place::{check_folder, folder_of};
 
 use crate::error::{Error, Result};
@@ -73,43 +73,43 @@ impl Out {
         existing: Existing,
         ranks: &Ranks,
     ) -> Result<Self> {
+        let mut taken = None;
+        let folder: PathBuf = ranks.told(|| {
+            let out = taken.insert(Self::take_alone(place, s3, keep, existing)?);
+            Ok(out.folder.clone())
+        })?;
+        Ok(taken.unwrap_or_else(|| Self::of(folder, place, keep, existing)))
+    }
+
+    /// Locks the folder or claims the prefix as [`Self::take`] does, for the only rank.
+    pub fn take_alone(place: &Location, s3: &S3Options, keep: usize, existing: Existing) -> Result<Self> {
         match place {
-            Location::Local(folder) => Self::take_folder(folder, keep, existing, ranks),
-            Location::S3(url) => Self::take_prefix(url, s3, keep, existing, ranks),
+            Location::Local(folder) => {
+                check_place(folder)?;
+                let hold = Hold::take(folder, PATIENCE)?;
+                check_occupant(folder, existing)?;
+                Ok(Self { _hold: Some(hold), ..Self::of(folder.clone(), place, keep, existing) })
+            }
+            Location::S3(url) => {
+                let expected = match existing {
+                    Existing::Resume => Expected::Training,
+                    Existing::Refuse | Existing::Replace => Expected::Nothing,
+                };
+                let (remote, hold) = Remote::take(url, s3, keep, expected)?;
+                let folder = remote.folder().to_owned();
+                let out = Self::of(folder, place, keep, existing);
+                Ok(Self { remote: Some(remote), _hold: Some(hold), ..out })
+            }
         }
     }
 
-    fn take_folder(folder: &Path, keep: usize, existing: Existing, ranks: &Ranks) -> Result<Self> {
-        let mut hold = None;
-        ranks.told(|| {
-            check_place(folder)?;
-            hold = Some(Hold::take(folder, PATIENCE)?);
-            check_occupant(folder, existing)
-        })?;
+    fn of(folder: PathBuf, place: &Location, keep: usize, existing: Existing) -> Self {
+        let shown = match place {
+            Location::Local(folder) => folder.clone(),
+            Location::S3(url) => url.to_string().into(),
+        };
         let checkpoints = Checkpoints::new(folder.join(CHECKPOINTS), keep);
-        let shown = folder.to_owned();
-        Ok(Self { folder: folder.to_owned(), shown, checkpoints, existing, remote: None, _hold: hold })
-    }
-
-    fn take_prefix(
-        url: &S3Url,
-        s3: &S3Options,
-        keep: usize,
-        existing: Existing,
-        ranks: &Ranks,
-    ) -> Result<Self> {
-        let (mut remote, mut hold) = (None, None);
-        let folder: PathBuf = ranks.told(|| {
-            let expected = match existing {
-                Existing::Resume => Expected::Training,
-                Existing::Refuse | Existing::Replace => Expected::Nothing,
-            };
-            let (taken, locked) = Remote::take(url, s3, keep, expected)?;
-            hold = Some(locked);
-            Ok(remote.insert(taken).folder().to_owned())
-        })?;
-        let (shown, checkpoints) = (url.to_string().into(), Checkpoints::new(folder.join(CHECKPOINTS), keep));
-        Ok(Self { folder, shown, checkpoints, existing, remote, _hold: hold })
+        Self { folder, shown, checkpoints, existing, remote: None, _hold: None }
     }
 
     /// The local folder.
@@ -122,9 +122,9 @@ impl Out {
         &self.shown
     }
 
-    /// Puts the checkpoint after this number of steps into S3, if the training is there, while the training continues. Only on rank 0.
-    pub fn checkpoint_saved(&self, steps: u64) -> Result<()> {
-        self.remote.as_ref().map_or(Ok(()), |remote| remote.queue(&self.checkpoints.folder_of(steps)))
+    /// Puts a checkpoint into S3, if the training is there, while the training continues. Only on rank 0.
+    pub fn checkpoint_saved(&self, checkpoint: &Path) -> Result<()> {
+        self.remote.as_ref().map_or(Ok(()), |remote| remote.queue(checkpoint))
     }
 
     /// Waits until the last checkpoint is in S3, if the training is there.
@@ -135,6 +135,11 @@ impl Out {
     /// Puts the model into S3, if the training is there.
     pub fn model_saved(&self) -> Result<()> {
         self.remote.as_ref().map_or(Ok(()), Remote::finish)
+    }
+
+    /// What happens to an existing training in the folder.
+    pub fn existing(&self) -> Existing {
+        self.existing
     }
 
     /// The checkpoints.
@@ -237,7 +242,7 @@ pub fn check_force(out: &Path, init_from: Option<&Location>, restarts: usize) ->
 }
 
 /// Refuses a folder with other content than `existing` allows.
-pub(super) fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
+fn check_occupant(folder: &Path, existing: Existing) -> Result<()> {
     if existing == Existing::Replace {
         return Ok(training::check_replaceable(folder)?);
     }

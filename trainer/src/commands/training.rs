@@ -208,7 +208,7 @@ impl Job<'_> {
                 return Ok(());
             }
             save(out.checkpoints(), recipe, splits.rows, training)?;
-            out.checkpoint_saved(training.position.steps)
+            out.checkpoint_saved(&out.checkpoints().folder_of(training.position.steps))
         };
         let mut on_event = |event: &Event<'_>| {
             if let Some(progress) = &mut progress {

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::io::Read;
 
-use ::ngrams::LABEL_PREFIX;
 use corpus::ledger::Fate;
 use corpus::lines::{LineContent, LineEnds, LineReader};
 use corpus::review::ReviewParser;
+use texts::without_labels;
 
 use super::pause::{Pausing, is_pause};
 use super::{Error, Refusal, Result};
@@ -131,53 +131,5 @@ impl Parser {
             }
             Self::Text => Ok(bytes),
         }
-    }
-}
-
-/// Appends a line without its labels.
-fn without_labels(line: &[u8], text: &mut Vec<u8>) {
-    let mut rest = line;
-    while let Some(at) = find_label(rest) {
-        text.extend_from_slice(&rest[..at]);
-        let end = rest[at..].iter().position(|&byte| is_space(byte));
-        rest = end.map_or(&[], |end| &rest[at + end..]);
-    }
-    text.extend_from_slice(rest);
-}
-
-/// The place of the first word with the prefix of labels.
-fn find_label(line: &[u8]) -> Option<usize> {
-    let mut from = 0;
-    loop {
-        let at = from + line[from..].windows(LABEL_PREFIX.len()).position(|bytes| bytes == LABEL_PREFIX)?;
-        let is_label = line.get(at + LABEL_PREFIX.len()).is_some_and(|&byte| !is_space(byte));
-        if is_label && (at == 0 || is_space(line[at - 1])) {
-            return Some(at);
-        }
-        from = at + 1;
-    }
-}
-
-/// White space of the fastText program.
-fn is_space(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\n' | b'\r' | b'\t' | 0x0b | 0x0c | 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(line: &str) -> String {
-        let mut text = Vec::new();
-        without_labels(line.as_bytes(), &mut text);
-        String::from_utf8(text).unwrap()
-    }
-
-    #[test]
-    fn words_with_the_prefix_of_labels_are_no_part_of_the_text() {
-        assert_eq!(text("__label__1 good film"), " good film");
-        assert_eq!(text("good __label__a\t__label__b film __label__c"), "good \t film ");
-        assert_eq!(text("x__label__1 good __label__ film"), "x__label__1 good __label__ film");
-        assert_eq!(text("__label__1"), "");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use mirror::{Bundle, SUMS, sums_of};
 use runs::saved::CONFIG;
-use runs::training::{CHECKPOINTS, EVALUATION, METRICS, MODEL, NAMES, SCORES, SETTINGS, TENSORBOARD};
+use runs::training::{CHECKPOINTS, EVALUATION, METRICS, MODEL, NAMES, NGRAMS, SCORES, SETTINGS, TENSORBOARD};
 use store::{Key, Store};
 use tempfile::TempDir;
 
@@ -96,7 +96,7 @@ impl Content {
 
     /// Fetches the logs of a training that has no list of digests, because another program put it there.
     pub(super) fn fetch_logs(&self, store: &Store, folder: &Path) -> Result<()> {
-        for name in [SETTINGS, METRICS, EVALUATION, SCORES] {
+        for name in [SETTINGS, METRICS, EVALUATION, SCORES, NGRAMS] {
             if self.has(name) {
                 mirror::fetch_named(store, &Key::new(name)?, &folder.join(name))?;
             }
@@ -164,9 +164,8 @@ impl Staged {
     pub(super) fn finished(folder: &Path) -> Result<Self> {
         let staged = stage(folder)?;
         let mut names = logs(folder)?;
-        names.extend(
-            [EVALUATION, SCORES].map(str::to_owned).into_iter().filter(|name| folder.join(name).exists()),
-        );
+        let others = [EVALUATION, SCORES, NGRAMS].map(str::to_owned);
+        names.extend(others.into_iter().filter(|name| folder.join(name).exists()));
         let mut files = Vec::new();
         for name in &names {
             files.push((Key::new(name)?, folder.join(name)));

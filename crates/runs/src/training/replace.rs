@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::{
     CHECKPOINTS, EVALUATION, EvaluationRecord, LOCK, METRICS, MODEL, NGRAMS, RunSettings, SCORES, SETTINGS,
-    STATE, TENSORBOARD, TopNgrams,
+    TENSORBOARD, TopNgrams,
 };
 use crate::error::{Error, Result};
 use crate::saved::folder::verify;
@@ -55,7 +55,7 @@ pub fn check_replaceable(folder: &Path) -> Result<()> {
             let is_temporary = name.starts_with('.');
             if name.starts_with("step-") {
                 folders.push(folder.join(CHECKPOINTS).join(name));
-            } else if name != "latest" && name != STATE && !is_temporary {
+            } else if name != "latest" && !is_temporary {
                 return refused(format!("{CHECKPOINTS}/{name}"));
             }
         }

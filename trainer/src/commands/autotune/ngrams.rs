@@ -206,16 +206,16 @@ impl AllTexts {
         let input = Input {
             format: &arguments.format,
             rated: &arguments.rated,
+            bad_lines_max: arguments.bad_lines_max,
             threads: arguments.n_threads(),
             s3: arguments.storage.options(),
+            // Skipped lines are reported once.
+            tell: if self.read.iter().any(|read| read.place == place) { |_| () } else { tell },
         };
-        let places = match place {
-            Place::Input => &arguments.input,
-            Place::Validation => &self.validation,
-        };
-        let texts = match self.read.iter().any(|read| read.place == place) {
-            true => input.read_again(places, how.clone())?,
-            false => input.read(places, how.clone())?,
+        let (texts, _) = match place {
+            // Texts that the printed command holds back are not used for a choice.
+            Place::Input => input.read_training(arguments, how.clone())?,
+            Place::Validation => input.read(&self.validation, how.clone())?,
         };
         let n_bytes: u64 = self.read.iter().map(|read| bytes(&read.texts)).sum();
         if n_bytes > arguments.memory as u64 / 2 {

@@ -4,10 +4,13 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use ::ngrams::Reading;
+use batches::{Division, Part};
+use corpus::ledger::Share;
 use scoring::{Interval, ProbabilityQuality};
 use serde::Serialize;
+use texts::Wanted;
 
-use super::input::Input;
+use super::input::{Counters, Input, ReadInput};
 use super::threads;
 use crate::arguments::Evaluate;
 use crate::commands::summary::print;
@@ -26,7 +29,9 @@ struct Said<'a> {
     evaluated: &'a Evaluated,
     /// Lines without a label, which are not evaluated.
     without_label: u64,
-    /// Texts without a word or an n-gram that the model has a row for, which are not evaluated.
+    /// The counts of lines; `null` for a dataset.
+    ledger: Option<Counters>,
+    /// Texts without a known word or n-gram, for a file of the fastText program; they are not evaluated.
     only_unknown: u64,
     /// Texts with a label that the model does not have.
     unknown_label: u64,
@@ -35,17 +40,34 @@ struct Said<'a> {
 /// Prints one JSON object per file.
 pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Result<()> {
     let classifier = Classifier::read(model)?;
+    let division = match arguments.test_fraction {
+        Some(fraction) => Division::by_fractions(fraction, 0.0)?,
+        None => Division::all_test(),
+    };
     let input = Input {
         format: &arguments.format,
         rated: &arguments.rated,
+        bad_lines_max: Share::OF_BAD_LINES,
         threads: threads(),
         s3: arguments.storage.options(),
+        tell,
     };
     let reading =
         Reading { words: classifier.words(), memory_bytes: arguments.running.memory, ..Reading::default() };
     for dataset in &arguments.datasets {
         let place = dataset.to_string();
-        let texts = input.read(std::slice::from_ref(&place), reading.clone())?;
+        let wanted = vec![Wanted { part: Part::Test, reading: reading.clone() }];
+        let ReadInput { mut splits, ledger } =
+            input.read_splits(std::slice::from_ref(&place), division, wanted)?;
+        let texts = splits.remove(0);
+        if texts.n_texts() == 0 && arguments.test_fraction.is_some() {
+            let found = "no text is in the test split".to_owned();
+            return Err(Error::UselessTexts {
+                input: place,
+                found,
+                remedy: "raise --test-fraction, or omit it",
+            });
+        }
         let evaluation = evaluate_texts(&classifier, &texts, input.threads)?;
         let Evaluation { evaluated, only_unknown, unknown_label } = &evaluation;
         if *unknown_label == texts.n_texts() {
@@ -66,6 +88,7 @@ pub(in crate::commands) fn evaluate(arguments: &Evaluate, model: &Path) -> Resul
             dataset: place,
             evaluated,
             without_label,
+            ledger: ledger.map(Counters),
             only_unknown: *only_unknown,
             unknown_label: *unknown_label,
         };

@@ -11,13 +11,13 @@ use batches::{Division, Part};
 use corpus::labels::Labels;
 use corpus::ledger::Share;
 use program::location::Location;
+use serde::{Serialize, Serializer};
 use store::S3Options;
-use texts::{DatasetTexts, Ledger, Lines};
+use texts::{DatasetTexts, Ledger, Lines, Wanted};
 
-use crate::arguments::Rated;
+use crate::arguments::{Ngrams, Rated};
 use crate::error::{Error, Result};
 use crate::places;
-use crate::tell::tell;
 
 /// How an input is read.
 #[derive(Clone, Debug)]
@@ -26,31 +26,65 @@ pub struct Input<'a> {
     pub format: &'a FormatArguments,
     /// The labels of ratings.
     pub rated: &'a Rated,
+    /// Maximum share of bad lines.
+    pub bad_lines_max: Share,
     /// Number of threads.
     pub threads: NonZeroUsize,
     /// Options for S3.
     pub s3: S3Options,
+    /// Reports skipped lines, and what the preparation of a dataset costs.
+    pub tell: fn(&str),
 }
 
 /// The first bytes of a dataset.
 const HDF5: &[u8] = b"\x89HDF\r\n\x1a\n";
 
+/// The texts of an input.
+#[derive(Debug)]
+pub struct ReadInput {
+    /// The texts of all wanted splits.
+    pub splits: Vec<Texts>,
+    /// The counts of lines; none for a dataset.
+    pub ledger: Option<Ledger>,
+}
+
+/// The counts of lines, as one object.
+#[derive(Clone, Copy, Debug)]
+pub struct Counters(pub Ledger);
+
+impl Serialize for Counters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.counters())
+    }
+}
+
 impl Input<'_> {
     /// Reads all texts. Skipped lines are reported.
-    pub fn read(&self, places: &[String], reading: Reading) -> Result<Texts> {
-        self.read_telling(places, reading, tell)
+    pub fn read(&self, places: &[String], reading: Reading) -> Result<(Texts, Option<Ledger>)> {
+        let wanted = vec![Wanted { part: Part::Test, reading }];
+        let ReadInput { mut splits, ledger } = self.read_splits(places, Division::all_test(), wanted)?;
+        Ok((splits.remove(0), ledger))
     }
 
-    /// Reads texts that were read before in another way. Skipped lines are not reported again.
-    pub fn read_again(&self, places: &[String], reading: Reading) -> Result<Texts> {
-        self.read_telling(places, reading, |_| {})
+    /// Reads the training split of --input. Skipped lines are reported.
+    pub fn read_training(&self, arguments: &Ngrams, reading: Reading) -> Result<(Texts, Option<Ledger>)> {
+        let wanted = vec![Wanted { part: Part::Training, reading }];
+        let ReadInput { mut splits, ledger } =
+            self.read_splits(&arguments.input, division(arguments)?, wanted)?;
+        Ok((splits.remove(0), ledger))
     }
 
-    fn read_telling(&self, places: &[String], reading: Reading, tell: impl Fn(&str)) -> Result<Texts> {
+    /// Reads the texts of some splits, which are those of a dataset with all words. Skipped lines are reported.
+    pub fn read_splits(
+        &self,
+        places: &[String],
+        division: Division,
+        wanted: Vec<Wanted>,
+    ) -> Result<ReadInput> {
         if let [place] = places
             && is_dataset(place)
         {
-            return self.read_dataset(place, reading, tell);
+            return self.read_dataset(place, division, wanted);
         }
         let (exit, message) = match self.format.clone().format() {
             Ok(format) => {
@@ -59,27 +93,26 @@ impl Input<'_> {
                     s3: self.s3.clone(),
                     format,
                     labels: self.labels(),
-                    bad_lines_max: Share::OF_BAD_LINES,
+                    bad_lines_max: self.bad_lines_max,
                     threads: self.threads,
                 };
-                let read = texts::read(&lines, reading, &tell)?;
-                if let Ledger::FastText { unlabelled, .. } = read.ledger
-                    && unlabelled > 0
-                {
-                    let lines = report::whole(unlabelled);
-                    let are =
-                        if unlabelled == 1 { "line without a label is" } else { "lines without a label are" };
-                    tell(&format!("{lines} {are} skipped"));
-                }
-                return Ok(read.texts);
+                let (splits, ledger) = match &wanted[..] {
+                    [Wanted { part, reading }] if division.is_all(*part) => {
+                        let read = texts::read(&lines, reading.clone(), self.tell)?;
+                        (vec![read.texts], read.ledger)
+                    }
+                    _ => texts::read_splits(&lines, division, wanted, self.tell)?,
+                };
+                tell_skipped(&ledger, self.tell);
+                return Ok(ReadInput { splits, ledger: Some(ledger) });
             }
             Err(refused) => refused,
         };
         Err(Error::Refused { exit, message })
     }
 
-    fn read_dataset(&self, place: &str, reading: Reading, tell: impl Fn(&str)) -> Result<Texts> {
-        if reading.words != Words::Cleaned {
+    fn read_dataset(&self, place: &str, division: Division, wanted: Vec<Wanted>) -> Result<ReadInput> {
+        if wanted.iter().any(|wanted| wanted.reading.words != Words::Cleaned) {
             return Err(Error::Setting {
                 setting: "--words",
                 found: "not cleaned".to_owned(),
@@ -88,10 +121,16 @@ impl Input<'_> {
         }
         let location = Location::of_file(place.into()).map_err(|error| Error::internal(&error))?;
         let path = places::dataset(&location, &self.s3)?;
-        let dataset = DatasetTexts::open(&path, Division::all_test(), self.threads)?;
-        let split = dataset.read(Part::Test, reading)?;
-        dataset.warnings(place, &split).iter().for_each(|warning| tell(warning));
-        Ok(split.texts)
+        let dataset = DatasetTexts::open(&path, division, self.threads)?;
+        let mut splits = Vec::new();
+        for Wanted { part, reading } in wanted {
+            let split = dataset.read(part, reading)?;
+            if splits.is_empty() {
+                dataset.warnings(place, &split).iter().for_each(|warning| (self.tell)(warning));
+            }
+            splits.push(split.texts);
+        }
+        Ok(ReadInput { splits, ledger: None })
     }
 
     fn labels(&self) -> Labels {
@@ -99,6 +138,22 @@ impl Input<'_> {
             (Some(classes), _) => Labels::Classes(classes.clone()),
             (None, positive_from) => Labels::PositiveFrom(positive_from.unwrap_or(4)),
         }
+    }
+}
+
+/// The division of --input into splits.
+pub fn division(arguments: &Ngrams) -> Result<Division> {
+    Ok(Division::by_fractions(arguments.test_fraction, arguments.validation_fraction)?)
+}
+
+fn tell_skipped(ledger: &Ledger, tell: fn(&str)) {
+    match *ledger {
+        Ledger::FastText { unlabelled: 1, .. } => tell("1 line without a label is skipped"),
+        Ledger::FastText { unlabelled, .. } if unlabelled > 0 => {
+            tell(&format!("{} lines without a label are skipped", report::whole(unlabelled)));
+        }
+        Ledger::Reviews { .. } if ledger.n_skipped() > 0 => tell(&ledger.to_string()),
+        Ledger::FastText { .. } | Ledger::Reviews { .. } => {}
     }
 }
 

@@ -1,77 +1,78 @@
-//! The training folder of an n-gram model: its settings, checkpoint and logs.
+//! The training folder of an n-gram model: its settings, checkpoints and logs.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
 
 use ::ngrams::{Texts, fasttext};
+use batches::Part;
 use report::whole;
+use runs::checkpoints::number_of;
 use runs::recipe::first_difference;
 use runs::training::{
-    self, CHECKPOINTS, DatasetRecord, FORMAT_VERSION, Hold, METRICS, MODEL, PATIENCE, RunSettings, SETTINGS,
-    STATE, put, put_json,
+    CHECKPOINTS, DatasetRecord, FORMAT_VERSION, METRICS, MODEL, NGRAMS, RunSettings, SETTINGS, STATE,
+    TopNgrams, put_json,
 };
 
 use super::progress::Progress;
 use super::settings::Settings;
 use crate::arguments::Ngrams;
-use crate::commands::out::{Existing, check_occupant, check_place, default_of_path};
+use crate::commands::out::{self, Existing, default_of_path};
 use crate::commands::progress::Log;
 use crate::error::{Error, Result};
+use crate::families::ngrams::Classifier;
 use crate::tell::tell;
+
+/// Checkpoints that are kept. A state may be as large as the memory.
+const KEPT: usize = 1;
 
 /// The training folder.
 pub struct Out {
-    folder: PathBuf,
-    existing: Existing,
-    _hold: Hold,
+    out: out::Out,
+    /// The number of the last checkpoint.
+    n_saved: u64,
 }
 
 impl Out {
-    /// Locks the folder, which must be new, empty or, as the flags allow, a training.
+    /// Locks the folder, or claims the prefix in S3. It must be new, empty or, as the flags allow, a training.
     pub fn take(arguments: &Ngrams) -> Result<Self> {
-        let folder = arguments.out.clone().unwrap_or_else(|| {
+        let place = arguments.out.clone().unwrap_or_else(|| {
             let first = arguments.input.first().map_or("-", String::as_str);
-            default_of_path(Path::new(first.trim_start_matches("-")), "ngrams")
+            default_of_path(Path::new(first.trim_start_matches("-")), "ngrams").into()
         });
         let existing = match (arguments.resume, arguments.force) {
             (true, _) => Existing::Resume,
             (false, true) => Existing::Replace,
             (false, false) => Existing::Refuse,
         };
-        check_place(&folder)?;
-        let hold = Hold::take(&folder, PATIENCE)?;
-        check_occupant(&folder, existing)?;
-        Ok(Self { folder, existing, _hold: hold })
+        let out = out::Out::take_alone(&place, &arguments.storage.options(), KEPT, existing)?;
+        Ok(Self { out, n_saved: 0 })
     }
 
-    /// The folder.
-    pub fn folder(&self) -> &Path {
-        &self.folder
+    /// The path or URL of the training, for messages.
+    pub fn shown(&self) -> &Path {
+        self.out.shown()
     }
 
-    /// The model folder.
-    pub fn model(&self) -> PathBuf {
-        self.folder.join(MODEL)
+    /// The path or URL of the model, for messages.
+    pub fn shown_model(&self) -> PathBuf {
+        self.shown().join(MODEL)
     }
 
-    /// The checkpoints.
-    pub fn checkpoints(&self) -> PathBuf {
-        self.folder.join(CHECKPOINTS)
+    /// The path or URL of the checkpoints, for messages.
+    pub fn shown_checkpoints(&self) -> PathBuf {
+        self.shown().join(CHECKPOINTS)
     }
 
     /// Deletes the training that is replaced, if any.
     pub fn clear(&self) -> Result<()> {
-        if self.existing == Existing::Replace {
-            training::clear(&self.folder)?;
-        }
-        Ok(())
+        self.out.clear()
     }
 
     /// Whether the training is complete. Errors: the existing training has other settings.
     pub fn is_complete(&self, recipe: &serde_json::Value) -> Result<bool> {
-        let path = self.folder.join(SETTINGS);
-        if self.existing != Existing::Resume || !path.exists() {
+        let path = self.out.folder().join(SETTINGS);
+        if self.out.existing() != Existing::Resume || !path.exists() {
             return Ok(false);
         }
         let json = fs::read(&path).map_err(|source| Error::io(&path, source))?;
@@ -84,8 +85,9 @@ impl Out {
         let text = serde_json::to_vec(recipe).map_err(|error| Error::internal(&error))?;
         let recipe = serde_json::from_slice(&text).map_err(|error| Error::internal(&error))?;
         match first_difference(&settings.recipe, &recipe) {
-            None => Ok(self.model().is_dir()),
+            None => Ok(self.out.model().is_dir()),
             Some((what, found, expected)) => {
+                let path = self.shown().join(SETTINGS);
                 Err(runs::Error::OtherTraining { path, what, found, expected }.into())
             }
         }
@@ -96,6 +98,7 @@ impl Out {
         &self,
         arguments: &Ngrams,
         texts: &Texts,
+        held_back: Option<&(Part, Texts)>,
         recipe: serde_json::Value,
         settings: &Settings,
     ) -> Result<()> {
@@ -108,6 +111,15 @@ impl Out {
                 (name, [dictionary.label_count(label), 0, 0])
             })
             .collect();
+        let mut rows = [counts.n_texts, 0, 0];
+        if let Some((part, held_back)) = held_back {
+            rows[*part as usize] = held_back.n_texts();
+            let labels = held_back.dictionary.labels();
+            for (name, counts) in &mut classes {
+                let label = (0..labels.len() as u32).find(|&label| labels.get(label) == name.as_bytes());
+                counts[*part as usize] = label.map_or(0, |label| held_back.dictionary.label_count(label));
+            }
+        }
         classes.sort();
         let card = [
             ("texts", counts.n_texts),
@@ -118,9 +130,7 @@ impl Out {
             ("labels", labels.len() as u64),
         ];
         let path = match &arguments.input[..] {
-            [place] => {
-                std::path::absolute(place).map_or_else(|_| place.clone(), |path| path.display().to_string())
-            }
+            [place] => absolute(place),
             places => places.join(" "),
         };
         let settings = RunSettings {
@@ -129,7 +139,7 @@ impl Out {
             preparation: None,
             dataset: DatasetRecord {
                 path,
-                rows: [counts.n_texts, 0, 0],
+                rows,
                 positive: [0; 3],
                 classes,
                 card: card.map(|(name, n)| (name.to_owned(), whole(n))).into(),
@@ -145,64 +155,90 @@ impl Out {
             world_size: 1,
             device: "CPU".to_owned(),
         };
-        Ok(put_json(&self.folder.join(SETTINGS), &settings)?)
+        Ok(put_json(&self.out.folder().join(SETTINGS), &settings)?)
     }
 
     /// Shows and logs the training. The log continues that of the checkpoint, if there is one.
     pub fn progress(&self, texts: &Texts, settings: &Settings) -> Result<Progress> {
-        if self.existing != Existing::Resume || !self.checkpoints().join(STATE).exists() {
+        let folder = self.out.folder();
+        if self.newest()?.is_none() {
+            if self.out.existing() == Existing::Resume {
+                tell("no checkpoint to resume from: starting from the first text");
+            }
             // The lines of an earlier process, which has left no checkpoint.
-            let _ = fs::remove_file(self.folder.join(METRICS));
+            let _ = fs::remove_file(folder.join(METRICS));
         }
-        let log = Log::begin(&self.folder, 0, 1, "CPU".to_owned())?;
+        let log = Log::begin(folder, 0, 1, "CPU".to_owned())?;
         Progress::new(log, settings.epochs(), texts.n_texts())
     }
 
-    /// A new training, or one that is resumed from the checkpoint.
+    /// A new training, or one that is resumed from the newest checkpoint.
     pub fn begin<'a>(
-        &self,
+        &mut self,
         texts: &'a Texts,
         settings: &fasttext::Settings,
         progress: &mut Progress,
     ) -> Result<fasttext::Training<'a>> {
-        let state = self.checkpoints().join(STATE);
-        if self.existing != Existing::Resume {
+        let Some(checkpoint) = self.newest()? else {
             return Ok(fasttext::Training::new(texts, settings.clone())?);
-        }
-        match File::open(&state) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                tell("no checkpoint to resume from: starting from the first text");
-                Ok(fasttext::Training::new(texts, settings.clone())?)
-            }
-            opened => {
-                let file = opened.map_err(|source| Error::io(&state, source))?;
-                let training =
-                    fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?;
-                progress.resume();
-                tell("resuming from the checkpoint");
-                Ok(training)
-            }
+        };
+        self.n_saved = number_of(&checkpoint).unwrap_or_default();
+        let path = checkpoint.join(STATE);
+        let file = File::open(&path).map_err(|source| Error::io(&path, source))?;
+        let training = fasttext::Training::resume(texts, settings.clone(), &mut BufReader::new(file))?;
+        progress.resume();
+        tell("resuming from the checkpoint");
+        Ok(training)
+    }
+
+    /// The newest checkpoint that is intact, if the training is resumed.
+    fn newest(&self) -> Result<Option<PathBuf>> {
+        match self.out.existing() {
+            Existing::Resume => Ok(self.out.checkpoints().newest(|_| ())?),
+            Existing::Refuse | Existing::Replace => Ok(None),
         }
     }
 
-    /// Replaces the checkpoint.
-    pub fn save(&self, training: &fasttext::Training<'_>) -> Result<()> {
-        let folder = self.checkpoints();
-        match fs::create_dir(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(Error::io(&folder, error));
+    /// Saves a checkpoint. One of a training in S3 is put there while the training continues.
+    pub fn save(&mut self, training: &fasttext::Training<'_>) -> Result<()> {
+        self.n_saved += 1;
+        let write = |mut file: &mut dyn io::Write| training.save(&mut file).map_err(io::Error::other);
+        let saved = self.out.checkpoints().save_ngrams(self.n_saved, write)?;
+        self.out.checkpoint_saved(&saved)
+    }
+
+    /// Waits until the last checkpoint is in S3, if the training is there.
+    pub fn checkpoints_saved(&self) -> Result<()> {
+        self.out.checkpoints_saved()
+    }
+
+    /// Writes the n-grams with the largest weights.
+    pub fn keep_top(&self, top: &TopNgrams) -> Result<()> {
+        Ok(put_json(&self.out.folder().join(NGRAMS), top)?)
+    }
+
+    /// Writes the model, and deletes the checkpoints.
+    pub fn finish(&self, classifier: &Classifier) -> Result<()> {
+        classifier.write(&self.out.model())?;
+        let checkpoints = self.out.checkpoints().folder();
+        match fs::remove_dir_all(checkpoints) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::io(checkpoints, error));
             }
             _ => {}
         }
-        Ok(put(&folder.join(STATE), |file| training.save(file).map_err(io::Error::other))?)
+        self.out.model_saved()
     }
 
-    /// Deletes the checkpoint of a complete training.
-    pub fn finish(&self) -> Result<()> {
-        let folder = self.checkpoints();
-        match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(&folder, error)),
-            _ => Ok(()),
-        }
+    /// Puts the model into S3 if an earlier process could not.
+    pub fn finish_again(&self) -> Result<()> {
+        self.out.model_saved()
     }
+}
+
+/// The absolute path or the URL of an input.
+fn absolute(place: &str) -> String {
+    let is_path = !place.contains("://") && place != "-";
+    let absolute = is_path.then(|| std::path::absolute(place).ok()).flatten();
+    absolute.map_or_else(|| place.to_owned(), |path| path.display().to_string())
 }

@@ -52,7 +52,7 @@ impl Settings {
     }
 
     /// The settings by their names in `settings.json`, without those that have no effect on the model.
-    pub fn recipe(&self, reading: &Reading) -> Value {
+    pub fn recipe(&self, arguments: &Ngrams, reading: &Reading) -> Value {
         let words = match reading.words {
             Words::Spaces => "spaces",
             Words::Punctuation => "punctuation",
@@ -64,6 +64,8 @@ impl Settings {
         };
         json!({
             "family": { "ngrams": kind },
+            "test_fraction": arguments.test_fraction,
+            "validation_fraction": arguments.validation_fraction,
             "epochs": self.epochs(),
             "ngrams": { "words": words, "words_max": reading.words_max, "min_count": reading.count_min, kind: settings },
         })
@@ -97,10 +99,8 @@ pub fn words(arguments: &Ngrams, model: ModelName, is_dataset: bool) -> Words {
 fn of_linear(arguments: &Ngrams) -> linear::Settings {
     let default = linear::Settings::default();
     let (weighting, counting, is_normalized) = match arguments.weights {
-        None => (default.weighting, default.counting, default.is_normalized),
-        Some(WeightsName::Nb) => {
-            (linear::Weighting::NaiveBayes { smoothing: 1.0 }, linear::Counting::Binary, false)
-        }
+        // The default is nb.
+        None | Some(WeightsName::Nb) => (default.weighting, default.counting, default.is_normalized),
         Some(WeightsName::TfIdf) => (linear::Weighting::TfIdf, linear::Counting::Linear, true),
         Some(WeightsName::None) => (linear::Weighting::None, linear::Counting::Binary, false),
     };

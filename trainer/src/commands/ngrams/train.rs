@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ::ngrams::{Texts, fasttext, linear};
+use ::ngrams::{Reading, Texts, fasttext, linear};
+use batches::Part;
 use launch::interrupt::{Asked, Interrupts};
 use report::whole;
-use runs::training::{Line, NGRAMS, put_json};
+use runs::training::Line;
 use scoring::Interval;
 use serde::Serialize;
+use texts::Wanted;
 
-use super::input::{Input, is_dataset};
+use super::input::{Counters, Input, ReadInput, division, is_dataset};
 use super::out::Out;
 use super::progress::Progress;
 use super::settings::{Settings, reading, words};
@@ -27,9 +29,9 @@ use crate::tell::tell;
 /// The summary that `--json` prints.
 #[derive(Debug, Serialize)]
 struct Summary {
-    /// The training folder.
+    /// The path or URL of the training folder.
     training: PathBuf,
-    /// The model folder.
+    /// The path or URL of the model folder.
     model: PathBuf,
     /// Whether `--resume` found the training complete, so that nothing was computed.
     was_complete: bool,
@@ -47,11 +49,15 @@ struct Summary {
     labels: Option<u64>,
     /// Lines without a label, which are skipped.
     without_label: Option<u64>,
+    /// The counts of lines; `null` for a dataset.
+    ledger: Option<Counters>,
     /// Mean loss of the last epoch; `null` for a linear model.
     loss: Option<f64>,
     /// Seconds of reading, of training, and of the whole command up to the summary.
     seconds: Option<Seconds>,
-    /// Metrics of `--test`; `null` without it.
+    /// The split that was evaluated; `null` for none.
+    evaluated: Option<Part>,
+    /// Its metrics.
     evaluation: Option<Evaluated>,
 }
 
@@ -62,19 +68,23 @@ struct Seconds {
     whole: f64,
 }
 
+/// Default of `--checkpoint-every`.
+const CHECKPOINT_EVERY_S: f64 = 600.0;
+
 /// Trains a model.
 pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
     let began = Instant::now();
     let Ok(kind) = arguments.model() else {
         return Err(Error::internal(&"flags of both models were accepted"));
     };
-    let out = Out::take(arguments)?;
+    let mut out = Out::take(arguments)?;
     let is_dataset = matches!(&arguments.input[..], [place] if is_dataset(place));
     let reading = reading(arguments, kind, words(arguments, kind, is_dataset));
     let settings = Settings::of(arguments, kind, reading.words);
-    let recipe = settings.recipe(&reading);
+    let recipe = settings.recipe(arguments, &reading);
     if out.is_complete(&recipe)? {
-        tell(&format!("already complete: the model is in {}", out.model().display()));
+        out.finish_again()?;
+        tell(&format!("already complete: the model is in {}", out.shown_model().display()));
         return if arguments.json {
             print(&Summary::of_complete(&out, kind, settings.epochs()))
         } else {
@@ -84,40 +94,55 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
     let input = Input {
         format: &arguments.format,
         rated: &arguments.rated,
+        bad_lines_max: arguments.bad_lines_max,
         threads: arguments.n_threads(),
         s3: arguments.storage.options(),
+        tell,
     };
-    let texts = input.read(&arguments.input, reading.clone())?;
+    let held_back = held_back(arguments);
+    let of_evaluated = Reading { words_max: usize::MAX >> 1, count_min: 1, ..reading.clone() };
+    let wanted = [(Part::Training, &reading)].into_iter().chain(held_back.map(|part| (part, &of_evaluated)));
+    let wanted = wanted.map(|(part, reading)| Wanted { part, reading: reading.clone() }).collect();
+    let ReadInput { mut splits, ledger } =
+        input.read_splits(&arguments.input, division(arguments)?, wanted)?;
+    let evaluated = held_back.and_then(|part| Some((part, splits.pop()?)));
+    let texts = splits.remove(0);
     check(&texts, arguments)?;
+    if let Some((part, texts)) = &evaluated
+        && texts.n_texts() == 0
+    {
+        let found = format!("no text is in the {} split", name_of(*part));
+        let remedy = "raise its share, or omit it";
+        return Err(Error::UselessTexts { input: arguments.input.join(" "), found, remedy });
+    }
     let read_s = began.elapsed().as_secs_f64();
     out.clear()?;
-    out.describe(arguments, &texts, recipe, &settings)?;
+    out.describe(arguments, &texts, evaluated.as_ref(), recipe, &settings)?;
     let began_training = Instant::now();
     let mut progress = out.progress(&texts, &settings)?;
     let model = match &settings {
         Settings::Linear(settings) => train_linear(&texts, reading.words, settings, &mut progress)?,
-        Settings::FastText(settings) => train_fasttext(&texts, settings, &out, arguments, &mut progress)?,
+        Settings::FastText(settings) => train_fasttext(&texts, settings, &mut out, arguments, &mut progress)?,
     };
     let (loss, log) = progress.finish();
     let training_s = began_training.elapsed().as_secs_f64();
     let classifier = Classifier::new(model);
-    put_json(&out.folder().join(NGRAMS), &top(&classifier, &texts)?)?;
+    out.keep_top(&top(&classifier, &texts)?)?;
     let (counts, n_words, n_labels) =
         (texts.counts(), texts.dictionary.n_words() as u64, texts.dictionary.labels().len() as u64);
     drop(texts);
-    let evaluation = match arguments.test.is_empty() {
-        true => None,
-        false => {
-            let reading = ::ngrams::Reading { words_max: usize::MAX >> 1, count_min: 1, ..reading };
-            let test = input.read(&arguments.test, reading)?;
-            Some(evaluate(&classifier, &test, input.threads)?)
-        }
+    let evaluated = match arguments.test.is_empty() {
+        true => evaluated,
+        false => Some((Part::Test, input.read(&arguments.test, of_evaluated)?.0)),
     };
+    let evaluation = evaluated
+        .map(|(part, texts)| Ok::<_, Error>((part, evaluate(&classifier, &texts, input.threads)?)))
+        .transpose()?;
     finish_log(log, &settings, evaluation.as_ref())?;
-    classifier.write(&out.model())?;
-    out.finish()?;
-    evaluation.iter().flat_map(|evaluation| lines(&evaluation.evaluated)).for_each(|line| tell(&line));
-    tell(&format!("the model is in {}", out.model().display()));
+    out.finish(&classifier)?;
+    let told = evaluation.iter().flat_map(|(part, evaluation)| lines(*part, &evaluation.evaluated));
+    told.for_each(|line| tell(&line));
+    tell(&format!("the model is in {}", out.shown_model().display()));
     if arguments.json {
         print(&Summary {
             texts: Some(counts.n_texts),
@@ -125,13 +150,15 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
             tokens: Some(counts.n_tokens),
             labels: Some(n_labels),
             without_label: Some(counts.n_unlabelled),
+            ledger: ledger.map(Counters),
             loss,
             seconds: Some(Seconds {
                 reading: read_s,
                 training: training_s,
                 whole: began.elapsed().as_secs_f64(),
             }),
-            evaluation: evaluation.map(|evaluation| evaluation.evaluated),
+            evaluated: evaluation.as_ref().map(|(part, _)| *part),
+            evaluation: evaluation.map(|(_, evaluation)| evaluation.evaluated),
             was_complete: false,
             ..Summary::of_complete(&out, kind, settings.epochs())
         })?;
@@ -142,8 +169,8 @@ pub(in crate::commands) fn ngrams(arguments: &Ngrams) -> Result<()> {
 impl Summary {
     fn of_complete(out: &Out, kind: ModelName, epochs: u32) -> Self {
         Self {
-            training: out.folder().to_owned(),
-            model: out.model(),
+            training: out.shown().to_owned(),
+            model: out.shown_model(),
             was_complete: true,
             kind: kind.name(),
             epochs,
@@ -152,8 +179,10 @@ impl Summary {
             tokens: None,
             labels: None,
             without_label: None,
+            ledger: None,
             loss: None,
             seconds: None,
+            evaluated: None,
             evaluation: None,
         }
     }
@@ -173,13 +202,13 @@ fn train_linear(
 fn train_fasttext(
     texts: &Texts,
     settings: &fasttext::Settings,
-    out: &Out,
+    out: &mut Out,
     arguments: &Ngrams,
     progress: &mut Progress,
 ) -> Result<Model> {
     let interrupts = Interrupts::listen().map_err(Error::Signals)?;
     let mut training = out.begin(texts, settings, progress)?;
-    let interval = Duration::from_secs_f64(arguments.checkpoint_every.min(1e9));
+    let interval = Duration::from_secs_f64(arguments.checkpoint_every.unwrap_or(CHECKPOINT_EVERY_S).min(1e9));
     let mut saved_at = Instant::now();
     while let Some(done) = training.step()? {
         progress.note(&done);
@@ -190,10 +219,27 @@ fn train_fasttext(
             saved_at = Instant::now();
         }
         if asked == Some(Asked::Stop) && done.n_done < done.n_total {
-            return Err(Error::Interrupted { resume: out.checkpoints() });
+            out.checkpoints_saved()?;
+            return Err(Error::Interrupted { resume: out.shown_checkpoints() });
         }
     }
     Ok(Model::FastText(Box::new(training.finish())))
+}
+
+/// The split of --input that is evaluated at the end.
+fn held_back(arguments: &Ngrams) -> Option<Part> {
+    if arguments.test_fraction > 0.0 {
+        return Some(Part::Test);
+    }
+    (arguments.validation_fraction > 0.0 && arguments.test.is_empty()).then_some(Part::Validation)
+}
+
+fn name_of(part: Part) -> &'static str {
+    match part {
+        Part::Training => "training",
+        Part::Validation => "validation",
+        Part::Test => "test",
+    }
 }
 
 /// Refuses texts from which nothing can be learned, and warns of labels that occur once.
@@ -234,8 +280,9 @@ pub fn check(texts: &Texts, arguments: &Ngrams) -> Result<()> {
     Ok(())
 }
 
-/// The metrics of the test texts in some lines.
-fn lines(evaluated: &Evaluated) -> Vec<String> {
+/// The metrics of a split in some lines.
+fn lines(part: Part, evaluated: &Evaluated) -> Vec<String> {
+    let name = name_of(part);
     let Evaluated { metrics, intervals, precision_at_1, recall_at_1, .. } = evaluated;
     let interval = intervals.map_or_else(String::new, |of| {
         let Interval(low, high) = of.accuracy;
@@ -249,21 +296,24 @@ fn lines(evaluated: &Evaluated) -> Vec<String> {
             let f1 = if metrics.confusion.n_classes() == 2 { "F1      " } else { "macro F1" };
             vec![
                 format!(
-                    "accuracy {:.4}{interval} on {rows} test texts (majority-class baseline: {baseline:.4})",
+                    "accuracy {:.4}{interval} on {rows} {name} texts (majority-class baseline: {baseline:.4})",
                     metrics.accuracy
                 ),
                 format!("{f1} {:.4}", metrics.f1),
             ]
         }
         Measured::Many { f1, .. } => vec![
-            format!("precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {rows} test texts"),
+            format!(
+                "precision at 1 {precision_at_1:.4}, recall at 1 {recall_at_1:.4} on {rows} {name} texts"
+            ),
             format!("macro F1 {f1:.4}"),
         ],
     }
 }
 
-fn finish_log(mut log: Log, settings: &Settings, evaluation: Option<&Evaluation>) -> Result<()> {
-    if let Some(Evaluation { evaluated: Evaluated { metrics: Measured::Few(metrics), .. }, .. }) = evaluation
+fn finish_log(mut log: Log, settings: &Settings, evaluation: Option<&(Part, Evaluation)>) -> Result<()> {
+    if let Some((Part::Test, evaluation)) = evaluation
+        && let Measured::Few(metrics) = &evaluation.evaluated.metrics
     {
         log.write(&Line::Test { step: u64::from(settings.epochs()), metrics: *metrics });
     }

@@ -14,7 +14,8 @@ use crate::error::Result;
 pub struct Evaluation {
     /// The metrics.
     pub evaluated: Evaluated,
-    /// Texts without a word or an n-gram that the model has a row for.
+    /// Texts without a known word or n-gram, for a file of the fastText program, which does not predict them. Other models
+    /// have probabilities for them.
     pub only_unknown: u64,
     /// Texts with a label that the model does not have. They are in the metrics, as texts that are predicted wrongly or
     /// in part.

@@ -1,0 +1,149 @@
+//! Predictions, explanations and exported files.
+
+use super::*;
+
+#[test]
+fn predictions_have_labels_and_probabilities_in_the_order_of_lines() {
+    let (folder, train, _) = corpus();
+    let input = "great lovely kettle\n\nawful broken lid\nqwertz\n";
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        trained(&train, &out, model);
+        let answers = objects(&said(trainer_of("predict", &out, &["--format", "text"]), input));
+        assert_eq!(answers.len(), 4, "{answers:?}");
+        let of = |at: usize| {
+            let answer = &answers[at];
+            assert_eq!(answer["line"], at as u64 + 1);
+            (answer["label"].as_u64(), answer["class"].as_str(), answer["error"].as_str())
+        };
+        assert_eq!([of(0), of(2)], [(Some(1), Some("2"), None), (Some(0), Some("1"), None)], "{answers:?}");
+        assert_eq!([of(1).2, of(3).2], [Some("blank"), None]);
+        let (score, probability) =
+            (answers[0]["score"].as_f64().unwrap(), answers[0]["probability"].as_f64().unwrap());
+        assert!(score > 0.0 && probability > 0.5, "{answers:?}");
+
+        let both = objects(&said(trainer_of("predict", &out, &["--format", "text", "--top", "2"]), input));
+        let names: Vec<&String> = both[2]["probabilities"].as_object().unwrap().keys().collect();
+        assert_eq!(names.len(), 2, "{both:?}");
+        assert_eq!(both[2]["class"], "1");
+        let of_second = both[0]["probabilities"]["2"].as_f64().unwrap();
+        assert!((of_second - probability).abs() < 1e-6, "{both:?}");
+        let sure =
+            objects(&said(trainer_of("predict", &out, &["--format", "text", "--threshold", "0.5"]), input));
+        assert_eq!(sure[0]["probabilities"].as_object().unwrap().len(), 1, "{sure:?}");
+
+        let labelled =
+            said(trainer_of("predict", &out, &["--format", "fasttext"]), "__label__1 great lovely kettle\n");
+        assert_eq!(objects(&labelled)[0], answers[0], "{labelled}");
+    }
+}
+
+#[test]
+fn a_cr_within_a_line_is_part_of_its_text() {
+    let (folder, train, _) = corpus();
+    let file = folder.path().join("lines.txt");
+    fs::write(&file, "__label__2 great\rlovely kettle\r\n__label__1 awful\rlid\n").unwrap();
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        trained(&train, &out, model);
+        assert_eq!(evaluated(&out, &file, &[])["rows"], 2);
+        let flags = [file.to_str().unwrap(), "--format", "fasttext"];
+        let answers = objects(&said(trainer_of("predict", &out, &flags), ""));
+        let labels: Vec<u64> = answers.iter().map(|answer| answer["label"].as_u64().unwrap()).collect();
+        assert_eq!(labels, [1, 0], "{answers:?}");
+        let spaces =
+            objects(&said(trainer_of("predict", &out, &["--format", "text"]), "great lovely kettle\n"));
+        assert_eq!(spaces[0]["score"], answers[0]["score"], "{answers:?}");
+    }
+}
+
+#[test]
+fn unseen_words_leave_the_bias_and_no_explanation() {
+    let (folder, train, test) = corpus();
+    let content = fs::read_to_string(&test).unwrap() + "__label__1 qwertz\n__label__2\n";
+    fs::write(&test, content).unwrap();
+    for model in [MODELS[0], &["--model", "fasttext", "--ngrams", "1", "--words", "punctuation"]] {
+        let out = folder.path().join(model[1]);
+        trained(&train, &out, model);
+        let found = evaluated(&out, &test, &[]);
+        assert_eq!((&found["rows"], &found["only_unknown"]), (&502.into(), &0.into()), "{found}");
+        let answer = objects(&said(trainer_of("predict", &out, &["--format", "text"]), "qwertz\n"));
+        assert!((answer[0]["probability"].as_f64().unwrap() - 0.5).abs() < 0.2, "{answer:?}");
+        let (code, shown, told) = run(trainer_of("explain", &out, &["qwertz"]));
+        assert_eq!(code, Some(0), "{told}");
+        assert!(shown.contains("for      no word") && shown.contains("[qwertz]"), "{shown}");
+    }
+}
+
+#[test]
+fn explanations_name_the_ngrams_that_decide() {
+    let (folder, train, _) = corpus();
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        trained(&train, &out, model);
+        let (code, said, told) =
+            run(trainer_of("explain", &out, &["the kettle was great but noisy qwertz", "--json"]));
+        assert_eq!(code, Some(0), "{told}");
+        let found: Value = serde_json::from_str(&said).unwrap();
+        let words = |side: &str| -> Vec<String> {
+            let words = found[side].as_array().unwrap().iter();
+            words.map(|word| word["word"].as_str().unwrap().to_owned()).collect()
+        };
+        let all = [words("for"), words("against")].concat();
+        assert!(all.iter().any(|word| word.contains("great")), "{found}");
+        assert!(all.iter().any(|word| word.contains("noisy")), "{found}");
+        let marked = found["text"].as_array().unwrap();
+        let unknown = marked.iter().find(|word| word["word"] == "qwertz").unwrap();
+        assert_eq!(unknown["mark"], "unknown", "{found}");
+    }
+}
+
+#[test]
+fn several_labels_of_a_line_count_as_precision_and_recall_at_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let train = folder.path().join("train.txt");
+    let content = "__label__a __label__b red\n__label__a __label__c blue\n".repeat(300);
+    fs::write(&train, content).unwrap();
+    let out = folder.path().join("out");
+    trained(&train, &out, &["--model", "fasttext", "--loss", "bce", "--epochs", "20", "--buckets", "1000"]);
+    let found = evaluated(&out, &train, &[]);
+    assert_eq!(found["precision_at_1"], 1.0, "{found}");
+    assert_eq!(found["recall_at_1"], 0.5, "{found}");
+    assert_eq!(found["accuracy"], 1.0, "{found}");
+    assert_eq!(found["confusion"], Value::Null, "{found}");
+    let both = said(trainer_of("predict", &out, &["--format", "text", "--threshold", "0.5"]), "red\n");
+    let names = objects(&both)[0]["probabilities"].as_object().unwrap().len();
+    assert_eq!(names, 2, "{both}");
+}
+
+#[test]
+fn an_exported_file_has_the_answers_of_its_model() {
+    let (folder, train, test) = corpus();
+    let out = folder.path().join("out");
+    trained(&train, &out, &["--model", "fasttext", "--buckets", "20000"]);
+    let expected = evaluated(&out, &test, &[]);
+    for (name, more) in [("model.bin", &[][..]), ("model.ftz", &["--rows", "5000"]), ("model.vec", &[])] {
+        let file = folder.path().join(name);
+        let (code, told) =
+            ended(trainer_of("export", &out, &[&["--out", file.to_str().unwrap()], more].concat()));
+        assert_eq!(code, Some(0), "{told}");
+        if name != "model.vec" {
+            let found = evaluated(&file, &test, &[]);
+            assert_eq!(
+                (&found["rows"], &found["accuracy"]),
+                (&expected["rows"], &expected["accuracy"]),
+                "{name}"
+            );
+            let (_, explained, _) = run(trainer_of("explain", &file, &["a lovely kettle", "--json"]));
+            assert!(explained.contains("\"name\":\"2\"") && explained.contains("lovely"), "{explained}");
+        } else {
+            let vectors = fs::read_to_string(&file).unwrap();
+            assert!(vectors.starts_with("25 10\n") && vectors.lines().count() == 26, "{vectors:.99}");
+        }
+        let (code, told) = ended(trainer_of("export", &out, &["--out", file.to_str().unwrap()]));
+        assert_eq!(code, Some(64), "{told}");
+    }
+    let (code, told) = ended(trainer_of("export", &out, &["--out", "model.txt"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("a file with the extension .bin, .ftz or .vec"), "{told}");
+}

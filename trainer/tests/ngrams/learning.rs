@@ -1,0 +1,90 @@
+//! Trainings, their metrics and their report.
+
+use super::*;
+
+#[test]
+fn both_models_learn_and_are_evaluated() {
+    let (folder, train, test) = corpus();
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        let told = trained(&train, &out, model);
+        assert!(told.contains("2,000 texts"), "{told}");
+        assert!(told.ends_with(&format!("the model is in {}", out.join("model").display())), "{told}");
+
+        let found = evaluated(&out, &test, &[]);
+        assert!(found["accuracy"].as_f64().unwrap() > 0.9, "{model:?} {found}");
+        assert_eq!(found["accuracy"], found["precision_at_1"], "{found}");
+        assert_eq!((&found["rows"], &found["without_label"]), (&500.into(), &0.into()), "{found}");
+        let names: Vec<&str> =
+            found["classes"].as_array().unwrap().iter().map(|of| of["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["1", "2"]);
+        let confusion = &found["confusion"];
+        let right =
+            confusion["true_positive"].as_u64().unwrap() + confusion["true_negative"].as_u64().unwrap();
+        assert_eq!(right as f64 / 500.0, found["accuracy"].as_f64().unwrap(), "{found}");
+        assert_eq!(found, evaluated(&out.join("model"), &test, &[]));
+    }
+}
+
+#[test]
+fn a_report_shows_settings_and_the_ngrams_of_each_label() {
+    let (folder, train, test) = corpus();
+    let test = test.to_str().unwrap();
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        trained(&train, &out, &[model, &["--epochs", "3", "--test", test]].concat());
+        let page = folder.path().join(format!("{}.html", model[1]));
+        let (code, told) = ended(trainer_of("report", &out, &["--out", page.to_str().unwrap()]));
+        assert_eq!(code, Some(0), "{told}");
+        let page = fs::read_to_string(page).unwrap();
+        for expected in
+            ["--epochs", "--ngrams", "N-grams of 1", "N-grams of 2", "lovely", "useless", "500 rows"]
+        {
+            assert!(page.contains(expected), "{expected}: {page}");
+        }
+        assert!(!page.contains("cannot be read"), "{page}");
+        assert!(page.contains("3 epochs ·") && !page.contains("0 epochs"), "{page}");
+        assert!(!page.contains("No epoch is finished"), "{page}");
+    }
+}
+
+#[test]
+fn lines_without_a_label_and_empty_texts_have_a_meaning() {
+    let (folder, train, test) = corpus();
+    let mut content = fs::read_to_string(&train).unwrap();
+    content += "no label here\n\n__label__1\n__label__once lonely\n";
+    fs::write(&train, content).unwrap();
+    for model in MODELS {
+        let out = folder.path().join(model[1]);
+        let told = trained(&train, &out, model);
+        assert!(told.contains("2 lines without a label are skipped"), "{told}");
+        assert!(told.contains("1 of 3 labels occurs in one text only"), "{told}");
+        let found = evaluated(&out, &test, &[]);
+        assert!(found["accuracy"].as_f64().unwrap() > 0.9, "{model:?} {found}");
+        assert_eq!(found["classes"].as_array().unwrap().len(), 3);
+        let none = folder.path().join("none.txt");
+        fs::write(&none, "text\n").unwrap();
+        let mut command = trainer_of("evaluate", &out, &[none.to_str().unwrap()]);
+        command.args(["--format", "fasttext"]);
+        let (code, told) = ended(command);
+        assert_eq!(code, Some(65), "{told}");
+        fs::write(&none, "__label__other text\n").unwrap();
+        let mut command = trainer_of("evaluate", &out, &[none.to_str().unwrap()]);
+        command.args(["--format", "fasttext"]);
+        let (code, told) = ended(command);
+        assert_eq!(code, Some(65), "{told}");
+        assert!(told.contains("no text has a label of the model"), "{told}");
+    }
+}
+
+#[test]
+fn naive_bayes_weights_are_the_default() {
+    let (folder, train, _) = corpus();
+    let files = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        trained(&train, &out, &[&["--deterministic", "--threads", "1"], more].concat());
+        model_files(&out)
+    };
+    assert_eq!(files("default", &[]), files("nb", &["--weights", "nb"]));
+    assert_ne!(files("none", &["--weights", "none"]), files("tf-idf", &["--weights", "tf-idf"]));
+}

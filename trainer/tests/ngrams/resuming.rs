@@ -1,0 +1,65 @@
+//! Trainings that continue.
+
+use super::*;
+
+#[test]
+fn a_complete_training_is_resumed_without_work_and_other_settings_are_refused() {
+    let (folder, train, _) = corpus();
+    let out = folder.path().join("out");
+    trained(&train, &out, &["--epochs", "3"]);
+    let before = model_files(&out);
+    let told = trained(&train, &out, &["--epochs", "3", "--resume"]);
+    assert!(told.contains("already complete"), "{told}");
+    assert_eq!(model_files(&out), before);
+    let (code, told) = ended(ngrams(&train, &out, &["--epochs", "4", "--resume"]));
+    assert_eq!(code, Some(78), "{told}");
+    assert!(told.contains("--epochs is 3 in the training and 4 in this command"), "{told}");
+}
+
+#[test]
+fn a_killed_training_resumes_to_the_same_bits() {
+    let (folder, train, test) = corpus();
+    let content = fs::read_to_string(&train).unwrap().repeat(8);
+    fs::write(&train, content).unwrap();
+    let flags =
+        ["--model", "fasttext", "--epochs", "40", "--deterministic", "--threads", "2", "--buckets", "5000"];
+    let whole = folder.path().join("whole");
+    trained(&train, &whole, &flags);
+    let killed = folder.path().join("killed");
+    let mut process = ngrams(&train, &killed, &[&flags[..], &["--checkpoint-every", "0.001"]].concat());
+    let mut process = process.stderr(Stdio::null()).spawn().unwrap();
+    let is_saved = || killed.join("checkpoints/latest").exists();
+    while !is_saved() && process.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(is_saved() && !killed.join("model").exists());
+    let told = trained(&train, &killed, &[&flags[..], &["--resume"]].concat());
+    assert!(told.contains("resuming from the checkpoint"), "{told}");
+    assert_eq!(model_files(&killed), model_files(&whole));
+    assert!(!killed.join("checkpoints").exists());
+    assert_eq!(evaluated(&killed, &test, &[]), evaluated(&whole, &test, &[]));
+}
+
+#[test]
+fn a_linear_training_that_was_killed_starts_again_and_has_the_same_bits() {
+    let (folder, train, test) = corpus();
+    let content = fs::read_to_string(&train).unwrap().repeat(40);
+    fs::write(&train, content).unwrap();
+    let flags = ["--model", "linear", "--epochs", "50", "--deterministic", "--threads", "2"];
+    let whole = folder.path().join("whole");
+    trained(&train, &whole, &flags);
+    let killed = folder.path().join("killed");
+    let mut process = ngrams(&train, &killed, &flags).stderr(Stdio::null()).spawn().unwrap();
+    while !killed.join("settings.json").exists() && process.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(!killed.join("model").exists());
+    let told = trained(&train, &killed, &[&flags[..], &["--resume"]].concat());
+    assert!(told.contains("starting from the first text"), "{told}");
+    assert_eq!(model_files(&killed), model_files(&whole));
+    assert_eq!(evaluated(&killed, &test, &[]), evaluated(&whole, &test, &[]));
+}
