@@ -182,7 +182,7 @@ pub struct Evaluate {
     pub datasets: Vec<Location>,
     /// Evaluate the test split only [default: all rows]
     ///
-    /// Pass the --test-fraction of fit to evaluate the same test split.
+    /// Pass the --test-fraction of fit or ngrams to evaluate the same test split.
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub test_fraction: Option<f64>,
     /// Print tables in place of JSON
