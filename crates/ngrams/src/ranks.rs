@@ -10,7 +10,7 @@ mod message;
 mod ownership;
 
 pub(crate) use message::{Floats, Reader, Writer};
-pub(crate) use ownership::{Met, Ownership, ones};
+pub(crate) use ownership::{Met, Ownership, gather_bits, ones};
 
 use crate::error::{Error, Result};
 use crate::texts::Texts;

@@ -12,8 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
 
+use super::exchange::{Exchange, Group};
 use super::matrix::{Matrix, Row};
 use super::settings::{Loss, Settings};
+use crate::error::Result;
 
 /// A classifier: the score of a text is the sum of the values of its rows times `weights`, plus `bias`.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +48,8 @@ struct Pair {
 /// Number of texts that a thread takes at once.
 const TOGETHER: usize = 32;
 
-/// Trains with `threads` threads until `is_stopped`. `factors` are the weights of rows before training, `scales` the factors of texts.
-/// Returns also by how much each text raised its own margin.
+/// Trains with `threads` threads until `is_stopped`. `factors` are the weights of rows before training, `scales` the
+/// factors of texts. Returns also by how much each text raised its own margin. With a group, the ranks train together.
 pub(super) fn train(
     matrix: &Matrix,
     factors: &[f32],
@@ -56,18 +58,34 @@ pub(super) fn train(
     settings: &Settings,
     threads: usize,
     is_stopped: &(impl Fn() -> bool + Sync),
-) -> (Trained, Vec<f32>) {
+    mut group: Option<&mut Group<'_>>,
+) -> Result<(Trained, Vec<f32>)> {
+    let (own, most_texts) = match &group {
+        Some(group) => group.own_texts(matrix),
+        None => ((0..matrix.n_texts() as u32).collect(), 0),
+    };
+    let mut exchange = match &mut group {
+        Some(group) => Some(Exchange::new(group, matrix, &own, most_texts)?),
+        None => None,
+    };
+    let (n_rounds, constant, scaled) = match &exchange {
+        Some(exchange) => {
+            let scaled = factors.iter().enumerate().map(|(row, factor)| factor * exchange.root(row));
+            (exchange.n_rounds, exchange.world_size(), Some(scaled.collect::<Vec<_>>()))
+        }
+        None => (1, 1.0, None),
+    };
+    let original = factors;
+    let factors = scaled.as_deref().unwrap_or(original);
     let pairs: Vec<Pair> = factors.iter().map(|&factor| Pair { factor, weight: AtomicU32::new(0) }).collect();
     let duals = super::parallel::map(threads, matrix.parts.len(), |part| {
         let texts = matrix.part(part);
         let dual = texts.map(|(number, text)| {
-            let squares = |(at, &row): (usize, &u32)| (text.value(at) * factors[row as usize]).powi(2);
-            let square: f32 = text.rows.iter().enumerate().map(squares).sum();
             let scale = scales[number];
             Dual {
                 is_positive: is_positive(text),
                 scale,
-                square: square * scale * scale + 1.0,
+                square: square(text, factors, scale, constant),
                 variable: AtomicU32::new(0),
                 logit: AtomicU32::new(0),
             }
@@ -76,51 +94,97 @@ pub(super) fn train(
     });
     let duals: Vec<Dual> = duals.into_iter().flatten().collect();
     let bias = AtomicU32::new(0);
-    let order = RwLock::new((0..matrix.n_texts() as u32).collect::<Vec<_>>());
-    let (next, barrier) = (AtomicUsize::new(0), Barrier::new(threads));
+    let order = RwLock::new(own.clone());
     // All threads leave at the same barrier.
-    let has_ended = AtomicBool::new(false);
-    let work = |is_first: bool| {
+    let (next, barrier, has_ended) = (AtomicUsize::new(0), Barrier::new(threads), AtomicBool::new(false));
+    let work = |first: Option<&mut dyn FnMut() -> bool>| {
+        let mut first = first;
         let mut random = Random::new(settings.seed);
-        for _ in 0..settings.epochs {
-            if is_first {
-                random.shuffle(&mut order.write().unwrap_or_else(PoisonError::into_inner));
-                next.store(0, Relaxed);
-                has_ended.store(is_stopped(), Relaxed);
+        for round in 0..settings.epochs as usize * n_rounds {
+            let at = |round| own.len() * round / n_rounds;
+            let (from, to) = (at(round % n_rounds), at(round % n_rounds + 1));
+            if first.is_some() {
+                if round % n_rounds == 0 {
+                    random.shuffle(&mut order.write().unwrap_or_else(PoisonError::into_inner));
+                }
+                next.store(from, Relaxed);
+                if is_stopped() {
+                    has_ended.store(true, Relaxed);
+                }
             }
             barrier.wait();
             if has_ended.load(Relaxed) {
-                break;
+                return;
             }
             let order = order.read().unwrap_or_else(PoisonError::into_inner);
             loop {
                 let from = next.fetch_add(TOGETHER, Relaxed);
-                if from >= order.len() || is_stopped() {
+                if from >= to || is_stopped() {
                     break;
                 }
-                for &text in &order[from..order.len().min(from + TOGETHER)] {
+                for &text in &order[from..to.min(from + TOGETHER)] {
                     let text = text as usize;
-                    step(matrix.text(text), &duals[text], &pairs, &bias, settings);
+                    step(matrix.text(text), &duals[text], &pairs, (&bias, constant), settings);
                 }
             }
             drop(order);
             barrier.wait();
+            if let Some(exchanges) = &mut first
+                && !exchanges()
+            {
+                has_ended.store(true, Relaxed);
+            }
         }
+    };
+    let weight = |row: usize| load(&pairs[row].weight);
+    let mut exchanged = Ok(());
+    let mut exchange_round = || {
+        let Some(exchange) = &mut exchange else { return true };
+        let set = |row: usize, weight| store(&pairs[row].weight, weight);
+        exchanged = exchange.round(weight, set, load(&bias)).map(|of_all| store(&bias, of_all));
+        exchanged.is_ok()
     };
     thread::scope(|scope| {
         (1..threads).for_each(|_| {
-            scope.spawn(|| work(false));
+            scope.spawn(|| work(None));
         });
-        work(true);
+        work(Some(&mut exchange_round));
     });
-    let weights = pairs.iter().map(|pair| pair.factor * load(&pair.weight)).collect();
-    let variables = duals.iter().map(|dual| load(&dual.variable) * dual.square).collect();
-    (Trained { weights, bias: load(&bias) }, variables)
+    exchanged?;
+    let mut raised: Vec<f32> = duals.iter().map(|dual| load(&dual.variable) * dual.square).collect();
+    let weights = match exchange {
+        None => pairs.iter().map(|pair| pair.factor * load(&pair.weight)).collect(),
+        Some(exchange) => {
+            let weights = exchange.finish(weight, &own, matrix)?;
+            original.iter().zip(weights).map(|(factor, weight)| factor * weight).collect()
+        }
+    };
+    if let (Some(group), Loss::SquaredHinge) = (group, settings.loss) {
+        for &text in &own {
+            let (text, dual) = (text as usize, &duals[text as usize]);
+            raised[text] = load(&dual.variable) * square(matrix.text(text), original, dual.scale, 1.0);
+        }
+        group.gather_texts(matrix, &mut raised)?;
+    }
+    Ok((Trained { weights, bias: load(&bias) }, raised))
 }
 
-/// Minimises the dual objective over the variable of one text.
+/// Squared norm of the values of a text, with the square of the constant.
+fn square(text: Row<'_>, factors: &[f32], scale: f32, constant: f32) -> f32 {
+    let squares = |(at, &row): (usize, &u32)| (text.value(at) * factors[row as usize]).powi(2);
+    let square: f32 = text.rows.iter().enumerate().map(squares).sum();
+    square * scale * scale + constant
+}
+
+/// Minimises the dual objective over the variable of one text. `constant` is the square of the constant value.
 #[inline]
-fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, settings: &Settings) {
+fn step(
+    text: Row<'_>,
+    dual: &Dual,
+    pairs: &[Pair],
+    (bias, constant): (&AtomicU32, f32),
+    settings: &Settings,
+) {
     let label = if dual.is_positive { 1.0 } else { -1.0 };
     let old_bias = load(bias);
     let margin = label * (dot(text, pairs) * dual.scale + old_bias);
@@ -138,7 +202,7 @@ fn step(text: Row<'_>, dual: &Dual, pairs: &[Pair], bias: &AtomicU32, settings: 
         return;
     }
     store(&dual.variable, new);
-    store(bias, old_bias + change);
+    store(bias, old_bias + change * constant);
     add(text, pairs, change * dual.scale);
 }
 

@@ -61,15 +61,7 @@ pub(crate) struct Met {
 impl Met {
     /// Gathers the rows of all ranks from those of this one, which are below `n_rows`.
     pub fn gather(own: &[u64], n_rows: usize, ranks: &dyn Ranks, traffic: &mut Traffic) -> Result<Self> {
-        let mut message = Writer::default();
-        message.positions(&ones(own).collect::<Vec<_>>(), n_rows);
-        let mut of_ranks = Vec::new();
-        for bytes in traffic.gather(ranks, &message.finish())? {
-            let positions = Reader::new(&bytes).positions(n_rows).ok_or_else(invalid)?;
-            let mut bits = vec![0; own.len()];
-            positions.iter().for_each(|&row| bits[row as usize / 64] |= 1 << (row % 64));
-            of_ranks.push(bits);
-        }
+        let of_ranks = gather_bits(own, n_rows, ranks, traffic)?;
         let (mut any, mut several) = (vec![0; own.len()], vec![0; own.len()]);
         for bits in &of_ranks {
             for ((any, several), bits) in any.iter_mut().zip(&mut several).zip(bits) {
@@ -86,6 +78,24 @@ impl Met {
         let n_alone = of_ranks.iter().map(alone).collect();
         Ok(Self { any, several, n_alone })
     }
+}
+
+/// Gathers the rows of each rank, by rank.
+pub(crate) fn gather_bits(
+    own: &[u64],
+    n_rows: usize,
+    ranks: &dyn Ranks,
+    traffic: &mut Traffic,
+) -> Result<Vec<Vec<u64>>> {
+    let mut message = Writer::default();
+    message.positions(&ones(own).collect::<Vec<_>>(), n_rows);
+    let read = |bytes: &Vec<u8>| {
+        let positions = Reader::new(bytes).positions(n_rows).ok_or_else(invalid)?;
+        let mut bits = vec![0; own.len()];
+        positions.iter().for_each(|&row| bits[row as usize / 64] |= 1 << (row % 64));
+        Ok(bits)
+    };
+    traffic.gather(ranks, &message.finish())?.iter().map(read).collect()
 }
 
 /// The positions of the bits that are set.
